@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_PRINT_H
+#define TDT_PRINT_H
+
+/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) is the usual one with the defaults. */
+
+#include <tdt/tree.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tdt_print_format {
+	TDT_PRINT_TEXT = 0,  /* the task's line and its tree, as below */
+	TDT_PRINT_JSON = 1,  /* one JSON object, on one line: tdt-trace(5) has the schema */
+	TDT_PRINT_FOLDED = 2 /* a line a stack, outermost first, `;` between frames, then the count: for flame graphs */
+};
+
+enum tdt_print_choice {
+	TDT_PRINT_AUTO = 0,
+	TDT_PRINT_NO = 1,
+	TDT_PRINT_YES = 2
+};
+
+/*
+ * Options, all zero (but `size`) for the defaults.  Size, as in struct tdt_task_attr.
+ *
+ *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88
+ *	╼ foo_poll at demo/taskdump.c:18:11
+ *	 └╼ bar_poll at demo/taskdump.c:22:5
+ *	    └╼ tdt_join_all at src/combine.c:58:9
+ *	       ├╼ fiz_poll at demo/taskdump.c:26:15
+ *	       │  └╼ pending_poll at demo/taskdump.c:14:8
+ *	       └╼ buz_poll at demo/taskdump.c:30:11
+ *
+ * A sibling subtree that reads the same as one before it is drawn once, with ×N behind it.
+ */
+struct tdt_print_options {
+	size_t size;
+	enum tdt_print_format format;
+	enum tdt_print_choice utf8;  /* AUTO: if the process' locale (setlocale) is UTF-8; NO: ASCII lines */
+	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM isn't "dumb" and NO_COLOR isn't set */
+	uint8_t addresses;           /* print `symbol+0x1f` as tracers do, instead of the place in the source */
+	uint8_t full_paths;          /* print the source's whole path, not the part below the build's directory */
+	uint8_t plumbing;            /* show tdt's own frames; else only those that branch.  JSON has all of them */
+	uint8_t reserved;            /* 0 */
+	uint32_t max_depth;          /* print so many levels of frames, and mark what is cut; 0: all */
+};
+
+/*
+ * Print `trace` to `out` as `options` (NULL: the defaults) say.  Returns 0 or a negative errno: -EINVAL, -E2BIG,
+ * -ENOMEM, or what writing `out` gave; `out` is flushed.
+ */
+int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_H
+#define TDT_TREE_H
+
+/*
+ * Walk a trace: what it says of the task, its call tree with names, and the raw stacks it was made of.  The printers
+ * know nothing more than this header.
+ *
+ *	static void show(const struct tdt_node *node, int depth)
+ *	{
+ *		const struct tdt_frame *frame = tdt_node_frame(node);
+ *
+ *		printf("%*s%s\n", depth * 2, "", frame->function != NULL ? frame->function : "?");
+ *		for (node = tdt_node_first_child(node); node != NULL; node = tdt_node_next_sibling(node))
+ *			show(node, depth + 1);
+ *	}
+ *	...
+ *	show(tdt_trace_root(trace), 0);
+ *
+ * (A tree is as deep as the stack was: code that may meet deep ones should use tdt_node_parent() instead of recursion.)
+ *
+ * All that these calls return belongs to the trace and lives as long as it.  A trace may be read by several threads at
+ * once; building and freeing want it for themselves.  Nothing here is async-signal-safe.
+ */
+
+#include <tdt/trace.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tdt_node;
+
+/* What the task was found doing. */
+enum tdt_task_state {
+	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING: the tree shows what for */
+	TDT_TASK_RUNNING = 1, /* in the middle of a poll */
+	TDT_TASK_READY = 2,   /* the poll that was to answer ended the task */
+	TDT_TASK_PANICKED = 3 /* the same, with TDT_PANICKED */
+};
+
+/* What a trace says of its task.  Later versions may add fields at the end. */
+struct tdt_trace_info {
+	size_t size; /* sizeof(struct tdt_trace_info) of the library that filled it in */
+	uint64_t id;
+	const char *name; /* NULL: none */
+	const char *file; /* where it was spawned; NULL: unknown */
+	uint32_t line;
+	uint32_t column; /* 0: unknown */
+	enum tdt_task_state state;
+	uint32_t leaves;           /* stacks in the tree; 0: the poll cloned no waker, so nothing says what it waits for */
+	uint32_t leaves_elsewhere; /* wakers cloned on other threads during the poll: not in the tree */
+	uint32_t leaves_lost;      /* stacks dropped for want of memory */
+	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
+				      to answer a request don't count as the end of a wait */
+	uint64_t polls;            /* polls of the task so far, the one that answered included */
+};
+
+/* What a trace says of its task.  Never NULL (`trace` must not be). */
+const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace);
+
+/* What a node of the tree stands for. */
+enum tdt_node_kind {
+	TDT_NODE_TASK = 0,  /* the root: the task itself */
+	TDT_NODE_FRAME = 1, /* a function that waits for its children; with no children, a leaf */
+	TDT_NODE_CUT = 2    /* frames are missing between this node's parent and its children: `cut` says why */
+};
+
+enum tdt_cut {
+	TDT_CUT_NOT = 0,
+	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options) */
+	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer to go on by */
+	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
+	TDT_CUT_STACK = 4,    /* the leaf was polled on another stack than the traced future */
+	TDT_CUT_MEMORY = 5    /* no memory to record more frames */
+};
+
+/*
+ * One frame.  A string is NULL and a number 0 where nothing is known.  Frames that the compiler inlined are nodes of
+ * their own, with the PC of the function they were inlined into and no symbol.  Later versions may add fields at the
+ * end.
+ */
+struct tdt_frame {
+	enum tdt_node_kind kind;
+	enum tdt_cut cut;
+	uint64_t pc;             /* of a frame: as the stack has it, that is, the return address (0 in a task and a cut) */
+	const char *function;    /* its name, demangled; from debug information or else from the symbol table */
+	const char *file;        /* the source file's full path */
+	const char *directory;   /* where that unit was compiled: a prefix of `file` that short paths leave out */
+	uint32_t line;
+	uint32_t column;
+	const char *module;      /* path of the executable or library */
+	uint64_t module_offset;  /* of the PC, from the module's load address */
+	const char *symbol;      /* the ELF symbol the PC lies in, as it stands there (mangled) */
+	uint64_t symbol_offset;  /* of the PC in it: tracers print symbol+0xoffset */
+	const char *build_id;    /* of the module, in hexadecimal */
+	uint8_t inlined;         /* this function was inlined into its parent node's */
+	uint8_t guessed;         /* the way to the next outer frame went by frame pointer: callers may be missing there */
+};
+
+/*
+ * The root of the tree: the task itself, whose children are the outermost functions.  Siblings are in the order they
+ * were first seen.  Frames are one node if their PC and their parents are; frames of one function, line and column
+ * under one parent are one too (a compiler may make several calls of one).
+ *
+ * The first call looks the names up, through libdw, on this thread: some milliseconds for the first trace of a process.
+ * A frame whose module has no debug information, or is gone, has what could be found.  With DEBUGINFOD_URLS set in the
+ * environment libdw may ask those servers for debug files.  NULL and errno: ENOMEM.
+ */
+const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace);
+
+const struct tdt_node *tdt_node_parent(const struct tdt_node *node);       /* NULL for the root */
+const struct tdt_node *tdt_node_first_child(const struct tdt_node *node);  /* NULL for a leaf */
+const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node); /* NULL for the last */
+
+/* The next node in depth-first order, parents first; NULL after the last.  Start with the root. */
+const struct tdt_node *tdt_node_next(const struct tdt_node *node);
+
+/* What the node stands for.  Never NULL. */
+const struct tdt_frame *tdt_node_frame(const struct tdt_node *node);
+
+/* How many leaves waited just here: 0 for a frame that only leads to others. */
+uint32_t tdt_node_leaves(const struct tdt_node *node);
+
+/* A number of the node in its trace: the root is 0, every other comes after its parent. */
+uint32_t tdt_node_id(const struct tdt_node *node);
+
+/*
+ * The raw stacks, with no look-up of names: how many were captured, and the PCs of stack `index`, innermost first.
+ * Writes at most `max` of them to `pcs` and returns how many there are; 0 if there is no such stack.  `cut` (may be
+ * NULL) is set to why the stack ends before the traced future, if it does.  A trace that was built, not captured, has
+ * no raw stacks.
+ */
+uint32_t tdt_trace_stacks(const struct tdt_trace *trace);
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut);
+
+/*
+ * Build a trace by hand: to read one from a file, or to join two.  `info` and its strings are copied (its `size` is set
+ * by the caller, with the rules of struct tdt_task_attr).  NULL and errno: EINVAL, E2BIG, ENOMEM.
+ */
+struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
+
+/*
+ * Add `frame` under `parent` (NULL: the root) and count `leaves` more leaves that wait there.  If `parent` has a child
+ * that is the same frame, that is the one.  Strings are copied; `module_offset`, `pc` etc. are taken as they are.
+ * Returns the node, or NULL and errno: EINVAL (kind is TDT_NODE_TASK or unknown; `parent` is of another trace; the trace
+ * was captured, not built), ENOMEM.
+ */
+const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
+				     const struct tdt_frame *frame, uint32_t leaves);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The heavy side, by membarrier(2) where there is one. */
+
+#include <config.h>
+
+#include "barrier.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool tdt__barrier_fences;
+
+static long membarrier(int command)
+{
+	int saved = errno;
+	long result = syscall(SYS_membarrier, command, 0, 0);
+
+	errno = saved;
+	return result;
+}
+
+void tdt__barrier_init(void)
+{
+	tdt__barrier_fences = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
+}
+
+void tdt__barrier_heavy(void)
+{
+	/* The fence orders this side's own store and load, and pairs with the light side's where there is one. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!tdt__barrier_fences)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}

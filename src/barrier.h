@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_BARRIER_H
+#define TDT_SRC_BARRIER_H
+
+/*
+ * The two sides of a Dekker handshake ("I store mine, then load yours") of which one side is taken billions of times
+ * and the other rarely: the light side is a compiler barrier, the heavy side makes the kernel run a full fence on every
+ * thread of the process that is on a CPU (membarrier; the others passed one when they were switched out).
+ *
+ * With L's store, light(), L's load on one side and H's store, heavy(), H's load on the other, at least one of the two
+ * loads sees the other side's store.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Whether the light side must fence too: the kernel refuses membarrier.  Set by tdt__barrier_init(), then only read. */
+extern bool tdt__barrier_fences;
+
+/* Find out what the kernel offers; again after fork, in the child. */
+void tdt__barrier_init(void);
+
+/* The asker's side. */
+void tdt__barrier_heavy(void);
+
+/* The poller's side. */
+static inline void tdt__barrier_light(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(tdt__barrier_fences, 0))
+		atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in tdt__barrier_heavy() */
+}
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The locks, and what happens to them when the process forks. */
+
+#include <config.h>
+
+#include "fork.h"
+
+#include <stdint.h>
+
+#include "barrier.h"
+
+pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define REQUEST_LOCKS 64 /* enough that the askers of a dump rarely meet */
+
+/* Each on a cache line of its own. */
+static struct {
+	_Alignas(64) pthread_mutex_t mutex;
+} request_locks[REQUEST_LOCKS] = { [0 ... REQUEST_LOCKS - 1] = { PTHREAD_MUTEX_INITIALIZER } };
+
+pthread_mutex_t *tdt__request_lock(const void *task)
+{
+	uintptr_t address = (uintptr_t)task;
+
+	return &request_locks[(address >> 6 ^ address >> 12) % REQUEST_LOCKS].mutex;
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&tdt__symbol_lock);
+	pthread_mutex_lock(&tdt__unwind_lock);
+	for (int i = 0; i < REQUEST_LOCKS; i++)
+		pthread_mutex_lock(&request_locks[i].mutex);
+}
+
+static void after_fork(void)
+{
+	for (int i = REQUEST_LOCKS; i-- > 0;)
+		pthread_mutex_unlock(&request_locks[i].mutex);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	pthread_mutex_unlock(&tdt__symbol_lock);
+}
+
+static void after_fork_in_child(void)
+{
+	tdt__barrier_init();
+	after_fork();
+}
+
+static int fork_status;
+
+static void init(void)
+{
+	tdt__barrier_init();
+	fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+int tdt__fork_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+	return fork_status;
+}

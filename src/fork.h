@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FORK_H
+#define TDT_SRC_FORK_H
+
+/*
+ * Every lock libtdt has, in one place, because fork() must find them free: a child inherits them as they are, but not
+ * the threads that would release them.  They are taken before a fork and released after it on both sides.
+ *
+ * Order: tdt__symbol_lock, then tdt__unwind_lock, then one of the request locks.  No foreign code (poll, wake, clone,
+ * drop) is called with any of them held.
+ */
+
+#include <pthread.h>
+
+/* libdw, and the cache of symbols.  May be held for long (opening debug files): never taken on a polling thread. */
+extern pthread_mutex_t tdt__symbol_lock;
+
+/* libunwind, and the dynamic loader's list of modules.  Held some 30 us, also by polling threads: for what is new. */
+extern pthread_mutex_t tdt__unwind_lock;
+
+/* The list of requests of a task, chosen by the task's address.  Held for some instructions. */
+pthread_mutex_t *tdt__request_lock(const void *task);
+
+/*
+ * Have the locks held across fork, and make the process ready for tdt__barrier_heavy() (barrier.h), again in a child.
+ * Once a process; later calls return what the first did: 0 or a negative errno.
+ */
+int tdt__fork_init(void);
+
+#endif

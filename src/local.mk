@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# libtdt: wrapper, requests, capture, unwind, tree, symbolize.
+
+tdtincludedir = $(includedir)/tdt
+tdtinclude_HEADERS = \
+	include/tdt/async.h \
+	include/tdt/combine.h \
+	include/tdt/future.h \
+	include/tdt/hooks.h \
+	include/tdt/print.h \
+	include/tdt/tdt.h \
+	include/tdt/trace.h \
+	include/tdt/tree.h
+
+# Everything, with the internal names visible, for the library and for tests
+# that look inside.
+noinst_LTLIBRARIES += libtdt-core.la
+libtdt_core_la_SOURCES = \
+	src/barrier.c \
+	src/barrier.h \
+	src/fork.c \
+	src/fork.h \
+	src/modules.h \
+	src/symbolize.h \
+	src/thread.c \
+	src/thread.h
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
+libtdt_core_la_LIBADD = $(UNWIND_ORDERED_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+
+# current:revision:age: see libtool's manual, "Updating version info".
+lib_LTLIBRARIES += libtdt.la
+libtdt_la_SOURCES =
+libtdt_la_LIBADD = libtdt-core.la
+libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
+	-Wl,--version-script=$(srcdir)/src/libtdt.map \
+	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete -Wl,-z,defs
+EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
+EXTRA_DIST += src/libtdt.map
+
+
+pkgconfig_DATA = src/tdt.pc

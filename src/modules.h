@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_MODULES_H
+#define TDT_SRC_MODULES_H
+
+/*
+ * Which executable and libraries are loaded where.  A snapshot is immutable and reference counted: a trace keeps the
+ * one its PCs were captured under, and so names them rightly after a dlclose.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TDT__BUILD_ID_MAX 32 /* bytes; ld's default is 20 */
+
+struct tdt__module {
+	uintptr_t start; /* its segments lie in [start, end) */
+	uintptr_t end;
+	uintptr_t bias;  /* address in memory - address in the ELF file (dlpi_addr) */
+	char *path;      /* of the file, absolute for the executable; "[vdso]" for the kernel's */
+	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
+};
+
+struct tdt__modules {
+	atomic_uint refs;
+	uint64_t loads;   /* how many modules had been loaded and unloaded when it was taken (dlpi_adds, dlpi_subs): */
+	uint64_t unloads; /* a PC means the same in two snapshots with the same `unloads` */
+	size_t n;
+	struct tdt__module module[]; /* sorted by start */
+};
+
+/* How many loads and unloads there have been.  Takes the dynamic loader's lock: only under tdt__unwind_lock (fork.h). */
+void tdt__modules_now(uint64_t *loads, uint64_t *unloads);
+
+/* A snapshot with one reference; NULL: no memory.  Only under tdt__unwind_lock. */
+struct tdt__modules *tdt__modules_take(void);
+
+struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules);
+void tdt__modules_unref(struct tdt__modules *modules);
+
+/* The module whose segments `address` lies in; NULL: none.  Any thread, no lock. */
+const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_THREAD_H
+#define TDT_SRC_THREAD_H
+
+/* What a thread knows of itself: the polls it is in the middle of, the time its runtime told, whether it is a worker. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tdt_handle;
+struct tdt__poll;
+
+/*
+ * Zero-initialized, and small: it lives in the static TLS block (initial-exec), so that reaching it is one instruction
+ * and never an allocation.  Only its own thread touches it.
+ */
+struct tdt__thread {
+	struct tdt__poll *poll; /* the innermost traced poll; each knows the one outside it (poll.h) */
+	uint64_t now;           /* tdt_worker_now(); 0: never told */
+	bool worker;
+	uintptr_t stack_low;    /* of the thread's stack; both 0 until somebody asked (stack.h) */
+	uintptr_t stack_high;
+};
+
+#define TDT__STATIC_TLS __thread __attribute__((tls_model("initial-exec")))
+
+extern TDT__STATIC_TLS struct tdt__thread tdt__thread;
+
+#endif

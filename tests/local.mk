@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Check speaks TAP to automake, so that each test case is named in the log.
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+	CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; \
+	CK_VERBOSITY=silent; export CK_VERBOSITY; \
+	CK_DEFAULT_TIMEOUT=60; export CK_DEFAULT_TIMEOUT; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	SANITIZERS='$(SANITIZERS)'; export SANITIZERS; \
+	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
+	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
+	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
+	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX;
+
+# Tests that look inside link libtdt-core.la, all others the library as installed.
+tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_core = libtdt-core.la $(CHECK_LIBS)
+tests_lib = libtdt.la $(CHECK_LIBS)
