@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Asking for a trace: the calls that block, and the future that doesn't. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <tdt/trace.h>
+
+#include "capture.h"
+#include "fork.h"
+#include "options.h"
+#include "poll.h"
+#include "request.h"
+#include "task.h"
+#include "thread.h"
+#include "trace.h"
+
+#define SECOND INT64_C(1000000000)
+#define TRIES 3
+
+/*
+ * Whether the rules the capture was walked by were true all the time: no module went away since the asker got them, so
+ * none can have been replaced by another at its address.  Otherwise the walk was safe, but may have gone astray.
+ */
+static bool walked_well(const struct tdt__capture *capture)
+{
+	uint64_t loads, unloads;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	tdt__modules_now(&loads, &unloads);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return unloads == tdt__walk_modules(&capture->walk)->unloads;
+}
+
+/* Whether the answer is one to give; otherwise it is given up, and it is worth asking again. */
+static bool accept(struct tdt__capture *capture, unsigned tries)
+{
+	if (capture == NULL || capture->state != TDT_TASK_WAITING || tries >= TRIES || walked_well(capture))
+		return true;
+	tdt__capture_unref(capture);
+	return false;
+}
+
+/* --- Blocking -------------------------------------------------------------- */
+
+static struct timespec deadline_in(int64_t timeout_ns)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += timeout_ns / SECOND;
+	deadline.tv_nsec += timeout_ns % SECOND;
+	if (deadline.tv_nsec >= SECOND) {
+		deadline.tv_sec++;
+		deadline.tv_nsec -= SECOND;
+	}
+	return deadline;
+}
+
+static void wait_answered(struct tdt__request *request, const struct timespec *deadline)
+{
+	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, deadline) != 0 && errno == EINTR)
+		;
+}
+
+static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *deadline, uint32_t max_frames,
+				int *error)
+{
+	struct tdt__request *request = tdt__request_new(task, max_frames);
+
+	if (request == NULL) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	tdt__request_ask(task, request);
+	wait_answered(request, deadline);
+	if (tdt__request_answered(task, request))
+		return tdt__request_result(request, error);
+	tdt__request_withdraw(task, request);
+	*error = -ETIMEDOUT;
+	return NULL;
+}
+
+static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, uint32_t max_frames)
+{
+	struct timespec deadline = deadline_in(timeout_ns);
+	struct tdt__capture *capture;
+	unsigned tries = 0;
+	int error;
+
+	do
+		capture = ask(task, &deadline, max_frames, &error);
+	while (!accept(capture, ++tries));
+	if (capture != NULL)
+		return tdt__trace_captured(task, capture);
+	errno = -error;
+	return NULL;
+}
+
+/* Whether it is up to this thread, now, to end a poll of `task` before another can begin. */
+static bool polled_here(const struct tdt_handle *task)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		if (poll->task == task)
+			return true;
+	return false;
+}
+
+static struct tdt_trace *refuse(int error)
+{
+	errno = error;
+	return NULL;
+}
+
+struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
+{
+	if (handle == NULL)
+		return refuse(EINVAL);
+	if (tdt__thread.poll != NULL || tdt__thread.worker)
+		return refuse(EDEADLK);
+	return backtrace(handle, SECOND, TDT_MAX_FRAMES);
+}
+
+struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns)
+{
+	if (handle == NULL || timeout_ns < 0)
+		return refuse(EINVAL);
+	if (polled_here(handle))
+		return refuse(EDEADLK);
+	return backtrace(handle, timeout_ns, TDT_MAX_FRAMES);
+}
+
+struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt_backtrace_options *options)
+{
+	struct tdt_backtrace_options ours = { .size = sizeof ours };
+	int error = options != NULL ? tdt__options_read(&ours, sizeof ours, options) : 0;
+
+	if (handle == NULL || ours.timeout_ns < 0)
+		return refuse(EINVAL);
+	if (error != 0)
+		return refuse(-error);
+	if (polled_here(handle))
+		return refuse(EDEADLK);
+	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : SECOND,
+			 ours.max_frames != 0 ? ours.max_frames : TDT_MAX_FRAMES);
+}
+
+/* --- Async ------------------------------------------------------------------ */
+
+struct asking {
+	struct tdt_handle *task; /* a reference */
+	struct tdt_trace **out;
+	int *error;                   /* may be NULL */
+	struct tdt__request *request; /* NULL: not asked yet, or done */
+	unsigned tries;
+	bool done;
+};
+
+static tdt_poll_t finish(struct asking *asking, struct tdt_trace *trace, int error)
+{
+	asking->done = true;
+	*asking->out = trace;
+	if (asking->error != NULL)
+		*asking->error = error;
+	return TDT_READY;
+}
+
+/* Have `waker` woken by the answer. */
+static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
+{
+	const struct tdt_waker *clone = tdt_waker_clone(waker);
+
+	tdt_waker_drop(tdt__request_set_waker(asking->task, asking->request, clone));
+	return clone != NULL;
+}
+
+static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
+{
+	struct asking *asking = state;
+	struct tdt__capture *capture;
+	struct tdt_trace *trace;
+	int error;
+
+	if (asking->done)
+		return TDT_PANICKED;
+	for (;;) {
+		bool fresh = asking->request == NULL;
+
+		if (fresh)
+			asking->request = tdt__request_new(asking->task, TDT_MAX_FRAMES);
+		if (asking->request == NULL)
+			return finish(asking, NULL, -ENOMEM);
+		if (!fresh && tdt__request_answered(asking->task, asking->request))
+			goto answered;
+		if (!wake_by_answer(asking, cx->waker)) {
+			/* Nobody could wake this future. */
+			if (fresh)
+				tdt__capture_unref(tdt__request_result(asking->request, &error));
+			else
+				tdt__request_withdraw(asking->task, asking->request);
+			asking->request = NULL;
+			return finish(asking, NULL, -ENOMEM);
+		}
+		if (fresh)
+			tdt__request_ask(asking->task, asking->request);
+		if (!tdt__request_answered(asking->task, asking->request))
+			return TDT_PENDING;
+answered:
+		capture = tdt__request_result(asking->request, &error);
+		asking->request = NULL;
+		if (accept(capture, ++asking->tries))
+			break;
+	}
+	if (capture == NULL)
+		return finish(asking, NULL, error);
+	trace = tdt__trace_captured(asking->task, capture);
+	return finish(asking, trace, trace != NULL ? 0 : -ENOMEM);
+}
+
+static void asking_drop(void *state)
+{
+	struct asking *asking = state;
+
+	if (asking->request != NULL)
+		tdt__request_withdraw(asking->task, asking->request);
+	tdt_handle_unref(asking->task);
+	free(asking);
+}
+
+struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error)
+{
+	struct asking *asking;
+
+	if (handle == NULL || out == NULL) {
+		errno = EINVAL;
+		return TDT_FUTURE_NONE;
+	}
+	asking = calloc(1, sizeof *asking);
+	if (asking == NULL)
+		return TDT_FUTURE_NONE;
+	asking->task = tdt_handle_ref(handle);
+	asking->out = out;
+	asking->error = error;
+	return (struct tdt_future){ asking, tdt__backtrace_poll, asking_drop };
+}

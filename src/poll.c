@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in task.h.
+ *
+ * The poll of a task nobody asks about is the library's hottest path: no lock, no allocation, no fence, no system call.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "barrier.h"
+#include "capture.h"
+#include "clock.h"
+#include "poll.h"
+#include "registers.h"
+#include "request.h"
+#include "substitute.h"
+#include "task.h"
+#include "thread.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* --- After a poll ------------------------------------------------------- */
+
+/*
+ * Keep a clone of the waker of this poll, for askers to wake the task with.  Only for a runtime whose clones are the
+ * wakers themselves can a later poll see that it has been given what is kept already: we hold that one, so no other can
+ * have its address.  Elsewhere equal pointers mean nothing (a waker on the runtime's stack has the same address for
+ * every task), and each pending poll clones.
+ */
+static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
+{
+	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
+
+	if (waker != NULL && task->kept_is_own_clone &&
+	    waker == atomic_load_explicit(&task->kept, memory_order_relaxed))
+		return; /* it came in a substitute */
+	if (waker != NULL)
+		clone = waker->vtable->clone(waker);
+	task->kept_is_own_clone = clone == waker;
+	/* Release what the waker points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
+	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
+	tdt_waker_drop(old);
+}
+
+/* A request came while the task was polled: have it polled once more. */
+static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const struct tdt_waker *given)
+{
+	const struct tdt_waker *waker = tdt__waker_beneath(given);
+
+	if (waker != NULL && tdt__requests_claim(task))
+		waker->vtable->wake_by_ref(waker);
+}
+
+/* There won't be another poll. */
+static __attribute__((noinline)) void end(struct tdt_handle *task)
+{
+	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
+	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
+	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
+	atomic_store_explicit(&task->state, TDT__ENDED, memory_order_release);
+	tdt__barrier_light();
+	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
+}
+
+static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given, tdt_poll_t result)
+{
+	if (UNLIKELY(result != TDT_PENDING)) {
+		end(task);
+		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
+	}
+	if (UNLIKELY(given != atomic_load_explicit(&task->kept, memory_order_relaxed) || !task->kept_is_own_clone))
+		keep(task, given);
+	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
+	atomic_store_explicit(&task->state, TDT__IDLE, memory_order_release);
+	tdt__barrier_light();
+	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
+		wake_asked(task, given);
+	return TDT_PENDING;
+}
+
+/* --- The chain of polls of a thread -------------------------------------- */
+
+static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
+{
+	poll->task = task;
+	tdt__thread.poll = poll;
+}
+
+static inline void leave(struct tdt__poll *poll)
+{
+	tdt__thread.poll = poll->outer;
+	poll->task = NULL;
+}
+
+static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
+{
+	struct tdt__capture *capture = poll->capture;
+
+	if (capture == NULL)
+		return;
+	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
+	capture->elsewhere = atomic_load_explicit(&task->substitute.elsewhere, memory_order_relaxed);
+	capture->state = state;
+	if (state != TDT_TASK_WAITING)
+		capture->state_ns = 0;
+	atomic_store_explicit(&task->frames_hint, capture->n, memory_order_relaxed);
+	tdt__requests_answer(task, poll->requests, capture, 0);
+	tdt__capture_unref(capture);
+}
+
+/*
+ * Runs at the end of every poll, and finds something to do only if it ended by unwinding (a C++ exception, a cancelled
+ * thread): a child must not, but if it does, its task has panicked, and nobody is left waiting.
+ */
+static inline void left(struct tdt__poll *poll)
+{
+	struct tdt_handle *task = poll->task;
+
+	if (LIKELY(task == NULL))
+		return;
+	leave(poll);
+	end(task);
+	answer(task, poll, TDT_TASK_PANICKED);
+}
+
+/* --- The two kinds of poll ------------------------------------------------ */
+
+/* The request that wants most decides how far all see. */
+static struct tdt__capture *choose_capture(struct tdt__request *requests)
+{
+	struct tdt__capture *capture = NULL;
+
+	for (; requests != NULL; requests = requests->next)
+		if (capture == NULL || requests->capture->max_frames > capture->max_frames)
+			capture = requests->capture;
+	return capture != NULL ? tdt__capture_ref(capture) : NULL;
+}
+
+/* A poll that somebody may have asked for.  Never inlined: the stacks of its leaves end at this function's frame. */
+static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
+							    uint64_t since)
+{
+	const struct tdt_waker *given = cx->waker;
+	struct tdt_context substituted = { &task->substitute.waker };
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_CFA() };
+	uint64_t now = atomic_load_explicit(&task->since, memory_order_relaxed);
+	tdt_poll_t result;
+	int claimed;
+
+	poll.requests = tdt__requests_take(task, &claimed);
+	poll.capture = choose_capture(poll.requests);
+	if (poll.capture != NULL) {
+		poll.capture->polls = atomic_load_explicit(&task->polls, memory_order_relaxed);
+		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
+		atomic_store_explicit(&task->substitute.elsewhere, 0, memory_order_relaxed);
+		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given), memory_order_relaxed);
+		cx = &substituted;
+	}
+	enter(&poll, task);
+	result = task->child.poll(task->child.state, cx);
+	leave(&poll);
+	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
+	if (claimed && result == TDT_PENDING)
+		atomic_store_explicit(&task->since, since, memory_order_relaxed);
+	result = finish(task, given, result);
+	answer(task, &poll,
+	       result == TDT_PENDING ? TDT_TASK_WAITING :
+	       result == TDT_READY   ? TDT_TASK_READY :
+				       TDT_TASK_PANICKED);
+	return result;
+}
+
+tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
+{
+	struct tdt_handle *task = state;
+	const struct tdt_waker *given = cx->waker;
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll };
+	uint64_t since = atomic_load_explicit(&task->since, memory_order_relaxed);
+	tdt_poll_t result;
+
+	/* Relaxed: the one who wrote ENDED was the poller before, and the ABI orders polls. */
+	if (UNLIKELY(atomic_load_explicit(&task->state, memory_order_relaxed) == TDT__ENDED))
+		return TDT_PANICKED;
+	atomic_store_explicit(&task->since, tdt__now(), memory_order_relaxed);
+	atomic_store_explicit(&task->polls, atomic_load_explicit(&task->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	/* Relaxed, and ordered before the load by the barrier: pairs with the asker's in tdt__request_ask(). */
+	atomic_store_explicit(&task->state, TDT__POLLING, memory_order_relaxed);
+	tdt__barrier_light();
+	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
+		return tdt__asked_poll(task, cx, since);
+	enter(&poll, task);
+	result = task->child.poll(task->child.state, cx);
+	leave(&poll);
+	return finish(task, given, result);
+}
+
+void tdt__traced_drop(void *state)
+{
+	struct tdt_handle *task = state;
+
+	if (atomic_load_explicit(&task->state, memory_order_relaxed) != TDT__ENDED)
+		end(task);
+	task->child.drop(task->child.state);
+	tdt_handle_unref(task);
+}

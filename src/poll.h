@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_POLL_H
+#define TDT_SRC_POLL_H
+
+/* A traced poll in progress: a link of its thread's chain.  It lives on the poller's stack. */
+
+#include <stdint.h>
+
+struct tdt_handle;
+struct tdt__capture;
+struct tdt__request;
+
+struct tdt__poll {
+	struct tdt_handle *task;       /* NULL: the poll is over */
+	struct tdt__poll *outer;       /* the poll this one is inside of; NULL: none */
+	struct tdt__capture *capture;  /* NULL: nobody asked */
+	uintptr_t top;                 /* with a capture: the CFA of the function that polls the child */
+	struct tdt__request *requests; /* those that the capture answers */
+};
+
+#endif

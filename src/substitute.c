@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The substitute's four functions.
+ *
+ * A leaf may do things to a borrowed waker that it must not: wake it for good, drop it, keep the pointer.  It does so to
+ * real wakers too, and may get away with it; so here `wake` is wake_by_ref, `drop` is nothing, and after the poll, when
+ * there is nothing beneath any more, clone gives NULL and a wake-up does nothing.
+ */
+
+#include <config.h>
+
+#include "substitute.h"
+
+#include "capture.h"
+#include "poll.h"
+#include "registers.h"
+#include "thread.h"
+
+static struct tdt__substitute *substitute_of(const struct tdt_waker *waker)
+{
+	return (struct tdt__substitute *)(uintptr_t)waker;
+}
+
+static const struct tdt_waker *real_of(const struct tdt__substitute *substitute)
+{
+	return atomic_load_explicit(&substitute->real, memory_order_relaxed);
+}
+
+static bool polled_here(const struct tdt__substitute *substitute)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		if (&poll->task->substitute == substitute)
+			return true;
+	return false;
+}
+
+static void record(struct tdt__substitute *substitute, struct tdt__registers at)
+{
+	if (polled_here(substitute))
+		tdt__capture_leaf(tdt__thread.poll, at);
+	else
+		atomic_fetch_add_explicit(&substitute->elsewhere, 1, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) const struct tdt_waker *tdt_substitute_clone(const struct tdt_waker *waker)
+{
+	struct tdt__substitute *substitute = substitute_of(waker);
+	const struct tdt_waker *real = real_of(substitute), *clone;
+
+	if (real == NULL)
+		return NULL;
+	record(substitute, TDT__CALLER_REGISTERS());
+	clone = real->vtable->clone(real);
+	TDT_KEEP_FRAME();
+	return clone;
+}
+
+/* A leaf that wakes its task while it is polled yields: it waits for its turn, and just here. */
+static __attribute__((noinline)) void tdt_substitute_wake_by_ref(const struct tdt_waker *waker)
+{
+	struct tdt__substitute *substitute = substitute_of(waker);
+	const struct tdt_waker *real = real_of(substitute);
+
+	if (real == NULL)
+		return;
+	record(substitute, TDT__CALLER_REGISTERS());
+	real->vtable->wake_by_ref(real);
+	TDT_KEEP_FRAME();
+}
+
+static void tdt_substitute_drop(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+const struct tdt_waker_vtable tdt__substitute_vtable = {
+	.clone = tdt_substitute_clone,
+	.wake = tdt_substitute_wake_by_ref,
+	.wake_by_ref = tdt_substitute_wake_by_ref,
+	.drop = tdt_substitute_drop,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_SUBSTITUTE_H
+#define TDT_SRC_SUBSTITUTE_H
+
+/*
+ * The substitute: the waker a task's child is polled with while a capture is made.  Its clone records the stack and hands
+ * out a clone of the real waker, so that no waker of ours is ever kept by anybody.
+ */
+
+#include <tdt/future.h>
+
+#include "task.h"
+
+extern const struct tdt_waker_vtable tdt__substitute_vtable;
+
+static inline void tdt__substitute_init(struct tdt__substitute *substitute)
+{
+	substitute->waker.vtable = &tdt__substitute_vtable;
+}
+
+/*
+ * The runtime's own waker under `waker`, which may be the substitute of a traced future outside this one.  NULL: it is
+ * one that was kept beyond its poll.
+ */
+static inline const struct tdt_waker *tdt__waker_beneath(const struct tdt_waker *waker)
+{
+	if (__builtin_expect(waker->vtable == &tdt__substitute_vtable, 0))
+		waker = atomic_load_explicit(&((const struct tdt__substitute *)(const void *)waker)->real,
+					     memory_order_relaxed);
+	return waker;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_H
+#define TDT_SRC_TASK_H
+
+/*
+ * A traced future's record: the state of its wrapper, and what its handles point to.  It lives until the future and all
+ * handles are gone.
+ *
+ * Who touches what:
+ *   the poller   whoever polls or drops the future: one at a time, by the ABI
+ *   askers       any thread with a handle
+ *
+ * The handshake (why it loses no wake-up is in barrier.h).  The poller announces what it does in `state`, then looks at
+ * `request`; an asker sets `request`, then looks at `state`:
+ *
+ *   poller                                    asker
+ *     state = POLLING                           list the request, request = ASKED
+ *     light barrier                             heavy barrier
+ *     request?  yes: take the list, capture     state?
+ *     poll the child                              IDLE: take the kept waker and wake it
+ *     keep the waker                              POLLING: that poll's end will see the request
+ *     state = IDLE                                ENDED: no poll will come; fail the request
+ *     light barrier
+ *     request?  yes: wake the task
+ *
+ * Who wakes sets CLAIMED first, so that one wake-up serves all.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tdt/trace.h>
+
+struct tdt__request;
+
+enum tdt__activity {
+	TDT__IDLE,    /* between two polls */
+	TDT__POLLING, /* in one */
+	TDT__ENDED    /* ready, panicked or dropped: there won't be another */
+};
+
+#define TDT__ASKED 1u   /* there are requests in the list */
+#define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake */
+
+/* The waker a child is polled with while a capture is made: see substitute.c. */
+struct tdt__substitute {
+	struct tdt_waker waker; /* first: what the child sees is a pointer to this */
+	/*
+	 * The runtime's waker; NULL outside of such a poll, when a leaf that kept the borrowed pointer gets nothing.
+	 * Relaxed, both: another thread that may use it has been set to work by the poll, which then waits for it.
+	 */
+	const struct tdt_waker *_Atomic real;
+	_Atomic uint32_t elsewhere; /* clones on other threads */
+};
+
+struct tdt_handle {
+	/* The poller's, read by nobody else. */
+	struct tdt_future child;
+	bool kept_is_own_clone; /* `kept` was passed to the poll it was made in: its clone returned itself */
+
+	/* Written by the poller, with release where another may then act on it (poll.c); askers acquire (request.c). */
+	_Atomic uint32_t state; /* enum tdt__activity */
+
+	/* Written by both, under tdt__request_lock; read by the poller without, after its barrier. */
+	_Atomic uint32_t request;
+
+	/*
+	 * The waker of the last pending poll, owned; NULL: none yet, or an asker took it to wake the task.  Exchanged:
+	 * whoever gets it out of here owns it.
+	 */
+	const struct tdt_waker *_Atomic kept;
+
+	/* Stamped by the poller, relaxed: a reader gets one of the two values. */
+	_Atomic uint64_t since; /* when the state began that the task is in */
+	_Atomic uint64_t polls;
+
+	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
+	_Atomic uint32_t frames_hint;  /* how many frames the last capture took; relaxed, it is but a guess */
+
+	struct tdt__substitute substitute;
+
+	/* Constant from the start. */
+	uint64_t id;
+	const char *file;
+	uint32_t line;
+	uint32_t column;
+	atomic_uint refs; /* of the future and of handles */
+	bool named;
+	char name[];      /* if `named` */
+};
+
+/* The wrapper: what a traced future's poll and drop are (poll.c). */
+tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx);
+void tdt__traced_drop(void *state);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_WALK_H
+#define TDT_SRC_WALK_H
+
+/*
+ * From one frame of this thread's stack to the next outer one, within bounds.
+ *
+ * A walk starts with the registers of a frame and yields frames until it is outside `top`, the CFA of the traced
+ * future's own frame.  Every CFA it yields is above the one before, and every word it reads lies between the first
+ * frame's sp and `top`: where those are one readable piece of stack (stack.h), a walk can't fault, whatever lies there.
+ *
+ * Two ways to do it: walk_rules.h where there are rules (x86-64), walk_step.h by libunwind's own cursor elsewhere.  The
+ * slow one is also the reference the tests hold the fast one to.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tdt/tree.h>
+
+/* What a frame is known by: `pc` is a return address (the frame called something that hasn't returned). */
+struct tdt__registers {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+};
+
+struct tdt__frame {
+	uintptr_t pc;
+	uintptr_t cfa;     /* the caller's sp */
+	uintptr_t fp;      /* in this frame */
+	uintptr_t fp_slot; /* where the caller's is saved; 0: in the register still, or unknown */
+	bool guessed;      /* `cfa` was found by frame pointer */
+};
+
+enum tdt__walked {
+	TDT__WALK_FRAME, /* here is a frame, and there is more */
+	TDT__WALK_TOP,   /* the next frame is the traced future's own */
+	TDT__WALK_CUT    /* it goes no further: why is in the walk */
+};
+
+#if TDT_WALK_RULES
+#include "walk_rules.h"
+#else
+#include "walk_step.h"
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_WALK_RULES_H
+#define TDT_SRC_WALK_RULES_H
+
+/* The walk by rules.  Once the rules are known it takes no lock, allocates nothing, and calls nothing. */
+
+#include "rules.h"
+#include "walk.h"
+
+struct tdt__walk {
+	struct tdt__rules *rules; /* a reference; exchanged when something was learned */
+	struct tdt__registers at;
+	uintptr_t top;
+	enum tdt_cut cut;
+};
+
+/* Get ready to walk code as it is loaded now.  Asker's side: takes tdt__unwind_lock.  False: no memory. */
+static inline bool tdt__walk_init(struct tdt__walk *walk)
+{
+	walk->rules = tdt__rules_get();
+	return walk->rules != NULL;
+}
+
+static inline void tdt__walk_fini(struct tdt__walk *walk)
+{
+	tdt__rules_put(walk->rules);
+}
+
+/* What the PCs that were walked are to be named by. */
+static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk *walk)
+{
+	return walk->rules->modules;
+}
+
+static inline void tdt__walk_start(struct tdt__walk *walk, struct tdt__registers from, uintptr_t top)
+{
+	walk->at = from;
+	walk->top = top;
+}
+
+static inline uintptr_t tdt__word_at(uintptr_t address)
+{
+	return *(const volatile uintptr_t *)address;
+}
+
+/* Whether a word may be read at `address`: aligned, and between this frame's sp and the traced future's. */
+static inline bool tdt__walk_may_read(const struct tdt__walk *walk, uintptr_t address)
+{
+	return address >= walk->at.sp && address < walk->top && address % sizeof(uintptr_t) == 0;
+}
+
+static inline enum tdt__walked tdt__walk_cut(struct tdt__walk *walk, enum tdt_cut cut)
+{
+	walk->cut = cut;
+	return TDT__WALK_CUT;
+}
+
+/*
+ * Yield the frame the walk is at, and go on to its caller.  A frame that is the last because its caller can't be found
+ * is yielded with TDT__WALK_CUT; with TDT__WALK_TOP comes the traced future's own.
+ */
+static inline __attribute__((no_sanitize("address", "thread"))) enum tdt__walked
+tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
+{
+	/* The call is before the return address: what comes after it may belong to other code. */
+	uintptr_t code = walk->at.pc - 1, cfa, fp_slot = 0;
+	struct tdt__rule rule;
+	bool guessed = false;
+
+	*frame = (struct tdt__frame){ walk->at.pc, walk->at.sp, walk->at.fp, 0, false };
+	rule = tdt__rules_find(walk->rules, code);
+	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0))
+		rule = tdt__rules_learn(&walk->rules, code);
+
+	switch (rule.cfa_kind) {
+	case TDT__CFA_SP:
+		cfa = walk->at.sp + (intptr_t)rule.cfa;
+		break;
+	case TDT__CFA_FP:
+		cfa = walk->at.fp + (intptr_t)rule.cfa;
+		break;
+	case TDT__CFA_AT_FP:
+		if (!tdt__walk_may_read(walk, walk->at.fp + (intptr_t)rule.cfa))
+			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
+		cfa = tdt__word_at(walk->at.fp + (intptr_t)rule.cfa);
+		break;
+	case TDT__CFA_OUTERMOST:
+		return tdt__walk_cut(walk, TDT_CUT_STACK);
+	default:
+		/* A function that keeps a frame pointer links its frame into a chain: rbp lies at its CFA - 16. */
+		if (!tdt__walk_may_read(walk, walk->at.fp))
+			return tdt__walk_cut(walk, TDT_CUT_NO_INFO);
+		cfa = walk->at.fp + 16;
+		fp_slot = walk->at.fp;
+		guessed = true;
+	}
+
+	/* At least the return address lies between sp and CFA. */
+	if (cfa < walk->at.sp + 8 || cfa > walk->top || cfa % 8 != 0)
+		return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
+	frame->cfa = cfa;
+	if (cfa == walk->top && !guessed)
+		return TDT__WALK_TOP;
+	if (rule.fp_kind != TDT__FP_SAME) {
+		fp_slot = (rule.fp_kind == TDT__FP_AT_CFA ? cfa : walk->at.fp) + (intptr_t)rule.fp * 8;
+		if (!tdt__walk_may_read(walk, fp_slot))
+			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
+	}
+	frame->fp_slot = fp_slot;
+	frame->guessed = guessed;
+	walk->at.pc = tdt__word_at(cfa - 8);
+	walk->at.sp = cfa;
+	if (fp_slot != 0)
+		walk->at.fp = tdt__word_at(fp_slot);
+	return TDT__WALK_FRAME;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_WALK_STEP_H
+#define TDT_SRC_WALK_STEP_H
+
+/* The walk by libunwind's cursor: for architectures without rules, and the reference for those with. */
+
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+#include "modules.h"
+#include "walk.h"
+
+struct tdt__walk_step {
+	struct tdt__modules *modules;
+	unw_context_t context;
+	unw_cursor_t cursor;
+	uintptr_t sp;
+	uintptr_t top;
+	enum tdt_cut cut;
+	bool first;
+};
+
+bool tdt__walk_step_init(struct tdt__walk_step *walk);
+void tdt__walk_step_fini(struct tdt__walk_step *walk);
+void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
+enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
+
+#if !TDT_WALK_RULES
+#define tdt__walk tdt__walk_step
+#define tdt__walk_init tdt__walk_step_init
+#define tdt__walk_fini tdt__walk_step_fini
+#define tdt__walk_start tdt__walk_step_start
+#define tdt__walk_next tdt__walk_step_next
+
+static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step *walk)
+{
+	return walk->modules;
+}
+
+static inline uintptr_t tdt__word_at(uintptr_t address)
+{
+	return *(const volatile uintptr_t *)address;
+}
+#endif
+
+#endif
