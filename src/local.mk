@@ -21,9 +21,15 @@ libtdt_core_la_SOURCES = \
 	src/fork.c \
 	src/fork.h \
 	src/modules.h \
+	src/options.c \
+	src/options.h \
 	src/symbolize.h \
 	src/thread.c \
-	src/thread.h
+	src/thread.h \
+	src/trace.c \
+	src/trace.h \
+	src/tree.c \
+	src/tree.h
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
 libtdt_core_la_LIBADD = $(UNWIND_ORDERED_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 

@@ -20,3 +20,12 @@ AM_TESTS_ENVIRONMENT = \
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+
+if HAVE_CHECK
+check_PROGRAMS += tests/check_tree
+TESTS += tests/check_tree
+endif
+
+tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
+tests_check_tree_CFLAGS = $(tests_cflags)
+tests_check_tree_LDADD = $(tests_lib)

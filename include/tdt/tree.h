@@ -102,7 +102,7 @@ struct tdt_frame {
 /*
  * The root of the tree: the task itself, whose children are the outermost functions.  Siblings are in the order they
  * were first seen.  Frames are one node if their PC and their parents are; frames of one function, line and column
- * under one parent are one too (a compiler may make several calls of one).
+ * under one parent are one too (a compiler may make several calls of one), with the PC that was seen first.
  *
  * The first call looks the names up, through libdw, on this thread: some milliseconds for the first trace of a process.
  * A frame whose module has no debug information, or is gone, has what could be found.  With DEBUGINFOD_URLS set in the
@@ -123,7 +123,7 @@ const struct tdt_frame *tdt_node_frame(const struct tdt_node *node);
 /* How many leaves waited just here: 0 for a frame that only leads to others. */
 uint32_t tdt_node_leaves(const struct tdt_node *node);
 
-/* A number of the node in its trace: the root is 0, every other comes after its parent. */
+/* A number of the node in its trace: the root is 0, every other comes after its parent, and there are no gaps. */
 uint32_t tdt_node_id(const struct tdt_node *node);
 
 /*
@@ -137,15 +137,17 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 
 /*
  * Build a trace by hand: to read one from a file, or to join two.  `info` and its strings are copied (its `size` is set
- * by the caller, with the rules of struct tdt_task_attr).  NULL and errno: EINVAL, E2BIG, ENOMEM.
+ * by the caller, with the rules of struct tdt_task_attr); `leaves` stays what it says, whatever is added later.  NULL
+ * and errno: EINVAL (`info` is NULL, has no size or an unknown state), E2BIG, ENOMEM.
  */
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
 
 /*
  * Add `frame` under `parent` (NULL: the root) and count `leaves` more leaves that wait there.  If `parent` has a child
  * that is the same frame, that is the one.  Strings are copied; `module_offset`, `pc` etc. are taken as they are.
- * Returns the node, or NULL and errno: EINVAL (kind is TDT_NODE_TASK or unknown; `parent` is of another trace; the trace
- * was captured, not built), ENOMEM.
+ * Returns the node, or NULL and errno, with the trace as it was: EINVAL (kind is TDT_NODE_TASK or unknown; a cut without
+ * a known `cut`, or a frame with one; `parent` is of another trace; the trace was captured, not built), ENOMEM,
+ * EOVERFLOW (a node can't count so many leaves).
  */
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves);

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The call tree: stacks merged where they are the same.
+ *
+ * A node is looked for among its parent's children: first the last one, where the next of several leaves side by side
+ * nearly always goes on, then by a hash over parent and frame.  One table serves the whole tree.  A stack may be deep:
+ * nothing here recurses.
+ */
+
+#include <config.h>
+
+#include "tree.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CHUNK_BYTES = 8192, /* some 40 nodes: an ordinary trace is two or three chunks */
+	FIRST_BUCKETS = 64
+};
+
+struct tdt__chunk {
+	struct tdt__chunk *next;
+	size_t used;
+	size_t size;
+	alignas(max_align_t) unsigned char bytes[];
+};
+
+void tdt__tree_init(struct tdt__tree *tree)
+{
+	memset(tree, 0, sizeof(*tree));
+	tree->root.tree = tree;
+	tree->root.frame.kind = TDT_NODE_TASK;
+	tree->n = 1;
+}
+
+void tdt__tree_fini(struct tdt__tree *tree)
+{
+	struct tdt__chunk *chunk = tree->chunk;
+
+	while (chunk != NULL) {
+		struct tdt__chunk *next = chunk->next;
+
+		free(chunk);
+		chunk = next;
+	}
+	free(tree->bucket);
+}
+
+/* What is allocated stays until the end, also after a failure further on: it is then just not used. */
+static void *allocate(struct tdt__tree *tree, size_t size, size_t align)
+{
+	struct tdt__chunk *chunk = tree->chunk;
+	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
+
+	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
+		size_t room = CHUNK_BYTES - sizeof(*chunk);
+
+		if (room < size)
+			room = size;
+		chunk = malloc(sizeof(*chunk) + room);
+		if (chunk == NULL)
+			return NULL;
+		chunk->size = room;
+		chunk->next = tree->chunk;
+		tree->chunk = chunk;
+		at = 0;
+	}
+	chunk->used = at + size;
+	return chunk->bytes + at;
+}
+
+int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **copy)
+{
+	size_t size;
+	char *bytes;
+
+	*copy = NULL;
+	if (string == NULL)
+		return 0;
+	size = strlen(string) + 1;
+	bytes = allocate(tree, size, 1);
+	if (bytes == NULL)
+		return -ENOMEM;
+	*copy = memcpy(bytes, string, size);
+	return 0;
+}
+
+static bool same_string(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether only the PC tells this call from others: without a line, two calls in one function look the same. */
+static bool only_pc(const struct tdt_frame *frame)
+{
+	return frame->function == NULL || frame->line == 0;
+}
+
+static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
+{
+	if (a->kind != b->kind || a->cut != b->cut)
+		return false;
+	if (a->kind == TDT_NODE_CUT)
+		return true;
+	if (a->line != b->line || a->column != b->column)
+		return false;
+	if (only_pc(a) && a->pc != b->pc)
+		return false;
+	return !a->inlined == !b->inlined && same_string(a->function, b->function) && same_string(a->file, b->file) &&
+	       same_string(a->module, b->module);
+}
+
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	for (const unsigned char *at = bytes, *end = at + n; at < end; at++)
+		hash = (hash ^ *at) * 0x100000001b3u;
+	return hash;
+}
+
+static uint64_t hash_number(uint64_t hash, uint64_t number)
+{
+	return hash_bytes(hash, &number, sizeof(number));
+}
+
+/* Of what same_frame() compares, enough to tell siblings apart. */
+static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame *frame)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	hash = hash_number(hash, parent->id);
+	if (frame->kind == TDT_NODE_CUT)
+		return (uint32_t)hash;
+	hash = hash_number(hash, (uint64_t)frame->line << 32 | frame->column);
+	hash = hash_number(hash, only_pc(frame) ? frame->pc : 0);
+	if (frame->function != NULL)
+		hash = hash_bytes(hash, frame->function, strlen(frame->function));
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent, const struct tdt_frame *frame,
+			     uint32_t hash)
+{
+	struct tdt_node *node = parent->last_child;
+
+	if (node == NULL || (node->hash == hash && same_frame(&node->frame, frame)))
+		return node;
+	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL; node = node->next_in_bucket)
+		if (node->parent == parent && node->hash == hash && same_frame(&node->frame, frame))
+			return node;
+	return NULL;
+}
+
+static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_node *node)
+{
+	struct tdt_node **head = &bucket[node->hash & (buckets - 1)];
+
+	node->next_in_bucket = *head;
+	*head = node;
+}
+
+/* Make room in the table for one more node. */
+static int grow(struct tdt__tree *tree)
+{
+	uint32_t buckets = tree->buckets == 0 ? FIRST_BUCKETS : tree->buckets * 2;
+	struct tdt_node **bucket;
+
+	if (tree->n <= tree->buckets || tree->buckets > UINT32_MAX / 2)
+		return 0;
+	bucket = calloc(buckets, sizeof(struct tdt_node *));
+	if (bucket == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tree->buckets; i++) {
+		for (struct tdt_node *node = tree->bucket[i], *next; node != NULL; node = next) {
+			next = node->next_in_bucket;
+			into_bucket(bucket, buckets, node);
+		}
+	}
+	free(tree->bucket);
+	tree->bucket = bucket;
+	tree->buckets = buckets;
+	return 0;
+}
+
+/* A string of a new node; a frame often shares those of its caller. */
+static int keep_string(struct tdt__tree *tree, const char **string, const char *of_parent)
+{
+	if (same_string(*string, of_parent)) {
+		*string = of_parent;
+		return 0;
+	}
+	return tdt__tree_string(tree, *string, string);
+}
+
+static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const struct tdt_frame *parent)
+{
+	int err = keep_string(tree, &frame->function, parent->function);
+
+	if (err == 0)
+		err = keep_string(tree, &frame->file, parent->file);
+	if (err == 0)
+		err = keep_string(tree, &frame->directory, parent->directory);
+	if (err == 0)
+		err = keep_string(tree, &frame->module, parent->module);
+	if (err == 0)
+		err = keep_string(tree, &frame->symbol, parent->symbol);
+	if (err == 0)
+		err = keep_string(tree, &frame->build_id, parent->build_id);
+	return err;
+}
+
+static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, struct tdt_node *node)
+{
+	node->tree = tree;
+	node->parent = parent;
+	node->id = tree->n++;
+	if (parent->last_child == NULL)
+		parent->first_child = node;
+	else
+		parent->last_child->next_sibling = node;
+	parent->last_child = node;
+	into_bucket(tree->bucket, tree->buckets, node);
+	return node;
+}
+
+struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent, const struct tdt_frame *frame,
+			       uint32_t leaves, bool copy_strings)
+{
+	struct tdt_node *node;
+	uint32_t hash;
+
+	if (parent == NULL)
+		parent = &tree->root;
+	hash = hash_frame(parent, frame);
+	node = find(tree, parent, frame, hash);
+	if (node != NULL) {
+		if (leaves > UINT32_MAX - node->leaves)
+			goto overflow;
+		node->leaves += leaves;
+		node->frame.guessed |= frame->guessed;
+		return node;
+	}
+	if (tree->n == UINT32_MAX)
+		goto overflow;
+	node = allocate(tree, sizeof(*node), alignof(struct tdt_node));
+	if (node == NULL)
+		goto no_memory;
+	memset(node, 0, sizeof(*node));
+	node->frame = *frame;
+	node->hash = hash;
+	node->leaves = leaves;
+	if ((copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0) || grow(tree) != 0)
+		goto no_memory;
+	return append(tree, parent, node);
+
+overflow:
+	errno = EOVERFLOW;
+	return NULL;
+no_memory:
+	errno = ENOMEM;
+	return NULL;
+}
+
+const struct tdt_node *tdt_node_parent(const struct tdt_node *node)
+{
+	return node->parent;
+}
+
+const struct tdt_node *tdt_node_first_child(const struct tdt_node *node)
+{
+	return node->first_child;
+}
+
+const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node)
+{
+	return node->next_sibling;
+}
+
+const struct tdt_node *tdt_node_next(const struct tdt_node *node)
+{
+	if (node->first_child != NULL)
+		return node->first_child;
+	while (node != NULL && node->next_sibling == NULL)
+		node = node->parent;
+	return node == NULL ? NULL : node->next_sibling;
+}
+
+const struct tdt_frame *tdt_node_frame(const struct tdt_node *node)
+{
+	return &node->frame;
+}
+
+uint32_t tdt_node_leaves(const struct tdt_node *node)
+{
+	return node->leaves;
+}
+
+uint32_t tdt_node_id(const struct tdt_node *node)
+{
+	return node->id;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* malloc, calloc and realloc that fail when told to.  Only the thread that asked for it is touched. */
+
+#include <config.h>
+
+#include "no_memory.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static __thread int armed;
+static __thread int countdown; /* to the allocation that fails */
+static __thread int failed;
+static __thread long balance; /* allocated and not freed while armed */
+
+#ifdef SANITIZED
+int no_memory_possible(void)
+{
+	printf("# allocations can't be made to fail: a sanitizer has malloc\n");
+	return 0;
+}
+#else
+int no_memory_possible(void)
+{
+	return 1;
+}
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void __libc_free(void *memory);
+void *malloc(size_t size);
+void *calloc(size_t n, size_t size);
+void *realloc(void *old, size_t size);
+void free(void *memory);
+
+static int fails(void)
+{
+	if (!armed || countdown-- != 0)
+		return 0;
+	failed++;
+	errno = ENOMEM;
+	return 1;
+}
+
+static void *count(void *memory)
+{
+	if (armed && memory != NULL)
+		balance++;
+	return memory;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : count(__libc_malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : count(__libc_calloc(n, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+	void *memory;
+
+	if (fails())
+		return NULL;
+	memory = __libc_realloc(old, size);
+	return old == NULL ? count(memory) : memory;
+}
+
+void free(void *memory)
+{
+	if (armed && memory != NULL)
+		balance--;
+	__libc_free(memory);
+}
+#endif
+
+void no_memory_each(int (*call)(void *argument), void *argument, int least)
+{
+	int result;
+
+	if (!no_memory_possible())
+		return;
+	ck_assert_int_eq(call(argument), 0); /* what is allocated once a process is, now */
+	for (int i = 0;; i++) {
+		countdown = i;
+		failed = 0;
+		balance = 0;
+		armed = 1;
+		result = call(argument);
+		armed = 0;
+		ck_assert_msg(balance == 0, "%ld not freed when allocation %d fails", balance, i);
+		if (!failed) {
+			ck_assert_int_eq(result, 0);
+			ck_assert_int_ge(i, least);
+			return;
+		}
+		ck_assert_msg(result == -ENOMEM, "%d instead of -ENOMEM when allocation %d fails", result, i);
+	}
+}

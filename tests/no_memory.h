@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TESTS_NO_MEMORY_H
+#define TDT_TESTS_NO_MEMORY_H
+
+/*
+ * Let each allocation of a call fail in turn.  malloc and its kin are replaced in the whole test program (glibc lets a
+ * program do that); the sanitizers do so themselves, so there it is only said that nothing was tried.
+ */
+
+/* Whether allocations can be made to fail here. */
+int no_memory_possible(void);
+
+/*
+ * Call `call` with the first allocation failing, then with the second, and so on until it returns 0 untouched.  Each
+ * time before it must return -ENOMEM and have freed what it allocated.  At least `least` allocations must have failed.
+ */
+void no_memory_each(int (*call)(void *argument), void *argument, int least);
+
+#endif
