@@ -16,20 +16,47 @@ tdtinclude_HEADERS = \
 # that look inside.
 noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
+	src/backtrace.c \
 	src/barrier.c \
 	src/barrier.h \
+	src/call_tree.c \
+	src/call_tree.h \
+	src/capture.c \
+	src/capture.h \
+	src/clock.h \
 	src/fork.c \
 	src/fork.h \
+	src/modules.c \
 	src/modules.h \
 	src/options.c \
 	src/options.h \
+	src/poll.c \
+	src/poll.h \
+	src/registers.h \
+	src/request.c \
+	src/request.h \
+	src/stack.c \
+	src/stack.h \
+	src/substitute.c \
+	src/substitute.h \
 	src/symbolize.h \
+	src/task.c \
+	src/task.h \
 	src/thread.c \
 	src/thread.h \
 	src/trace.c \
 	src/trace.h \
 	src/tree.c \
-	src/tree.h
+	src/tree.h \
+	src/walk.h \
+	src/walk_rules.h \
+	src/walk_step.c \
+	src/walk_step.h
+if WALK_RULES
+libtdt_core_la_SOURCES += \
+	src/rules.c \
+	src/rules.h
+endif
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
 libtdt_core_la_LIBADD = $(UNWIND_ORDERED_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 

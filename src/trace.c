@@ -1,14 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A trace that is built by hand: read from a file, or joined from others. */
+/*
+ * Traces: those that were captured, which become a tree when somebody wants it, and those that are built by hand (read
+ * from a file, or joined from others), which are one from the start.
+ */
 
 #include <config.h>
 
 #include "trace.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "call_tree.h"
+#include "capture.h"
 #include "options.h"
+#include "task.h"
+
+static struct tdt__tree *tree_new(void)
+{
+	struct tdt__tree *tree = malloc(sizeof *tree);
+
+	if (tree != NULL)
+		tdt__tree_init(tree);
+	return tree;
+}
+
+static void tree_free(struct tdt__tree *tree)
+{
+	if (tree == NULL)
+		return;
+	tdt__tree_fini(tree);
+	free(tree);
+}
+
+/* --- Captured --------------------------------------------------------------- */
+
+struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture)
+{
+	struct tdt_trace *trace = calloc(1, sizeof *trace);
+
+	if (trace == NULL) {
+		tdt__capture_unref(capture);
+		return NULL;
+	}
+	if (task->named)
+		strcpy(trace->name, task->name);
+	trace->info = (struct tdt_trace_info){
+		.size = sizeof trace->info,
+		.id = task->id,
+		.name = task->named ? trace->name : NULL,
+		.file = task->file,
+		.line = task->line,
+		.column = task->column,
+		.state = capture->state,
+		.leaves = capture->leaves,
+		.leaves_elsewhere = capture->elsewhere,
+		.leaves_lost = capture->lost,
+		.state_ns = capture->state_ns,
+		.polls = capture->polls,
+	};
+	trace->capture = capture;
+	return trace;
+}
+
+/* Make the tree of a captured trace.  Several threads may, at once: the first to be ready wins. */
+static const struct tdt__tree *make_tree(struct tdt_trace *trace)
+{
+	struct tdt__tree *tree = tree_new(), *others = NULL;
+	int error;
+
+	if (tree == NULL)
+		return NULL;
+	error = tdt__call_tree(tree, trace->capture);
+	if (error != 0) {
+		tree_free(tree);
+		errno = -error;
+		return NULL;
+	}
+	/* Release this tree to those who find it; acquire the other's if there is one.  Pairs with tdt_trace_root(). */
+	if (atomic_compare_exchange_strong_explicit(&trace->tree, &others, tree, memory_order_acq_rel,
+						    memory_order_acquire))
+		return tree;
+	tree_free(tree);
+	return others;
+}
+
+const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
+{
+	/* Acquire: the nodes, which another thread may have made.  Pairs with the exchange in make_tree(). */
+	const struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
+
+	/* The trace is as constant as ever to its readers: it only remembers its names. */
+	if (tree == NULL)
+		tree = make_tree((struct tdt_trace *)(uintptr_t)trace);
+	return tree != NULL ? &tree->root : NULL;
+}
+
+uint32_t tdt_trace_stacks(const struct tdt_trace *trace)
+{
+	return trace->capture != NULL ? trace->capture->leaves : 0;
+}
+
+/* The innermost frame of stack `index`; TDT__NO_FRAME: there is no such stack. */
+static uint32_t innermost(const struct tdt__capture *capture, uint32_t index)
+{
+	for (uint32_t i = 0; i < capture->n; i++) {
+		if (index < capture->frames[i].leaves)
+			return i;
+		index -= capture->frames[i].leaves;
+	}
+	return TDT__NO_FRAME;
+}
+
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
+{
+	const struct tdt__capture *capture = trace->capture;
+	uint32_t frame = capture != NULL ? innermost(capture, index) : TDT__NO_FRAME;
+	size_t n = 0;
+
+	if (cut != NULL)
+		*cut = TDT_CUT_NOT;
+	if (frame == TDT__NO_FRAME)
+		return 0;
+	for (; tdt__is_frame(frame); frame = capture->frames[frame].parent, n++)
+		if (n < max)
+			pcs[n] = capture->frames[frame].frame.pc;
+	if (cut != NULL)
+		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
+	return n;
+}
+
+/* --- Built ------------------------------------------------------------------ */
 
 static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *info)
 {
@@ -23,24 +147,29 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 {
 	struct tdt_trace_info ours;
 	struct tdt_trace *trace;
+	struct tdt__tree *tree;
 	int err = read_info(&ours, info);
 
 	if (err != 0) {
 		errno = -err;
 		return NULL;
 	}
-	trace = malloc(sizeof(*trace));
-	if (trace == NULL)
-		return NULL;
+	trace = calloc(1, sizeof(*trace));
+	tree = tree_new();
+	if (trace == NULL || tree == NULL)
+		goto failed;
 	trace->info = ours;
-	tdt__tree_init(&trace->tree);
-	if (tdt__tree_string(&trace->tree, ours.name, &trace->info.name) != 0 ||
-	    tdt__tree_string(&trace->tree, ours.file, &trace->info.file) != 0) {
-		tdt_trace_free(trace);
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
+	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0)
+		goto failed;
+	atomic_init(&trace->tree, tree);
 	return trace;
+
+failed:
+	tree_free(tree);
+	free(trace);
+	errno = ENOMEM;
+	return NULL;
 }
 
 static bool is_frame(const struct tdt_frame *frame)
@@ -53,45 +182,31 @@ static bool is_frame(const struct tdt_frame *frame)
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves)
 {
-	if (trace == NULL || frame == NULL || !is_frame(frame) || (parent != NULL && parent->tree != &trace->tree)) {
+	/* Relaxed: building wants the trace for itself. */
+	struct tdt__tree *tree = trace != NULL ? atomic_load_explicit(&trace->tree, memory_order_relaxed) : NULL;
+
+	if (tree == NULL || trace->capture != NULL || frame == NULL || !is_frame(frame) ||
+	    (parent != NULL && parent->tree != tree)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	/* The caller may only read the node, but it lies in the trace, which he may change. */
-	return tdt__tree_add(&trace->tree, (struct tdt_node *)(uintptr_t)parent, frame, leaves, true);
+	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, frame, leaves, true);
 }
+
+/* --- Both --------------------------------------------------------------------- */
 
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
 {
 	return &trace->info;
 }
 
-const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
-{
-	return &trace->tree.root;
-}
-
-uint32_t tdt_trace_stacks(const struct tdt_trace *trace)
-{
-	(void)trace;
-	return 0;
-}
-
-size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
-{
-	(void)trace;
-	(void)index;
-	(void)pcs;
-	(void)max;
-	if (cut != NULL)
-		*cut = TDT_CUT_NOT;
-	return 0;
-}
-
 void tdt_trace_free(struct tdt_trace *trace)
 {
 	if (trace == NULL)
 		return;
-	tdt__tree_fini(&trace->tree);
+	/* Acquire: another thread may have made it.  Pairs with the exchange in make_tree(). */
+	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
+	tdt__capture_unref(trace->capture);
 	free(trace);
 }

@@ -6,9 +6,24 @@
 
 #include "tree.h"
 
+struct tdt_handle;
+struct tdt__capture;
+
 struct tdt_trace {
-	struct tdt_trace_info info; /* its strings are in the tree's storage */
-	struct tdt__tree tree;
+	struct tdt_trace_info info;
+	char name[TDT_TASK_NAME_MAX + 1]; /* of a captured trace; a built one's is in its tree's storage */
+	struct tdt__capture *capture;     /* a reference; NULL: the trace was built */
+	/*
+	 * Of a captured trace NULL until somebody wants it.  Released by whoever made it, acquired by readers: in
+	 * tdt_trace_root(), both.
+	 */
+	struct tdt__tree *_Atomic tree;
 };
+
+/*
+ * The trace of `task` that `capture` is, with no names looked up.  Takes over the reference to `capture`, also when it
+ * fails: NULL and ENOMEM.
+ */
+struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture);
 
 #endif
