@@ -18,9 +18,20 @@ noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
 	src/barrier.c \
 	src/barrier.h \
+	src/debuginfo.c \
+	src/debuginfo.h \
+	src/demangle.c \
+	src/demangle.h \
+	src/elfsym.c \
+	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
+	src/inlines.c \
+	src/inlines.h \
 	src/modules.h \
+	src/ranges.c \
+	src/ranges.h \
+	src/symbolize.c \
 	src/symbolize.h \
 	src/thread.c \
 	src/thread.h
