@@ -24,14 +24,24 @@ libtdt_core_la_SOURCES = \
 	src/capture.c \
 	src/capture.h \
 	src/clock.h \
+	src/debuginfo.c \
+	src/debuginfo.h \
+	src/demangle.c \
+	src/demangle.h \
+	src/elfsym.c \
+	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
+	src/inlines.c \
+	src/inlines.h \
 	src/modules.c \
 	src/modules.h \
 	src/options.c \
 	src/options.h \
 	src/poll.c \
 	src/poll.h \
+	src/ranges.c \
+	src/ranges.h \
 	src/registers.h \
 	src/request.c \
 	src/request.h \
@@ -39,6 +49,7 @@ libtdt_core_la_SOURCES = \
 	src/stack.h \
 	src/substitute.c \
 	src/substitute.h \
+	src/symbolize.c \
 	src/symbolize.h \
 	src/task.c \
 	src/task.h \

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * From an address down to the function inlined innermost.
+ *
+ * libdw has dwarf_addrdie() and dwarf_getscopes() for that.  The first goes by .debug_aranges, which Clang doesn't
+ * write; the second reads every DIE of the unit (2 to 85 ms an address in a large one), and in units made by -flto it
+ * finds no inlined function.  So there are two tables here, each read once: from addresses to units, from attributes of
+ * the units alone; and in a unit that is asked for, from addresses to functions.  From the function's DIE down, only
+ * what holds the address is entered.
+ *
+ * With -gsplit-dwarf the file holds units with lines but no functions.  libdw could open the .dwo files, but with a
+ * Dwarf that ends the process when memory runs out, so they are left alone.
+ */
+
+#include <config.h>
+
+#include "inlines.h"
+
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+/*
+ * Functions are mostly children of the unit, or of a namespace.  Some compilers put those of local classes, lambdas and
+ * nested functions where they are declared: inside types, functions and blocks, which is most of the unit, so that is
+ * read when an address was not found without.
+ */
+enum depth { READ_NOTHING, READ_NAMESPACES, READ_EVERYTHING };
+
+struct tdt__unit {
+	Dwarf_Die die;
+	struct tdt__ranges functions; /* to offsets of their DIEs */
+	enum depth depth;
+};
+
+#define NESTING_LIMIT 256 /* of DIEs; against a damaged file */
+
+/* Linkers leave functions that they dropped at 0, or at 1 in lists of ranges, where code cannot be. */
+static bool is_dropped(Dwarf_Addr low)
+{
+	return low <= 1;
+}
+
+static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
+{
+	Dwarf_Addr base;
+	Dwarf_Addr low;
+	Dwarf_Addr high;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		if (low < high && !is_dropped(low) && !tdt__ranges_add(ranges, low, high, value))
+			return false;
+	}
+	return true;
+}
+
+/* Of units without code, such as those of types and of what LTO or dwz shares, nothing is kept. */
+static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
+{
+	struct tdt__unit *unit;
+	size_t n_ranges = inlines->ranges.n;
+
+	if (inlines->n == inlines->room) {
+		size_t room = inlines->room != 0 ? 2 * inlines->room : 16;
+
+		unit = reallocarray(inlines->unit, room, sizeof(*unit));
+		if (unit == NULL)
+			return false;
+		inlines->unit = unit;
+		inlines->room = room;
+	}
+	unit = &inlines->unit[inlines->n];
+	*unit = (struct tdt__unit){ .die = *die };
+	if (!add_ranges(&inlines->ranges, &unit->die, inlines->n))
+		return false;
+	if (inlines->ranges.n > n_ranges)
+		inlines->n++;
+	return true;
+}
+
+static bool read_units(struct tdt__inlines *inlines)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+
+	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
+	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
+		if (!add_unit(inlines, &die))
+			return false;
+	}
+	tdt__ranges_sort(&inlines->ranges);
+	inlines->read = true;
+	return true;
+}
+
+static bool may_hold_functions(int tag, enum depth depth)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type: /* Rust's may have methods */
+	case DW_TAG_variant_part:
+	case DW_TAG_variant:
+		return depth == READ_EVERYTHING;
+	default:
+		return false;
+	}
+}
+
+static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth depth, int nesting)
+{
+	Dwarf_Die die;
+
+	if (nesting == NESTING_LIMIT || dwarf_child(parent, &die) != 0)
+		return true;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_subprogram && !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
+			return false;
+		if (may_hold_functions(tag, depth) && !read_functions(unit, &die, depth, nesting + 1))
+			return false;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return true;
+}
+
+static bool read_unit(struct tdt__unit *unit, enum depth depth)
+{
+	tdt__ranges_clear(&unit->functions);
+	if (!read_functions(unit, &unit->die, depth, 0))
+		return false;
+	tdt__ranges_sort(&unit->functions);
+	unit->depth = depth;
+	return true;
+}
+
+/* `range` NULL: none has it.  False: no memory. */
+static bool find_function(struct tdt__unit *unit, Dwarf_Addr address, const struct tdt__range **range)
+{
+	do {
+		if (unit->depth == READ_NOTHING && !read_unit(unit, READ_NAMESPACES))
+			return false;
+		*range = tdt__ranges_find(&unit->functions, address);
+		if (*range != NULL || unit->depth == READ_EVERYTHING)
+			return true;
+	} while (read_unit(unit, READ_EVERYTHING));
+	return false;
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static int number_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (int)value;
+}
+
+/* Append a function; `function` NULL: one we know nothing of. */
+static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
+{
+	struct tdt__scope *scope;
+
+	if (scopes->n == scopes->room) {
+		size_t room = scopes->room != 0 ? 2 * scopes->room : 32;
+
+		scope = reallocarray(scopes->scope, room, sizeof(*scope));
+		if (scope == NULL)
+			return NULL;
+		scopes->scope = scope;
+		scopes->room = room;
+	}
+	scope = &scopes->scope[scopes->n++];
+	*scope = (struct tdt__scope){ 0 };
+	if (function != NULL) {
+		scope->name = string_of(function, DW_AT_name);
+		scope->linkage = string_of(function, DW_AT_linkage_name);
+		if (scope->linkage == NULL)
+			scope->linkage = string_of(function, DW_AT_MIPS_linkage_name);
+	}
+	return scope;
+}
+
+/* Where `inlined` was called: the place in the function it was inlined into.  `unit` is the one that says so. */
+static void set_call(struct tdt__scope *caller, Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	Dwarf_Files *files;
+	size_t n;
+	int file = number_of(inlined, DW_AT_call_file);
+
+	if (dwarf_getsrcfiles(unit, &files, &n) == 0)
+		caller->file = dwarf_filesrc(files, (size_t)file, NULL, NULL);
+	caller->line = number_of(inlined, DW_AT_call_line);
+	caller->column = number_of(inlined, DW_AT_call_column);
+}
+
+static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr address)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+
+	if (line == NULL)
+		return;
+	scope->file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &scope->line);
+	dwarf_linecol(line, &scope->column);
+}
+
+/* Make `die` the child of it that holds `address`. */
+static bool enter(Dwarf_Die *die, Dwarf_Addr address)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
+		    dwarf_haspc(&child, address) > 0) {
+			*die = child;
+			return true;
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* Push the functions from `die` inwards. */
+static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die, Dwarf_Addr address)
+{
+	struct tdt__scope *scope = push(scopes, die);
+
+	while (scope != NULL && enter(die, address)) {
+		if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
+			continue;
+		set_call(scope, unit, die);
+		scope = push(scopes, die);
+	}
+	if (scope != NULL)
+		set_line(scope, unit, address);
+	return scope != NULL;
+}
+
+bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes)
+{
+	const struct tdt__range *range;
+	struct tdt__unit *unit;
+	struct tdt__scope *scope;
+	Dwarf_Attribute attribute;
+	Dwarf_Die die;
+
+	scopes->n = 0;
+	if (!inlines->read && !read_units(inlines))
+		return false;
+	range = tdt__ranges_find(&inlines->ranges, address);
+	if (range == NULL)
+		return true;
+	unit = &inlines->unit[range->value];
+	scopes->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+	if (!find_function(unit, address, &range))
+		return false;
+	if (range != NULL && dwarf_offdie(inlines->dwarf, range->value, &die) != NULL)
+		return descend(scopes, &unit->die, &die, address);
+	scope = push(scopes, NULL);
+	if (scope != NULL)
+		set_line(scope, &unit->die, address);
+	return scope != NULL;
+}
