@@ -18,6 +18,9 @@ noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
 	src/barrier.c \
 	src/barrier.h \
+	src/combine.c \
+	src/combine.h \
+	src/combine_new.c \
 	src/fork.c \
 	src/fork.h \
 	src/modules.h \
