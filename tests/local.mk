@@ -20,3 +20,7 @@ AM_TESTS_ENVIRONMENT = \
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+
+dist_check_SCRIPTS += tests/lines.sh
+TESTS += tests/lines.sh
+EXTRA_DIST += tests/lines.c
