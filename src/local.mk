@@ -24,6 +24,9 @@ libtdt_core_la_SOURCES = \
 	src/capture.c \
 	src/capture.h \
 	src/clock.h \
+	src/combine.c \
+	src/combine.h \
+	src/combine_new.c \
 	src/debuginfo.c \
 	src/debuginfo.h \
 	src/demangle.c \

@@ -29,3 +29,6 @@ endif
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
+dist_check_SCRIPTS += tests/lines.sh
+TESTS += tests/lines.sh
+EXTRA_DIST += tests/lines.c

@@ -87,17 +87,25 @@ static inline int tdt_future_is_none(const struct tdt_future *future)
 }
 
 /*
- * An empty statement the compiler can't see through.  A helper that polls or clones puts it behind the call, lest the
- * call become a jump (a *sibling call*): the caller's frame would be gone from the stack, and so from every backtrace.
- * Use it in combinators of your own that end in `return child->poll(...)`; or call tdt_future_poll(), which has it.
+ * An empty statement the compiler can't see through; it costs no instruction.  A helper that polls or clones puts it
+ * behind the call, lest the call become a jump (a *sibling call*): the caller's frame would be gone from the stack, and
+ * so from every backtrace.  Use it in combinators of your own that end in `return child->poll(...)`; or call
+ * tdt_future_poll(), which has it.
+ *
+ * No two of them are the same, since each holds its line.  So it also keeps two polls in one function that go on alike
+ * (in the branches of an if, say) from becoming one, with the line of either: put it before and behind them.
+ *
+ * A helper that has it is always inlined.  As a function of its own (at -Os, say) it would keep only its own frame, and
+ * `return tdt_future_poll(...)` be a sibling call.
  */
-#define TDT_KEEP_FRAME() __asm__ volatile("")
+#define TDT_KEEP_FRAME() __asm__ volatile("" : : "i"(__LINE__))
 
 /*
  * Poll `future` once.  Returns what its poll returned; TDT_PANICKED for TDT_FUTURE_NONE.  A combinator polls its
  * children with this: its own frame then stays on the stack whatever the compiler makes of it.
  */
-static inline tdt_poll_t tdt_future_poll(const struct tdt_future *future, struct tdt_context *cx)
+__attribute__((always_inline)) static inline tdt_poll_t tdt_future_poll(const struct tdt_future *future,
+									struct tdt_context *cx)
 {
 	tdt_poll_t result;
 
@@ -122,7 +130,7 @@ static inline void tdt_future_drop(struct tdt_future *future)
  * A clone of `waker`, owned by the caller, who ends it with tdt_waker_wake() or tdt_waker_drop(), from any thread.
  * NULL if the waker's owner could not make one: keep nothing, and return TDT_PANICKED or try again at the next poll.
  */
-static inline const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
+__attribute__((always_inline)) static inline const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = waker->vtable->clone(waker);
 
@@ -138,7 +146,7 @@ static inline void tdt_waker_wake(const struct tdt_waker *waker)
 }
 
 /* Wake the task of `waker`, owned or borrowed, which stays as it is.  Any thread. */
-static inline void tdt_waker_wake_by_ref(const struct tdt_waker *waker)
+__attribute__((always_inline)) static inline void tdt_waker_wake_by_ref(const struct tdt_waker *waker)
 {
 	waker->vtable->wake_by_ref(waker);
 	TDT_KEEP_FRAME();

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Where is my task waiting?  The example every async person knows:
+ *
+ *	foo awaits bar, which joins fiz (awaits pending)
+ *	                        and buz (awaits baz, which awaits pending).
+ *
+ * One thread polls the task (poll_loop.c); the main thread asks it for a backtrace and prints that to stderr.
+ */
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <tdt/async.h>
+#include <tdt/combine.h>
+#include <tdt/trace.h>
+
+#include "poll_loop.h"
+
+/* The leaf: it waits for ever.  As any leaf it keeps a clone of the waker, for whoever would end the waiting. */
+struct pending {
+	const struct tdt_waker *waker;
+};
+
+static tdt_poll_t pending_poll(void *state, struct tdt_context *cx)
+{
+	struct pending *pending = state;
+
+	if (!tdt_waker_will_wake(pending->waker, cx->waker)) {
+		tdt_waker_drop(pending->waker);
+		pending->waker = tdt_waker_clone(cx->waker);
+	}
+	return TDT_PENDING;
+}
+
+static void pending_drop(void *state)
+{
+	struct pending *pending = state;
+
+	tdt_waker_drop(pending->waker);
+	free(pending);
+}
+
+static struct tdt_future pending(void)
+{
+	struct pending *pending = calloc(1, sizeof(*pending));
+
+	if (pending == NULL)
+		return TDT_FUTURE_NONE;
+	return (struct tdt_future){ pending, pending_poll, pending_drop };
+}
+
+/* The async functions.  None of them has variables, so this is the state of each. */
+struct plain {
+	struct tdt_async async;
+};
+
+static tdt_poll_t baz_poll(void *state, struct tdt_context *cx)
+{
+	struct plain *baz = state;
+
+	TDT_BEGIN(&baz->async, cx);
+	TDT_AWAIT(pending());
+	TDT_END();
+}
+
+static struct tdt_future baz(void)
+{
+	return TDT_ASYNC_NEW(baz_poll, (struct plain){ 0 });
+}
+
+static tdt_poll_t buz_poll(void *state, struct tdt_context *cx)
+{
+	struct plain *buz = state;
+
+	TDT_BEGIN(&buz->async, cx);
+	TDT_AWAIT(baz());
+	TDT_END();
+}
+
+static struct tdt_future buz(void)
+{
+	return TDT_ASYNC_NEW(buz_poll, (struct plain){ 0 });
+}
+
+static tdt_poll_t fiz_poll(void *state, struct tdt_context *cx)
+{
+	struct plain *fiz = state;
+
+	TDT_BEGIN(&fiz->async, cx);
+	TDT_AWAIT(pending());
+	TDT_END();
+}
+
+static struct tdt_future fiz(void)
+{
+	return TDT_ASYNC_NEW(fiz_poll, (struct plain){ 0 });
+}
+
+static struct tdt_future fiz_and_buz(void)
+{
+	struct tdt_future both[] = { fiz(), buz() };
+	struct tdt_future joined = tdt_join_all(both, 2);
+
+	if (tdt_future_is_none(&joined)) {
+		tdt_future_drop(&both[0]);
+		tdt_future_drop(&both[1]);
+	}
+	return joined;
+}
+
+static tdt_poll_t bar_poll(void *state, struct tdt_context *cx)
+{
+	struct plain *bar = state;
+
+	TDT_BEGIN(&bar->async, cx);
+	TDT_AWAIT(fiz_and_buz());
+	TDT_END();
+}
+
+static struct tdt_future bar(void)
+{
+	return TDT_ASYNC_NEW(bar_poll, (struct plain){ 0 });
+}
+
+static tdt_poll_t foo_poll(void *state, struct tdt_context *cx)
+{
+	struct plain *foo = state;
+
+	TDT_BEGIN(&foo->async, cx);
+	TDT_AWAIT(bar());
+	TDT_END();
+}
+
+static struct tdt_future foo(void)
+{
+	return TDT_ASYNC_NEW(foo_poll, (struct plain){ 0 });
+}
+
+/* Ask where the task waits, and print the answer. */
+static int print_backtrace(struct tdt_handle *handle)
+{
+	struct tdt_trace *trace = tdt_backtrace(handle);
+	int error;
+
+	if (trace == NULL) {
+		perror("tdt_backtrace");
+		return -1;
+	}
+	error = tdt_trace_print(trace, stderr);
+	tdt_trace_free(trace);
+	return error;
+}
+
+int main(void)
+{
+	struct tdt_traced traced = tdt_traced_with(foo(), TDT_TASK_ATTR(.name = "foo"));
+	struct poll_loop *loop;
+	int error;
+
+	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
+	if (traced.handle == NULL) {
+		perror("tdt_traced_with");
+		tdt_future_drop(&traced.future);
+		return EXIT_FAILURE;
+	}
+	loop = poll_loop_start(traced.future);
+	if (loop == NULL) {
+		perror("poll_loop_start");
+		tdt_future_drop(&traced.future);
+		tdt_handle_unref(traced.handle);
+		return EXIT_FAILURE;
+	}
+	error = print_backtrace(traced.handle);
+	poll_loop_stop(loop);
+	tdt_handle_unref(traced.handle);
+	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
