@@ -10,6 +10,10 @@ AM_TESTS_ENVIRONMENT = \
 	CK_DEFAULT_TIMEOUT=60; export CK_DEFAULT_TIMEOUT; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	MAKE='$(MAKE)'; export MAKE; \
+	CC='$(CC)'; export CC; \
+	CXX='$(CXX)'; export CXX; \
+	PKG_CONFIG='$(PKG_CONFIG)'; export PKG_CONFIG; \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS; \
 	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
@@ -20,3 +24,9 @@ AM_TESTS_ENVIRONMENT = \
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+
+EXTRA_DIST += tests/tap.sh
+dist_check_SCRIPTS += \
+	tests/bootstrap.sh \
+	tests/gnumakefile.sh
+TESTS += $(dist_check_SCRIPTS)
