@@ -27,6 +27,10 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 
 EXTRA_DIST += tests/tap.sh
 dist_check_SCRIPTS += \
+	tests/aarch64.sh \
 	tests/bootstrap.sh \
-	tests/gnumakefile.sh
+	tests/exports.sh \
+	tests/gnumakefile.sh \
+	tests/install.sh \
+	tests/unwinder.sh
 TESTS += $(dist_check_SCRIPTS)
