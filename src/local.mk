@@ -72,7 +72,7 @@ libtdt_core_la_SOURCES += \
 	src/rules.h
 endif
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
-libtdt_core_la_LIBADD = $(UNWIND_ORDERED_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+libtdt_core_la_LIBADD = $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
 # current:revision:age: see libtool's manual, "Updating version info".
 lib_LTLIBRARIES += libtdt.la
@@ -83,6 +83,5 @@ libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
 	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete -Wl,-z,defs
 EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
-
 
 pkgconfig_DATA = src/tdt.pc

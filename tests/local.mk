@@ -10,6 +10,10 @@ AM_TESTS_ENVIRONMENT = \
 	CK_DEFAULT_TIMEOUT=60; export CK_DEFAULT_TIMEOUT; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	MAKE='$(MAKE)'; export MAKE; \
+	CC='$(CC)'; export CC; \
+	CXX='$(CXX)'; export CXX; \
+	PKG_CONFIG='$(PKG_CONFIG)'; export PKG_CONFIG; \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS; \
 	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
@@ -30,5 +34,13 @@ tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
 dist_check_SCRIPTS += tests/lines.sh
-TESTS += tests/lines.sh
 EXTRA_DIST += tests/lines.c
+EXTRA_DIST += tests/tap.sh
+dist_check_SCRIPTS += \
+	tests/aarch64.sh \
+	tests/bootstrap.sh \
+	tests/exports.sh \
+	tests/gnumakefile.sh \
+	tests/install.sh \
+	tests/unwinder.sh
+TESTS += $(dist_check_SCRIPTS)

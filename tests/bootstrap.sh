@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# bootstrap, with a false machine round it: commands that log how they are called, and an os-release of our own.
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:?}/tests/tap.sh"
+
+sed "s|/etc/os-release|$tmp/os-release|" "$top_srcdir/bootstrap" >"$tmp/bootstrap"
+mkdir "$tmp/bin"
+
+# fake COMMAND BODY
+fake()
+{
+	printf '#!/bin/sh\n%s\n' "$2" >"$tmp/bin/$1"
+	chmod +x "$tmp/bin/$1"
+}
+# shellcheck disable=SC2016 # the fakes expand them
+{
+fake apt-get 'echo "apt-get $*" >&2; test "$*" != "$REFUSE"'
+fake autoreconf 'echo "autoreconf $*"'
+fake dpkg-query 'eval "package=\$$#"; case " $ABSENT " in *" $package "*) exit 1 ;; esac; echo "install ok installed "'
+fake id 'echo "$USER_ID"'
+}
+
+# bootstrap USER-ID "ABSENT PACKAGES" [ARGUMENTS]: all it says and calls is in $tmp/said.
+bootstrap()
+{
+	USER_ID=$1 ABSENT=$2 PATH=$tmp/bin:$PATH
+	export USER_ID ABSENT PATH
+	shift 2
+	sh "$tmp/bootstrap" "$@" >"$tmp/said" 2>&1
+}
+
+fails()
+{
+	! "$@"
+}
+
+# says TEXT: that is what it said and called (text from standard input).
+says()
+{
+	cat >"$tmp/expected"
+	same "$1" "$tmp/expected" "$tmp/said"
+}
+
+echo 'ID=debian' >"$tmp/os-release"
+REFUSE=
+export REFUSE
+
+claim "with all packages there it succeeds" bootstrap 1000 ""
+says "and only generates configure" <<'END'
+autoreconf --install --warnings=all
+END
+
+claim "root gets what the build needs" bootstrap 0 "gcc libdw-dev valgrind"
+says "and is told so first" <<'END'
+bootstrap: apt-get update && apt-get install -y --no-install-recommends gcc libdw-dev
+apt-get -qq update
+apt-get install -y --no-install-recommends gcc libdw-dev -qq
+autoreconf --install --warnings=all
+END
+
+claim "another user is stopped" fails bootstrap 1000 "gcc libdw-dev valgrind"
+says "and told the command" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libdw-dev
+END
+
+REFUSE="-qq update"
+claim "root is stopped when apt-get fails" fails bootstrap 0 "gcc"
+says "before anything is generated" <<'END'
+bootstrap: apt-get update && apt-get install -y --no-install-recommends gcc
+apt-get -qq update
+END
+REFUSE=
+
+claim "the tests' packages are asked for apart" bootstrap 0 "gcc check valgrind" packages-for-check
+says "and nothing is generated" <<'END'
+bootstrap: apt-get update && apt-get install -y --no-install-recommends check valgrind
+apt-get -qq update
+apt-get install -y --no-install-recommends check valgrind -qq
+END
+
+claim "without the tests' packages another user goes on" bootstrap 1000 "valgrind" packages-for-check
+says "and is told the command" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends valgrind
+bootstrap: going on without
+END
+
+claim "with the tests' packages there it succeeds" bootstrap 1000 "" packages-for-check
+says "and is silent" </dev/null
+
+printf 'ID=linuxmint\nID_LIKE="ubuntu debian"\n' >"$tmp/os-release"
+claim "a system like Debian is treated like it" fails bootstrap 1000 "gcc"
+
+echo 'ID=fedora' >"$tmp/os-release"
+claim "on another system no package is looked for" bootstrap 0 "gcc"
+says "and configure is left to tell" <<'END'
+autoreconf --install --warnings=all
+END
+
+rm "$tmp/os-release"
+claim "so it is without os-release" bootstrap 0 "gcc"
+
+claim "an unknown argument is refused" fails bootstrap 1000 "" packages
+
+plan

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# shellcheck shell=sh
+# TAP from a shell script: source this, make claims, and end with `plan`.  `$tmp` is a directory of the script's own.
+
+tests=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# claim TEXT COMMAND...: the command succeeds.
+claim()
+{
+	text=$1
+	shift
+	tests=$((tests + 1))
+	if "$@" >&2; then
+		echo "ok $tests - $text"
+	else
+		echo "not ok $tests - $text"
+	fi
+}
+
+# same TEXT EXPECTED GOT: the two files are equal.
+same()
+{
+	claim "$1" diff -u "$2" "$3"
+}
+
+# skip TEXT WHY
+skip()
+{
+	tests=$((tests + 1))
+	echo "ok $tests - $1 # SKIP $2"
+}
+
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+plan()
+{
+	echo "1..$tests"
+}
