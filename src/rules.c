@@ -133,8 +133,8 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 	/* A signal frame's PC is looked up as it is, not minus one. */
 	if (unw_init_local2(&cursor, &context, UNW_INIT_SIGNAL_FRAME) < 0)
 		return unknown;
-	/* Gives success for a PC it knows nothing of, and then no unwind information. */
-	if (unw_get_proc_info(&cursor, &info) < 0 || info.unwind_info == NULL)
+	/* For a PC it knows nothing of it gives success too, and a function of one byte. */
+	if (unw_get_proc_info(&cursor, &info) < 0 || info.end_ip - info.start_ip <= 1)
 		return unknown;
 	if (unw_step(&cursor) < 0 || unw_get_save_loc(&cursor, UNW_X86_64_RIP, &saved) < 0)
 		return unknown;

@@ -83,7 +83,7 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	if (FP_IS_CHAIN && (fp < walk->sp || fp > walk->top))
 		return cut(walk, TDT_CUT_CORRUPT);
 	/* Never step a PC without unwind information: libunwind would guess, and validate addresses by a pipe. */
-	if (unw_get_proc_info(cursor, &info) < 0 || info.unwind_info == NULL)
+	if (unw_get_proc_info(cursor, &info) < 0 || info.end_ip - info.start_ip <= 1)
 		return cut(walk, TDT_CUT_NO_INFO);
 	more = unw_step(cursor);
 	if (more < 0)
