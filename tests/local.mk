@@ -44,3 +44,9 @@ dist_check_SCRIPTS += \
 	tests/install.sh \
 	tests/unwinder.sh
 TESTS += $(dist_check_SCRIPTS)
+check_PROGRAMS += tests/check_handshake
+TESTS += tests/check_handshake
+tests_check_handshake_SOURCES = tests/check_handshake.c
+tests_check_handshake_CFLAGS = $(tests_cflags)
+tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
+tests_check_handshake_LDADD = libtdt-core.la
