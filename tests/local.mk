@@ -44,9 +44,20 @@ dist_check_SCRIPTS += \
 	tests/install.sh \
 	tests/unwinder.sh
 TESTS += $(dist_check_SCRIPTS)
+
+# Traced futures and requests.
+tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_asking = tests/asking.c tests/asking.h $(tests_futures)
+
 check_PROGRAMS += tests/check_handshake
 TESTS += tests/check_handshake
 tests_check_handshake_SOURCES = tests/check_handshake.c
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+check_PROGRAMS += tests/check_traced
+TESTS += tests/check_traced
+tests_check_traced_SOURCES = tests/check_traced.c $(tests_asking)
+tests_check_traced_CFLAGS = $(tests_cflags)
+tests_check_traced_LDADD = $(tests_lib)
