@@ -153,8 +153,9 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	while (*link != request)
 		link = &(*link)->next;
 	*link = request->next;
+	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, 0, memory_order_relaxed);
+		atomic_fetch_and_explicit(&task->request, ~TDT__ASKED, memory_order_relaxed);
 }
 
 void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
