@@ -37,6 +37,7 @@ libtdt_core_la_SOURCES = \
 	src/fork.h \
 	src/inlines.c \
 	src/inlines.h \
+	src/kept.h \
 	src/modules.c \
 	src/modules.h \
 	src/options.c \

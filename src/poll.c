@@ -12,6 +12,7 @@
 #include "barrier.h"
 #include "capture.h"
 #include "clock.h"
+#include "kept.h"
 #include "poll.h"
 #include "registers.h"
 #include "request.h"
@@ -24,18 +25,12 @@
 
 /* --- After a poll ------------------------------------------------------- */
 
-/*
- * Keep a clone of the waker of this poll, for askers to wake the task with.  Only for a runtime whose clones are the
- * wakers themselves can a later poll see that it has been given what is kept already: we hold that one, so no other can
- * have its address.  Elsewhere equal pointers mean nothing (a waker on the runtime's stack has the same address for
- * every task), and each pending poll clones.
- */
+/* Keep a clone of the waker of this poll, for askers to wake the task with. */
 static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
 
-	if (waker != NULL && task->kept_is_own_clone &&
-	    waker == atomic_load_explicit(&task->kept, memory_order_relaxed))
+	if (waker != given && tdt__is_kept(task, waker))
 		return; /* it came in a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
@@ -72,7 +67,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 		end(task);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
-	if (UNLIKELY(given != atomic_load_explicit(&task->kept, memory_order_relaxed) || !task->kept_is_own_clone))
+	if (UNLIKELY(!tdt__is_kept(task, given)))
 		keep(task, given);
 	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
 	atomic_store_explicit(&task->state, TDT__IDLE, memory_order_release);

@@ -61,3 +61,13 @@ TESTS += tests/check_traced
 tests_check_traced_SOURCES = tests/check_traced.c $(tests_asking)
 tests_check_traced_CFLAGS = $(tests_cflags)
 tests_check_traced_LDADD = $(tests_lib)
+
+# The second is the first with a naive src/kept.h in the wrapper.
+check_PROGRAMS += tests/check_kept tests/check_kept_naive
+TESTS += tests/check_kept tests/check_kept_naive
+tests_check_kept_SOURCES = tests/check_kept.c $(tests_asking)
+tests_check_kept_CFLAGS = $(tests_cflags)
+tests_check_kept_LDADD = $(tests_core)
+tests_check_kept_naive_SOURCES = tests/check_kept.c src/poll.c tests/naive_kept.h $(tests_asking)
+tests_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/naive_kept.h
+tests_check_kept_naive_LDADD = $(tests_core)
