@@ -79,16 +79,17 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 
 /* --- The chain of polls of a thread -------------------------------------- */
 
+/* In between the chain is whole: a signal handler may go through it (tdt_current_task_id()). */
 static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
 {
 	poll->task = task;
+	atomic_signal_fence(memory_order_release);
 	tdt__thread.poll = poll;
 }
 
 static inline void leave(struct tdt__poll *poll)
 {
 	tdt__thread.poll = poll->outer;
-	poll->task = NULL;
 }
 
 static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
@@ -109,7 +110,7 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 
 /*
  * Runs at the end of every poll, and finds something to do only if it ended by unwinding (a C++ exception, a cancelled
- * thread): a child must not, but if it does, its task has panicked, and nobody is left waiting.
+ * thread): a child must not, nor a waker, but if one does, the task has panicked, and nobody is left waiting.
  */
 static inline void left(struct tdt__poll *poll)
 {
@@ -162,6 +163,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	if (claimed && result == TDT_PENDING)
 		atomic_store_explicit(&task->since, since, memory_order_relaxed);
 	result = finish(task, given, result);
+	poll.task = NULL;
 	answer(task, &poll,
 	       result == TDT_PENDING ? TDT_TASK_WAITING :
 	       result == TDT_READY   ? TDT_TASK_READY :
@@ -191,7 +193,9 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	enter(&poll, task);
 	result = task->child.poll(task->child.state, cx);
 	leave(&poll);
-	return finish(task, given, result);
+	result = finish(task, given, result);
+	poll.task = NULL;
+	return result;
 }
 
 void tdt__traced_drop(void *state)
