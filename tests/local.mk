@@ -71,3 +71,9 @@ tests_check_kept_LDADD = $(tests_core)
 tests_check_kept_naive_SOURCES = tests/check_kept.c src/poll.c tests/naive_kept.h $(tests_asking)
 tests_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/naive_kept.h
 tests_check_kept_naive_LDADD = $(tests_core)
+
+check_PROGRAMS += tests/check_unwound
+TESTS += tests/check_unwound
+tests_check_unwound_SOURCES = tests/check_unwound.c tests/unwinding.cc tests/unwinding.h $(tests_asking)
+tests_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_unwound_LDADD = $(tests_core)
