@@ -77,3 +77,9 @@ TESTS += tests/check_unwound
 tests_check_unwound_SOURCES = tests/check_unwound.c tests/unwinding.cc tests/unwinding.h $(tests_asking)
 tests_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_unwound_LDADD = $(tests_core)
+
+check_PROGRAMS += tests/check_requests
+TESTS += tests/check_requests
+tests_check_requests_SOURCES = tests/check_requests.c $(tests_asking)
+tests_check_requests_CFLAGS = $(tests_cflags)
+tests_check_requests_LDADD = $(tests_core)
