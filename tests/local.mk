@@ -83,3 +83,9 @@ TESTS += tests/check_requests
 tests_check_requests_SOURCES = tests/check_requests.c $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
+
+check_PROGRAMS += tests/check_leaves
+TESTS += tests/check_leaves
+tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
+tests_check_leaves_CFLAGS = $(tests_cflags)
+tests_check_leaves_LDADD = $(tests_lib)
