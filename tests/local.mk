@@ -89,3 +89,9 @@ TESTS += tests/check_leaves
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
 tests_check_leaves_LDADD = $(tests_lib)
+
+check_PROGRAMS += tests/check_traced_nomem
+TESTS += tests/check_traced_nomem
+tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c tests/no_memory.c tests/no_memory.h tests/test.h
+tests_check_traced_nomem_CFLAGS = $(tests_cflags)
+tests_check_traced_nomem_LDADD = $(tests_lib)
