@@ -95,3 +95,9 @@ TESTS += tests/check_traced_nomem
 tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c tests/no_memory.c tests/no_memory.h tests/test.h
 tests_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_check_traced_nomem_LDADD = $(tests_lib)
+
+check_PROGRAMS += tests/check_fork
+TESTS += tests/check_fork
+tests_check_fork_SOURCES = tests/check_fork.c tests/test.h
+tests_check_fork_CFLAGS = $(tests_cflags)
+tests_check_fork_LDADD = $(tests_lib)
