@@ -10,33 +10,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <tdt/tdt.h>
 
+#include "must.h"
 #include "test.h"
 
 #define CHILDREN 200
 #define CAPTURERS 2
-
-/*
- * Check's assertions take a lock of Check's, which a child may find taken.  So whatever runs beside a fork, or in a
- * child, has this.
- */
-#define MUST(condition) must(condition, #condition)
-
-static void must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	printf("# not so: %s\n", what);
-	abort();
-}
 
 /* --- A task of one thread -------------------------------------------------------- */
 

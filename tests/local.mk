@@ -98,6 +98,12 @@ tests_check_traced_nomem_LDADD = $(tests_lib)
 
 check_PROGRAMS += tests/check_fork
 TESTS += tests/check_fork
-tests_check_fork_SOURCES = tests/check_fork.c tests/test.h
+tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/test.h
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_lib)
+
+check_PROGRAMS += tests/check_concurrent
+TESTS += tests/check_concurrent
+tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/test.h
+tests_check_concurrent_CFLAGS = $(tests_cflags)
+tests_check_concurrent_LDADD = $(tests_lib)
