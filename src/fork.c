@@ -12,7 +12,11 @@
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
 
-#define REQUEST_LOCKS 64 /* enough that the askers of a dump rarely meet */
+/*
+ * Enough that the askers of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which holds
+ * them all: more than 64 at once are too many for it.
+ */
+#define REQUEST_LOCKS 32
 
 /* Each on a cache line of its own. */
 static struct {
