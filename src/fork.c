@@ -5,6 +5,7 @@
 
 #include "fork.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "barrier.h"
@@ -46,8 +47,11 @@ static void after_fork(void)
 	pthread_mutex_unlock(&tdt__symbol_lock);
 }
 
+static bool registered; /* in a child: these handlers have run */
+
 static void after_fork_in_child(void)
 {
+	registered = true;
 	tdt__barrier_init();
 	after_fork();
 }
@@ -57,7 +61,9 @@ static int fork_status;
 static void init(void)
 {
 	tdt__barrier_init();
-	fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
+	/* A child forked while another thread was here comes here again; twice registered they would wait for themselves. */
+	if (!registered)
+		fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 int tdt__fork_init(void)
