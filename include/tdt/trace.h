@@ -95,6 +95,12 @@ struct tdt_traced {
  * TDT_FUTURE_NONE or has no drop; attr->size is 0), E2BIG (attr is of a newer library) or ENOMEM.  Nothing is lost: a
  * program that doesn't look at the handle goes on untraced.
  *
+ * What breaks the rules of the ABI is passed on as it is, but during a capture: then the waker a leaf borrows is ours.
+ * To `wake` it is to wake it by reference, to `drop` it does nothing, and a pointer to it that is kept beyond the poll
+ * wakes nobody, and has NULL for a clone, as long as the task lives.  A result that is none counts as TDT_PANICKED.  A
+ * poll that unwinds (a C++ exception, a thread that exits or is cancelled) ends the task as TDT_PANICKED too, and who
+ * asked is answered; the unwinding goes on.
+ *
  * Cost: a poll nobody asks about, some nanoseconds.  A runtime whose wakers are not their own clones (`clone` returns
  * another pointer than it was given) pays one more clone and drop a pending poll.  Any thread.
  */
