@@ -61,7 +61,7 @@ static int fork_status;
 static void init(void)
 {
 	tdt__barrier_init();
-	/* A child forked while another thread was here comes here again; twice registered they would wait for themselves. */
+	/* A child that was forked while another thread was here comes here again: twice locked would be for ever. */
 	if (!registered)
 		fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

@@ -16,7 +16,7 @@
 
 static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
-	/* Relaxed: it is only compared; what an asker takes away meanwhile he wakes, and the next poll keeps another. */
+	/* Relaxed: it is only compared.  What an asker takes meanwhile it wakes, and that poll keeps another. */
 	return waker == atomic_load_explicit(&task->kept, memory_order_relaxed) && task->kept_is_own_clone;
 }
 

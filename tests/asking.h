@@ -3,8 +3,8 @@
 #define TESTS_ASKING_H
 
 /*
- * A traced test future with the runtime that drives it, and an asker that never blocks, so that a test can put polls and
- * questions into any order on one thread.
+ * A traced test future with the runtime that drives it, and an asker that never blocks, so that a test can put polls
+ * and questions into any order on one thread.
  */
 
 #include <tdt/tdt.h>

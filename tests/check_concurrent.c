@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Askers, pollers and droppers, all at once and at random: every question is answered or refused as the manual says, and
- * nothing is left behind.  The choices come from a seed, which is printed; TDT_TEST_SEED sets it.
+ * Askers, pollers and droppers, all at once and at random: every question is answered or refused as the manual says,
+ * and nothing is left behind.  The choices come from a seed, which is printed; TDT_TEST_SEED sets it.
  */
 
 #include <config.h>

@@ -215,7 +215,8 @@ END_TEST
 START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
 {
 #if defined(ASAN) || defined(TSAN)
-	printf("# not tried: AddressSanitizer's allocator may be locked in a child; ThreadSanitizer wants no threads there\n");
+	printf(
+	    "# not tried: AddressSanitizer's allocator may be locked in a child, ThreadSanitizer wants no threads\n");
 #else
 	fork_children(true);
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which waker is kept for askers: the one of the last poll, whatever its address.  Runtimes of two kinds: those whose
- * wakers are their own clones, and those that pass a temporary, at one address for every task (as crate async-ffi does).
+ * Which waker is kept for askers: the one of the last poll, whatever its address.  There are runtimes of two kinds:
+ * those whose wakers are their own clones, and those that pass a temporary, at one address for every task (as crate
+ * async-ffi does).
  *
  * Built a second time with tests/naive_kept.h, where the same questions must wake the wrong one.
  */

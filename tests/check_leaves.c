@@ -51,8 +51,8 @@ static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
 }
 
 /* Each of these asks the leaf twice, and expects the same again. */
-static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
-			     const char *function, uint32_t leaves)
+static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, const char *function,
+			     uint32_t leaves)
 {
 	struct tdt_future child = leaf_of(poll, state);
 	struct test_task task = { 0 };

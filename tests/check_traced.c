@@ -189,7 +189,7 @@ START_TEST(what_cannot_be_traced_comes_back_as_it_was)
 	struct tdt_future future = test_future(&child), undroppable = future;
 	struct {
 		struct tdt_task_attr attr;
-		char more[9];
+		char more[16]; /* no padding, which could be anything */
 	} large = { .attr = attr_of_size(sizeof(large)) };
 
 	undroppable.drop = NULL;
@@ -200,7 +200,7 @@ START_TEST(what_cannot_be_traced_comes_back_as_it_was)
 
 		expect_untraced(future, &attr, EINVAL);
 	}
-	large.more[8] = 1;
+	large.more[15] = 1;
 	expect_untraced(future, &large.attr, E2BIG);
 	ck_assert(child.polls == 0 && child.drops == 0);
 }
@@ -233,7 +233,7 @@ START_TEST(attributes_of_another_size_follow_the_size_rules)
 {
 	struct {
 		struct tdt_task_attr attr;
-		char more[9];
+		char more[16]; /* no padding, which could be anything */
 	} large = { .attr = attr_of_size(sizeof(large)) };
 	struct tdt_task_attr small = attr_of_size(offsetof(struct tdt_task_attr, line));
 	struct tdt_trace *trace = trace_with(&small);
@@ -365,7 +365,7 @@ END_TEST
 static uint64_t pick_id(uint64_t id)
 {
 	struct tdt_traced traced =
-		tdt_traced_with((struct tdt_future){ NULL, poll_to_seven, drop_nothing }, TDT_TASK_ATTR(.id = id));
+	    tdt_traced_with((struct tdt_future){ NULL, poll_to_seven, drop_nothing }, TDT_TASK_ATTR(.id = id));
 
 	id = tdt_handle_id(traced.handle);
 	tdt_future_drop(&traced.future);

@@ -138,7 +138,7 @@ static int ask_async(struct tdt_handle *handle)
 static int whole_life(void *argument)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now, drop_waker };
-	int (*const *ask)(struct tdt_handle *handle) = argument;
+	int (*const *ask)(struct tdt_handle * handle) = argument;
 	struct deep deep = { 0 };
 	struct tdt_future child = { &deep, poll_deep, drop_nothing };
 	struct tdt_traced traced;
