@@ -44,6 +44,27 @@ void test_task_fini(struct test_task *task)
 	ck_assert_int_eq(task->waker.alive, 0);
 }
 
+static tdt_poll_t act_in_poll(void *state, struct tdt_context *cx)
+{
+	struct test_busy *busy = state;
+
+	busy->polls++;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	if (busy->act != NULL)
+		busy->act(busy->argument);
+	return busy->result;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+struct tdt_future test_busy_future(struct test_busy *busy)
+{
+	return (struct tdt_future){ busy, act_in_poll, drop_nothing };
+}
+
 void test_ask(struct test_asking *asking, struct tdt_handle *handle)
 {
 	struct tdt_context cx = { &asking->waker.waker };

@@ -30,6 +30,16 @@ int test_task_run(struct test_task *task);
 /* Drop the future and the handle (what is left of them), and see that no waker is left behind. */
 void test_task_fini(struct test_task *task);
 
+/* A leaf that has things done in its poll. */
+struct test_busy {
+	void (*act)(void *argument); /* NULL: nothing */
+	void *argument;
+	tdt_poll_t result;
+	int polls;
+};
+
+struct tdt_future test_busy_future(struct test_busy *busy);
+
 /* A question. */
 struct test_asking {
 	struct tdt_future future; /* of tdt_backtrace_async() */

@@ -78,9 +78,15 @@ tests_check_unwound_SOURCES = tests/check_unwound.c tests/unwinding.cc tests/unw
 tests_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_unwound_LDADD = $(tests_core)
 
+check_PROGRAMS += tests/check_refused
+TESTS += tests/check_refused
+tests_check_refused_SOURCES = tests/check_refused.c tests/listed.h $(tests_asking)
+tests_check_refused_CFLAGS = $(tests_cflags)
+tests_check_refused_LDADD = $(tests_core)
+
 check_PROGRAMS += tests/check_requests
 TESTS += tests/check_requests
-tests_check_requests_SOURCES = tests/check_requests.c $(tests_asking)
+tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
 
