@@ -50,6 +50,10 @@ tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
 endif
 
+dist_check_SCRIPTS += tests/headers.sh
+TESTS += tests/headers.sh
+EXTRA_DIST += tests/headers.c tests/headers.cc
+
 dist_check_SCRIPTS += tests/lines.sh
 TESTS += tests/lines.sh
 EXTRA_DIST += tests/lines.c
