@@ -33,6 +33,38 @@ endif
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
+# The ABI of futures, combinators, async functions.
+if HAVE_CHECK
+tests_futures = tests/futures.c tests/futures.h tests/test.h
+
+check_PROGRAMS += tests/check_abi
+TESTS += tests/check_abi
+tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
+tests_check_abi_CFLAGS = $(tests_cflags)
+tests_check_abi_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/check_async
+TESTS += tests/check_async
+tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
+tests_check_async_CFLAGS = $(tests_cflags)
+tests_check_async_LDADD = $(CHECK_LIBS)
+
+check_PROGRAMS += tests/check_combine
+TESTS += tests/check_combine
+tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
+tests_check_combine_CFLAGS = $(tests_cflags)
+tests_check_combine_LDADD = $(tests_lib)
+
+check_PROGRAMS += tests/check_future
+TESTS += tests/check_future
+tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
+tests_check_future_CFLAGS = $(tests_cflags)
+tests_check_future_LDADD = $(CHECK_LIBS)
+endif
+
+dist_check_SCRIPTS += tests/headers.sh
+EXTRA_DIST += tests/headers.c tests/headers.cc
+
 dist_check_SCRIPTS += tests/lines.sh
 EXTRA_DIST += tests/lines.c
 EXTRA_DIST += tests/tap.sh

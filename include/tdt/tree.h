@@ -57,8 +57,14 @@ struct tdt_trace_info {
 	uint64_t polls;            /* polls of the task so far, the one that answered included */
 };
 
-/* What a trace says of its task.  Never NULL (`trace` must not be). */
+/*
+ * What a trace says of its task.  Never NULL (`trace` must not be).  (A call of a struct's name, as stat(): C++ wants
+ * the struct with `struct` before it, and g++ -Wshadow would warn.)
+ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace);
+#pragma GCC diagnostic pop
 
 /* What a node of the tree stands for. */
 enum tdt_node_kind {
