@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Check speaks TAP to automake, so that each test case is named in the log.
-TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = $(SHELL)
@@ -18,7 +17,16 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
-	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX;
+	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX; \
+	$(sanitizer_environment)
+
+# What an environment sets already stays.
+if SANITIZED
+sanitizer_environment = \
+	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1}; export ASAN_OPTIONS; \
+	UBSAN_OPTIONS=$${UBSAN_OPTIONS-print_stacktrace=1}; export UBSAN_OPTIONS; \
+	TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}; export TSAN_OPTIONS;
+endif
 
 # Tests that look inside link libtdt-core.la, all others the library as installed.
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
