@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
+dist_man_MANS += man/tdt.3
