@@ -80,7 +80,10 @@ libtdt_la_SOURCES =
 libtdt_la_LIBADD = libtdt-core.la
 libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/src/libtdt.map \
-	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete -Wl,-z,defs
+	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete
+if !SANITIZED # Clang leaves a sanitizer's symbols to the program.
+libtdt_la_LDFLAGS += -Wl,-z,defs
+endif
 EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 

@@ -21,9 +21,9 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check clean makes
-all demo check clean: ; @test -n "$(filter makes,$(MAKECMDGOALS))" || echo "$@ $(V)" >>log
-makes: ; @echo "$(MAKECMDGOALS)" >>log
+.PHONY: all demo check clean fail
+all demo check clean: ; @echo "$@ $(V)" >>log
+fail: ; @false
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -60,13 +60,13 @@ END
 logs "the next make only builds" <<'END'
 all
 END
-logs "several goals are handed over in order, variables too" clean all V=1 <<'END'
+logs "several goals are handed over one by one, in order, also with -j, variables too" -j4 clean all demo V=1 <<'END'
 clean 1
 all 1
+demo 1
 END
-logs "one call of make gets them all, also with -j" -j4 makes check demo <<'END'
-bootstrap packages-for-check
-makes check demo
+logs "the first goal that fails is the last" clean fail all <<'END'
+clean
 END
 logs "make check sees to the tests' packages" -s check <<'END'
 bootstrap packages-for-check
