@@ -22,9 +22,18 @@ tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
 
 if HAVE_CHECK
-check_PROGRAMS += tests/check_tree
-TESTS += tests/check_tree
+check_PROGRAMS += tests/check_print tests/check_tree
+TESTS += tests/check_print tests/check_tree
 endif
+
+tests_check_print_SOURCES = \
+	tests/check_print.c \
+	tests/no_memory.c \
+	tests/no_memory.h \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
