@@ -38,3 +38,6 @@ tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
+
+dist_check_SCRIPTS += tests/tdt_tree.sh
+TESTS += tests/tdt_tree.sh
