@@ -33,54 +33,57 @@ tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
 
-if HAVE_CHECK
-check_PROGRAMS += tests/check_tree
-TESTS += tests/check_tree
-endif
-
-tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
-tests_check_tree_CFLAGS = $(tests_cflags)
-tests_check_tree_LDADD = $(tests_lib)
-# The ABI of futures, combinators, async functions.
-if HAVE_CHECK
+# Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_no_memory = tests/no_memory.c tests/no_memory.h
 
-check_PROGRAMS += tests/check_abi
-TESTS += tests/check_abi
+check_PROGRAMS += \
+	tests/check_abi \
+	tests/check_async \
+	tests/check_combine \
+	tests/check_future \
+	tests/check_print \
+	tests/check_tree
+
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
 tests_check_abi_CFLAGS = $(tests_cflags)
 tests_check_abi_LDADD = $(CHECK_LIBS)
 
-check_PROGRAMS += tests/check_async
-TESTS += tests/check_async
 tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
 tests_check_async_CFLAGS = $(tests_cflags)
 tests_check_async_LDADD = $(CHECK_LIBS)
 
-check_PROGRAMS += tests/check_combine
-TESTS += tests/check_combine
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
 
-check_PROGRAMS += tests/check_future
-TESTS += tests/check_future
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
-endif
 
-dist_check_SCRIPTS += tests/headers.sh
-EXTRA_DIST += tests/headers.c tests/headers.cc
+tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory)
+tests_check_print_CFLAGS = $(tests_cflags)
+tests_check_print_LDADD = $(tests_lib)
 
-dist_check_SCRIPTS += tests/lines.sh
-EXTRA_DIST += tests/lines.c
-EXTRA_DIST += tests/tap.sh
+tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
+tests_check_tree_CFLAGS = $(tests_cflags)
+tests_check_tree_LDADD = $(tests_lib)
+
+EXTRA_DIST += \
+	tests/headers.c \
+	tests/headers.cc \
+	tests/lines.c \
+	tests/tap.sh
+
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
+	tests/headers.sh \
 	tests/install.sh \
+	tests/lines.sh \
+	tests/tdt_tree.sh \
 	tests/unwinder.sh
-TESTS += $(dist_check_SCRIPTS)
+
+TESTS += $(check_PROGRAMS) $(dist_check_SCRIPTS)
