@@ -4,7 +4,8 @@
  *
  * Plumbing, the frames of libtdt and libtdt-rt, is passed over, and the leaves that wait in it count for the frame of
  * the user's that led there: `foo` sleeps, not tdt_sleep_ms's poll.  Two exceptions: plumbing that more than one way
- * leads on from is the shape of the tree; and a leaf that nothing but plumbing leads to would vanish without a trace.
+ * leads on from is the shape of the tree (but not the helpers of our headers: what branches is the function they were
+ * inlined into); and a leaf that nothing but plumbing leads to would vanish without a trace.
  *
  * A node's children have greater ids than itself.  So going through the ids upwards is going down the tree, and
  * downwards up.
@@ -22,6 +23,7 @@ struct mark {
 	uint32_t ways; /* on from here that are to be seen: children, and hidden leaves */
 	uint32_t row;  /* where the node is shown, or the nearest above it that is */
 	bool plumbing;
+	bool helper;
 	bool bare; /* nothing but plumbing from the task to here */
 	bool shown;
 };
@@ -59,11 +61,20 @@ static bool is_plumbing(const struct tdt_frame *frame)
 	return starts_with(module, "libtdt.so") || starts_with(module, "libtdt-rt.so");
 }
 
+/* A function of a public header of ours, which is always inlined: tdt_future_poll(), say. */
+static bool is_helper(const struct tdt_frame *frame)
+{
+	size_t length = frame->file == NULL ? 0 : strlen(frame->file);
+
+	return length > 2 && strstr(frame->file, "/tdt/") != NULL && strcmp(frame->file + length - 2, ".h") == 0;
+}
+
 static void mark_plumbing(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
 {
 	mark[0].bare = true;
 	for (uint32_t i = 1; i < n; i++) {
 		mark[i].plumbing = is_plumbing(tdt_node_frame(nodes[i]));
+		mark[i].helper = mark[i].plumbing && is_helper(tdt_node_frame(nodes[i]));
 		mark[i].bare = mark[i].plumbing && mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
 	}
 }
@@ -72,10 +83,11 @@ static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_
 {
 	for (uint32_t i = n; i-- > 1;) {
 		struct mark *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
-		bool leaf = tdt_node_leaves(nodes[i]) > 0;
+		bool leaf = tdt_node_leaves(nodes[i]) > 0, branches;
 
 		mark[i].ways += leaf;
-		mark[i].shown = plumbing || !mark[i].plumbing || mark[i].ways > 1 || (mark[i].bare && leaf);
+		branches = mark[i].ways > 1 && !mark[i].helper;
+		mark[i].shown = plumbing || !mark[i].plumbing || branches || (mark[i].bare && leaf);
 		parent->ways += mark[i].shown ? 1 : mark[i].ways;
 	}
 	mark[0].shown = true;
