@@ -39,28 +39,51 @@ static void request_free(struct tdt__request *request)
 	free(request);
 }
 
-int tdt__requests_claim(struct tdt_handle *task)
+/* The word is written under the lock; relaxed, since all but the poller read it there, and he has his barrier. */
+static bool unclaimed(const struct tdt_handle *task)
 {
-	uint32_t asked = TDT__ASKED;
-
-	/* Relaxed: the claim itself is all that is told.  Fails if no request is left, or another claimed. */
-	return atomic_compare_exchange_strong_explicit(&task->request, &asked, TDT__ASKED | TDT__CLAIMED,
-						       memory_order_relaxed, memory_order_relaxed);
+	return atomic_load_explicit(&task->request, memory_order_relaxed) == TDT__ASKED;
 }
 
-/* Wake an idle task through the waker it left behind. */
+static void claim(struct tdt_handle *task)
+{
+	atomic_store_explicit(&task->request, TDT__ASKED | TDT__CLAIMED, memory_order_relaxed);
+}
+
+bool tdt__requests_claim(struct tdt_handle *task)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	bool mine;
+
+	pthread_mutex_lock(lock);
+	mine = unclaimed(task);
+	if (mine)
+		claim(task);
+	pthread_mutex_unlock(lock);
+	return mine;
+}
+
+/*
+ * Wake a task that was seen idle, through the waker it left behind.  By now it may be polled again, and the request be
+ * taken: the lock keeps that from happening in between.
+ *
+ * Only who has got a waker claims: a poll that ends meanwhile, and finds the claim, relies on it.  Where there is no
+ * waker (the task was not polled yet; it could not be cloned; another asker has it, and is about to wake) the next poll
+ * will do, or the end of the one that runs.
+ */
 static void wake(struct tdt_handle *task)
 {
-	const struct tdt_waker *waker;
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_waker *waker = NULL;
 
-	if (!tdt__requests_claim(task))
-		return;
+	pthread_mutex_lock(lock);
 	/* Acquire: what the poll that kept it has written.  Pairs with the exchange in poll.c's keep(). */
-	waker = atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel);
+	if (unclaimed(task))
+		waker = atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel);
 	if (waker != NULL)
-		waker->vtable->wake(waker);
-	else /* not polled yet, or its waker could not be cloned: the next poll will do */
-		atomic_fetch_and_explicit(&task->request, ~TDT__CLAIMED, memory_order_relaxed);
+		claim(task);
+	pthread_mutex_unlock(lock);
+	tdt_waker_wake(waker);
 }
 
 void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)

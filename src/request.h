@@ -15,6 +15,7 @@
  */
 
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tdt/future.h>
@@ -68,7 +69,7 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed);
 void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests, struct tdt__capture *capture,
 			  int error);
 
-/* Whether it falls to the caller to wake the task for the sake of its requests. */
-int tdt__requests_claim(struct tdt_handle *task);
+/* Whether it falls to the caller to wake the task for the sake of its requests.  If so, it must. */
+bool tdt__requests_claim(struct tdt_handle *task);
 
 #endif

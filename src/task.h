@@ -23,7 +23,8 @@
  *     light barrier
  *     request?  yes: wake the task
  *
- * Who wakes sets CLAIMED first, so that one wake-up serves all.
+ * Who wakes sets CLAIMED first, so that one wake-up serves all.  Only who has a waker to wake may claim: others rely on
+ * it, and do nothing.
  */
 
 #include <stdatomic.h>
@@ -41,7 +42,7 @@ enum tdt__activity {
 };
 
 #define TDT__ASKED 1u   /* there are requests in the list */
-#define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake */
+#define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake: a poll will come */
 
 /* The waker a child is polled with while a capture is made: see substitute.c. */
 struct tdt__substitute {

@@ -42,6 +42,7 @@ check_PROGRAMS += \
 	tests/check_async \
 	tests/check_combine \
 	tests/check_future \
+	tests/check_handshake \
 	tests/check_print \
 	tests/check_tree
 
@@ -60,6 +61,11 @@ tests_check_combine_LDADD = $(tests_lib)
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
+
+tests_check_handshake_SOURCES = tests/check_handshake.c
+tests_check_handshake_CFLAGS = $(tests_cflags)
+tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
+tests_check_handshake_LDADD = libtdt-core.la
 
 tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory)
 tests_check_print_CFLAGS = $(tests_cflags)
