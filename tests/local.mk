@@ -67,15 +67,20 @@ tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
-tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory)
-tests_check_print_CFLAGS = $(tests_cflags)
-tests_check_print_LDADD = $(tests_lib)
+tests_check_print_SOURCES = \
+	tests/check_print.c \
+	$(tests_no_memory) \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
 
 EXTRA_DIST += \
+	tests/aarch64/libunwind.h \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
