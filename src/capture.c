@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "poll.h"
+#include "registers.h"
 #include "stack.h"
 
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
@@ -161,13 +162,13 @@ static struct tdt__poll *asked(struct tdt__poll *poll)
 	return poll;
 }
 
-/* Take in a frame for a poll whose own frame has its CFA at `top`. */
+/* Take in a frame for a poll whose own frame begins at `top`. */
 static void take(struct tdt__capture *capture, uintptr_t top, enum tdt__walked walked, const struct tdt__frame *frame,
 		 enum tdt_cut cut)
 {
 	uint32_t shared;
 
-	if (frame->cfa == top && !frame->guessed) {
+	if (tdt__is_top(frame->cfa, top) && !frame->guessed) {
 		capture->top = *frame;
 		close_leaf(capture, TDT__PARENT_TOP);
 		return;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fork.h"
+#include "registers.h"
 
 #if defined(__x86_64__)
 #define REG_FP UNW_X86_64_RBP
@@ -88,11 +89,13 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	more = unw_step(cursor);
 	if (more < 0)
 		return cut(walk, TDT_CUT_CORRUPT);
-	if (unw_get_reg(cursor, UNW_REG_SP, &sp) < 0 || sp <= walk->sp || sp > walk->top)
+	if (unw_get_reg(cursor, UNW_REG_SP, &sp) < 0 || sp <= walk->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
+	if (sp > walk->top && !tdt__is_top(sp, walk->top))
+		return cut(walk, TDT_CUT_CORRUPT);
 	frame->cfa = sp;
 	walk->sp = sp;
-	if (sp == walk->top)
+	if (tdt__is_top(sp, walk->top))
 		return TDT__WALK_TOP;
 	if (more == 0)
 		return cut(walk, TDT_CUT_STACK);
