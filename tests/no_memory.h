@@ -4,11 +4,8 @@
 
 /*
  * Let each allocation of a call fail in turn.  malloc and its kin are replaced in the whole test program (glibc lets a
- * program do that); the sanitizers do so themselves, so there it is only said that nothing was tried.
+ * program do that); the sanitizers and valgrind do so themselves, so there it is only said that nothing was tried.
  */
-
-/* Whether allocations can be made to fail here. */
-int no_memory_possible(void);
 
 /*
  * Call `call` with the first allocation failing, then with the second, and so on until it returns 0 untouched.  Each

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Folded stacks, as flame graphs are made of: a line for each frame that leaves wait in, the task first, then the frames
- * from the outermost on with `;` between them, then how many leaves.
+ * Folded stacks, as flame graphs are made of: a line for each frame that leaves wait in, the task first, then the
+ * frames from the outermost on with `;` between them, then how many leaves.
  */
 
 #include <config.h>
@@ -20,8 +20,7 @@ static void protect(struct tdt__string *string, size_t at)
 			string->bytes[i] = ':';
 }
 
-static void task(struct tdt__string *string, const struct tdt_trace_info *info,
-		 const struct tdt_print_options *options)
+static void task(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt_print_options *options)
 {
 	if (info->name != NULL && info->name[0] != '\0')
 		tdt__string_escape(string, info->name, options->utf8 == TDT_PRINT_YES, '\0');

@@ -61,8 +61,7 @@ static void address(struct tdt__string *string, const struct tdt_frame *frame, c
 	}
 }
 
-void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options)
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
 {
 	if (frame->kind == TDT_NODE_CUT) {
 		tdt__string_puts(string, cut_text(frame->cut));

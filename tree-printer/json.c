@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A trace as JSON, with all that is known of it: tdt-trace(5) has the schema.  Node by node, so that memory for one node
- * is enough.  Nothing but ASCII comes out: it is the same in every locale, and harmless to a terminal.
+ * A trace as JSON, with all that is known of it: tdt-trace(5) has the schema.  Node by node, so that memory for one
+ * node is enough.  Nothing but ASCII comes out: it is the same in every locale, and harmless to a terminal.
  */
 
 #include <config.h>
@@ -22,7 +22,9 @@ static const char *const state_words[] = { [TDT_TASK_WAITING] = "waiting",
 					   [TDT_TASK_READY] = "ready",
 					   [TDT_TASK_PANICKED] = "panicked" };
 
-static const char *const kind_words[] = { [TDT_NODE_TASK] = "task", [TDT_NODE_FRAME] = "frame", [TDT_NODE_CUT] = "cut" };
+static const char *const kind_words[] = {
+	[TDT_NODE_TASK] = "task", [TDT_NODE_FRAME] = "frame", [TDT_NODE_CUT] = "cut"
+};
 
 static const char *const cut_words[] = { [TDT_CUT_LIMIT] = "limit",
 					 [TDT_CUT_NO_INFO] = "no-info",

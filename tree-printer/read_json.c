@@ -116,8 +116,9 @@ static int get_number(const struct place *place, const char *key, uint64_t max, 
 	}
 	if (ok && *value <= max)
 		return 0;
-	return fail_at(place, key, max == UINT64_MAX ? "not a whole number from 0 to 2^64 - 1"
-						     : "not a whole number from 0 to 2^32 - 1");
+	return fail_at(place, key,
+		       max == UINT64_MAX ? "not a whole number from 0 to 2^64 - 1"
+					 : "not a whole number from 0 to 2^32 - 1");
 }
 
 static int get_u32(const struct place *place, const char *key, uint32_t *value)
@@ -137,8 +138,7 @@ static int get_address(const struct place *place, const char *key, uint64_t *val
 	*value = 0;
 	if (json == NULL)
 		return 0;
-	if (digits != NULL && digits[0] == '0' && digits[1] == 'x' &&
-	    parse_digits(digits + 2, 16, value))
+	if (digits != NULL && digits[0] == '0' && digits[1] == 'x' && parse_digits(digits + 2, 16, value))
 		return 0;
 	return fail_at(place, key, "not a string of a 64-bit hexadecimal number as \"0x1f\"");
 }
@@ -185,8 +185,7 @@ static int read_task(const struct place *place, struct tdt_trace_info *info)
 	if (require(place, "id") || get_number(place, "id", UINT64_MAX, &info->id) ||
 	    get_string(place, "name", &info->name) || get_string(place, "file", &info->file) ||
 	    get_u32(place, "line", &info->line) || get_u32(place, "column", &info->column) ||
-	    get_word(place, "state", words, 4, &state) ||
-	    get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
+	    get_word(place, "state", words, 4, &state) || get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
 	    get_number(place, "polls", UINT64_MAX, &info->polls) || get_u32(place, "leaves", &info->leaves) ||
 	    get_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
 	    get_u32(place, "leaves_lost", &info->leaves_lost))
@@ -209,10 +208,8 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 	if (get_address(place, "pc", &frame->pc) || get_string(place, "function", &frame->function) ||
 	    get_string(place, "file", &frame->file) || get_string(place, "directory", &frame->directory) ||
 	    get_u32(place, "line", &frame->line) || get_u32(place, "column", &frame->column) ||
-	    get_string(place, "module", &frame->module) ||
-	    get_address(place, "module_offset", &frame->module_offset) ||
-	    get_string(place, "symbol", &frame->symbol) ||
-	    get_address(place, "symbol_offset", &frame->symbol_offset) ||
+	    get_string(place, "module", &frame->module) || get_address(place, "module_offset", &frame->module_offset) ||
+	    get_string(place, "symbol", &frame->symbol) || get_address(place, "symbol_offset", &frame->symbol_offset) ||
 	    get_string(place, "build_id", &frame->build_id) || get_flag(place, "inlined", &frame->inlined) ||
 	    get_flag(place, "guessed", &frame->guessed))
 		return -1;

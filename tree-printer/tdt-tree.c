@@ -33,7 +33,8 @@ static const char usage[] =
 	"  --color=WHEN     auto (the default: on a terminal), always or never\n"
 	"  --help, --version\n"
 	"\n"
-	"Exit status: 0; 1 if FILE is damaged (what stands before is printed) or the output fails; 2 for a wrong option.\n";
+	"Exit status: 0; 1 if FILE is damaged (what stands before is printed) or the output fails; 2 for a wrong\n"
+	"option.\n";
 
 struct command {
 	struct tdt_print_options print;

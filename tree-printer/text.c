@@ -3,8 +3,8 @@
  * The text form: the task's line, then its tree.
  *
  * A sibling that reads the same as one before it, with all below it, is drawn once.  To find them each subtree gets a
- * number, its *class*, the same for all that read the same: a table from what a subtree reads like (its line, then the
- * classes below it) to numbers, filled from the bottom up.  Comparing two subtrees is then comparing two numbers.
+ * number, its *shape*, the same for all that read the same: a table from what a subtree reads like (its line, then the
+ * shapes below it) to numbers, filled from the bottom up.  Comparing two subtrees is then comparing two numbers.
  */
 
 #include <config.h>
@@ -34,16 +34,16 @@ struct line {
 	uint32_t first_child;
 	uint32_t next_sibling;
 	uint32_t times; /* it stands for so many siblings */
-	uint32_t class;
+	uint32_t shape;
 };
 
-/* What subtrees of a class read like. */
-struct class {
+/* What subtrees of a shape read like. */
+struct shape {
 	size_t at; /* in the text: the line, then, for the comparison only, the children */
 	size_t line_size;
 	size_t size;
 	uint32_t hash;
-	uint32_t seen_under; /* the row whose children were last compared, and the first child of this class there */
+	uint32_t seen_under; /* the row whose children were last compared, and the first child of this shape there */
 	uint32_t seen;
 };
 
@@ -51,10 +51,10 @@ struct text {
 	const struct tdt_print_options *options;
 	struct tdt__view view;
 	struct line *line;   /* of each row */
-	struct class *class; /* at most one for each row */
-	uint32_t classes;
-	uint32_t *slot; /* a hash table: a class + 1, or 0 */
-	uint32_t slots; /* a power of two, more than classes */
+	struct shape *shape; /* at most one for each row */
+	uint32_t shapes;
+	uint32_t *slot; /* a hash table: a shape + 1, or 0 */
+	size_t slots;   /* a power of two, more than shapes */
 	struct tdt__string string;
 };
 
@@ -201,14 +201,14 @@ static void join_repeats(struct text *text, uint32_t row)
 
 	while (*link != NONE) {
 		struct line *line = &text->line[*link];
-		struct class *class = &text->class[line->class];
+		struct shape *shape = &text->shape[line->shape];
 
-		if (class->seen != NONE && class->seen_under == row) {
-			text->line[class->seen].times++;
+		if (shape->seen != NONE && shape->seen_under == row) {
+			text->line[shape->seen].times++;
 			*link = line->next_sibling;
 		} else {
-			class->seen_under = row;
-			class->seen = *link;
+			shape->seen_under = row;
+			shape->seen = *link;
 			link = &line->next_sibling;
 		}
 	}
@@ -224,29 +224,28 @@ static uint32_t hash_bytes(const char *bytes, size_t n)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The class of what stands at the end of the text from `at` on; it is taken off again if there was such a one. */
-static uint32_t find_class(struct text *text, size_t at, size_t line_size)
+/* The shape of what stands at the end of the text from `at` on; it is taken off again if there was such a one. */
+static uint32_t find_shape(struct text *text, size_t at, size_t line_size)
 {
 	const char *bytes = text->string.bytes;
 	size_t size = text->string.n - at;
 	uint32_t hash = hash_bytes(bytes + at, size);
-	uint32_t slot = hash & (text->slots - 1);
+	size_t slot = hash & (text->slots - 1);
 
 	for (; text->slot[slot] != 0; slot = (slot + 1) & (text->slots - 1)) {
-		const struct class *class = &text->class[text->slot[slot] - 1];
+		const struct shape *shape = &text->shape[text->slot[slot] - 1];
 
-		if (class->hash == hash && class->size == size && memcmp(bytes + class->at, bytes + at, size) == 0) {
+		if (shape->hash == hash && shape->size == size && memcmp(bytes + shape->at, bytes + at, size) == 0) {
 			text->string.n = at;
 			return text->slot[slot] - 1;
 		}
 	}
-	text->class[text->classes] =
-		(struct class){ .at = at, .line_size = line_size, .size = size, .hash = hash };
-	text->slot[slot] = ++text->classes;
-	return text->classes - 1;
+	text->shape[text->shapes] = (struct shape){ .at = at, .line_size = line_size, .size = size, .hash = hash };
+	text->slot[slot] = ++text->shapes;
+	return text->shapes - 1;
 }
 
-/* Write the line of `row`, whose children are done, and find its class. */
+/* Write the line of `row`, whose children are done, and find its shape. */
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
@@ -260,11 +259,11 @@ static void do_row(struct text *text, uint32_t row)
 	line_size = text->string.n - at;
 	tdt__string_add(&text->string, "", 1); /* where the line ends: no line has a NUL */
 	for (uint32_t child = line->first_child; child != NONE; child = text->line[child].next_sibling) {
-		tdt__string_add(&text->string, &text->line[child].class, sizeof(line->class));
+		tdt__string_add(&text->string, &text->line[child].shape, sizeof(line->shape));
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
 	if (!text->string.failed)
-		line->class = find_class(text, at, line_size);
+		line->shape = find_shape(text, at, line_size);
 }
 
 /* From the last row to the first: children before their parents. */
@@ -316,11 +315,11 @@ static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row
 {
 	const struct glyphs *glyphs = text->options->utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
 	const struct line *line = &text->line[row];
-	const struct class *class = &text->class[line->class];
+	const struct shape *shape = &text->shape[line->shape];
 
 	string->n = 0;
 	indent(string, indentation, glyphs, text->view.row[row].depth, line->next_sibling == NONE);
-	tdt__string_add(string, text->string.bytes + class->at, class->line_size);
+	tdt__string_add(string, text->string.bytes + shape->at, shape->line_size);
 	if (line->times > 1)
 		tdt__string_printf(string, "%s%" PRIu32, glyphs->times, line->times);
 	tdt__string_puts(string, "\n");
@@ -358,9 +357,9 @@ static int allocate(struct text *text)
 	for (text->slots = 16; text->slots / 2 <= text->view.n;)
 		text->slots *= 2;
 	text->line = calloc(text->view.n, sizeof(*text->line));
-	text->class = calloc(text->view.n, sizeof(*text->class));
+	text->shape = calloc(text->view.n, sizeof(*text->shape));
 	text->slot = calloc(text->slots, sizeof(*text->slot));
-	return text->line == NULL || text->class == NULL || text->slot == NULL ? -ENOMEM : 0;
+	return text->line == NULL || text->shape == NULL || text->slot == NULL ? -ENOMEM : 0;
 }
 
 int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
@@ -378,7 +377,7 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const s
 		err = text.string.failed ? -ENOMEM : draw(out, &text, tdt_trace_info(trace));
 	tdt__string_free(&text.string);
 	free(text.slot);
-	free(text.class);
+	free(text.shape);
 	free(text.line);
 	free(text.view.row);
 	return err;
