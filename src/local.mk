@@ -31,12 +31,16 @@ libtdt_core_la_SOURCES = \
 	src/debuginfo.h \
 	src/demangle.c \
 	src/demangle.h \
+	src/diename.c \
+	src/diename.h \
 	src/elfsym.c \
 	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
 	src/inlines.c \
 	src/inlines.h \
+	src/intern.c \
+	src/intern.h \
 	src/modules.c \
 	src/modules.h \
 	src/options.c \

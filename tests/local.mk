@@ -37,13 +37,15 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
-check_PROGRAMS += \
+tests_programs = \
 	tests/check_abi \
 	tests/check_async \
 	tests/check_combine \
 	tests/check_future \
 	tests/check_handshake \
 	tests/check_print \
+	tests/check_symbolize \
+	tests/check_symbolize_nomem \
 	tests/check_tree
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
@@ -75,12 +77,31 @@ tests_check_print_SOURCES = \
 tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
+tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
+tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
+tests_check_symbolize_LDADD = $(tests_core)
+
+tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
+tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
+tests_check_symbolize_nomem_LDADD = $(tests_core)
+
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
 
+# What the scripts run.
+check_PROGRAMS += tests/symbolize_pcs
+tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
+tests_symbolize_pcs_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
+tests_symbolize_pcs_LDADD = libtdt-core.la
+
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
+	tests/fixtures/chain.c \
+	tests/fixtures/names.cc \
+	tests/fixtures/names.rs \
+	tests/fixtures/runner.c \
+	tests/fixtures/trail.h \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -94,7 +115,9 @@ dist_check_SCRIPTS += \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/lines.sh \
+	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/unwinder.sh
 
-TESTS += $(check_PROGRAMS) $(dist_check_SCRIPTS)
+check_PROGRAMS += $(tests_programs)
+TESTS += $(tests_programs) $(dist_check_SCRIPTS)
