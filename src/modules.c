@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,19 +77,24 @@ static bool in_segments(const struct dl_phdr_info *info, uintptr_t address, size
 	return false;
 }
 
-/* The loader gives the executable no name, and the kernel's own module none that is a file. */
+/*
+ * The loader gives the executable no name, the kernel's own module none that is a file, and a library the name it was
+ * opened by, which may be relative to a directory the process then leaves.
+ */
 static char *path_of(const struct dl_phdr_info *info, bool executable)
 {
-	char exe[4096];
+	char path[PATH_MAX];
 	ssize_t n;
 
 	if (executable) {
-		n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-		exe[n > 0 ? n : 0] = '\0';
-		return strdup(exe);
+		n = readlink("/proc/self/exe", path, sizeof path - 1);
+		path[n > 0 ? n : 0] = '\0';
+		return strdup(path);
 	}
 	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0' || strncmp(info->dlpi_name, "linux-", 6) == 0)
 		return strdup("[vdso]");
+	if (info->dlpi_name[0] != '/' && realpath(info->dlpi_name, path) != NULL)
+		return strdup(path);
 	return strdup(info->dlpi_name);
 }
 

@@ -18,7 +18,7 @@ struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;
 	uintptr_t bias;  /* address in memory - address in the ELF file (dlpi_addr) */
-	char *path;      /* of the file, absolute for the executable; "[vdso]" for the kernel's */
+	char *path;      /* of the file; "[vdso]" for the kernel's */
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
 };
 

@@ -38,8 +38,10 @@ static struct tdt_trace *new_trace(uint32_t leaves)
 static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent, struct tdt_frame frame,
 				  uint32_t leaves)
 {
-	const struct tdt_node *node = tdt_trace_add(trace, parent, &frame, leaves);
+	const struct tdt_node *node;
 
+	frame.size = sizeof(frame);
+	node = tdt_trace_add(trace, parent, &frame, leaves);
 	ck_assert_ptr_nonnull(node);
 	return node;
 }

@@ -220,7 +220,7 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 static int read_node(const struct place *place, size_t i, struct tdt_trace *trace, const struct tdt_node **nodes)
 {
 	static const char *const words[] = { "task", "frame", "cut" };
-	struct tdt_frame frame = { .kind = TDT_NODE_TASK };
+	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_TASK };
 	uint64_t id, parent;
 	uint32_t leaves;
 	unsigned int kind;
