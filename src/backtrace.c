@@ -66,22 +66,37 @@ static void wait_answered(struct tdt__request *request, const struct timespec *d
 		;
 }
 
+struct question {
+	struct tdt_handle *task;
+	struct tdt__request *request; /* NULL: given up */
+};
+
+/* Runs also when the thread is cancelled while it waits, or in the runtime's waker. */
+static void give_up(struct question *question)
+{
+	if (question->request != NULL)
+		tdt__request_withdraw(question->task, question->request);
+}
+
 static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *deadline, uint32_t max_frames,
 				int *error)
 {
-	struct tdt__request *request = tdt__request_new(task, max_frames);
+	struct question question __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
+	struct tdt__capture *capture;
 
-	if (request == NULL) {
+	if (question.request == NULL) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	tdt__request_ask(task, request);
-	wait_answered(request, deadline);
-	if (tdt__request_answered(task, request))
-		return tdt__request_result(request, error);
-	tdt__request_withdraw(task, request);
-	*error = -ETIMEDOUT;
-	return NULL;
+	tdt__request_ask(task, question.request);
+	wait_answered(question.request, deadline);
+	if (!tdt__request_answered(task, question.request)) {
+		*error = -ETIMEDOUT;
+		return NULL;
+	}
+	capture = tdt__request_result(question.request, error);
+	question.request = NULL;
+	return capture;
 }
 
 static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, uint32_t max_frames)
@@ -197,10 +212,7 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 			goto answered;
 		if (!wake_by_answer(asking, cx->waker)) {
 			/* Nobody could wake this future. */
-			if (fresh)
-				tdt__capture_unref(tdt__request_result(asking->request, &error));
-			else
-				tdt__request_withdraw(asking->task, asking->request);
+			tdt__request_withdraw(asking->task, asking->request);
 			asking->request = NULL;
 			return finish(asking, NULL, -ENOMEM);
 		}

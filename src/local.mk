@@ -41,6 +41,7 @@ libtdt_core_la_SOURCES = \
 	src/inlines.h \
 	src/intern.c \
 	src/intern.h \
+	src/kept.h \
 	src/modules.c \
 	src/modules.h \
 	src/options.c \

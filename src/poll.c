@@ -12,6 +12,7 @@
 #include "barrier.h"
 #include "capture.h"
 #include "clock.h"
+#include "kept.h"
 #include "poll.h"
 #include "registers.h"
 #include "request.h"
@@ -24,18 +25,12 @@
 
 /* --- After a poll ------------------------------------------------------- */
 
-/*
- * Keep a clone of the waker of this poll, for askers to wake the task with.  Only for a runtime whose clones are the
- * wakers themselves can a later poll see that it has been given what is kept already: we hold that one, so no other can
- * have its address.  Elsewhere equal pointers mean nothing (a waker on the runtime's stack has the same address for
- * every task), and each pending poll clones.
- */
+/* Keep a clone of the waker of this poll, for askers to wake the task with. */
 static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
 
-	if (waker != NULL && task->kept_is_own_clone &&
-	    waker == atomic_load_explicit(&task->kept, memory_order_relaxed))
+	if (waker != given && tdt__is_kept(task, waker))
 		return; /* it came in a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
@@ -72,7 +67,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 		end(task);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
-	if (UNLIKELY(given != atomic_load_explicit(&task->kept, memory_order_relaxed) || !task->kept_is_own_clone))
+	if (UNLIKELY(!tdt__is_kept(task, given)))
 		keep(task, given);
 	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
 	atomic_store_explicit(&task->state, TDT__IDLE, memory_order_release);
@@ -84,16 +79,17 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 
 /* --- The chain of polls of a thread -------------------------------------- */
 
+/* In between the chain is whole: a signal handler may go through it (tdt_current_task_id()). */
 static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
 {
 	poll->task = task;
+	atomic_signal_fence(memory_order_release);
 	tdt__thread.poll = poll;
 }
 
 static inline void leave(struct tdt__poll *poll)
 {
 	tdt__thread.poll = poll->outer;
-	poll->task = NULL;
 }
 
 static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
@@ -114,7 +110,7 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 
 /*
  * Runs at the end of every poll, and finds something to do only if it ended by unwinding (a C++ exception, a cancelled
- * thread): a child must not, but if it does, its task has panicked, and nobody is left waiting.
+ * thread): a child must not, nor a waker, but if one does, the task has panicked, and nobody is left waiting.
  */
 static inline void left(struct tdt__poll *poll)
 {
@@ -167,6 +163,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	if (claimed && result == TDT_PENDING)
 		atomic_store_explicit(&task->since, since, memory_order_relaxed);
 	result = finish(task, given, result);
+	poll.task = NULL;
 	answer(task, &poll,
 	       result == TDT_PENDING ? TDT_TASK_WAITING :
 	       result == TDT_READY   ? TDT_TASK_READY :
@@ -196,7 +193,9 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	enter(&poll, task);
 	result = task->child.poll(task->child.state, cx);
 	leave(&poll);
-	return finish(task, given, result);
+	result = finish(task, given, result);
+	poll.task = NULL;
+	return result;
 }
 
 void tdt__traced_drop(void *state)

@@ -11,7 +11,7 @@ struct tdt__capture;
 struct tdt__request;
 
 struct tdt__poll {
-	struct tdt_handle *task;       /* NULL: the poll is over */
+	struct tdt_handle *task;       /* NULL: not begun, or all is done */
 	struct tdt__poll *outer;       /* the poll this one is inside of; NULL: none */
 	struct tdt__capture *capture;  /* NULL: nobody asked */
 	uintptr_t top;                 /* with a capture: TDT__OWN_TOP() of the function that polls the child */

@@ -153,13 +153,15 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	while (*link != request)
 		link = &(*link)->next;
 	*link = request->next;
+	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, 0, memory_order_relaxed);
+		atomic_fetch_and_explicit(&task->request, ~TDT__ASKED, memory_order_relaxed);
 }
 
 void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_waker *waker;
 	enum tdt__request_state state;
 
 	pthread_mutex_lock(lock);
@@ -168,7 +170,11 @@ void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request
 		unlist(task, request);
 	else if (state == TDT__REQUEST_TAKEN)
 		request->state = TDT__REQUEST_WITHDRAWN;
+	/* The asker's runtime may be gone by the time the poll is over. */
+	waker = request->waker;
+	request->waker = NULL;
 	pthread_mutex_unlock(lock);
+	tdt_waker_drop(waker);
 	if (state != TDT__REQUEST_TAKEN)
 		request_free(request);
 }

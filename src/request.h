@@ -5,7 +5,7 @@
 /*
  * A request for a trace, from its asker to the poll that answers it and back.
  *
- *   new ──ask──▶ LISTED ──take──▶ TAKEN ──answer──▶ ANSWERED ──result──▶ freed by its asker
+ *   NEW ──ask──▶ LISTED ──take──▶ TAKEN ──answer──▶ ANSWERED ──result──▶ freed by its asker
  *                  │                │                  ▲
  *                  │ withdraw       │ withdraw         │ the task ended, and no poll will take it
  *                  ▼                ▼                  │
@@ -24,6 +24,7 @@ struct tdt_handle;
 struct tdt__capture;
 
 enum tdt__request_state {
+	TDT__REQUEST_NEW, /* zero: as it is made */
 	TDT__REQUEST_LISTED,
 	TDT__REQUEST_TAKEN,
 	TDT__REQUEST_ANSWERED,
@@ -57,7 +58,7 @@ const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task, struct t
 /* Give up an answered request: returns its capture (a reference for the caller), or NULL and `*error`. */
 struct tdt__capture *tdt__request_result(struct tdt__request *request, int *error);
 
-/* Give up a request whether answered or not. */
+/* Give up a request, in whatever state it is. */
 void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request);
 
 /* --- The poller's side --- */

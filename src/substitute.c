@@ -11,6 +11,8 @@
 
 #include "substitute.h"
 
+#include <errno.h>
+
 #include "capture.h"
 #include "poll.h"
 #include "registers.h"
@@ -34,12 +36,16 @@ static bool polled_here(const struct tdt__substitute *substitute)
 	return false;
 }
 
+/* The leaf has not called anything that says it sets errno: nothing that recording takes may show in it. */
 static void record(struct tdt__substitute *substitute, struct tdt__registers at)
 {
+	int saved = errno;
+
 	if (polled_here(substitute))
 		tdt__capture_leaf(tdt__thread.poll, at);
 	else
 		atomic_fetch_add_explicit(&substitute->elsewhere, 1, memory_order_relaxed);
+	errno = saved;
 }
 
 static __attribute__((noinline)) const struct tdt_waker *tdt_substitute_clone(const struct tdt_waker *waker)

@@ -37,16 +37,26 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
+tests_asking = tests/asking.c tests/asking.h $(tests_futures)
+
 tests_programs = \
 	tests/check_abi \
 	tests/check_async \
 	tests/check_combine \
+	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_kept \
+	tests/check_kept_naive \
+	tests/check_leaves \
 	tests/check_print \
+	tests/check_requests \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
-	tests/check_tree
+	tests/check_traced \
+	tests/check_traced_nomem \
+	tests/check_tree \
+	tests/check_unwound
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
 tests_check_abi_CFLAGS = $(tests_cflags)
@@ -88,6 +98,38 @@ tests_check_symbolize_nomem_LDADD = $(tests_core)
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
+
+tests_check_traced_SOURCES = tests/check_traced.c $(tests_asking)
+tests_check_traced_CFLAGS = $(tests_cflags)
+tests_check_traced_LDADD = $(tests_lib)
+
+tests_check_kept_SOURCES = tests/check_kept.c $(tests_asking)
+tests_check_kept_CFLAGS = $(tests_cflags)
+tests_check_kept_LDADD = $(tests_core)
+
+tests_check_kept_naive_SOURCES = tests/check_kept.c src/poll.c tests/naive_kept.h $(tests_asking)
+tests_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/naive_kept.h
+tests_check_kept_naive_LDADD = $(tests_core)
+
+tests_check_unwound_SOURCES = tests/check_unwound.c tests/unwinding.cc tests/unwinding.h $(tests_asking)
+tests_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_unwound_LDADD = $(tests_core)
+
+tests_check_requests_SOURCES = tests/check_requests.c $(tests_asking)
+tests_check_requests_CFLAGS = $(tests_cflags)
+tests_check_requests_LDADD = $(tests_core)
+
+tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
+tests_check_leaves_CFLAGS = $(tests_cflags)
+tests_check_leaves_LDADD = $(tests_lib)
+
+tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c tests/no_memory.c tests/no_memory.h tests/test.h
+tests_check_traced_nomem_CFLAGS = $(tests_cflags)
+tests_check_traced_nomem_LDADD = $(tests_lib)
+
+tests_check_fork_SOURCES = tests/check_fork.c tests/test.h
+tests_check_fork_CFLAGS = $(tests_cflags)
+tests_check_fork_LDADD = $(tests_lib)
 
 # What the scripts run.
 check_PROGRAMS += tests/symbolize_pcs

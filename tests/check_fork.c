@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Children of fork() trace and ask as if nothing had been, though they are forked while other threads capture and
+ * symbolize: all our locks, libunwind's and libdw's are free in them, and the barrier works.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "test.h"
+
+#define CHILDREN 200
+#define CAPTURERS 2
+
+/*
+ * Check's assertions take a lock of Check's, which a child may find taken.  So whatever runs beside a fork, or in a
+ * child, has this.
+ */
+#define MUST(condition) must(condition, #condition)
+
+static void must(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	printf("# not so: %s\n", what);
+	abort();
+}
+
+/* --- A task of one thread -------------------------------------------------------- */
+
+struct task {
+	struct tdt_waker waker;
+	atomic_int wakes;
+	struct tdt_traced traced;
+};
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void wake(const struct tdt_waker *waker)
+{
+	atomic_fetch_add(&((struct task *)(uintptr_t)waker)->wakes, 1);
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake, wake, drop_waker };
+
+	task->waker.vtable = &vtable;
+	atomic_init(&task->wakes, 0);
+	task->traced = tdt_traced(((struct tdt_future){ state, poll, drop_nothing }));
+	MUST(task->traced.handle != NULL);
+}
+
+static void task_fini(struct task *task)
+{
+	tdt_future_drop(&task->traced.future);
+	tdt_handle_unref(task->traced.handle);
+}
+
+static void poll_task(struct task *task)
+{
+	struct tdt_context cx = { &task->waker };
+
+	tdt_future_poll(&task->traced.future, &cx);
+}
+
+/* Whether the trace names its leaf. */
+static bool names_leaf(const struct tdt_trace *trace)
+{
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+		const char *name = tdt_node_frame(node)->function;
+
+		if (name != NULL && strcmp(name, "wait_on") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Ask and poll by turns.  Returns the trace, for the caller to free. */
+static struct tdt_trace *capture(struct task *task)
+{
+	struct task asker = { .waker = task->waker };
+	struct tdt_context cx = { &asker.waker };
+	struct tdt_trace *trace = NULL;
+	struct tdt_future asking = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+
+	MUST(tdt_future_poll(&asking, &cx) == TDT_PENDING);
+	poll_task(task);
+	MUST(atomic_load(&asker.wakes) == 1);
+	MUST(tdt_future_poll(&asking, &cx) == TDT_READY);
+	MUST(trace != NULL);
+	tdt_future_drop(&asking);
+	return trace;
+}
+
+static void capture_and_name(struct task *task)
+{
+	struct tdt_trace *trace = capture(task);
+
+	MUST(names_leaf(trace));
+	tdt_trace_free(trace);
+}
+
+/* --- Forking ------------------------------------------------------------------------ */
+
+static atomic_bool over;
+
+static void *capture_on(void *argument)
+{
+	while (!atomic_load(&over)) {
+		struct task task;
+
+		task_init(&task, wait_on, NULL);
+		capture_and_name(&task);
+		task_fini(&task);
+	}
+	return argument;
+}
+
+static void *ask_blocking(void *argument)
+{
+	return tdt_backtrace(argument);
+}
+
+/* In the child: asked from its only thread, or from a second one as well. */
+static void trace_in_child(bool thread_too)
+{
+	struct task task;
+	pthread_t thread;
+	void *trace;
+
+	task_init(&task, wait_on, NULL);
+	capture_and_name(&task);
+	if (thread_too) {
+		MUST(pthread_create(&thread, NULL, ask_blocking, task.traced.handle) == 0);
+		while (atomic_load(&task.wakes) == 0)
+			sched_yield();
+		poll_task(&task);
+		pthread_join(thread, &trace);
+		MUST(trace != NULL && names_leaf(trace));
+		tdt_trace_free(trace);
+	}
+	task_fini(&task);
+}
+
+static void fork_children(bool thread_too)
+{
+	pthread_t thread[CAPTURERS];
+
+	for (int i = 0; i < CAPTURERS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			signal(SIGALRM, SIG_DFL); /* not Check's */
+			alarm(10);
+			trace_in_child(thread_too);
+			_exit(0);
+		}
+		ck_assert_int_gt(child, 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_msg(status == 0, "child %d ended with %s %d", i, WIFSIGNALED(status) ? "signal" : "status",
+			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < CAPTURERS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+START_TEST(children_forked_while_others_capture_can_ask_themselves)
+{
+	fork_children(false);
+}
+END_TEST
+
+START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
+{
+#ifdef __SANITIZE_THREAD__
+	printf("# not tried: ThreadSanitizer wants no threads in a child\n");
+#else
+	fork_children(true);
+#endif
+}
+END_TEST
+
+/* A poll that forks, and goes on in both. */
+static tdt_poll_t fork_in_poll(void *state, struct tdt_context *cx)
+{
+	*(pid_t *)state = fork();
+	return wait_on(NULL, cx);
+}
+
+START_TEST(a_poll_that_forks_answers_on_both_sides)
+{
+	pid_t child;
+	struct task task;
+	int status;
+
+	task_init(&task, fork_in_poll, &child);
+	capture_and_name(&task);
+	ck_assert_int_ge(child, 0);
+	task_fini(&task);
+	if (child == 0)
+		_exit(0);
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fork");
+	TCase *forks = tcase_create("fork");
+
+	tcase_add_test(forks, children_forked_while_others_capture_can_ask_themselves);
+	tcase_add_test(forks, children_forked_while_others_capture_can_ask_from_a_thread);
+	tcase_add_test(forks, a_poll_that_forks_answers_on_both_sides);
+	suite_add_tcase(suite, forks);
+	return test_run(suite);
+}
