@@ -26,9 +26,16 @@ tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
 
 if HAVE_CHECK
-check_PROGRAMS += tests/check_tree
-TESTS += tests/check_tree
+check_PROGRAMS += \
+	tests/check_tree
+TESTS += \
+	tests/check_tree
 endif
+check_PROGRAMS += tests/descriptors
+TESTS += tests/descriptors
+
+tests_descriptors_SOURCES = tests/descriptors.c
+tests_descriptors_LDADD = libtdt.la
 
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
