@@ -27,8 +27,10 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/check_capture \
 	tests/check_tree
 TESTS += \
+	tests/check_capture \
 	tests/check_tree
 endif
 check_PROGRAMS += tests/descriptors
@@ -36,6 +38,27 @@ TESTS += tests/descriptors
 
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
+
+tests_check_capture_SOURCES = \
+	tests/check_capture.c \
+	tests/no_memory.c \
+	tests/no_memory.h \
+	tests/poll_now.c \
+	tests/poll_now.h
+tests_check_capture_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_capture_CFLAGS = $(tests_cflags)
+tests_check_capture_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_capture_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# Modules that check_capture loads; -rpath makes libtool build them shared.
+check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
+tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
+tests_plugin_a_la_SOURCES = tests/plugin.c
+tests_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_plugin_b_la_SOURCES = tests/plugin.c
+tests_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
+tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)

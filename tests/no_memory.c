@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -21,6 +22,8 @@
 static __thread int armed;
 static __thread int countdown; /* to the allocation that fails */
 static __thread int failed;
+static __thread int asked;     /* for memory, while armed */
+static __thread int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
 static __thread long balance; /* allocated and not freed while armed */
 
 #ifdef SANITIZED
@@ -46,7 +49,10 @@ void free(void *memory);
 
 static int fails(void)
 {
-	if (!armed || countdown-- != 0)
+	if (!armed)
+		return 0;
+	asked++;
+	if (from < 0 ? countdown-- != 0 : asked <= from)
 		return 0;
 	failed++;
 	errno = ENOMEM;
@@ -87,6 +93,20 @@ void free(void *memory)
 	__libc_free(memory);
 }
 #endif
+
+void no_memory_begin(int first)
+{
+	from = first < 0 ? INT_MAX : first;
+	asked = 0;
+	armed = 1;
+}
+
+int no_memory_end(void)
+{
+	armed = 0;
+	from = -1;
+	return asked;
+}
 
 void no_memory_each(int (*call)(void *argument), void *argument, int least)
 {

@@ -16,4 +16,11 @@ int no_memory_possible(void);
  */
 void no_memory_each(int (*call)(void *argument), void *argument, int least);
 
+/*
+ * From now on every allocation of this thread from the `first` on fails (from 0; -1: none does), until no_memory_end(),
+ * which returns how many there were.
+ */
+void no_memory_begin(int first);
+int no_memory_end(void);
+
 #endif
