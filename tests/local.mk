@@ -42,6 +42,7 @@ tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 tests_programs = \
 	tests/check_abi \
 	tests/check_async \
+	tests/check_capture \
 	tests/check_combine \
 	tests/check_fork \
 	tests/check_future \
@@ -56,7 +57,8 @@ tests_programs = \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
-	tests/check_unwound
+	tests/check_unwound \
+	tests/descriptors
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
 tests_check_abi_CFLAGS = $(tests_cflags)
@@ -65,6 +67,22 @@ tests_check_abi_LDADD = $(CHECK_LIBS)
 tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
 tests_check_async_CFLAGS = $(tests_cflags)
 tests_check_async_LDADD = $(CHECK_LIBS)
+
+tests_check_capture_SOURCES = tests/check_capture.c tests/poll_now.c tests/poll_now.h $(tests_no_memory)
+tests_check_capture_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_capture_CFLAGS = $(tests_cflags)
+tests_check_capture_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_capture_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# Modules that check_capture loads; -rpath makes libtool build them shared.
+check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
+tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
+tests_plugin_a_la_SOURCES = tests/plugin.c
+tests_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_plugin_b_la_SOURCES = tests/plugin.c
+tests_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
+tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
@@ -130,6 +148,9 @@ tests_check_traced_nomem_LDADD = $(tests_lib)
 tests_check_fork_SOURCES = tests/check_fork.c tests/test.h
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_lib)
+
+tests_descriptors_SOURCES = tests/descriptors.c
+tests_descriptors_LDADD = libtdt.la
 
 # What the scripts run.
 check_PROGRAMS += tests/symbolize_pcs

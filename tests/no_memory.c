@@ -7,6 +7,8 @@
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +24,9 @@
 static __thread volatile int armed;
 static __thread volatile int countdown; /* to the allocation that fails */
 static __thread volatile int failed;
-static __thread volatile long balance; /* allocated and not freed while armed */
+static __thread volatile int asked;     /* for memory, while armed */
+static __thread volatile int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
+static __thread volatile long balance;  /* allocated and not freed while armed */
 
 #ifndef SANITIZED
 void *__libc_malloc(size_t size);
@@ -32,7 +36,10 @@ void __libc_free(void *memory);
 
 static int fails(void)
 {
-	if (!armed || countdown-- != 0)
+	if (!armed)
+		return 0;
+	asked++;
+	if (from < 0 ? countdown-- != 0 : asked <= from)
 		return 0;
 	failed++;
 	errno = ENOMEM;
@@ -75,7 +82,7 @@ void free(void *memory)
 #endif
 
 /* A sanitizer has malloc of its own, and so has valgrind. */
-static int possible(void)
+int no_memory_possible(void)
 {
 	void *volatile memory;
 
@@ -90,11 +97,25 @@ static int possible(void)
 	return 0;
 }
 
+void no_memory_begin(int first)
+{
+	from = first < 0 ? INT_MAX : first;
+	asked = 0;
+	armed = 1;
+}
+
+int no_memory_end(void)
+{
+	armed = 0;
+	from = -1;
+	return asked;
+}
+
 void no_memory_each(int (*call)(void *argument), void *argument, int least)
 {
 	int result;
 
-	if (!possible())
+	if (!no_memory_possible())
 		return;
 	ck_assert_int_eq(call(argument), 0); /* what is allocated once a process is, now */
 	for (int i = 0;; i++) {
