@@ -32,7 +32,7 @@ static bool walked_well(const struct tdt__capture *capture)
 	pthread_mutex_lock(&tdt__unwind_lock);
 	tdt__modules_now(&loads, &unloads);
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	return unloads == tdt__walk_modules(&capture->walk)->unloads;
+	return unloads == capture->unloads;
 }
 
 /* Whether the answer is one to give; otherwise it is given up, and it is worth asking again. */

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 /* Whether the light side must fence too: the kernel refuses membarrier.  Set by tdt__barrier_init(), then only read. */
-extern bool tdt__barrier_fences;
+extern bool tdt__barrier_fences __attribute__((visibility("hidden"))); /* reached without a detour */
 
 /* Find out what the kernel offers; again after fork, in the child. */
 void tdt__barrier_init(void);

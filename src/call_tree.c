@@ -26,7 +26,7 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 {
 	const struct tdt__module *module = tdt__modules_find(merge->modules, captured->frame.pc - 1);
 	const struct tdt__symbol *symbol = NULL;
-	struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .pc = captured->frame.pc };
+	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_FRAME, .pc = captured->frame.pc };
 	size_t places = 0;
 
 	if (module != NULL) {
@@ -64,7 +64,7 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 /* What a stack hangs on whose outermost captured frame has `parent`: the root, or a node that says where it was cut. */
 static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 {
-	struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)(parent - TDT__PARENT_TOP) };
+	struct tdt_frame cut = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)(parent - TDT__PARENT_TOP) };
 
 	if (parent == TDT__PARENT_TOP)
 		return &merge->tree->root;

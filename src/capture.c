@@ -8,9 +8,11 @@
 
 #include "capture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "poll.h"
+#include "registers.h"
 #include "stack.h"
 
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
@@ -25,6 +27,7 @@ struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
 	if (!tdt__walk_init(&capture->walk))
 		goto free_frames;
 	atomic_init(&capture->refs, 1);
+	capture->unloads = tdt__walk_modules(&capture->walk)->unloads;
 	capture->capacity = frames;
 	capture->max_frames = max_frames;
 	capture->last = TDT__NO_FRAME;
@@ -67,9 +70,10 @@ static struct tdt__captured *new_frame(struct tdt__capture *capture)
 	return &capture->frames[capture->n++];
 }
 
-static void open_leaf(struct tdt__capture *capture)
+static void open_leaf(struct tdt__capture *capture, uintptr_t end)
 {
 	capture->open = true;
+	capture->end = end;
 	capture->own = capture->n;
 	capture->match = capture->last;
 }
@@ -94,21 +98,25 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 	capture->last = innermost;
 }
 
-/* Whether frame `index`, recorded for an earlier leaf, and all outside it are on the stack still, as they were. */
-static __attribute__((no_sanitize("address", "thread"))) bool still_there(const struct tdt__capture *capture,
-									   uint32_t index)
+/*
+ * Whether frame `index`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
+ * not, frames up to the one that changed needn't be looked at again.
+ */
+static bool still_there(struct tdt__capture *capture, uint32_t index)
 {
 	while (tdt__is_frame(index)) {
-		const struct tdt__frame *frame = &capture->frames[index].frame, *caller = &capture->top;
 		uint32_t parent = capture->frames[index].parent;
+		const struct tdt__frame *caller = &capture->top;
 
 		if (tdt__is_frame(parent))
 			caller = &capture->frames[parent].frame;
-		else if (parent != TDT__PARENT_TOP)
-			break; /* cut: nothing is known of the caller */
-		if (tdt__word_at(frame->cfa - sizeof(uintptr_t)) != caller->pc ||
-		    (frame->fp_slot != 0 && tdt__word_at(frame->fp_slot) != caller->fp))
+		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
+			return true; /* cut: it would be again */
+		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) ||
+		    !tdt__walk_leads_to(&capture->frames[index].frame, caller)) {
+			capture->match = parent;
 			return false;
+		}
 		index = parent;
 	}
 	return true;
@@ -161,19 +169,15 @@ static struct tdt__poll *asked(struct tdt__poll *poll)
 	return poll;
 }
 
-/* Take in a frame for a poll whose own frame has its CFA at `top`. */
-static void take(struct tdt__capture *capture, uintptr_t top, enum tdt__walked walked, const struct tdt__frame *frame,
+/* Take in a frame that the walk yielded; `cut` says why it is the last, if it is. */
+static void take(struct tdt__capture *capture, const struct tdt__frame *frame, enum tdt__walked walked,
 		 enum tdt_cut cut)
 {
 	uint32_t shared;
 
-	if (frame->cfa == top && !frame->guessed) {
+	if (tdt__is_top(frame->cfa, capture->end) && !frame->guessed) {
 		capture->top = *frame;
 		close_leaf(capture, TDT__PARENT_TOP);
-		return;
-	}
-	if (frame->cfa > top) {
-		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_CORRUPT));
 		return;
 	}
 	shared = shared_with_last(capture, frame);
@@ -184,48 +188,78 @@ static void take(struct tdt__capture *capture, uintptr_t top, enum tdt__walked w
 	append(capture, frame);
 	if (!capture->open)
 		return;
-	if (walked == TDT__WALK_CUT)
-		close_leaf(capture, TDT__PARENT_CUT(cut));
-	else if (frame->cfa == top) /* guessed: the chain of frame pointers leads to the traced future's own frame */
+	if (frame->cfa == capture->end) /* guessed: the chain of frame pointers leads to the traced future's own frame */
 		close_leaf(capture, TDT__PARENT_TOP);
+	else if (frame->cfa > capture->end) /* or past it */
+		close_leaf(capture, TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));
+	else if (walked == TDT__WALK_CUT)
+		close_leaf(capture, TDT__PARENT_CUT(cut));
+	else if (walked == TDT__WALK_TOP) /* of a poll outside, on this stack; this one is on another */
+		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_STACK));
+}
+
+/* Returns whether some capture wants more frames. */
+static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame, enum tdt__walked walked,
+		     enum tdt_cut cut)
+{
+	bool more = false;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		if (poll->capture->open)
+			take(poll->capture, frame, walked, cut);
+		more = more || poll->capture->open;
+	}
+	return more;
+}
+
+/*
+ * Open the leaf in all captures.  Returns how far the stack goes on that it is on, which is where polls on other stacks
+ * are cut: the CFA of the outermost poll's frame there, or 0 for none.
+ */
+static uintptr_t open_all(struct tdt__poll *first, uintptr_t sp)
+{
+	uintptr_t reach = 0;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		bool here = tdt__stack_readable(sp, poll->top);
+
+		open_leaf(poll->capture, here ? poll->top : UINTPTR_MAX);
+		if (here && poll->top > reach)
+			reach = poll->top;
+	}
+	return reach;
+}
+
+/* One walk for all: by the newest of what they were made ready for, which is then what their PCs are named by. */
+static void walk_all(struct tdt__poll *first, struct tdt__registers at, uintptr_t reach)
+{
+	struct tdt__walk *walk = &first->capture->walk;
+	enum tdt__walked walked;
+	struct tdt__frame frame;
+
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer))
+		tdt__walk_adopt(walk, &poll->capture->walk);
+	tdt__walk_start(walk, at, reach);
+	do
+		walked = tdt__walk_next(walk, &frame);
+	while (take_all(first, &frame, walked, walk->cut));
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer))
+		tdt__walk_adopt(&poll->capture->walk, walk);
 }
 
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 {
-	struct tdt__poll *first = asked(chain), *reach = NULL;
+	struct tdt__poll *first = asked(chain);
 	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
-	enum tdt__walked walked = TDT__WALK_CUT;
-	struct tdt__walk *walk;
-	bool more;
+	int saved = errno;
+	uintptr_t reach;
 
 	if (first == NULL)
 		return;
-	walk = &first->capture->walk;
-	walk->cut = TDT_CUT_STACK;
-	/* How far the stack goes on that the leaf is on: polls outside that get the frames up to there, and a cut. */
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-		open_leaf(poll->capture);
-		if (tdt__stack_readable(at.sp, poll->top))
-			reach = poll;
-	}
-	if (reach != NULL)
-		tdt__walk_start(walk, at, reach->top);
-	do {
-		bool beyond = reach == NULL;
-
-		if (reach != NULL)
-			walked = tdt__walk_next(walk, &frame);
-		more = false;
-		for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-			struct tdt__capture *capture = poll->capture;
-
-			if (capture->open && !beyond)
-				take(capture, poll->top, walked, &frame, walk->cut);
-			else if (capture->open)
-				take(capture, UINTPTR_MAX, walked == TDT__WALK_TOP ? TDT__WALK_CUT : walked, &frame,
-				     walked == TDT__WALK_TOP ? TDT_CUT_STACK : walk->cut);
-			more = more || capture->open;
-			beyond = beyond || poll == reach;
-		}
-	} while (more);
+	reach = open_all(first, at.sp);
+	if (reach != 0)
+		walk_all(first, at, reach);
+	else
+		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
+	errno = saved;
 }

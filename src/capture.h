@@ -42,6 +42,7 @@ struct tdt__capture {
 	atomic_uint refs;
 	uint32_t max_frames;
 	struct tdt__walk walk;
+	uint64_t unloads;          /* of modules, before it was begun; see walked_well() in backtrace.c */
 
 	/* The stacks. */
 	struct tdt__captured *frames;
@@ -54,6 +55,7 @@ struct tdt__capture {
 
 	/* The leaf that is being recorded. */
 	bool open;
+	uintptr_t end;             /* where the traced future's own frame begins; UINTPTR_MAX: on another stack */
 	uint32_t own;              /* index of its first frame */
 	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
 	uint32_t match;            /* how far that leaf's frames were compared */

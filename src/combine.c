@@ -105,7 +105,7 @@ static struct combined *combine(const struct tdt_future *futures, size_t n)
 		return NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (tdt_future_is_none(&futures[i])) {
+		if (futures[i].poll == NULL || futures[i].drop == NULL) {
 			errno = EINVAL;
 			return NULL;
 		}

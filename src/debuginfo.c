@@ -10,9 +10,11 @@
 
 #include "debuginfo.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +23,27 @@
 
 static char default_path[] = ":.debug:/usr/lib/debug";
 char *tdt__debuginfo_path = default_path;
+
+/*
+ * The greatest single need is the abbreviations of a unit: 100 KiB for a thousand of them.  In pieces below malloc's
+ * threshold for mmap, which freeing a greater one would move for the whole process.
+ */
+#define RESERVE_PIECES 4
+#define RESERVE_PIECE (120 << 10)
+
+bool tdt__debuginfo_reserve(void)
+{
+	void *volatile piece[RESERVE_PIECES]; /* volatile: a compiler may drop a malloc() that is only freed */
+	bool all = true;
+
+	for (int i = 0; i < RESERVE_PIECES; i++) {
+		piece[i] = malloc(RESERVE_PIECE);
+		all = all && piece[i] != NULL;
+	}
+	for (int i = 0; i < RESERVE_PIECES; i++)
+		free(piece[i]);
+	return all;
+}
 
 /* A regular file's descriptor, or -1.  The file may be another than the one loaded: a FIFO must not block us. */
 static int open_file(const char *path)
@@ -56,16 +79,41 @@ static bool has_build_id(Dwfl_Module *elf, const char *build_id)
 	return true;
 }
 
+static void remember_file(struct tdt__debuginfo *info, int fd)
+{
+	struct stat status;
+
+	if (info->n_files == TDT__DEBUGINFO_FILES || fstat(fd, &status) != 0)
+		return;
+	info->file[info->n_files].fd = fd;
+	info->file[info->n_files].device = status.st_dev;
+	info->file[info->n_files].inode = status.st_ino;
+	info->n_files++;
+}
+
+static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
+			  const char *debuglink, GElf_Word crc, char **found)
+{
+	int fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
+
+	if (fd >= 0) {
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		remember_file(*info, fd);
+	}
+	return fd;
+}
+
 /* True: that is the file. */
 static bool open_as(struct tdt__debuginfo *info, const char *path, const char *build_id)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_debuginfo,
 		.debuginfo_path = &tdt__debuginfo_path,
 	};
 	int fd = open_file(path);
 	GElf_Addr bias;
+	void **data;
 
 	if (fd < 0)
 		return false;
@@ -75,11 +123,14 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 	info->elf = dwfl_report_elf(info->dwfl, "", path, fd, 0, true);
 	if (info->elf == NULL)
 		goto end_dwfl;
-	/* The descriptor is libdwfl's now, and this closes it: the file is mapped. */
+	dwfl_module_info(info->elf, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	*data = info;
 	if (dwfl_report_end(info->dwfl, NULL, NULL) == 0 && dwfl_module_getelf(info->elf, &bias) != NULL &&
-	    has_build_id(info->elf, build_id))
+	    has_build_id(info->elf, build_id)) {
+		remember_file(info, fd);
 		return true;
-	fd = -1;
+	}
+	fd = -1; /* libdwfl's */
 end_dwfl:
 	dwfl_end(info->dwfl);
 	*info = (struct tdt__debuginfo){ 0 };
@@ -132,13 +183,42 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 	return dwarf;
 }
 
-bool tdt__debuginfo_try(void (*body)(void *data), void *data)
+void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
+{
+	Dwarf *shared = dwarf != NULL ? dwarf_getalt(dwarf) : NULL;
+	Elf *elf[4] = { NULL }; /* that may be in use; some of them the same */
+	GElf_Sym symbol;
+	GElf_Addr address;
+	Dwarf_Addr bias;
+	struct stat status;
+
+	elf[0] = dwfl_module_getelf(info->elf, &address);
+	elf[1] = dwarf != NULL ? dwarf_getelf(dwarf) : NULL;
+	elf[2] = shared != NULL ? dwarf_getelf(shared) : NULL;
+	dwfl_module_getsym_info(info->elf, 1, &symbol, &address, NULL, &elf[3], &bias);
+	for (int i = 0; i < 4; i++) {
+		if (elf[i] != NULL && elf_rawfile(elf[i], NULL) == NULL)
+			return; /* it isn't mapped, and could not be read */
+	}
+	for (int i = 0; i < 4; i++)
+		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
+	for (int i = 0; i < info->n_files; i++) {
+		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
+		if (fstat(info->file[i].fd, &status) == 0 && status.st_dev == info->file[i].device &&
+		    status.st_ino == info->file[i].inode)
+			close(info->file[i].fd);
+	}
+	info->n_files = 0;
+}
+
+int tdt__debuginfo_try(bool (*body)(void *data), void *data)
 {
 	jmp_buf here;
 
+	if (!tdt__debuginfo_reserve())
+		return -ENOMEM;
 	if (setjmp(here) != 0)
-		return false;
+		return -ENOTRECOVERABLE;
 	way_out = &here;
-	body(data);
-	return true;
+	return body(data) ? 0 : -ENOMEM;
 }

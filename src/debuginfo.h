@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <elfutils/libdwfl.h>
 
@@ -17,27 +18,49 @@
  */
 extern char *tdt__debuginfo_path;
 
+#define TDT__DEBUGINFO_FILES 3 /* ELF, debug information, and what dwz moved out of that */
+
 struct tdt__debuginfo {
 	Dwfl *dwfl; /* NULL: no file, or not the one that was loaded */
 	Dwfl_Module *elf;
+	struct {
+		int fd;
+		dev_t device;
+		ino_t inode;
+	} file[TDT__DEBUGINFO_FILES]; /* that libdwfl holds open */
+	int n_files;
 };
 
 /*
+ * True: as much memory as libdw and libdwfl may want for one step is there now.  libdw 0.188 crashes, or ends the
+ * process, where some of its own small allocations fail, so every step through it begins with this.  (Another thread
+ * may still take the memory away in between.)
+ */
+bool tdt__debuginfo_reserve(void);
+
+/*
  * Open the ELF file `path` if its build-id is `build_id` (in hexadecimal; "": it must have none).  If it is not, take
- * /proc/self/exe, whose file may have been deleted, or the debug file of that build-id.  Leaves no descriptor open.
+ * /proc/self/exe, whose file may have been deleted, or the debug file of that build-id.  `info` must stay where it is.
  */
 void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *build_id);
 
 /*
  * Its DWARF, searched for at the first call; an address there is one in the ELF file minus `bias`.  NULL: none.
- * What libdw does with it may run out of memory, so all of that goes through tdt__debuginfo_try().
+ * What is done with it may run out of memory, so all of that goes through tdt__debuginfo_try().
  */
 Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias);
 
 /*
- * Call `body(data)`.  libdw's way to report that there is no memory is to end the process: here it ends `body` instead,
- * and the answer is false.  That Dwarf must not be used any more then, not even be closed.
+ * Close what libdwfl would hold open for good: the files are mapped.  After both tdt__debuginfo_dwarf(), which gave
+ * `dwarf`, and reading the symbols, which may open files.
  */
-bool tdt__debuginfo_try(void (*body)(void *data), void *data);
+void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf);
+
+/*
+ * Call `body(data)`, which answers false if there is no memory.  0 if it answers true; -ENOMEM if it answers false, or
+ * if there is not even memory to begin.  When libdw itself finds no memory, which it reports by ending the process, it
+ * ends `body` instead: -ENOTRECOVERABLE, and that Dwarf must not be used any more, not even be closed.
+ */
+int tdt__debuginfo_try(bool (*body)(void *data), void *data);
 
 #endif

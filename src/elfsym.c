@@ -77,10 +77,11 @@ static void cut_sizeless(struct tdt__ranges *symbols)
 	}
 }
 
-void tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf)
+bool tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf)
 {
 	int n = dwfl_module_getsymtab(elf);
 
+	tdt__ranges_clear(symbols);
 	for (int i = 0; i < n; i++) {
 		GElf_Sym symbol;
 		GElf_Addr start;
@@ -94,11 +95,12 @@ void tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf)
 			continue;
 		end = symbol.st_size != 0 ? start + symbol.st_size : end_of_section(file, section, bias);
 		if (end > start && !tdt__ranges_add(symbols, start, end, rank(&symbol) << RANK_SHIFT | (unsigned)i))
-			break;
+			return false;
 	}
 	tdt__ranges_sort(symbols);
 	cut_sizeless(symbols);
-	tdt__ranges_sort(symbols);
+	tdt__ranges_sort(symbols); /* some reach less far now */
+	return true;
 }
 
 const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t address, uint64_t *start)

@@ -12,10 +12,10 @@
 
 #include "ranges.h"
 
-/* Read the functions among the symbols of `elf`; all that fit, if there is no memory. */
-void tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf);
+/* Read the functions among the symbols of `elf`.  False: no memory. */
+bool tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf);
 
-/* The name of the symbol that `address` lies in, and where that begins; NULL: none.  The name lives as long as `elf`. */
+/* The name of the symbol `address` lies in, and where that begins; NULL: none.  The name lives as long as `elf`. */
 const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t address, uint64_t *start);
 
 #endif

@@ -20,6 +20,9 @@
 
 #include <dwarf.h>
 
+#include "debuginfo.h"
+#include "diename.h"
+
 /*
  * Functions are mostly children of the unit, or of a namespace.  Some compilers put those of local classes, lambdas and
  * nested functions where they are declared: inside types, functions and blocks, which is most of the unit, so that is
@@ -39,6 +42,12 @@ struct tdt__unit {
 static bool is_dropped(Dwarf_Addr low)
 {
 	return low <= 1;
+}
+
+/* Cheap, as it reads no more than the DIE's abbreviation: most functions are declarations, or only inlined. */
+static bool has_code(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
 static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
@@ -79,14 +88,19 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 	return true;
 }
 
+#define UNITS_A_RESERVE 16 /* libdw takes some 10 KiB for each */
+
 static bool read_units(struct tdt__inlines *inlines)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
+	unsigned int n = 0;
 
+	inlines->n = 0;
+	tdt__ranges_clear(&inlines->ranges);
 	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
 	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
-		if (!add_unit(inlines, &die))
+		if (!add_unit(inlines, &die) || (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
 			return false;
 	}
 	tdt__ranges_sort(&inlines->ranges);
@@ -124,7 +138,8 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 	do {
 		int tag = dwarf_tag(&die);
 
-		if (tag == DW_TAG_subprogram && !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
+		if (tag == DW_TAG_subprogram && has_code(&die) &&
+		    !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
 			return false;
 		if (may_hold_functions(tag, depth) && !read_functions(unit, &die, depth, nesting + 1))
 			return false;
@@ -134,6 +149,7 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 
 static bool read_unit(struct tdt__unit *unit, enum depth depth)
 {
+	unit->depth = READ_NOTHING;
 	tdt__ranges_clear(&unit->functions);
 	if (!read_functions(unit, &unit->die, depth, 0))
 		return false;
@@ -153,13 +169,6 @@ static bool find_function(struct tdt__unit *unit, Dwarf_Addr address, const stru
 			return true;
 	} while (read_unit(unit, READ_EVERYTHING));
 	return false;
-}
-
-static const char *string_of(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
 static int number_of(Dwarf_Die *die, unsigned int name)
@@ -188,12 +197,8 @@ static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
 	}
 	scope = &scopes->scope[scopes->n++];
 	*scope = (struct tdt__scope){ 0 };
-	if (function != NULL) {
-		scope->name = string_of(function, DW_AT_name);
-		scope->linkage = string_of(function, DW_AT_linkage_name);
-		if (scope->linkage == NULL)
-			scope->linkage = string_of(function, DW_AT_MIPS_linkage_name);
-	}
+	if (function != NULL)
+		scope->name = tdt__diename(function);
 	return scope;
 }
 

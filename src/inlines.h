@@ -27,10 +27,9 @@ struct tdt__inlines {
 	bool read;
 };
 
-/* A function, and the place in it.  The strings are the Dwarf's. */
+/* A function, and the place in it.  The strings live as long as the Dwarf. */
 struct tdt__scope {
-	const char *name;    /* as in the source; NULL: unknown */
-	const char *linkage; /* the linker's name; NULL: none, or the same */
+	const char *name; /* see diename.h; NULL: unknown */
 	const char *file;
 	int line;
 	int column;
@@ -46,7 +45,7 @@ struct tdt__scopes {
 
 /*
  * The functions that `address` (one of `inlines->dwarf`) lies in.  None if no unit has it; one without a name if the
- * unit says only which line it is.  False: no memory.
+ * unit says only which line it is.  False: no memory; what has been read so far stays usable.
  */
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes);
 

@@ -31,12 +31,16 @@ libtdt_core_la_SOURCES = \
 	src/debuginfo.h \
 	src/demangle.c \
 	src/demangle.h \
+	src/diename.c \
+	src/diename.h \
 	src/elfsym.c \
 	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
 	src/inlines.c \
 	src/inlines.h \
+	src/intern.c \
+	src/intern.h \
 	src/kept.h \
 	src/modules.c \
 	src/modules.h \
@@ -81,7 +85,10 @@ libtdt_la_SOURCES =
 libtdt_la_LIBADD = libtdt-core.la
 libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/src/libtdt.map \
-	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete -Wl,-z,defs
+	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete
+if !SANITIZED # Clang leaves a sanitizer's symbols to the program.
+libtdt_la_LDFLAGS += -Wl,-z,defs
+endif
 EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 

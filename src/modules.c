@@ -7,7 +7,9 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,10 +78,45 @@ static bool in_segments(const struct dl_phdr_info *info, uintptr_t address, size
 	return false;
 }
 
-/* The loader gives the executable no name, and the kernel's own module none that is a file. */
-static char *path_of(const struct dl_phdr_info *info, bool executable)
+/* What the line of /proc/self/maps names, if it is about `address`; NULL: nothing. */
+static char *mapped_path(char *line, uintptr_t address)
 {
-	char exe[4096];
+	uintptr_t start, end;
+	int path = 0;
+
+	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &start, &end, &path) < 2 ||
+	    address < start || address >= end || line[path] != '/')
+		return NULL;
+	line[strcspn(line, "\n")] = '\0';
+	return strdup(line + path);
+}
+
+/*
+ * The whole path of what is mapped at `address`; NULL: unknown.  The loader has the path it was given, which may be
+ * relative to a directory that was left since.
+ */
+static char *path_at(uintptr_t address)
+{
+	char *line = NULL, *path = NULL;
+	size_t size = 0;
+	FILE *maps;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a lock is held */
+	maps = fopen("/proc/self/maps", "re");
+	while (maps != NULL && path == NULL && getline(&line, &size, maps) >= 0)
+		path = mapped_path(line, address);
+	free(line);
+	if (maps != NULL)
+		fclose(maps);
+	pthread_setcancelstate(cancel, NULL);
+	return path;
+}
+
+/* The loader gives the executable no name, and the kernel's own module none that is a file. */
+static char *path_of(const struct dl_phdr_info *info, uintptr_t start, bool executable)
+{
+	char exe[4096], *path = NULL;
 	ssize_t n;
 
 	if (executable) {
@@ -89,7 +126,9 @@ static char *path_of(const struct dl_phdr_info *info, bool executable)
 	}
 	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0' || strncmp(info->dlpi_name, "linux-", 6) == 0)
 		return strdup("[vdso]");
-	return strdup(info->dlpi_name);
+	if (info->dlpi_name[0] != '/')
+		path = path_at(start);
+	return path != NULL ? path : strdup(info->dlpi_name);
 }
 
 static int describe(struct tdt__module *module, const struct dl_phdr_info *info, bool executable)
@@ -111,7 +150,7 @@ static int describe(struct tdt__module *module, const struct dl_phdr_info *info,
 			read_build_id(module, start, segment->p_memsz, segment->p_align);
 		}
 	}
-	module->path = path_of(info, executable);
+	module->path = path_of(info, module->start, executable);
 	return module->path != NULL ? 0 : -ENOMEM;
 }
 

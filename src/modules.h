@@ -18,7 +18,7 @@ struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;
 	uintptr_t bias;  /* address in memory - address in the ELF file (dlpi_addr) */
-	char *path;      /* of the file, absolute for the executable; "[vdso]" for the kernel's */
+	char *path;      /* of the file, absolute if that can be known; "[vdso]" for the kernel's */
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
 };
 
@@ -35,6 +35,12 @@ void tdt__modules_now(uint64_t *loads, uint64_t *unloads);
 
 /* A snapshot with one reference; NULL: no memory.  Only under tdt__unwind_lock. */
 struct tdt__modules *tdt__modules_take(void);
+
+/* Whether more was loaded and unloaded before `a` was taken than before `b`. */
+static inline bool tdt__modules_newer(const struct tdt__modules *a, const struct tdt__modules *b)
+{
+	return a->loads + a->unloads > b->loads + b->unloads;
+}
 
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules);
 void tdt__modules_unref(struct tdt__modules *modules);

@@ -142,7 +142,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 {
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
-	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_CFA() };
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_TOP() };
 	uint64_t now = atomic_load_explicit(&task->since, memory_order_relaxed);
 	tdt_poll_t result;
 	int claimed;

@@ -14,7 +14,7 @@ struct tdt__poll {
 	struct tdt_handle *task;       /* NULL: not begun, or all is done */
 	struct tdt__poll *outer;       /* the poll this one is inside of; NULL: none */
 	struct tdt__capture *capture;  /* NULL: nobody asked */
-	uintptr_t top;                 /* with a capture: the CFA of the function that polls the child */
+	uintptr_t top;                 /* with a capture: TDT__OWN_TOP() of the function that polls the child */
 	struct tdt__request *requests; /* those that the capture answers */
 };
 

@@ -7,13 +7,29 @@
  * frame then has the shape of the ABI's example; such a function is never inlined, and has no over-aligned locals.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * TDT__OWN_TOP() marks where a function's frame begins, for walks to end at: tdt__is_top() tells it from its callees',
+ * whose CFAs are all below.  Elsewhere than on x86-64 the CFA can't be told from the frame pointer, but lies above it.
+ */
 #if defined(__x86_64__)
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_frame_address(0) + 16)
+#define TDT__OWN_TOP() TDT__OWN_CFA()
 #else
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_dwarf_cfa())
+#define TDT__OWN_TOP() ((uintptr_t)__builtin_frame_address(0))
 #endif
+
+static inline bool tdt__is_top(uintptr_t cfa, uintptr_t top)
+{
+#if defined(__x86_64__)
+	return cfa == top;
+#else
+	return cfa > top;
+#endif
+}
 
 /* The caller's registers: the frame record at the frame pointer holds the caller's frame pointer. */
 #define TDT__CALLER_REGISTERS()                                                                                        \

@@ -2,113 +2,144 @@
 /*
  * Learning rules from libunwind.
  *
- * libunwind steps one frame of a made-up context: rip is the PC in question, rsp, rbp and the others point to zones of a
- * reserved, read-only stretch of memory, far from each other.  Where the CFA and the saved registers then are said to
- * be, tells what they are computed from.  Nothing of the real stack is read, so nothing can fault.  Round rbp's target
- * the memory holds words that point, each to a place of its own, into one more zone: a CFA that lies there was read from
- * memory, and tells from where.
+ * libunwind steps one frame of a made-up stack, in an address space of ours: it finds the unwind information as ever,
+ * but asks us for registers and memory.  rip is the PC in question; rsp, rbp and all others have values that no address
+ * has, far from each other; and each word of the stack holds one more such value.  Where the CFA and the saved
+ * registers are then said to be, tells what they are computed from, for frames of any size.
  *
- * libunwind is never asked to step a PC without unwind information.  It would guess, and validate addresses by writing
- * to a pipe of its own, whose descriptors the host may have closed, and got again for a file or a socket.
+ * Neither the real stack nor any made-up address is ever read.  In its local address space libunwind would validate
+ * what it reads, by a pipe of its own, also where there is unwind information: the host may have closed the pipe's
+ * descriptors, and got them again for a file or a socket.
  */
 
 #include <config.h>
 
 #include "rules.h"
 
-#define UNW_LOCAL_ONLY
 #include <libunwind.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 
 #include "fork.h"
 
-/* The zones, each with its target in the middle: frames of up to ZONE / 2 bytes can be learned. */
-#define ZONE ((uintptr_t)4 << 20)
-enum zone { ZONE_SP, ZONE_FP, ZONE_WORDS, ZONE_OTHER, ZONES };
+/*
+ * No user address is as high.  Round each value lie the offsets that a rule can have, 32 bits of them; the words at FP
+ * plus so much are as far from WORDS as a multiple of 28 bits.
+ */
+#define MADE_UP ((uintptr_t)1 << 60)
+#define SP (1 * MADE_UP)
+#define FP (2 * MADE_UP)
+#define WORDS (4 * MADE_UP)
+#define OTHER (6 * MADE_UP)
+#define WORDS_SPREAD ((intptr_t)1 << 28)
 
-/* Words from FP - WORDS_REACH to FP + WORDS_REACH point into ZONE_WORDS, WORDS_SPREAD bytes apart for each byte. */
-#define WORDS_REACH 1024
-#define WORDS_SPREAD 256
+/* Where unwind information can be: the kernel maps nothing below (vm.mmap_min_addr), nor, unless asked to, above. */
+#define LOWEST ((uintptr_t)1 << 16)
+#define HIGHEST ((uintptr_t)1 << 47)
 
-static uintptr_t zones; /* under tdt__unwind_lock; 0: not made */
-
-static uintptr_t target(enum zone zone)
+/* Whether `address` is `base` and an offset that a rule can have. */
+static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
 {
-	return zones + zone * ZONE + ZONE / 2;
+	intptr_t distance = (intptr_t)(address - base);
+
+	*offset = (int32_t)distance;
+	return *offset == distance;
 }
 
-static bool in_zone(enum zone zone, uintptr_t address)
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *data)
 {
-	return address - (zones + zone * ZONE) < ZONE;
+	int32_t offset;
+
+	(void)space;
+	(void)data;
+	if (write || address < LOWEST)
+		return -UNW_EINVAL;
+	if (address < HIGHEST)
+		memcpy(value, (const void *)address, sizeof *value);
+	else if (is_near(address, FP, &offset))
+		*value = WORDS + (uintptr_t)(offset * WORDS_SPREAD);
+	else
+		*value = OTHER;
+	return 0;
 }
 
-static bool make_zones(void)
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
 {
-	uintptr_t page = 4096, first, last;
-	void *memory;
+	const uintptr_t *pc = data;
 
-	if (zones != 0)
-		return true;
-	memory = mmap(NULL, ZONES * ZONE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		return false;
-	zones = (uintptr_t)memory;
-	first = (target(ZONE_FP) - WORDS_REACH) & ~(page - 1);
-	last = (target(ZONE_FP) + WORDS_REACH + page) & ~(page - 1);
-	if (mprotect((void *)first, last - first, PROT_READ | PROT_WRITE) != 0) {
-		munmap(memory, ZONES * ZONE);
-		zones = 0;
-		return false;
+	(void)space;
+	if (write)
+		return -UNW_EREADONLYREG;
+	switch (number) {
+	case UNW_X86_64_RIP:
+		*value = *pc;
+		break;
+	case UNW_X86_64_RSP:
+		*value = SP;
+		break;
+	case UNW_X86_64_RBP:
+		*value = FP;
+		break;
+	default:
+		*value = OTHER;
 	}
-	for (intptr_t at = -WORDS_REACH; at < WORDS_REACH; at += 8)
-		*(uintptr_t *)(target(ZONE_FP) + at) = target(ZONE_WORDS) + at * WORDS_SPREAD;
-	mprotect((void *)first, last - first, PROT_READ);
+	return 0;
+}
+
+static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
+
+static bool make_space(void)
+{
+	unw_accessors_t accessors;
+
+	if (space != NULL)
+		return true;
+	accessors = *unw_get_accessors(unw_local_addr_space);
+	accessors.access_mem = access_mem;
+	accessors.access_reg = access_reg;
+	space = unw_create_addr_space(&accessors, 0);
+	if (space == NULL)
+		return false;
+	/* Each PC is asked for once, and modules come and go. */
+	unw_set_caching_policy(space, UNW_CACHE_NONE);
 	return true;
 }
 
 static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)
 {
-	intptr_t at;
+	intptr_t from_words = (intptr_t)(cfa - WORDS);
 
-	if (in_zone(ZONE_SP, cfa)) {
+	if (is_near(cfa, SP, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_SP;
-		rule->cfa = (int32_t)(cfa - target(ZONE_SP));
-		return true;
-	}
-	if (in_zone(ZONE_FP, cfa)) {
+	else if (is_near(cfa, FP, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_FP;
-		rule->cfa = (int32_t)(cfa - target(ZONE_FP));
-		return true;
-	}
-	at = (intptr_t)(cfa - target(ZONE_WORDS));
-	if (in_zone(ZONE_WORDS, cfa) && at % (8 * WORDS_SPREAD) == 0) {
+	else if (from_words % WORDS_SPREAD == 0 && is_near((uintptr_t)(from_words / WORDS_SPREAD), 0, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_AT_FP;
-		rule->cfa = (int32_t)(at / WORDS_SPREAD);
-		return true;
-	}
-	return false;
+	else
+		return false;
+	return true;
 }
 
-static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t *saved, const void *register_itself)
+static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t *saved)
 {
-	intptr_t at;
+	int32_t offset;
 
-	if (saved->type != UNW_SLT_MEMORY || saved->u.addr == (uintptr_t)register_itself) {
-		rule->fp_kind = TDT__FP_SAME;
+	switch (saved->type) {
+	case UNW_SLT_NONE: /* lost, but it may well not be needed */
 		return true;
+	case UNW_SLT_REG:
+		return saved->u.regnum == UNW_X86_64_RBP;
+	case UNW_SLT_MEMORY:
+		break;
 	}
-	if (rule->cfa_kind == TDT__CFA_AT_FP) {
-		rule->fp_kind = TDT__FP_AT_FP;
-		at = (intptr_t)(saved->u.addr - target(ZONE_FP));
-	} else {
+	if (is_near(saved->u.addr, cfa, &offset))
 		rule->fp_kind = TDT__FP_AT_CFA;
-		at = (intptr_t)(saved->u.addr - cfa);
-	}
-	rule->fp = (int16_t)(at / 8);
-	return (intptr_t)rule->fp * 8 == at;
+	else if (is_near(saved->u.addr, FP, &offset))
+		rule->fp_kind = TDT__FP_AT_FP;
+	else
+		return false;
+	rule->fp = (int16_t)(offset / 8);
+	return rule->fp * 8 == offset;
 }
 
 /* What libunwind makes of code at `pc`. */
@@ -116,24 +147,14 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 {
 	const struct tdt__rule unknown = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
 	struct tdt__rule rule = unknown;
-	unw_context_t context;
-	greg_t *registers = context.uc_mcontext.gregs;
 	unw_cursor_t cursor;
 	unw_proc_info_t info;
 	unw_save_loc_t saved;
 	unw_word_t cfa;
 
-	memset(&context, 0, sizeof context);
-	for (int i = 0; i < NGREG; i++)
-		registers[i] = (greg_t)target(ZONE_OTHER);
-	registers[REG_RIP] = (greg_t)pc;
-	registers[REG_RSP] = (greg_t)target(ZONE_SP);
-	registers[REG_RBP] = (greg_t)target(ZONE_FP);
-
-	/* A signal frame's PC is looked up as it is, not minus one. */
-	if (unw_init_local2(&cursor, &context, UNW_INIT_SIGNAL_FRAME) < 0)
+	if (unw_init_remote(&cursor, space, &pc) < 0)
 		return unknown;
-	/* For a PC it knows nothing of it gives success too, and a function of one byte. */
+	/* For a PC it knows nothing of it gives success too, and a function of one byte; stepping would be a guess. */
 	if (unw_get_proc_info(&cursor, &info) < 0 || info.end_ip - info.start_ip <= 1)
 		return unknown;
 	if (unw_step(&cursor) < 0 || unw_get_save_loc(&cursor, UNW_X86_64_RIP, &saved) < 0)
@@ -145,7 +166,7 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 	if (unw_get_reg(&cursor, UNW_REG_SP, &cfa) < 0 || saved.type != UNW_SLT_MEMORY || saved.u.addr != cfa - 8)
 		return unknown;
 	if (!rule_cfa(&rule, cfa) || unw_get_save_loc(&cursor, UNW_X86_64_RBP, &saved) < 0 ||
-	    !rule_fp(&rule, cfa, &saved, &registers[REG_RBP]))
+	    !rule_fp(&rule, cfa, &saved))
 		return unknown;
 	return rule;
 }
@@ -208,7 +229,7 @@ static bool renew(void)
 	tdt__modules_now(&loads, &unloads);
 	if (current != NULL && current->modules->loads == loads && current->modules->unloads == unloads)
 		return true;
-	if (!make_zones())
+	if (!make_space())
 		return false;
 	modules = tdt__modules_take();
 	if (modules == NULL)
@@ -221,8 +242,6 @@ static bool renew(void)
 		return false;
 	if (same_code)
 		rules_copy(rules, current);
-	else
-		unw_flush_cache(unw_local_addr_space, 0, 0);
 	replace_current(rules);
 	return true;
 }
@@ -242,32 +261,32 @@ static bool make_room(void)
 	return true;
 }
 
-static struct tdt__rules *rules_ref(struct tdt__rules *rules)
+static struct tdt__rule find_or_ask(uintptr_t pc)
 {
-	atomic_fetch_add_explicit(&rules->refs, 1, memory_order_relaxed);
-	return rules;
+	struct tdt__rule rule = tdt__rules_find(current, pc);
+
+	if (rule.cfa_kind != TDT__CFA_NONE)
+		return rule;
+	/* A PC outside every module (code made at run time) is never kept: it may mean something else tomorrow. */
+	if (tdt__modules_find(current->modules, pc) == NULL)
+		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	rule = ask_libunwind(pc);
+	if (make_room())
+		rules_insert(current, pc, rule);
+	return rule;
 }
 
 struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc)
 {
-	struct tdt__rule rule = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	struct tdt__rule rule = { 0, 0, TDT__CFA_NONE, TDT__FP_SAME };
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	/* A PC outside every module (code made at run time) is never kept: it may mean something else tomorrow. */
-	if (renew() && tdt__modules_find(current->modules, pc) != NULL) {
-		struct tdt__rule known = tdt__rules_find(current, pc);
-
-		if (known.cfa_kind != TDT__CFA_NONE) {
-			rule = known;
-		} else {
-			rule = ask_libunwind(pc);
-			if (make_room())
-				rules_insert(current, pc, rule);
+	if (renew()) {
+		rule = find_or_ask(pc);
+		if (*rules != current) {
+			tdt__rules_put(*rules);
+			*rules = tdt__rules_ref(current);
 		}
-	}
-	if (*rules != current) {
-		tdt__rules_put(*rules);
-		*rules = rules_ref(current);
 	}
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rule;
@@ -279,8 +298,14 @@ struct tdt__rules *tdt__rules_get(void)
 
 	pthread_mutex_lock(&tdt__unwind_lock);
 	if (renew())
-		rules = rules_ref(current);
+		rules = tdt__rules_ref(current);
 	pthread_mutex_unlock(&tdt__unwind_lock);
+	return rules;
+}
+
+struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)
+{
+	atomic_fetch_add_explicit(&rules->refs, 1, memory_order_relaxed);
 	return rules;
 }
 

@@ -85,12 +85,13 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 
 /*
  * Learn the rule for code at `pc`.  Cold: takes tdt__unwind_lock, and may take 30 us.  `*rules` is exchanged for the
- * newest table (the reference goes with it).  Never gives TDT__CFA_NONE.
+ * newest table (the reference goes with it).  TDT__CFA_NONE: no memory to find out.
  */
 struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc);
 
 /* A reference to the table for what is loaded now.  NULL: no memory. */
 struct tdt__rules *tdt__rules_get(void);
+struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules);
 void tdt__rules_put(struct tdt__rules *rules);
 
 #endif

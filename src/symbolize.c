@@ -12,6 +12,8 @@
 #include "symbolize.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@
 #include "elfsym.h"
 #include "fork.h"
 #include "inlines.h"
+#include "intern.h"
 
 struct file {
 	char *path;
@@ -30,6 +33,7 @@ struct file {
 	struct tdt__ranges symbols;
 	struct tdt__inlines inlines;
 	Dwarf_Addr dwarf_bias;
+	enum { CLOSED, FOUND, OPEN } state; /* not looked for; the ELF file was; all was */
 };
 
 /* What is asked for. */
@@ -87,27 +91,41 @@ static bool create_tables(void)
 	return files != NULL && entries != NULL;
 }
 
-static void forget_dwarf(struct file *file)
-{
-	file->inlines = (struct tdt__inlines){ 0 };
-}
-
-static void get_dwarf(void *data)
+static bool get_dwarf(void *data)
 {
 	struct file *file = data;
 
 	file->inlines.dwarf = tdt__debuginfo_dwarf(&file->info, &file->dwarf_bias);
+	return true;
 }
 
-static void open_file(struct file *file)
+/* As tdt__debuginfo_try(); what is damaged is dropped, without freeing, for there is no way to do that. */
+static int try_dwarf(struct file *file, bool (*body)(void *data), void *data)
 {
-	tdt__debuginfo_open(&file->info, file->path, file->build_id);
-	if (file->info.elf == NULL)
-		return;
-	/* First, because it finds the debug file, which has more symbols. */
-	if (!tdt__debuginfo_try(get_dwarf, file))
-		forget_dwarf(file);
-	tdt__elfsym_read(&file->symbols, file->info.elf);
+	int error = tdt__debuginfo_try(body, data);
+
+	if (error == -ENOTRECOVERABLE)
+		file->inlines = (struct tdt__inlines){ 0 };
+	return error;
+}
+
+/* False: no memory; the next time it goes on from there. */
+static bool open_file(struct file *file)
+{
+	if (file->state == CLOSED) {
+		if (!tdt__debuginfo_reserve())
+			return false;
+		tdt__debuginfo_open(&file->info, file->path, file->build_id);
+		file->state = file->info.elf != NULL ? FOUND : OPEN;
+	}
+	if (file->state == FOUND) {
+		/* DWARF first, because that finds the debug file, which has more symbols. */
+		if (try_dwarf(file, get_dwarf, file) == -ENOMEM || !tdt__elfsym_read(&file->symbols, file->info.elf))
+			return false;
+		tdt__debuginfo_close_files(&file->info, file->inlines.dwarf);
+		file->state = OPEN;
+	}
+	return true;
 }
 
 static struct file *new_file(const struct tdt__module *module)
@@ -125,7 +143,6 @@ static struct file *new_file(const struct tdt__module *module)
 	if (slot == NULL)
 		goto free_path;
 	*slot = file;
-	open_file(file);
 	return file;
 
 free_path:
@@ -137,12 +154,17 @@ free_file:
 
 static struct file *find_file(const struct tdt__module *module)
 {
-	struct file sought = { .path = module->path };
-	struct file *file;
+	static struct file *last; /* most PCs of a stack are of one file */
+	struct file sought;
 
+	if (last != NULL && strcmp(last->build_id, module->build_id) == 0 && strcmp(last->path, module->path) == 0)
+		return open_file(last) ? last : NULL;
+	sought.path = module->path;
 	memcpy(sought.build_id, module->build_id, sizeof(sought.build_id));
-	file = htab_find(files, &sought);
-	return file != NULL ? file : new_file(module);
+	last = htab_find(files, &sought);
+	if (last == NULL)
+		last = new_file(module);
+	return last != NULL && open_file(last) ? last : NULL;
 }
 
 /* What a look-up of scopes needs, in one piece for tdt__debuginfo_try(). */
@@ -150,34 +172,40 @@ struct look_up {
 	struct file *file;
 	uint64_t address;
 	struct tdt__scopes *scopes;
-	bool done;
 };
 
-static void find_scopes(void *data)
+static bool find_scopes(void *data)
 {
 	struct look_up *it = data;
 
-	it->done = tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias, it->scopes);
+	return tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias, it->scopes);
 }
 
-static void look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
+/* None if there is no debug information.  False: no memory. */
+static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
 {
 	struct look_up it = { .file = file, .address = address, .scopes = scopes };
+	int error = file->inlines.dwarf != NULL ? try_dwarf(file, find_scopes, &it) : -ENODATA;
 
-	scopes->n = 0;
-	if (file->inlines.dwarf == NULL || (tdt__debuginfo_try(find_scopes, &it) && it.done))
-		return;
-	scopes->n = 0;
-	forget_dwarf(file);
+	if (error != 0)
+		scopes->n = 0;
+	return error != -ENOMEM;
 }
 
-static const char *name_of(const struct tdt__scope *scope)
+/*
+ * Line tables name most files relative to where the unit was compiled.  That may be relative itself, in packages that
+ * don't tell where they were built.
+ */
+static const char *full_path(const char *directory, const char *file)
 {
-	const char *demangled = scope->linkage != NULL ? tdt__demangle(scope->linkage) : NULL;
+	char path[PATH_MAX];
+	const char *full = NULL;
 
-	if (demangled != NULL)
-		return demangled;
-	return scope->name != NULL ? scope->name : scope->linkage;
+	if (file == NULL || file[0] == '/' || directory == NULL || directory[0] != '/')
+		return file;
+	if (snprintf(path, sizeof(path), "%s/%s", directory, file) < (int)sizeof(path))
+		full = tdt__intern(path);
+	return full != NULL ? full : file;
 }
 
 /* Scopes come outermost first, places innermost first. */
@@ -187,8 +215,8 @@ static void fill_places(struct tdt__symbol *symbol, const struct tdt__scopes *sc
 		const struct tdt__scope *scope = &scopes->scope[scopes->n - 1 - i];
 
 		symbol->place[i] = (struct tdt__place){
-			.function = name_of(scope),
-			.file = scope->file,
+			.function = scope->name,
+			.file = full_path(scopes->directory, scope->file),
 			.directory = scopes->directory,
 			.line = scope->line > 0 ? (uint32_t)scope->line : 0,
 			.column = scope->column > 0 ? (uint32_t)scope->column : 0,
@@ -219,7 +247,8 @@ static struct entry *look_up(const struct key *key, struct file *file)
 	struct entry *entry;
 	uint64_t start;
 
-	look_up_scopes(file, address, &scopes);
+	if (!look_up_scopes(file, address, &scopes))
+		return NULL;
 	entry = calloc(1, sizeof(*entry) + (scopes.n + 1) * sizeof(entry->symbol.place[0]));
 	if (entry == NULL)
 		return NULL;

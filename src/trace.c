@@ -184,14 +184,18 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 {
 	/* Relaxed: building wants the trace for itself. */
 	struct tdt__tree *tree = trace != NULL ? atomic_load_explicit(&trace->tree, memory_order_relaxed) : NULL;
+	struct tdt_frame ours = { .size = sizeof ours };
+	int error = frame != NULL ? tdt__options_read(&ours, sizeof ours, frame) : -EINVAL;
 
-	if (tree == NULL || trace->capture != NULL || frame == NULL || !is_frame(frame) ||
-	    (parent != NULL && parent->tree != tree)) {
-		errno = EINVAL;
+	if (error == 0 && (tree == NULL || trace->capture != NULL || !is_frame(&ours) ||
+			   (parent != NULL && parent->tree != tree)))
+		error = -EINVAL;
+	if (error != 0) {
+		errno = -error;
 		return NULL;
 	}
 	/* The caller may only read the node, but it lies in the trace, which he may change. */
-	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, frame, leaves, true);
+	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, &ours, leaves, true);
 }
 
 /* --- Both --------------------------------------------------------------------- */

@@ -32,6 +32,7 @@ void tdt__tree_init(struct tdt__tree *tree)
 {
 	memset(tree, 0, sizeof(*tree));
 	tree->root.tree = tree;
+	tree->root.frame.size = sizeof tree->root.frame;
 	tree->root.frame.kind = TDT_NODE_TASK;
 	tree->n = 1;
 }

@@ -5,8 +5,8 @@
 /*
  * From one frame of this thread's stack to the next outer one, within bounds.
  *
- * A walk starts with the registers of a frame and yields frames until it is outside `top`, the CFA of the traced
- * future's own frame.  Every CFA it yields is above the one before, and every word it reads lies between the first
+ * A walk starts with the registers of a frame and yields frames until it is at `top`, the mark of the traced future's
+ * own frame (registers.h).  Every CFA it yields is above the one before, and every word it reads lies between the first
  * frame's sp and `top`: where those are one readable piece of stack (stack.h), a walk can't fault, whatever lies there.
  *
  * Two ways to do it: walk_rules.h where there are rules (x86-64), walk_step.h by libunwind's own cursor elsewhere.  The
@@ -32,6 +32,7 @@ struct tdt__frame {
 	uintptr_t cfa;     /* the caller's sp */
 	uintptr_t fp;      /* in this frame */
 	uintptr_t fp_slot; /* where the caller's is saved; 0: in the register still, or unknown */
+	int32_t cfa_at;    /* `cfa` was read from memory, at fp + cfa_at; 0: it was computed */
 	bool guessed;      /* `cfa` was found by frame pointer */
 };
 

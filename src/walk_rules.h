@@ -32,6 +32,15 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk *wal
 	return walk->rules->modules;
 }
 
+/* Go by the newer rules of the two. */
+static inline void tdt__walk_adopt(struct tdt__walk *walk, const struct tdt__walk *other)
+{
+	if (tdt__modules_newer(other->rules->modules, walk->rules->modules)) {
+		tdt__rules_put(walk->rules);
+		walk->rules = tdt__rules_ref(other->rules);
+	}
+}
+
 static inline void tdt__walk_start(struct tdt__walk *walk, struct tdt__registers from, uintptr_t top)
 {
 	walk->at = from;
@@ -56,6 +65,29 @@ static inline enum tdt__walked tdt__walk_cut(struct tdt__walk *walk, enum tdt_cu
 }
 
 /*
+ * Whether `frame`, which an earlier walk yielded before `caller`, would lead there again.  It is on the stack still, as
+ * far as its own registers tell.
+ */
+static inline __attribute__((no_sanitize("address", "thread"))) bool
+tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *caller)
+{
+	return tdt__word_at(frame->cfa - 8) == caller->pc &&
+	       (frame->fp_slot == 0 || tdt__word_at(frame->fp_slot) == caller->fp) &&
+	       (frame->cfa_at == 0 || tdt__word_at(frame->fp + (intptr_t)frame->cfa_at) == frame->cfa);
+}
+
+/*
+ * Whether the caller that was guessed may be one: that is, code.  What no module has may have been made at run time; but
+ * then who calls such code without unwind information is no module either.
+ */
+static inline bool tdt__walk_may_call(const struct tdt__walk *walk, uintptr_t caller, uintptr_t callee)
+{
+	const struct tdt__modules *modules = walk->rules->modules;
+
+	return tdt__modules_find(modules, caller - 1) != NULL || tdt__modules_find(modules, callee) == NULL;
+}
+
+/*
  * Yield the frame the walk is at, and go on to its caller.  A frame that is the last because its caller can't be found
  * is yielded with TDT__WALK_CUT; with TDT__WALK_TOP comes the traced future's own.
  */
@@ -67,7 +99,7 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 	struct tdt__rule rule;
 	bool guessed = false;
 
-	*frame = (struct tdt__frame){ walk->at.pc, walk->at.sp, walk->at.fp, 0, false };
+	*frame = (struct tdt__frame){ .pc = walk->at.pc, .cfa = walk->at.sp, .fp = walk->at.fp };
 	rule = tdt__rules_find(walk->rules, code);
 	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0))
 		rule = tdt__rules_learn(&walk->rules, code);
@@ -83,12 +115,16 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 		if (!tdt__walk_may_read(walk, walk->at.fp + (intptr_t)rule.cfa))
 			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
 		cfa = tdt__word_at(walk->at.fp + (intptr_t)rule.cfa);
+		frame->cfa_at = rule.cfa;
 		break;
 	case TDT__CFA_OUTERMOST:
 		return tdt__walk_cut(walk, TDT_CUT_STACK);
+	case TDT__CFA_NONE:
+		return tdt__walk_cut(walk, TDT_CUT_MEMORY);
 	default:
 		/* A function that keeps a frame pointer links its frame into a chain: rbp lies at its CFA - 16. */
-		if (!tdt__walk_may_read(walk, walk->at.fp))
+		if (!tdt__walk_may_read(walk, walk->at.fp) || !tdt__walk_may_read(walk, walk->at.fp + 8) ||
+		    !tdt__walk_may_call(walk, tdt__word_at(walk->at.fp + 8), code))
 			return tdt__walk_cut(walk, TDT_CUT_NO_INFO);
 		cfa = walk->at.fp + 16;
 		fp_slot = walk->at.fp;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fork.h"
+#include "registers.h"
 
 #if defined(__x86_64__)
 #define REG_FP UNW_X86_64_RBP
@@ -65,6 +66,24 @@ static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
 	return TDT__WALK_CUT;
 }
 
+/* A module may have been loaded since the walk was made ready; without memory its PCs get no names. */
+static void know_module(struct tdt__walk_step *walk, uintptr_t pc)
+{
+	struct tdt__modules *modules;
+	uint64_t loads, unloads;
+
+	if (tdt__modules_find(walk->modules, pc - 1) != NULL)
+		return;
+	tdt__modules_now(&loads, &unloads);
+	if (loads == walk->modules->loads)
+		return;
+	modules = tdt__modules_take();
+	if (modules == NULL)
+		return;
+	tdt__modules_unref(walk->modules);
+	walk->modules = modules;
+}
+
 static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)
 {
 	unw_cursor_t *cursor = &walk->cursor;
@@ -79,6 +98,7 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	if (walk->first)
 		pc++;
 	walk->first = false;
+	know_module(walk, pc);
 	*frame = (struct tdt__frame){ .pc = pc, .cfa = walk->sp, .fp = fp };
 	if (FP_IS_CHAIN && (fp < walk->sp || fp > walk->top))
 		return cut(walk, TDT_CUT_CORRUPT);
@@ -88,11 +108,13 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	more = unw_step(cursor);
 	if (more < 0)
 		return cut(walk, TDT_CUT_CORRUPT);
-	if (unw_get_reg(cursor, UNW_REG_SP, &sp) < 0 || sp <= walk->sp || sp > walk->top)
+	if (unw_get_reg(cursor, UNW_REG_SP, &sp) < 0 || sp <= walk->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
+	if (sp > walk->top && !tdt__is_top(sp, walk->top))
+		return cut(walk, TDT_CUT_CORRUPT);
 	frame->cfa = sp;
 	walk->sp = sp;
-	if (sp == walk->top)
+	if (tdt__is_top(sp, walk->top))
 		return TDT__WALK_TOP;
 	if (more == 0)
 		return cut(walk, TDT_CUT_STACK);

@@ -37,9 +37,21 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step
 	return walk->modules;
 }
 
-static inline uintptr_t tdt__word_at(uintptr_t address)
+/* Name PCs by the newer modules of the two. */
+static inline void tdt__walk_adopt(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
 {
-	return *(const volatile uintptr_t *)address;
+	if (tdt__modules_newer(other->modules, walk->modules)) {
+		tdt__modules_unref(walk->modules);
+		walk->modules = tdt__modules_ref(other->modules);
+	}
+}
+
+/* The cursor doesn't tell all it has read: so every leaf is walked to the end. */
+static inline bool tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *caller)
+{
+	(void)frame;
+	(void)caller;
+	return false;
 }
 #endif
 

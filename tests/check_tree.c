@@ -23,15 +23,18 @@ static struct tdt_trace *new_trace(void)
 
 static struct tdt_frame frame_of(const char *function, uint32_t line, uint64_t pc)
 {
-	return (struct tdt_frame){ .kind = TDT_NODE_FRAME, .pc = pc, .function = function, .file = "/src/a.c",
-				   .line = line, .column = 3, .module = "/bin/a" };
+	return (struct tdt_frame){ .size = sizeof(struct tdt_frame), .kind = TDT_NODE_FRAME, .pc = pc,
+				   .function = function, .file = "/src/a.c", .line = line, .column = 3,
+				   .module = "/bin/a" };
 }
 
 static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent, struct tdt_frame frame,
 				  uint32_t leaves)
 {
-	const struct tdt_node *node = tdt_trace_add(trace, parent, &frame, leaves);
+	const struct tdt_node *node;
 
+	frame.size = sizeof(frame);
+	node = tdt_trace_add(trace, parent, &frame, leaves);
 	ck_assert_ptr_nonnull(node);
 	return node;
 }
@@ -120,8 +123,8 @@ START_TEST(strings_are_copied)
 	struct tdt_trace *trace = new_trace();
 	char function[] = "foo", file[] = "/src/a.c", directory[] = "/src", module[] = "/bin/a", symbol[] = "foo.cold",
 	     build_id[] = "abcd";
-	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .pc = 1, .function = function, .file = file,
-					 .directory = directory, .line = 2, .column = 3, .module = module,
+	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 1,
+					 .function = function, .file = file, .directory = directory, .line = 2, .column = 3, .module = module,
 					 .module_offset = 4, .symbol = symbol, .symbol_offset = 5,
 					 .build_id = build_id, .inlined = 1, .guessed = 1 };
 	const struct tdt_frame *got;
@@ -249,11 +252,12 @@ START_TEST(what_is_no_frame_is_refused)
 	struct tdt_trace *trace = new_trace(), *other = new_trace();
 	const struct tdt_frame good = frame_of("a", 1, 1);
 	const struct tdt_frame bad[] = {
-		{ .kind = TDT_NODE_TASK },
-		{ .kind = (enum tdt_node_kind)3 },
-		{ .kind = TDT_NODE_CUT },
-		{ .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)6 },
-		{ .kind = TDT_NODE_FRAME, .cut = TDT_CUT_LIMIT },
+		{ .size = sizeof(bad[0]), .kind = TDT_NODE_TASK },
+		{ .size = sizeof(bad[0]), .kind = (enum tdt_node_kind)3 },
+		{ .size = sizeof(bad[0]), .kind = TDT_NODE_CUT },
+		{ .size = sizeof(bad[0]), .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)6 },
+		{ .size = sizeof(bad[0]), .kind = TDT_NODE_FRAME, .cut = TDT_CUT_LIMIT },
+		{ .size = 0, .kind = TDT_NODE_FRAME },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

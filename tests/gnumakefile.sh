@@ -4,7 +4,7 @@
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
 
-unset MAKEFLAGS MFLAGS MAKELEVEL
+unset CONFIGURE_FLAGS MAKEFLAGS MFLAGS MAKELEVEL
 cp "$top_srcdir/GNUmakefile" "$tmp"
 cd "$tmp" || exit
 
@@ -21,8 +21,9 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check clean
+.PHONY: all demo check clean fail
 all demo check clean: ; @echo "$@ $(V)" >>log
+fail: ; @false
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -59,9 +60,13 @@ END
 logs "the next make only builds" <<'END'
 all
 END
-logs "several goals are handed over together, in order, also with -j, variables too" -j4 clean all V=1 <<'END'
+logs "several goals are handed over one by one, in order, also with -j, variables too" -j4 clean all demo V=1 <<'END'
 clean 1
 all 1
+demo 1
+END
+logs "the first goal that fails is the last" clean fail all <<'END'
+clean
 END
 logs "make check sees to the tests' packages" -s check <<'END'
 bootstrap packages-for-check

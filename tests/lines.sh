@@ -7,7 +7,8 @@ set -eu
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-combine=$top_srcdir/src/combine.c
+: "${top_builddir:?is set by make check}"
+combine=${top_srcdir:?is set by make check}/src/combine.c
 
 line_of() {
 	grep -nF "$1" "$combine" | cut -d: -f1

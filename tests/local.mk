@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Check speaks TAP to automake, so that each test case is named in the log.
-TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = $(SHELL)
@@ -18,98 +17,180 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
-	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX;
+	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX; \
+	$(sanitizer_environment)
+
+# What an environment sets already stays.
+if SANITIZED
+sanitizer_environment = \
+	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1}; export ASAN_OPTIONS; \
+	UBSAN_OPTIONS=$${UBSAN_OPTIONS-print_stacktrace=1}; export UBSAN_OPTIONS; \
+	TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}; export TSAN_OPTIONS;
+endif
 
 # Tests that look inside link libtdt-core.la, all others the library as installed.
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
 
-if HAVE_CHECK
-check_PROGRAMS += tests/check_tree
-TESTS += tests/check_tree
-endif
-
-tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
-tests_check_tree_CFLAGS = $(tests_cflags)
-tests_check_tree_LDADD = $(tests_lib)
-dist_check_SCRIPTS += tests/lines.sh
-EXTRA_DIST += tests/lines.c
-EXTRA_DIST += tests/tap.sh
-dist_check_SCRIPTS += \
-	tests/aarch64.sh \
-	tests/bootstrap.sh \
-	tests/exports.sh \
-	tests/gnumakefile.sh \
-	tests/install.sh \
-	tests/unwinder.sh
-TESTS += $(dist_check_SCRIPTS)
-
-# Traced futures and requests.
+# Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_no_memory = tests/no_memory.c tests/no_memory.h
+
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
-check_PROGRAMS += tests/check_handshake
-TESTS += tests/check_handshake
+tests_programs = \
+	tests/check_abi \
+	tests/check_async \
+	tests/check_capture \
+	tests/check_combine \
+	tests/check_concurrent \
+	tests/check_fork \
+	tests/check_future \
+	tests/check_handshake \
+	tests/check_kept \
+	tests/check_kept_naive \
+	tests/check_leaves \
+	tests/check_print \
+	tests/check_refused \
+	tests/check_requests \
+	tests/check_symbolize \
+	tests/check_symbolize_nomem \
+	tests/check_traced \
+	tests/check_traced_nomem \
+	tests/check_tree \
+	tests/check_unwound \
+	tests/descriptors
+
+tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
+tests_check_abi_CFLAGS = $(tests_cflags)
+tests_check_abi_LDADD = $(CHECK_LIBS)
+
+tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
+tests_check_async_CFLAGS = $(tests_cflags)
+tests_check_async_LDADD = $(CHECK_LIBS)
+
+tests_check_capture_SOURCES = tests/check_capture.c tests/poll_now.c tests/poll_now.h $(tests_no_memory)
+tests_check_capture_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_capture_CFLAGS = $(tests_cflags)
+tests_check_capture_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_capture_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# Modules that check_capture loads; -rpath makes libtool build them shared.
+check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
+tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
+tests_plugin_a_la_SOURCES = tests/plugin.c
+tests_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_plugin_b_la_SOURCES = tests/plugin.c
+tests_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
+tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
+
+tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
+tests_check_combine_CFLAGS = $(tests_cflags)
+tests_check_combine_LDADD = $(tests_lib)
+
+tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
+tests_check_future_CFLAGS = $(tests_cflags)
+tests_check_future_LDADD = $(CHECK_LIBS)
+
 tests_check_handshake_SOURCES = tests/check_handshake.c
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
-check_PROGRAMS += tests/check_traced
-TESTS += tests/check_traced
+tests_check_print_SOURCES = \
+	tests/check_print.c \
+	$(tests_no_memory) \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
+tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
+tests_check_symbolize_LDADD = $(tests_core)
+
+tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
+tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
+tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
+tests_check_tree_CFLAGS = $(tests_cflags)
+tests_check_tree_LDADD = $(tests_lib)
+
 tests_check_traced_SOURCES = tests/check_traced.c $(tests_asking)
 tests_check_traced_CFLAGS = $(tests_cflags)
 tests_check_traced_LDADD = $(tests_lib)
 
-# The second is the first with a naive src/kept.h in the wrapper.
-check_PROGRAMS += tests/check_kept tests/check_kept_naive
-TESTS += tests/check_kept tests/check_kept_naive
 tests_check_kept_SOURCES = tests/check_kept.c $(tests_asking)
 tests_check_kept_CFLAGS = $(tests_cflags)
 tests_check_kept_LDADD = $(tests_core)
+
 tests_check_kept_naive_SOURCES = tests/check_kept.c src/poll.c tests/naive_kept.h $(tests_asking)
 tests_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/naive_kept.h
 tests_check_kept_naive_LDADD = $(tests_core)
 
-check_PROGRAMS += tests/check_unwound
-TESTS += tests/check_unwound
 tests_check_unwound_SOURCES = tests/check_unwound.c tests/unwinding.cc tests/unwinding.h $(tests_asking)
 tests_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_unwound_LDADD = $(tests_core)
 
-check_PROGRAMS += tests/check_refused
-TESTS += tests/check_refused
 tests_check_refused_SOURCES = tests/check_refused.c tests/listed.h $(tests_asking)
 tests_check_refused_CFLAGS = $(tests_cflags)
 tests_check_refused_LDADD = $(tests_core)
 
-check_PROGRAMS += tests/check_requests
-TESTS += tests/check_requests
 tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
 
-check_PROGRAMS += tests/check_leaves
-TESTS += tests/check_leaves
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
 tests_check_leaves_LDADD = $(tests_lib)
 
-check_PROGRAMS += tests/check_traced_nomem
-TESTS += tests/check_traced_nomem
-tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c tests/no_memory.c tests/no_memory.h tests/test.h
+tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c $(tests_no_memory) tests/test.h
 tests_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_check_traced_nomem_LDADD = $(tests_lib)
 
-check_PROGRAMS += tests/check_fork
-TESTS += tests/check_fork
 tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/test.h
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_lib)
 
-check_PROGRAMS += tests/check_concurrent
-TESTS += tests/check_concurrent
 tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/test.h
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
+
+tests_descriptors_SOURCES = tests/descriptors.c
+tests_descriptors_LDADD = libtdt.la
+
+# What the scripts run.
+check_PROGRAMS += tests/symbolize_pcs
+tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
+tests_symbolize_pcs_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
+tests_symbolize_pcs_LDADD = libtdt-core.la
+
+EXTRA_DIST += \
+	tests/aarch64/libunwind.h \
+	tests/fixtures/chain.c \
+	tests/fixtures/names.cc \
+	tests/fixtures/names.rs \
+	tests/fixtures/runner.c \
+	tests/fixtures/trail.h \
+	tests/headers.c \
+	tests/headers.cc \
+	tests/lines.c \
+	tests/tap.sh
+
+dist_check_SCRIPTS += \
+	tests/aarch64.sh \
+	tests/bootstrap.sh \
+	tests/exports.sh \
+	tests/gnumakefile.sh \
+	tests/headers.sh \
+	tests/install.sh \
+	tests/lines.sh \
+	tests/symbolize_variants.sh \
+	tests/tdt_tree.sh \
+	tests/unwinder.sh
+
+check_PROGRAMS += $(tests_programs)
+TESTS += $(tests_programs) $(dist_check_SCRIPTS)

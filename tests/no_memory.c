@@ -7,8 +7,10 @@
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -18,35 +20,26 @@
 #endif
 #endif
 
-static __thread int armed;
-static __thread int countdown; /* to the allocation that fails */
-static __thread int failed;
-static __thread long balance; /* allocated and not freed while armed */
+/* Volatile, because a compiler knows that malloc reads no variable of the program's. */
+static __thread volatile int armed;
+static __thread volatile int countdown; /* to the allocation that fails */
+static __thread volatile int failed;
+static __thread volatile int asked;     /* for memory, while armed */
+static __thread volatile int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
+static __thread volatile long balance;  /* allocated and not freed while armed */
 
-#ifdef SANITIZED
-int no_memory_possible(void)
-{
-	printf("# allocations can't be made to fail: a sanitizer has malloc\n");
-	return 0;
-}
-#else
-int no_memory_possible(void)
-{
-	return 1;
-}
-
+#ifndef SANITIZED
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void __libc_free(void *memory);
-void *malloc(size_t size);
-void *calloc(size_t n, size_t size);
-void *realloc(void *old, size_t size);
-void free(void *memory);
 
 static int fails(void)
 {
-	if (!armed || countdown-- != 0)
+	if (!armed)
+		return 0;
+	asked++;
+	if (from < 0 ? countdown-- != 0 : asked <= from)
 		return 0;
 	failed++;
 	errno = ENOMEM;
@@ -87,6 +80,36 @@ void free(void *memory)
 	__libc_free(memory);
 }
 #endif
+
+/* A sanitizer has malloc of its own, and so has valgrind. */
+int no_memory_possible(void)
+{
+	void *volatile memory;
+
+	armed = 1;
+	countdown = 0;
+	memory = malloc(1);
+	armed = 0;
+	if (memory == NULL)
+		return 1;
+	free(memory);
+	printf("# allocations can't be made to fail here: not tried\n");
+	return 0;
+}
+
+void no_memory_begin(int first)
+{
+	from = first < 0 ? INT_MAX : first;
+	asked = 0;
+	armed = 1;
+}
+
+int no_memory_end(void)
+{
+	armed = 0;
+	from = -1;
+	return asked;
+}
 
 void no_memory_each(int (*call)(void *argument), void *argument, int least)
 {

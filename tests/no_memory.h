@@ -4,7 +4,7 @@
 
 /*
  * Let each allocation of a call fail in turn.  malloc and its kin are replaced in the whole test program (glibc lets a
- * program do that); the sanitizers do so themselves, so there it is only said that nothing was tried.
+ * program do that); the sanitizers and valgrind do so themselves, so there it is only said that nothing was tried.
  */
 
 /* Whether allocations can be made to fail here. */
@@ -15,5 +15,12 @@ int no_memory_possible(void);
  * time before it must return -ENOMEM and have freed what it allocated.  At least `least` allocations must have failed.
  */
 void no_memory_each(int (*call)(void *argument), void *argument, int least);
+
+/*
+ * From now on every allocation of this thread from the `first` on fails (from 0; -1: none does), until no_memory_end(),
+ * which returns how many there were.
+ */
+void no_memory_begin(int first);
+int no_memory_end(void);
 
 #endif

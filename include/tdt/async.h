@@ -49,7 +49,8 @@
  *
  *   - Variables of the C function are lost at an await; what must survive it lives in the state.  Variables between two
  *     awaits are fine.  In C++ they want a block of their own, since a case label must not jump over an initializer.
- *   - No TDT_AWAIT inside a switch of your own (loops and ifs are fine), and one on a source line.
+ *   - One TDT_AWAIT on a source line, and none inside a switch of your own: the next poll would not find it, and panic.
+ *     Loops and ifs are fine.
  *   - What the function sets up before TDT_BEGIN, it sets up at every poll.
  *   - TDT_PENDING is returned by TDT_AWAIT alone.  What waits for something else than a future is a future of its own:
  *     a leaf, a poll function written by hand.
@@ -128,8 +129,8 @@ struct tdt_async {
 
 /*
  * Make the future of an async function: TDT_ASYNC_NEW(poll, state).  `poll` is the function.  `state` is its state to
- * begin with, whose first member is `async`: a compound literal or a variable, which is copied (in C++ any expression
- * of a trivially copyable type).
+ * begin with, whose first member is `async`: a compound literal ({ 0 } where there is nothing to give) or a variable,
+ * which is copied; in C++ any expression of a trivially copyable type.
  *
  * `state.async.fini` is called with the copy when the future is dropped, ended or not, after the child it awaits (which
  * may use the state) and before the copy is freed.

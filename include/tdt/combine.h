@@ -20,7 +20,7 @@ extern "C" {
  * TDT_PANICKED.  `n` = 0 is ready at the first poll.
  *
  * Returns TDT_FUTURE_NONE and errno, and the futures stay the caller's: EINVAL (`futures` is NULL while `n` isn't 0, or
- * one of them is TDT_FUTURE_NONE), ENOMEM.
+ * one of them is TDT_FUTURE_NONE or has no drop), ENOMEM.
  */
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 

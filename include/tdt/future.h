@@ -104,7 +104,7 @@ static inline int tdt_future_is_none(const struct tdt_future *future)
  * Poll `future` once.  Returns what its poll returned; TDT_PANICKED for TDT_FUTURE_NONE.  A combinator polls its
  * children with this: its own frame then stays on the stack whatever the compiler makes of it.
  */
-__attribute__((always_inline)) static inline tdt_poll_t tdt_future_poll(const struct tdt_future *future,
+static inline __attribute__((always_inline)) tdt_poll_t tdt_future_poll(const struct tdt_future *future,
 									struct tdt_context *cx)
 {
 	tdt_poll_t result;
@@ -130,7 +130,7 @@ static inline void tdt_future_drop(struct tdt_future *future)
  * A clone of `waker`, owned by the caller, who ends it with tdt_waker_wake() or tdt_waker_drop(), from any thread.
  * NULL if the waker's owner could not make one: keep nothing, and return TDT_PANICKED or try again at the next poll.
  */
-__attribute__((always_inline)) static inline const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
+static inline __attribute__((always_inline)) const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = waker->vtable->clone(waker);
 
@@ -146,7 +146,7 @@ static inline void tdt_waker_wake(const struct tdt_waker *waker)
 }
 
 /* Wake the task of `waker`, owned or borrowed, which stays as it is.  Any thread. */
-__attribute__((always_inline)) static inline void tdt_waker_wake_by_ref(const struct tdt_waker *waker)
+static inline __attribute__((always_inline)) void tdt_waker_wake_by_ref(const struct tdt_waker *waker)
 {
 	waker->vtable->wake_by_ref(waker);
 	TDT_KEEP_FRAME();

@@ -106,8 +106,8 @@ struct tdt_traced {
  */
 struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr);
 
-/* The same, with the place of the call as the place the task was spawned. */
-#define tdt_traced(fut) tdt_traced_with((fut), TDT_TASK_ATTR())
+/* tdt_traced(fut): the same, with the place of the call as the place the task was spawned. */
+#define tdt_traced(...) tdt_traced_with((__VA_ARGS__), TDT_TASK_ATTR())
 
 /*
  * Ask where the task waits, and block until it tells, 1 second at most.

@@ -57,8 +57,14 @@ struct tdt_trace_info {
 	uint64_t polls;            /* polls of the task so far, the one that answered included */
 };
 
-/* What a trace says of its task.  Never NULL (`trace` must not be). */
+/*
+ * What a trace says of its task.  Never NULL (`trace` must not be).  (A call of a struct's name, as stat(): C++ wants
+ * the struct with `struct` before it, and g++ -Wshadow would warn.)
+ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace);
+#pragma GCC diagnostic pop
 
 /* What a node of the tree stands for. */
 enum tdt_node_kind {
@@ -82,6 +88,7 @@ enum tdt_cut {
  * end.
  */
 struct tdt_frame {
+	size_t size;             /* sizeof(struct tdt_frame), of the library that lends it or of who adds it */
 	enum tdt_node_kind kind;
 	enum tdt_cut cut;
 	uint64_t pc;             /* of a frame: as the stack has it, that is, the return address (0 in a task and a cut) */
@@ -143,11 +150,11 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
 
 /*
- * Add `frame` under `parent` (NULL: the root) and count `leaves` more leaves that wait there.  If `parent` has a child
+ * Add `frame` (its `size` set, with the rules of struct tdt_task_attr) under `parent` (NULL: the root) and count `leaves` more leaves that wait there.  If `parent` has a child
  * that is the same frame, that is the one.  Strings are copied; `module_offset`, `pc` etc. are taken as they are.
  * Returns the node, or NULL and errno, with the trace as it was: EINVAL (kind is TDT_NODE_TASK or unknown; a cut without
- * a known `cut`, or a frame with one; `parent` is of another trace; the trace was captured, not built), ENOMEM,
- * EOVERFLOW (a node can't count so many leaves).
+ * a known `cut`, or a frame with one; no size; `parent` is of another trace; the trace was captured, not built), ENOMEM,
+ * E2BIG, EOVERFLOW (a node can't count so many leaves).
  */
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves);

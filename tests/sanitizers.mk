@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The tests once more, under the sanitizers and under valgrind, each in a build of its own below the build directory.
+# Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
+# build; what has not changed is not built again.
+
+.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind
+
+# One after the other, and all of them.
+check-sanitizers:
+	@status=0; \
+	for goal in check-asan check-tsan check-valgrind; do $(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; done; \
+	exit $$status
+
+# Shell text that takes `name`, the `flags` of configure, and `goal`.
+in_own_build = \
+	mkdir -p build-$$name && \
+	$(MAKE) $(AM_MAKEFLAGS) distdir distdir=build-$$name/source >/dev/null && \
+	cd build-$$name && \
+	{ test -f libtool || source/configure -q CC='$(CC)' CXX='$(CXX)' $$flags; } && \
+	echo "== $$name: $$goal" && \
+	$(MAKE) $(AM_MAKEFLAGS) $$goal
+
+check-asan:
+	+@name=asan; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build)
+
+check-tsan:
+	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
+
+# DWARF 4, as Valgrind gives up at Clang's DWARF 5.
+check-valgrind:
+	+@if command -v valgrind >/dev/null; then \
+		CFLAGS='-O2 -gdwarf-4'; export CFLAGS; \
+		name=valgrind; flags=; goal=check-under-valgrind; $(in_own_build); \
+	else \
+		echo 'check-valgrind: skipped: there is no valgrind'; \
+	fi
+
+# Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process of its own, so
+# that errors and leaks are found, and named, case by case.
+check-under-valgrind: all
+	@CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER; \
+	unit_tests=`for test in $(TESTS); do case $$test in *.sh) ;; *) echo $$test ;; esac; done`; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER='$(LIBTOOL) --mode=execute valgrind -q --error-exitcode=99 --leak-check=full'
+
+distclean-local:
+	rm -rf build-asan build-tsan build-valgrind

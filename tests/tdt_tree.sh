@@ -1,0 +1,198 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The program tdt-tree, as a user runs it: forms, options, damaged input, broken output.
+
+# libtool's wrapper takes a while to start, and there are many starts below.
+tdt_tree=$top_builddir/.libs/tdt-tree
+[ -x "$tdt_tree" ] || tdt_tree=$top_builddir/tdt-tree
+LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+LC_ALL=C
+export LD_LIBRARY_PATH LC_ALL
+unset NO_COLOR
+
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+
+echo 1..20
+n=0
+failed=0
+
+# claim STATUS TEXT: one test point, with the reason in $why if it failed.
+claim()
+{
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		failed=1
+		echo "not ok $n - $2"
+		echo "$why" | sed 's/^/# /'
+	fi
+}
+
+# same TEXT EXPECTED ACTUAL: two files are the same.
+same()
+{
+	why=$(diff -u "$2" "$3" 2>&1)
+	claim $? "$1"
+}
+
+# fails TEXT STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE, a pattern.
+fails()
+{
+	text=$1 status=$2 message=$3
+	shift 3
+	"$@" >out 2>err </dev/null
+	actual=$?
+	why="status $actual, $(cat out err)"
+	[ $actual = "$status" ] && [ ! -s out ] && grep -q -e "$message" err
+	claim $? "$text"
+}
+
+cat >two.json <<'END'
+{"tdt":1,"task":{"id":7,"name":"bar","file":"d.c","line":88,"state":"waiting","leaves":2},"nodes":[
+{"id":0,"kind":"task"},
+{"id":1,"parent":0,"kind":"frame","function":"foo","file":"/b/d.c","directory":"/b","line":18,"pc":"0x10",
+"symbol":"foo","symbol_offset":"0x1f"},
+{"id":2,"parent":1,"kind":"frame","function":"tdt_traced_poll","leaves":0},
+{"id":3,"parent":2,"kind":"frame","function":"a","leaves":1,"pc":"0x20"},
+{"id":4,"parent":2,"kind":"frame","function":"a","leaves":1,"pc":"0x30"}]}
+{"tdt":1,"task":{"id":8,"state":"ready"},"nodes":[{"id":0,"kind":"task"}]}
+END
+
+cat >expected <<'END'
+task 7 "bar" pending, 2 leaves, spawned at d.c:88
+- foo at d.c:18
+ `- tdt_traced_poll
+    `- a x2
+task 8 ready, no leaves
+END
+"$tdt_tree" two.json >out 2>&1
+same 'text is the default' expected out
+"$tdt_tree" - <two.json >out 2>&1
+same 'standard input is the default, and -' expected out
+
+cat >expected <<'END'
+task 7 "bar" pending, 2 leaves, spawned at d.c:88
+╼ foo at /b/d.c:18
+ └╼ ... 3 frames and 2 leaves below
+task 8 ready, no leaves
+END
+"$tdt_tree" --utf8 --full-paths --depth=1 two.json >out 2>&1
+same 'lines, paths and depth can be chosen' expected out
+
+cat >expected <<'END'
+task 7 "bar" pending, 2 leaves, spawned at d.c:88
+- foo+0x1f
+ `- tdt_traced_poll
+    |- 0x20
+    `- 0x30
+task 8 ready, no leaves
+END
+"$tdt_tree" --ascii --addresses --format=text two.json >out 2>&1
+same 'addresses can be chosen' expected out
+
+sed '/"id":4/d; s/"0x20"}/&]}/; s/}]},$/}]}/' two.json >one.json
+printf 'bar;foo;a 1\n' >expected
+"$tdt_tree" --format=folded one.json >out 2>&1
+same 'folded stacks have no plumbing' expected out
+printf 'bar;foo;tdt_traced_poll;a 1\n' >expected
+"$tdt_tree" --format=folded --plumbing one.json >out 2>&1
+same 'plumbing can be asked for' expected out
+
+"$tdt_tree" --format=json two.json >json1 2>&1
+"$tdt_tree" --format=json <json1 >json2 2>&1
+same 'JSON reads back to the same JSON' json1 json2
+
+why=$("$tdt_tree" --color=always two.json | head -1 | od -c)
+"$tdt_tree" --color=always two.json | grep -q "$(printf '\033')"
+claim $? 'colours can be asked for'
+if (script -qec true /dev/null) >/dev/null 2>&1; then
+	TERM=xterm script -qec "'$tdt_tree' two.json" /dev/null </dev/null >colored
+	TERM=xterm NO_COLOR=1 script -qec "'$tdt_tree' two.json" /dev/null </dev/null >plain
+	why=$(cat colored plain)
+	grep -q "$(printf '\033')" colored && ! grep -q "$(printf '\033')" plain
+	claim $? 'NO_COLOR is heeded on a terminal'
+else
+	n=$((n + 1))
+	echo "ok $n - NO_COLOR is heeded on a terminal # SKIP script(1) can't make a terminal here"
+fi
+
+"$tdt_tree" /dev/null >out 2>&1
+status=$?
+why="status $status: $(cat out)"
+[ $status = 0 ] && [ ! -s out ]
+claim $? 'no trace at all is fine'
+
+"$tdt_tree" --help >out 2>err && grep -q '^Usage: tdt-tree' out && [ ! -s err ] &&
+	"$tdt_tree" --version >out 2>err && grep -q '^tdt-tree (tdt [0-9.]*)$' out && [ ! -s err ]
+why=$(cat out err)
+claim $? '--help and --version print to standard output'
+
+fails 'an unknown option is wrong usage' 2 'Try .tdt-tree --help' "$tdt_tree" --nonsense
+for option in --format=xml --color=maybe --depth=0 --depth=-1 --depth=1x --depth= --depth=4294967296 --depth; do
+	"$tdt_tree" $option two.json >out 2>err
+	status=$?
+	why="$option: status $status"
+	[ $status = 2 ] && [ ! -s out ] && [ -s err ] && why= || break
+done
+[ -z "$why" ]
+claim $? 'so are wrong values'
+fails 'a file that is not there is told' 1 'nowhere.json: No such file' "$tdt_tree" nowhere.json
+fails 'a directory is told' 1 'Is a directory' "$tdt_tree" .
+
+"$tdt_tree" two.json >whole
+cp two.json cut.json
+printf '{"tdt":1,\n  "task":' >>cut.json
+"$tdt_tree" cut.json >out 2>err
+why="status $?: $(cat out err)"
+cmp -s whole out && grep -q '^tdt-tree: cut.json:10:9: .* near end of file$' err
+claim $? 'what stands before the damage is printed, and where it is told'
+
+printf '{"tdt":1, "\033]0;evil\007"' | "$tdt_tree" >out 2>err
+why=$(od -c err)
+[ ! -s out ] && [ -s err ] && ! grep -q "$(printf '[\033\007]')" err
+claim $? 'nothing of a damaged file reaches the terminal as it is'
+
+size=$(wc -c <two.json)
+i=0
+why=
+while [ $i -lt "$size" ]; do
+	head -c $i two.json | "$tdt_tree" >out 2>err
+	status=$?
+	if [ $status -gt 1 ] || { [ $status = 1 ] && [ ! -s err ]; } ||
+		! head -c "$(wc -c <out)" whole | cmp -s - out; then
+		why="cut at $i: status $status, $(cat out err)"
+		break
+	fi
+	i=$((i + 1))
+done
+[ -z "$why" ] && [ "$i" -gt 500 ]
+claim $? 'cut anywhere, it prints the whole traces and an error'
+
+if [ -c /dev/full ]; then
+	"$tdt_tree" two.json >/dev/full 2>err
+	status=$?
+	"$tdt_tree" --help >/dev/full 2>err2
+	why="status $status, $?: $(cat err err2)"
+	[ $status = 1 ] && grep -q 'standard output: No space' err && grep -q 'standard output: No space' err2
+	claim $? 'a full disk is told'
+else
+	n=$((n + 1))
+	echo "ok $n - a full disk is told # SKIP no /dev/full here"
+fi
+
+# Far more than a pipe holds; once with SIGPIPE as usual, once ignored.
+i=0
+while [ $i -lt 2000 ]; do
+	cat two.json
+	i=$((i + 1))
+done >many.json
+{ "$tdt_tree" many.json; echo $? >status; } 2>err | head -n 1 >out
+(trap '' PIPE; { "$tdt_tree" many.json; echo $? >status2; } 2>err2 | head -n 1 >out)
+why="status $(cat status status2): $(cat out err err2)"
+[ "$(cat status2)" = 1 ] && [ "$(cat status)" != 0 ] && [ ! -s err ] && [ ! -s err2 ]
+claim $? 'a reader that went away needs no message'
+
+exit $failed

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Folded stacks, as flame graphs are made of: a line for each frame that leaves wait in, the task first, then the
+ * frames from the outermost on with `;` between them, then how many leaves.
+ */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* What stands from `at` on is one frame: `;` would make it two. */
+static void protect(struct tdt__string *string, size_t at)
+{
+	for (size_t i = at; i < string->n; i++)
+		if (string->bytes[i] == ';')
+			string->bytes[i] = ':';
+}
+
+static void task(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt_print_options *options)
+{
+	if (info->name != NULL && info->name[0] != '\0')
+		tdt__string_escape(string, info->name, options->utf8 == TDT_PRINT_YES, '\0');
+	else
+		tdt__string_printf(string, "task %" PRIu64, info->id);
+	protect(string, 0);
+}
+
+static void frame(struct tdt__string *string, const struct tdt__row *row, const struct tdt_print_options *options)
+{
+	size_t at;
+
+	tdt__string_puts(string, ";");
+	at = string->n;
+	if (row->node == NULL)
+		tdt__string_puts(string, "...");
+	else
+		tdt__frame_name(string, tdt_node_frame(row->node), options);
+	protect(string, at);
+}
+
+static void count(struct tdt__out *out, struct tdt__string *string, uint64_t leaves)
+{
+	size_t n = string->n;
+
+	tdt__string_printf(string, " %" PRIu64 "\n", leaves);
+	if (!string->failed)
+		tdt__out_add(out, string->bytes, string->n);
+	string->n = n;
+}
+
+int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		      const struct tdt_print_options *options)
+{
+	struct tdt__string string = { 0 }; /* the stack down to the row at hand */
+	struct tdt__view view;
+	size_t *end; /* in `string`, of each row's frame */
+	int err = tdt__view_make(&view, root, options);
+
+	if (err != 0)
+		return err;
+	end = calloc(view.n, sizeof(*end));
+	string.failed = end == NULL;
+	if (end != NULL) {
+		task(&string, tdt_trace_info(trace), options);
+		end[0] = string.n;
+	}
+	for (uint32_t i = 1; i < view.n && !string.failed && out->error == 0; i++) {
+		string.n = end[view.row[i].parent];
+		frame(&string, &view.row[i], options);
+		end[i] = string.n;
+		if (view.row[i].leaves != 0)
+			count(out, &string, view.row[i].leaves);
+	}
+	err = string.failed ? -ENOMEM : 0;
+	tdt__string_free(&string);
+	free(end);
+	free(view.row);
+	return err;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* How one frame reads. */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void escape(struct tdt__string *string, const char *text, const struct tdt_print_options *options)
+{
+	tdt__string_escape(string, text, options->utf8 == TDT_PRINT_YES, '\0');
+}
+
+static const char *cut_text(enum tdt_cut cut)
+{
+	switch (cut) {
+	case TDT_CUT_LIMIT:
+		return "... cut: more frames than the limit";
+	case TDT_CUT_NO_INFO:
+		return "... cut: a frame without unwind information";
+	case TDT_CUT_CORRUPT:
+		return "... cut: the stack or its unwind information is corrupt";
+	case TDT_CUT_STACK:
+		return "... cut: the leaf was polled on another stack";
+	case TDT_CUT_MEMORY:
+		return "... cut: no memory for more frames";
+	case TDT_CUT_NOT:
+		break;
+	}
+	return "... cut";
+}
+
+static void module_offset(struct tdt__string *string, const struct tdt_frame *frame,
+			  const struct tdt_print_options *options)
+{
+	const char *slash = strrchr(frame->module, '/');
+
+	escape(string, slash == NULL ? frame->module : slash + 1, options);
+	if (frame->module_offset != 0)
+		tdt__string_printf(string, "+0x%" PRIx64, frame->module_offset);
+}
+
+static bool has_address(const struct tdt_frame *frame)
+{
+	return frame->symbol != NULL || (!frame->inlined && (frame->module != NULL || frame->pc != 0));
+}
+
+/* As tracers print it. */
+static void address(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+{
+	if (frame->symbol != NULL) {
+		escape(string, frame->symbol, options);
+		tdt__string_printf(string, "+0x%" PRIx64, frame->symbol_offset);
+	} else if (frame->module != NULL) {
+		module_offset(string, frame, options);
+	} else {
+		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
+	}
+}
+
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+{
+	if (frame->kind == TDT_NODE_CUT) {
+		tdt__string_puts(string, cut_text(frame->cut));
+	} else if (frame->function == NULL || (options->addresses && has_address(frame))) {
+		address(string, frame, options);
+	} else {
+		escape(string, frame->function, options);
+		if (options->addresses && frame->inlined) /* a tracer shows the function it was inlined into */
+			tdt__string_puts(string, " (inlined)");
+	}
+}
+
+static size_t append(char *path, size_t n, const char *component, size_t length)
+{
+	if (n > 0 && path[n - 1] != '/')
+		path[n++] = '/';
+	memmove(path + n, component, length);
+	return n + length;
+}
+
+/* Take `.` and `..` and doubled slashes out of a path, by its text alone.  It never grows. */
+static void normalize(char *path)
+{
+	const bool absolute = path[0] == '/';
+	size_t root = absolute; /* what no `..` takes away: the root, or leading `..` */
+	size_t n = root;
+	size_t length;
+
+	for (const char *in = path + root; *in != '\0'; in += length, in += *in == '/') {
+		length = strcspn(in, "/");
+		if (length == 0 || (length == 1 && in[0] == '.'))
+			continue;
+		if (length != 2 || in[0] != '.' || in[1] != '.') {
+			n = append(path, n, in, length);
+		} else if (n > root) {
+			while (n > root && path[n - 1] != '/')
+				n--;
+			n -= n > root; /* the slash */
+		} else if (!absolute) {
+			root = n = append(path, n, in, length);
+		}
+	}
+	path[n] = '\0';
+}
+
+/* What of `file` is below `directory`; all of it if it isn't there. */
+static const char *below(const char *file, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	if (length > 1 && strncmp(file, directory, length) == 0 && file[length] == '/')
+		return file + length + 1;
+	return file;
+}
+
+static void source_path(struct tdt__string *string, const struct tdt_frame *frame,
+			const struct tdt_print_options *options)
+{
+	char *file = strdup(frame->file);
+	char *directory = strdup(frame->directory == NULL || options->full_paths ? "" : frame->directory);
+
+	if (file != NULL && directory != NULL) {
+		normalize(file);
+		normalize(directory);
+		escape(string, below(file, directory), options);
+	} else {
+		string->failed = true;
+	}
+	free(file);
+	free(directory);
+}
+
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
+		      const struct tdt_print_options *options)
+{
+	if (options->addresses) {
+		return;
+	} else if (frame->file != NULL) {
+		tdt__string_puts(string, " at ");
+		source_path(string, frame, options);
+		if (frame->line != 0)
+			tdt__string_printf(string, ":%" PRIu32, frame->line);
+		if (frame->line != 0 && frame->column != 0)
+			tdt__string_printf(string, ":%" PRIu32, frame->column);
+	} else if (frame->function != NULL && frame->module != NULL) {
+		tdt__string_puts(string, " (");
+		module_offset(string, frame, options);
+		tdt__string_puts(string, ")");
+	}
+}

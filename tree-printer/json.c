@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A trace as JSON, with all that is known of it: tdt-trace(5) has the schema.  Node by node, so that memory for one
+ * node is enough.  Nothing but ASCII comes out: it is the same in every locale, and harmless to a terminal.
+ */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA 1
+#define EXACT ((UINT64_C(1) << 53) - 1) /* the largest integer that readers with doubles keep */
+
+static const char *const state_words[] = { [TDT_TASK_WAITING] = "waiting",
+					   [TDT_TASK_RUNNING] = "running",
+					   [TDT_TASK_READY] = "ready",
+					   [TDT_TASK_PANICKED] = "panicked" };
+
+static const char *const kind_words[] = {
+	[TDT_NODE_TASK] = "task", [TDT_NODE_FRAME] = "frame", [TDT_NODE_CUT] = "cut"
+};
+
+static const char *const cut_words[] = { [TDT_CUT_LIMIT] = "limit",
+					 [TDT_CUT_NO_INFO] = "no-info",
+					 [TDT_CUT_CORRUPT] = "corrupt",
+					 [TDT_CUT_STACK] = "stack",
+					 [TDT_CUT_MEMORY] = "memory" };
+
+/* An object that is being filled; the first failure sticks. */
+struct object {
+	json_t *json;
+	bool failed;
+};
+
+static void set(struct object *object, const char *key, json_t *value)
+{
+	if (json_object_set_new_nocheck(object->json, key, value) != 0)
+		object->failed = true;
+}
+
+/* Up to EXACT a number, else a string of digits. */
+static void set_u64(struct object *object, const char *key, uint64_t value)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	set(object, key, value <= EXACT ? json_integer((json_int_t)value) : json_string_nocheck(digits));
+}
+
+/* 0 is unknown, and left out. */
+static void set_known(struct object *object, const char *key, uint32_t value)
+{
+	if (value != 0)
+		set(object, key, json_integer(value));
+}
+
+static void set_address(struct object *object, const char *key, uint64_t value)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "0x%" PRIx64, value);
+	set(object, key, json_string_nocheck(digits));
+}
+
+/* Bytes that are no UTF-8 become U+FFFD, the replacement character. */
+static void set_string(struct object *object, const char *key, const char *text)
+{
+	struct tdt__string valid = { 0 };
+	uint32_t code;
+	size_t n;
+
+	if (text == NULL)
+		return;
+	for (; *text != '\0'; text += n) {
+		n = tdt__utf8_decode(text, &code);
+		if (n != 0) {
+			tdt__string_add(&valid, text, n);
+		} else {
+			tdt__string_puts(&valid, "\xef\xbf\xbd");
+			n = 1;
+		}
+	}
+	tdt__string_add(&valid, "", 1);
+	set(object, key, valid.failed ? NULL : json_string_nocheck(valid.bytes));
+	tdt__string_free(&valid);
+}
+
+static int add(const char *bytes, size_t n, void *out)
+{
+	tdt__out_add(out, bytes, n);
+	return 0;
+}
+
+static void add_text(struct tdt__out *out, const char *text)
+{
+	tdt__out_add(out, text, strlen(text));
+}
+
+/* Write the object, and free it. */
+static int finish(struct tdt__out *out, struct object *object)
+{
+	int err = object->failed ? -1 : json_dump_callback(object->json, add, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	json_decref(object->json);
+	return err == 0 ? 0 : -ENOMEM; /* all else that it may complain of doesn't come up */
+}
+
+static int print_task(struct tdt__out *out, const struct tdt_trace_info *info)
+{
+	struct object task = { .json = json_object() };
+
+	set_u64(&task, "id", info->id);
+	set_string(&task, "name", info->name);
+	set_string(&task, "file", info->file);
+	set_known(&task, "line", info->line);
+	set_known(&task, "column", info->column);
+	set(&task, "state", json_string_nocheck(state_words[info->state]));
+	set_u64(&task, "state_ns", info->state_ns);
+	set_u64(&task, "polls", info->polls);
+	set(&task, "leaves", json_integer(info->leaves));
+	set(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
+	set(&task, "leaves_lost", json_integer(info->leaves_lost));
+	return finish(out, &task);
+}
+
+static void set_frame(struct object *node, const struct tdt_frame *frame)
+{
+	set_address(node, "pc", frame->pc);
+	set_string(node, "function", frame->function);
+	set_string(node, "file", frame->file);
+	set_string(node, "directory", frame->directory);
+	set_known(node, "line", frame->line);
+	set_known(node, "column", frame->column);
+	set_string(node, "module", frame->module);
+	if (frame->module != NULL || frame->module_offset != 0)
+		set_address(node, "module_offset", frame->module_offset);
+	set_string(node, "symbol", frame->symbol);
+	if (frame->symbol != NULL || frame->symbol_offset != 0)
+		set_address(node, "symbol_offset", frame->symbol_offset);
+	set_string(node, "build_id", frame->build_id);
+	if (frame->inlined)
+		set(node, "inlined", json_true());
+	if (frame->guessed)
+		set(node, "guessed", json_true());
+}
+
+static int print_node(struct tdt__out *out, const struct tdt_node *node)
+{
+	const struct tdt_frame *frame = tdt_node_frame(node);
+	const struct tdt_node *parent = tdt_node_parent(node);
+	struct object object = { .json = json_object() };
+
+	set(&object, "id", json_integer(tdt_node_id(node)));
+	if (parent != NULL)
+		set(&object, "parent", json_integer(tdt_node_id(parent)));
+	set(&object, "kind", json_string_nocheck(kind_words[frame->kind]));
+	if (frame->kind == TDT_NODE_CUT)
+		set(&object, "cut", json_string_nocheck(cut_words[frame->cut]));
+	if (frame->kind == TDT_NODE_FRAME)
+		set_frame(&object, frame);
+	set_known(&object, "leaves", tdt_node_leaves(node));
+	return finish(out, &object);
+}
+
+int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root)
+{
+	char head[32];
+	uint32_t n;
+	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n);
+	int err;
+
+	if (nodes == NULL)
+		return -ENOMEM;
+	snprintf(head, sizeof(head), "{\"tdt\":%d,\"task\":", SCHEMA);
+	add_text(out, head);
+	err = print_task(out, tdt_trace_info(trace));
+	if (err == 0)
+		add_text(out, ",\"nodes\":[");
+	for (uint32_t i = 0; i < n && err == 0 && out->error == 0; i++) {
+		if (i > 0)
+			add_text(out, ",");
+		err = print_node(out, nodes[i]);
+	}
+	if (err == 0) /* what is cut short must not look whole */
+		add_text(out, "]}\n");
+	free(nodes);
+	return err;
+}

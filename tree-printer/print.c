@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Printing a trace: the options, the stream and its errors. */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Not a way into a trace: the rule for every struct of a caller's that may grow. */
+#include "../src/options.h"
+
+static bool is_choice(enum tdt_print_choice choice)
+{
+	return (unsigned int)choice <= TDT_PRINT_YES;
+}
+
+static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic)
+{
+	if (choice == TDT_PRINT_AUTO)
+		return automatic ? TDT_PRINT_YES : TDT_PRINT_NO;
+	return choice;
+}
+
+static bool wants_color(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (no_color != NULL && no_color[0] != '\0')
+		return false;
+	return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+}
+
+/* Read the caller's options, and replace AUTO by what it is here. */
+static int read_options(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
+{
+	int err = tdt__options_read(options, sizeof(*options), theirs);
+
+	if (err != 0)
+		return err;
+	if ((unsigned int)options->format > TDT_PRINT_FOLDED || !is_choice(options->utf8) ||
+	    !is_choice(options->color) || options->reserved != 0)
+		return -EINVAL;
+	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+	options->color = choose(options->color, wants_color(out));
+	return 0;
+}
+
+static int print_form(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		      const struct tdt_print_options *options)
+{
+	switch (options->format) {
+	case TDT_PRINT_TEXT:
+		return tdt__print_text(out, trace, root, options);
+	case TDT_PRINT_JSON:
+		return tdt__print_json(out, trace, root);
+	case TDT_PRINT_FOLDED:
+		return tdt__print_folded(out, trace, root, options);
+	}
+	return -EINVAL;
+}
+
+static int print_locked(FILE *file, const struct tdt_trace *trace, const struct tdt_node *root,
+			const struct tdt_print_options *options)
+{
+	struct tdt__out out = { .file = file };
+	int err = print_form(&out, trace, root, options);
+
+	tdt__out_flush(&out);
+	errno = 0;
+	if (fflush(file) != 0 && out.error == 0)
+		out.error = errno == 0 ? -EIO : -errno;
+	return out.error != 0 ? out.error : err;
+}
+
+static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *theirs)
+{
+	struct tdt_print_options options;
+	const struct tdt_node *root;
+	int err = trace == NULL || out == NULL ? -EINVAL : read_options(&options, theirs, out);
+
+	if (err != 0)
+		return err;
+	root = tdt_trace_root(trace); /* may take its time: not with the stream locked */
+	if (root == NULL)
+		return -errno;
+	flockfile(out);
+	err = print_locked(out, trace, root, &options);
+	funlockfile(out);
+	return err;
+}
+
+int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options)
+{
+	int saved = errno; /* finding out about a terminal sets it, though nothing is wrong */
+	int err = print(trace, out, options);
+
+	errno = err == 0 ? saved : -err;
+	return err;
+}
+
+int tdt_trace_print(const struct tdt_trace *trace, FILE *out)
+{
+	return tdt_trace_print_with(trace, out, NULL);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_PRINTER_H
+#define TDT_TREE_PRINTER_PRINTER_H
+
+/*
+ * What the forms share.  A trace is printed in two steps: view.c finds out which frames are shown, then text.c or
+ * folded.c writes them; json.c needs no view, it writes all.  Everything is linear in the number of nodes, and nothing
+ * recurses over depth.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <tdt/print.h>
+
+/*
+ * Text that grows.  The first failure to allocate sticks, and later additions do nothing: it is looked at once, in the
+ * end.
+ */
+struct tdt__string {
+	char *bytes;
+	size_t n;
+	size_t room;
+	bool failed;
+};
+
+void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n);
+void tdt__string_puts(struct tdt__string *string, const char *text);
+void tdt__string_printf(struct tdt__string *string, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tdt__string_free(struct tdt__string *string);
+
+/*
+ * Add `text`, which may come from anywhere, so that it can't do anything to a terminal: what is no valid UTF-8, a
+ * control character, or one that changes the direction of writing comes out escaped as in C, and so does a backslash,
+ * `quote` (0: none), and with !utf8 whatever is not ASCII.
+ */
+void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote);
+
+/* The length of the UTF-8 character at `text`, 0 if it is invalid, and in `*code` its code point. */
+size_t tdt__utf8_decode(const char *text, uint32_t *code);
+
+/* Where it all goes, in large pieces, since `file` may be unbuffered as stderr is.  The first error sticks. */
+struct tdt__out {
+	FILE *file;
+	int error; /* 0 or a negative errno */
+	size_t used;
+	char buffer[4096];
+};
+
+void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
+void tdt__out_flush(struct tdt__out *out);
+
+/* All nodes of the tree, by id: an array of `*n` for the caller to free.  NULL: no memory. */
+const struct tdt_node **tdt__nodes_by_id(const struct tdt_node *root, uint32_t *n);
+
+/* A line to be shown.  Rows are in depth-first order; row 0 is the task. */
+struct tdt__row {
+	const struct tdt_node *node; /* NULL: stands for what is below the depth asked for */
+	uint32_t parent;             /* a row */
+	uint32_t depth;              /* 1: a child of the task */
+	uint64_t frames;             /* that a row without a node stands for */
+	uint64_t leaves;             /* that wait here, or in plumbing below that is not shown */
+};
+
+struct tdt__view {
+	struct tdt__row *row;
+	uint32_t n;
+};
+
+/* What `options` want to be seen of a tree.  Returns 0 or -ENOMEM.  The view is to be freed with free(view->row). */
+int tdt__view_make(struct tdt__view *view, const struct tdt_node *root, const struct tdt_print_options *options);
+
+/* How a frame is called: by function, address or reason of a cut, as options say.  Escaped. */
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options);
+
+/* What the text form puts behind the name: where that is.  May add nothing. */
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
+		      const struct tdt_print_options *options);
+
+/*
+ * The forms.  `options->utf8` and `color` are YES or NO here.  They return 0 or -ENOMEM; errors in writing are told by
+ * `out`.
+ */
+int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		    const struct tdt_print_options *options);
+int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root);
+int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		      const struct tdt_print_options *options);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_READ_JSON_H
+#define TDT_TREE_PRINTER_READ_JSON_H
+
+/* Read traces back from the JSON that the library prints: tdt-trace(5) has the schema. */
+
+#include <stdio.h>
+
+#include <tdt/tree.h>
+
+struct reader {
+	FILE *file;
+	unsigned long line; /* of the last byte read, from 1; a new reader has all 0 */
+	unsigned long column;
+	char message[512]; /* what is wrong: the file may have put anything into it */
+};
+
+/*
+ * Read the next trace.  Returns 1, and a trace for the caller to free; 0 at the end of the file; or -1: what follows
+ * can't be read, `message` says why, and `line` and `column` where (for an object that is JSON but no trace: where it
+ * starts).
+ */
+int reader_next(struct reader *reader, struct tdt_trace **trace);
+
+#endif

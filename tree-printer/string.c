@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Text that grows, made harmless, and its way out. */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for `n` more bytes; NULL: none. */
+static char *reserve(struct tdt__string *string, size_t n)
+{
+	size_t room = string->room == 0 ? 128 : string->room;
+	char *bytes;
+
+	if (string->failed)
+		return NULL;
+	while (room - string->n < n)
+		room *= 2;
+	if (room > string->room) {
+		bytes = realloc(string->bytes, room);
+		string->failed = bytes == NULL;
+		if (string->failed)
+			return NULL;
+		string->bytes = bytes;
+		string->room = room;
+	}
+	return string->bytes + string->n;
+}
+
+void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n)
+{
+	char *at = reserve(string, n);
+
+	if (at == NULL)
+		return;
+	memcpy(at, bytes, n);
+	string->n += n;
+}
+
+void tdt__string_puts(struct tdt__string *string, const char *text)
+{
+	tdt__string_add(string, text, strlen(text));
+}
+
+/* For numbers and names of ours: what comes out is short. */
+void tdt__string_printf(struct tdt__string *string, const char *format, ...)
+{
+	char text[128];
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (n > 0)
+		tdt__string_add(string, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+void tdt__string_free(struct tdt__string *string)
+{
+	free(string->bytes);
+	*string = (struct tdt__string){ 0 };
+}
+
+size_t tdt__utf8_decode(const char *text, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* fewer bytes would do: invalid */
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t n = bytes[0] < 0x80 ? 1 : bytes[0] < 0xc0 ? 0 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
+
+	if (n == 0 || bytes[0] >= 0xf8)
+		return 0;
+	*code = n == 1 ? bytes[0] : bytes[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((bytes[i] & 0xc0) != 0x80) /* the string's end, too */
+			return 0;
+		*code = *code << 6 | (bytes[i] & 0x3fu);
+	}
+	return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
+}
+
+/* Control characters, separators of lines, and what turns the direction of writing round. */
+static bool is_harmful(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+static void escape_code(struct tdt__string *string, uint32_t code)
+{
+	static const char letters[] = "abtnvfr"; /* from 7 on */
+
+	if (code >= 7 && code < 14)
+		tdt__string_printf(string, "\\%c", letters[code - 7]);
+	else
+		tdt__string_printf(string, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+}
+
+void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote)
+{
+	size_t n;
+
+	for (; *text != '\0'; text += n) {
+		uint32_t code;
+
+		n = tdt__utf8_decode(text, &code);
+		if (n == 0) {
+			tdt__string_printf(string, "\\x%02x", (unsigned char)*text);
+			n = 1;
+		} else if (is_harmful(code) || (code >= 0x80 && !utf8)) {
+			escape_code(string, code);
+		} else {
+			if (code == '\\' || (quote != '\0' && code == (unsigned char)quote))
+				tdt__string_add(string, "\\", 1);
+			tdt__string_add(string, text, n);
+		}
+	}
+}
+
+static void write_out(struct tdt__out *out, const void *bytes, size_t n)
+{
+	if (out->error != 0 || n == 0)
+		return;
+	errno = 0;
+	if (fwrite(bytes, 1, n, out->file) != n)
+		out->error = errno == 0 ? -EIO : -errno;
+}
+
+void tdt__out_flush(struct tdt__out *out)
+{
+	write_out(out, out->buffer, out->used);
+	out->used = 0;
+}
+
+void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
+{
+	if (n > sizeof(out->buffer) - out->used)
+		tdt__out_flush(out);
+	if (n > sizeof(out->buffer)) {
+		write_out(out, bytes, n);
+		return;
+	}
+	memcpy(out->buffer + out->used, bytes, n);
+	out->used += n;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Which frames are shown, for a reader who wants to see his own code.
+ *
+ * Plumbing, the frames of libtdt and libtdt-rt, is passed over, and the leaves that wait in it count for the frame of
+ * the user's that led there: `foo` sleeps, not tdt_sleep_ms's poll.  Two exceptions: plumbing that more than one way
+ * leads on from is the shape of the tree (but not the helpers of our headers: what branches is the function they were
+ * inlined into); and a leaf that nothing but plumbing leads to would vanish without a trace.
+ *
+ * A node's children have greater ids than itself.  So going through the ids upwards is going down the tree, and
+ * downwards up.
+ */
+
+#include <config.h>
+
+#include "printer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mark {
+	uint32_t ways; /* on from here that are to be seen: children, and hidden leaves */
+	uint32_t row;  /* where the node is shown, or the nearest above it that is */
+	bool plumbing;
+	bool helper;
+	bool bare; /* nothing but plumbing from the task to here */
+	bool shown;
+};
+
+const struct tdt_node **tdt__nodes_by_id(const struct tdt_node *root, uint32_t *n)
+{
+	const struct tdt_node **nodes;
+
+	*n = 0;
+	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
+		++*n;
+	nodes = calloc(*n, sizeof(const struct tdt_node *));
+	if (nodes == NULL)
+		return NULL;
+	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
+		nodes[tdt_node_id(node)] = node;
+	return nodes;
+}
+
+static bool starts_with(const char *string, const char *start)
+{
+	return strncmp(string, start, strlen(start)) == 0;
+}
+
+static bool is_plumbing(const struct tdt_frame *frame)
+{
+	const char *module = frame->module == NULL ? "" : frame->module;
+	const char *slash = strrchr(module, '/');
+
+	if (frame->kind != TDT_NODE_FRAME)
+		return false;
+	if (frame->function != NULL && starts_with(frame->function, "tdt_"))
+		return true;
+	module = slash == NULL ? module : slash + 1;
+	return starts_with(module, "libtdt.so") || starts_with(module, "libtdt-rt.so");
+}
+
+/* A function of a public header of ours, which is always inlined: tdt_future_poll(), say. */
+static bool is_helper(const struct tdt_frame *frame)
+{
+	size_t length = frame->file == NULL ? 0 : strlen(frame->file);
+
+	return length > 2 && strstr(frame->file, "/tdt/") != NULL && strcmp(frame->file + length - 2, ".h") == 0;
+}
+
+static void mark_plumbing(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
+{
+	mark[0].bare = true;
+	for (uint32_t i = 1; i < n; i++) {
+		mark[i].plumbing = is_plumbing(tdt_node_frame(nodes[i]));
+		mark[i].helper = mark[i].plumbing && is_helper(tdt_node_frame(nodes[i]));
+		mark[i].bare = mark[i].plumbing && mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
+	}
+}
+
+static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_t n, bool plumbing)
+{
+	for (uint32_t i = n; i-- > 1;) {
+		struct mark *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
+		bool leaf = tdt_node_leaves(nodes[i]) > 0, branches;
+
+		mark[i].ways += leaf;
+		branches = mark[i].ways > 1 && !mark[i].helper;
+		mark[i].shown = plumbing || !mark[i].plumbing || branches || (mark[i].bare && leaf);
+		parent->ways += mark[i].shown ? 1 : mark[i].ways;
+	}
+	mark[0].shown = true;
+}
+
+static uint32_t add_row(struct tdt__view *view, const struct tdt_node *node, uint32_t parent, uint32_t depth)
+{
+	view->row[view->n] = (struct tdt__row){ .node = node, .parent = parent, .depth = depth };
+	return view->n++;
+}
+
+/* The row for what is too deep below row `at`: it is the last, or will be, since rows are in depth-first order. */
+static uint32_t row_below(struct tdt__view *view, uint32_t at)
+{
+	uint32_t last = view->n - 1;
+
+	if (view->row[at].node == NULL)
+		return at;
+	if (view->row[last].node == NULL && view->row[last].parent == at)
+		return last;
+	return add_row(view, NULL, at, view->row[at].depth + 1);
+}
+
+static void make_rows(struct tdt__view *view, const struct tdt_node *root, struct mark *mark, uint32_t max_depth)
+{
+	add_row(view, root, 0, 0);
+	for (const struct tdt_node *node = tdt_node_next(root); node != NULL; node = tdt_node_next(node)) {
+		struct mark *own = &mark[tdt_node_id(node)];
+		uint32_t above = mark[tdt_node_id(tdt_node_parent(node))].row;
+		uint32_t depth = view->row[above].depth + 1;
+
+		if (!own->shown) {
+			own->row = above;
+		} else if (max_depth == 0 || depth <= max_depth) {
+			own->row = add_row(view, node, above, depth);
+		} else {
+			own->row = row_below(view, above);
+			view->row[own->row].frames++;
+		}
+		view->row[own->row].leaves += tdt_node_leaves(node);
+	}
+}
+
+int tdt__view_make(struct tdt__view *view, const struct tdt_node *root, const struct tdt_print_options *options)
+{
+	int err = -ENOMEM;
+	uint32_t n;
+	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n);
+	struct mark *mark;
+
+	if (nodes == NULL)
+		return -ENOMEM;
+	mark = calloc(n, sizeof(*mark));
+	/* One row a node, at most: one that stands for others stands for one at least. */
+	*view = (struct tdt__view){ .row = calloc(n, sizeof(*view->row)) };
+	if (mark != NULL && view->row != NULL) {
+		mark_plumbing(nodes, mark, n);
+		mark_shown(nodes, mark, n, options->plumbing != 0);
+		make_rows(view, root, mark, options->max_depth);
+		err = 0;
+	} else {
+		free(view->row);
+	}
+	free(mark);
+	free(nodes);
+	return err;
+}
