@@ -28,10 +28,12 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/check_capture \
-	tests/check_tree
+	tests/check_tree \
+	tests/check_walk
 TESTS += \
 	tests/check_capture \
-	tests/check_tree
+	tests/check_tree \
+	tests/check_walk
 endif
 check_PROGRAMS += tests/descriptors
 TESTS += tests/descriptors
@@ -60,6 +62,30 @@ tests_plugin_b_la_SOURCES = tests/plugin.c
 tests_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
 tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 
+# Functions with frames of all kinds, compiled in several ways.
+check_LTLIBRARIES += tests/libframes_plain.la tests/libframes_with_fp.la tests/libframes_without_fp.la
+tests_libframes_plain_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_plain
+tests_libframes_plain_la_CFLAGS = $(AM_CFLAGS)
+tests_libframes_with_fp_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_with_fp
+tests_libframes_with_fp_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer -fexceptions
+tests_libframes_without_fp_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_without_fp
+tests_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
+tests_check_walk_SOURCES = \
+	tests/check_walk.c \
+	tests/frames.h \
+	tests/poll_now.c \
+	tests/poll_now.h
+tests_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
+tests_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_walk_LDADD = \
+	tests/libframes_plain.la \
+	tests/libframes_with_fp.la \
+	tests/libframes_without_fp.la \
+	$(tests_core) -ldl
+
 tests_check_tree_SOURCES = tests/check_tree.c tests/no_memory.c tests/no_memory.h
 tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
@@ -72,5 +98,6 @@ dist_check_SCRIPTS += \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
 	tests/install.sh \
-	tests/unwinder.sh
+	tests/unwinder.sh \
+	tests/walk.sh
 TESTS += $(dist_check_SCRIPTS)
