@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -608,6 +609,32 @@ START_TEST(a_warm_capture_allocates_nothing)
 		tdt_trace_free(poll_now_ask(&task, DEEP));
 	ck_assert_int_eq(scarce.allocations, 0);
 	ck_assert_int_eq(scarce.error, EDOM);
+	poll_now_end(&task);
+}
+END_TEST
+
+/* For warm.sh, which looks at the system calls between the last two sched_yield(). */
+START_TEST(a_warm_capture_between_marks)
+{
+	struct poll_now task, asker;
+	struct tdt_trace *trace;
+
+	poll_now_start(&task, future_of(five_hundred_deep, NULL));
+	for (int i = 0; i < 3; i++) {
+		tdt_trace_free(poll_now_ask(&task, DEEP));
+		task.held = true;
+		poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+		asker.held = true;
+		sched_yield();
+		poll_now(&task);
+		sched_yield();
+		poll_now(&asker);
+		ck_assert_int_eq(asker.result, TDT_READY);
+		ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 3);
+		tdt_trace_free(trace);
+		poll_now_end(&asker);
+		task.held = false;
+	}
 	poll_now_end(&task);
 }
 END_TEST
@@ -1432,11 +1459,13 @@ static void add(TCase *tests, const TTest *test)
 int main(void)
 {
 	Suite *suite = suite_create("capture");
-	TCase *tests = tcase_create("capture");
+	TCase *tests = tcase_create("capture"), *warm = tcase_create("warm");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	suite_add_tcase(suite, tests);
+	suite_add_tcase(suite, warm);
+	add(warm, a_warm_capture_between_marks);
 	add(tests, a_chain_of_functions_is_exact);
 	add(tests, leaves_side_by_side_share_their_callers);
 	add(tests, children_come_in_the_order_they_were_first_seen);

@@ -99,5 +99,6 @@ dist_check_SCRIPTS += \
 	tests/gnumakefile.sh \
 	tests/install.sh \
 	tests/unwinder.sh \
-	tests/walk.sh
+	tests/walk.sh \
+	tests/warm.sh
 TESTS += $(dist_check_SCRIPTS)
