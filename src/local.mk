@@ -67,6 +67,8 @@ libtdt_core_la_SOURCES = \
 	src/trace.h \
 	src/tree.c \
 	src/tree.h \
+	src/unwinder.c \
+	src/unwinder.h \
 	src/walk.h \
 	src/walk_rules.h \
 	src/walk_step.c \

@@ -131,6 +131,23 @@ static char *path_of(const struct dl_phdr_info *info, uintptr_t start, bool exec
 	return path != NULL ? path : strdup(info->dlpi_name);
 }
 
+static void add_segment(struct tdt__module *module, uintptr_t start, const ElfW(Phdr) *segment)
+{
+	uintptr_t end = start + segment->p_memsz;
+
+	if (start < module->start)
+		module->start = start;
+	if (end > module->end)
+		module->end = end;
+	for (int i = 0; i < TDT__SEGMENTS_MAX && (segment->p_flags & PF_R) != 0; i++) {
+		if (module->readable[i].end == 0) {
+			module->readable[i].start = start;
+			module->readable[i].end = end;
+			break;
+		}
+	}
+}
+
 static int describe(struct tdt__module *module, const struct dl_phdr_info *info, bool executable)
 {
 	memset(module, 0, sizeof *module);
@@ -141,10 +158,7 @@ static int describe(struct tdt__module *module, const struct dl_phdr_info *info,
 		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
 
 		if (segment->p_type == PT_LOAD) {
-			if (start < module->start)
-				module->start = start;
-			if (start + segment->p_memsz > module->end)
-				module->end = start + segment->p_memsz;
+			add_segment(module, start, segment);
 		} else if (segment->p_type == PT_NOTE && module->build_id[0] == '\0' &&
 			   in_segments(info, start, segment->p_memsz)) {
 			read_build_id(module, start, segment->p_memsz, segment->p_align);
@@ -248,4 +262,15 @@ const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, 
 	if (low < modules->n && address >= modules->module[low].start)
 		return &modules->module[low];
 	return NULL;
+}
+
+bool tdt__modules_readable(const struct tdt__modules *modules, uintptr_t address)
+{
+	const struct tdt__module *module = tdt__modules_find(modules, address);
+
+	for (int i = 0; module != NULL && i < TDT__SEGMENTS_MAX; i++)
+		if (address >= module->readable[i].start && address < module->readable[i].end &&
+		    module->readable[i].end - address >= sizeof(uintptr_t))
+			return true;
+	return false;
 }

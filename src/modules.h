@@ -14,9 +14,15 @@
 
 #define TDT__BUILD_ID_MAX 32 /* bytes; ld's default is 20 */
 
+#define TDT__SEGMENTS_MAX 8 /* that are looked at; linkers make four or five */
+
 struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;
+	struct {
+		uintptr_t start;
+		uintptr_t end;
+	} readable[TDT__SEGMENTS_MAX]; /* those of them that can be read; the rest is empty */
 	uintptr_t bias;  /* address in memory - address in the ELF file (dlpi_addr) */
 	char *path;      /* of the file, absolute if that can be known; "[vdso]" for the kernel's */
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
@@ -47,5 +53,8 @@ void tdt__modules_unref(struct tdt__modules *modules);
 
 /* The module whose segments `address` lies in; NULL: none.  Any thread, no lock. */
 const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address);
+
+/* Whether a module has a word at `address`, as long as it is loaded.  Any thread, no lock. */
+bool tdt__modules_readable(const struct tdt__modules *modules, uintptr_t address);
 
 #endif

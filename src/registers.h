@@ -17,9 +17,11 @@
 #if defined(__x86_64__)
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_frame_address(0) + 16)
 #define TDT__OWN_TOP() TDT__OWN_CFA()
+#define TDT__TOP_RECORD 0
 #else
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_dwarf_cfa())
 #define TDT__OWN_TOP() ((uintptr_t)__builtin_frame_address(0))
+#define TDT__TOP_RECORD 16 /* what has to be read there to see that the CFA is above: the frame record */
 #endif
 
 static inline bool tdt__is_top(uintptr_t cfa, uintptr_t top)

@@ -2,25 +2,21 @@
 /*
  * Learning rules from libunwind.
  *
- * libunwind steps one frame of a made-up stack, in an address space of ours: it finds the unwind information as ever,
- * but asks us for registers and memory.  rip is the PC in question; rsp, rbp and all others have values that no address
- * has, far from each other; and each word of the stack holds one more such value.  Where the CFA and the saved
- * registers are then said to be, tells what they are computed from, for frames of any size.
- *
- * Neither the real stack nor any made-up address is ever read.  In its local address space libunwind would validate
- * what it reads, by a pipe of its own, also where there is unwind information: the host may have closed the pipe's
- * descriptors, and got them again for a file or a socket.
+ * libunwind steps one frame of a made-up stack (unwinder.h): rip is the PC in question; rsp, rbp and all others have
+ * values that no address has, far from each other; and each word of the stack holds one more such value.  Where the CFA
+ * and the saved registers are then said to be, tells what they are computed from, for frames of any size.  Nothing of
+ * the real stack is read.
  */
 
 #include <config.h>
 
 #include "rules.h"
 
-#include <libunwind.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fork.h"
+#include "unwinder.h"
 
 /*
  * No user address is as high.  Round each value lie the offsets that a rule can have, 32 bits of them; the words at FP
@@ -90,19 +86,10 @@ static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
 
 static bool make_space(void)
 {
-	unw_accessors_t accessors;
-
-	if (space != NULL)
-		return true;
-	accessors = *unw_get_accessors(unw_local_addr_space);
-	accessors.access_mem = access_mem;
-	accessors.access_reg = access_reg;
-	space = unw_create_addr_space(&accessors, 0);
+	/* Each PC is asked for once, and modules come and go: there is nothing to be cached. */
 	if (space == NULL)
-		return false;
-	/* Each PC is asked for once, and modules come and go. */
-	unw_set_caching_policy(space, UNW_CACHE_NONE);
-	return true;
+		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_NONE);
+	return space != NULL;
 }
 
 static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)
@@ -148,14 +135,10 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 	const struct tdt__rule unknown = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
 	struct tdt__rule rule = unknown;
 	unw_cursor_t cursor;
-	unw_proc_info_t info;
 	unw_save_loc_t saved;
 	unw_word_t cfa;
 
-	if (unw_init_remote(&cursor, space, &pc) < 0)
-		return unknown;
-	/* For a PC it knows nothing of it gives success too, and a function of one byte; stepping would be a guess. */
-	if (unw_get_proc_info(&cursor, &info) < 0 || info.end_ip - info.start_ip <= 1)
+	if (unw_init_remote(&cursor, space, &pc) < 0 || !tdt__unwinder_knows(&cursor))
 		return unknown;
 	if (unw_step(&cursor) < 0 || unw_get_save_loc(&cursor, UNW_X86_64_RIP, &saved) < 0)
 		return unknown;

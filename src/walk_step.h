@@ -4,7 +4,6 @@
 
 /* The walk by libunwind's cursor: for architectures without rules, and the reference for those with. */
 
-#define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
 #include "modules.h"
@@ -12,9 +11,9 @@
 
 struct tdt__walk_step {
 	struct tdt__modules *modules;
-	unw_context_t context;
+	struct tdt__registers from; /* what the cursor starts with */
+	struct tdt__registers at;
 	unw_cursor_t cursor;
-	uintptr_t sp;
 	uintptr_t top;
 	enum tdt_cut cut;
 	bool first;

@@ -60,6 +60,7 @@ tests_programs = \
 	tests/check_traced_nomem \
 	tests/check_tree \
 	tests/check_unwound \
+	tests/check_walk \
 	tests/descriptors
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
@@ -159,6 +160,27 @@ tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/tes
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
 
+# Functions with frames of all kinds, compiled in several ways.
+check_LTLIBRARIES += tests/libframes_plain.la tests/libframes_with_fp.la tests/libframes_without_fp.la
+tests_libframes_plain_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_plain
+tests_libframes_plain_la_CFLAGS = $(AM_CFLAGS)
+tests_libframes_with_fp_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_with_fp
+tests_libframes_with_fp_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer -fexceptions
+tests_libframes_without_fp_la_SOURCES = tests/frames.c tests/frames.h
+tests_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_without_fp
+tests_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
+
+tests_check_walk_SOURCES = tests/check_walk.c tests/frames.h tests/poll_now.c tests/poll_now.h
+tests_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
+tests_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_walk_LDADD = \
+	tests/libframes_plain.la \
+	tests/libframes_with_fp.la \
+	tests/libframes_without_fp.la \
+	$(tests_core) -ldl
+
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
 
@@ -190,7 +212,9 @@ dist_check_SCRIPTS += \
 	tests/lines.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
-	tests/unwinder.sh
+	tests/unwinder.sh \
+	tests/walk.sh \
+	tests/warm.sh
 
 check_PROGRAMS += $(tests_programs)
 TESTS += $(tests_programs) $(dist_check_SCRIPTS)

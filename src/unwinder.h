@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_UNWINDER_H
+#define TDT_SRC_UNWINDER_H
+
+/*
+ * libunwind, asked about this process as if it were another: it finds unwind information as ever, but registers and
+ * memory are what we say they are.
+ *
+ * In its local address space libunwind reads memory itself, and validates what it is not sure of by a pipe of its own:
+ * it reads a byte from it and writes one.  The host may have closed the pipe's descriptors, as daemons do, and got them
+ * again for a file or a socket.
+ */
+
+#include <libunwind.h>
+
+typedef int tdt__unwinder_memory_fn(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+				    void *data);
+typedef int tdt__unwinder_register_fn(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
+				      void *data);
+
+/*
+ * An address space: cursors on it, made by unw_init_remote() with some `data`, read memory (unwind information, too) by
+ * `memory` and registers by `registers`.  It is never freed.  NULL: no memory.  Only under tdt__unwind_lock (fork.h).
+ */
+unw_addr_space_t tdt__unwinder_new(tdt__unwinder_memory_fn *memory, tdt__unwinder_register_fn *registers,
+				   unw_caching_policy_t caching);
+
+/* Whether there is unwind information for the PC the cursor is at: without, a step would be a guess of libunwind's. */
+int tdt__unwinder_knows(unw_cursor_t *cursor);
+
+#endif
