@@ -31,6 +31,8 @@ static tdt_poll_t pending_poll(void *state, struct tdt_context *cx)
 		tdt_waker_drop(pending->waker);
 		pending->waker = tdt_waker_clone(cx->waker);
 	}
+	if (pending->waker == NULL) /* nobody could wake this task again */
+		return TDT_PANICKED;
 	return TDT_PENDING;
 }
 

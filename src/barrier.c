@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool tdt__barrier_fences;
+atomic_bool tdt__barrier_fences;
 
 static long membarrier(int command)
 {
@@ -23,13 +23,15 @@ static long membarrier(int command)
 
 void tdt__barrier_init(void)
 {
-	tdt__barrier_fences = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
+	atomic_store_explicit(&tdt__barrier_fences, membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0,
+			      memory_order_relaxed);
 }
 
 void tdt__barrier_heavy(void)
 {
 	/* The fence orders this side's own store and load, and pairs with the light side's where there is one. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!tdt__barrier_fences)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed) &&
+	    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
+		atomic_store_explicit(&tdt__barrier_fences, true, memory_order_relaxed);
 }

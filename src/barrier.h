@@ -14,8 +14,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Whether the light side must fence too: the kernel refuses membarrier.  Set by tdt__barrier_init(), then only read. */
-extern bool tdt__barrier_fences __attribute__((visibility("hidden"))); /* reached without a detour */
+/*
+ * Whether the light side must fence too: the kernel refuses membarrier, or did so later (a seccomp filter).  Relaxed: a
+ * poller that has not seen it change is no worse off than before.
+ */
+extern atomic_bool tdt__barrier_fences __attribute__((visibility("hidden"))); /* reached without a detour */
 
 /* Find out what the kernel offers; again after fork, in the child. */
 void tdt__barrier_init(void);
@@ -27,7 +30,7 @@ void tdt__barrier_heavy(void);
 static inline void tdt__barrier_light(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(tdt__barrier_fences, 0))
+	if (__builtin_expect(atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed), 0))
 		atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in tdt__barrier_heavy() */
 }
 

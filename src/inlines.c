@@ -261,6 +261,12 @@ static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die,
 	return scope != NULL;
 }
 
+/* Whether the unit's functions are in another file (-gsplit-dwarf), and its lines may be of functions inlined there. */
+static bool is_split(Dwarf_Die *unit)
+{
+	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
+}
+
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes)
 {
 	const struct tdt__range *range;
@@ -281,6 +287,8 @@ bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct td
 		return false;
 	if (range != NULL && dwarf_offdie(inlines->dwarf, range->value, &die) != NULL)
 		return descend(scopes, &unit->die, &die, address);
+	if (is_split(&unit->die))
+		return true;
 	scope = push(scopes, NULL);
 	if (scope != NULL)
 		set_line(scope, &unit->die, address);

@@ -97,7 +97,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 
 struct tdt_handle *tdt_future_handle(const struct tdt_future *fut)
 {
-	return fut->poll == tdt__traced_poll ? fut->state : NULL;
+	return fut != NULL && fut->poll == tdt__traced_poll ? fut->state : NULL;
 }
 
 uint64_t tdt_handle_id(const struct tdt_handle *handle)

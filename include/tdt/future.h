@@ -28,7 +28,8 @@
  *   A waker that comes in a context is *borrowed* for the poll: it may be cloned, and woken with `wake_by_ref`; it is
  *   neither woken with `wake` nor dropped, and the pointer is not kept.  A clone is *owned*: it is ended by exactly one
  *   `wake` (which consumes it) or `drop`.  A clone may be another pointer with another vtable than its original; it may
- *   be used and dropped from any thread, also after the task has ended.  `clone` gives NULL when it fails.
+ *   be used and dropped from any thread, also after the task has ended.  `clone` gives NULL when it fails.  A waker's
+ *   functions do not unwind.
  */
 
 #include <stddef.h>
@@ -128,7 +129,8 @@ static inline void tdt_future_drop(struct tdt_future *future)
 
 /*
  * A clone of `waker`, owned by the caller, who ends it with tdt_waker_wake() or tdt_waker_drop(), from any thread.
- * NULL if the waker's owner could not make one: keep nothing, and return TDT_PANICKED or try again at the next poll.
+ * NULL if the waker's owner could not make one: then nobody could wake the task.  Return TDT_PANICKED, unless something
+ * else is sure to.
  */
 static inline __attribute__((always_inline)) const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
 {
@@ -160,10 +162,9 @@ static inline void tdt_waker_drop(const struct tdt_waker *waker)
 }
 
 /*
- * Whether the waker `kept` from an earlier poll surely wakes the task that `waker` wakes: they are the same object.  A
- * *no* is no proof of the contrary: then clone anew.  A *yes* is proof only if `kept` is held, is a clone, and was
- * itself passed to the poll it was made in (its clone returned itself): a runtime may pass temporaries that live at one
- * address after the other.
+ * Whether the waker `kept` surely wakes the task that `waker` wakes: they are the same object.  A *no* is no proof of
+ * the contrary: then clone anew.  A *yes* is proof only if `kept` is a clone that is still held: of a waker that was only
+ * borrowed another may have the address by now.
  */
 static inline int tdt_waker_will_wake(const struct tdt_waker *kept, const struct tdt_waker *waker)
 {

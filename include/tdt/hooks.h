@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Say that this thread polls tasks, or does so no more.  On a worker tdt_backtrace() is refused with EDEADLK: it would
- * block the thread that may have to poll the task.
+ * Say that this thread polls tasks, or does so no more (the two don't nest).  On a worker tdt_backtrace() is refused
+ * with EDEADLK: it would block the thread that may have to poll the task.
  */
 void tdt_worker_thread_start(void);
 void tdt_worker_thread_stop(void);
@@ -24,7 +24,8 @@ void tdt_worker_thread_stop(void);
 /*
  * Say what time it is: CLOCK_MONOTONIC in nanoseconds.  One call a turn of the worker's loop serves all polls of that
  * turn on this thread, which stamp their tasks with it; a runtime that knows the time anyway pays nothing.  Where it is
- * never called (or was last called with 0), each poll reads the coarse clock, some 7 ns.
+ * never called (or was last called with 0), each poll reads the coarse clock, some 7 ns.  A thread that stops telling
+ * the time says so with 0, or its tasks' stamps stand still.
  */
 void tdt_worker_now(uint64_t monotonic_ns);
 

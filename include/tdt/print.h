@@ -34,12 +34,14 @@ enum tdt_print_choice {
  *	       │  └╼ pending_poll at demo/taskdump.c:14:8
  *	       └╼ buz_poll at demo/taskdump.c:30:11
  *
+ * How long it has been pending is left out where it is not known, or less than the clock can tell.
+ *
  * A sibling subtree that reads the same as one before it is drawn once, with ×N behind it.  Without debug information a
  * frame reads `function (libfoo.so+0x1234)`, or only `libfoo.so+0x1234`.  Lines below level 100 are indented as level
  * 100 is, and start with their level: `[101] `.
  *
- * tdt's own frames (functions whose names start with `tdt_`; all of libtdt.so and libtdt-rt.so) are left out where they
- * only lead on; leaves that wait in them count for the frame that led there.
+ * tdt's own frames (functions whose names start with `tdt_`; all of libtdt.so) are left out where they only lead on;
+ * leaves that wait in them count for the frame that led there.
  *
  * Control characters, invalid UTF-8 and the like in names come out escaped, as in C: no name can harm a terminal.
  */
@@ -47,17 +49,17 @@ struct tdt_print_options {
 	size_t size;
 	enum tdt_print_format format;
 	enum tdt_print_choice utf8;  /* AUTO: if the process' locale (setlocale) is UTF-8; NO: ASCII lines */
-	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM isn't "dumb" and NO_COLOR is empty */
+	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM set and not "dumb", and NO_COLOR empty */
 	uint8_t addresses;           /* print `symbol+0x1f` as tracers do, instead of the place in the source */
 	uint8_t full_paths;          /* print the source's whole path, not the part below the build's directory */
 	uint8_t plumbing;            /* show tdt's own frames; else only those that branch.  JSON has all of them */
 	uint8_t reserved;            /* 0 */
-	uint32_t max_depth;          /* print so many levels of frames, and mark what is cut; 0: all */
+	uint32_t max_depth;          /* print so many levels of frames, and mark what is cut; 0: all.  Not JSON */
 };
 
 /*
  * Print `trace` to `out` as `options` (NULL: the defaults) say.  Returns 0 or a negative errno: -EINVAL, -E2BIG,
- * -ENOMEM, or what writing `out` gave (-ENOSPC, -EPIPE...); `out` is flushed.  After an error some of it may have been
+ * -ENOMEM, or what writing `out` gave (-ENOSPC, -EPIPE if SIGPIPE is ignored...); `out` is flushed.  After an error some of it may have been
  * written; JSON is then never complete.  `out` is locked meanwhile, but not while names are looked up.  Any thread.
  */
 int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options);

@@ -54,7 +54,8 @@ struct tdt_task_attr {
 /*
  * A pointer to a task's attributes with the place of the macro filled in.  In C more fields can be set by name:
  * TDT_TASK_ATTR(.name = "accept").  In C++ (C++11 and later) the arguments are, in order, name and id:
- * TDT_TASK_ATTR("accept").  The struct lives until the end of the enclosing block (C) or full expression (C++).
+ * TDT_TASK_ATTR("accept").  (In C, gcc's -Woverride-init warns where `.file` or `.line` is given again.)  The struct
+ * lives until the end of the enclosing block (C) or full expression (C++).
  */
 #ifdef __cplusplus
 }
@@ -92,8 +93,8 @@ struct tdt_traced {
  * tdt_handle_unref(); `future` and `handle` may be dropped in either order, from any thread.
  *
  * On failure the caller's own future comes back as it was, unwrapped, with a NULL handle: errno is EINVAL (`fut` is
- * TDT_FUTURE_NONE or has no drop; attr->size is 0), E2BIG (attr is of a newer library) or ENOMEM.  Nothing is lost: a
- * program that doesn't look at the handle goes on untraced.
+ * TDT_FUTURE_NONE, whose maker's errno is lost then, or has no drop; attr->size is 0), E2BIG (attr is of a newer library)
+ * or ENOMEM.  Nothing is lost: a program that doesn't look at the handle goes on untraced.
  *
  * What breaks the rules of the ABI is passed on as it is, but during a capture: then the waker a leaf borrows is ours.
  * To `wake` it is to wake it by reference, to `drop` it does nothing, and a pointer to it that is kept beyond the poll
@@ -116,13 +117,15 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * not been polled yet answers with its first poll.  All that ask before a capture begins are answered by that one.
  *
  * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno:
- *   ESRCH      the task has ended, and no poll took the request
- *   ETIMEDOUT  not answered in time: its runtime didn't poll it, or the poll that took the request has not returned
+ *   ESRCH      the task has ended or was dropped, before or meanwhile, and no poll took the request
+ *   ETIMEDOUT  not answered in time: its runtime didn't poll it, or the poll that took the request has not returned.  The
+ *              request is withdrawn; the task may see one spurious poll of it
  *   EDEADLK    asked from inside a poll of a traced future, or on a worker thread (tdt_worker_thread_start()): it could
- *              be the one that has to poll the task.  Use tdt_backtrace_async() there, or tdt_backtrace_timed().
+ *              be the one that has to poll the task.  Use tdt_backtrace_async() there, or tdt_backtrace_timed().  (A
+ *              thread that polls tasks and never said so is blocked until the time is up.)
  *   EINVAL     `handle` is NULL
  *   ENOMEM     no memory for the request or for the answer
- * A request that a poll took always gets its trace, also when that poll ended the task: see tdt_trace_info().
+ * A request that a poll took gets a trace if that poll returns in time, also when it ended the task: tdt_trace_info().
  *
  * Any thread.  Not async-signal-safe.  In a child of fork() only the forking thread's tasks can answer.
  */
@@ -130,8 +133,9 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
 /*
  * The same with a limit of `timeout_ns` nanoseconds; negative is EINVAL.  0 asks, wakes, and returns at once with what
- * there is: ETIMEDOUT, unless the runtime polls the task inside its wake.  May be called on a worker thread and inside
- * polls of other tasks, which it blocks so long; inside the asked task's own poll it is EDEADLK.
+ * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that quick.
+ * May be called on a worker thread and inside polls of other tasks, which it blocks so long; inside the asked task's own
+ * poll it is EDEADLK.
  */
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 
@@ -158,7 +162,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt
 struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error);
 
 /*
- * The handle of a traced future, borrowed: tdt_handle_ref() it to keep it.  NULL if `fut` is not one that
+ * The handle of a traced future, borrowed: tdt_handle_ref() it to keep it.  NULL if `fut` is NULL, or not one that
  * tdt_traced_with() made.
  */
 struct tdt_handle *tdt_future_handle(const struct tdt_future *fut);
@@ -181,8 +185,8 @@ uint64_t tdt_current_task_id(void);
 /*
  * Print `trace` to `out` as text: the task's line, then its tree (tdt/print.h has other forms).  Names are looked up
  * now, if they haven't been.  Returns 0 or a negative errno (-EINVAL, -ENOMEM, or what writing `out` gave: -ENOSPC,
- * -EPIPE...); `out` is flushed, so that a full disk is not found out later.  The lines come out in one piece where
- * several threads print to one `out`.
+ * -EPIPE if the process ignores SIGPIPE...); `out` is flushed, so that a full disk is not found out later.  The lines
+ * come out in one piece where several threads print to one `out`.
  */
 int tdt_trace_print(const struct tdt_trace *trace, FILE *out);
 

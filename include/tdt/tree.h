@@ -19,8 +19,9 @@
  *
  * (A tree is as deep as the stack was: code that may meet deep ones should use tdt_node_parent() instead of recursion.)
  *
- * All that these calls return belongs to the trace and lives as long as it.  A trace may be read by several threads at
- * once; building and freeing want it for themselves.  Nothing here is async-signal-safe.
+ * No pointer may be NULL, unless it is said below.  All that these calls return belongs to the trace and lives as long
+ * as it.  A trace may be read by several threads at once; building and freeing want it for themselves.  Nothing here is
+ * async-signal-safe.
  */
 
 #include <tdt/trace.h>
@@ -34,8 +35,8 @@ struct tdt_node;
 
 /* What the task was found doing. */
 enum tdt_task_state {
-	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING: the tree shows what for */
-	TDT_TASK_RUNNING = 1, /* in the middle of a poll */
+	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING: the tree shows what for.  Printed as "pending" */
+	TDT_TASK_RUNNING = 1, /* in the middle of a poll: only in traces that were built, so far */
 	TDT_TASK_READY = 2,   /* the poll that was to answer ended the task */
 	TDT_TASK_PANICKED = 3 /* the same, with TDT_PANICKED */
 };
@@ -150,11 +151,11 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
 
 /*
- * Add `frame` (its `size` set, with the rules of struct tdt_task_attr) under `parent` (NULL: the root) and count `leaves` more leaves that wait there.  If `parent` has a child
- * that is the same frame, that is the one.  Strings are copied; `module_offset`, `pc` etc. are taken as they are.
- * Returns the node, or NULL and errno, with the trace as it was: EINVAL (kind is TDT_NODE_TASK or unknown; a cut without
- * a known `cut`, or a frame with one; no size; `parent` is of another trace; the trace was captured, not built), ENOMEM,
- * E2BIG, EOVERFLOW (a node can't count so many leaves).
+ * Add `frame` (its `size` set, with the rules of struct tdt_task_attr) under `parent` (NULL: the root) and count
+ * `leaves` more leaves that wait there.  If `parent` has a child that is the same frame, that is the one.  Strings are
+ * copied; `module_offset`, `pc` etc. are taken as they are.  Returns the node, or NULL and errno, with the trace as it
+ * was: EINVAL (kind is TDT_NODE_TASK or unknown; a cut without a known `cut`, or a frame with one; no size; `parent` is
+ * of another trace; the trace was captured, not built), ENOMEM, E2BIG, EOVERFLOW (a node can't count so many leaves).
  */
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves);
