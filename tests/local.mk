@@ -91,7 +91,11 @@ tests_check_tree_CFLAGS = $(tests_cflags)
 tests_check_tree_LDADD = $(tests_lib)
 dist_check_SCRIPTS += tests/lines.sh
 EXTRA_DIST += tests/lines.c
-EXTRA_DIST += tests/tap.sh
+EXTRA_DIST += \
+	tests/fixtures/tree.c \
+	tests/fixtures/tree.cc \
+	tests/fixtures/tree_main.c \
+	tests/tap.sh
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
@@ -99,6 +103,7 @@ dist_check_SCRIPTS += \
 	tests/gnumakefile.sh \
 	tests/install.sh \
 	tests/unwinder.sh \
+	tests/variants.sh \
 	tests/walk.sh \
 	tests/warm.sh
 TESTS += $(dist_check_SCRIPTS)
