@@ -6,6 +6,8 @@
  * What happens once a process is measured in processes of its own.
  */
 
+#include <config.h>
+
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
@@ -20,11 +22,17 @@
 #include <tdt/combine.h>
 #include <tdt/tree.h>
 
-#define LEVELS 24
+#include "../src/poll.h"
+#include "../src/registers.h"
+#include "../src/thread.h"
+#include "../src/walk.h"
+
+#define LEVELS 26
 #define LEAVES 64
 #define ROUNDS 2001
 #define PROCESSES 15
-#define POLLS 2000000
+#define POLLS 100000
+#define AGAIN 100
 
 static int64_t now(void)
 {
@@ -80,6 +88,8 @@ static struct figure timer = { .name = "(reading the clock, taken off all below)
 static struct figure first_leaf = { .name = "capture of one leaf" };
 static struct figure next_leaf = { .name = "capture of a further leaf of 64" };
 static struct figure by_unw_backtrace = { .name = "unw_backtrace()" };
+static struct figure walk_again = { .name = "the walk alone, again and again" };
+static struct figure unw_backtrace_again = { .name = "unw_backtrace(), again and again" };
 static struct figure by_unw_step = { .name = "unw_step(), to the top of the thread" };
 static struct figure by_gcc = { .name = "_Unwind_Backtrace()" };
 
@@ -93,6 +103,27 @@ static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context, void *da
 
 	*n += _Unwind_GetIP(context) != 0;
 	return _URC_NO_REASON;
+}
+
+static struct tdt__walk walk;
+
+static __attribute__((noinline)) void walk_repeatedly(void)
+{
+	static void *pcs[256];
+	struct tdt__registers from = TDT__CALLER_REGISTERS();
+	struct tdt__frame frame;
+	int64_t start = now();
+
+	for (int i = 0; i < AGAIN; i++) {
+		tdt__walk_start(&walk, from, tdt__thread.poll->top);
+		while (tdt__walk_next(&walk, &frame) == TDT__WALK_FRAME)
+			;
+	}
+	add(&walk_again, (double)(now() - start) / AGAIN);
+	start = now();
+	for (int i = 0; i < AGAIN; i++)
+		unw_backtrace(pcs, 256);
+	add(&unw_backtrace_again, (double)(now() - start) / AGAIN);
 }
 
 static __attribute__((noinline)) void walk_otherwise(void)
@@ -131,6 +162,7 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 		if (measured) {
 			add(&first_leaf, (double)start);
 			walk_otherwise();
+			walk_repeatedly();
 		}
 	} else if (measured) {
 		add(&next_leaf, (double)start);
@@ -306,9 +338,9 @@ static double poll_often(struct tdt_future *future)
 	struct tdt_context cx = { &waker };
 	int64_t from = now();
 
-	for (int i = 0; i < POLLS / 20; i++)
+	for (int i = 0; i < POLLS; i++)
 		tdt_future_poll(future, &cx);
-	return (double)(now() - from) / (POLLS / 20);
+	return (double)(now() - from) / (POLLS);
 }
 
 static void bench_unasked(struct figure *bare, struct figure *traced)
@@ -337,9 +369,12 @@ int main(void)
 	static struct figure cold_tree = { .name = "merge and names, first of a process" };
 	static struct figure bare = { .name = "poll that does nothing" }, traced = { .name = "the same, traced, unasked" };
 	struct figure *walks[] = { &first_leaf, &next_leaf, &by_unw_backtrace, &by_gcc, &by_unw_step };
+	struct figure *repeated[] = { &walk_again, &unw_backtrace_again };
 	size_t frames;
 
 	bench_cold(&cold, &cold_tree);
+	if (!tdt__walk_init(&walk))
+		return EXIT_FAILURE;
 	frames = bench_warm(&warm_tree);
 	bench_many();
 	bench_unasked(&bare, &traced);
@@ -352,10 +387,16 @@ int main(void)
 		print(walks[i]);
 		printf(" %9.1f %8.2fx\n", median(walks[i]) / (double)frames, median(walks[i]) / median(&first_leaf));
 	}
+	for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
+		print(repeated[i]);
+		printf(" %9.1f %8.2fx\n", median(repeated[i]) / (double)frames,
+		       median(repeated[i]) / median(&walk_again));
+	}
 	print_line(&cold);
 	print_line(&warm_tree);
 	print_line(&cold_tree);
 	print_line(&bare);
 	print_line(&traced);
+	tdt__walk_fini(&walk);
 	return EXIT_SUCCESS;
 }

@@ -4,8 +4,8 @@
 EXTRA_PROGRAMS = bench/capture
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
-bench_capture_CFLAGS = $(AM_CFLAGS) $(LIBUNWIND_CFLAGS)
-bench_capture_LDADD = libtdt.la $(UNWIND_LIBS)
+bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
+bench_capture_LDADD = libtdt-core.la
 
 .PHONY: bench
 bench: bench/capture
