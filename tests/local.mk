@@ -197,6 +197,9 @@ EXTRA_DIST += \
 	tests/fixtures/names.rs \
 	tests/fixtures/runner.c \
 	tests/fixtures/trail.h \
+	tests/fixtures/tree.c \
+	tests/fixtures/tree.cc \
+	tests/fixtures/tree_main.c \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -213,6 +216,7 @@ dist_check_SCRIPTS += \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/unwinder.sh \
+	tests/variants.sh \
 	tests/walk.sh \
 	tests/warm.sh
 
