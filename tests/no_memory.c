@@ -24,7 +24,7 @@ static __thread int countdown; /* to the allocation that fails */
 static __thread int failed;
 static __thread int asked;     /* for memory, while armed */
 static __thread int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
-static __thread long balance; /* allocated and not freed while armed */
+static __thread long balance;  /* allocated and not freed while armed */
 
 #ifdef SANITIZED
 int no_memory_possible(void)
