@@ -365,9 +365,11 @@ static void take_off_timer(struct figure *figure)
 
 int main(void)
 {
-	static struct figure cold = { .name = "first capture of a process" }, warm_tree = { .name = "merge, names known" };
+	static struct figure cold = { .name = "first capture of a process" },
+			     warm_tree = { .name = "merge, names known" };
 	static struct figure cold_tree = { .name = "merge and names, first of a process" };
-	static struct figure bare = { .name = "poll that does nothing" }, traced = { .name = "the same, traced, unasked" };
+	static struct figure bare = { .name = "poll that does nothing" },
+			     traced = { .name = "the same, traced, unasked" };
 	struct figure *walks[] = { &first_leaf, &next_leaf, &by_unw_backtrace, &by_gcc, &by_unw_step };
 	struct figure *repeated[] = { &walk_again, &unw_backtrace_again };
 	size_t frames;

@@ -1204,7 +1204,7 @@ __asm__(".text\n"
 
 static NOINLINE tdt_poll_t calls_bare(void *state, struct tdt_context *cx)
 {
-	void (**function)(struct tdt_context *cx) = state;
+	void (**function)(struct tdt_context * cx) = state;
 
 	bare_calls = clone_here;
 	(*function)(cx);
@@ -1260,7 +1260,7 @@ END_TEST
 
 START_TEST(assembly_without_a_frame_pointer_is_cut)
 {
-	static void (*const functions[])(struct tdt_context *cx) = { bare_without_fp, bare_with_data_in_fp };
+	static void (*const functions[])(struct tdt_context * cx) = { bare_without_fp, bare_with_data_in_fp };
 
 	for (int i = 0; i < 2; i++) {
 		struct tdt_trace *trace = ask_bare(functions[i]);
@@ -1278,8 +1278,8 @@ END_TEST
 /* push %rbp; mov %rsp, %rbp; sub $size, %rsp; mov $function, %rax; call *%rax; leave; ret */
 static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struct tdt_context *cx))
 {
-	static const unsigned char template[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0, 0x48, 0xb8, 0, 0, 0, 0,
-						  0,	0,    0,    0,	  0xff, 0xd0, 0xc9, 0xc3 };
+	static const unsigned char template[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0,	  0x48, 0xb8, 0,
+						  0,	0,    0,    0,	  0,	0,    0,    0xff, 0xd0, 0xc9, 0xc3 };
 
 	memcpy(code, template, sizeof template);
 	code[7] = size;
@@ -1289,7 +1289,7 @@ static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struc
 START_TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 {
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void (*thunk)(struct tdt_context *cx);
+	void (*thunk)(struct tdt_context * cx);
 
 	if (code == MAP_FAILED) {
 		printf("# no memory may be written and executed: not tried\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The walk: on every stack it yields what libunwind's own cursor does, and what walk_step.c does; and so does a capture,
- * which walks only as far as two leaves differ.
+ * The walk: on every stack it yields what libunwind's own cursor does, and what walk_step.c does; and so does a
+ * capture, which walks only as far as two leaves differ.
  *
  * The stacks are random trees of calls (always the same ones) of the functions of frames.c, as it was compiled for this
  * program, and in the libraries that TDT_TEST_FRAMES names: walk.sh makes some with each compiler.
@@ -129,17 +129,17 @@ static struct tdt__walk by_rules;
 			REQUIRE(!frame.guessed, "a guess at %#lx", (unsigned long)frame.pc);                           \
 			push((stack), frame.pc, frame.cfa);                                                            \
 		}                                                                                                      \
-		REQUIRE(walked == TDT__WALK_TOP, "cut %d at %#lx after %zu frames, seed %lu", (int)(walk).cut,   \
-			      (unsigned long)frame.pc, (stack)->n, (unsigned long)seed);                               \
+		REQUIRE(walked == TDT__WALK_TOP, "cut %d at %#lx after %zu frames, seed %lu", (int)(walk).cut,         \
+			(unsigned long)frame.pc, (stack)->n, (unsigned long)seed);                                     \
 	} while (0)
 
 static void check_same(const struct stack *a, const struct stack *b)
 {
 	for (size_t i = 0; i < a->n && i < b->n; i++)
 		REQUIRE(a->pc[i] == b->pc[i] && a->cfa[i] == b->cfa[i],
-			      "frame %zu of %zu and %zu: %#lx until %#lx, not %#lx until %#lx; seed %lu", i, a->n, b->n,
-			      (unsigned long)a->pc[i], (unsigned long)a->cfa[i], (unsigned long)b->pc[i],
-			      (unsigned long)b->cfa[i], (unsigned long)seed);
+			"frame %zu of %zu and %zu: %#lx until %#lx, not %#lx until %#lx; seed %lu", i, a->n, b->n,
+			(unsigned long)a->pc[i], (unsigned long)a->cfa[i], (unsigned long)b->pc[i],
+			(unsigned long)b->cfa[i], (unsigned long)seed);
 	REQUIRE(a->n == b->n, "%zu frames, not %zu; seed %lu", a->n, b->n, (unsigned long)seed);
 }
 
@@ -209,10 +209,10 @@ static void check_captured(const struct tdt_trace *trace, uint32_t index)
 
 	REQUIRE(cut == TDT_CUT_NOT, "cut %d: leaf %u of seed %lu", (int)cut, index, (unsigned long)seed);
 	REQUIRE(n == stack->n, "%zu frames captured, not %zu: leaf %u of seed %lu", n, stack->n, index,
-		      (unsigned long)seed);
+		(unsigned long)seed);
 	for (size_t i = 1; i < n; i++)
 		REQUIRE(pcs[i] == stack->pc[i], "frame %zu is %#lx, not %#lx: leaf %u of seed %lu", i,
-			      (unsigned long)pcs[i], (unsigned long)stack->pc[i], index, (unsigned long)seed);
+			(unsigned long)pcs[i], (unsigned long)stack->pc[i], index, (unsigned long)seed);
 }
 
 START_TEST(all_ways_to_walk_give_the_same_frames)

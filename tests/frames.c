@@ -249,7 +249,9 @@ static NOINLINE void leaves_early(struct frames *frames)
 }
 
 const frames_fn FRAMES_TABLE[] = {
-	plain, jumps, twice, in_a_loop, array, large, grows, aligned, aligned_and_grows, page_aligned_and_grows, busy,
-	busy_in_a_loop, gives_ten, gives_big, gives_any, recursive, cleans_up, may_jump_back, variable_array,
-	leaves_early, NULL,
+	plain,	   jumps,	   twice,	  in_a_loop,	     array,
+	large,	   grows,	   aligned,	  aligned_and_grows, page_aligned_and_grows,
+	busy,	   busy_in_a_loop, gives_ten,	  gives_big,	     gives_any,
+	recursive, cleans_up,	   may_jump_back, variable_array,    leaves_early,
+	NULL,
 };
