@@ -8,8 +8,9 @@
  * the units alone; and in a unit that is asked for, from addresses to functions.  From the function's DIE down, only
  * what holds the address is entered.
  *
- * With -gsplit-dwarf the file holds units with lines but no functions.  libdw could open the .dwo files, but with a
- * Dwarf that ends the process when memory runs out, so they are left alone.
+ * With -gsplit-dwarf the file holds units with lines but no functions, and so nothing to tell whether a line is of the
+ * function or of one inlined there.  libdw could open the .dwo files, but with a Dwarf that ends the process when memory
+ * runs out, so they are left alone.
  */
 
 #include <config.h>
