@@ -35,13 +35,21 @@ static bool walked_well(const struct tdt__capture *capture)
 	return unloads == capture->unloads;
 }
 
-/* Whether the answer is one to give; otherwise it is given up, and it is worth asking again. */
+/*
+ * Whether the answer is one to give; otherwise it is given up, and it is worth asking again.  One that may have gone
+ * astray is given only where there is no better, and marked.
+ */
 static bool accept(struct tdt__capture *capture, unsigned tries)
 {
-	if (capture == NULL || capture->state != TDT_TASK_WAITING || tries >= TRIES || walked_well(capture))
+	if (capture == NULL || walked_well(capture))
 		return true;
-	tdt__capture_unref(capture);
-	return false;
+	if (capture->state == TDT_TASK_WAITING && tries < TRIES) {
+		tdt__capture_unref(capture);
+		return false;
+	}
+	/* Relaxed: others that were answered by it find out by themselves. */
+	atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
+	return true;
 }
 
 /* --- Blocking -------------------------------------------------------------- */

@@ -40,7 +40,8 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 		frame.symbol_offset = symbol->symbol_offset;
 		places = symbol->n;
 	}
-	frame.guessed = captured->frame.guessed;
+	frame.guessed = captured->frame.guessed ||
+			atomic_load_explicit(&merge->capture->astray, memory_order_relaxed);
 	do {
 		if (places > 0) {
 			const struct tdt__place *place = &symbol->place[places - 1];

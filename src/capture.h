@@ -60,6 +60,8 @@ struct tdt__capture {
 	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
 	uint32_t match;            /* how far that leaf's frames were compared */
 
+	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
+
 	/* What the poll was. */
 	enum tdt_task_state state;
 	uint64_t state_ns;

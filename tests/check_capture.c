@@ -1034,6 +1034,36 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 }
 END_TEST
 
+/* A trace that was never right, however often it was asked for, is given all the same; and says so. */
+START_TEST(plugins_replaced_at_every_question_are_marked)
+{
+	struct plugin plugin;
+	struct poll_now task, asker;
+	struct tdt_trace *trace = NULL;
+	const struct tdt_node *node;
+
+	plugin_open(&plugin, "a");
+	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
+	task.held = true;
+	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	for (int i = 0; i < 10 && asker.result == TDT_PENDING; i++) {
+		dlclose(plugin.library);
+		plugin_open(&plugin, i % 2 == 0 ? "b" : "a");
+		poll_now(&task);
+	}
+	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_ptr_nonnull(trace);
+	node = tdt_trace_root(trace);
+	while ((node = tdt_node_next(node)) != NULL)
+		ck_assert(tdt_node_frame(node)->kind == TDT_NODE_CUT || tdt_node_frame(node)->inlined ||
+			  tdt_node_frame(node)->guessed);
+	poll_now_end(&asker);
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+	dlclose(plugin.library);
+}
+END_TEST
+
 /* Asks the task outside and the one inside, the plugin being replaced in between. */
 START_TEST(nested_futures_are_walked_by_the_newest_rules)
 {
@@ -1496,6 +1526,7 @@ int main(void)
 	add(tests, a_plugin_in_the_place_of_another_is_exact);
 	add(tests, a_plugin_opened_after_the_question_has_its_names);
 	add(tests, a_plugin_replaced_after_the_question_is_exact);
+	add(tests, plugins_replaced_at_every_question_are_marked);
 	add(tests, nested_futures_are_walked_by_the_newest_rules);
 	add(tests, nested_futures_all_know_a_plugin_opened_meanwhile);
 	add(tests, rules_that_there_is_no_memory_for_are_not_guessed);

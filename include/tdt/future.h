@@ -96,6 +96,9 @@ static inline int tdt_future_is_none(const struct tdt_future *future)
  * No two of them are the same, since each holds its line.  So it also keeps two polls in one function that go on alike
  * (in the branches of an if, say) from becoming one, with the line of either: put it before and behind them.
  *
+ * (Compilers and linkers may fold functions whose code is all the same into one, gcc at -Os does: that one's name then
+ * stands for all.)
+ *
  * A helper that has it is always inlined.  As a function of its own (at -Os, say) it would keep only its own frame, and
  * `return tdt_future_poll(...)` be a sibling call.
  */

@@ -104,7 +104,8 @@ struct tdt_frame {
 	uint64_t symbol_offset;  /* of the PC in it: tracers print symbol+0xoffset */
 	const char *build_id;    /* of the module, in hexadecimal */
 	uint8_t inlined;         /* this function was inlined into its parent node's */
-	uint8_t guessed;         /* the way to the next outer frame went by frame pointer: callers may be missing there */
+	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it went
+				    by frame pointer, or modules were unloaded meanwhile */
 };
 
 /*
