@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The tests once more, under the sanitizers and under valgrind, each in a build of its own below the build directory.
+# The tests once more, under the sanitizers, under valgrind, and with the slow walk of stacks, which is the reference:
+# each in a build of its own below the build directory.
 # Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
 # build; what has not changed is not built again.
 
-.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind
+.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step
 
 # One after the other, and all of them.
 check-sanitizers:
@@ -25,6 +26,9 @@ check-asan:
 
 check-tsan:
 	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
+
+check-step:
+	+@name=step; flags=--with-walk=step; goal=check; $(in_own_build)
 
 # DWARF 4, as Valgrind gives up at Clang's DWARF 5.
 check-valgrind:
@@ -53,4 +57,4 @@ check-under-valgrind: all
 EXTRA_DIST += tests/valgrind.supp
 
 distclean-local:
-	rm -rf build-asan build-tsan build-valgrind
+	rm -rf build-asan build-step build-tsan build-valgrind
