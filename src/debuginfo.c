@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,11 +92,45 @@ static void remember_file(struct tdt__debuginfo *info, int fd)
 	info->n_files++;
 }
 
+/* Whether what is called `name` in `directory`, seen from the file `path`, is there and is no regular file. */
+static bool is_special(const char *path, const char *directory, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	char place[PATH_MAX];
+	struct stat status;
+
+	return slash != NULL &&
+	       snprintf(place, sizeof(place), "%.*s%s/%s", (int)(slash - path), path, directory, name) <
+		       (int)sizeof(place) &&
+	       stat(place, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* libdwfl looks for `debuglink` (NULL: the file's own name and .debug) beside the file, and where that really is. */
+static bool finds_special(const char *path, const char *debuglink)
+{
+	const char *slash = strrchr(path, '/');
+	char *real = realpath(path, NULL);
+	char name[NAME_MAX + 1];
+	bool special;
+
+	snprintf(name, sizeof(name), "%s%s", debuglink != NULL ? debuglink : slash != NULL ? slash + 1 : path,
+		 debuglink != NULL ? "" : ".debug");
+	special = is_special(path, "", name) || is_special(path, "/.debug", name);
+	if (real != NULL)
+		special = special || is_special(real, "", name) || is_special(real, "/.debug", name);
+	free(real);
+	return special;
+}
+
 static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
 			  const char *debuglink, GElf_Word crc, char **found)
 {
-	int fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
+	int fd;
 
+	/* libdwfl opens what it finds, and a FIFO would block it.  By build-id it may find the right one still. */
+	if (path != NULL && finds_special(path, debuglink))
+		debuglink = ".";
+	fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
 	if (fd >= 0) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		remember_file(*info, fd);
