@@ -82,14 +82,42 @@ static bool has_build_id(Dwfl_Module *elf, const char *build_id)
 
 static void remember_file(struct tdt__debuginfo *info, int fd)
 {
+	struct tdt__debuginfo_file *file = &info->file[info->n_files];
+	char link[32], path[PATH_MAX];
 	struct stat status;
+	ssize_t n;
 
 	if (info->n_files == TDT__DEBUGINFO_FILES || fstat(fd, &status) != 0)
 		return;
-	info->file[info->n_files].fd = fd;
-	info->file[info->n_files].device = status.st_dev;
-	info->file[info->n_files].inode = status.st_ino;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	*file = (struct tdt__debuginfo_file){
+		.fd = fd,
+		.path = n > 0 ? strndup(path, (size_t)n) : NULL,
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = status.st_size,
+		.modified = status.st_mtim,
+	};
 	info->n_files++;
+}
+
+static bool overwritten(const struct tdt__debuginfo_file *file)
+{
+	struct stat status;
+
+	return file->path != NULL && stat(file->path, &status) == 0 && status.st_dev == file->device &&
+	       status.st_ino == file->inode &&
+	       (status.st_size != file->size || status.st_mtim.tv_sec != file->modified.tv_sec ||
+		status.st_mtim.tv_nsec != file->modified.tv_nsec);
+}
+
+bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info)
+{
+	for (int i = 0; i < info->n_files; i++)
+		if (overwritten(&info->file[i]))
+			return true;
+	return false;
 }
 
 /* Whether what is called `name` in `directory`, seen from the file `path`, is there and is no regular file. */
@@ -239,11 +267,11 @@ void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
 		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
 	for (int i = 0; i < info->n_files; i++) {
 		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
-		if (fstat(info->file[i].fd, &status) == 0 && status.st_dev == info->file[i].device &&
+		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 && status.st_dev == info->file[i].device &&
 		    status.st_ino == info->file[i].inode)
 			close(info->file[i].fd);
+		info->file[i].fd = -1;
 	}
-	info->n_files = 0;
 }
 
 int tdt__debuginfo_try(bool (*body)(void *data), void *data)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -319,6 +320,38 @@ START_TEST(a_file_cut_short_gives_what_there_is)
 }
 END_TEST
 
+/* As installing a library by cp does, where mv would be right. */
+START_TEST(a_file_overwritten_after_it_was_read_does_no_harm)
+{
+	struct tdt__module module = with_file(self.build_id);
+	const struct tdt__symbol *before, *after;
+
+	copy_self(SIZE_MAX);
+	before = symbolize(&module, pc, true);
+	ck_assert_uint_eq(before->n, 3);
+	copy_self((size_t)_i * 1000);
+	ck_assert_ptr_eq(symbolize(&module, pc, true), before);
+	ck_assert_str_eq(before->place[0].function, "inner");
+	ck_assert_str_eq(before->place[2].function, "chain_outer");
+	ck_assert_str_eq(before->symbol, "chain_outer");
+	ck_assert_ptr_nonnull(strstr(before->place[0].file, before->place[0].directory));
+	after = symbolize(&module, (uintptr_t)symbolize, false);
+	ck_assert_uint_eq(after->n, 0);
+}
+END_TEST
+
+START_TEST(a_file_removed_after_it_was_read_is_used_still)
+{
+	struct tdt__module module = with_file(self.build_id);
+
+	copy_self(SIZE_MAX);
+	symbolize(&module, pc, true);
+	unlink(file);
+	copy_self(1000);
+	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function, "symbolize");
+}
+END_TEST
+
 static void *symbolize_all(void *data)
 {
 	const struct tdt__symbol **answer = data;
@@ -431,6 +464,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_no_regular_file_is_not_waited_for);
 	tcase_add_test(tcase, a_file_that_may_not_be_read_has_no_names);
 	tcase_add_loop_test(tcase, a_file_cut_short_gives_what_there_is, 0, 12);
+	tcase_add_loop_test(tcase, a_file_overwritten_after_it_was_read_does_no_harm, 0, 3);
+	tcase_add_test(tcase, a_file_removed_after_it_was_read_is_used_still);
 
 	tcase = add_case(suite, "parts", NULL, NULL);
 	tcase_add_test(tcase, names_lose_parameters_return_types_and_hashes);
