@@ -129,7 +129,7 @@ static bool is_special(const char *path, const char *directory, const char *name
 
 	return slash != NULL &&
 	       snprintf(place, sizeof(place), "%.*s%s/%s", (int)(slash - path), path, directory, name) <
-		       (int)sizeof(place) &&
+		   (int)sizeof(place) &&
 	       stat(place, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
@@ -137,12 +137,12 @@ static bool is_special(const char *path, const char *directory, const char *name
 static bool finds_special(const char *path, const char *debuglink)
 {
 	const char *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
 	char *real = realpath(path, NULL);
 	char name[NAME_MAX + 1];
 	bool special;
 
-	snprintf(name, sizeof(name), "%s%s", debuglink != NULL ? debuglink : slash != NULL ? slash + 1 : path,
-		 debuglink != NULL ? "" : ".debug");
+	snprintf(name, sizeof(name), "%s%s", debuglink != NULL ? debuglink : base, debuglink != NULL ? "" : ".debug");
 	special = is_special(path, "", name) || is_special(path, "/.debug", name);
 	if (real != NULL)
 		special = special || is_special(real, "", name) || is_special(real, "/.debug", name);
@@ -267,8 +267,8 @@ void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
 		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
 	for (int i = 0; i < info->n_files; i++) {
 		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
-		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 && status.st_dev == info->file[i].device &&
-		    status.st_ino == info->file[i].inode)
+		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 &&
+		    status.st_dev == info->file[i].device && status.st_ino == info->file[i].inode)
 			close(info->file[i].fd);
 		info->file[i].fd = -1;
 	}

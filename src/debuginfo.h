@@ -62,8 +62,8 @@ void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf);
 
 /*
  * Whether a file was written to since it was opened.  It is mapped, so what was read of it may be another's by now, and
- * where it became shorter reading is SIGBUS: nothing of it must be used any more.  (A file that was removed, or replaced
- * by renaming another, is whole still.)
+ * where it became shorter reading is SIGBUS: nothing of it must be used any more.  (A file that was removed, or
+ * replaced by renaming another, is whole still.)
  */
 bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info);
 
