@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,21 +82,83 @@ static bool has_build_id(Dwfl_Module *elf, const char *build_id)
 
 static void remember_file(struct tdt__debuginfo *info, int fd)
 {
+	struct tdt__debuginfo_file *file = &info->file[info->n_files];
+	char link[32], path[PATH_MAX];
 	struct stat status;
+	ssize_t n;
 
 	if (info->n_files == TDT__DEBUGINFO_FILES || fstat(fd, &status) != 0)
 		return;
-	info->file[info->n_files].fd = fd;
-	info->file[info->n_files].device = status.st_dev;
-	info->file[info->n_files].inode = status.st_ino;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	*file = (struct tdt__debuginfo_file){
+		.fd = fd,
+		.path = n > 0 ? strndup(path, (size_t)n) : NULL,
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = status.st_size,
+		.modified = status.st_mtim,
+	};
 	info->n_files++;
+}
+
+static bool overwritten(const struct tdt__debuginfo_file *file)
+{
+	struct stat status;
+
+	return file->path != NULL && stat(file->path, &status) == 0 && status.st_dev == file->device &&
+	       status.st_ino == file->inode &&
+	       (status.st_size != file->size || status.st_mtim.tv_sec != file->modified.tv_sec ||
+		status.st_mtim.tv_nsec != file->modified.tv_nsec);
+}
+
+bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info)
+{
+	for (int i = 0; i < info->n_files; i++)
+		if (overwritten(&info->file[i]))
+			return true;
+	return false;
+}
+
+/* Whether what is called `name` in `directory`, seen from the file `path`, is there and is no regular file. */
+static bool is_special(const char *path, const char *directory, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	char place[PATH_MAX];
+	struct stat status;
+
+	return slash != NULL &&
+	       snprintf(place, sizeof(place), "%.*s%s/%s", (int)(slash - path), path, directory, name) <
+		   (int)sizeof(place) &&
+	       stat(place, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* libdwfl looks for `debuglink` (NULL: the file's own name and .debug) beside the file, and where that really is. */
+static bool finds_special(const char *path, const char *debuglink)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+	char *real = realpath(path, NULL);
+	char name[NAME_MAX + 1];
+	bool special;
+
+	snprintf(name, sizeof(name), "%s%s", debuglink != NULL ? debuglink : base, debuglink != NULL ? "" : ".debug");
+	special = is_special(path, "", name) || is_special(path, "/.debug", name);
+	if (real != NULL)
+		special = special || is_special(real, "", name) || is_special(real, "/.debug", name);
+	free(real);
+	return special;
 }
 
 static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
 			  const char *debuglink, GElf_Word crc, char **found)
 {
-	int fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
+	int fd;
 
+	/* libdwfl opens what it finds, and a FIFO would block it.  By build-id it may find the right one still. */
+	if (path != NULL && finds_special(path, debuglink))
+		debuglink = ".";
+	fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
 	if (fd >= 0) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		remember_file(*info, fd);
@@ -204,11 +267,11 @@ void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
 		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
 	for (int i = 0; i < info->n_files; i++) {
 		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
-		if (fstat(info->file[i].fd, &status) == 0 && status.st_dev == info->file[i].device &&
-		    status.st_ino == info->file[i].inode)
+		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 &&
+		    status.st_dev == info->file[i].device && status.st_ino == info->file[i].inode)
 			close(info->file[i].fd);
+		info->file[i].fd = -1;
 	}
-	info->n_files = 0;
 }
 
 int tdt__debuginfo_try(bool (*body)(void *data), void *data)

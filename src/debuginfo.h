@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <elfutils/libdwfl.h>
 
@@ -23,11 +24,14 @@ extern char *tdt__debuginfo_path;
 struct tdt__debuginfo {
 	Dwfl *dwfl; /* NULL: no file, or not the one that was loaded */
 	Dwfl_Module *elf;
-	struct {
-		int fd;
+	struct tdt__debuginfo_file {
+		int fd; /* that libdwfl holds open; -1: no more */
+		char *path;
 		dev_t device;
 		ino_t inode;
-	} file[TDT__DEBUGINFO_FILES]; /* that libdwfl holds open */
+		off_t size;
+		struct timespec modified;
+	} file[TDT__DEBUGINFO_FILES];
 	int n_files;
 };
 
@@ -55,6 +59,13 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias);
  * `dwarf`, and reading the symbols, which may open files.
  */
 void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf);
+
+/*
+ * Whether a file was written to since it was opened.  It is mapped, so what was read of it may be another's by now, and
+ * where it became shorter reading is SIGBUS: nothing of it must be used any more.  (A file that was removed, or
+ * replaced by renaming another, is whole still.)
+ */
+bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info);
 
 /*
  * Call `body(data)`, which answers false if there is no memory.  0 if it answers true; -ENOMEM if it answers false, or

@@ -33,7 +33,7 @@ struct file {
 	struct tdt__ranges symbols;
 	struct tdt__inlines inlines;
 	Dwarf_Addr dwarf_bias;
-	enum { CLOSED, FOUND, OPEN } state; /* not looked for; the ELF file was; all was */
+	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state; /* not looked for; the ELF file was; all was; and no use now */
 };
 
 /* What is asked for. */
@@ -181,11 +181,22 @@ static bool find_scopes(void *data)
 	return tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias, it->scopes);
 }
 
+/*
+ * Whether the mapped files may be read.  Who overwrites one in the middle of a look-up can't be helped.  What was
+ * overwritten is not freed: libdwfl would read it once more.
+ */
+static bool may_read(struct file *file)
+{
+	if (file->state == OPEN && tdt__debuginfo_overwritten(&file->info))
+		file->state = OVERWRITTEN;
+	return file->state != OVERWRITTEN;
+}
+
 /* None if there is no debug information.  False: no memory. */
 static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
 {
 	struct look_up it = { .file = file, .address = address, .scopes = scopes };
-	int error = file->inlines.dwarf != NULL ? try_dwarf(file, find_scopes, &it) : -ENODATA;
+	int error = file->inlines.dwarf != NULL && may_read(file) ? try_dwarf(file, find_scopes, &it) : -ENODATA;
 
 	if (error != 0)
 		scopes->n = 0;
@@ -240,6 +251,28 @@ static void fill_from_symbol(struct tdt__symbol *symbol)
 		outermost->function = symbol->symbol;
 }
 
+static bool keep_string(const char **string)
+{
+	if (*string == NULL)
+		return true;
+	*string = tdt__intern(*string);
+	return *string != NULL;
+}
+
+/* Most strings lie in the mapped files, which may be overwritten; an answer must last.  False: no memory. */
+static bool keep_strings(struct tdt__symbol *symbol)
+{
+	bool kept = keep_string(&symbol->symbol);
+
+	for (size_t i = 0; i < symbol->n; i++) {
+		struct tdt__place *place = &symbol->place[i];
+
+		kept = kept && keep_string(&place->function) && keep_string(&place->file) &&
+		       keep_string(&place->directory);
+	}
+	return kept;
+}
+
 static struct entry *look_up(const struct key *key, struct file *file)
 {
 	static struct tdt__scopes scopes; /* kept for the next time */
@@ -253,12 +286,17 @@ static struct entry *look_up(const struct key *key, struct file *file)
 	if (entry == NULL)
 		return NULL;
 	entry->key = *key;
-	entry->symbol.symbol = tdt__elfsym_find(&file->symbols, file->info.elf, address, &start);
+	if (may_read(file))
+		entry->symbol.symbol = tdt__elfsym_find(&file->symbols, file->info.elf, address, &start);
 	if (entry->symbol.symbol != NULL)
 		entry->symbol.symbol_offset = key->address - start;
 	entry->symbol.n = scopes.n;
 	fill_places(&entry->symbol, &scopes);
 	fill_from_symbol(&entry->symbol);
+	if (!keep_strings(&entry->symbol)) {
+		free(entry);
+		return NULL;
+	}
 	return entry;
 }
 

@@ -16,7 +16,9 @@
 
 #include <tdt/tdt.h>
 
+#include "../src/symbolize.h"
 #include "must.h"
+#include "self.h"
 #include "test.h"
 
 /* What a sanitizer does not let a child do. */
@@ -151,6 +153,20 @@ static void *ask_blocking(void *argument)
 	return tdt_backtrace(argument);
 }
 
+/* Look up names that are not cached, so that the lock is rarely free: one PC after another of this test's. */
+static void *name_on(void *argument)
+{
+	const struct tdt__module *self = argument;
+	uintptr_t pc = (uintptr_t)wait_on;
+
+	while (!atomic_load(&over)) {
+		pc = pc + 1 < self->end ? pc + 1 : self->start;
+		MUST(tdt__symbolize(self, pc, false) != NULL);
+		sched_yield();
+	}
+	return NULL;
+}
+
 /* In the child: asked from its only thread, or from a second one as well. */
 static void trace_in_child(bool thread_too)
 {
@@ -174,7 +190,9 @@ static void trace_in_child(bool thread_too)
 
 static void fork_children(bool thread_too)
 {
-	pthread_t thread[CAPTURERS];
+	pthread_t thread[CAPTURERS], naming;
+	/* Here, for it takes the dynamic loader's lock, which a fork() does not wait for. */
+	struct tdt__module self = self_module((uintptr_t)wait_on);
 	struct task first;
 
 	/* ThreadSanitizer does not let a child into a pthread_once() that another thread was in. */
@@ -182,6 +200,7 @@ static void fork_children(bool thread_too)
 	task_fini(&first);
 	for (int i = 0; i < CAPTURERS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
+	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, &self), 0);
 	for (int i = 0; i < CHILDREN; i++) {
 		pid_t child = fork();
 		int status;
@@ -200,6 +219,8 @@ static void fork_children(bool thread_too)
 	atomic_store(&over, true);
 	for (int i = 0; i < CAPTURERS; i++)
 		pthread_join(thread[i], NULL);
+	pthread_join(naming, NULL);
+	free(self.path);
 }
 
 START_TEST(children_forked_while_others_capture_can_ask_themselves)

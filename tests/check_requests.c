@@ -90,13 +90,18 @@ START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	struct test_busy busy = { ask_all, &others, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
 	struct test_task task = { 0 };
+	struct test_asking late;
 
 	test_task_init(&task, &child);
 	others.handle = task.handle;
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 1);
 	busy.act = NULL;
+	test_ask(&late, task.handle); /* the poll that is on its way will answer this one, too */
+	ck_assert_int_eq(task.waker.wakes, 1);
 	ck_assert_int_eq(test_task_run(&task), 1);
+	ck_assert_uint_eq(test_answer(&late)->polls, 2);
+	test_asking_fini(&late);
 	expect_one_answer(others.asking, 2);
 	test_task_fini(&task);
 }

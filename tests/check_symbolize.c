@@ -8,8 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -276,6 +279,35 @@ START_TEST(what_is_no_regular_file_is_not_waited_for)
 }
 END_TEST
 
+static bool access_denied(void)
+{
+	int fd = open(file, O_RDONLY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && errno == EACCES;
+}
+
+/* Root may read all, unless it is another for the file system. */
+START_TEST(a_file_that_may_not_be_read_has_no_names)
+{
+	struct tdt__module module = with_file("");
+
+	copy_self(SIZE_MAX);
+	ck_assert_int_eq(chmod(file, 0), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(setfsuid(65534), 0);
+	if (access_denied()) {
+		ck_assert_uint_eq(symbolize(&module, pc, true)->n, 0);
+		module = with_file(OTHER_BUILD_ID);
+		ck_assert_uint_eq(symbolize(&module, pc, true)->n, 0);
+	} else {
+		printf("# all files can be read here: not tried\n");
+	}
+	setfsuid(geteuid());
+}
+END_TEST
+
 START_TEST(a_file_cut_short_gives_what_there_is)
 {
 	static const size_t size[] = { 0, 3, 16, 64, 100, 500, 4096, 20000, 50000, 100000, 200000, 400000 };
@@ -285,6 +317,38 @@ START_TEST(a_file_cut_short_gives_what_there_is)
 	symbolize(&module, pc, true);
 	snprintf(module.build_id, sizeof(module.build_id), "%s", self.build_id);
 	symbolize(&module, pc, true);
+}
+END_TEST
+
+/* As installing a library by cp does, where mv would be right. */
+START_TEST(a_file_overwritten_after_it_was_read_does_no_harm)
+{
+	struct tdt__module module = with_file(self.build_id);
+	const struct tdt__symbol *before, *after;
+
+	copy_self(SIZE_MAX);
+	before = symbolize(&module, pc, true);
+	ck_assert_uint_eq(before->n, 3);
+	copy_self((size_t)_i * 1000);
+	ck_assert_ptr_eq(symbolize(&module, pc, true), before);
+	ck_assert_str_eq(before->place[0].function, "inner");
+	ck_assert_str_eq(before->place[2].function, "chain_outer");
+	ck_assert_str_eq(before->symbol, "chain_outer");
+	ck_assert_ptr_nonnull(strstr(before->place[0].file, before->place[0].directory));
+	after = symbolize(&module, (uintptr_t)symbolize, false);
+	ck_assert_uint_eq(after->n, 0);
+}
+END_TEST
+
+START_TEST(a_file_removed_after_it_was_read_is_used_still)
+{
+	struct tdt__module module = with_file(self.build_id);
+
+	copy_self(SIZE_MAX);
+	symbolize(&module, pc, true);
+	unlink(file);
+	copy_self(1000);
+	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function, "symbolize");
 }
 END_TEST
 
@@ -398,7 +462,10 @@ int main(void)
 	tcase_add_test(tcase, a_file_with_another_build_id_has_no_names);
 	tcase_add_test(tcase, a_deleted_executable_is_still_there);
 	tcase_add_test(tcase, what_is_no_regular_file_is_not_waited_for);
+	tcase_add_test(tcase, a_file_that_may_not_be_read_has_no_names);
 	tcase_add_loop_test(tcase, a_file_cut_short_gives_what_there_is, 0, 12);
+	tcase_add_loop_test(tcase, a_file_overwritten_after_it_was_read_does_no_harm, 0, 3);
+	tcase_add_test(tcase, a_file_removed_after_it_was_read_is_used_still);
 
 	tcase = add_case(suite, "parts", NULL, NULL);
 	tcase_add_test(tcase, names_lose_parameters_return_types_and_hashes);

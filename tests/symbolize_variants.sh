@@ -41,7 +41,7 @@ build_id()
 # symbolize FILE BUILD_ID [DEBUG_DIRECTORY]: the addresses of `trail`, to `got`
 symbolize()
 {
-	cut -d ' ' -f 1 trail | "$helper" "$@" >got.symbols || echo "symbolize_pcs: $?" >>got.symbols
+	cut -d ' ' -f 1 trail | timeout 60 "$helper" "$@" >got.symbols || echo "symbolize_pcs: $?" >>got.symbols
 	sed 's/ \[.*//' got.symbols >got
 }
 
@@ -164,7 +164,23 @@ separate_files()
 	symbolize "$work/fixture" "$id" "$work/debug"
 	check "a debug file in the debug directory, by .gnu_debuglink"
 	mv "debug$work/fixture.debug" "$by_id"
+	mkfifo .debug/fixture.debug
+	symbolize "$work/fixture" "$id" "$work/debug"
+	check "a FIFO in place of the debug file is not waited for, and one by build-id found"
 	cp stripped fixture
+	mkfifo fixture.debug
+	symbolize "$work/fixture" "$id" "$work/debug"
+	check "nor is one with the name that is guessed where there is no .gnu_debuglink"
+	rm .debug/fixture.debug
+	cp "$by_id" away
+	rm "$by_id"
+	mv expected whole
+	expect_nothing
+	symbolize "$work/fixture" "$id" "$work/debug"
+	check "a FIFO in place of the only debug file: no names"
+	rm fixture.debug
+	mv whole expected
+	mv away "$by_id"
 	symbolize "$work/fixture" "$id" "$work/debug"
 	check "a debug file by build-id"
 	rm fixture

@@ -19,8 +19,9 @@ extern "C" {
  * ended is dropped at once, and not polled again.  If a child panics the rest is dropped unpolled and the answer is
  * TDT_PANICKED.  `n` = 0 is ready at the first poll.
  *
- * Returns TDT_FUTURE_NONE and errno, and the futures stay the caller's, to be dropped (tdt_future_drop() of one that is
- * none does nothing):
+ * Returns TDT_FUTURE_NONE and errno: EINVAL (`futures` is NULL while `n` isn't 0, or one of them is TDT_FUTURE_NONE or
+ * has no drop), ENOMEM.  The futures stay the caller's then, to be dropped (tdt_future_drop() of one that is none does
+ * nothing):
  *
  *	struct tdt_future both[] = { read_some(fd), timer(1000) }, joined = tdt_join_all(both, 2);
  *
@@ -28,9 +29,6 @@ extern "C" {
  *		tdt_future_drop(&both[0]);
  *		tdt_future_drop(&both[1]);
  *	}
- *
- * EINVAL (`futures` is NULL while `n` isn't 0, or
- * one of them is TDT_FUTURE_NONE or has no drop), ENOMEM.
  */
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 
