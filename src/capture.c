@@ -56,17 +56,26 @@ void tdt__capture_unref(struct tdt__capture *capture)
 	free(capture);
 }
 
+/* False: no memory, or no indexes left. */
+static bool grow(struct tdt__capture *capture)
+{
+	uint32_t capacity = 2 * capture->capacity;
+	struct tdt__captured *frames;
+
+	if (capture->capacity > TDT__PARENT_TOP / 2)
+		return false;
+	frames = realloc(capture->frames, capacity * sizeof frames[0]);
+	if (frames == NULL)
+		return false;
+	capture->frames = frames;
+	capture->capacity = capacity;
+	return true;
+}
+
 static struct tdt__captured *new_frame(struct tdt__capture *capture)
 {
-	if (__builtin_expect(capture->n == capture->capacity, 0)) {
-		uint32_t capacity = 2 * capture->capacity;
-		struct tdt__captured *frames = realloc(capture->frames, capacity * sizeof frames[0]);
-
-		if (frames == NULL)
-			return NULL;
-		capture->frames = frames;
-		capture->capacity = capacity;
-	}
+	if (__builtin_expect(capture->n == capture->capacity, 0) && !grow(capture))
+		return NULL;
 	return &capture->frames[capture->n++];
 }
 
