@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock, no system call,
- * and no allocation once the task's last capture has told how much room it takes.
+ * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system call
+ * where the walk takes none (walk_rules.h, stack.h), and no allocation once the task's last capture has told how much
+ * room it takes.
  */
 
 #include <config.h>
 
 #include "capture.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "poll.h"
@@ -260,7 +260,6 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 {
 	struct tdt__poll *first = asked(chain);
 	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
-	int saved = errno;
 	uintptr_t reach;
 
 	if (first == NULL)
@@ -270,5 +269,4 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 		walk_all(first, at, reach);
 	else
 		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
-	errno = saved;
 }
