@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system call
- * where the walk takes none (walk_rules.h, stack.h), and no allocation once the task's last capture has told how much
- * room it takes.
+ * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system
+ * call where the walk takes none (walk_rules.h, stack.h), and no allocation once the task's last capture has told how
+ * much room it takes.
  */
 
 #include <config.h>
@@ -197,7 +197,7 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 	append(capture, frame);
 	if (!capture->open)
 		return;
-	if (frame->cfa == capture->end) /* guessed: the chain of frame pointers leads to the traced future's own frame */
+	if (frame->cfa == capture->end) /* guessed: by frame pointers it leads to the traced future's own frame */
 		close_leaf(capture, TDT__PARENT_TOP);
 	else if (frame->cfa > capture->end) /* or past it */
 		close_leaf(capture, TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));

@@ -19,8 +19,9 @@ extern "C" {
  * ended is dropped at once, and not polled again.  If a child panics the rest is dropped unpolled and the answer is
  * TDT_PANICKED.  `n` = 0 is ready at the first poll.
  *
- * Returns TDT_FUTURE_NONE and errno, and the futures stay the caller's, to be dropped (tdt_future_drop() of one that is
- * none does nothing):
+ * Returns TDT_FUTURE_NONE and errno, EINVAL (`futures` is NULL while `n` isn't 0, or one of them is TDT_FUTURE_NONE or
+ * has no drop) or ENOMEM, and the futures stay the caller's, to be dropped (tdt_future_drop() of one that is none does
+ * nothing):
  *
  *	struct tdt_future both[] = { read_some(fd), timer(1000) }, joined = tdt_join_all(both, 2);
  *
@@ -28,17 +29,14 @@ extern "C" {
  *		tdt_future_drop(&both[0]);
  *		tdt_future_drop(&both[1]);
  *	}
- *
- * EINVAL (`futures` is NULL while `n` isn't 0, or
- * one of them is TDT_FUTURE_NONE or has no drop), ENOMEM.
  */
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 
 /*
- * A future that is ready when the first of `n` futures is.  Its index is then in `*winner` (may be NULL; it must outlive
- * the future, and is written only from its poll).  Children are polled in order, so the first in the array wins a tie;
- * the losers are dropped before the poll returns.  If a child panics before one is ready, the rest is dropped and the
- * answer is TDT_PANICKED (`*winner` is not written).
+ * A future that is ready when the first of `n` futures is.  Its index is then in `*winner` (may be NULL; it must
+ * outlive the future, and is written only from its poll).  Children are polled in order, so the first in the array wins
+ * a tie; the losers are dropped before the poll returns.  If a child panics before one is ready, the rest is dropped
+ * and the answer is TDT_PANICKED (`*winner` is not written).
  *
  * Errors as tdt_join_all(), and EINVAL for `n` = 0, which could never be ready.
  */

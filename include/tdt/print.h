@@ -2,7 +2,7 @@
 #ifndef TDT_PRINT_H
 #define TDT_PRINT_H
 
-/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) is the usual one with the defaults. */
+/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) prints text with the defaults. */
 
 #include <tdt/tree.h>
 
@@ -59,8 +59,9 @@ struct tdt_print_options {
 
 /*
  * Print `trace` to `out` as `options` (NULL: the defaults) say.  Returns 0 or a negative errno: -EINVAL, -E2BIG,
- * -ENOMEM, or what writing `out` gave (-ENOSPC, -EPIPE if SIGPIPE is ignored...); `out` is flushed.  After an error some of it may have been
- * written; JSON is then never complete.  `out` is locked meanwhile, but not while names are looked up.  Any thread.
+ * -ENOMEM, or what writing `out` gave (-ENOSPC, -EPIPE if SIGPIPE is ignored...); `out` is flushed.  After an error
+ * some of it may have been written; JSON is then never complete.  `out` is locked meanwhile, but not while names are
+ * looked up.  Any thread.
  */
 int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options);
 
