@@ -316,13 +316,14 @@ static void bench_cold(struct figure *capture, struct figure *tree)
 			ns[1] = now() - ns[1];
 			_exit(write(pipe_ends[1], ns, sizeof ns) != sizeof ns);
 		}
-		if (read(pipe_ends[0], ns, sizeof ns) == sizeof ns) {
+		close(pipe_ends[1]); /* lest a child that dies is waited for for ever */
+		if (child > 0 && read(pipe_ends[0], ns, sizeof ns) == sizeof ns) {
 			add(capture, (double)ns[0]);
 			add(tree, (double)ns[1]);
 		}
 		close(pipe_ends[0]);
-		close(pipe_ends[1]);
-		waitpid(child, NULL, 0);
+		if (child > 0)
+			waitpid(child, NULL, 0);
 	}
 }
 

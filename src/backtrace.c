@@ -158,13 +158,13 @@ struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout
 
 struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt_backtrace_options *options)
 {
-	struct tdt_backtrace_options ours = { .size = sizeof ours };
-	int error = options != NULL ? tdt__options_read(&ours, sizeof ours, options) : 0;
+	struct tdt_backtrace_options ours;
+	int error = tdt__options_read(&ours, sizeof ours, options);
 
-	if (handle == NULL || ours.timeout_ns < 0)
-		return refuse(EINVAL);
 	if (error != 0)
 		return refuse(-error);
+	if (handle == NULL || ours.timeout_ns < 0)
+		return refuse(EINVAL);
 	if (polled_here(handle))
 		return refuse(EDEADLK);
 	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : SECOND,

@@ -65,9 +65,11 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 /* What a stack hangs on whose outermost captured frame has `parent`: the root, or a node that says where it was cut. */
 static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 {
-	struct tdt_frame cut = { .size = sizeof(struct tdt_frame),
-				 .kind = TDT_NODE_CUT,
-				 .cut = (enum tdt_cut)(parent - TDT__PARENT_TOP) };
+	struct tdt_frame cut = {
+		.size = sizeof(struct tdt_frame),
+		.kind = TDT_NODE_CUT,
+		.cut = (enum tdt_cut)(parent - TDT__PARENT_TOP),
+	};
 
 	if (parent == TDT__PARENT_TOP)
 		return &merge->tree->root;
@@ -77,7 +79,7 @@ static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 static int add_stack(struct merge *merge, uint32_t leaf)
 {
 	const struct tdt__captured *frames = merge->capture->frames;
-	struct tdt_node *node = NULL;
+	struct tdt_node *node;
 	uint32_t n = 0, index = leaf;
 
 	for (; tdt__is_frame(index) && merge->node[index] == NULL; index = frames[index].parent)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock, no system call,
- * and no allocation once the task's last capture has told how much room it takes.
+ * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system
+ * call where the walk takes none (walk_rules.h, stack.h), and no allocation once the task's last capture has told how
+ * much room it takes.
  */
 
 #include <config.h>
 
 #include "capture.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "poll.h"
@@ -56,17 +56,26 @@ void tdt__capture_unref(struct tdt__capture *capture)
 	free(capture);
 }
 
+/* False: no memory, or no indexes left. */
+static bool grow(struct tdt__capture *capture)
+{
+	uint32_t capacity = 2 * capture->capacity;
+	struct tdt__captured *frames;
+
+	if (capture->capacity > TDT__PARENT_TOP / 2)
+		return false;
+	frames = realloc(capture->frames, capacity * sizeof frames[0]);
+	if (frames == NULL)
+		return false;
+	capture->frames = frames;
+	capture->capacity = capacity;
+	return true;
+}
+
 static struct tdt__captured *new_frame(struct tdt__capture *capture)
 {
-	if (__builtin_expect(capture->n == capture->capacity, 0)) {
-		uint32_t capacity = 2 * capture->capacity;
-		struct tdt__captured *frames = realloc(capture->frames, capacity * sizeof frames[0]);
-
-		if (frames == NULL)
-			return NULL;
-		capture->frames = frames;
-		capture->capacity = capacity;
-	}
+	if (__builtin_expect(capture->n == capture->capacity, 0) && !grow(capture))
+		return NULL;
 	return &capture->frames[capture->n++];
 }
 
@@ -188,7 +197,7 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 	append(capture, frame);
 	if (!capture->open)
 		return;
-	if (frame->cfa == capture->end) /* guessed: the chain of frame pointers leads to the traced future's own frame */
+	if (frame->cfa == capture->end) /* guessed: by frame pointers it leads to the traced future's own frame */
 		close_leaf(capture, TDT__PARENT_TOP);
 	else if (frame->cfa > capture->end) /* or past it */
 		close_leaf(capture, TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));
@@ -251,7 +260,6 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 {
 	struct tdt__poll *first = asked(chain);
 	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
-	int saved = errno;
 	uintptr_t reach;
 
 	if (first == NULL)
@@ -261,5 +269,4 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 		walk_all(first, at, reach);
 	else
 		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
-	errno = saved;
 }

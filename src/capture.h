@@ -76,7 +76,10 @@ struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames);
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
 
-/* Record a leaf whose clone was called with registers `at` into every capture of the chain of polls, by one walk. */
+/*
+ * Record a leaf whose clone was called with registers `at` into every capture of the chain of polls, by one walk.  May
+ * set errno.
+ */
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
 
 #endif

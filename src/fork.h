@@ -15,7 +15,10 @@
 /* libdw, and the cache of symbols.  May be held for long (opening debug files): never taken on a polling thread. */
 extern pthread_mutex_t tdt__symbol_lock;
 
-/* libunwind, and the dynamic loader's list of modules.  Held some 30 us, also by polling threads: for what is new. */
+/*
+ * libunwind, and the dynamic loader's list of modules.  Taken by polling threads, too, for what is new: some 30 us for
+ * a PC, and what it takes to list the modules after one was loaded or unloaded.
+ */
 extern pthread_mutex_t tdt__unwind_lock;
 
 /* The list of requests of a task, chosen by the task's address.  Held for some instructions. */

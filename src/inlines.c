@@ -9,8 +9,8 @@
  * what holds the address is entered.
  *
  * With -gsplit-dwarf the file holds units with lines but no functions, and so nothing to tell whether a line is of the
- * function or of one inlined there.  libdw could open the .dwo files, but with a Dwarf that ends the process when memory
- * runs out, so they are left alone.
+ * function or of one inlined there.  libdw could open the .dwo files, but with a Dwarf that ends the process when
+ * memory runs out, so they are left alone.
  */
 
 #include <config.h>

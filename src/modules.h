@@ -36,7 +36,7 @@ struct tdt__modules {
 	struct tdt__module module[]; /* sorted by start */
 };
 
-/* How many loads and unloads there have been.  Takes the dynamic loader's lock: only under tdt__unwind_lock (fork.h). */
+/* How many loads and unloads there have been.  Takes the loader's own lock: only under tdt__unwind_lock (fork.h). */
 void tdt__modules_now(uint64_t *loads, uint64_t *unloads);
 
 /* A snapshot with one reference; NULL: no memory.  Only under tdt__unwind_lock. */

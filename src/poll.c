@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in task.h.
+ * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in
+ * task.h.
  *
  * The poll of a task nobody asks about is the library's hottest path: no lock, no allocation, no fence, no system call.
  */
@@ -35,7 +36,7 @@ static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
 	task->kept_is_own_clone = clone == waker;
-	/* Release what the waker points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
+	/* Release what it points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
 	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
 }

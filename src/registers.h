@@ -3,8 +3,9 @@
 #define TDT_SRC_REGISTERS_H
 
 /*
- * Where a function of ours finds itself on the stack.  Both make the compiler keep a frame pointer in the function, whose
- * frame then has the shape of the ABI's example; such a function is never inlined, and has no over-aligned locals.
+ * Where a function of ours finds itself on the stack.  Both make the compiler keep a frame pointer in the function,
+ * whose frame then has the shape of the ABI's example; such a function is never inlined, and has no over-aligned
+ * locals.
  */
 
 #include <stdbool.h>

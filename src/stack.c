@@ -5,7 +5,6 @@
 
 #include "stack.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -21,7 +20,6 @@ static __attribute__((noinline)) void find_own_stack(void)
 	pthread_attr_t attr;
 	void *low;
 	size_t size;
-	int saved = errno;
 
 	thread->stack_low = thread->stack_high = 1; /* asked, and not known */
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
@@ -31,7 +29,6 @@ static __attribute__((noinline)) void find_own_stack(void)
 		}
 		pthread_attr_destroy(&attr);
 	}
-	errno = saved;
 }
 
 /* Read a byte of each page through the kernel, which says no where we would fault. */
@@ -42,7 +39,6 @@ static __attribute__((noinline)) bool probe(uintptr_t low, uintptr_t high)
 	char bytes[64];
 	struct iovec to = { bytes, sizeof bytes };
 	uintptr_t at = low & ~(uintptr_t)(PAGE - 1);
-	int saved = errno;
 	bool readable = (high - at) / PAGE < PAGES_MAX;
 
 	while (readable && at < high) {
@@ -52,7 +48,6 @@ static __attribute__((noinline)) bool probe(uintptr_t low, uintptr_t high)
 			from[n++] = (struct iovec){ (void *)at, 1 };
 		readable = process_vm_readv(getpid(), &to, 1, from, n, 0) == (ssize_t)n;
 	}
-	errno = saved;
 	return readable;
 }
 

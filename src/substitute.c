@@ -2,9 +2,9 @@
 /*
  * The substitute's four functions.
  *
- * A leaf may do things to a borrowed waker that it must not: wake it for good, drop it, keep the pointer.  It does so to
- * real wakers too, and may get away with it; so here `wake` is wake_by_ref, `drop` is nothing, and after the poll, when
- * there is nothing beneath any more, clone gives NULL and a wake-up does nothing.
+ * A leaf may do things to a borrowed waker that it must not: wake it for good, drop it, keep the pointer.  It does so
+ * to real wakers too, and may get away with it; so here `wake` is wake_by_ref, `drop` is nothing, and after the poll,
+ * when there is nothing beneath any more, clone gives NULL and a wake-up does nothing.
  */
 
 #include <config.h>

@@ -75,13 +75,13 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
 {
 	struct tdt_traced untraced = { fut, NULL };
-	struct tdt_task_attr ours = { .size = sizeof ours };
+	struct tdt_task_attr ours;
 	struct tdt_handle *task;
 	int error = 0;
 
 	if (fut.poll == NULL || fut.drop == NULL)
 		error = -EINVAL;
-	if (error == 0 && attr != NULL)
+	if (error == 0)
 		error = tdt__options_read(&ours, sizeof ours, attr);
 	if (error == 0)
 		error = tdt__fork_init();

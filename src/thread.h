@@ -2,7 +2,7 @@
 #ifndef TDT_SRC_THREAD_H
 #define TDT_SRC_THREAD_H
 
-/* What a thread knows of itself: the polls it is in the middle of, the time its runtime told, whether it is a worker. */
+/* What a thread knows of itself: the polls it is in, the time its runtime told, whether it is a worker, its stack. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef TDT_SRC_WALK_RULES_H
 #define TDT_SRC_WALK_RULES_H
 
-/* The walk by rules.  Once the rules are known it takes no lock, allocates nothing, and calls nothing. */
+/* The walk by rules.  Once the rules are known it takes no lock, allocates nothing, and makes no system call. */
 
 #include "rules.h"
 #include "walk.h"
@@ -78,8 +78,8 @@ tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *call
 }
 
 /*
- * Whether the caller that was guessed may be one: that is, code.  What no module has may have been made at run time; but
- * then who calls such code without unwind information is no module either.
+ * Whether the caller that was guessed may be one: that is, code.  What no module has may have been made at run time;
+ * but then who calls such code without unwind information is no module either.
  */
 static inline bool tdt__walk_may_call(const struct tdt__walk *walk, uintptr_t caller, uintptr_t callee)
 {

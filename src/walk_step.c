@@ -76,13 +76,6 @@ static unw_addr_space_t space; /* NULL: not made */
 static uintptr_t known[KNOWN]; /* PCs that have unwind information, each in the place its value says; 0: none */
 static uint64_t known_unloads; /* what is known, and what libunwind has cached, is so since as many unloads */
 
-static void forget(uint64_t unloads)
-{
-	unw_flush_cache(space, 0, 0);
-	memset(known, 0, sizeof known);
-	known_unloads = unloads;
-}
-
 /* Whether there is unwind information for the PC the cursor is at, which the walk has as `pc`. */
 static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 {
@@ -96,16 +89,38 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 	return true;
 }
 
+static void forget(uint64_t unloads)
+{
+	unw_flush_cache(space, 0, 0);
+	memset(known, 0, sizeof known);
+	known_unloads = unloads;
+}
+
+/* Have the walk know the modules as they are now, and nothing be known of any that went.  False: no memory. */
+static bool renew(struct tdt__walk_step *walk)
+{
+	struct tdt__modules *modules = tdt__modules_take();
+
+	if (modules == NULL)
+		return false;
+	tdt__modules_unref(walk->modules);
+	walk->modules = modules;
+	if (modules->unloads != known_unloads)
+		forget(modules->unloads);
+	return true;
+}
+
 bool tdt__walk_step_init(struct tdt__walk_step *walk)
 {
+	bool ready;
+
+	walk->modules = NULL;
 	pthread_mutex_lock(&tdt__unwind_lock);
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
-	walk->modules = space != NULL ? tdt__modules_take() : NULL;
-	if (walk->modules != NULL && walk->modules->unloads != known_unloads)
-		forget(walk->modules->unloads);
+	ready = space != NULL && renew(walk);
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	return walk->modules != NULL;
+	return ready;
 }
 
 void tdt__walk_step_fini(struct tdt__walk_step *walk)
@@ -132,18 +147,10 @@ static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
 /* Modules may have been loaded since the walk was made ready, or unloaded, when no word of theirs can be read. */
 static bool know_modules(struct tdt__walk_step *walk)
 {
-	struct tdt__modules *modules;
 	uint64_t loads, unloads;
 
 	tdt__modules_now(&loads, &unloads);
-	if (loads == walk->modules->loads && unloads == walk->modules->unloads)
-		return true;
-	modules = tdt__modules_take();
-	if (modules == NULL)
-		return false;
-	tdt__modules_unref(walk->modules);
-	walk->modules = modules;
-	return true;
+	return (loads == walk->modules->loads && unloads == walk->modules->unloads) || renew(walk);
 }
 
 static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)

@@ -244,6 +244,22 @@ START_TEST(all_ways_to_walk_give_the_same_frames)
 }
 END_TEST
 
+/* As if there had been memory for some two thousand million frames. */
+START_TEST(a_capture_with_no_index_left_loses_the_leaf)
+{
+	struct tdt__capture *capture = tdt__capture_new(1, TDT_MAX_FRAMES);
+	struct tdt__poll poll = { .capture = capture };
+
+	ck_assert_ptr_nonnull(capture);
+	capture->n = capture->capacity = UINT32_C(1) << 31;
+	tdt__capture_leaf(&poll, (struct tdt__registers){ .pc = 1, .sp = 16 });
+	ck_assert_uint_eq(capture->n, UINT32_C(1) << 31);
+	ck_assert_uint_eq(capture->leaves, 0);
+	ck_assert_uint_eq(capture->lost, 1);
+	tdt__capture_unref(capture);
+}
+END_TEST
+
 #if TDT_WALK_RULES
 /* --- Rules --------------------------------------------------------------------------------- */
 
@@ -518,6 +534,7 @@ int main(void)
 	add_libraries();
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, all_ways_to_walk_give_the_same_frames);
+	tcase_add_test(tests, a_capture_with_no_index_left_loses_the_leaf);
 	add_rules(tests);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

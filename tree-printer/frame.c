@@ -137,9 +137,9 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		      const struct tdt_print_options *options)
 {
-	if (options->addresses) {
+	if (options->addresses)
 		return;
-	} else if (frame->file != NULL) {
+	if (frame->file != NULL) {
 		tdt__string_puts(string, " at ");
 		source_path(string, frame, options);
 		if (frame->line != 0)

@@ -49,8 +49,8 @@
  *
  *   - Variables of the C function are lost at an await; what must survive it lives in the state.  Variables between two
  *     awaits are fine.  In C++ they want a block of their own, since a case label must not jump over an initializer.
- *   - One TDT_AWAIT on a source line: two don't compile.  None inside a switch of your own: the next poll would not find
- *     it, and panic.  Loops and ifs are fine.
+ *   - One TDT_AWAIT on a source line: two don't compile.  None inside a switch of your own: the next poll would not
+ *     find it, and panic.  Loops and ifs are fine.
  *   - What the function sets up before TDT_BEGIN, it sets up at every poll.
  *   - TDT_PENDING is returned by TDT_AWAIT alone.  What waits for something else than a future is a future of its own:
  *     a leaf, a poll function written by hand.

@@ -33,10 +33,10 @@ extern "C" {
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 
 /*
- * A future that is ready when the first of `n` futures is.  Its index is then in `*winner` (may be NULL; it must outlive
- * the future, and is written only from its poll).  Children are polled in order, so the first in the array wins a tie;
- * the losers are dropped before the poll returns.  If a child panics before one is ready, the rest is dropped and the
- * answer is TDT_PANICKED (`*winner` is not written).
+ * A future that is ready when the first of `n` futures is.  Its index is then in `*winner` (may be NULL; it must
+ * outlive the future, and is written only from its poll).  Children are polled in order, so the first in the array wins
+ * a tie; the losers are dropped before the poll returns.  If a child panics before one is ready, the rest is dropped
+ * and the answer is TDT_PANICKED (`*winner` is not written).
  *
  * Errors as tdt_join_all(), and EINVAL for `n` = 0, which could never be ready.
  */

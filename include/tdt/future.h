@@ -166,8 +166,8 @@ static inline void tdt_waker_drop(const struct tdt_waker *waker)
 
 /*
  * Whether the waker `kept` surely wakes the task that `waker` wakes: they are the same object.  A *no* is no proof of
- * the contrary: then clone anew.  A *yes* is proof only if `kept` is a clone that is still held: of a waker that was only
- * borrowed another may have the address by now.
+ * the contrary: then clone anew.  A *yes* is proof only if `kept` is a clone that is still held: of a waker that was
+ * only borrowed another may have the address by now.
  */
 static inline int tdt_waker_will_wake(const struct tdt_waker *kept, const struct tdt_waker *waker)
 {

@@ -31,7 +31,8 @@ void tdt_worker_now(uint64_t monotonic_ns);
 
 /*
  * Move the ids that tdt picks to `first` and above, for a runtime that has task ids of its own and gives one to every
- * task.  Tasks that have an id keep it.  Returns 0, or -EINVAL: `first` is 0 or below an id already picked.  Any thread.
+ * task.  Tasks that have an id keep it.  Returns 0, or -EINVAL: `first` is 0 or below an id already picked.  Any
+ * thread.
  */
 int tdt_task_id_base(uint64_t first);
 

@@ -2,7 +2,7 @@
 #ifndef TDT_PRINT_H
 #define TDT_PRINT_H
 
-/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) is the usual one with the defaults. */
+/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) prints text with the defaults. */
 
 #include <tdt/tree.h>
 

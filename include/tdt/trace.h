@@ -42,7 +42,7 @@ struct tdt_trace;  /* an answer */
  */
 struct tdt_task_attr {
 	size_t size;
-	uint64_t id;      /* 0: a number is picked, counting from 1 (see tdt_task_id_base() for runtimes with own ids) */
+	uint64_t id;      /* 0: a number is picked, counting from 1 (tdt_task_id_base() is for runtimes with own ids) */
 	const char *name; /* copied, at most TDT_TASK_NAME_MAX bytes of it; NULL: none */
 	const char *file; /* where it was spawned; must live as long as the process, as __FILE__ does; NULL: unknown */
 	uint32_t line;    /* in `file`; 0: unknown */
@@ -76,7 +76,8 @@ extern "C" {
 #define TDT_TASK_ATTR(...) (tdt_task_attr_here(__VA_ARGS__).get())
 #else
 #define TDT_TASK_ATTR(...)                                                                                             \
-	(&(struct tdt_task_attr){ .size = sizeof(struct tdt_task_attr), .file = __FILE__, .line = __LINE__, __VA_ARGS__ })
+	(&(struct tdt_task_attr){                                                                                      \
+		.size = sizeof(struct tdt_task_attr), .file = __FILE__, .line = __LINE__, __VA_ARGS__ })
 #endif
 
 /* What tdt_traced_with() returns: the future to spawn, and the handle to ask. */
@@ -93,8 +94,8 @@ struct tdt_traced {
  * tdt_handle_unref(); `future` and `handle` may be dropped in either order, from any thread.
  *
  * On failure the caller's own future comes back as it was, unwrapped, with a NULL handle: errno is EINVAL (`fut` is
- * TDT_FUTURE_NONE, whose maker's errno is lost then, or has no drop; attr->size is 0), E2BIG (attr is of a newer library)
- * or ENOMEM.  Nothing is lost: a program that doesn't look at the handle goes on untraced.
+ * TDT_FUTURE_NONE, whose maker's errno is lost then, or has no drop; attr->size is 0), E2BIG (attr is of a newer
+ * library) or ENOMEM.  Nothing is lost: a program that doesn't look at the handle goes on untraced.
  *
  * What breaks the rules of the ABI is passed on as it is, but during a capture: then the waker a leaf borrows is ours.
  * To `wake` it is to wake it by reference, to `drop` it does nothing, and a pointer to it that is kept beyond the poll
@@ -118,8 +119,8 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *
  * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno:
  *   ESRCH      the task has ended or was dropped, before or meanwhile, and no poll took the request
- *   ETIMEDOUT  not answered in time: its runtime didn't poll it, or the poll that took the request has not returned.  The
- *              request is withdrawn; the task may see one spurious poll of it
+ *   ETIMEDOUT  not answered in time: its runtime didn't poll it, or the poll that took the request has not returned.
+ *              The request is withdrawn; the task may see one spurious poll of it
  *   EDEADLK    asked from inside a poll of a traced future, or on a worker thread (tdt_worker_thread_start()): it could
  *              be the one that has to poll the task.  Use tdt_backtrace_async() there, or tdt_backtrace_timed().  (A
  *              thread that polls tasks and never said so is blocked until the time is up.)
@@ -133,9 +134,9 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
 /*
  * The same with a limit of `timeout_ns` nanoseconds; negative is EINVAL.  0 asks, wakes, and returns at once with what
- * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that quick.
- * May be called on a worker thread and inside polls of other tasks, which it blocks so long; inside the asked task's own
- * poll it is EDEADLK.
+ * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that
+ * quick.  May be called on a worker thread and inside polls of other tasks, which it blocks so long; inside the asked
+ * task's own poll it is EDEADLK.
  */
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 

@@ -50,7 +50,7 @@ struct tdt_trace_info {
 	uint32_t line;
 	uint32_t column; /* 0: unknown */
 	enum tdt_task_state state;
-	uint32_t leaves;           /* stacks in the tree; 0: the poll cloned no waker, so nothing says what it waits for */
+	uint32_t leaves;           /* stacks in the tree; 0: the poll cloned no waker: nothing says what it waits for */
 	uint32_t leaves_elsewhere; /* wakers cloned on other threads during the poll: not in the tree */
 	uint32_t leaves_lost;      /* stacks dropped for want of memory */
 	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
@@ -92,7 +92,7 @@ struct tdt_frame {
 	size_t size;             /* sizeof(struct tdt_frame), of the library that lends it or of who adds it */
 	enum tdt_node_kind kind;
 	enum tdt_cut cut;
-	uint64_t pc;             /* of a frame: as the stack has it, that is, the return address (0 in a task and a cut) */
+	uint64_t pc;             /* of a frame: as the stack has it, the return address (0 in a task and a cut) */
 	const char *function;    /* its name, demangled; from debug information or else from the symbol table */
 	const char *file;        /* the source file's full path */
 	const char *directory;   /* where that unit was compiled: a prefix of `file` that short paths leave out */
@@ -104,8 +104,8 @@ struct tdt_frame {
 	uint64_t symbol_offset;  /* of the PC in it: tracers print symbol+0xoffset */
 	const char *build_id;    /* of the module, in hexadecimal */
 	uint8_t inlined;         /* this function was inlined into its parent node's */
-	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it went
-				    by frame pointer, or modules were unloaded meanwhile */
+	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it
+				    went by frame pointer, or modules were unloaded meanwhile */
 };
 
 /*
