@@ -76,10 +76,11 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 		const struct tdt__rule_entry *entry = &rules->entry[slot];
 		uintptr_t found = atomic_load_explicit(&entry->pc, memory_order_acquire);
 
+		/* First, lest a corrupt stack that has us look for 0 reads a rule that is being written. */
+		if (__builtin_expect(found == 0, 0)) /* the table is never full */
+			return (struct tdt__rule){ 0, 0, TDT__CFA_NONE, TDT__FP_SAME };
 		if (__builtin_expect(found == pc, 1))
 			return entry->rule;
-		if (found == 0) /* the table is never full */
-			return (struct tdt__rule){ 0, 0, TDT__CFA_NONE, TDT__FP_SAME };
 	}
 }
 

@@ -14,23 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA 1
+#include "schema.h"
+
 #define EXACT ((UINT64_C(1) << 53) - 1) /* the largest integer that readers with doubles keep */
-
-static const char *const state_words[] = { [TDT_TASK_WAITING] = "waiting",
-					   [TDT_TASK_RUNNING] = "running",
-					   [TDT_TASK_READY] = "ready",
-					   [TDT_TASK_PANICKED] = "panicked" };
-
-static const char *const kind_words[] = {
-	[TDT_NODE_TASK] = "task", [TDT_NODE_FRAME] = "frame", [TDT_NODE_CUT] = "cut"
-};
-
-static const char *const cut_words[] = { [TDT_CUT_LIMIT] = "limit",
-					 [TDT_CUT_NO_INFO] = "no-info",
-					 [TDT_CUT_CORRUPT] = "corrupt",
-					 [TDT_CUT_STACK] = "stack",
-					 [TDT_CUT_MEMORY] = "memory" };
 
 /* An object that is being filled; the first failure sticks. */
 struct object {

@@ -7,6 +7,7 @@ libtdt_core_la_SOURCES += \
 	tree-printer/json.c \
 	tree-printer/print.c \
 	tree-printer/printer.h \
+	tree-printer/schema.h \
 	tree-printer/string.c \
 	tree-printer/text.c \
 	tree-printer/view.c
@@ -15,6 +16,7 @@ bin_PROGRAMS += tdt-tree
 tdt_tree_SOURCES = \
 	tree-printer/read_json.c \
 	tree-printer/read_json.h \
+	tree-printer/schema.h \
 	tree-printer/tdt-tree.c
 tdt_tree_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tdt_tree_LDADD = libtdt.la $(JANSSON_LIBS)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA 1
+#include "schema.h"
 
 /*
  * Whether jansson ran out of memory.  Its lexer (2.14) doesn't look when it saves the text of a token, and what it
@@ -159,8 +159,10 @@ static int get_flag(const struct place *place, const char *key, uint8_t *value)
 	return json == NULL || json_is_boolean(json) ? 0 : fail_at(place, key, "not true or false");
 }
 
+#define N_WORDS(words) (sizeof(words) / sizeof((words)[0]))
+
 /* One of some words, as its index. */
-static int get_word(const struct place *place, const char *key, const char *const *words, unsigned int n,
+static int get_word(const struct place *place, const char *key, const char *const *words, size_t n,
 		    unsigned int *value)
 {
 	const json_t *json = json_object_get(place->object, key);
@@ -178,14 +180,14 @@ static int require(const struct place *place, const char *key)
 
 static int read_task(const struct place *place, struct tdt_trace_info *info)
 {
-	static const char *const words[] = { "waiting", "running", "ready", "panicked" };
 	unsigned int state;
 
 	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
 	if (require(place, "id") || get_number(place, "id", UINT64_MAX, &info->id) ||
 	    get_string(place, "name", &info->name) || get_string(place, "file", &info->file) ||
 	    get_u32(place, "line", &info->line) || get_u32(place, "column", &info->column) ||
-	    get_word(place, "state", words, 4, &state) || get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
+	    get_word(place, "state", state_words, N_WORDS(state_words), &state) ||
+	    get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
 	    get_number(place, "polls", UINT64_MAX, &info->polls) || get_u32(place, "leaves", &info->leaves) ||
 	    get_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
 	    get_u32(place, "leaves_lost", &info->leaves_lost))
@@ -196,11 +198,10 @@ static int read_task(const struct place *place, struct tdt_trace_info *info)
 
 static int read_frame(const struct place *place, struct tdt_frame *frame)
 {
-	static const char *const words[] = { NULL, "limit", "no-info", "corrupt", "stack", "memory" };
 	unsigned int cut;
 
 	if (frame->kind == TDT_NODE_CUT) {
-		if (get_word(place, "cut", words, 6, &cut))
+		if (get_word(place, "cut", cut_words, N_WORDS(cut_words), &cut))
 			return -1;
 		frame->cut = (enum tdt_cut)cut;
 		return 0;
@@ -219,14 +220,13 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 /* Node `i`, whose id must be `i`, so that a parent is a node that has been read; there can't be a cycle. */
 static int read_node(const struct place *place, size_t i, struct tdt_trace *trace, const struct tdt_node **nodes)
 {
-	static const char *const words[] = { "task", "frame", "cut" };
 	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_TASK };
 	uint64_t id, parent;
 	uint32_t leaves;
 	unsigned int kind;
 
 	if (require(place, "id") || get_number(place, "id", UINT64_MAX, &id) ||
-	    get_word(place, "kind", words, 3, &kind))
+	    get_word(place, "kind", kind_words, N_WORDS(kind_words), &kind))
 		return -1;
 	if (id != i)
 		return fail_at(place, "id", "not the node's index");

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_SCHEMA_H
+#define TDT_TREE_PRINTER_SCHEMA_H
+
+/* What those who write a trace as JSON and those who read it must agree on: tdt-trace(5) has the whole schema. */
+
+#include <tdt/tree.h>
+
+#define SCHEMA 1
+
+static const char *const state_words[] = {
+	[TDT_TASK_WAITING] = "waiting",
+	[TDT_TASK_RUNNING] = "running",
+	[TDT_TASK_READY] = "ready",
+	[TDT_TASK_PANICKED] = "panicked",
+};
+
+static const char *const kind_words[] = {
+	[TDT_NODE_TASK] = "task",
+	[TDT_NODE_FRAME] = "frame",
+	[TDT_NODE_CUT] = "cut",
+};
+
+/* No word for TDT_CUT_NOT: NULL. */
+static const char *const cut_words[] = {
+	[TDT_CUT_LIMIT] = "limit",
+	[TDT_CUT_NO_INFO] = "no-info",
+	[TDT_CUT_CORRUPT] = "corrupt",
+	[TDT_CUT_STACK] = "stack",
+	[TDT_CUT_MEMORY] = "memory",
+};
+
+#endif
