@@ -35,21 +35,48 @@ static bool walked_well(const struct tdt__capture *capture)
 	return unloads == capture->unloads;
 }
 
+/* What has been answered so far: the best capture, or else an error. */
+struct answers {
+	struct tdt__capture *capture;
+	int error;
+	unsigned tries;
+};
+
 /*
- * Whether the answer is one to give; otherwise it is given up, and it is worth asking again.  One that may have gone
- * astray is given only where there is no better, and marked.
+ * Take an answer in: a capture, or NULL and `error`.  Returns whether that will do.  If not, it is worth asking again:
+ * the capture may have gone astray.  It is marked, and kept in case no better one comes.
  */
-static bool accept(struct tdt__capture *capture, unsigned tries)
+static bool settle(struct answers *answers, struct tdt__capture *capture, int error)
 {
-	if (capture == NULL || walked_well(capture))
+	answers->tries++;
+	if (capture == NULL) {
+		answers->error = error;
 		return true;
-	if (capture->state == TDT_TASK_WAITING && tries < TRIES) {
-		tdt__capture_unref(capture);
-		return false;
 	}
+	tdt__capture_unref(answers->capture);
+	answers->capture = capture;
+	if (walked_well(capture))
+		return true;
 	/* Relaxed: others that were answered by it find out by themselves. */
 	atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
-	return true;
+	return capture->state != TDT_TASK_WAITING || answers->tries == TRIES;
+}
+
+/* The trace that the answers come to; NULL and errno. */
+static struct tdt_trace *conclude(struct answers *answers, const struct tdt_handle *task)
+{
+	struct tdt__capture *capture = answers->capture;
+
+	answers->capture = NULL;
+	if (capture != NULL)
+		return tdt__trace_captured(task, capture);
+	errno = -answers->error;
+	return NULL;
+}
+
+static void forget(struct answers *answers)
+{
+	tdt__capture_unref(answers->capture);
 }
 
 /* --- Blocking -------------------------------------------------------------- */
@@ -110,26 +137,14 @@ static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *
 static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, uint32_t max_frames)
 {
 	struct timespec deadline = deadline_in(timeout_ns);
+	struct answers answers __attribute__((cleanup(forget))) = { 0 };
 	struct tdt__capture *capture;
-	unsigned tries = 0;
-	int error;
+	int error = 0;
 
 	do
 		capture = ask(task, &deadline, max_frames, &error);
-	while (!accept(capture, ++tries));
-	if (capture != NULL)
-		return tdt__trace_captured(task, capture);
-	errno = -error;
-	return NULL;
-}
-
-/* Whether it is up to this thread, now, to end a poll of `task` before another can begin. */
-static bool polled_here(const struct tdt_handle *task)
-{
-	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
-		if (poll->task == task)
-			return true;
-	return false;
+	while (!settle(&answers, capture, error));
+	return conclude(&answers, task);
 }
 
 static struct tdt_trace *refuse(int error)
@@ -151,7 +166,7 @@ struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout
 {
 	if (handle == NULL || timeout_ns < 0)
 		return refuse(EINVAL);
-	if (polled_here(handle))
+	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
 		return refuse(EDEADLK);
 	return backtrace(handle, timeout_ns, TDT_MAX_FRAMES);
 }
@@ -165,7 +180,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt
 		return refuse(-error);
 	if (handle == NULL || ours.timeout_ns < 0)
 		return refuse(EINVAL);
-	if (polled_here(handle))
+	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
 		return refuse(EDEADLK);
 	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : SECOND,
 			 ours.max_frames != 0 ? ours.max_frames : TDT_MAX_FRAMES);
@@ -178,16 +193,18 @@ struct asking {
 	struct tdt_trace **out;
 	int *error;                   /* may be NULL */
 	struct tdt__request *request; /* NULL: not asked yet, or done */
-	unsigned tries;
+	struct answers answers;
 	bool done;
 };
 
-static tdt_poll_t finish(struct asking *asking, struct tdt_trace *trace, int error)
+static tdt_poll_t finish(struct asking *asking)
 {
+	struct tdt_trace *trace = conclude(&asking->answers, asking->task);
+
 	asking->done = true;
 	*asking->out = trace;
 	if (asking->error != NULL)
-		*asking->error = error;
+		*asking->error = trace != NULL ? 0 : -errno;
 	return TDT_READY;
 }
 
@@ -200,44 +217,49 @@ static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
 	return clone != NULL;
 }
 
+/* Ask if that was not done yet, and have the answer wake `waker`.  Returns 0 or -ENOMEM. */
+static int ask_and_listen(struct asking *asking, const struct tdt_waker *waker)
+{
+	bool fresh = asking->request == NULL;
+
+	if (fresh)
+		asking->request = tdt__request_new(asking->task, TDT_MAX_FRAMES);
+	if (asking->request == NULL)
+		return -ENOMEM;
+	if (!wake_by_answer(asking, waker)) { /* nobody could wake this future */
+		tdt__request_withdraw(asking->task, asking->request);
+		asking->request = NULL;
+		return -ENOMEM;
+	}
+	if (fresh)
+		tdt__request_ask(asking->task, asking->request);
+	return 0;
+}
+
+static bool answered(const struct asking *asking)
+{
+	return asking->request != NULL && tdt__request_answered(asking->task, asking->request);
+}
+
 static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 {
 	struct asking *asking = state;
 	struct tdt__capture *capture;
-	struct tdt_trace *trace;
 	int error;
 
 	if (asking->done)
 		return TDT_PANICKED;
-	for (;;) {
-		bool fresh = asking->request == NULL;
-
-		if (fresh)
-			asking->request = tdt__request_new(asking->task, TDT_MAX_FRAMES);
-		if (asking->request == NULL)
-			return finish(asking, NULL, -ENOMEM);
-		if (!fresh && tdt__request_answered(asking->task, asking->request))
-			goto answered;
-		if (!wake_by_answer(asking, cx->waker)) {
-			/* Nobody could wake this future. */
-			tdt__request_withdraw(asking->task, asking->request);
-			asking->request = NULL;
-			return finish(asking, NULL, -ENOMEM);
-		}
-		if (fresh)
-			tdt__request_ask(asking->task, asking->request);
-		if (!tdt__request_answered(asking->task, asking->request))
+	do {
+		capture = NULL;
+		error = answered(asking) ? 0 : ask_and_listen(asking, cx->waker);
+		if (error != 0)
+			continue;
+		if (!answered(asking))
 			return TDT_PENDING;
-answered:
 		capture = tdt__request_result(asking->request, &error);
 		asking->request = NULL;
-		if (accept(capture, ++asking->tries))
-			break;
-	}
-	if (capture == NULL)
-		return finish(asking, NULL, error);
-	trace = tdt__trace_captured(asking->task, capture);
-	return finish(asking, trace, trace != NULL ? 0 : -ENOMEM);
+	} while (!settle(&asking->answers, capture, error));
+	return finish(asking);
 }
 
 static void asking_drop(void *state)
@@ -246,6 +268,7 @@ static void asking_drop(void *state)
 
 	if (asking->request != NULL)
 		tdt__request_withdraw(asking->task, asking->request);
+	forget(&asking->answers);
 	tdt_handle_unref(asking->task);
 	free(asking);
 }

@@ -4,7 +4,10 @@
 
 /* A traced poll in progress: a link of its thread's chain.  It lives on the poller's stack. */
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "thread.h"
 
 struct tdt_handle;
 struct tdt__capture;
@@ -17,5 +20,14 @@ struct tdt__poll {
 	uintptr_t top;                 /* with a capture: TDT__OWN_TOP() of the function that polls the child */
 	struct tdt__request *requests; /* those that the capture answers */
 };
+
+/* Whether this thread is in the middle of a poll of `task`. */
+static inline bool tdt__polled_here(const struct tdt_handle *task)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		if (poll->task == task)
+			return true;
+	return false;
+}
 
 #endif

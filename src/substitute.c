@@ -28,12 +28,10 @@ static const struct tdt_waker *real_of(const struct tdt__substitute *substitute)
 	return atomic_load_explicit(&substitute->real, memory_order_relaxed);
 }
 
-static bool polled_here(const struct tdt__substitute *substitute)
+static const struct tdt_handle *task_of(const struct tdt__substitute *substitute)
 {
-	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
-		if (&poll->task->substitute == substitute)
-			return true;
-	return false;
+	return (const struct tdt_handle *)(const void *)((const char *)substitute -
+							 offsetof(struct tdt_handle, substitute));
 }
 
 /* The leaf has not called anything that says it sets errno: nothing that recording takes may show in it. */
@@ -41,7 +39,7 @@ static void record(struct tdt__substitute *substitute, struct tdt__registers at)
 {
 	int saved = errno;
 
-	if (polled_here(substitute))
+	if (tdt__polled_here(task_of(substitute)))
 		tdt__capture_leaf(tdt__thread.poll, at);
 	else
 		atomic_fetch_add_explicit(&substitute->elsewhere, 1, memory_order_relaxed);

@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_SYMBOLIZE_H
 #define TDT_SRC_SYMBOLIZE_H
 
-/* From a PC to function, file, line and column, by libdw.  Asker's thread only: it takes a lock and may be slow. */
+/*
+ * From a PC to function, file, line and column, by libdw.  For askers, never on a polling thread: it takes a lock and may
+ * be slow.
+ */
 
 #include "modules.h"
 
