@@ -37,6 +37,10 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
+# A task on the thread that asks; and what its captures are compared with.
+tests_poll_now = tests/poll_now.c tests/poll_now.h
+tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now)
+
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
 tests_programs = \
@@ -51,6 +55,8 @@ tests_programs = \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_odd_stacks \
+	tests/check_plugins \
 	tests/check_print \
 	tests/check_refused \
 	tests/check_requests \
@@ -71,13 +77,21 @@ tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
 tests_check_async_CFLAGS = $(tests_cflags)
 tests_check_async_LDADD = $(CHECK_LIBS)
 
-tests_check_capture_SOURCES = tests/check_capture.c tests/poll_now.c tests/poll_now.h $(tests_no_memory)
-tests_check_capture_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_check_capture_CFLAGS = $(tests_cflags)
-tests_check_capture_LDADD = $(tests_lib) -ldl
-EXTRA_tests_check_capture_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+tests_check_capture_LDADD = $(tests_lib)
 
-# Modules that check_capture loads; -rpath makes libtool build them shared.
+tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
+tests_check_odd_stacks_CFLAGS = $(tests_cflags)
+tests_check_odd_stacks_LDADD = $(tests_lib)
+
+tests_check_plugins_SOURCES = tests/check_plugins.c $(tests_expected) $(tests_no_memory)
+tests_check_plugins_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_plugins_CFLAGS = $(tests_cflags)
+tests_check_plugins_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_plugins_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# Modules that check_plugins loads; -rpath makes libtool build them shared.
 check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
 tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
 tests_plugin_a_la_SOURCES = tests/plugin.c
@@ -172,7 +186,7 @@ tests_libframes_without_fp_la_SOURCES = tests/frames.c tests/frames.h
 tests_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_without_fp
 tests_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
-tests_check_walk_SOURCES = tests/check_walk.c tests/frames.h tests/poll_now.c tests/poll_now.h
+tests_check_walk_SOURCES = tests/check_walk.c tests/frames.h $(tests_poll_now)
 tests_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
 tests_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_check_walk_LDADD = \
