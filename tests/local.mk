@@ -41,6 +41,9 @@ tests_no_memory = tests/no_memory.c tests/no_memory.h
 tests_poll_now = tests/poll_now.c tests/poll_now.h
 tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now)
 
+# Traces to be printed.
+tests_printed = tests/printed.c tests/printed.h tests/test.h
+
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
 tests_programs = \
@@ -52,6 +55,7 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
@@ -62,6 +66,7 @@ tests_programs = \
 	tests/check_requests \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_text \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
@@ -114,13 +119,22 @@ tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
-tests_check_print_SOURCES = \
-	tests/check_print.c \
+tests_check_json_SOURCES = \
+	tests/check_json.c \
 	$(tests_no_memory) \
+	$(tests_printed) \
 	tree-printer/read_json.c \
 	tree-printer/read_json.h
-tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
+tests_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory) $(tests_printed)
+tests_check_print_CFLAGS = $(tests_cflags)
+tests_check_print_LDADD = $(tests_lib)
+
+tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
+tests_check_text_CFLAGS = $(tests_cflags)
+tests_check_text_LDADD = $(tests_lib)
 
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
