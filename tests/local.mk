@@ -37,6 +37,13 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
+# A task on the thread that asks; and what its captures are compared with.
+tests_poll_now = tests/poll_now.c tests/poll_now.h
+tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now)
+
+# Traces to be printed.
+tests_printed = tests/printed.c tests/printed.h tests/test.h
+
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
 tests_programs = \
@@ -48,14 +55,18 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_odd_stacks \
+	tests/check_plugins \
 	tests/check_print \
 	tests/check_refused \
 	tests/check_requests \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_text \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
@@ -71,13 +82,21 @@ tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
 tests_check_async_CFLAGS = $(tests_cflags)
 tests_check_async_LDADD = $(CHECK_LIBS)
 
-tests_check_capture_SOURCES = tests/check_capture.c tests/poll_now.c tests/poll_now.h $(tests_no_memory)
-tests_check_capture_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_check_capture_CFLAGS = $(tests_cflags)
-tests_check_capture_LDADD = $(tests_lib) -ldl
-EXTRA_tests_check_capture_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+tests_check_capture_LDADD = $(tests_lib)
 
-# Modules that check_capture loads; -rpath makes libtool build them shared.
+tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
+tests_check_odd_stacks_CFLAGS = $(tests_cflags)
+tests_check_odd_stacks_LDADD = $(tests_lib)
+
+tests_check_plugins_SOURCES = tests/check_plugins.c $(tests_expected) $(tests_no_memory)
+tests_check_plugins_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_plugins_CFLAGS = $(tests_cflags)
+tests_check_plugins_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_plugins_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# Modules that check_plugins loads; -rpath makes libtool build them shared.
 check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
 tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
 tests_plugin_a_la_SOURCES = tests/plugin.c
@@ -100,13 +119,22 @@ tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
-tests_check_print_SOURCES = \
-	tests/check_print.c \
+tests_check_json_SOURCES = \
+	tests/check_json.c \
 	$(tests_no_memory) \
+	$(tests_printed) \
 	tree-printer/read_json.c \
 	tree-printer/read_json.h
-tests_check_print_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_check_print_LDADD = $(tests_lib) $(JANSSON_LIBS)
+tests_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory) $(tests_printed)
+tests_check_print_CFLAGS = $(tests_cflags)
+tests_check_print_LDADD = $(tests_lib)
+
+tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
+tests_check_text_CFLAGS = $(tests_cflags)
+tests_check_text_LDADD = $(tests_lib)
 
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
@@ -172,7 +200,7 @@ tests_libframes_without_fp_la_SOURCES = tests/frames.c tests/frames.h
 tests_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_without_fp
 tests_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
-tests_check_walk_SOURCES = tests/check_walk.c tests/frames.h tests/poll_now.c tests/poll_now.h
+tests_check_walk_SOURCES = tests/check_walk.c tests/frames.h $(tests_poll_now)
 tests_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
 tests_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_check_walk_LDADD = \
