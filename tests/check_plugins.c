@@ -172,6 +172,33 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 }
 END_TEST
 
+/* Asked again, since the plugin was replaced, the task ends: then the first answer is given, and says what it is. */
+START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
+{
+	struct plugin plugin;
+	struct poll_now task, asker;
+	struct tdt_trace *trace = NULL;
+	int error = 1;
+
+	plugin_open(&plugin, "a");
+	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
+	task.held = true;
+	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, &error));
+	dlclose(plugin.library);
+	plugin_open(&plugin, "b");
+	poll_now(&task);
+	ck_assert_int_eq(asker.result, TDT_PENDING);
+	poll_now_end(&task);
+	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(error, 0);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert(tdt_node_frame(tdt_node_next(tdt_trace_root(trace)))->guessed);
+	poll_now_end(&asker);
+	tdt_trace_free(trace);
+	dlclose(plugin.library);
+}
+END_TEST
+
 /* A trace that was never right, however often it was asked for, is given all the same; and says so. */
 START_TEST(plugins_replaced_at_every_question_are_marked)
 {
@@ -338,6 +365,7 @@ int main(void)
 	tcase_add_test(tests, a_plugin_in_the_place_of_another_is_exact);
 	tcase_add_test(tests, a_plugin_opened_after_the_question_has_its_names);
 	tcase_add_test(tests, a_plugin_replaced_after_the_question_is_exact);
+	tcase_add_test(tests, an_answer_gone_astray_is_given_if_no_better_one_comes);
 	tcase_add_test(tests, plugins_replaced_at_every_question_are_marked);
 	tcase_add_test(tests, nested_futures_are_walked_by_the_newest_rules);
 	tcase_add_test(tests, nested_futures_all_know_a_plugin_opened_meanwhile);
