@@ -16,7 +16,7 @@
 extern pthread_mutex_t tdt__symbol_lock;
 
 /*
- * libunwind, and the dynamic loader's list of modules.  Taken by polling threads, too, for what is new: some 30 us for
+ * libunwind, and the dynamic loader's list of modules.  Taken by polling threads, too, for what is new: some 6 us for
  * a PC, and what it takes to list the modules after one was loaded or unloaded.
  */
 extern pthread_mutex_t tdt__unwind_lock;

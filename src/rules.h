@@ -85,7 +85,7 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 }
 
 /*
- * Learn the rule for code at `pc`.  Cold: takes tdt__unwind_lock, and may take 30 us.  `*rules` is exchanged for the
+ * Learn the rule for code at `pc`.  Cold: takes tdt__unwind_lock, and takes some 6 us.  `*rules` is exchanged for the
  * newest table (the reference goes with it).  TDT__CFA_NONE: no memory to find out.
  */
 struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc);
