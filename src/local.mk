@@ -7,10 +7,24 @@ tdtinclude_HEADERS = \
 	include/tdt/combine.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \
+	include/tdt/join.h \
+	include/tdt/net.h \
 	include/tdt/print.h \
+	include/tdt/runtime.h \
+	include/tdt/sync.h \
 	include/tdt/tdt.h \
 	include/tdt/trace.h \
 	include/tdt/tree.h
+
+# The probes: link-time optimization would copy and inline them.
+if PROBES
+noinst_LTLIBRARIES += libtdt-probes.la
+libtdt_probes_la_SOURCES = \
+	src/probes.c \
+	src/probes.h
+libtdt_probes_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(NO_LTO_CFLAGS)
+PROBES_LA = libtdt-probes.la
+endif
 
 # Everything, with the internal names visible, for the library and for tests
 # that look inside.
@@ -41,6 +55,7 @@ libtdt_core_la_SOURCES = \
 	src/inlines.h \
 	src/intern.c \
 	src/intern.h \
+	src/join.c \
 	src/kept.h \
 	src/modules.c \
 	src/modules.h \
@@ -48,6 +63,7 @@ libtdt_core_la_SOURCES = \
 	src/options.h \
 	src/poll.c \
 	src/poll.h \
+	src/probes.h \
 	src/ranges.c \
 	src/ranges.h \
 	src/registers.h \
@@ -79,7 +95,7 @@ libtdt_core_la_SOURCES += \
 	src/rules.h
 endif
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
-libtdt_core_la_LIBADD = $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
 # current:revision:age: see libtool's manual, "Updating version info".
 lib_LTLIBRARIES += libtdt.la

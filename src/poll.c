@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "kept.h"
 #include "poll.h"
+#include "probes.h"
 #include "registers.h"
 #include "request.h"
 #include "substitute.h"
@@ -53,6 +54,7 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const 
 /* There won't be another poll. */
 static __attribute__((noinline)) void end(struct tdt_handle *task)
 {
+	TDT__PROBE_TASK(task__terminate, task);
 	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
 	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
 	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
@@ -97,9 +99,10 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 {
 	struct tdt__capture *capture = poll->capture;
 
+	/* Nothing is beneath a substitute outside of its poll (it may have come in for a tracer alone). */
+	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	if (capture == NULL)
 		return;
-	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	capture->elsewhere = atomic_load_explicit(&task->substitute.elsewhere, memory_order_relaxed);
 	capture->state = state;
 	if (state != TDT_TASK_WAITING)
@@ -122,6 +125,7 @@ static inline void left(struct tdt__poll *poll)
 	leave(poll);
 	end(task);
 	answer(task, poll, TDT_TASK_PANICKED);
+	TDT__PROBE_TASK(task__poll__end, task);
 }
 
 /* --- The two kinds of poll ------------------------------------------------ */
@@ -137,7 +141,10 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 	return capture != NULL ? tdt__capture_ref(capture) : NULL;
 }
 
-/* A poll that somebody may have asked for.  Never inlined: the stacks of its leaves end at this function's frame. */
+/*
+ * A poll that somebody may have asked for, or that a tracer wants to see the clones of.  Never inlined: the stacks of its leaves end at this
+ * function's frame.
+ */
 static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
 							    uint64_t since)
 {
@@ -146,17 +153,21 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_TOP() };
 	uint64_t now = atomic_load_explicit(&task->since, memory_order_relaxed);
 	tdt_poll_t result;
-	int claimed;
+	int claimed = 0;
 
-	poll.requests = tdt__requests_take(task, &claimed);
+	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+		poll.requests = tdt__requests_take(task, &claimed);
 	poll.capture = choose_capture(poll.requests);
 	if (poll.capture != NULL) {
 		poll.capture->polls = atomic_load_explicit(&task->polls, memory_order_relaxed);
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
 		atomic_store_explicit(&task->substitute.elsewhere, 0, memory_order_relaxed);
+	}
+	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {
 		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given), memory_order_relaxed);
 		cx = &substituted;
 	}
+	TDT__PROBE_TASK(task__poll__start, task);
 	enter(&poll, task);
 	result = task->child.poll(task->child.state, cx);
 	leave(&poll);
@@ -169,6 +180,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	       result == TDT_PENDING ? TDT_TASK_WAITING :
 	       result == TDT_READY   ? TDT_TASK_READY :
 				       TDT_TASK_PANICKED);
+	TDT__PROBE_TASK(task__poll__end, task);
 	return result;
 }
 
@@ -189,13 +201,16 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	/* Relaxed, and ordered before the load by the barrier: pairs with the asker's in tdt__request_ask(). */
 	atomic_store_explicit(&task->state, TDT__POLLING, memory_order_relaxed);
 	tdt__barrier_light();
-	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
+	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
+	    TDT__PROBED(task__waker__clone))
 		return tdt__asked_poll(task, cx, since);
+	TDT__PROBE_TASK(task__poll__start, task);
 	enter(&poll, task);
 	result = task->child.poll(task->child.state, cx);
 	leave(&poll);
 	result = finish(task, given, result);
 	poll.task = NULL;
+	TDT__PROBE_TASK(task__poll__end, task);
 	return result;
 }
 

@@ -15,6 +15,7 @@
 
 #include "capture.h"
 #include "poll.h"
+#include "probes.h"
 #include "registers.h"
 #include "thread.h"
 
@@ -43,6 +44,7 @@ static void record(struct tdt__substitute *substitute, struct tdt__registers at)
 		tdt__capture_leaf(tdt__thread.poll, at);
 	else
 		atomic_fetch_add_explicit(&substitute->elsewhere, 1, memory_order_relaxed);
+	TDT__PROBE_TASK(task__waker__clone, task_of(substitute));
 	errno = saved;
 }
 

@@ -15,6 +15,7 @@
 #include "fork.h"
 #include "options.h"
 #include "poll.h"
+#include "probes.h"
 #include "substitute.h"
 #include "thread.h"
 
@@ -92,6 +93,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 	task = task_new(fut, &ours);
 	if (task == NULL)
 		return untraced;
+	TDT__PROBE_TASK(task__spawn, task);
 	return (struct tdt_traced){ { task, tdt__traced_poll, tdt__traced_drop }, task };
 }
 
@@ -117,6 +119,12 @@ void tdt_handle_unref(struct tdt_handle *handle)
 	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
 	if (handle != NULL && atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
 		free(handle);
+}
+
+void tdt_task_woken(struct tdt_handle *handle)
+{
+	if (handle != NULL)
+		TDT__PROBE_TASK(task__wake, handle);
 }
 
 uint64_t tdt_current_task_id(void)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The thread's own record, and the hooks that only set it. */
+/* The thread's own record, and the hooks that tell of it. */
 
 #include <config.h>
 
 #include <tdt/hooks.h>
 
+#include "probes.h"
 #include "thread.h"
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
@@ -12,12 +13,24 @@ TDT__STATIC_TLS struct tdt__thread tdt__thread;
 void tdt_worker_thread_start(void)
 {
 	tdt__thread.worker = true;
+	TDT__PROBE_WORKER(worker__thread__start);
 }
 
 void tdt_worker_thread_stop(void)
 {
+	TDT__PROBE_WORKER(worker__thread__stop);
 	tdt__thread.worker = false;
 	tdt__thread.now = 0;
+}
+
+void tdt_worker_thread_park(void)
+{
+	TDT__PROBE_WORKER(worker__thread__park);
+}
+
+void tdt_worker_thread_unpark(void)
+{
+	TDT__PROBE_WORKER(worker__thread__unpark);
 }
 
 void tdt_worker_now(uint64_t monotonic_ns)

@@ -4,10 +4,29 @@
 
 /*
  * For the author of a runtime: what libtdt would like to be told.  All of it is optional: a traced future works on a
- * runtime that has never heard of tdt.
+ * runtime that has never heard of tdt, and fires the probes task-spawn, task-poll-start, task-poll-end, task-terminate
+ * and task-waker-clone.  The others fire from here (man 7 tdt-probes).
+ *
+ *	static void *worker(void *arg)
+ *	{
+ *		tdt_worker_thread_start();
+ *		while (!stopping) {
+ *			if (nothing_to_do()) {
+ *				tdt_worker_thread_park();
+ *				wait_for_something_to_do();
+ *				tdt_worker_thread_unpark();
+ *			}
+ *			tdt_worker_now(monotonic_ns());
+ *			poll_what_is_runnable();
+ *		}
+ *		tdt_worker_thread_stop();
+ *		return NULL;
+ *	}
+ *
+ * A function here costs a test of a flag or a store, unless a tracer is attached to its probe.
  */
 
-#include <tdt/future.h>
+#include <tdt/trace.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -16,10 +35,26 @@ extern "C" {
 
 /*
  * Say that this thread polls tasks, or does so no more (the two don't nest).  On a worker tdt_backtrace() is refused
- * with EDEADLK: it would block the thread that may have to poll the task.
+ * with EDEADLK: it would block the thread that may have to poll the task.  They fire the probes worker-thread-start and
+ * worker-thread-stop.
  */
 void tdt_worker_thread_start(void);
 void tdt_worker_thread_stop(void);
+
+/*
+ * Say that this worker is about to wait for something to do, or has been woken: between the two it is idle.  They fire
+ * the probes worker-thread-park and worker-thread-unpark, and do nothing else.
+ */
+void tdt_worker_thread_park(void);
+void tdt_worker_thread_unpark(void);
+
+/*
+ * Say that the task of `handle` is being woken; for who owns the waker, since libtdt's wrapper passes the runtime's own
+ * wakers on and sees no wake-up.  Say it before the task is made runnable, so that it comes before the poll that it
+ * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake.  NULL does nothing.  Any
+ * thread.
+ */
+void tdt_task_woken(struct tdt_handle *handle);
 
 /*
  * Say what time it is: CLOCK_MONOTONIC in nanoseconds.  One call a turn of the worker's loop serves all polls of that

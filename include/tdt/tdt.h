@@ -2,13 +2,17 @@
 #ifndef TDT_TDT_H
 #define TDT_TDT_H
 
-/* All of libtdt's public headers, one per concern. */
+/* All public headers, one per concern.  Those of libtdt-rt are marked: what they declare is in a library of its own. */
 
 #include <tdt/async.h>   /* async functions in plain C */
 #include <tdt/combine.h> /* join, select */
 #include <tdt/future.h>  /* the ABI */
 #include <tdt/hooks.h>   /* for the author of a runtime */
+#include <tdt/join.h>    /* await a task's end */
+#include <tdt/net.h>     /* libtdt-rt: TCP */
 #include <tdt/print.h>   /* a trace as text, JSON, folded stacks */
+#include <tdt/runtime.h> /* libtdt-rt: the runtime, timers */
+#include <tdt/sync.h>    /* libtdt-rt: a mutex, a channel for one value */
 #include <tdt/trace.h>   /* trace a future, ask where it waits */
 #include <tdt/tree.h>    /* walk the answer, or build one */
 
