@@ -59,7 +59,6 @@ libtdt_core_la_SOURCES = \
 	src/kept.h \
 	src/modules.c \
 	src/modules.h \
-	src/options.c \
 	src/options.h \
 	src/poll.c \
 	src/poll.h \
