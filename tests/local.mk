@@ -32,9 +32,11 @@ endif
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+tests_rt = libtdt-rt.la libtdt.la $(CHECK_LIBS) -lpthread
 
 # Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_leaf = tests/leaf.c tests/leaf.h tests/must.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
 # A task on the thread that asks; and what its captures are compared with.
@@ -64,6 +66,7 @@ tests_programs = \
 	tests/check_print \
 	tests/check_refused \
 	tests/check_requests \
+	tests/check_rt \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_text \
@@ -171,6 +174,10 @@ tests_check_refused_LDADD = $(tests_core)
 tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
+
+tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf)
+tests_check_rt_CFLAGS = $(tests_cflags)
+tests_check_rt_LDADD = $(tests_rt)
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)

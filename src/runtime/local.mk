@@ -4,12 +4,27 @@
 # As libtdt-core.la: for tests that look inside.
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
+	src/runtime/block_on.c \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
+	src/runtime/idle.c \
+	src/runtime/idle.h \
+	src/runtime/inject.c \
+	src/runtime/inject.h \
+	src/runtime/live.c \
+	src/runtime/live.h \
+	src/runtime/ring.c \
+	src/runtime/ring.h \
 	src/runtime/rt.c \
+	src/runtime/rt.h \
 	src/runtime/slot.h \
-	src/runtime/sync.c
+	src/runtime/sync.c \
+	src/runtime/task.c \
+	src/runtime/task.h \
+	src/runtime/wait.h \
+	src/runtime/worker.c \
+	src/runtime/worker.h
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 
