@@ -481,6 +481,8 @@ static int workers_alive(void)
 		char path[300], name[32] = "";
 		FILE *file;
 
+		if (entry->d_name[0] == '.')
+			continue;
 		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
 		file = fopen(path, "re");
 		if (file == NULL)

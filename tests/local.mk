@@ -66,7 +66,12 @@ tests_programs = \
 	tests/check_print \
 	tests/check_refused \
 	tests/check_requests \
+	tests/check_ring \
 	tests/check_rt \
+	tests/check_rt_block_on \
+	tests/check_rt_idle \
+	tests/check_rt_nomem \
+	tests/check_rt_races \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_text \
@@ -178,6 +183,27 @@ tests_check_requests_LDADD = $(tests_core)
 tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf)
 tests_check_rt_CFLAGS = $(tests_cflags)
 tests_check_rt_LDADD = $(tests_rt)
+
+tests_check_ring_SOURCES = tests/check_ring.c tests/must.h tests/test.h
+tests_check_ring_CFLAGS = $(tests_cflags)
+tests_check_ring_LDADD = libtdt-rt-core.la $(tests_lib)
+
+tests_check_rt_block_on_SOURCES = tests/check_rt_block_on.c $(tests_leaf)
+tests_check_rt_block_on_CFLAGS = $(tests_cflags)
+tests_check_rt_block_on_LDADD = $(tests_rt)
+
+tests_check_rt_idle_SOURCES = tests/check_rt_idle.c $(tests_leaf)
+tests_check_rt_idle_CFLAGS = $(tests_cflags)
+tests_check_rt_idle_LDADD = $(tests_rt)
+
+tests_check_rt_nomem_SOURCES = tests/check_rt_nomem.c $(tests_leaf) $(tests_no_memory)
+tests_check_rt_nomem_CFLAGS = $(tests_cflags)
+tests_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
+tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
+
+tests_check_rt_races_SOURCES = tests/check_rt_races.c $(tests_leaf)
+tests_check_rt_races_CFLAGS = $(tests_cflags)
+tests_check_rt_races_LDADD = $(tests_rt)
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
