@@ -37,6 +37,9 @@ tests_lib = libtdt.la $(CHECK_LIBS)
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
+# A waker for a thread that waits.
+tests_bell = tests/bell.c tests/bell.h tests/must.h
+
 # A task on the thread that asks; and what its captures are compared with.
 tests_poll_now = tests/poll_now.c tests/poll_now.h
 tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now)
@@ -184,7 +187,7 @@ tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/te
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
-tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/test.h
+tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/test.h $(tests_bell)
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
 
