@@ -32,6 +32,7 @@ endif
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+tests_rt = libtdt-rt.la $(tests_lib)
 
 # Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
@@ -69,6 +70,7 @@ tests_programs = \
 	tests/check_requests \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_sync \
 	tests/check_text \
 	tests/check_traced \
 	tests/check_traced_nomem \
@@ -146,6 +148,14 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_sync_SOURCES = \
+	tests/check_sync.c \
+	$(tests_bell) \
+	$(tests_futures) \
+	$(tests_no_memory)
+tests_check_sync_CFLAGS = $(tests_cflags)
+tests_check_sync_LDADD = $(tests_rt)
 
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)

@@ -7,9 +7,15 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
+	src/runtime/futures.c \
+	src/runtime/mutex.c \
+	src/runtime/mutex.h \
+	src/runtime/mutex_lock.c \
+	src/runtime/oneshot.c \
+	src/runtime/oneshot.h \
+	src/runtime/oneshot_receive.c \
 	src/runtime/rt.c \
-	src/runtime/slot.h \
-	src/runtime/sync.c
+	src/runtime/slot.h
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 
