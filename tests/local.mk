@@ -77,6 +77,7 @@ tests_programs = \
 	tests/check_tree \
 	tests/check_unwound \
 	tests/check_walk \
+	tests/check_yield \
 	tests/descriptors
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
@@ -221,6 +222,10 @@ tests_check_walk_LDADD = \
 	tests/libframes_with_fp.la \
 	tests/libframes_without_fp.la \
 	$(tests_core) -ldl
+
+tests_check_yield_SOURCES = tests/check_yield.c $(tests_futures) $(tests_no_memory)
+tests_check_yield_CFLAGS = $(tests_cflags)
+tests_check_yield_LDADD = $(tests_rt)
 
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la

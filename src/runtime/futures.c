@@ -8,6 +8,7 @@
 
 #include "mutex.h"
 #include "oneshot.h"
+#include "yield.h"
 
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 {
@@ -17,4 +18,9 @@ struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value, int *error)
 {
 	return tdt__oneshot_receive_new(receiver, value, error);
+}
+
+struct tdt_future tdt_yield_now(void)
+{
+	return tdt__yield_now_new();
 }

@@ -15,7 +15,9 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/oneshot.h \
 	src/runtime/oneshot_receive.c \
 	src/runtime/rt.c \
-	src/runtime/slot.h
+	src/runtime/slot.h \
+	src/runtime/yield.c \
+	src/runtime/yield.h
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 
