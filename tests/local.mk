@@ -59,6 +59,7 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
@@ -124,6 +125,10 @@ tests_check_handshake_SOURCES = tests/check_handshake.c
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+tests_check_join_SOURCES = tests/check_join.c $(tests_asking) $(tests_bell) $(tests_no_memory)
+tests_check_join_CFLAGS = $(tests_cflags)
+tests_check_join_LDADD = $(tests_lib)
 
 tests_check_json_SOURCES = \
 	tests/check_json.c \
