@@ -77,6 +77,7 @@ tests_programs = \
 	tests/check_traced_nomem \
 	tests/check_tree \
 	tests/check_unwound \
+	tests/check_waits \
 	tests/check_walk \
 	tests/check_yield \
 	tests/descriptors
@@ -227,6 +228,10 @@ tests_check_walk_LDADD = \
 	tests/libframes_with_fp.la \
 	tests/libframes_without_fp.la \
 	$(tests_core) -ldl
+
+tests_check_waits_SOURCES = tests/check_waits.c $(tests_poll_now) $(tests_printed)
+tests_check_waits_CFLAGS = $(tests_cflags)
+tests_check_waits_LDADD = $(tests_rt)
 
 tests_check_yield_SOURCES = tests/check_yield.c $(tests_futures) $(tests_no_memory)
 tests_check_yield_CFLAGS = $(tests_cflags)
