@@ -56,6 +56,8 @@ libtdt_core_la_SOURCES = \
 	src/intern.c \
 	src/intern.h \
 	src/join.c \
+	src/join.h \
+	src/join_new.c \
 	src/kept.h \
 	src/modules.c \
 	src/modules.h \

@@ -32,12 +32,15 @@ endif
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
-tests_rt = libtdt-rt.la libtdt.la $(CHECK_LIBS) -lpthread
+tests_rt = libtdt-rt.la $(tests_lib) -lpthread
 
 # Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_leaf = tests/leaf.c tests/leaf.h tests/must.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
+
+# A waker for a thread that waits.
+tests_bell = tests/bell.c tests/bell.h tests/must.h
 
 # A task on the thread that asks; and what its captures are compared with.
 tests_poll_now = tests/poll_now.c tests/poll_now.h
@@ -57,6 +60,7 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
@@ -74,12 +78,15 @@ tests_programs = \
 	tests/check_rt_races \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_sync \
 	tests/check_text \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
 	tests/check_unwound \
+	tests/check_waits \
 	tests/check_walk \
+	tests/check_yield \
 	tests/descriptors
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
@@ -127,6 +134,10 @@ tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
+tests_check_join_SOURCES = tests/check_join.c $(tests_asking) $(tests_bell) $(tests_no_memory)
+tests_check_join_CFLAGS = $(tests_cflags)
+tests_check_join_LDADD = $(tests_lib)
+
 tests_check_json_SOURCES = \
 	tests/check_json.c \
 	$(tests_no_memory) \
@@ -151,6 +162,14 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_sync_SOURCES = \
+	tests/check_sync.c \
+	$(tests_bell) \
+	$(tests_futures) \
+	$(tests_no_memory)
+tests_check_sync_CFLAGS = $(tests_cflags)
+tests_check_sync_LDADD = $(tests_rt)
 
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)
@@ -217,7 +236,7 @@ tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/te
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
-tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/test.h
+tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/test.h $(tests_bell)
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
 
@@ -241,6 +260,14 @@ tests_check_walk_LDADD = \
 	tests/libframes_with_fp.la \
 	tests/libframes_without_fp.la \
 	$(tests_core) -ldl
+
+tests_check_waits_SOURCES = tests/check_waits.c $(tests_poll_now) $(tests_printed)
+tests_check_waits_CFLAGS = $(tests_cflags)
+tests_check_waits_LDADD = $(tests_rt)
+
+tests_check_yield_SOURCES = tests/check_yield.c $(tests_futures) $(tests_no_memory)
+tests_check_yield_CFLAGS = $(tests_cflags)
+tests_check_yield_LDADD = $(tests_rt)
 
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
