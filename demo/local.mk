@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Small programs a newcomer reads first.  `make demo` runs the main one.
+# Small programs a newcomer reads first.  `make demo` runs them.
 
-noinst_PROGRAMS += demo/taskdump
-demo_taskdump_SOURCES = \
-	demo/poll_loop.c \
-	demo/poll_loop.h \
-	demo/taskdump.c
+noinst_PROGRAMS += \
+	demo/foreign-runtime \
+	demo/taskdump
+
+# Names and lines for the trees; frame pointers for tracers' stacks.
+demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
+
+their_runtime = demo/their_runtime.c demo/their_runtime.h
+
+demo_foreign_runtime_SOURCES = demo/foreign-runtime.c $(their_runtime)
+demo_foreign_runtime_CFLAGS = $(demo_cflags)
+demo_foreign_runtime_LDADD = libtdt.la -lpthread
+
+demo_taskdump_SOURCES = demo/taskdump.c $(their_runtime)
+demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo

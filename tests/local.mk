@@ -236,6 +236,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
+	tests/demo.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
