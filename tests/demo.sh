@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The demos print true trees, of their own sources; and the lines that were added to a foreign runtime are all there is
-# to it.
+# The demos print true trees, of their own sources; the lines that were added to a foreign runtime are all there is to
+# it; and the echo server serves, tells where its tasks wait, and ends well whatever they do.
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
 
@@ -150,4 +150,199 @@ else
 		same "and all of them with those lines" "$tmp/ten" "$tmp/all"
 	fi
 fi
+
+# --- The echo server ---
+
+server=
+client=
+trap 'test -z "$server$client" || kill -KILL $server $client; rm -rf "$tmp"' EXIT
+
+# within TEXT FILE [LINES]: wait until the file has so many lines with that text; 20 s at most.
+within()
+{
+	for _ in $(seq 200); do
+		test "$(grep -c -e "$1" "$2")" -ge "${3-1}" && return
+		sleep 0.1
+	done
+	cat "$2"
+	return 1
+}
+
+# start OPTIONS...: a server, with $descriptors if that is set; sets $server and $port.
+start()
+{
+	: >"$tmp/out"
+	: >"$tmp/err"
+	(
+		# shellcheck disable=SC3045 # dash has it, too
+		test -z "${descriptors-}" || ulimit -n "$descriptors"
+		exec "$top_builddir/demo/echo-server" --port=0 "$@" >"$tmp/out" 2>"$tmp/err"
+	) &
+	server=$!
+	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
+}
+
+# stop [SIGNAL]: the server ends, with status 0 (another, under a sanitizer, if there is a leak).
+stop()
+{
+	kill "-${1-TERM}" "$server"
+	status=0
+	wait "$server" || status=$?
+	server=
+	test $status = 0 || { cat "$tmp/err"; false; }
+}
+
+client()
+{
+	timeout 60 "$top_builddir/demo/echo-client" --port="$port" "$@"
+}
+
+# hold OPTIONS...: a client keeps its connections, in the background; sets $client.
+hold()
+{
+	: >"$tmp/held"
+	"$top_builddir/demo/echo-client" --port="$port" --hold=120000 "$@" >"$tmp/held" 2>&1 &
+	client=$!
+	within '^holding' "$tmp/held"
+}
+
+# client_ends STATUS: the client in the background does.
+client_ends()
+{
+	status=0
+	wait "$client" || status=$?
+	client=
+	test $status = "$1"
+}
+
+# fails STATUS TEXT COMMAND...: the command ends with that status, and tells TEXT.
+fails()
+{
+	expected=$1
+	told=$2
+	shift 2
+	status=0
+	"$@" >"$tmp/failed" 2>&1 || status=$?
+	cat "$tmp/failed"
+	test $status = "$expected" && grep -q -e "$told" "$tmp/failed"
+}
+
+# ask: have the server print its trees, to $tmp/trees.  Ids are left out, and where in libtdt-rt a task waits.
+ask()
+{
+	asked=$(grep -c 'tasks were asked' "$tmp/err")
+	kill -USR1 "$server"
+	within 'tasks were asked' "$tmp/err" $((asked + 1)) || return
+	awk -v skip="$asked" 'asked == skip; / tasks were asked/ { asked++ }' "$tmp/err" | even |
+		sed 's/^task [0-9]* /task /; s| at src/runtime/.*||' >"$tmp/trees"
+}
+
+# waits NAME TREE: the task NAME waits there.
+waits()
+{
+	echo "$2" >"$tmp/wanted"
+	awk -v name="task \"$1\"" '/^[t0-9]/ { inside = index($0, name) == 1; next } inside' "$tmp/trees" >"$tmp/got"
+	diff -u "$tmp/wanted" "$tmp/got"
+}
+
+# last_line TEXT: of the trees.
+last_line()
+{
+	test "$(tail -n 1 "$tmp/trees")" = "$1" || { cat "$tmp/trees"; false; }
+}
+
+# all_wait: the ticker and connections 3 to 5 wait for the wedged mutex; the ticker comes to it after a while.
+all_wait()
+{
+	for _ in $(seq 100); do
+		ask && waits ticker "$stuck" >/dev/null && break
+		sleep 0.1
+	done
+	waits ticker "$stuck" && waits "connection 4" "$counting" && waits "connection 5" "$counting"
+}
+
+# Where tasks wait.
+accepting="- $(at echo.c accept_poll 'TDT_AWAIT(tdt_tcp_accept(')
+ \`- tdt_tcp_accept"
+ticking="- $(at echo.c ticker_poll 'TDT_AWAIT(tdt_sleep_ms(')
+ \`- tdt_sleep_ms"
+reading="- $(at echo.c connection_poll 'TDT_AWAIT(echo_unless_idle(')
+ |- $(at echo.c echo_poll 'TDT_AWAIT(tdt_tcp_read(')
+ |  \`- tdt_tcp_read
+ \`- tdt_sleep_ms"
+counting="- $(at echo.c connection_poll 'TDT_AWAIT(count(')
+ \`- $(at echo.c count_poll 'TDT_AWAIT(tdt_mutex_lock(')
+    \`- tdt_mutex_lock"
+wedged="- $(at echo.c connection_poll 'TDT_AWAIT(count(')
+ \`- $(at echo.c count_poll 'TDT_AWAIT(report(')
+    \`- $(at echo.c report_poll 'TDT_AWAIT(tdt_mutex_lock(')
+       \`- tdt_mutex_lock"
+stuck="- $(at echo.c ticker_poll 'TDT_AWAIT(report(')
+ \`- $(at echo.c report_poll 'TDT_AWAIT(tdt_mutex_lock(')
+    \`- tdt_mutex_lock"
+
+for workers in 1 3; do
+	claim "a server with $workers workers starts" start --workers=$workers --report=3600000
+	claim "it echoes" client --connections=8 --messages=200
+	claim "and messages that sockets have no room for" client --connections=2 --messages=2 --size=9000000
+	claim "a client may keep its connections" hold --connections=2 --messages=1
+	claim "all tasks tell" ask
+	claim "accept waits for a connection" waits accept "$accepting"
+	claim "the ticker sleeps" waits ticker "$ticking"
+	claim "connections that are open wait for something to read" waits "connection 11" "$reading"
+	claim "those that were closed are gone" last_line "4 tasks were asked, 4 told"
+	cp "$tmp/trees" "$tmp/first"
+	claim "they tell again" ask
+	same "the same" "$tmp/first" "$tmp/trees"
+	claim "the server ends well while connections are open" stop
+	claim "and closes them" client_ends 1
+done
+
+claim "a server with a bug starts" start --wedge --report=100 --workers=2
+claim "nothing is wrong as long as two connect" client --connections=2 --messages=50
+claim "then nothing comes back" fails 1 "3 of 3 connections: nothing came back" \
+	client --connections=3 --messages=1000000 --timeout=500
+claim "the ticker and the other connections are at the lock" all_wait
+claim "the wedged connection is behind it, and at it again" waits "connection 3" "$wedged"
+claim "accept still waits for connections" waits accept "$accepting"
+claim "the server ends well all the same" stop INT
+
+claim "a server with little patience starts" start --idle=100
+claim "it closes a connection that is idle" fails 1 "closed by the server" client --messages=1 --hold=60000
+claim "and ends well" stop
+
+descriptors=24
+claim "a server with few descriptors starts" start
+claim "it has more connections wait, and serves them later" client --connections=60 --messages=5
+claim "and has told" grep -q "^echo-server: accept: Too many open files" "$tmp/err"
+claim "it ends well" stop
+descriptors=
+
+# A client that finds nothing wrong has shown nothing.
+if $CC -o "$tmp/wrong_echo" "$top_srcdir/tests/fixtures/wrong_echo.c" >&2; then
+	for mistake in "flip byte 50 came back as 0x" "more more came back than was sent" \
+		"close closed by the server" "hush 1 of 1 connections: nothing came back for 500 ms"; do
+		: >"$tmp/out"
+		"$tmp/wrong_echo" "${mistake%% *}" >"$tmp/out" &
+		server=$!
+		within '^listening at' "$tmp/out" && port=$(sed -n 's/.* port //p' "$tmp/out")
+		claim "the client finds out about '${mistake%% *}'" fails 1 "${mistake#* }" \
+			client --connections=1 --messages=10 --size=100 --timeout=500
+		wait $server
+		server=
+	done
+else
+	skip "the client finds out" "the fixture can't be compiled"
+fi
+claim "and that nobody is there" fails 1 "connection 1: Connection refused" client --connections=1
+
+for program in echo-server echo-client; do
+	claim "$program: --help" sh -c "'$top_builddir/demo/$program' --help | grep -q '^Usage: $program'"
+	claim "$program: --version" sh -c "'$top_builddir/demo/$program' --version | grep -Eqx '$program \(tdt [0-9.]+\)'"
+	for option in --port=65536 --port=x --port= --port=-1 --nonsense argument; do
+		claim "$program: wrong option $option" fails 2 "Try '$program --help'" "$top_builddir/demo/$program" $option
+	done
+done
+claim "echo-server: no address" fails 1 "example.com: Invalid argument" \
+	"$top_builddir/demo/echo-server" --host=example.com
 plan

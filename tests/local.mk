@@ -228,6 +228,7 @@ EXTRA_DIST += \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
 	tests/fixtures/tree_main.c \
+	tests/fixtures/wrong_echo.c \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
