@@ -288,6 +288,7 @@ EXTRA_DIST += \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
 	tests/fixtures/tree_main.c \
+	tests/fixtures/wrong_echo.c \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -296,6 +297,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
+	tests/demo.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
