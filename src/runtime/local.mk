@@ -7,9 +7,22 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
+	src/runtime/futures.c \
+	src/runtime/loop.h \
+	src/runtime/net.c \
 	src/runtime/rt.c \
+	src/runtime/sleep.c \
+	src/runtime/sleep.h \
 	src/runtime/slot.h \
-	src/runtime/sync.c
+	src/runtime/socket.c \
+	src/runtime/socket.h \
+	src/runtime/sync.c \
+	src/runtime/tcp.c \
+	src/runtime/tcp.h \
+	src/runtime/timeout.c \
+	src/runtime/timeout.h \
+	src/runtime/timer.c \
+	src/runtime/timer.h
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 

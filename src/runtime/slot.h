@@ -16,6 +16,7 @@
  *     no: pending
  *
  *   tdt__slot_register   one thread at a time: the leaf's poll
+ *   tdt__slot_take       any thread, any time
  *   tdt__slot_wake       any thread, any time
  *   tdt__slot_clear      any thread, any time
  */
@@ -32,6 +33,12 @@ struct tdt__slot {
 static inline void tdt__slot_clear(struct tdt__slot *slot)
 {
 	tdt_waker_drop(atomic_exchange(&slot->waker, NULL)); /* acquires what its maker wrote: pairs with register */
+}
+
+/* The waker of what waits, the caller's now, to be woken or dropped.  NULL: nothing waits. */
+static inline const struct tdt_waker *tdt__slot_take(struct tdt__slot *slot)
+{
+	return atomic_exchange(&slot->waker, NULL); /* pairs with the exchange in tdt__slot_register() */
 }
 
 /* Wake what waits, if anything does. */
