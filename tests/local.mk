@@ -49,6 +49,11 @@ tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now
 # Traces to be printed.
 tests_printed = tests/printed.c tests/printed.h tests/test.h
 
+# A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
+tests_driven = tests/driven.c tests/driven.h tests/must.h $(tests_futures)
+tests_driver_thread = tests/driver_thread.c tests/driver_thread.h
+tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
+
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
 tests_programs = \
@@ -57,6 +62,7 @@ tests_programs = \
 	tests/check_capture \
 	tests/check_combine \
 	tests/check_concurrent \
+	tests/check_driver \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
@@ -65,6 +71,7 @@ tests_programs = \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_net \
 	tests/check_odd_stacks \
 	tests/check_plugins \
 	tests/check_print \
@@ -80,6 +87,8 @@ tests_programs = \
 	tests/check_symbolize_nomem \
 	tests/check_sync \
 	tests/check_text \
+	tests/check_timeout \
+	tests/check_timers \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
@@ -100,6 +109,10 @@ tests_check_async_LDADD = $(CHECK_LIBS)
 tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_check_capture_CFLAGS = $(tests_cflags)
 tests_check_capture_LDADD = $(tests_lib)
+
+tests_check_net_SOURCES = tests/check_net.c $(tests_driven) $(tests_no_memory)
+tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
+tests_check_net_LDADD = $(tests_rt_core)
 
 tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
 tests_check_odd_stacks_CFLAGS = $(tests_cflags)
@@ -124,6 +137,11 @@ tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
+
+tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
+tests_check_driver_CFLAGS = $(tests_cflags)
+tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
+tests_check_driver_LDADD = $(tests_rt_core)
 
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
@@ -154,6 +172,14 @@ tests_check_print_LDADD = $(tests_lib)
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
 tests_check_text_LDADD = $(tests_lib)
+
+tests_check_timeout_SOURCES = tests/check_timeout.c $(tests_driven) $(tests_no_memory)
+tests_check_timeout_CFLAGS = $(tests_cflags)
+tests_check_timeout_LDADD = $(tests_rt_core)
+
+tests_check_timers_SOURCES = tests/check_timers.c $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
+tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
+tests_check_timers_LDADD = $(tests_rt_core)
 
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)

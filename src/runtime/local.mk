@@ -15,9 +15,11 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/inject.h \
 	src/runtime/live.c \
 	src/runtime/live.h \
+	src/runtime/loop.h \
 	src/runtime/mutex.c \
 	src/runtime/mutex.h \
 	src/runtime/mutex_lock.c \
+	src/runtime/net.c \
 	src/runtime/oneshot.c \
 	src/runtime/oneshot.h \
 	src/runtime/oneshot_receive.c \
@@ -25,9 +27,19 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/ring.h \
 	src/runtime/rt.c \
 	src/runtime/rt.h \
+	src/runtime/sleep.c \
+	src/runtime/sleep.h \
 	src/runtime/slot.h \
+	src/runtime/socket.c \
+	src/runtime/socket.h \
 	src/runtime/task.c \
 	src/runtime/task.h \
+	src/runtime/tcp.c \
+	src/runtime/tcp.h \
+	src/runtime/timeout.c \
+	src/runtime/timeout.h \
+	src/runtime/timer.c \
+	src/runtime/timer.h \
 	src/runtime/wait.h \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
