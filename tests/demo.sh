@@ -267,9 +267,10 @@ accepting="- $(at echo.c accept_poll 'TDT_AWAIT(tdt_tcp_accept(')
 ticking="- $(at echo.c ticker_poll 'TDT_AWAIT(tdt_sleep_ms(')
  \`- tdt_sleep_ms"
 reading="- $(at echo.c connection_poll 'TDT_AWAIT(echo_unless_idle(')
- |- $(at echo.c echo_poll 'TDT_AWAIT(tdt_tcp_read(')
- |  \`- tdt_tcp_read
- \`- tdt_sleep_ms"
+ \`- tdt_timeout
+    |- $(at echo.c echo_poll 'TDT_AWAIT(tdt_tcp_read(')
+    |  \`- tdt_tcp_read
+    \`- tdt_sleep_ms"
 counting="- $(at echo.c connection_poll 'TDT_AWAIT(count(')
  \`- $(at echo.c count_poll 'TDT_AWAIT(tdt_mutex_lock(')
     \`- tdt_mutex_lock"
