@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -17,6 +16,7 @@
 #include "leaf.h"
 #include "no_memory.h"
 #include "test.h"
+#include "threads.h"
 
 static int threads_left = -1; /* that can be started; -1: any number */
 
@@ -51,21 +51,9 @@ START_TEST(no_memory_for_a_runtime)
 }
 END_TEST
 
-static int threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(tasks);
-	while (readdir(tasks) != NULL)
-		n++;
-	closedir(tasks);
-	return n;
-}
-
 START_TEST(no_thread_for_a_runtime)
 {
-	int before = threads(), n;
+	int n;
 
 	for (n = 0;; n++) {
 		threads_left = n;
@@ -73,7 +61,7 @@ START_TEST(no_thread_for_a_runtime)
 		if (make_rt(NULL) == 0)
 			break;
 		ck_assert_int_eq(errno, EAGAIN);
-		UNTIL(threads() == before); /* one that was joined may show for a moment */
+		UNTIL(threads_named("tdt-") == 0);
 	}
 	ck_assert_int_ge(n, 4);
 	threads_left = -1;
