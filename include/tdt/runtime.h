@@ -22,9 +22,10 @@
  * from another worker's.  A worker with nothing to do sleeps in the kernel; whoever makes a task runnable wakes one if
  * none is looking for work already.  But a task that is woken in a poll, when nothing else is runnable on that worker,
  * is left to the worker, which polls it next; should that poll go on, or block, another worker takes the task within
- * some 10 ms: while there is work, one idle worker looks around that often.  One more thread, the driver, waits for timers and sockets (libuv) and wakes tasks:
- * it is none of the workers, so that a task that blocks its worker holds up no other task's timer.  While nothing is
- * due, no thread wakes.
+ * some 10 ms: while there is work, one idle worker looks around that often.
+ *
+ * One more thread, the driver, waits for timers and sockets (libuv) and wakes tasks: it is none of the workers, so that
+ * a task that blocks its worker holds up no other task's timer.  While nothing is due, no thread wakes.
  *
  * A task is woken however often, and polled once: wakers are the task's reference count, and a clone is the waker
  * itself.  Workers tell libtdt of their start, stop, park and unpark, of the time (once a turn of at most 32 polls) and
