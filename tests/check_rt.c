@@ -4,12 +4,10 @@
 #include <config.h>
 
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +16,7 @@
 #include "leaf.h"
 #include "must.h"
 #include "test.h"
+#include "threads.h"
 
 static struct tdt_rt *rt_with(unsigned workers)
 {
@@ -469,32 +468,6 @@ START_TEST(wrong_configs_are_refused)
 }
 END_TEST
 
-/* How many threads of this process have a name that begins with tdt-worker-. */
-static int workers_alive(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	int n = 0;
-
-	ck_assert_ptr_nonnull(tasks);
-	while ((entry = readdir(tasks)) != NULL) {
-		char path[300], name[32] = "";
-		FILE *file;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-		file = fopen(path, "re");
-		if (file == NULL)
-			continue;
-		if (fgets(name, sizeof name, file) != NULL)
-			n += strncmp(name, "tdt-worker-", strlen("tdt-worker-")) == 0;
-		fclose(file);
-	}
-	closedir(tasks);
-	return n;
-}
-
 START_TEST(there_are_as_many_workers_as_asked_for)
 {
 	struct tdt_rt *rt;
@@ -503,9 +476,9 @@ START_TEST(there_are_as_many_workers_as_asked_for)
 	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
 	rt = tdt_rt_new(NULL);
 	ck_assert_ptr_nonnull(rt);
-	UNTIL(workers_alive() == CPU_COUNT(&all));
+	UNTIL(threads_named("tdt-worker-") == CPU_COUNT(&all));
 	tdt_rt_free(rt);
-	UNTIL(workers_alive() == 0);
+	UNTIL(threads_named("tdt-worker-") == 0);
 
 	CPU_ZERO(&one);
 	for (int i = 0; CPU_COUNT(&one) == 0; i++)
@@ -513,13 +486,13 @@ START_TEST(there_are_as_many_workers_as_asked_for)
 			CPU_SET(i, &one);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 	rt = rt_with(0);
-	UNTIL(workers_alive() == 1);
+	UNTIL(threads_named("tdt-worker-") == 1);
 	tdt_rt_free(rt);
-	UNTIL(workers_alive() == 0);
+	UNTIL(threads_named("tdt-worker-") == 0);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
 
 	rt = rt_with(64);
-	UNTIL(workers_alive() == 64);
+	UNTIL(threads_named("tdt-worker-") == 64);
 	tdt_rt_free(rt);
 }
 END_TEST

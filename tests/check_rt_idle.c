@@ -1,50 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * What a runtime does when there is nothing to do: nothing.  The kernel counts for each thread how often it went to
- * sleep (voluntary context switches): who sleeps through has the same count afterwards.
- */
+/* What a runtime does when there is nothing to do: nothing.  And a task that waits can be asked where. */
 
 #include <config.h>
 
 #include <check.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <tdt/tdt.h>
 
 #include "leaf.h"
 #include "test.h"
-
-/* How often all threads but this one have gone to sleep so far. */
-static long sleeps(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	long sum = 0, n;
-
-	ck_assert_ptr_nonnull(tasks);
-	while ((entry = readdir(tasks)) != NULL) {
-		char path[300], line[200];
-		FILE *file;
-
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == gettid())
-			continue;
-		snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-		file = fopen(path, "re");
-		if (file == NULL)
-			continue;
-		while (fgets(line, sizeof line, file) != NULL)
-			if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
-				sum += n;
-		fclose(file);
-	}
-	closedir(tasks);
-	return sum;
-}
+#include "threads.h"
 
 static void rest(long ms)
 {
@@ -54,12 +23,12 @@ static void rest(long ms)
 /* On a busy machine the threads may take a while to come to rest: so it is some second that must be quiet. */
 static void expect_quiet(void)
 {
-	long before, after = sleeps();
+	long before, after = threads_slept("tdt-");
 
 	do {
 		before = after;
 		rest(500);
-		after = sleeps();
+		after = threads_slept("tdt-");
 	} while (after != before);
 }
 

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,9 +110,10 @@ END_TEST
 
 /* --- Wake-ups ---------------------------------------------------------------------- */
 
-#define TASKS 50
+#define TASKS 20
 #define WAKERS 3
-#define ROUNDS 20000
+#define ROUNDS 150
+#define WAKES 100 /* of each thread, in a round; then all must have been heard */
 
 /* A task that sees how often it was told something before it was woken. */
 struct listener {
@@ -135,6 +137,7 @@ static tdt_poll_t listener_poll(void *state, struct tdt_context *cx)
 	/* Relaxed: it is the wake-up that has to bring it. */
 	atomic_store_explicit(&listener->heard, atomic_load_explicit(&listener->told, memory_order_relaxed),
 			      memory_order_relaxed);
+	sched_yield(); /* wake-ups from here on need another poll: let there be some */
 	atomic_store_explicit(&listener->polled, false, memory_order_relaxed);
 	return TDT_PENDING;
 }
@@ -143,7 +146,7 @@ static void *tell(void *number)
 {
 	uint32_t state = seed + (uint32_t)(uintptr_t)number;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < WAKES; i++) {
 		struct listener *listener = &listeners[random_below(&state, TASKS)];
 
 		atomic_fetch_add_explicit(&listener->told, 1, memory_order_relaxed);
@@ -169,17 +172,42 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 		while (sem_wait(&listeners[i].ready) != 0)
 			;
 	}
-	for (int i = 0; i < WAKERS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, tell, (void *)(uintptr_t)i), 0);
-	for (int i = 0; i < WAKERS; i++)
-		pthread_join(threads[i], NULL);
-	for (int i = 0; i < TASKS; i++)
-		UNTIL(listeners[i].heard == listeners[i].told);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < WAKERS; i++) {
+			int number = WAKERS * round + i;
+
+			ck_assert_int_eq(pthread_create(&threads[i], NULL, tell, (void *)(intptr_t)number), 0);
+		}
+		for (int i = 0; i < WAKERS; i++)
+			pthread_join(threads[i], NULL);
+		for (int i = 0; i < TASKS; i++)
+			UNTIL(listeners[i].heard == listeners[i].told);
+	}
 	tdt_rt_free(rt);
 	for (int i = 0; i < TASKS; i++) {
 		tdt_waker_drop(listeners[i].waker);
 		sem_destroy(&listeners[i].ready);
 	}
+}
+END_TEST
+
+/* As soon as a task has been polled, its worker looks around once more and goes to sleep: that is when it is woken. */
+START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
+{
+	struct tdt_rt *rt = rt_with((unsigned)_i);
+	struct leaf leaf = { 0 };
+
+	take_seed();
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	for (int polls = 1; polls < 30000; polls++) {
+		while (leaf.polls != polls || leaf.waker == NULL)
+			if (random_below(&seed, 1000) == 0)
+				sched_yield();
+		for (volatile uint32_t i = random_below(&seed, 400); i > 0; i--)
+			;
+		leaf_wake(&leaf);
+	}
+	tdt_rt_free(rt);
 }
 END_TEST
 
@@ -231,6 +259,33 @@ START_TEST(tasks_behind_one_that_blocks_run_elsewhere)
 				break;
 		}
 		tdt_handle_unref(handle);
+	}
+	tdt_rt_free(rt);
+}
+END_TEST
+
+static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
+{
+	struct leaf *other = leaf->data;
+
+	(void)cx;
+	UNTIL(other->drops == 1);
+}
+
+/* Of two tasks that come from outside, one waits for the other and blocks its worker. */
+START_TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
+{
+	struct tdt_rt *rt = rt_with(2);
+
+	for (int round = 0; round < 300; round++) {
+		struct leaf second = { .open = true };
+		struct leaf first = { .open = true, .on_poll = wait_for_data, .data = &second };
+
+		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&first), NULL));
+		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&second), NULL));
+		UNTIL(first.drops == 1 && second.drops == 1);
+		if (round % 2 == 0)
+			nanosleep(&(struct timespec){ .tv_nsec = 12000000 }, NULL); /* then nobody looks out */
 	}
 	tdt_rt_free(rt);
 }
@@ -419,6 +474,8 @@ int main(void)
 
 	tcase_add_loop_test(run, all_of_a_hundred_thousand_tasks_run, 1, 4);
 	tcase_add_loop_test(run, each_wake_up_leads_to_a_poll_after_it, 1, 4);
+	tcase_add_loop_test(run, no_wake_up_is_lost_while_a_worker_falls_asleep, 1, 3);
+	tcase_add_test(run, whoever_is_woken_for_one_task_wakes_another_for_the_next);
 	tcase_add_test(run, tasks_behind_one_that_blocks_run_elsewhere);
 	tcase_add_test(run, a_task_woken_by_one_that_then_blocks_runs_elsewhere);
 	suite_add_tcase(suite, run);

@@ -36,6 +36,7 @@ tests_rt = libtdt-rt.la $(tests_lib) -lpthread
 
 # Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_threads = tests/threads.c tests/threads.h
 tests_leaf = tests/leaf.c tests/leaf.h tests/must.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
 
@@ -225,7 +226,7 @@ tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_ask
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
 
-tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf)
+tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf) $(tests_threads)
 tests_check_rt_CFLAGS = $(tests_cflags)
 tests_check_rt_LDADD = $(tests_rt)
 
@@ -237,11 +238,11 @@ tests_check_rt_block_on_SOURCES = tests/check_rt_block_on.c $(tests_leaf)
 tests_check_rt_block_on_CFLAGS = $(tests_cflags)
 tests_check_rt_block_on_LDADD = $(tests_rt)
 
-tests_check_rt_idle_SOURCES = tests/check_rt_idle.c $(tests_leaf)
+tests_check_rt_idle_SOURCES = tests/check_rt_idle.c $(tests_leaf) $(tests_threads)
 tests_check_rt_idle_CFLAGS = $(tests_cflags)
 tests_check_rt_idle_LDADD = $(tests_rt)
 
-tests_check_rt_nomem_SOURCES = tests/check_rt_nomem.c $(tests_leaf) $(tests_no_memory)
+tests_check_rt_nomem_SOURCES = tests/check_rt_nomem.c $(tests_leaf) $(tests_no_memory) $(tests_threads)
 tests_check_rt_nomem_CFLAGS = $(tests_cflags)
 tests_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)

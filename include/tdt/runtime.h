@@ -20,9 +20,12 @@
  *
  * How it works: each worker thread has a queue of its own, and when it is empty takes from the common one, then steals
  * from another worker's.  A worker with nothing to do sleeps in the kernel; whoever makes a task runnable wakes one if
- * none is looking for work already.  One more thread, the driver, waits for timers and sockets (libuv) and wakes tasks:
- * it is none of the workers, so that a task that blocks its worker holds up no other task's timer.  While nothing is
- * due, no thread wakes.
+ * none is looking for work already.  But a task that is woken in a poll, when nothing else is runnable on that worker,
+ * is left to the worker, which polls it next; should that poll go on, or block, another worker takes the task within
+ * some 10 ms: while there is work, one idle worker looks around that often.
+ *
+ * One more thread, the driver, waits for timers and sockets (libuv) and wakes tasks: it is none of the workers, so that
+ * a task that blocks its worker holds up no other task's timer.  While nothing is due, no thread wakes.
  *
  * A task is woken however often, and polled once: wakers are the task's reference count, and a clone is the waker
  * itself.  Workers tell libtdt of their start, stop, park and unpark, of the time (once a turn of at most 32 polls) and
@@ -96,10 +99,12 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  * dropped on the calling thread, in the order they were spawned; each terminates, and who asked for its backtrace gets
  * ESRCH.  Then the driver stops.  NULL does nothing.
  *
- * It waits for polls in progress, however long they take.  Nobody may be in tdt_rt_block_on(), or use `rt` afterwards;
- * wakers and handles of its tasks, and sockets, may live on: to wake a task that is gone does nothing.
+ * It waits for polls in progress, however long they take.  Nobody may be in tdt_rt_block_on(), or use `rt` afterwards.
+ * Other threads may be in tdt_rt_spawn() when it begins, if they have returned from it before it has (the drop of a
+ * task may wait for them): the task is dropped like the others, or the call says ESHUTDOWN.  Wakers and handles of its
+ * tasks, and sockets, may live on: to wake a task that is gone does nothing.
  *
- * On a worker of `rt`, which would have to wait for itself, or inside tdt_rt_block_on(), it does nothing and sets errno
+ * On a worker of `rt`, which would have to wait for itself, or in its tdt_rt_block_on(), it does nothing and sets errno
  * to EDEADLK.
  */
 void tdt_rt_free(struct tdt_rt *rt);

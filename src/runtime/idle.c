@@ -13,12 +13,15 @@
 #include "rt.h"
 #include "wait.h"
 
+#define LOOKOUT_MS 10
+
 void tdt__idle_init(struct tdt__idle *idle)
 {
 	pthread_mutex_init(&idle->lock, NULL); /* a default one: this never fails */
 	idle->parked = NULL;
 	atomic_init(&idle->n_parked, 0);
 	atomic_init(&idle->searching, 0);
+	atomic_init(&idle->lookout, NULL);
 }
 
 void tdt__idle_fini(struct tdt__idle *idle)
@@ -27,6 +30,21 @@ void tdt__idle_fini(struct tdt__idle *idle)
 }
 
 /* --- The stack; the caller has the lock ------------------------------------- */
+
+static unsigned n_parked(struct tdt__idle *idle)
+{
+	return atomic_load_explicit(&idle->n_parked, memory_order_relaxed);
+}
+
+static void set_lookout(struct tdt__idle *idle, struct tdt__worker *worker)
+{
+	atomic_store(&idle->lookout, worker); /* sequentially consistent: 3 in idle.h */
+}
+
+static bool is_lookout(struct tdt__idle *idle, struct tdt__worker *worker)
+{
+	return atomic_load_explicit(&idle->lookout, memory_order_relaxed) == worker;
+}
 
 static void push(struct tdt__idle *idle, struct tdt__worker *worker)
 {
@@ -45,6 +63,20 @@ static void take_off(struct tdt__idle *idle, struct tdt__worker *worker)
 	*link = worker->below;
 	worker->parked = false;
 	atomic_fetch_sub(&idle->n_parked, 1);
+	if (is_lookout(idle, worker))
+		set_lookout(idle, NULL);
+}
+
+/* Take one off to search.  The lookout stays, if there is another one. */
+static struct tdt__worker *pop(struct tdt__idle *idle)
+{
+	struct tdt__worker *worker = idle->parked;
+
+	if (is_lookout(idle, worker) && worker->below != NULL)
+		worker = worker->below;
+	take_off(idle, worker);
+	atomic_fetch_add(&idle->searching, 1); /* on its behalf, so that the next who looks sees it */
+	return worker;
 }
 
 /* --- Who has put a task into a queue ------------------------------------------- */
@@ -62,14 +94,17 @@ void tdt__idle_notify(struct tdt_rt *rt)
 	if (!wanted(idle))
 		return;
 	pthread_mutex_lock(&idle->lock);
-	if (wanted(idle)) {
-		worker = idle->parked;
-		take_off(idle, worker);
-		atomic_fetch_add(&idle->searching, 1); /* on its behalf, so that the next one sees it at once */
-	}
+	if (wanted(idle))
+		worker = pop(idle);
 	pthread_mutex_unlock(&idle->lock);
 	if (worker != NULL)
 		sem_post(&worker->wake);
+}
+
+void tdt__idle_notify_lone(struct tdt_rt *rt)
+{
+	if (atomic_load(&rt->idle.lookout) == NULL) /* 2 in idle.h */
+		tdt__idle_notify(rt);
 }
 
 /* --- Searchers -------------------------------------------------------------------- */
@@ -95,33 +130,79 @@ void tdt__idle_found(struct tdt_rt *rt)
 		tdt__idle_notify(rt);
 }
 
-void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
+/* Off the stack, to search.  False: somebody else took the worker off, and wakes it. */
+static bool get_up(struct tdt__idle *idle, struct tdt__worker *worker)
 {
-	struct tdt__idle *idle = &rt->idle;
-	bool stays;
+	bool parked;
 
 	pthread_mutex_lock(&idle->lock);
-	if (atomic_load_explicit(&rt->stopping, memory_order_relaxed)) { /* it is set before the lock is taken */
-		pthread_mutex_unlock(&idle->lock);
-		return;
+	parked = worker->parked;
+	if (parked) {
+		take_off(idle, worker);
+		atomic_fetch_add(&idle->searching, 1);
 	}
-	push(idle, worker);
-	atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
 	pthread_mutex_unlock(&idle->lock);
+	return parked;
+}
 
-	if (anything(rt)) { /* 4 in idle.h */
-		pthread_mutex_lock(&idle->lock);
-		stays = !worker->parked; /* somebody has woken it already */
-		if (!stays) {
-			take_off(idle, worker);
-			atomic_fetch_add(&idle->searching, 1);
-		}
-		pthread_mutex_unlock(&idle->lock);
-		if (!stays)
+/* Go on the stack.  False: the runtime stops. */
+static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	struct tdt__idle *idle = &rt->idle;
+	bool stopping;
+
+	pthread_mutex_lock(&idle->lock);
+	stopping =
+	    atomic_load_explicit(&rt->stopping, memory_order_relaxed); /* set before the lock was taken, or after */
+	if (!stopping) {
+		push(idle, worker);
+		atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
+		if (is_lookout(idle, NULL) && n_parked(idle) < rt->n_workers)
+			set_lookout(idle, worker);
+	}
+	pthread_mutex_unlock(&idle->lock);
+	return !stopping;
+}
+
+/* Whether the worker is still to look around; not if all others are parked. */
+static bool keeps_lookout(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	struct tdt__idle *idle = &rt->idle;
+	bool keeps;
+
+	pthread_mutex_lock(&idle->lock);
+	keeps = is_lookout(idle, worker);
+	if (keeps && n_parked(idle) == rt->n_workers) {
+		set_lookout(idle, NULL);
+		keeps = false;
+	}
+	pthread_mutex_unlock(&idle->lock);
+	return keeps;
+}
+
+/* Sleep until somebody has taken the worker off the stack, or it has seen something and got up. */
+static void sleep_on(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	bool keeps = is_lookout(&rt->idle, worker); /* only this worker makes itself one */
+
+	while (keeps) {
+		if (tdt__wait_ms(&worker->wake, LOOKOUT_MS))
+			return;
+		keeps = keeps_lookout(rt, worker);
+		if (anything(rt) && get_up(&rt->idle, worker)) /* 4 in idle.h */
 			return;
 	}
-	tdt_worker_thread_park();
 	tdt__wait(&worker->wake);
+}
+
+void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	if (!lie_down(rt, worker))
+		return;
+	if (anything(rt) && get_up(&rt->idle, worker)) /* 4 in idle.h */
+		return;
+	tdt_worker_thread_park();
+	sleep_on(rt, worker);
 	tdt_worker_thread_unpark();
 }
 

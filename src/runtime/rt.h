@@ -21,10 +21,13 @@
 #include "worker.h"
 
 struct tdt_rt {
-	atomic_uint refs;     /* of its maker, and of each task */
+	/* Written by every spawn and every task's end; what follows is read by every poll, and so is kept apart. */
+	atomic_uint refs;	  /* of its maker, and of each task */
+	_Atomic uint64_t spawned; /* tasks; relaxed */
+	char apart[64];
+
 	atomic_bool closing;  /* tdt_rt_free() has begun.  Spawning reads it under the lock of a list of live tasks */
 	atomic_bool stopping; /* workers poll nothing more */
-	_Atomic uint64_t spawned; /* tasks; relaxed */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;

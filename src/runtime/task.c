@@ -42,7 +42,8 @@ static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
 
 /*
  * Always a compare-and-swap, also where the state stays as it is: it releases what came before the wake-up to the poll
- * that follows, which acquires it in tdt__task_run().
+ * that follows, which acquires it in tdt__task_run().  From IDLE it also acquires the task from the poll before, which
+ * released it there: it is ours then, to put into a queue.
  */
 static void waker_wake_by_ref(const struct tdt_waker *waker)
 {
@@ -62,7 +63,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 			tdt_task_woken(task->handle);
 			told = true;
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state], memory_order_release,
+	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state], memory_order_acq_rel,
 							memory_order_relaxed));
 	if (state != TDT__IDLE)
 		return;
@@ -106,7 +107,7 @@ void tdt__task_run(struct tdt__task *task)
 		tdt__task_drop(task);
 		return;
 	}
-	/* Release what this poll did to the next one.  From then on the task is another's, and may be gone. */
+	/* Release the task to who wakes it (waker_wake_by_ref()).  From then on it is another's, and may be gone. */
 	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE, memory_order_release,
 						    memory_order_relaxed))
 		return;

@@ -50,11 +50,16 @@ void tdt__worker_schedule(struct tdt__task *task)
 	struct tdt__worker *worker = tdt__current.worker;
 	struct tdt_rt *rt = task->rt; /* it stays: we are its worker, or have a waker */
 
-	if (worker != NULL && worker->rt == rt)
-		push(worker, task);
-	else
+	if (worker == NULL || worker->rt != rt) {
 		tdt__inject_push(&rt->inject, task, task, 1);
-	tdt__idle_notify(rt);
+		tdt__idle_notify(rt);
+	} else if (tdt__ring_is_empty(&worker->ring)) {
+		push(worker, task);
+		tdt__idle_notify_lone(rt);
+	} else {
+		push(worker, task);
+		tdt__idle_notify(rt);
+	}
 }
 
 /* --- Taking them out ----------------------------------------------------------- */

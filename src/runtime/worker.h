@@ -6,7 +6,7 @@
  * A worker: a thread that polls tasks.  It takes them from its own queue; when that is empty, a batch from the shared
  * one; when that is empty too, half of another worker's; and when there is none it sleeps (idle.h).
  *
- * Now and then it looks into the shared queue first, lest tasks that keep waking each other shut out those there.
+ * Every 61st time it looks into the shared one first, lest tasks that keep waking each other shut out those there.
  */
 
 #include <pthread.h>
