@@ -139,9 +139,11 @@ START_TEST(without_descriptors_there_is_none)
 	int left = 0;
 
 	for (int limit = 3; left < 12; limit++) {
-		struct rlimit lowered = { (rlim_t)limit, 1024 };
+		struct rlimit lowered;
 		int before = descriptors(), error;
 
+		getrlimit(RLIMIT_NOFILE, &lowered);
+		lowered.rlim_cur = (rlim_t)limit;
 		left = limit - descriptors_below(limit);
 		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lowered), 0);
 		error = tdt__driver_new(&driver);

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@
 #include "../src/runtime/tcp.h"
 #include "driven.h"
 #include "futures.h"
+#include "must.h"
 #include "no_memory.h"
 #include "test.h"
 
@@ -33,6 +36,20 @@ static struct tdt_tcp_listener *listener;
 static struct tdt_tcp *ours, *theirs; /* connected with each other */
 static char byte;
 static ssize_t n;
+
+/* --- A socket that can't be watched ------------------------------------------------ */
+
+static atomic_int refusal; /* what uv_poll_init() gives, once; 0: what it gives */
+
+int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
+int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
+
+int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
+{
+	int error = atomic_exchange(&refusal, 0);
+
+	return error != 0 ? error : __real_uv_poll_init(loop, handle, fd);
+}
 
 /* --- What tests do -------------------------------------------------------------- */
 
@@ -587,11 +604,13 @@ END_TEST
 START_TEST(without_descriptors_accept_says_so_and_goes_on_later)
 {
 	int error = 1, fd = dup(0);
-	struct rlimit lowered = { (rlim_t)fd + 1, 1024 };
+	struct rlimit lowered;
 	struct tdt_tcp *tcp = ours;
 
 	ck_assert_int_ge(fd, 0);
 	close(fd);
+	getrlimit(RLIMIT_NOFILE, &lowered);
+	lowered.rlim_cur = (rlim_t)fd + 1;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lowered), 0);
 	ck_assert_int_eq(connect_to("127.0.0.1", tdt_tcp_listener_port(listener)), 0);
 	for (int i = 0; i < 3; i++) {
@@ -779,6 +798,119 @@ START_TEST(descriptors_are_closed_and_used_again)
 }
 END_TEST
 
+START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
+{
+	struct driven *reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
+
+	refusal = -ENOSPC;
+	ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
+	driven_wait(reader);
+	ck_assert_uint_eq(driven_poll(reader), TDT_READY);
+	ck_assert_int_eq(n, -ENOSPC);
+	driven_end(reader);
+	reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
+	ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
+	ck_assert_int_eq(write_all(ours, "x", 1), 1);
+	driven_wait(reader);
+	ck_assert_uint_eq(driven_poll(reader), TDT_READY);
+	ck_assert_int_eq(n, 1);
+	driven_end(reader);
+}
+END_TEST
+
+START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
+{
+	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
+
+	refusal = -ENOSPC;
+	expect_pending(&reading, &cx);
+	if (_i == 1)
+		drive(tdt_sleep_ms(1));
+	tdt_future_drop(&reading);
+	tdt_tcp_free(theirs);
+	theirs = NULL;
+	ck_assert_int_eq(read_some(ours, &byte, 1), 0);
+}
+END_TEST
+
+/* --- Threads ---------------------------------------------------------------------------------- */
+
+#define ROUNDS 300
+
+/* One end of a connection, or both sides of it, on a thread of its own. */
+struct end {
+	struct tdt__driver *driver;
+	struct tdt_tcp *tcp;
+	unsigned seed;
+};
+
+static void *write_at_random(void *arg)
+{
+	struct end *end = arg;
+	unsigned times = rand_r(&end->seed) % 4;
+
+	driven_use(end->driver);
+	while (times-- > 0) {
+		ssize_t written = 0;
+		size_t size = rand_r(&end->seed) % 2 ? 1 : 1 << 20;
+
+		MUST(drive(tdt_timeout(tdt_tcp_write(end->tcp, plenty, size, &written), rand_r(&end->seed) % 3,
+				       NULL)) == TDT_READY);
+		if (written < 0)
+			break;
+	}
+	return NULL;
+}
+
+static void *read_at_random(void *arg)
+{
+	struct end *end = arg;
+	unsigned times = rand_r(&end->seed) % 20;
+	char buffer[65536];
+
+	driven_use(end->driver);
+	while (times-- > 0) {
+		ssize_t got = 1;
+
+		MUST(drive(tdt_timeout(tdt_tcp_read(end->tcp, buffer, sizeof(buffer), &got), rand_r(&end->seed) % 3,
+				       NULL)) == TDT_READY);
+		if (got <= 0)
+			break;
+	}
+	return NULL;
+}
+
+/* Two threads on either end, that give up at random, and whichever end is done first is closed or reset. */
+START_TEST(threads_share_a_connection_that_breaks)
+{
+	unsigned seed = (unsigned)time(NULL);
+
+	printf("# seed %u\n", seed);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct end ends[4];
+		pthread_t threads[4];
+
+		pair("127.0.0.1");
+		small_buffers(ours);
+		for (int i = 0; i < 4; i++) {
+			ends[i] = (struct end){ driven_driver(), i < 2 ? ours : theirs, rand_r(&seed) };
+			MUST(pthread_create(&threads[i], NULL, i % 2 ? read_at_random : write_at_random, &ends[i]) ==
+			     0);
+		}
+		for (int i = 0; i < 4; i += 2) {
+			struct tdt_tcp **tcp = i == 0 ? &ours : &theirs;
+
+			pthread_join(threads[i], NULL);
+			pthread_join(threads[i + 1], NULL);
+			if (rand_r(&seed) % 2 == 0)
+				reset(tcp);
+			tdt_tcp_free(*tcp);
+			*tcp = NULL;
+		}
+	}
+}
+END_TEST
+
 static int make_them_all(void *argument)
 {
 	struct tdt_future made[4];
@@ -858,6 +990,9 @@ int main(void)
 	tcase_add_test(outside, who_need_not_wait_needs_no_runtime);
 	tcase_add_loop_test(outside, sockets_outlive_the_driver, 0, 4);
 	tcase_add_test(opening, descriptors_are_closed_and_used_again);
+	tcase_add_test(outside, a_socket_that_cannot_be_watched_says_so_and_may_be_later);
+	tcase_add_loop_test(outside, a_socket_that_cannot_be_watched_may_be_freed, 0, 2);
+	tcase_add_test(opening, threads_share_a_connection_that_breaks);
 	tcase_add_test(outside, without_memory_there_are_none);
 	return test_run(suite);
 }

@@ -48,7 +48,8 @@ void driven_use(struct tdt__driver *driver)
 
 struct driven {
 	struct tdt_waker waker; /* first; a clone of it is one more reference */
-	atomic_int refs;	/* the wakers, and the test */
+	atomic_int refs;	/* the wakers, and the test: they keep the memory */
+	atomic_int wakers;
 	atomic_int wakes;
 	sem_t woken;
 	struct tdt_future future;
@@ -62,15 +63,22 @@ static struct driven *of(const struct tdt_waker *waker)
 static const struct tdt_waker *clone(const struct tdt_waker *waker)
 {
 	of(waker)->refs++;
+	of(waker)->wakers++;
 	return waker;
+}
+
+static void unref(struct driven *task)
+{
+	if (--task->refs != 0)
+		return;
+	sem_destroy(&task->woken);
+	free(task);
 }
 
 static void drop(const struct tdt_waker *waker)
 {
-	if (--of(waker)->refs != 0)
-		return;
-	sem_destroy(&of(waker)->woken);
-	free(of(waker));
+	of(waker)->wakers--;
+	unref(of(waker));
 }
 
 static void wake_by_ref(const struct tdt_waker *waker)
@@ -81,8 +89,9 @@ static void wake_by_ref(const struct tdt_waker *waker)
 
 static void wake(const struct tdt_waker *waker)
 {
+	of(waker)->wakers--; /* first: who was woken counts them */
 	wake_by_ref(waker);
-	drop(waker);
+	unref(of(waker));
 }
 
 struct driven *driven_new(struct tdt_future future)
@@ -119,13 +128,13 @@ int driven_wakes(struct driven *task)
 
 int driven_wakers(struct driven *task)
 {
-	return task->refs - 1;
+	return task->wakers;
 }
 
 void driven_end(struct driven *task)
 {
 	tdt_future_drop(&task->future);
-	drop(&task->waker);
+	unref(task);
 }
 
 tdt_poll_t drive(struct tdt_future future)

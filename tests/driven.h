@@ -33,7 +33,7 @@ tdt_poll_t driven_poll(struct driven *task);
 /* Wait until it has been woken, once more since the last call. */
 void driven_wait(struct driven *task);
 
-/* How often it was woken; and its wakers that are alive.  Others may just be at it. */
+/* How often it was woken; and how many of its wakers are alive. */
 int driven_wakes(struct driven *task);
 int driven_wakers(struct driven *task);
 

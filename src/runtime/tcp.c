@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -275,7 +276,8 @@ static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 	return polled;
 }
 
-static int open_socket(struct opening *opening)
+/* The first poll.  0, -EAGAIN while it lasts, or another negative errno. */
+static int connect_first(struct opening *opening)
 {
 	int fd = tdt__tcp_socket(&opening->address);
 
@@ -283,31 +285,34 @@ static int open_socket(struct opening *opening)
 		return fd;
 	adopt(opening, fd);
 	opening->operation.socket = &opening->connection->socket;
-	return 0;
+	begin(&opening->operation); /* nobody else knows the socket */
+	if (connect(fd, &opening->address.any, opening->length) == 0)
+		return 0;
+	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* Asked again, connect() tells how far it is: so a poll needs not know whether it was woken by the socket. */
-static int connect_on(struct opening *opening)
+/* How far it is: a poll need not have been woken by the socket. */
+static int connect_further(struct opening *opening)
 {
-	if (connect(opening->operation.socket->fd, &opening->address.any, opening->length) == 0 || errno == EISCONN)
-		return 0;
-	return errno == EINPROGRESS || errno == EALREADY || errno == EINTR ? -EAGAIN : -errno;
+	struct pollfd ready = { .fd = opening->operation.socket->fd, .events = POLLOUT };
+	int error;
+
+	if (poll(&ready, 1, 0) == 0)
+		return -EAGAIN;
+	if (getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
+		return -errno;
+	return -error;
 }
 
 static tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 {
 	struct opening *opening = state;
 	tdt_poll_t polled;
-	ssize_t error = 0;
+	ssize_t error;
 
 	if (opening->operation.ended)
 		return TDT_PANICKED;
-	if (!opening->has_socket)
-		error = open_socket(opening);
-	if (error == 0)
-		error = begin(&opening->operation);
-	if (error == 0)
-		error = connect_on(opening);
+	error = opening->has_socket ? connect_further(opening) : connect_first(opening);
 	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
 		tell(opening, (int)error);
