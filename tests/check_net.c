@@ -606,7 +606,12 @@ START_TEST(without_descriptors_accept_says_so_and_goes_on_later)
 	int error = 1, fd = dup(0);
 	struct rlimit lowered;
 	struct tdt_tcp *tcp = ours;
+	const char *preloaded = getenv("LD_PRELOAD");
 
+	if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL) {
+		printf("# valgrind accepts the connection, and closes it: not tried\n");
+		return;
+	}
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	getrlimit(RLIMIT_NOFILE, &lowered);
