@@ -27,11 +27,14 @@
  * errnos in them.  A socket belongs to the runtime it is first awaited on.  Its futures refer to it: it is freed after
  * they are dropped.  Dropping a future that waits cancels the operation and leaves the socket usable.
  *
+ * What can be done at once is done in the first poll, without waiting.  So a task that always finds something to read
+ * never yields by itself: one that must not keep others waiting awaits tdt_yield_now() now and then.
+ *
  * One task at a time reads a socket, one (the same or another) writes it, one accepts from a listener: a second gets
  * -EBUSY.
  *
  * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0"): looking names up would block.  Sockets are
- * close-on-exec; SIGPIPE is never raised.
+ * close-on-exec, and connections have TCP_NODELAY; SIGPIPE is never raised.
  */
 
 #include <sys/types.h>
@@ -60,8 +63,8 @@ void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
 
 /*
  * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free; or NULL, and `*error` says
- * why: 0 for none, or a negative errno.  Those of a connection that went away before it was accepted are not told; EMFILE
- * and ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
+ * why: 0 for none, or a negative errno.  Those of a connection that went away before it was accepted are not told;
+ * -EMFILE and -ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
  */
@@ -86,11 +89,14 @@ struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, s
  * Write all `size` bytes at `data`, which stay the caller's.  `*n` is `size`, or a negative errno: -EPIPE, -ECONNRESET,
  * -EBUSY...; then, and when the future is dropped before it is ready, some bytes may have been sent.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
+ * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer, more than SSIZE_MAX bytes), ENOMEM.
  */
 struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n);
 
-/* Say that nothing more will be written: the peer reads to the end.  Returns 0 or a negative errno (and sets errno). */
+/*
+ * Say that nothing more will be written: the peer reads to the end.  Returns 0 or a negative errno (and sets errno):
+ * -EINVAL (`tcp` is NULL), -ENOTCONN (the peer has reset the connection)...  Any thread.
+ */
 int tdt_tcp_shutdown(struct tdt_tcp *tcp);
 
 /* Close and free a connection, and what is unread.  NULL does nothing.  Any thread. */

@@ -61,6 +61,9 @@ struct tdt_rt_config {
  *
  * Returns NULL and errno: EINVAL (config->size is 0; more than TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer
  * library), ENOMEM, EAGAIN (a thread could not be started), EMFILE, ENFILE (no descriptor for the driver).  Any thread.
+ *
+ * (libuv 1.44 ends the process by abort() if its table of descriptors can't grow.  The driver first looks whether there
+ * is memory for that, and fails with ENOMEM; only if another thread takes the memory just then, libuv finds none.)
  */
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config);
 
@@ -112,14 +115,16 @@ void tdt_rt_free(struct tdt_rt *rt);
 /*
  * --- Futures ---------------------------------------------------------------
  *
- * The futures of this library (and of tdt/net.h) are polled on a thread of a runtime: a worker's, or one in
- * tdt_rt_block_on().  Elsewhere they end as TDT_PANICKED, and set errno to ENOTSUP in that poll; also after their
- * runtime was freed.  Each returns TDT_FUTURE_NONE and errno ENOMEM if there is no memory.
+ * The futures of this library (and of tdt/net.h) wait with the help of the runtime on whose thread they do so first: a
+ * worker, or one in tdt_rt_block_on().  Those that have to wait on another thread, or after their runtime was freed, end
+ * as TDT_PANICKED, and set errno to ENOTSUP in that poll.  Each returns TDT_FUTURE_NONE and errno ENOMEM if there is no
+ * memory.
  */
 
 /*
- * Ready when `ms` milliseconds have passed since its first poll, never earlier.  Timers that are due at the same time
- * fire in the order they were started.  Dropping it cancels the timer.
+ * Ready when `ms` milliseconds have passed since its first poll, never earlier.  Timers are due at whole milliseconds;
+ * those due at the same fire in the order they were started.  Dropping it cancels the timer, which takes no system
+ * call; nor does starting one that is due later than another.
  */
 struct tdt_future tdt_sleep_ms(uint64_t ms);
 
