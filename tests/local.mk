@@ -62,6 +62,7 @@ tests_programs = \
 	tests/check_odd_stacks \
 	tests/check_plugins \
 	tests/check_print \
+	tests/check_probes \
 	tests/check_refused \
 	tests/check_requests \
 	tests/check_symbolize \
@@ -131,6 +132,30 @@ tests_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory) $(tests_printed)
 tests_check_print_CFLAGS = $(tests_cflags)
 tests_check_print_LDADD = $(tests_lib)
+
+# The probes, and what a poll must not do for their sake, seen by ld's --wrap.
+tests_check_probes_SOURCES = \
+	tests/check_probes.c \
+	tests/must.h \
+	tests/unwinding.cc \
+	tests/unwinding.h \
+	$(tests_asking) \
+	$(tests_no_memory)
+tests_check_probes_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_probes_LDFLAGS = \
+	-Wl,--wrap=tdt_probe_task__spawn \
+	-Wl,--wrap=tdt_probe_task__poll__start \
+	-Wl,--wrap=tdt_probe_task__poll__end \
+	-Wl,--wrap=tdt_probe_task__terminate \
+	-Wl,--wrap=tdt_probe_task__wake \
+	-Wl,--wrap=tdt_probe_task__waker__clone \
+	-Wl,--wrap=tdt_probe_worker__thread__start \
+	-Wl,--wrap=tdt_probe_worker__thread__stop \
+	-Wl,--wrap=tdt_probe_worker__thread__park \
+	-Wl,--wrap=tdt_probe_worker__thread__unpark \
+	-Wl,--wrap=pthread_mutex_lock \
+	-Wl,--wrap=clock_gettime
+tests_check_probes_LDADD = $(tests_core)
 
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
