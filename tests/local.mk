@@ -243,6 +243,11 @@ tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
 tests_symbolize_pcs_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_symbolize_pcs_LDADD = libtdt-core.la
 
+check_PROGRAMS += tests/probed
+tests_probed_SOURCES = tests/probed.c tests/must.h
+tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_probed_LDADD = libtdt.la -lpthread
+
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
@@ -256,7 +261,8 @@ EXTRA_DIST += \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
-	tests/tap.sh
+	tests/tap.sh \
+	tests/tracing.sh
 
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
@@ -266,8 +272,12 @@ dist_check_SCRIPTS += \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/lines.sh \
+	tests/probes.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
+	tests/trace_bpftrace.sh \
+	tests/trace_gdb.sh \
+	tests/trace_perf.sh \
 	tests/unwinder.sh \
 	tests/variants.sh \
 	tests/walk.sh \
