@@ -1,14 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Small programs a newcomer reads first.  `make demo` runs the main one.
+# Small programs a newcomer reads first.  `make demo` runs them.
 
-noinst_PROGRAMS += demo/taskdump
-demo_taskdump_SOURCES = \
-	demo/poll_loop.c \
-	demo/poll_loop.h \
-	demo/taskdump.c
+noinst_PROGRAMS += \
+	demo/echo-client \
+	demo/echo-server \
+	demo/foreign-runtime \
+	demo/taskdump
+EXTRA_DIST += demo/echo-demo.sh
+
+# Names and lines for the trees; frame pointers for tracers' stacks.
+demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
+demo_cppflags = $(AM_CPPFLAGS) -DTDT_DEMO_VERSION='"$(PACKAGE_VERSION)"'
+
+their_runtime = demo/their_runtime.c demo/their_runtime.h
+
+demo_echo_client_SOURCES = demo/echo-client.c demo/number.h
+demo_echo_client_CPPFLAGS = $(demo_cppflags)
+demo_echo_client_CFLAGS = $(demo_cflags)
+
+demo_echo_server_SOURCES = \
+	demo/echo-server.c \
+	demo/echo.c \
+	demo/echo.h \
+	demo/number.h \
+	demo/task_list.c \
+	demo/task_list.h
+demo_echo_server_CPPFLAGS = $(demo_cppflags)
+demo_echo_server_CFLAGS = $(demo_cflags)
+demo_echo_server_LDADD = libtdt-rt.la libtdt.la -lpthread
+
+demo_foreign_runtime_SOURCES = demo/foreign-runtime.c $(their_runtime)
+demo_foreign_runtime_CFLAGS = $(demo_cflags)
+demo_foreign_runtime_LDADD = libtdt.la -lpthread
+
+demo_taskdump_SOURCES = demo/taskdump.c $(their_runtime)
+demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo
-demo: demo/taskdump
+demo: demo/taskdump demo/echo-client demo/echo-server
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
+	@echo
+	@$(SHELL) $(srcdir)/demo/echo-demo.sh demo

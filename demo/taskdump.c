@@ -5,7 +5,7 @@
  *	foo awaits bar, which joins fiz (awaits pending)
  *	                        and buz (awaits baz, which awaits pending).
  *
- * One thread polls the task (poll_loop.c); the main thread asks it for a backtrace and prints that to stderr.
+ * A thread polls the task (their_runtime.c); the main thread asks it for a backtrace and prints that to stderr.
  */
 
 #include <locale.h>
@@ -16,7 +16,7 @@
 #include <tdt/combine.h>
 #include <tdt/trace.h>
 
-#include "poll_loop.h"
+#include "their_runtime.h"
 
 /* The leaf: it waits for ever.  As any leaf it keeps a clone of the waker, for whoever would end the waiting. */
 struct pending {
@@ -158,8 +158,8 @@ static int print_backtrace(struct tdt_handle *handle)
 int main(void)
 {
 	struct tdt_traced traced = tdt_traced_with(foo(), TDT_TASK_ATTR(.name = "foo"));
-	struct poll_loop *loop;
-	int error;
+	struct their_runtime *runtime;
+	int error = -1;
 
 	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
 	if (traced.handle == NULL) {
@@ -167,15 +167,14 @@ int main(void)
 		tdt_future_drop(&traced.future);
 		return EXIT_FAILURE;
 	}
-	loop = poll_loop_start(traced.future);
-	if (loop == NULL) {
-		perror("poll_loop_start");
+	runtime = their_runtime_new(1);
+	if (runtime != NULL && their_runtime_spawn(runtime, traced.future) == 0) {
+		error = print_backtrace(traced.handle);
+	} else {
+		perror("their_runtime");
 		tdt_future_drop(&traced.future);
-		tdt_handle_unref(traced.handle);
-		return EXIT_FAILURE;
 	}
-	error = print_backtrace(traced.handle);
-	poll_loop_stop(loop);
+	their_runtime_free(runtime);
 	tdt_handle_unref(traced.handle);
 	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

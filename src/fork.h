@@ -21,7 +21,7 @@ extern pthread_mutex_t tdt__symbol_lock;
  */
 extern pthread_mutex_t tdt__unwind_lock;
 
-/* The list of requests of a task, chosen by the task's address.  Held for some instructions. */
+/* The lists of requests and of joiners of a task, chosen by the task's address.  Held for some instructions. */
 pthread_mutex_t *tdt__request_lock(const void *task);
 
 /*

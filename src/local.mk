@@ -56,10 +56,11 @@ libtdt_core_la_SOURCES = \
 	src/intern.c \
 	src/intern.h \
 	src/join.c \
+	src/join.h \
+	src/join_new.c \
 	src/kept.h \
 	src/modules.c \
 	src/modules.h \
-	src/options.c \
 	src/options.h \
 	src/poll.c \
 	src/poll.h \

@@ -13,6 +13,7 @@
 #include "barrier.h"
 #include "capture.h"
 #include "clock.h"
+#include "join.h"
 #include "kept.h"
 #include "poll.h"
 #include "probes.h"
@@ -52,7 +53,7 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const 
 }
 
 /* There won't be another poll. */
-static __attribute__((noinline)) void end(struct tdt_handle *task)
+static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
 {
 	/*
 	 * Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep().
@@ -65,12 +66,18 @@ static __attribute__((noinline)) void end(struct tdt_handle *task)
 	tdt__barrier_light();
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
+	/*
+	 * Release what the task did to those who await its end (pairs with the acquire in join.c), and acquire nothing:
+	 * their list has a lock.  It is looked at again if this is the second end, a waker called here having unwound.
+	 */
+	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) != TDT__OUTCOME_NOBODY))
+		tdt__joiners_wake(task);
 }
 
 static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given, tdt_poll_t result)
 {
 	if (UNLIKELY(result != TDT_PENDING)) {
-		end(task);
+		end(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
 	if (UNLIKELY(!tdt__is_kept(task, given)))
@@ -126,7 +133,7 @@ static inline void left(struct tdt__poll *poll)
 	if (LIKELY(task == NULL))
 		return;
 	leave(poll);
-	end(task);
+	end(task, TDT__OUTCOME_PANICKED);
 	answer(task, poll, TDT_TASK_PANICKED);
 	TDT__PROBE_TASK(task__poll__end, task);
 }
@@ -222,7 +229,7 @@ void tdt__traced_drop(void *state)
 	struct tdt_handle *task = state;
 
 	if (atomic_load_explicit(&task->state, memory_order_relaxed) != TDT__ENDED)
-		end(task);
+		end(task, TDT__OUTCOME_DROPPED);
 	task->child.drop(task->child.state);
 	tdt_handle_unref(task);
 }

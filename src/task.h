@@ -33,12 +33,22 @@
 
 #include <tdt/trace.h>
 
+struct tdt__joiner;
 struct tdt__request;
 
 enum tdt__activity {
 	TDT__IDLE,    /* between two polls */
 	TDT__POLLING, /* in one */
 	TDT__ENDED    /* ready, panicked or dropped: there won't be another */
+};
+
+/* For those who await its end: see join.c. */
+enum tdt__outcome {
+	TDT__OUTCOME_NOBODY,   /* it has not ended, and nobody awaits that */
+	TDT__OUTCOME_SOMEBODY, /* it has not ended, and somebody does, or did */
+	TDT__OUTCOME_READY,    /* it has ended: from here on */
+	TDT__OUTCOME_PANICKED,
+	TDT__OUTCOME_DROPPED
 };
 
 #define TDT__ASKED 1u   /* there are requests in the list */
@@ -78,6 +88,9 @@ struct tdt_handle {
 
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 	_Atomic uint32_t frames_hint;  /* how many frames the last capture took; relaxed, it is but a guess */
+
+	_Atomic uint32_t outcome;    /* enum tdt__outcome: from the poller the end, the rest under tdt__request_lock */
+	struct tdt__joiner *joiners; /* under tdt__request_lock; the newest first */
 
 	struct tdt__substitute substitute;
 

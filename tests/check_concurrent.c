@@ -8,12 +8,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include <tdt/tdt.h>
 
+#include "bell.h"
 #include "must.h"
 #include "test.h"
 
@@ -25,7 +25,7 @@
 #define SECOND INT64_C(1000000000)
 
 static atomic_bool no_more_questions, no_more_tasks;
-static atomic_long jobs, leaves, bells; /* that are not freed */
+static atomic_long jobs, leaves; /* that are not freed */
 static unsigned seed;
 
 static unsigned random_below(unsigned *state, unsigned n)
@@ -301,59 +301,6 @@ static struct tdt_handle *some_handle(void)
 
 static atomic_long traces, gone, late, dropped;
 
-/* What rings when an async question is answered: a waker. */
-struct bell {
-	struct tdt_waker waker;
-	atomic_uint refs;
-	sem_t rung;
-};
-
-static struct bell *bell_of(const struct tdt_waker *waker)
-{
-	return (struct bell *)(uintptr_t)waker;
-}
-
-static const struct tdt_waker *bell_clone(const struct tdt_waker *waker)
-{
-	atomic_fetch_add(&bell_of(waker)->refs, 1);
-	return waker;
-}
-
-static void bell_ring(const struct tdt_waker *waker)
-{
-	sem_post(&bell_of(waker)->rung);
-}
-
-static void bell_drop(const struct tdt_waker *waker)
-{
-	struct bell *bell = bell_of(waker);
-
-	if (atomic_fetch_sub(&bell->refs, 1) == 1) {
-		sem_destroy(&bell->rung);
-		free(bell);
-		atomic_fetch_sub(&bells, 1);
-	}
-}
-
-static void bell_wake(const struct tdt_waker *waker)
-{
-	bell_ring(waker);
-	bell_drop(waker);
-}
-
-static struct bell *bell_new(void)
-{
-	static const struct tdt_waker_vtable vtable = { bell_clone, bell_wake, bell_ring, bell_drop };
-	struct bell *bell = calloc(1, sizeof(*bell));
-
-	MUST(bell != NULL);
-	atomic_fetch_add(&bells, 1);
-	bell->waker.vtable = &vtable;
-	atomic_init(&bell->refs, 1);
-	sem_init(&bell->rung, 0, 0);
-	return bell;
-}
-
 static void take_answer(struct tdt_trace *trace, int error, bool may_be_late)
 {
 	if (trace == NULL) {
@@ -380,19 +327,14 @@ static void ask_async(struct tdt_handle *handle)
 	tdt_poll_t result;
 
 	MUST(!tdt_future_is_none(&asking));
-	while ((result = tdt_future_poll(&asking, &cx)) == TDT_PENDING && patient) {
-		struct timespec deadline;
-
-		clock_gettime(CLOCK_MONOTONIC, &deadline);
-		deadline.tv_sec += 30;
-		MUST(sem_clockwait(&bell->rung, CLOCK_MONOTONIC, &deadline) == 0);
-	}
+	while ((result = tdt_future_poll(&asking, &cx)) == TDT_PENDING && patient)
+		bell_wait(bell);
 	if (result == TDT_READY)
 		take_answer(trace, error, false);
 	else
 		atomic_fetch_add(&dropped, 1);
 	tdt_future_drop(&asking);
-	bell_drop(&bell->waker);
+	tdt_waker_drop(&bell->waker);
 }
 
 static void *ask(void *argument)

@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -82,9 +83,19 @@ static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct 
 	MUST(task->traced.handle != NULL);
 }
 
+/* Drop it, and await that. */
 static void task_fini(struct task *task)
 {
+	struct task joiner = { .waker = task->waker };
+	struct tdt_context cx = { &joiner.waker };
+	int outcome = 0;
+	struct tdt_future joining = tdt_join(task->traced.handle, &outcome);
+
+	MUST(tdt_future_poll(&joining, &cx) == TDT_PENDING);
 	tdt_future_drop(&task->traced.future);
+	MUST(atomic_load(&joiner.wakes) == 1);
+	MUST(tdt_future_poll(&joining, &cx) == TDT_READY && outcome == -ECANCELED);
+	tdt_future_drop(&joining);
 	tdt_handle_unref(task->traced.handle);
 }
 

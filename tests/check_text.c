@@ -283,17 +283,87 @@ START_TEST(plumbing_that_branches_is_shown)
 		    " `- tdt_join_all at x.c:8\n"
 		    "    |- bar at x.c:2\n"
 		    "    `- baz at x.c:3\n");
-	/* its hidden leaves are ways on, too */
 	expect_tree("foo:1(tdt_join_all:8(tdt_sleep:6* tdt_sleep:7*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
-		    " `- tdt_join_all at x.c:8 (2 leaves)\n");
+		    " `- tdt_join_all at x.c:8\n"
+		    "    |- tdt_sleep at x.c:6\n"
+		    "    `- tdt_sleep at x.c:7\n");
+	/* its hidden leaves are ways on, too */
+	expect_tree("foo:1(tdt__poll:8(tdt__a:6* tdt__b:7*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt__poll at x.c:8 (2 leaves)\n");
+	expect_tree("foo:1(tdt_timeout:8*(bar:2*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    "    `- bar at x.c:2\n");
 }
 END_TEST
 
-START_TEST(a_leaf_in_plumbing_counts_for_who_called_it)
+START_TEST(the_call_that_is_waited_in_is_shown)
 {
-	expect_tree("foo:1(tdt_traced_poll:9(tdt_sleep:6*))", OPTIONS(ASCII), "- foo at x.c:1\n");
+	expect_tree("foo:1(tdt__traced_poll:9(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
 	expect_tree("foo:1(tdt_sleep:6* bar:2*)", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " |- tdt_sleep at x.c:6\n"
+		    " `- bar at x.c:2\n");
+	expect_tree("foo:1(tdt_lock.part.0:6@libtdt-rt.so.0*)", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_lock.part.0 at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6*)", OPTIONS(FOLDED), "task 1;foo;tdt_sleep 1\n");
+}
+END_TEST
+
+START_TEST(of_several_calls_the_innermost_is_shown)
+{
+	expect_tree("foo:1(tdt_timeout:8(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_timeout:8*(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    "    `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_timeout:8(bar:2(tdt_sleep:6*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- bar at x.c:2\n"
+		    "    `- tdt_sleep at x.c:6\n");
+}
+END_TEST
+
+START_TEST(what_a_call_is_made_of_is_not_shown)
+{
+	expect_tree("foo:1(tdt_sleep:6(tdt__slot_register:7(tdt_waker_clone:8*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6(listen:7@libtdt-rt.so.0*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6(tdt_substitute_clone:7(tdt_probe_task__waker__clone:8*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_async_await:6(tdt__sleep:7*))", OPTIONS(ASCII), "- foo at x.c:1\n");
+	expect_tree("foo:1(tdt_sleep:6(tdt__a:7* tdt__b:8**))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6 (3 leaves)\n");
+}
+END_TEST
+
+START_TEST(helpers_of_our_headers_are_no_calls)
+{
+	struct tdt_trace *trace = new_trace(1);
+	const struct tdt_node *node = add(trace, NULL, (struct tdt_frame)FRAME(.function = "foo"), 0);
+
+	add(trace, node, (struct tdt_frame)FRAME(.function = "tdt_help", .file = "/usr/include/tdt/help.h"), 1);
+	expect_trace(trace, OPTIONS(ASCII), "task 1 pending, 1 leaf\n- foo\n");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it)
+{
+	expect_tree("foo:1(tdt__traced_poll:9(tdt__sleep:6*))", OPTIONS(ASCII), "- foo at x.c:1\n");
+	expect_tree("foo:1(tdt__sleep:6* bar:2*)", OPTIONS(ASCII),
 		    "- foo at x.c:1 (1 leaf)\n"
 		    " `- bar at x.c:2\n");
 }
@@ -301,7 +371,8 @@ END_TEST
 
 START_TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
 {
-	expect_tree("tdt_traced_poll:9(tdt_sleep:6*)", OPTIONS(ASCII), "- tdt_sleep at x.c:6\n");
+	expect_tree("tdt__traced_poll:9(tdt__sleep:6*)", OPTIONS(ASCII), "- tdt__sleep at x.c:6\n");
+	expect_tree("tdt__traced_poll:9(tdt_sleep:6(tdt_waker_clone:7*))", OPTIONS(ASCII), "- tdt_sleep at x.c:6\n");
 	expect_tree("tdt_join_all:9(tdt_sleep:6* tdt_sleep:7*)", OPTIONS(ASCII),
 		    "- tdt_join_all at x.c:9\n"
 		    " |- tdt_sleep at x.c:6\n"
@@ -319,7 +390,7 @@ END_TEST
 
 START_TEST(depth_is_limited_and_the_rest_counted)
 {
-	static const char tree[] = "a:1(b:2(c:3* d:4(e:5**)) tdt_f:6(tdt_g:7*)) h:8(i:9) j:10*";
+	static const char tree[] = "a:1(b:2(c:3* d:4(e:5**)) tdt__f:6(tdt__g:7*)) h:8(i:9) j:10*";
 
 	expect_tree(tree, OPTIONS(ASCII, .max_depth = 1),
 		    "- a at x.c:1 (1 leaf)\n"
@@ -334,7 +405,7 @@ START_TEST(depth_is_limited_and_the_rest_counted)
 		    "- h at x.c:8\n"
 		    " `- i at x.c:9\n"
 		    "- j at x.c:10\n");
-	expect_tree("a:1(tdt_x:2(b:3(c:4*) tdt_y:5* d:6*))", OPTIONS(ASCII, .max_depth = 1),
+	expect_tree("a:1(tdt_x:2(b:3(c:4*) tdt__y:5* d:6*))", OPTIONS(ASCII, .max_depth = 1),
 		    "- a at x.c:1\n"
 		    " `- ... 4 frames and 3 leaves below\n");
 	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = 2), "- a at x.c:1\n `- b at x.c:2\n");
@@ -371,7 +442,7 @@ END_TEST
 
 START_TEST(colors_when_asked_for)
 {
-	struct tdt_trace *trace = grow("a:1(tdt_b:2@m* tdt_c:3*) d:4*");
+	struct tdt_trace *trace = grow("a:1(tdt__b:2@m* tdt__c:3*) d:4*");
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
 
 	add(trace, NULL, cut, 1);
@@ -505,7 +576,11 @@ int main(void)
 	tcase_add_test(text, what_differs_anywhere_below_is_no_repeat);
 	tcase_add_test(text, plumbing_that_only_leads_on_is_left_out);
 	tcase_add_test(text, plumbing_that_branches_is_shown);
-	tcase_add_test(text, a_leaf_in_plumbing_counts_for_who_called_it);
+	tcase_add_test(text, the_call_that_is_waited_in_is_shown);
+	tcase_add_test(text, of_several_calls_the_innermost_is_shown);
+	tcase_add_test(text, what_a_call_is_made_of_is_not_shown);
+	tcase_add_test(text, helpers_of_our_headers_are_no_calls);
+	tcase_add_test(text, a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it);
 	tcase_add_test(text, a_task_of_nothing_but_plumbing_shows_its_leaf);
 	tcase_add_test(text, hiding_plumbing_joins_what_then_reads_the_same);
 	tcase_add_test(text, depth_is_limited_and_the_rest_counted);

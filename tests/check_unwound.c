@@ -38,6 +38,27 @@ START_TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
 }
 END_TEST
 
+START_TEST(who_awaits_the_end_is_told_of_a_panic)
+{
+	struct test_task task = { 0 };
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+	int outcome = 99;
+	struct tdt_future waits;
+
+	test_waker_init(&waker);
+	test_task_init(&task, &throwing);
+	waits = tdt_join(task.handle, &outcome);
+	ck_assert_int_eq(tdt_future_poll(&waits, &cx), TDT_PENDING);
+	ck_assert(test_throws(&task.future, &task.cx));
+	ck_assert_int_eq(waker.wakes, 1);
+	ck_assert_int_eq(tdt_future_poll(&waits, &cx), TDT_READY);
+	ck_assert_int_eq(outcome, -ENOTRECOVERABLE);
+	tdt_future_drop(&waits);
+	test_task_fini(&task);
+}
+END_TEST
+
 START_TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 {
 	struct test_task task = { 0 };
@@ -239,6 +260,7 @@ int main(void)
 	TCase *threads = tcase_create("threads");
 
 	tcase_add_test(exceptions, an_exception_ends_the_task_as_panicked_and_goes_on);
+	tcase_add_test(exceptions, who_awaits_the_end_is_told_of_a_panic);
 	tcase_add_test(exceptions, who_asked_a_poll_that_throws_is_told_what_it_had_captured);
 	tcase_add_test(exceptions, an_exception_ends_only_the_tasks_that_it_passes);
 	tcase_add_test(exceptions, a_waker_whose_clone_throws_ends_the_task_too);

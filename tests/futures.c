@@ -30,6 +30,8 @@ static struct test_waker *of(const struct tdt_waker *waker)
 
 static const struct tdt_waker *clone(const struct tdt_waker *waker)
 {
+	if (of(waker)->in_clone != NULL)
+		of(waker)->in_clone();
 	if (of(waker)->fail_clone)
 		return NULL;
 	of(waker)->clones++;

@@ -32,10 +32,15 @@ endif
 tests_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_core = libtdt-core.la $(CHECK_LIBS)
 tests_lib = libtdt.la $(CHECK_LIBS)
+tests_rt = libtdt-rt.la $(tests_lib) -lpthread
 
 # Small futures and wakers; and a malloc that fails when told to.
 tests_futures = tests/futures.c tests/futures.h tests/test.h
+tests_leaf = tests/leaf.c tests/leaf.h tests/must.h tests/test.h
 tests_no_memory = tests/no_memory.c tests/no_memory.h
+
+# A waker for a thread that waits.
+tests_bell = tests/bell.c tests/bell.h tests/must.h
 
 # A task on the thread that asks; and what its captures are compared with.
 tests_poll_now = tests/poll_now.c tests/poll_now.h
@@ -43,6 +48,11 @@ tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now
 
 # Traces to be printed.
 tests_printed = tests/printed.c tests/printed.h tests/test.h
+
+# A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
+tests_driven = tests/driven.c tests/driven.h tests/must.h $(tests_futures)
+tests_driver_thread = tests/driver_thread.c tests/driver_thread.h
+tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
 
 tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 
@@ -52,27 +62,41 @@ tests_programs = \
 	tests/check_capture \
 	tests/check_combine \
 	tests/check_concurrent \
+	tests/check_driver \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_net \
 	tests/check_odd_stacks \
 	tests/check_plugins \
 	tests/check_print \
 	tests/check_probes \
 	tests/check_refused \
 	tests/check_requests \
+	tests/check_ring \
+	tests/check_rt \
+	tests/check_rt_block_on \
+	tests/check_rt_idle \
+	tests/check_rt_nomem \
+	tests/check_rt_races \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_sync \
 	tests/check_text \
+	tests/check_timeout \
+	tests/check_timers \
 	tests/check_traced \
 	tests/check_traced_nomem \
 	tests/check_tree \
 	tests/check_unwound \
+	tests/check_waits \
 	tests/check_walk \
+	tests/check_yield \
 	tests/descriptors
 
 tests_check_abi_SOURCES = tests/check_abi.c tests/test.h
@@ -86,6 +110,10 @@ tests_check_async_LDADD = $(CHECK_LIBS)
 tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_check_capture_CFLAGS = $(tests_cflags)
 tests_check_capture_LDADD = $(tests_lib)
+
+tests_check_net_SOURCES = tests/check_net.c $(tests_driven) $(tests_no_memory)
+tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
+tests_check_net_LDADD = $(tests_rt_core)
 
 tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
 tests_check_odd_stacks_CFLAGS = $(tests_cflags)
@@ -111,6 +139,11 @@ tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
 
+tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
+tests_check_driver_CFLAGS = $(tests_cflags)
+tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
+tests_check_driver_LDADD = $(tests_rt_core)
+
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
@@ -119,6 +152,10 @@ tests_check_handshake_SOURCES = tests/check_handshake.c
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+tests_check_join_SOURCES = tests/check_join.c $(tests_asking) $(tests_bell) $(tests_no_memory)
+tests_check_join_CFLAGS = $(tests_cflags)
+tests_check_join_LDADD = $(tests_lib)
 
 tests_check_json_SOURCES = \
 	tests/check_json.c \
@@ -161,6 +198,14 @@ tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
 tests_check_text_LDADD = $(tests_lib)
 
+tests_check_timeout_SOURCES = tests/check_timeout.c $(tests_driven) $(tests_no_memory)
+tests_check_timeout_CFLAGS = $(tests_cflags)
+tests_check_timeout_LDADD = $(tests_rt_core)
+
+tests_check_timers_SOURCES = tests/check_timers.c $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
+tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
+tests_check_timers_LDADD = $(tests_rt_core)
+
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
 tests_check_symbolize_LDADD = $(tests_core)
@@ -168,6 +213,14 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_sync_SOURCES = \
+	tests/check_sync.c \
+	$(tests_bell) \
+	$(tests_futures) \
+	$(tests_no_memory)
+tests_check_sync_CFLAGS = $(tests_cflags)
+tests_check_sync_LDADD = $(tests_rt)
 
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)
@@ -197,6 +250,31 @@ tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_ask
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
 
+tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf)
+tests_check_rt_CFLAGS = $(tests_cflags)
+tests_check_rt_LDADD = $(tests_rt)
+
+tests_check_ring_SOURCES = tests/check_ring.c tests/must.h tests/test.h
+tests_check_ring_CFLAGS = $(tests_cflags)
+tests_check_ring_LDADD = libtdt-rt-core.la $(tests_lib)
+
+tests_check_rt_block_on_SOURCES = tests/check_rt_block_on.c $(tests_leaf)
+tests_check_rt_block_on_CFLAGS = $(tests_cflags)
+tests_check_rt_block_on_LDADD = $(tests_rt)
+
+tests_check_rt_idle_SOURCES = tests/check_rt_idle.c $(tests_leaf)
+tests_check_rt_idle_CFLAGS = $(tests_cflags)
+tests_check_rt_idle_LDADD = $(tests_rt)
+
+tests_check_rt_nomem_SOURCES = tests/check_rt_nomem.c $(tests_leaf) $(tests_no_memory)
+tests_check_rt_nomem_CFLAGS = $(tests_cflags)
+tests_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
+tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
+
+tests_check_rt_races_SOURCES = tests/check_rt_races.c $(tests_leaf)
+tests_check_rt_races_CFLAGS = $(tests_cflags)
+tests_check_rt_races_LDADD = $(tests_rt)
+
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
 tests_check_leaves_LDADD = $(tests_lib)
@@ -209,7 +287,7 @@ tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/te
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
-tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/must.h tests/test.h
+tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/test.h $(tests_bell)
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
 
@@ -233,6 +311,14 @@ tests_check_walk_LDADD = \
 	tests/libframes_with_fp.la \
 	tests/libframes_without_fp.la \
 	$(tests_core) -ldl
+
+tests_check_waits_SOURCES = tests/check_waits.c $(tests_poll_now) $(tests_printed)
+tests_check_waits_CFLAGS = $(tests_cflags)
+tests_check_waits_LDADD = $(tests_rt)
+
+tests_check_yield_SOURCES = tests/check_yield.c $(tests_futures) $(tests_no_memory)
+tests_check_yield_CFLAGS = $(tests_cflags)
+tests_check_yield_LDADD = $(tests_rt)
 
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
@@ -258,6 +344,7 @@ EXTRA_DIST += \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
 	tests/fixtures/tree_main.c \
+	tests/fixtures/wrong_echo.c \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -267,6 +354,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
+	tests/demo.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \

@@ -2,10 +2,13 @@
 /*
  * Which frames are shown, for a reader who wants to see his own code.
  *
- * Plumbing, the frames of libtdt and libtdt-rt, is passed over, and the leaves that wait in it count for the frame of
- * the user's that led there: `foo` sleeps, not tdt_sleep_ms's poll.  Two exceptions: plumbing that more than one way
- * leads on from is the shape of the tree (but not the helpers of our headers: what branches is the function they were
- * inlined into); and a leaf that nothing but plumbing leads to would vanish without a trace.
+ * Plumbing, the frames of libtdt and libtdt-rt, is passed over, with three exceptions:
+ *   - the innermost call that leads to nothing of the user's says what is waited for: below `worker_poll` stands
+ *     tdt_mutex_lock.  Not what that is made of, which has names that are not public, nor the helpers of our headers;
+ *   - plumbing that more than one way leads on from is the shape of the tree (but not the helpers: what branches is the
+ *     function they were inlined into);
+ *   - a leaf that nothing but plumbing leads to, none of it such a call, would vanish without a trace.
+ * Leaves that wait in what is not shown count for the frame that led there.
  *
  * A node's children have greater ids than itself.  So going through the ids upwards is going down the tree, and
  * downwards up.
@@ -24,7 +27,10 @@ struct mark {
 	uint32_t row;  /* where the node is shown, or the nearest above it that is */
 	bool plumbing;
 	bool helper;
-	bool bare; /* nothing but plumbing from the task to here */
+	bool users;      /* something below is not plumbing */
+	bool call;       /* the innermost call that leads to nothing of the user's */
+	bool call_below; /* there is one below */
+	bool bare;       /* nothing but plumbing from the task to here, and no such call */
 	bool shown;
 };
 
@@ -69,14 +75,44 @@ static bool is_helper(const struct tdt_frame *frame)
 	return length > 2 && strstr(frame->file, "/tdt/") != NULL && strcmp(frame->file + length - 2, ".h") == 0;
 }
 
+/*
+ * Whether plumbing has the name of a call that users know.  It may have a suffix of the compiler's (.constprop.0).  The
+ * names of helpers are for a program without debug information, of which no file is known.
+ */
+static bool is_public(const struct tdt_frame *frame)
+{
+	static const char *const inner[] = { "tdt_substitute_", "tdt_probe_", "tdt_async_", "tdt_future_",
+					     "tdt_waker_" };
+
+	if (frame->function == NULL || !starts_with(frame->function, "tdt_") || strstr(frame->function, "__") != NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+		if (starts_with(frame->function, inner[i]))
+			return false;
+	return true;
+}
+
 static void mark_plumbing(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
 {
-	mark[0].bare = true;
 	for (uint32_t i = 1; i < n; i++) {
 		mark[i].plumbing = is_plumbing(tdt_node_frame(nodes[i]));
 		mark[i].helper = mark[i].plumbing && is_helper(tdt_node_frame(nodes[i]));
-		mark[i].bare = mark[i].plumbing && mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
 	}
+}
+
+static void mark_calls(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
+{
+	for (uint32_t i = n; i-- > 1;) {
+		struct mark *own = &mark[i], *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
+
+		own->call = own->plumbing && !own->helper && !own->users && !own->call_below &&
+			    is_public(tdt_node_frame(nodes[i]));
+		parent->users |= !own->plumbing || own->users;
+		parent->call_below |= own->call || own->call_below;
+	}
+	mark[0].bare = true;
+	for (uint32_t i = 1; i < n; i++)
+		mark[i].bare = mark[i].plumbing && !mark[i].call && mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
 }
 
 static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_t n, bool plumbing)
@@ -87,7 +123,7 @@ static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_
 
 		mark[i].ways += leaf;
 		branches = mark[i].ways > 1 && !mark[i].helper;
-		mark[i].shown = plumbing || !mark[i].plumbing || branches || (mark[i].bare && leaf);
+		mark[i].shown = plumbing || !mark[i].plumbing || mark[i].call || branches || (mark[i].bare && leaf);
 		parent->ways += mark[i].shown ? 1 : mark[i].ways;
 	}
 	mark[0].shown = true;
@@ -145,6 +181,7 @@ int tdt__view_make(struct tdt__view *view, const struct tdt_node *root, const st
 	*view = (struct tdt__view){ .row = calloc(n, sizeof(*view->row)) };
 	if (mark != NULL && view->row != NULL) {
 		mark_plumbing(nodes, mark, n);
+		mark_calls(nodes, mark, n);
 		mark_shown(nodes, mark, n, options->plumbing != 0);
 		make_rows(view, root, mark, options->max_depth);
 		err = 0;

@@ -40,8 +40,13 @@ enum tdt_print_choice {
  * frame reads `function (libfoo.so+0x1234)`, or only `libfoo.so+0x1234`.  Lines below level 100 are indented as level
  * 100 is, and start with their level: `[101] `.
  *
- * tdt's own frames (functions whose names start with `tdt_`; all of libtdt.so) are left out where they only lead on;
- * leaves that wait in them count for the frame that led there.
+ * tdt's own frames (functions whose names start with `tdt_`; all of libtdt.so and libtdt-rt.so) are left out where they
+ * only lead on.  A call of tdt's that a task waits in is shown, as the innermost frame:
+ *
+ *	╼ worker_poll at demo/worker.c:88:4
+ *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
+ *
+ * but not what it is made of: leaves that wait there count for it.
  *
  * Control characters, invalid UTF-8 and the like in names come out escaped, as in C: no name can harm a terminal.
  */
@@ -52,7 +57,7 @@ struct tdt_print_options {
 	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM set and not "dumb", and NO_COLOR empty */
 	uint8_t addresses;           /* print `symbol+0x1f` as tracers do, instead of the place in the source */
 	uint8_t full_paths;          /* print the source's whole path, not the part below the build's directory */
-	uint8_t plumbing;            /* show tdt's own frames; else only those that branch.  JSON has all of them */
+	uint8_t plumbing;            /* show all of tdt's own frames, not only those that branch or are waited in.  JSON has all */
 	uint8_t reserved;            /* 0 */
 	uint32_t max_depth;          /* print so many levels of frames, and mark what is cut; 0: all.  Not JSON */
 };

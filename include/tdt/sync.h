@@ -4,7 +4,8 @@
 
 /*
  * What tasks share: a mutex that is awaited, and a channel for one value.  They are in libtdt-rt but need none of its
- * threads: any runtime's tasks can use them.
+ * threads: any runtime's tasks can use them.  In a child of fork() those that other threads may have been using are not
+ * touched any more.
  */
 
 #include <stdbool.h>
@@ -87,7 +88,7 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
  * and -EPIPE, when the sender was freed.  Both outlive the future, and are written only from its poll; `error` may be
  * NULL.  Takes `receiver` over, which goes when the future is dropped.
  *
- * Returns TDT_FUTURE_NONE and errno, and the receiver stays the caller's: EINVAL (a NULL pointer), ENOMEM.
+ * Returns TDT_FUTURE_NONE and errno EINVAL (`receiver` or `value` is NULL), and the receiver stays the caller's.
  */
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value, int *error);
 

@@ -12,7 +12,7 @@
 
 struct tdt__driver;
 
-/* Start a driver.  0, or a negative errno. */
+/* Start a driver.  0, or a negative errno: -ENOMEM, -EAGAIN (no thread), -EMFILE, -ENFILE. */
 int tdt__driver_new(struct tdt__driver **driver);
 
 /*

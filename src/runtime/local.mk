@@ -4,12 +4,47 @@
 # As libtdt-core.la: for tests that look inside.
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
+	src/runtime/block_on.c \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
+	src/runtime/futures.c \
+	src/runtime/idle.c \
+	src/runtime/idle.h \
+	src/runtime/inject.c \
+	src/runtime/inject.h \
+	src/runtime/live.c \
+	src/runtime/live.h \
+	src/runtime/loop.h \
+	src/runtime/mutex.c \
+	src/runtime/mutex.h \
+	src/runtime/mutex_lock.c \
+	src/runtime/net.c \
+	src/runtime/oneshot.c \
+	src/runtime/oneshot.h \
+	src/runtime/oneshot_receive.c \
+	src/runtime/ring.c \
+	src/runtime/ring.h \
 	src/runtime/rt.c \
+	src/runtime/rt.h \
+	src/runtime/sleep.c \
+	src/runtime/sleep.h \
 	src/runtime/slot.h \
-	src/runtime/sync.c
+	src/runtime/socket.c \
+	src/runtime/socket.h \
+	src/runtime/task.c \
+	src/runtime/task.h \
+	src/runtime/tcp.c \
+	src/runtime/tcp.h \
+	src/runtime/timeout.c \
+	src/runtime/timeout.h \
+	src/runtime/timer.c \
+	src/runtime/timer.h \
+	src/runtime/wait.h \
+	src/runtime/worker.c \
+	src/runtime/worker.h \
+	src/runtime/yield.c \
+	src/runtime/yield.h
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 

@@ -1,13 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The life of a runtime. */
+
 #include <config.h>
 
-#include <tdt/runtime.h>
+#include "rt.h"
 
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../options.h"
 #include "current.h"
+#include "driver.h"
+#include "task.h"
 
 __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 
 struct tdt_rt *tdt_rt_current(void)
 {
 	return tdt__current.rt;
+}
+
+void tdt__rt_ref(struct tdt_rt *rt)
+{
+	atomic_fetch_add_explicit(&rt->refs, 1, memory_order_relaxed);
+}
+
+void tdt__rt_unref(struct tdt_rt *rt)
+{
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (atomic_fetch_sub_explicit(&rt->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (unsigned i = 0; i < rt->n_workers; i++)
+		tdt__worker_fini(&rt->workers[i]);
+	tdt__live_fini(&rt->live);
+	tdt__idle_fini(&rt->idle);
+	tdt__inject_fini(&rt->inject);
+	tdt__driver_unref(rt->driver);
+	free(rt);
+}
+
+/* --- The beginning -------------------------------------------------------------- */
+
+/* The number of CPUs that this thread may run on. */
+static unsigned cpus(void)
+{
+	cpu_set_t set;
+	long online;
+
+	if (sched_getaffinity(0, sizeof set, &set) == 0) {
+		online = CPU_COUNT(&set);
+	} else {
+		online = sysconf(_SC_NPROCESSORS_ONLN); /* more of them than a cpu_set_t has room for */
+	}
+	return online < 1 ? 1 : online > TDT_RT_MAX_WORKERS ? TDT_RT_MAX_WORKERS : (unsigned)online;
+}
+
+static int read_config(unsigned *workers, const struct tdt_rt_config *config)
+{
+	struct tdt_rt_config ours;
+	int error = tdt__options_read(&ours, sizeof ours, config);
+
+	if (error == 0 && ours.workers > TDT_RT_MAX_WORKERS)
+		error = -EINVAL;
+	*workers = ours.workers != 0 ? ours.workers : cpus();
+	return error;
+}
+
+/* Have the first `n` workers stop. */
+static void stop(struct tdt_rt *rt, unsigned n)
+{
+	atomic_store_explicit(&rt->stopping, true, memory_order_relaxed);
+	tdt__idle_stop(rt);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(rt->workers[i].thread, NULL);
+}
+
+static int start(struct tdt_rt *rt)
+{
+	for (unsigned i = 0; i < rt->n_workers; i++) {
+		int error = tdt__worker_start(&rt->workers[i]);
+
+		if (error != 0) {
+			stop(rt, i);
+			return error;
+		}
+	}
+	return 0;
+}
+
+struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
+{
+	struct tdt_rt *rt = NULL;
+	unsigned workers;
+	int error = read_config(&workers, config);
+
+	if (error != 0)
+		goto fail;
+	error = -ENOMEM;
+	rt = calloc(1, sizeof *rt + workers * sizeof rt->workers[0]);
+	if (rt == NULL)
+		goto fail;
+	atomic_init(&rt->refs, 1);
+	tdt__inject_init(&rt->inject);
+	tdt__idle_init(&rt->idle);
+	tdt__live_init(&rt->live);
+	rt->n_workers = workers;
+	for (unsigned i = 0; i < workers; i++)
+		tdt__worker_init(&rt->workers[i], rt, i);
+	error = tdt__driver_new(&rt->driver);
+	if (error != 0)
+		goto fail_driver;
+	error = start(rt);
+	if (error != 0)
+		goto fail_start;
+	return rt;
+fail_start:
+	tdt__driver_stop(rt->driver);
+fail_driver:
+	tdt__rt_unref(rt);
+fail:
+	errno = -error;
+	return NULL;
+}
+
+/* --- The end ---------------------------------------------------------------------- */
+
+/*
+ * Take all live tasks, the oldest first, linked by `newer`.  A spawn that has a list's lock before us has its task in
+ * it; one that has it later sees `closing`.
+ */
+static struct tdt__task *take_live(struct tdt_rt *rt)
+{
+	struct tdt__task *tasks = tdt__live_take(&rt->live, NULL);
+
+	for (unsigned i = 0; i < rt->n_workers; i++)
+		tasks = tdt__live_take(&rt->workers[i].live, tasks);
+	return tasks;
+}
+
+void tdt_rt_free(struct tdt_rt *rt)
+{
+	struct tdt__task *task, *newer;
+
+	if (rt == NULL)
+		return;
+	if (tdt__current.rt == rt) {
+		errno = EDEADLK;
+		return;
+	}
+	atomic_store_explicit(&rt->closing, true, memory_order_relaxed); /* the locks of the lists order it */
+	stop(rt, rt->n_workers);
+	/* Before any task goes: who wakes one puts it behind the last one in the queue, and writes to that. */
+	tdt__inject_close(&rt->inject);
+	for (task = take_live(rt); task != NULL; task = newer) {
+		newer = task->newer;
+		tdt__task_drop(task);
+	}
+	tdt__driver_stop(rt->driver);
+	tdt__rt_unref(rt);
 }

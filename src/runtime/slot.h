@@ -15,9 +15,8 @@
  *     is it so?  go on              take the waker, and wake
  *     no: pending
  *
- *   tdt__slot_register   one thread at a time: the leaf's poll
- *   tdt__slot_wake       any thread, any time
- *   tdt__slot_clear      any thread, any time
+ *   tdt__slot_register            one thread at a time: the leaf's poll
+ *   tdt__slot_take, wake, clear   any thread, any time
  */
 
 #include <stdatomic.h>
@@ -28,16 +27,22 @@ struct tdt__slot {
 	const struct tdt_waker *_Atomic waker; /* owned by the slot; NULL: nobody waits */
 };
 
+/* Take out what waits, for the caller to wake or drop.  NULL: nothing does. */
+static inline const struct tdt_waker *tdt__slot_take(struct tdt__slot *slot)
+{
+	return atomic_exchange(&slot->waker, NULL); /* pairs with the exchange in tdt__slot_register() */
+}
+
 /* Give up what waits. */
 static inline void tdt__slot_clear(struct tdt__slot *slot)
 {
-	tdt_waker_drop(atomic_exchange(&slot->waker, NULL)); /* acquires what its maker wrote: pairs with register */
+	tdt_waker_drop(tdt__slot_take(slot));
 }
 
 /* Wake what waits, if anything does. */
 static inline void tdt__slot_wake(struct tdt__slot *slot)
 {
-	tdt_waker_wake(atomic_exchange(&slot->waker, NULL)); /* pairs with the exchange in tdt__slot_register() */
+	tdt_waker_wake(tdt__slot_take(slot));
 }
 
 /*
@@ -56,7 +61,7 @@ static inline __attribute__((always_inline)) void tdt__slot_register(struct tdt_
 	clone = tdt_waker_clone(waker);
 	if (clone == NULL)
 		tdt_waker_wake_by_ref(waker);
-	tdt_waker_drop(atomic_exchange(&slot->waker, clone)); /* pairs with the exchange in tdt__slot_wake() */
+	tdt_waker_drop(atomic_exchange(&slot->waker, clone)); /* pairs with the exchange in tdt__slot_take() */
 }
 
 #endif

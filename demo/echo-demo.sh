@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# A server that hangs, and tells where.  `make demo` runs this with the directory of the programs.
+set -u
+programs=${1:?the directory of echo-server and echo-client}
+
+tmp=$(mktemp -d) || exit
+server=
+watchdog=
+finish()
+{
+	test -z "$server" || kill -KILL "$server" 2>/dev/null
+	test -z "$watchdog" || kill "$watchdog" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+watch()
+{
+	trap 'kill $sleep; exit' TERM
+	sleep 60 >/dev/null 2>&1 &
+	sleep=$!
+	wait $sleep
+	kill -KILL $server
+}
+
+fail()
+{
+	echo "echo-demo.sh: $*" >&2
+	cat "$tmp/out" "$tmp/err" >&2
+	exit 1
+}
+
+# wait_for TEXT FILE: 10 s at most.
+wait_for()
+{
+	tries=100
+	until grep -q "$1" "$2"; do
+		tries=$((tries - 1))
+		test $tries -gt 0 || fail "there is no '$1'"
+		sleep 0.1
+	done
+}
+
+echo 'A server of many tasks, and a client that drives it (demo/echo.c, demo/echo-client.c):'
+"$programs/echo-server" --port=0 --report=200 --wedge >"$tmp/out" 2>"$tmp/err" &
+server=$!
+watch & # should anything hang that is not to
+watchdog=$!
+wait_for '^listening' "$tmp/out"
+port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
+
+"$programs/echo-client" --port="$port" --connections=2 --timeout=10000 || fail 'the client failed'
+
+printf '\nWith a third connection a handler wedges itself (--wedge), and soon nobody gets an answer:\n'
+"$programs/echo-client" --port="$port" --connections=3 --timeout=1000 2>&1 && fail 'the server does not hang'
+
+printf '\nWho waits where?  kill -USR1 asks all tasks:\n'
+kill -USR1 $server
+wait_for 'tasks were asked' "$tmp/err"
+cat "$tmp/err"
+echo 'Connection 3 is in count_poll behind its lock, so it holds the mutex; and in report_poll, which waits for that mutex.'
+echo 'So it waits for itself, and the ticker and all other connections wait behind it.'
+
+kill -TERM $server
+wait $server || fail 'the server did not end well'
+server=

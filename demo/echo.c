@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The tasks of the echo server: accept_poll(), a ticker, which reports what was echoed, and one connection_poll() a
+ * connection.  All share the statistics, behind a mutex that is awaited.
+ *
+ * With --wedge they have the bug that such mutexes invite: while the handler of the third connection holds the mutex it
+ * awaits a function that takes it, too.  So it waits for itself, and behind it wait the ticker and, one after the
+ * other, all connections.  Nothing uses the CPU and nothing is logged; the trees tell:
+ *
+ *	task 5 "connection 3" pending ...
+ *	╼ connection_poll
+ *	 └╼ count_poll                  behind its lock: here it holds it
+ *	    └╼ report_poll              at its lock
+ *	task 3 "connection 1" pending ...
+ *	╼ connection_poll
+ *	 └╼ count_poll                  at its lock: one of those who wait
+ */
+
+#include "echo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/async.h>
+
+#define ACCEPT_AGAIN_MS 100
+#define WEDGED_CONNECTION 3
+
+/* Tell what was echoed, unless that was told before. */
+struct report {
+	struct tdt_async async;
+	struct service *service;
+	uint64_t *echoes; /* as last told */
+};
+
+static tdt_poll_t report_poll(void *state, struct tdt_context *cx)
+{
+	struct report *report = state;
+	struct service *service = report->service;
+	struct statistics now;
+
+	TDT_BEGIN(&report->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(service->mutex));
+	now = service->statistics;
+	tdt_mutex_unlock(service->mutex);
+	if (now.echoes != *report->echoes) {
+		printf("%" PRIu64 " connections, %" PRIu64 " echoes, %" PRIu64 " bytes\n", now.connections, now.echoes,
+		       now.bytes);
+		fflush(stdout);
+	}
+	*report->echoes = now.echoes;
+	TDT_END();
+}
+
+static struct tdt_future report(struct service *service, uint64_t *echoes)
+{
+	return TDT_ASYNC_NEW(report_poll, (struct report){ .service = service, .echoes = echoes });
+}
+
+/* Count an echo. */
+struct count {
+	struct tdt_async async;
+	struct service *service;
+	size_t bytes;
+	bool first; /* of its connection */
+	bool wedge;
+	bool locked;
+	uint64_t echoes;
+};
+
+static tdt_poll_t count_poll(void *state, struct tdt_context *cx)
+{
+	struct count *count = state;
+	struct service *service = count->service;
+
+	TDT_BEGIN(&count->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(service->mutex));
+	count->locked = true;
+	service->statistics.connections += count->first;
+	service->statistics.echoes++;
+	service->statistics.bytes += count->bytes;
+	if (count->wedge)
+		TDT_AWAIT(report(service, &count->echoes)); /* the bug: it takes the mutex, too */
+	TDT_END();
+}
+
+static void count_fini(void *state)
+{
+	struct count *count = state;
+
+	if (count->locked)
+		tdt_mutex_unlock(count->service->mutex);
+}
+
+static struct tdt_future count(struct service *service, size_t bytes, bool first, bool wedge)
+{
+	return TDT_ASYNC_NEW(
+	    count_poll,
+	    (struct count){
+		.async.fini = count_fini, .service = service, .bytes = bytes, .first = first, .wedge = wedge });
+}
+
+struct ticker {
+	struct tdt_async async;
+	struct listed listed;
+	struct service *service;
+	uint64_t echoes;
+};
+
+static tdt_poll_t ticker_poll(void *state, struct tdt_context *cx)
+{
+	struct ticker *ticker = state;
+
+	TDT_BEGIN(&ticker->async, cx);
+	for (;;) {
+		TDT_AWAIT(tdt_sleep_ms(ticker->service->options->report_ms));
+		TDT_AWAIT(report(ticker->service, &ticker->echoes));
+	}
+	TDT_END();
+}
+
+static void ticker_fini(void *state)
+{
+	struct ticker *ticker = state;
+
+	task_list_remove(&ticker->service->tasks, &ticker->listed);
+}
+
+static int spawn_ticker(struct service *service)
+{
+	struct tdt_future ticker =
+	    TDT_ASYNC_NEW(ticker_poll, (struct ticker){ .async.fini = ticker_fini, .service = service });
+
+	if (tdt_future_is_none(&ticker))
+		return -errno;
+	return task_list_spawn(&service->tasks, service->rt, ticker, &((struct ticker *)ticker.state)->listed,
+			       TDT_TASK_ATTR(.name = "ticker"));
+}
+
+struct connection {
+	struct tdt_async async;
+	struct listed listed;
+	struct service *service;
+	struct tdt_tcp *tcp;
+	unsigned number;
+	bool first, idle;
+	ssize_t n; /* bytes that were read, or written; or the end, or an error */
+	char buffer[4096];
+};
+
+/* Echo once what comes. */
+struct echo {
+	struct tdt_async async;
+	struct connection *connection;
+};
+
+static tdt_poll_t echo_poll(void *state, struct tdt_context *cx)
+{
+	struct echo *echo = state;
+	struct connection *connection = echo->connection;
+
+	TDT_BEGIN(&echo->async, cx);
+	TDT_AWAIT(tdt_tcp_read(connection->tcp, connection->buffer, sizeof(connection->buffer), &connection->n));
+	if (connection->n <= 0)
+		return TDT_READY;
+	TDT_AWAIT(tdt_tcp_write(connection->tcp, connection->buffer, (size_t)connection->n, &connection->n));
+	TDT_END();
+}
+
+/* The same, but for as long only as a peer may be idle. */
+static struct tdt_future echo_unless_idle(struct connection *connection)
+{
+	struct tdt_future echo = TDT_ASYNC_NEW(echo_poll, (struct echo){ .connection = connection });
+	struct tdt_future limited = tdt_timeout(echo, connection->service->options->idle_ms, &connection->idle);
+
+	if (tdt_future_is_none(&limited))
+		tdt_future_drop(&echo);
+	return limited;
+}
+
+static tdt_poll_t connection_poll(void *state, struct tdt_context *cx)
+{
+	struct connection *connection = state;
+	struct service *service = connection->service;
+
+	TDT_BEGIN(&connection->async, cx);
+	for (;;) {
+		TDT_AWAIT(echo_unless_idle(connection));
+		if (connection->idle || connection->n <= 0)
+			return TDT_READY; /* its end, or an error: which of them matters to nobody */
+		TDT_AWAIT(count(service, (size_t)connection->n, connection->first,
+				service->options->wedge && connection->number == WEDGED_CONNECTION));
+		connection->first = false;
+	}
+	TDT_END();
+}
+
+static void connection_fini(void *state)
+{
+	struct connection *connection = state;
+
+	task_list_remove(&connection->service->tasks, &connection->listed);
+	tdt_tcp_free(connection->tcp);
+}
+
+/* Takes `tcp` over, also if it fails. */
+static int spawn_connection(struct service *service, struct tdt_tcp *tcp, unsigned number)
+{
+	struct tdt_future connection = TDT_ASYNC_NEW(
+	    connection_poll,
+	    (struct connection){
+		.async.fini = connection_fini, .service = service, .tcp = tcp, .number = number, .first = true });
+	char name[32];
+
+	if (tdt_future_is_none(&connection)) {
+		tdt_tcp_free(tcp);
+		return -ENOMEM;
+	}
+	snprintf(name, sizeof(name), "connection %u", number);
+	return task_list_spawn(&service->tasks, service->rt, connection,
+			       &((struct connection *)connection.state)->listed, TDT_TASK_ATTR(.name = name));
+}
+
+struct acceptor {
+	struct tdt_async async;
+	struct listed listed;
+	struct service *service;
+	struct tdt_tcp *tcp;
+	unsigned connections;
+	int error, last_error;
+};
+
+static void tell_error(int *last, int error)
+{
+	if (error != 0 && error != *last)
+		fprintf(stderr, "echo-server: accept: %s; trying again every %d ms\n", strerror(-error),
+			ACCEPT_AGAIN_MS);
+	*last = error;
+}
+
+static tdt_poll_t accept_poll(void *state, struct tdt_context *cx)
+{
+	struct acceptor *acceptor = state;
+
+	TDT_BEGIN(&acceptor->async, cx);
+	for (;;) {
+		TDT_AWAIT(tdt_tcp_accept(acceptor->service->listener, &acceptor->tcp, &acceptor->error));
+		if (acceptor->tcp != NULL)
+			acceptor->error = spawn_connection(acceptor->service, acceptor->tcp, ++acceptor->connections);
+		tell_error(&acceptor->last_error, acceptor->error);
+		if (acceptor->error != 0) /* no descriptors, no memory: others must end first */
+			TDT_AWAIT(tdt_sleep_ms(ACCEPT_AGAIN_MS));
+	}
+	TDT_END();
+}
+
+static void accept_fini(void *state)
+{
+	struct acceptor *acceptor = state;
+	struct service *service = acceptor->service;
+
+	task_list_remove(&service->tasks, &acceptor->listed);
+	if (acceptor->async.line == TDT_ASYNC_ENDED) { /* by itself, for want of memory, and not because we stop */
+		service->accept_failed = true;
+		kill(getpid(), SIGTERM);
+	}
+}
+
+static int spawn_accept(struct service *service)
+{
+	struct tdt_future acceptor =
+	    TDT_ASYNC_NEW(accept_poll, (struct acceptor){ .async.fini = accept_fini, .service = service });
+
+	if (tdt_future_is_none(&acceptor))
+		return -errno;
+	return task_list_spawn(&service->tasks, service->rt, acceptor, &((struct acceptor *)acceptor.state)->listed,
+			       TDT_TASK_ATTR(.name = "accept"));
+}
+
+int service_start(struct service *service, const struct echo_options *options, const char **what)
+{
+	struct tdt_rt_config config = { .size = sizeof(config), .workers = (unsigned)options->workers };
+	int error;
+
+	*service = (struct service){ .options = options };
+	task_list_init(&service->tasks);
+	*what = "a runtime";
+	service->rt = tdt_rt_new(&config);
+	if (service->rt == NULL)
+		return -errno;
+	*what = "a mutex";
+	service->mutex = tdt_mutex_new();
+	if (service->mutex == NULL)
+		return -errno;
+	*what = options->host;
+	service->listener = tdt_tcp_listen(options->host, (uint16_t)options->port);
+	if (service->listener == NULL)
+		return -errno;
+	*what = "tasks";
+	error = spawn_accept(service);
+	return error != 0 ? error : spawn_ticker(service);
+}
+
+void service_stop(struct service *service)
+{
+	tdt_rt_free(service->rt); /* drops all tasks */
+	tdt_tcp_listener_free(service->listener);
+	tdt_mutex_free(service->mutex);
+}

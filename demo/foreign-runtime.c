@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * tdt on a runtime that is not its own, and was not written for it: their_runtime.c.
+ *
+ * With nothing added to the runtime its tasks can be asked where they wait, and these probes fire for tracers:
+ * task-spawn, task-poll-start, task-poll-end, task-terminate, and task-waker-clone.  It is enough to wrap a future
+ * before it is spawned, as spawn_traced() below does.
+ *
+ * Six calls added to the runtime (grep 'added for tdt' their_runtime.c) give the rest:
+ *
+ *	tdt_worker_thread_start()    probe worker-thread-start; and tdt_backtrace(), which would block the thread that
+ *	                             has to poll the task, is refused there
+ *	tdt_worker_thread_stop()     probe worker-thread-stop
+ *	tdt_worker_thread_park()     probe worker-thread-park: the thread has nothing to do
+ *	tdt_worker_thread_unpark()   probe worker-thread-unpark
+ *	tdt_task_woken(handle)       probe task-wake: how long until the poll that follows?
+ *	tdt_worker_now(ns)           no probe; a poll need not read the clock
+ *
+ * The program: an order waits for its goods and for its payment, side by side, and is shipped then.
+ */
+
+#include <locale.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <tdt/async.h>
+#include <tdt/combine.h>
+#include <tdt/trace.h>
+
+#include "their_runtime.h"
+
+/* Something that happens once.  One task may wait for it. */
+struct event {
+	pthread_mutex_t lock; /* of the rest */
+	bool happened;
+	const struct tdt_waker *waker; /* of who waits; owned */
+};
+
+#define EVENT_INIT                                                                                                     \
+	{                                                                                                              \
+		PTHREAD_MUTEX_INITIALIZER, false, NULL                                                                 \
+	}
+
+/* Let `waker` (or NULL) be woken when it happens, instead of the one that is returned, for the caller to drop. */
+static const struct tdt_waker *exchange_waker(struct event *event, const struct tdt_waker *waker)
+{
+	const struct tdt_waker *old;
+
+	pthread_mutex_lock(&event->lock);
+	old = event->waker;
+	event->waker = waker;
+	pthread_mutex_unlock(&event->lock);
+	return old;
+}
+
+static bool event_happened(struct event *event)
+{
+	bool happened;
+
+	pthread_mutex_lock(&event->lock);
+	happened = event->happened;
+	pthread_mutex_unlock(&event->lock);
+	return happened;
+}
+
+static void event_happens(struct event *event)
+{
+	pthread_mutex_lock(&event->lock);
+	event->happened = true;
+	pthread_mutex_unlock(&event->lock);
+	tdt_waker_wake(exchange_waker(event, NULL));
+}
+
+/* The leaf: it leaves a clone of the waker first, and looks then, lest it misses what happens in between. */
+static tdt_poll_t event_poll(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker *waker;
+
+	if (event_happened(state))
+		return TDT_READY;
+	waker = tdt_waker_clone(cx->waker);
+	if (waker == NULL)
+		return TDT_PANICKED;
+	tdt_waker_drop(exchange_waker(state, waker));
+	return event_happened(state) ? TDT_READY : TDT_PENDING;
+}
+
+static void event_drop(void *state)
+{
+	tdt_waker_drop(exchange_waker(state, NULL));
+}
+
+static struct tdt_future event_wait(struct event *event)
+{
+	return (struct tdt_future){ event, event_poll, event_drop };
+}
+
+/* The order, and what it waits for. */
+struct shop {
+	struct event goods, payment;
+	sem_t shipped;
+};
+
+struct order {
+	struct tdt_async async;
+	struct shop *shop;
+};
+
+static tdt_poll_t pack_poll(void *state, struct tdt_context *cx)
+{
+	struct order *order = state;
+
+	TDT_BEGIN(&order->async, cx);
+	TDT_AWAIT(event_wait(&order->shop->goods));
+	TDT_END();
+}
+
+static tdt_poll_t bill_poll(void *state, struct tdt_context *cx)
+{
+	struct order *order = state;
+
+	TDT_BEGIN(&order->async, cx);
+	TDT_AWAIT(event_wait(&order->shop->payment));
+	TDT_END();
+}
+
+static struct tdt_future pack_and_bill(struct shop *shop)
+{
+	struct tdt_future both[] = { TDT_ASYNC_NEW(pack_poll, (struct order){ .shop = shop }),
+				     TDT_ASYNC_NEW(bill_poll, (struct order){ .shop = shop }) };
+	struct tdt_future joined = tdt_join_all(both, 2);
+
+	if (tdt_future_is_none(&joined)) {
+		tdt_future_drop(&both[0]);
+		tdt_future_drop(&both[1]);
+	}
+	return joined;
+}
+
+static tdt_poll_t order_poll(void *state, struct tdt_context *cx)
+{
+	struct order *order = state;
+
+	TDT_BEGIN(&order->async, cx);
+	TDT_AWAIT(pack_and_bill(order->shop));
+	puts("And the payment: shipped.");
+	sem_post(&order->shop->shipped);
+	TDT_END();
+}
+
+/* Spawn `future` on their runtime, traced.  The handle is the caller's; NULL and errno, and the future is gone. */
+static struct tdt_handle *spawn_traced(struct their_runtime *runtime, struct tdt_future future,
+				       const struct tdt_task_attr *attr)
+{
+	struct tdt_traced traced = tdt_traced_with(future, attr);
+
+	if (traced.handle != NULL && their_runtime_spawn(runtime, traced.future) == 0)
+		return traced.handle;
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	return NULL;
+}
+
+static int print_tree(const char *when, struct tdt_handle *task)
+{
+	struct tdt_trace *trace = tdt_backtrace(task);
+	int error;
+
+	if (trace == NULL) {
+		perror("tdt_backtrace");
+		return -1;
+	}
+	puts(when);
+	error = tdt_trace_print(trace, stdout);
+	tdt_trace_free(trace);
+	return error;
+}
+
+static int run(struct their_runtime *runtime, struct shop *shop)
+{
+	struct tdt_future order = TDT_ASYNC_NEW(order_poll, (struct order){ .shop = shop });
+	struct tdt_handle *task = spawn_traced(runtime, order, TDT_TASK_ATTR(.name = "order 1"));
+	int error;
+
+	if (task == NULL) {
+		perror("spawn_traced");
+		return -1;
+	}
+	error = print_tree("Nothing has come yet:", task);
+	event_happens(&shop->goods);
+	error |= print_tree("The goods have come:", task);
+	event_happens(&shop->payment);
+	sem_wait(&shop->shipped);
+	tdt_handle_unref(task);
+	return error;
+}
+
+int main(void)
+{
+	struct shop shop = { .goods = EVENT_INIT, .payment = EVENT_INIT };
+	struct their_runtime *runtime = their_runtime_new(2);
+	int error;
+
+	setlocale(LC_ALL, "");
+	if (runtime == NULL) {
+		perror("their_runtime_new");
+		return EXIT_FAILURE;
+	}
+	sem_init(&shop.shipped, 0, 0);
+	error = run(runtime, &shop);
+	their_runtime_free(runtime);
+	sem_destroy(&shop.shipped);
+	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Polling one future on the calling thread, which sleeps in between. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <tdt/hooks.h>
+
+#include "current.h"
+#include "rt.h"
+#include "wait.h"
+
+/* What wakes the thread.  On the heap, since wakers may outlive the call. */
+struct blocker {
+	struct tdt_waker waker;	   /* first: wakers are pointers to this */
+	atomic_uint refs;	   /* of wakers, and of the call */
+	atomic_bool woken;	   /* since the last poll began */
+	sem_t wake;		   /* raised by who sets `woken` */
+	struct tdt_handle *handle; /* of the task; NULL: it isn't traced.  Constant once it is polled */
+};
+
+static void unref(struct blocker *blocker)
+{
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (atomic_fetch_sub_explicit(&blocker->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	sem_destroy(&blocker->wake);
+	tdt_handle_unref(blocker->handle);
+	free(blocker);
+}
+
+/* A waker is a pointer to the blocker's first member; it is const for the ABI's sake. */
+static struct blocker *blocker_of(const struct tdt_waker *waker)
+{
+	return (struct blocker *)(uintptr_t)waker;
+}
+
+static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
+{
+	atomic_fetch_add_explicit(&blocker_of(waker)->refs, 1, memory_order_relaxed);
+	return waker;
+}
+
+static void waker_wake_by_ref(const struct tdt_waker *waker)
+{
+	struct blocker *blocker = blocker_of(waker);
+
+	if (!atomic_load_explicit(&blocker->woken, memory_order_relaxed))
+		tdt_task_woken(blocker->handle); /* before the poll it leads to */
+	/* Release what came before, in any case, to the poll that follows: pairs with the exchange in run(). */
+	if (!atomic_exchange_explicit(&blocker->woken, true, memory_order_release))
+		sem_post(&blocker->wake);
+}
+
+static void waker_drop(const struct tdt_waker *waker)
+{
+	unref(blocker_of(waker));
+}
+
+static void waker_wake(const struct tdt_waker *waker)
+{
+	waker_wake_by_ref(waker);
+	waker_drop(waker);
+}
+
+static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref, waker_drop };
+
+static struct blocker *blocker_new(void)
+{
+	struct blocker *blocker = calloc(1, sizeof *blocker);
+
+	if (blocker == NULL)
+		return NULL;
+	blocker->waker.vtable = &waker_vtable;
+	atomic_init(&blocker->refs, 1);
+	sem_init(&blocker->wake, 0, 0);
+	return blocker;
+}
+
+static tdt_poll_t run(struct blocker *blocker, const struct tdt_future *fut)
+{
+	struct tdt_context cx = { &blocker->waker };
+	tdt_poll_t result;
+
+	while ((result = tdt_future_poll(fut, &cx)) == TDT_PENDING) {
+		tdt__wait(&blocker->wake);
+		/* Acquire what all who have woken it did before: pairs with waker_wake_by_ref(). */
+		atomic_exchange_explicit(&blocker->woken, false, memory_order_acquire);
+	}
+	return result;
+}
+
+static int check(struct tdt_rt *rt, const struct tdt_future *fut)
+{
+	if (rt == NULL || tdt_future_is_none(fut) || fut->drop == NULL)
+		return -EINVAL;
+	if (tdt__current.rt != NULL)
+		return -EDEADLK;
+	if (atomic_load_explicit(&rt->closing, memory_order_relaxed))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+/* The future, traced if that is possible; and a reference of its handle. */
+static struct tdt_future trace(struct tdt_future fut, struct tdt_handle **handle)
+{
+	struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };
+	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
+
+	if (traced.handle != NULL)
+		tdt_handle_ref(traced.handle);
+	else
+		traced = tdt_traced_with(fut, &attr);
+	*handle = traced.handle;
+	return traced.future;
+}
+
+int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
+{
+	int error = check(rt, &fut);
+	struct blocker *blocker = NULL;
+
+	if (error == 0) {
+		blocker = blocker_new();
+		error = blocker != NULL ? 0 : -ENOMEM;
+	}
+	if (error == 0) {
+		fut = trace(fut, &blocker->handle);
+		tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
+		error = run(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
+		tdt_future_drop(&fut);
+		tdt__current = (struct tdt__current){ 0 };
+		unref(blocker);
+	}
+	if (error != 0)
+		errno = -error;
+	return error;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The public names of the runtime's futures.  What stands on the stack while a task waits are their polls, which have
+ * the same names, as statics, in files of their own: see src/combine.c.
+ */
+
+#include <config.h>
+
+#include <tdt/net.h>
+#include <tdt/runtime.h>
+#include <tdt/sync.h>
+
+#include "mutex.h"
+#include "oneshot.h"
+#include "sleep.h"
+#include "tcp.h"
+#include "timeout.h"
+#include "yield.h"
+
+struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
+{
+	return tdt__mutex_lock_new(mutex);
+}
+
+struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value, int *error)
+{
+	return tdt__oneshot_receive_new(receiver, value, error);
+}
+
+struct tdt_future tdt_sleep_ms(uint64_t ms)
+{
+	return tdt__sleep_ms_new(ms);
+}
+
+struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp, int *error)
+{
+	return tdt__tcp_accept_new(listener, tcp, error);
+}
+
+struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp, int *error)
+{
+	return tdt__tcp_connect_new(host, port, tcp, error);
+}
+
+struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
+{
+	return tdt__tcp_read_new(tcp, buffer, size, n);
+}
+
+struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
+{
+	return tdt__tcp_write_new(tcp, data, size, n);
+}
+
+struct tdt_future tdt_timeout(struct tdt_future future, uint64_t ms, bool *elapsed)
+{
+	return tdt__timeout_new(future, ms, elapsed);
+}
+
+struct tdt_future tdt_yield_now(void)
+{
+	return tdt__yield_now_new();
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The mutex and the line of those who wait for it.
+ *
+ * Whoever unlocks hands over to the first in the line: the mutex is never free while somebody waits, so nobody who
+ * comes later gets in between, and only one task is woken.  A place in the line is the lock future's own memory: to
+ * wait allocates nothing.
+ *
+ * The lock inside is held for some instructions.  Wakers are taken out of their slots with it held, and woken without.
+ */
+
+#include <config.h>
+
+#include "mutex.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <tdt/sync.h>
+
+struct tdt_mutex {
+	pthread_mutex_t lock; /* of all below, and of the places */
+	bool held;
+	struct tdt__place line; /* a ring: `next` is the first, `previous` the last, itself if nobody waits */
+};
+
+struct tdt_mutex *tdt_mutex_new(void)
+{
+	struct tdt_mutex *mutex = calloc(1, sizeof(*mutex));
+
+	if (mutex == NULL)
+		return NULL;
+	pthread_mutex_init(&mutex->lock, NULL);
+	mutex->line.previous = mutex->line.next = &mutex->line;
+	return mutex;
+}
+
+void tdt_mutex_free(struct tdt_mutex *mutex)
+{
+	if (mutex == NULL)
+		return;
+	pthread_mutex_destroy(&mutex->lock);
+	free(mutex);
+}
+
+static void append(struct tdt_mutex *mutex, struct tdt__place *place)
+{
+	place->at = TDT__IN_LINE;
+	place->next = &mutex->line;
+	place->previous = mutex->line.previous;
+	place->previous->next = place;
+	mutex->line.previous = place;
+}
+
+static void take_out(struct tdt__place *place)
+{
+	place->previous->next = place->next;
+	place->next->previous = place->previous;
+}
+
+/* Give the mutex to the first in the line, or free it.  Returns whom to wake when the lock is free. */
+static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
+{
+	struct tdt__place *first = mutex->line.next;
+
+	if (first == &mutex->line) {
+		mutex->held = false;
+		return NULL;
+	}
+	take_out(first);
+	first->at = TDT__HOLDS;
+	return tdt__slot_take(&first->slot);
+}
+
+bool tdt__place_take(struct tdt__place *place)
+{
+	struct tdt_mutex *mutex = place->mutex;
+	bool holds;
+
+	pthread_mutex_lock(&mutex->lock);
+	if (place->at == TDT__OUTSIDE && mutex->held) {
+		append(mutex, place);
+	} else if (place->at == TDT__OUTSIDE) {
+		mutex->held = true;
+		place->at = TDT__HOLDS;
+	}
+	holds = place->at == TDT__HOLDS;
+	pthread_mutex_unlock(&mutex->lock);
+	return holds;
+}
+
+void tdt__place_leave(struct tdt__place *place)
+{
+	struct tdt_mutex *mutex = place->mutex;
+	const struct tdt_waker *waker = NULL;
+
+	pthread_mutex_lock(&mutex->lock);
+	if (place->at == TDT__IN_LINE)
+		take_out(place);
+	else if (place->at == TDT__HOLDS)
+		waker = hand_over(mutex);
+	place->at = TDT__OUTSIDE;
+	pthread_mutex_unlock(&mutex->lock);
+	tdt_waker_wake(waker);
+}
+
+bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
+{
+	bool got;
+
+	pthread_mutex_lock(&mutex->lock);
+	got = !mutex->held;
+	mutex->held = true;
+	pthread_mutex_unlock(&mutex->lock);
+	return got;
+}
+
+int tdt_mutex_unlock(struct tdt_mutex *mutex)
+{
+	const struct tdt_waker *waker = NULL;
+	bool held;
+
+	pthread_mutex_lock(&mutex->lock);
+	held = mutex->held;
+	if (held)
+		waker = hand_over(mutex);
+	pthread_mutex_unlock(&mutex->lock);
+	tdt_waker_wake(waker);
+	if (held)
+		return 0;
+	errno = EPERM;
+	return -EPERM;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The future that waits for a mutex.  Its poll has the name of the call that makes it, for that is what stands in
+ * backtraces; so the call itself is in futures.c, and <tdt/sync.h>, which declares it, is not included here.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mutex.h"
+
+static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
+{
+	struct tdt__place *place = state;
+
+	if (place->mutex == NULL)
+		return TDT_PANICKED;
+	if (!tdt__place_take(place)) {
+		tdt__slot_register(&place->slot, cx->waker);
+		/* It may have been handed over before there was anybody to wake. */
+		if (!tdt__place_take(place))
+			return TDT_PENDING;
+	}
+	place->mutex = NULL;
+	return TDT_READY;
+}
+
+static void drop(void *state)
+{
+	struct tdt__place *place = state;
+
+	if (place->mutex != NULL)
+		tdt__place_leave(place);
+	tdt__slot_clear(&place->slot);
+	free(place);
+}
+
+struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
+{
+	struct tdt__place *place;
+
+	if (mutex == NULL) {
+		errno = EINVAL;
+		return TDT_FUTURE_NONE;
+	}
+	place = calloc(1, sizeof(*place));
+	if (place == NULL)
+		return TDT_FUTURE_NONE;
+	place->mutex = mutex;
+	return (struct tdt_future){ place, tdt_mutex_lock, drop };
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The channel for one value: both its ends but for receiving.  No lock: see oneshot.h for who owns what. */
+
+#include <config.h>
+
+#include "oneshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <tdt/sync.h>
+
+/* Both ends are the channel; their types only tell them apart. */
+static struct tdt__channel *channel_of(struct tdt_oneshot_sender *sender)
+{
+	return (struct tdt__channel *)sender;
+}
+
+int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver **receiver,
+		void (*value_free)(void *value))
+{
+	struct tdt__channel *channel;
+
+	if (sender == NULL || receiver == NULL) {
+		errno = EINVAL;
+		return -EINVAL;
+	}
+	channel = calloc(1, sizeof(*channel));
+	if (channel == NULL)
+		return -ENOMEM;
+	atomic_init(&channel->ends, 2);
+	channel->value_free = value_free;
+	*sender = (struct tdt_oneshot_sender *)channel;
+	*receiver = (struct tdt_oneshot_receiver *)channel;
+	return 0;
+}
+
+/*
+ * What becomes of an open channel, if it still is one.  Release the value to the receiver: pairs with the acquire in
+ * oneshot_receive.c.
+ */
+static bool settle(struct tdt__channel *channel, int state)
+{
+	int open = TDT__OPEN;
+
+	return atomic_compare_exchange_strong(&channel->state, &open, state);
+}
+
+static void unref(struct tdt__channel *channel)
+{
+	/* Release what this end did; acquire (by the last) what the other did: pairs with itself. */
+	if (atomic_fetch_sub_explicit(&channel->ends, 1, memory_order_acq_rel) != 1)
+		return;
+	if (atomic_load_explicit(&channel->state, memory_order_relaxed) == TDT__SENT && !channel->ended &&
+	    channel->value_free != NULL)
+		channel->value_free(channel->value);
+	free(channel);
+}
+
+int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
+{
+	struct tdt__channel *channel = channel_of(sender);
+	bool sent;
+
+	channel->value = value;
+	sent = settle(channel, TDT__SENT);
+	if (sent)
+		tdt__slot_wake(&channel->slot);
+	unref(channel);
+	if (sent)
+		return 0;
+	errno = EPIPE;
+	return -EPIPE;
+}
+
+void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender)
+{
+	struct tdt__channel *channel = channel_of(sender);
+
+	if (channel == NULL)
+		return;
+	if (settle(channel, TDT__CLOSED))
+		tdt__slot_wake(&channel->slot);
+	unref(channel);
+}
+
+void tdt__channel_leave(struct tdt__channel *channel)
+{
+	settle(channel, TDT__GONE);
+	tdt__slot_clear(&channel->slot);
+	unref(channel);
+}
+
+void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver)
+{
+	if (receiver != NULL)
+		tdt__channel_leave((struct tdt__channel *)receiver);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The future that awaits a channel's value.  As in mutex_lock.c, its poll has the name of the call that makes it. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "oneshot.h"
+
+/* Acquire what the sender wrote: pairs with settle() in oneshot.c. */
+static int state_of(struct tdt__channel *channel)
+{
+	return atomic_load(&channel->state);
+}
+
+static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
+{
+	struct tdt__channel *channel = state;
+	bool sent;
+
+	if (channel->ended)
+		return TDT_PANICKED;
+	if (state_of(channel) == TDT__OPEN) {
+		tdt__slot_register(&channel->slot, cx->waker);
+		if (state_of(channel) == TDT__OPEN)
+			return TDT_PENDING;
+	}
+	channel->ended = true;
+	sent = state_of(channel) == TDT__SENT;
+	*channel->out = sent ? channel->value : NULL;
+	if (channel->error != NULL)
+		*channel->error = sent ? 0 : -EPIPE;
+	return TDT_READY;
+}
+
+static void drop(void *state)
+{
+	tdt__channel_leave(state);
+}
+
+struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value, int *error)
+{
+	struct tdt__channel *channel = (struct tdt__channel *)receiver;
+
+	if (receiver == NULL || value == NULL) {
+		errno = EINVAL;
+		return TDT_FUTURE_NONE;
+	}
+	channel->out = value;
+	channel->error = error;
+	return (struct tdt_future){ channel, tdt_oneshot_receive, drop };
+}

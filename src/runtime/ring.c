@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A worker's own queue. */
+
+#include <config.h>
+
+#include "ring.h"
+#include "task.h"
+
+#define HALF (TDT__RING_SIZE / 2)
+
+/* Relaxed: a thief that reads a slot as it is used anew finds `head` moved on; what it points to comes with `tail`. */
+static struct tdt__task *get(struct tdt__ring *ring, uint32_t i)
+{
+	return atomic_load_explicit(&ring->slots[i % TDT__RING_SIZE], memory_order_relaxed);
+}
+
+static void put(struct tdt__ring *ring, uint32_t i, struct tdt__task *task)
+{
+	atomic_store_explicit(&ring->slots[i % TDT__RING_SIZE], task, memory_order_relaxed);
+}
+
+/* Release: the slots were read before the owner uses them anew.  Pairs with the acquire of `head` in push. */
+static bool move_head(struct tdt__ring *ring, uint32_t from, uint32_t to)
+{
+	return atomic_compare_exchange_strong_explicit(&ring->head, &from, to, memory_order_release,
+						       memory_order_relaxed);
+}
+
+bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire); /* pairs with move_head() */
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+
+	if (tail - head >= TDT__RING_SIZE)
+		return false;
+	put(ring, tail, task);
+	/* Release the slot and the task to thieves (pairs with steal); sequentially consistent: see idle.h. */
+	atomic_store(&ring->tail, tail + 1);
+	return true;
+}
+
+struct tdt__task *tdt__ring_pop(struct tdt__ring *ring)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+
+	while (head != tail) {
+		struct tdt__task *task = get(ring, head);
+
+		if (move_head(ring, head, head + 1))
+			return task;
+		head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+struct tdt__task *tdt__ring_half(struct tdt__ring *ring, struct tdt__task **last)
+{
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+	struct tdt__task *first = get(ring, head);
+
+	/* Taken out before they are linked: until then each may be a thief's. */
+	if (tail - head < TDT__RING_SIZE || !move_head(ring, head, head + HALF))
+		return NULL;
+	*last = first;
+	for (uint32_t i = 1; i < HALF; i++) {
+		(*last)->next = get(ring, head + i); /* ours alone fills slots, so it is there still */
+		*last = (*last)->next;
+	}
+	(*last)->next = NULL;
+	return first;
+}
+
+struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from)
+{
+	uint32_t own = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+
+	for (;;) {
+		/* Acquire, lest `tail` be the older of the two. */
+		uint32_t head = atomic_load_explicit(&from->head, memory_order_acquire);
+		uint32_t tail = atomic_load_explicit(&from->tail, memory_order_acquire); /* pairs with push */
+		uint32_t n = tail - head;
+		struct tdt__task *task;
+
+		n -= n / 2;
+		if (n == 0)
+			return NULL;
+		if (n > HALF)
+			continue; /* others took some between the two loads */
+		task = get(from, head);
+		for (uint32_t i = 1; i < n; i++)
+			put(ring, own + i - 1, get(from, head + i));
+		if (!move_head(from, head, head + n))
+			continue;
+		if (n > 1)
+			atomic_store(&ring->tail, own + n - 1); /* as in push */
+		return task;
+	}
+}
+
+bool tdt__ring_is_empty(struct tdt__ring *ring)
+{
+	return atomic_load(&ring->head) == atomic_load(&ring->tail);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The leaf that waits for a timer. */
+
+#include <config.h>
+
+#include "sleep.h"
+
+#include <errno.h>
+
+#include "current.h"
+#include "timer.h"
+
+static tdt_poll_t end(struct tdt__timer *timer, tdt_poll_t result)
+{
+	timer->ended = true;
+	if (result != TDT_READY)
+		errno = ENOTSUP;
+	return result;
+}
+
+static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
+{
+	struct tdt__timer *timer = state;
+
+	if (timer->ended)
+		return TDT_PANICKED;
+	if (timer->ms == 0 || tdt__timer_fired(timer))
+		return end(timer, TDT_READY);
+	tdt__slot_register(&timer->slot, cx->waker);
+	if (timer->driver == NULL && tdt__timer_start(timer, tdt__current.driver) != 0)
+		return end(timer, TDT_PANICKED);
+	if (tdt__timer_fired(timer))
+		return end(timer, TDT_READY);
+	return tdt__driver_stopped(timer->driver) ? end(timer, TDT_PANICKED) : TDT_PENDING;
+}
+
+static void drop(void *state)
+{
+	tdt__timer_free(state);
+}
+
+struct tdt_future tdt__sleep_ms_new(uint64_t ms)
+{
+	struct tdt__timer *timer = tdt__timer_new(ms);
+
+	if (timer == NULL)
+		return TDT_FUTURE_NONE;
+	return (struct tdt_future){ timer, tdt_sleep_ms, drop };
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_RUNTIME_SLEEP_H
+#define TDT_RUNTIME_SLEEP_H
+
+/* What tdt_sleep_ms() forwards to: futures.c says why. */
+
+#include <tdt/future.h>
+
+struct tdt_future tdt__sleep_ms_new(uint64_t ms);
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Sockets: who waits for them, and the driver's side of it. */
+
+#include <config.h>
+
+#include "socket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "current.h"
+
+static const unsigned side_bits[] = { [TDT__READ] = UV_READABLE, [TDT__WRITE] = UV_WRITABLE };
+
+void tdt__socket_init(struct tdt__socket *socket, int fd)
+{
+	socket->fd = fd;
+	socket->refs = 1;
+}
+
+static void unref(struct tdt__socket *socket)
+{
+	/* Release what this thread did with it, acquire what others did: pairs with itself. */
+	if (atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	close(socket->fd);
+	tdt__driver_unref(atomic_load_explicit(&socket->driver, memory_order_relaxed));
+	free(socket);
+}
+
+/* --- The driver's list, under its lock --------------------------------------- */
+
+static void list(struct tdt__socket *socket, struct tdt__driver *driver)
+{
+	if (!socket->listed)
+		TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
+	socket->listed = true;
+	tdt__driver_wake(driver, 0);
+}
+
+static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
+{
+	if (socket->listed)
+		TAILQ_REMOVE(&driver->sockets, socket, link);
+	socket->listed = false;
+}
+
+/* --- On the driver's thread ---------------------------------------------------- */
+
+void tdt__socket_closed(uv_handle_t *handle)
+{
+	unref(handle->data);
+}
+
+static void wake(struct tdt__socket *socket, unsigned bits)
+{
+	for (int side = TDT__READ; side <= TDT__WRITE; side++)
+		if (bits & side_bits[side])
+			tdt__slot_wake(&socket->sides[side].slot);
+}
+
+/* Sides are ready, or something is wrong, which the leaves will find out: they try again. */
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+	struct tdt__socket *socket = handle->data;
+	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_relaxed);
+	unsigned ready = status < 0 ? UV_READABLE | UV_WRITABLE : (unsigned)events;
+
+	socket->watched &= ~ready;
+	uv_poll_start(handle, (int)socket->watched, on_ready); /* 0 stops it */
+	pthread_mutex_lock(&driver->lock);
+	socket->armed &= ~ready;
+	pthread_mutex_unlock(&driver->lock);
+	wake(socket, ready);
+}
+
+static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
+{
+	int error = tdt__driver_make_room(driver, socket->fd);
+
+	if (error == 0)
+		error = uv_poll_init(&driver->loop, &socket->uv, socket->fd);
+	if (error != 0)
+		return error;
+	socket->uv.data = socket;
+	socket->opened = true;
+	return 0;
+}
+
+/* libuv won't have it.  Whoever waits is told, and may try again: the driver knows nothing of the socket then. */
+static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int error)
+{
+	pthread_mutex_lock(&driver->lock);
+	socket->error = error;
+	socket->armed = 0;
+	socket->known = false;
+	unlist(socket, driver);
+	pthread_mutex_unlock(&driver->lock);
+	wake(socket, UV_READABLE | UV_WRITABLE);
+	unref(socket);
+}
+
+void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver)
+{
+	unsigned armed = socket->armed;
+	bool freed = socket->freed;
+	int error = 0;
+
+	unlist(socket, driver);
+	pthread_mutex_unlock(&driver->lock);
+	if (freed) {
+		if (socket->opened)
+			uv_close((uv_handle_t *)&socket->uv, tdt__socket_closed);
+		else
+			unref(socket);
+	} else {
+		if (!socket->opened)
+			error = open_handle(socket, driver);
+		if (error != 0) {
+			fail(socket, driver, error);
+		} else {
+			socket->watched = armed;
+			uv_poll_start(&socket->uv, (int)armed, on_ready); /* can't fail: its descriptor is its own */
+		}
+	}
+	pthread_mutex_lock(&driver->lock);
+}
+
+/* --- On other threads ------------------------------------------------------------ */
+
+bool tdt__socket_take(struct tdt__socket *socket, int side)
+{
+	/* Acquire what the one before did with the side: pairs with tdt__socket_leave(). */
+	return !atomic_exchange_explicit(&socket->sides[side].taken, true, memory_order_acquire);
+}
+
+void tdt__socket_leave(struct tdt__socket *socket, int side)
+{
+	tdt__slot_clear(&socket->sides[side].slot);
+	/* Release: pairs with tdt__socket_take(). */
+	atomic_store_explicit(&socket->sides[side].taken, false, memory_order_release);
+}
+
+/* The driver that a socket belongs to: this thread's, if it has none yet.  NULL if there is none here either. */
+static struct tdt__driver *driver_of(struct tdt__socket *socket)
+{
+	/* Acquire, and release: who finds a driver there uses it.  Pairs with itself. */
+	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire), *current;
+
+	if (driver != NULL || tdt__current.driver == NULL)
+		return driver;
+	current = tdt__driver_ref(tdt__current.driver);
+	if (atomic_compare_exchange_strong_explicit(&socket->driver, &driver, current, memory_order_acq_rel,
+						    memory_order_acquire))
+		return current;
+	tdt__driver_unref(current); /* the other side was first */
+	return driver;
+}
+
+int tdt__socket_arm(struct tdt__socket *socket, int side)
+{
+	struct tdt__driver *driver = driver_of(socket);
+	int error;
+
+	if (driver == NULL)
+		return -ENOTSUP;
+	pthread_mutex_lock(&driver->lock);
+	error = tdt__driver_stopped(driver) ? -ENOTSUP : socket->error;
+	socket->error = 0;
+	if (error == 0 && !(socket->armed & side_bits[side])) {
+		socket->armed |= side_bits[side];
+		if (!socket->known)
+			atomic_fetch_add_explicit(&socket->refs, 1, memory_order_relaxed);
+		socket->known = true;
+		list(socket, driver);
+	}
+	pthread_mutex_unlock(&driver->lock);
+	return error;
+}
+
+void tdt__socket_free(struct tdt__socket *socket)
+{
+	/* Acquire: pairs with driver_of(). */
+	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire);
+
+	if (driver != NULL) {
+		pthread_mutex_lock(&driver->lock);
+		socket->freed = true;
+		if (socket->known && !tdt__driver_stopped(driver))
+			list(socket, driver);
+		pthread_mutex_unlock(&driver->lock);
+	}
+	unref(socket);
+}

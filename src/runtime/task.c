@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Tasks: spawning, waking, polling and ending them. */
+
+#include <config.h>
+
+#include "task.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <tdt/hooks.h>
+
+#include "current.h"
+#include "rt.h"
+
+/* --- The waker ------------------------------------------------------------------ */
+
+static void unref(struct tdt__task *task)
+{
+	struct tdt_rt *rt = task->rt;
+
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (atomic_fetch_sub_explicit(&task->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	tdt_handle_unref(task->handle);
+	free(task);
+	tdt__rt_unref(rt);
+}
+
+/* A waker is a pointer to the task's first member; it is const for the ABI's sake. */
+static struct tdt__task *task_of(const struct tdt_waker *waker)
+{
+	return (struct tdt__task *)(uintptr_t)waker;
+}
+
+static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
+{
+	atomic_fetch_add_explicit(&task_of(waker)->refs, 1, memory_order_relaxed);
+	return waker;
+}
+
+/*
+ * Always a compare-and-swap, also where the state stays as it is: it releases what came before the wake-up to the poll
+ * that follows, which acquires it in tdt__task_run().
+ */
+static void waker_wake_by_ref(const struct tdt_waker *waker)
+{
+	static const unsigned after[] = { [TDT__IDLE] = TDT__SCHEDULED,
+					  [TDT__SCHEDULED] = TDT__SCHEDULED,
+					  [TDT__RUNNING] = TDT__NOTIFIED,
+					  [TDT__NOTIFIED] = TDT__NOTIFIED };
+	struct tdt__task *task = task_of(waker);
+	unsigned state = atomic_load_explicit(&task->state, memory_order_relaxed);
+	bool told = false;
+
+	do {
+		if (state == TDT__DONE)
+			return;
+		/* Afterwards would be too late: the poll it leads to may begin at once. */
+		if (state == TDT__RUNNING && !told) {
+			tdt_task_woken(task->handle);
+			told = true;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state], memory_order_release,
+							memory_order_relaxed));
+	if (state != TDT__IDLE)
+		return;
+	if (!told)
+		tdt_task_woken(task->handle);
+	tdt__worker_schedule(task);
+}
+
+static void waker_drop(const struct tdt_waker *waker)
+{
+	unref(task_of(waker));
+}
+
+static void waker_wake(const struct tdt_waker *waker)
+{
+	waker_wake_by_ref(waker);
+	waker_drop(waker);
+}
+
+static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref, waker_drop };
+
+/* --- Polls ------------------------------------------------------------------------ */
+
+void tdt__task_drop(struct tdt__task *task)
+{
+	/* Acquire what the last poll did: pairs with the release at its end. */
+	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
+	tdt_future_drop(&task->future);
+	unref(task);
+}
+
+void tdt__task_run(struct tdt__task *task)
+{
+	struct tdt_context cx = { &task->waker };
+	unsigned state = TDT__RUNNING;
+
+	/* Acquire what all who have woken it did before: pairs with waker_wake_by_ref(). */
+	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
+	if (tdt_future_poll(&task->future, &cx) != TDT_PENDING) {
+		tdt__live_remove(task);
+		tdt__task_drop(task);
+		return;
+	}
+	/* Release what this poll did to the next one.  From then on the task is another's, and may be gone. */
+	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE, memory_order_release,
+						    memory_order_relaxed))
+		return;
+	/* It was woken meanwhile.  An exchange, to pass on to the next poll what wake-ups release to it. */
+	atomic_exchange_explicit(&task->state, TDT__SCHEDULED, memory_order_acq_rel);
+	tdt__worker_schedule(task);
+}
+
+/* --- Spawning ----------------------------------------------------------------------- */
+
+static struct tdt__task *task_new(struct tdt_rt *rt)
+{
+	struct tdt__task *task = malloc(sizeof *task);
+
+	if (task == NULL)
+		return NULL;
+	*task = (struct tdt__task){ .waker = { &waker_vtable }, .rt = rt };
+	atomic_init(&task->refs, 2); /* the list of live tasks, and the spawner until it has scheduled the task */
+	atomic_init(&task->state, TDT__SCHEDULED);
+	return task;
+}
+
+/* Give the task its future, traced.  0 or a negative errno, and `fut` is as it was. */
+static int trace(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
+{
+	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
+
+	if (traced.handle != NULL)
+		tdt_handle_ref(traced.handle);
+	else
+		traced = tdt_traced_with(fut, attr);
+	if (traced.handle == NULL)
+		return -errno;
+	task->future = traced.future;
+	task->handle = traced.handle;
+	return 0;
+}
+
+/*
+ * Put the task among the live ones.  Under the lock of its list, since nothing may fail once the future is traced, nor
+ * the runtime begin to close in between.
+ */
+static int enlist(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
+{
+	struct tdt_rt *rt = task->rt;
+	struct tdt__worker *worker = tdt__current.worker;
+	struct tdt__live *live = worker != NULL && worker->rt == rt ? &worker->live : &rt->live;
+	int error = -ESHUTDOWN;
+
+	pthread_mutex_lock(&live->lock);
+	if (!atomic_load_explicit(&rt->closing, memory_order_relaxed))
+		error = trace(task, fut, attr);
+	if (error == 0) {
+		task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
+		tdt__rt_ref(rt);
+		tdt__live_add(live, task);
+	}
+	pthread_mutex_unlock(&live->lock);
+	return error;
+}
+
+struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr)
+{
+	struct tdt_handle *handle;
+	struct tdt__task *task;
+	int error;
+
+	if (rt == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	task = task_new(rt);
+	if (task == NULL)
+		return NULL;
+	error = enlist(task, fut, attr);
+	if (error != 0) {
+		free(task);
+		errno = -error;
+		return NULL;
+	}
+	handle = tdt_handle_ref(task->handle);
+	tdt__worker_schedule(task);
+	unref(task);
+	return handle;
+}

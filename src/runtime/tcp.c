@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The futures of TCP: each tries its system call first, on the thread that polls it, and waits if that would block.
+ *
+ * All memory is allocated when the future is made, that for the connection it leads to included: no poll can run out
+ * of it, and no connection is lost for want of it.
+ */
+
+#include <config.h>
+
+#include "tcp.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What the states of the futures begin with. */
+struct operation {
+	struct tdt__socket *socket; /* lent; NULL: a connect that has not begun */
+	int side;
+	bool took; /* the side is ours */
+	bool ended;
+};
+
+/* Take the side, at the first poll.  0, or -EBUSY: somebody else has it. */
+static int begin(struct operation *operation)
+{
+	if (!operation->took)
+		operation->took = tdt__socket_take(operation->socket, operation->side);
+	return operation->took ? 0 : -EBUSY;
+}
+
+static void leave(struct operation *operation)
+{
+	if (operation->took)
+		tdt__socket_leave(operation->socket, operation->side);
+	operation->took = false;
+}
+
+/*
+ * What a poll returns whose attempt gave `*result`: it waits if that would block.  If it is ready, `*result` is to be
+ * told; it may be why it can't wait.
+ */
+static inline __attribute__((always_inline)) tdt_poll_t tdt__tried(struct operation *operation, struct tdt_context *cx,
+								   ssize_t *result)
+{
+	bool here = true;
+
+	if (*result == -EAGAIN) {
+		*result = tdt__socket_wait(operation->socket, operation->side, cx->waker);
+		if (*result == 0)
+			return TDT_PENDING;
+		here = *result != -ENOTSUP;
+	}
+	leave(operation);
+	operation->ended = true;
+	if (here)
+		return TDT_READY;
+	errno = ENOTSUP;
+	return TDT_PANICKED;
+}
+
+/* --- Read and write ------------------------------------------------------------ */
+
+struct transfer {
+	struct operation operation;
+	char *buffer;	  /* to read to; or */
+	const char *data; /* to write from */
+	size_t size, done;
+	ssize_t *n;
+};
+
+static ssize_t receive(struct transfer *transfer)
+{
+	ssize_t n;
+
+	if (transfer->size == 0)
+		return 0;
+	do
+		n = recv(transfer->operation.socket->fd, transfer->buffer, transfer->size, 0);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t send_all(struct transfer *transfer)
+{
+	while (transfer->done < transfer->size) {
+		ssize_t n = send(transfer->operation.socket->fd, transfer->data + transfer->done,
+				 transfer->size - transfer->done, MSG_NOSIGNAL);
+
+		if (n >= 0)
+			transfer->done += (size_t)n;
+		else if (errno != EINTR)
+			return -errno;
+	}
+	return (ssize_t)transfer->size;
+}
+
+static tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+{
+	struct transfer *transfer = state;
+	tdt_poll_t polled;
+	ssize_t n;
+
+	if (transfer->operation.ended)
+		return TDT_PANICKED;
+	n = begin(&transfer->operation);
+	if (n == 0)
+		n = receive(transfer);
+	polled = tdt__tried(&transfer->operation, cx, &n);
+	if (polled == TDT_READY)
+		*transfer->n = n;
+	return polled;
+}
+
+static tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
+{
+	struct transfer *transfer = state;
+	tdt_poll_t polled;
+	ssize_t n;
+
+	if (transfer->operation.ended)
+		return TDT_PANICKED;
+	n = begin(&transfer->operation);
+	if (n == 0)
+		n = send_all(transfer);
+	polled = tdt__tried(&transfer->operation, cx, &n);
+	if (polled == TDT_READY)
+		*transfer->n = n;
+	return polled;
+}
+
+static void drop_transfer(void *state)
+{
+	struct transfer *transfer = state;
+
+	leave(&transfer->operation);
+	free(transfer);
+}
+
+static struct transfer *transfer_new(struct tdt_tcp *tcp, int side, size_t size, ssize_t *n)
+{
+	struct transfer *transfer = calloc(1, sizeof(*transfer));
+
+	if (transfer == NULL)
+		return NULL;
+	transfer->operation.socket = &tcp->socket;
+	transfer->operation.side = side;
+	transfer->size = size;
+	transfer->n = n;
+	return transfer;
+}
+
+static struct tdt_future invalid(void)
+{
+	errno = EINVAL;
+	return TDT_FUTURE_NONE;
+}
+
+struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
+{
+	struct transfer *transfer;
+
+	if (tcp == NULL || buffer == NULL || n == NULL)
+		return invalid();
+	transfer = transfer_new(tcp, TDT__READ, size, n);
+	if (transfer == NULL)
+		return TDT_FUTURE_NONE;
+	transfer->buffer = buffer;
+	return (struct tdt_future){ transfer, tdt_tcp_read, drop_transfer };
+}
+
+struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
+{
+	struct transfer *transfer;
+
+	if (tcp == NULL || data == NULL || n == NULL || size > SSIZE_MAX)
+		return invalid();
+	transfer = transfer_new(tcp, TDT__WRITE, size, n);
+	if (transfer == NULL)
+		return TDT_FUTURE_NONE;
+	transfer->data = data;
+	return (struct tdt_future){ transfer, tdt_tcp_write, drop_transfer };
+}
+
+/* --- Accept and connect ---------------------------------------------------------- */
+
+struct opening {
+	struct operation operation;
+	struct tdt_tcp *connection; /* ours until it is handed over */
+	bool has_socket;	    /* `connection` is more than memory */
+	union tdt__address address; /* to connect to */
+	socklen_t length;
+	struct tdt_tcp **tcp;
+	int *error;
+};
+
+/* `fd` is the connection's.  Small writes go out at once, rather than wait for an answer to the one before. */
+static void adopt(struct opening *opening, int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	tdt__socket_init(&opening->connection->socket, fd);
+	opening->has_socket = true;
+}
+
+static void discard(struct opening *opening)
+{
+	if (opening->has_socket)
+		tdt__socket_free(&opening->connection->socket);
+	else
+		free(opening->connection);
+	opening->connection = NULL;
+	opening->has_socket = false;
+}
+
+static void tell(struct opening *opening, int error)
+{
+	*opening->error = error;
+	*opening->tcp = error == 0 ? opening->connection : NULL;
+	if (error != 0)
+		discard(opening);
+	opening->connection = NULL;
+	opening->has_socket = false;
+}
+
+/* Errors of accept(2) that tell of a connection which has gone away; by the manual also those of the network. */
+static bool is_of_connection(int error)
+{
+	switch (error) {
+	case EINTR:
+	case ECONNABORTED:
+	case EPROTO:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int accept_one(struct opening *opening)
+{
+	int fd;
+
+	do
+		fd = accept4(opening->operation.socket->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	while (fd < 0 && is_of_connection(errno));
+	if (fd < 0)
+		return -errno;
+	adopt(opening, fd);
+	return 0;
+}
+
+static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
+{
+	struct opening *opening = state;
+	tdt_poll_t polled;
+	ssize_t error;
+
+	if (opening->operation.ended)
+		return TDT_PANICKED;
+	error = begin(&opening->operation);
+	if (error == 0)
+		error = accept_one(opening);
+	polled = tdt__tried(&opening->operation, cx, &error);
+	if (polled == TDT_READY)
+		tell(opening, (int)error);
+	return polled;
+}
+
+static int open_socket(struct opening *opening)
+{
+	int fd = tdt__tcp_socket(&opening->address);
+
+	if (fd < 0)
+		return fd;
+	adopt(opening, fd);
+	opening->operation.socket = &opening->connection->socket;
+	return 0;
+}
+
+/* Asked again, connect() tells how far it is: so a poll needs not know whether it was woken by the socket. */
+static int connect_on(struct opening *opening)
+{
+	if (connect(opening->operation.socket->fd, &opening->address.any, opening->length) == 0 || errno == EISCONN)
+		return 0;
+	return errno == EINPROGRESS || errno == EALREADY || errno == EINTR ? -EAGAIN : -errno;
+}
+
+static tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
+{
+	struct opening *opening = state;
+	tdt_poll_t polled;
+	ssize_t error = 0;
+
+	if (opening->operation.ended)
+		return TDT_PANICKED;
+	if (!opening->has_socket)
+		error = open_socket(opening);
+	if (error == 0)
+		error = begin(&opening->operation);
+	if (error == 0)
+		error = connect_on(opening);
+	polled = tdt__tried(&opening->operation, cx, &error);
+	if (polled == TDT_READY)
+		tell(opening, (int)error);
+	return polled;
+}
+
+static void drop_opening(void *state)
+{
+	struct opening *opening = state;
+
+	leave(&opening->operation);
+	discard(opening);
+	free(opening);
+}
+
+static struct opening *opening_new(struct tdt_tcp **tcp, int *error)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+
+	if (opening == NULL)
+		return NULL;
+	opening->connection = calloc(1, sizeof(*opening->connection));
+	if (opening->connection == NULL) {
+		free(opening);
+		return NULL;
+	}
+	opening->tcp = tcp;
+	opening->error = error;
+	return opening;
+}
+
+struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp, int *error)
+{
+	struct opening *opening;
+
+	if (listener == NULL || tcp == NULL || error == NULL)
+		return invalid();
+	opening = opening_new(tcp, error);
+	if (opening == NULL)
+		return TDT_FUTURE_NONE;
+	opening->operation.socket = &listener->socket;
+	opening->operation.side = TDT__READ;
+	return (struct tdt_future){ opening, tdt_tcp_accept, drop_opening };
+}
+
+struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp, int *error)
+{
+	struct opening *opening;
+	union tdt__address address;
+	int length = tdt__address(host, port, &address);
+
+	if (length < 0 || tcp == NULL || error == NULL)
+		return invalid();
+	opening = opening_new(tcp, error);
+	if (opening == NULL)
+		return TDT_FUTURE_NONE;
+	opening->operation.side = TDT__WRITE;
+	opening->address = address;
+	opening->length = (socklen_t)length;
+	return (struct tdt_future){ opening, tdt_tcp_connect, drop_opening };
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_RUNTIME_TIMEOUT_H
+#define TDT_RUNTIME_TIMEOUT_H
+
+/* What tdt_timeout() forwards to: futures.c says why. */
+
+#include <stdbool.h>
+
+#include <tdt/future.h>
+
+struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed);
+
+#endif

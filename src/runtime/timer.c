@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Timers.  libuv's clock counts whole milliseconds of CLOCK_MONOTONIC, rounded down.  A timer is due at a time on that
+ * clock, rounded up: so it never fires early, whenever the clock was last read.
+ */
+
+#include <config.h>
+
+#include "timer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NS_A_MS 1000000u
+#define NS_A_S 1000000000u
+
+static int compare(const struct tdt__timer *a, const struct tdt__timer *b)
+{
+	if (a->due_ms != b->due_ms)
+		return a->due_ms < b->due_ms ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+RB_GENERATE_STATIC(tdt__timers, tdt__timer, node, compare)
+
+struct tdt__timer *tdt__timer_new(uint64_t ms)
+{
+	struct tdt__timer *timer = calloc(1, sizeof(*timer));
+
+	if (timer != NULL)
+		timer->ms = ms;
+	return timer;
+}
+
+/* When `ms` from now have passed for certain, on a clock that counts whole ms. */
+static uint64_t due_in(uint64_t ms)
+{
+	struct timespec now;
+	uint64_t now_ns, due_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * NS_A_S + (uint64_t)now.tv_nsec;
+	if (__builtin_mul_overflow(ms, NS_A_MS, &due_ns) || __builtin_add_overflow(due_ns, now_ns, &due_ns))
+		return UINT64_MAX;
+	return due_ns / NS_A_MS + (due_ns % NS_A_MS != 0);
+}
+
+int tdt__timer_start(struct tdt__timer *timer, struct tdt__driver *driver)
+{
+	int error = 0;
+
+	if (driver == NULL)
+		return -ENOTSUP;
+	timer->due_ms = due_in(timer->ms);
+	pthread_mutex_lock(&driver->lock);
+	if (tdt__driver_stopped(driver)) {
+		error = -ENOTSUP;
+	} else {
+		timer->driver = tdt__driver_ref(driver);
+		timer->number = driver->timers_started++;
+		RB_INSERT(tdt__timers, &driver->timers, timer);
+		tdt__driver_wake(driver, timer->due_ms);
+	}
+	pthread_mutex_unlock(&driver->lock);
+	return error;
+}
+
+/* The driver goes on sleeping until the timer was due: to wake it now would cost as much. */
+static void cancel(struct tdt__timer *timer)
+{
+	struct tdt__driver *driver = timer->driver;
+
+	pthread_mutex_lock(&driver->lock);
+	if (!tdt__timer_fired(timer))
+		RB_REMOVE(tdt__timers, &driver->timers, timer);
+	pthread_mutex_unlock(&driver->lock);
+	tdt__driver_unref(driver);
+}
+
+void tdt__timer_free(struct tdt__timer *timer)
+{
+	if (timer->driver != NULL)
+		cancel(timer);
+	tdt__slot_clear(&timer->slot);
+	free(timer);
+}
+
+uint64_t tdt__timers_due(struct tdt__driver *driver)
+{
+	const struct tdt__timer *first = RB_MIN(tdt__timers, &driver->timers);
+
+	return first != NULL ? first->due_ms : UINT64_MAX;
+}
+
+/* The waker of the first timer that is due by `now_ms`, which need not be there any more afterwards. */
+static bool take_due(struct tdt__driver *driver, uint64_t now_ms, const struct tdt_waker **waker)
+{
+	struct tdt__timer *first;
+	bool due;
+
+	pthread_mutex_lock(&driver->lock);
+	first = RB_MIN(tdt__timers, &driver->timers);
+	due = first != NULL && first->due_ms <= now_ms && first->due_ms != UINT64_MAX;
+	if (due) {
+		RB_REMOVE(tdt__timers, &driver->timers, first);
+		atomic_store_explicit(&first->fired, true, memory_order_relaxed); /* see tdt__timer_fired() */
+		*waker = tdt__slot_take(&first->slot);
+	}
+	pthread_mutex_unlock(&driver->lock);
+	return due;
+}
+
+void tdt__timers_fire(struct tdt__driver *driver)
+{
+	const struct tdt_waker *waker;
+
+	while (take_due(driver, uv_now(&driver->loop), &waker))
+		tdt_waker_wake(waker);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What a worker does. */
+
+#include <config.h>
+
+#include "worker.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include <tdt/hooks.h>
+
+#include "current.h"
+#include "rt.h"
+#include "task.h"
+
+#define TURN 32		/* polls that one look at the clock serves */
+#define SHARED_EVERY 61 /* polls from one first look into the shared queue to the next; odd, and no part of a turn */
+#define BATCH (TDT__RING_SIZE / 2)
+
+void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
+{
+	worker->rt = rt;
+	worker->number = number;
+	worker->random = number + 1;
+	tdt__live_init(&worker->live);
+	sem_init(&worker->wake, 0, 0);
+}
+
+void tdt__worker_fini(struct tdt__worker *worker)
+{
+	sem_destroy(&worker->wake);
+	tdt__live_fini(&worker->live);
+}
+
+/* --- Putting tasks into queues ----------------------------------------------- */
+
+static void push(struct tdt__worker *worker, struct tdt__task *task)
+{
+	while (!tdt__ring_push(&worker->ring, task)) {
+		struct tdt__task *last, *half = tdt__ring_half(&worker->ring, &last);
+
+		if (half != NULL)
+			tdt__inject_push(&worker->rt->inject, half, last, TDT__RING_SIZE / 2);
+	}
+}
+
+void tdt__worker_schedule(struct tdt__task *task)
+{
+	struct tdt__worker *worker = tdt__current.worker;
+	struct tdt_rt *rt = task->rt; /* it stays: we are its worker, or have a waker */
+
+	if (worker != NULL && worker->rt == rt)
+		push(worker, task);
+	else
+		tdt__inject_push(&rt->inject, task, task, 1);
+	tdt__idle_notify(rt);
+}
+
+/* --- Taking them out ----------------------------------------------------------- */
+
+/* Some of the shared queue: this worker's share, of which one is returned. */
+static struct tdt__task *take_batch(struct tdt__worker *worker)
+{
+	struct tdt_rt *rt = worker->rt;
+	size_t n = tdt__inject_length(&rt->inject);
+	struct tdt__task *first, *next;
+
+	if (n == 0)
+		return NULL;
+	n = n / rt->n_workers + 1;
+	first = tdt__inject_take(&rt->inject, n < BATCH ? n : BATCH);
+	if (first == NULL || first->next == NULL)
+		return first;
+	for (struct tdt__task *task = first->next; task != NULL; task = next) {
+		next = task->next;
+		push(worker, task);
+	}
+	/* For a moment they were in no queue, and a worker that looked for them then may have gone to sleep. */
+	tdt__idle_notify(rt);
+	return first;
+}
+
+/* xorshift32 */
+static uint32_t random_number(struct tdt__worker *worker)
+{
+	worker->random ^= worker->random << 13;
+	worker->random ^= worker->random >> 17;
+	worker->random ^= worker->random << 5;
+	return worker->random;
+}
+
+static struct tdt__task *steal(struct tdt__worker *worker)
+{
+	struct tdt_rt *rt = worker->rt;
+	unsigned first = random_number(worker) % rt->n_workers;
+
+	for (unsigned i = 0; i < rt->n_workers; i++) {
+		struct tdt__worker *from = &rt->workers[(first + i) % rt->n_workers];
+		struct tdt__task *task = from != worker ? tdt__ring_steal(&worker->ring, &from->ring) : NULL;
+
+		if (task != NULL)
+			return task;
+	}
+	return NULL;
+}
+
+static bool stopping(struct tdt__worker *worker)
+{
+	/* Relaxed: a worker that sees it late is one that polls once more. */
+	return atomic_load_explicit(&worker->rt->stopping, memory_order_relaxed);
+}
+
+/* Its own queue is empty.  NULL: the runtime stops. */
+static struct tdt__task *find(struct tdt__worker *worker)
+{
+	struct tdt__task *task = take_batch(worker);
+
+	if (task != NULL)
+		return task;
+	tdt__idle_search(worker->rt);
+	while (!stopping(worker)) {
+		task = steal(worker);
+		if (task == NULL)
+			task = take_batch(worker);
+		if (task != NULL) {
+			tdt__idle_found(worker->rt);
+			return task;
+		}
+		tdt__idle_park(worker->rt, worker);
+	}
+	return NULL;
+}
+
+static void begin_turn(struct tdt__worker *worker)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	tdt_worker_now((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+	worker->turn = TURN;
+}
+
+/* The task to poll next.  NULL: the runtime stops. */
+static struct tdt__task *next(struct tdt__worker *worker)
+{
+	struct tdt__task *task = NULL;
+
+	if (stopping(worker))
+		return NULL;
+	if (++worker->polls % SHARED_EVERY == 0 && tdt__inject_length(&worker->rt->inject) != 0)
+		task = tdt__inject_take(&worker->rt->inject, 1);
+	if (task == NULL)
+		task = tdt__ring_pop(&worker->ring);
+	if (task == NULL) {
+		task = find(worker);
+		worker->turn = 0;
+	}
+	if (worker->turn == 0)
+		begin_turn(worker);
+	worker->turn--;
+	return task;
+}
+
+/* --- The thread -------------------------------------------------------------------- */
+
+static void *work(void *arg)
+{
+	struct tdt__worker *worker = arg;
+	struct tdt__task *task;
+	char name[16];
+
+	snprintf(name, sizeof name, "tdt-worker-%u", worker->number % (TDT_RT_MAX_WORKERS + 1));
+	pthread_setname_np(pthread_self(), name);
+	tdt__current = (struct tdt__current){ .rt = worker->rt, .driver = worker->rt->driver, .worker = worker };
+	tdt_worker_thread_start();
+	while ((task = next(worker)) != NULL)
+		tdt__task_run(task);
+	tdt_worker_thread_stop();
+	return NULL;
+}
+
+int tdt__worker_start(struct tdt__worker *worker)
+{
+	return -pthread_create(&worker->thread, NULL, work, worker);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_RUNTIME_WORKER_H
+#define TDT_RUNTIME_WORKER_H
+
+/*
+ * A worker: a thread that polls tasks.  It takes them from its own queue; when that is empty, a batch from the shared
+ * one; when that is empty too, half of another worker's; and when there is none it sleeps (idle.h).
+ *
+ * Now and then it looks into the shared queue first, lest tasks that keep waking each other shut out those there.
+ */
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live.h"
+#include "ring.h"
+
+struct tdt__task;
+struct tdt_rt;
+
+struct tdt__worker {
+	struct tdt__ring ring;
+
+	/* Its own thread's. */
+	unsigned turn;	 /* polls left in this turn */
+	unsigned polls;	 /* how many there were; wraps */
+	uint32_t random; /* the state of a generator; not 0 */
+
+	/* Constant once the thread runs. */
+	struct tdt_rt *rt;
+	unsigned number;
+	pthread_t thread; /* of who starts and joins it */
+
+	struct tdt__live live; /* the tasks that were spawned here */
+
+	/* Parking: under the lock of struct tdt__idle. */
+	struct tdt__worker *below; /* on the stack of parked workers */
+	bool parked;		   /* whether it is on it */
+	sem_t wake;		   /* raised by who takes it off */
+
+	char apart[64]; /* from what other threads write in the next one: its `head` */
+};
+
+void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number);
+void tdt__worker_fini(struct tdt__worker *worker);
+
+/* Start its thread.  0 or a negative errno. */
+int tdt__worker_start(struct tdt__worker *worker);
+
+/* Put `task`, which is scheduled, into a queue: on a worker of its runtime into that one's, else into the shared one.
+ */
+void tdt__worker_schedule(struct tdt__task *task);
+
+#endif

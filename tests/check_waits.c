@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A task that waits in a future of ours shows the call that made it: however our libraries are compiled, it is there.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/tdt.h>
+
+#include "poll_now.h"
+#include "printed.h"
+#include "test.h"
+
+static __attribute__((noinline)) tdt_poll_t user_poll(void *state, struct tdt_context *cx)
+{
+	return tdt_future_poll(state, cx);
+}
+
+/* Compare the stacks of `trace`, each but for the task it begins with. */
+static void expect_stacks(const struct tdt_trace *trace, const char *expected)
+{
+	char *text = print(trace, OPTIONS(FOLDED)), *out = text;
+
+	for (const char *line = text; *line != '\0';) {
+		size_t length;
+
+		line = strchr(line, ';') + 1;
+		length = strcspn(line, "\n") + 1;
+		memmove(out, line, length);
+		out += length;
+		line += length;
+	}
+	*out = '\0';
+	ck_assert_str_eq(text, expected);
+	free(text);
+}
+
+/* Start a task that awaits `future`, ask it, and compare its stacks. */
+static void expect_waits_in(struct tdt_future future, const char *expected)
+{
+	struct poll_now task;
+	struct tdt_trace *trace;
+
+	ck_assert(!tdt_future_is_none(&future));
+	poll_now_start(&task, future_of(user_poll, &future));
+	ck_assert_uint_eq(task.result, TDT_PENDING);
+	trace = poll_now_ask(&task, 0);
+	expect_stacks(trace, expected);
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+	tdt_future_drop(&future);
+}
+
+START_TEST(waiting_for_a_mutex)
+{
+	struct tdt_mutex *mutex = tdt_mutex_new();
+
+	ck_assert(tdt_mutex_try_lock(mutex));
+	expect_waits_in(tdt_mutex_lock(mutex), "user_poll;tdt_mutex_lock 1\n");
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	tdt_mutex_free(mutex);
+}
+END_TEST
+
+START_TEST(waiting_for_a_value)
+{
+	struct tdt_oneshot_sender *sender;
+	struct tdt_oneshot_receiver *receiver;
+	void *value;
+
+	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
+	expect_waits_in(tdt_oneshot_receive(receiver, &value, NULL), "user_poll;tdt_oneshot_receive 1\n");
+	tdt_oneshot_sender_free(sender);
+}
+END_TEST
+
+START_TEST(waiting_for_the_end_of_a_task)
+{
+	struct tdt_traced other = tdt_traced(tdt_yield_now());
+
+	expect_waits_in(tdt_join(other.handle, NULL), "user_poll;tdt_join 1\n");
+	tdt_future_drop(&other.future);
+	tdt_handle_unref(other.handle);
+}
+END_TEST
+
+static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
+{
+	struct tdt_future yield = tdt_yield_now();
+	tdt_poll_t result = tdt_future_poll(&yield, cx);
+
+	(void)state;
+	tdt_future_drop(&yield);
+	return result;
+}
+
+START_TEST(letting_others_go_first)
+{
+	expect_waits_in(future_of(yielding_poll, NULL), "user_poll;yielding_poll;tdt_yield_now 1\n");
+}
+END_TEST
+
+START_TEST(waiting_for_several_at_once)
+{
+	struct tdt_mutex *mutex = tdt_mutex_new();
+	struct tdt_future both[2];
+
+	ck_assert(tdt_mutex_try_lock(mutex));
+	both[0] = tdt_mutex_lock(mutex);
+	both[1] = future_of(yielding_poll, NULL);
+	expect_waits_in(tdt_join_all(both, 2), "user_poll;tdt_join_all;tdt_mutex_lock 1\n"
+					       "user_poll;tdt_join_all;yielding_poll;tdt_yield_now 1\n");
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	tdt_mutex_free(mutex);
+}
+END_TEST
+
+/* With nothing of the user's around it. */
+START_TEST(a_task_that_is_nothing_else)
+{
+	struct tdt_mutex *mutex = tdt_mutex_new();
+	struct poll_now task;
+	struct tdt_trace *trace;
+
+	ck_assert(tdt_mutex_try_lock(mutex));
+	poll_now_start(&task, tdt_mutex_lock(mutex));
+	trace = poll_now_ask(&task, 0);
+	expect_stacks(trace, "tdt_mutex_lock 1\n");
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+	tdt_mutex_free(mutex);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("waits");
+	TCase *waits = tcase_create("waits");
+
+	tcase_add_test(waits, waiting_for_a_mutex);
+	tcase_add_test(waits, waiting_for_a_value);
+	tcase_add_test(waits, waiting_for_the_end_of_a_task);
+	tcase_add_test(waits, letting_others_go_first);
+	tcase_add_test(waits, waiting_for_several_at_once);
+	tcase_add_test(waits, a_task_that_is_nothing_else);
+	suite_add_tcase(suite, waits);
+	return test_run(suite);
+}

@@ -1,0 +1,349 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The demos print true trees, of their own sources; the lines that were added to a foreign runtime are all there is to
+# it; and the echo server serves, tells where its tasks wait, and ends well whatever they do.
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:?}/tests/tap.sh"
+
+LC_ALL=C
+export LC_ALL
+demo=$top_srcdir/demo
+libs=${top_builddir:?}/.libs
+
+# at FILE FUNCTION TEXT: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the function that has TEXT.
+at()
+{
+	awk -v start="static tdt_poll_t $2(" -v text="$3" 'index($0, start) == 1 { inside = 1 }
+		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
+}
+
+# Leave out what is not the same each time, or in each build: how long, where the sources are, and columns.
+even()
+{
+	sed -E 's/ pending [0-9.]+ [mnu]?s/ pending/; s#( at )[^ ]*/((demo|src)/)#\1\2#; s/(:[0-9]+):[0-9]+/\1/' "$@"
+}
+
+spawned_at()
+{
+	grep -nF "$2" "$demo/$1" | sed "s|:.*||; s|^|spawned at demo/$1:|"
+}
+
+join="tdt_join_all at src/combine.c:$(grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/combine.c" |
+	cut -d: -f1)"
+
+cat >"$tmp/taskdump" <<END
+task 1 "foo" pending, 2 leaves, $(spawned_at taskdump.c '.name = "foo"')
+- $(at taskdump.c foo_poll 'TDT_AWAIT(bar())')
+ \`- $(at taskdump.c bar_poll 'TDT_AWAIT(fiz_and_buz())')
+    \`- $join
+       |- $(at taskdump.c fiz_poll 'TDT_AWAIT(pending())')
+       |  \`- $(at taskdump.c pending_poll 'tdt_waker_clone(')
+       \`- $(at taskdump.c buz_poll 'TDT_AWAIT(baz())')
+          \`- $(at taskdump.c baz_poll 'TDT_AWAIT(pending())')
+             \`- $(at taskdump.c pending_poll 'tdt_waker_clone(')
+END
+"$top_builddir/demo/taskdump" 2>"$tmp/out"
+even "$tmp/out" >"$tmp/got"
+same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
+
+order="task 1 \"order 1\" pending, N, $(spawned_at foreign-runtime.c '.name = "order 1"')
+- $(at foreign-runtime.c order_poll 'TDT_AWAIT(')"
+pack=$(at foreign-runtime.c pack_poll 'TDT_AWAIT(')
+bill=$(at foreign-runtime.c bill_poll 'TDT_AWAIT(')
+event=$(at foreign-runtime.c event_poll 'tdt_waker_clone(')
+cat >"$tmp/foreign" <<END
+Nothing has come yet:
+$(echo "$order" | sed 's/ N,/ 2 leaves,/')
+ \`- $join
+    |- $pack
+    |  \`- $event
+    \`- $bill
+       \`- $event
+The goods have come:
+$(echo "$order" | sed 's/ N,/ 1 leaf,/')
+ \`- $bill
+    \`- $event
+And the payment: shipped.
+END
+"$top_builddir/demo/foreign-runtime" >"$tmp/out"
+even "$tmp/out" >"$tmp/got"
+if test "$SANITIZERS" = no; then
+	same "foreign-runtime prints where an order waits, before and after a part of it has come" \
+		"$tmp/foreign" "$tmp/got"
+else
+	skip "foreign-runtime prints where an order waits" "gcc splits event_poll, and tells of two of them"
+	claim "foreign-runtime ships the order" grep -qx "And the payment: shipped." "$tmp/got"
+fi
+
+# shellcheck disable=SC2086 # the compiler may be a list of words
+build_without_hooks()
+{
+	mkdir -p "$tmp/without" &&
+		grep -v 'added for tdt' "$demo/their_runtime.c" >"$tmp/without/their_runtime.c" &&
+		test "$(grep -c 'tdt_worker_\|tdt_task_' "$tmp/without/their_runtime.c")" = 0 &&
+		test "$(grep -c 'added for tdt' "$demo/their_runtime.c")" = 7 &&
+		(cd "$top_srcdir" && $CC -g -D_GNU_SOURCE -I"include" -Idemo demo/foreign-runtime.c \
+			"$tmp/without/their_runtime.c" -L"$libs" -Wl,-rpath,"$libs" -ltdt -lpthread \
+			-o "$tmp/without/foreign-runtime")
+}
+
+# run PROGRAM: sets $pid.
+run()
+{
+	"$1" >/dev/null &
+	pid=$!
+	wait $pid
+}
+
+# fired: which probes have fired, in any process or in $1.
+fired()
+{
+	sed -En "s/^${1-[0-9]+} .*:([a-z_]+)\$/\1/p" "$tmp/bpftrace" | sort -u
+}
+
+# trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  A tracer attaches to them
+# one after the other, so that it has is known when all were seen; and prints them some time later.
+trace()
+{
+	bpftrace -B line -e "usdt:$(readlink -f "$libs/libtdt.so"):$provider:* { printf(\"%d %s\n\", pid, probe); }
+		interval:s:60 { exit(); }" >"$tmp/bpftrace" 2>&1 &
+	tracer=$!
+	for _ in $(seq 100); do
+		run "$top_builddir/demo/foreign-runtime"
+		test "$(fired | wc -l)" = 10 && break
+		sleep 0.1
+	done
+	fired >"$tmp/all"
+	run "$tmp/without/foreign-runtime"
+	for _ in $(seq 100); do
+		test "$(fired "$pid" | wc -l)" -ge 5 && break
+		sleep 0.1
+	done
+	kill -INT $tracer
+	wait $tracer
+	fired "$pid" >"$tmp/without/probes"
+}
+
+provider=$(sed -n 's/^#define TDT_USDT_PROVIDER //p' "$top_builddir/config.h")
+if test "$SANITIZERS" != no; then
+	skip "without the lines that were added" "a sanitized library needs a sanitized program"
+elif ! test -e "$libs/libtdt.so"; then
+	skip "without the lines that were added" "built without a shared library"
+else
+	claim "without the lines that were added the runtime can be built" build_without_hooks
+	"$tmp/without/foreign-runtime" >"$tmp/out"
+	even "$tmp/out" >"$tmp/got"
+	same "and the same trees come" "$tmp/foreign" "$tmp/got"
+	why=
+	grep -q 'TDT_PROBES 1' "$top_builddir/config.h" || why="built without probes"
+	test "$(id -u)" = 0 || why="only root may trace"
+	bpftrace -e 'BEGIN { exit(); }' >/dev/null 2>&1 || why="there is no bpftrace, or it may not trace"
+	if test -n "$why"; then
+		skip "then five probes fire" "$why"
+		skip "and all of them with those lines" "$why"
+	else
+		trace
+		printf 'task__%s\n' poll__end poll__start spawn terminate waker__clone >"$tmp/five"
+		same "then five probes fire" "$tmp/five" "$tmp/without/probes"
+		{ cat "$tmp/five" && printf '%s\n' task__wake worker__thread__park worker__thread__start \
+			worker__thread__stop worker__thread__unpark; } | sort >"$tmp/ten"
+		same "and all of them with those lines" "$tmp/ten" "$tmp/all"
+	fi
+fi
+
+# --- The echo server ---
+
+server=
+client=
+trap 'test -z "$server$client" || kill -KILL $server $client; rm -rf "$tmp"' EXIT
+
+# within TEXT FILE [LINES]: wait until the file has so many lines with that text; 20 s at most.
+within()
+{
+	for _ in $(seq 200); do
+		test "$(grep -c -e "$1" "$2")" -ge "${3-1}" && return
+		sleep 0.1
+	done
+	cat "$2"
+	return 1
+}
+
+# start OPTIONS...: a server, with $descriptors if that is set; sets $server and $port.
+start()
+{
+	: >"$tmp/out"
+	: >"$tmp/err"
+	(
+		# shellcheck disable=SC3045 # dash has it, too
+		test -z "${descriptors-}" || ulimit -n "$descriptors"
+		exec "$top_builddir/demo/echo-server" --port=0 "$@" >"$tmp/out" 2>"$tmp/err"
+	) &
+	server=$!
+	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
+}
+
+# stop [SIGNAL]: the server ends, with status 0 (another, under a sanitizer, if there is a leak).
+stop()
+{
+	kill "-${1-TERM}" "$server"
+	status=0
+	wait "$server" || status=$?
+	server=
+	test $status = 0 || { cat "$tmp/err"; false; }
+}
+
+client()
+{
+	timeout 60 "$top_builddir/demo/echo-client" --port="$port" "$@"
+}
+
+# hold OPTIONS...: a client keeps its connections, in the background; sets $client.
+hold()
+{
+	: >"$tmp/held"
+	"$top_builddir/demo/echo-client" --port="$port" --hold=120000 "$@" >"$tmp/held" 2>&1 &
+	client=$!
+	within '^holding' "$tmp/held"
+}
+
+# client_ends STATUS: the client in the background does.
+client_ends()
+{
+	status=0
+	wait "$client" || status=$?
+	client=
+	test $status = "$1"
+}
+
+# fails STATUS TEXT COMMAND...: the command ends with that status, and tells TEXT.
+fails()
+{
+	expected=$1
+	told=$2
+	shift 2
+	status=0
+	"$@" >"$tmp/failed" 2>&1 || status=$?
+	cat "$tmp/failed"
+	test $status = "$expected" && grep -q -e "$told" "$tmp/failed"
+}
+
+# ask: have the server print its trees, to $tmp/trees.  Ids are left out, and where in libtdt-rt a task waits.
+ask()
+{
+	asked=$(grep -c 'tasks were asked' "$tmp/err")
+	kill -USR1 "$server"
+	within 'tasks were asked' "$tmp/err" $((asked + 1)) || return
+	awk -v skip="$asked" 'asked == skip; / tasks were asked/ { asked++ }' "$tmp/err" | even |
+		sed 's/^task [0-9]* /task /; s| at src/runtime/.*||' >"$tmp/trees"
+}
+
+# waits NAME TREE: the task NAME waits there.
+waits()
+{
+	echo "$2" >"$tmp/wanted"
+	awk -v name="task \"$1\"" '/^[t0-9]/ { inside = index($0, name) == 1; next } inside' "$tmp/trees" >"$tmp/got"
+	diff -u "$tmp/wanted" "$tmp/got"
+}
+
+# last_line TEXT: of the trees.
+last_line()
+{
+	test "$(tail -n 1 "$tmp/trees")" = "$1" || { cat "$tmp/trees"; false; }
+}
+
+# all_wait: the ticker and connections 3 to 5 wait for the wedged mutex; the ticker comes to it after a while.
+all_wait()
+{
+	for _ in $(seq 100); do
+		ask && waits ticker "$stuck" >/dev/null && break
+		sleep 0.1
+	done
+	waits ticker "$stuck" && waits "connection 4" "$counting" && waits "connection 5" "$counting"
+}
+
+# Where tasks wait.
+accepting="- $(at echo.c accept_poll 'TDT_AWAIT(tdt_tcp_accept(')
+ \`- tdt_tcp_accept"
+ticking="- $(at echo.c ticker_poll 'TDT_AWAIT(tdt_sleep_ms(')
+ \`- tdt_sleep_ms"
+reading="- $(at echo.c connection_poll 'TDT_AWAIT(echo_unless_idle(')
+ \`- tdt_timeout
+    |- $(at echo.c echo_poll 'TDT_AWAIT(tdt_tcp_read(')
+    |  \`- tdt_tcp_read
+    \`- tdt_sleep_ms"
+counting="- $(at echo.c connection_poll 'TDT_AWAIT(count(')
+ \`- $(at echo.c count_poll 'TDT_AWAIT(tdt_mutex_lock(')
+    \`- tdt_mutex_lock"
+wedged="- $(at echo.c connection_poll 'TDT_AWAIT(count(')
+ \`- $(at echo.c count_poll 'TDT_AWAIT(report(')
+    \`- $(at echo.c report_poll 'TDT_AWAIT(tdt_mutex_lock(')
+       \`- tdt_mutex_lock"
+stuck="- $(at echo.c ticker_poll 'TDT_AWAIT(report(')
+ \`- $(at echo.c report_poll 'TDT_AWAIT(tdt_mutex_lock(')
+    \`- tdt_mutex_lock"
+
+for workers in 1 3; do
+	claim "a server with $workers workers starts" start --workers=$workers --report=3600000
+	claim "it echoes" client --connections=8 --messages=200
+	claim "and messages that sockets have no room for" client --connections=2 --messages=2 --size=9000000
+	claim "a client may keep its connections" hold --connections=2 --messages=1
+	claim "all tasks tell" ask
+	claim "accept waits for a connection" waits accept "$accepting"
+	claim "the ticker sleeps" waits ticker "$ticking"
+	claim "connections that are open wait for something to read" waits "connection 11" "$reading"
+	claim "those that were closed are gone" last_line "4 tasks were asked, 4 told"
+	cp "$tmp/trees" "$tmp/first"
+	claim "they tell again" ask
+	same "the same" "$tmp/first" "$tmp/trees"
+	claim "the server ends well while connections are open" stop
+	claim "and closes them" client_ends 1
+done
+
+claim "a server with a bug starts" start --wedge --report=100 --workers=2
+claim "nothing is wrong as long as two connect" client --connections=2 --messages=50
+claim "then nothing comes back" fails 1 "3 of 3 connections: nothing came back" \
+	client --connections=3 --messages=1000000 --timeout=500
+claim "the ticker and the other connections are at the lock" all_wait
+claim "the wedged connection is behind it, and at it again" waits "connection 3" "$wedged"
+claim "accept still waits for connections" waits accept "$accepting"
+claim "the server ends well all the same" stop INT
+
+claim "a server with little patience starts" start --idle=100
+claim "it closes a connection that is idle" fails 1 "closed by the server" client --messages=1 --hold=60000
+claim "and ends well" stop
+
+descriptors=24
+claim "a server with few descriptors starts" start
+claim "it has more connections wait, and serves them later" client --connections=60 --messages=5
+claim "and has told" grep -q "^echo-server: accept: Too many open files" "$tmp/err"
+claim "it ends well" stop
+descriptors=
+
+# A client that finds nothing wrong has shown nothing.
+if $CC -o "$tmp/wrong_echo" "$top_srcdir/tests/fixtures/wrong_echo.c" >&2; then
+	for mistake in "flip byte 50 came back as 0x" "more more came back than was sent" \
+		"close closed by the server" "hush 1 of 1 connections: nothing came back for 500 ms"; do
+		: >"$tmp/out"
+		"$tmp/wrong_echo" "${mistake%% *}" >"$tmp/out" &
+		server=$!
+		within '^listening at' "$tmp/out" && port=$(sed -n 's/.* port //p' "$tmp/out")
+		claim "the client finds out about '${mistake%% *}'" fails 1 "${mistake#* }" \
+			client --connections=1 --messages=10 --size=100 --timeout=500
+		wait $server
+		server=
+	done
+else
+	skip "the client finds out" "the fixture can't be compiled"
+fi
+claim "and that nobody is there" fails 1 "connection 1: Connection refused" client --connections=1
+
+for program in echo-server echo-client; do
+	claim "$program: --help" sh -c "'$top_builddir/demo/$program' --help | grep -q '^Usage: $program'"
+	claim "$program: --version" sh -c "'$top_builddir/demo/$program' --version | grep -Eqx '$program \(tdt [0-9.]+\)'"
+	for option in --port=65536 --port=x --port= --port=-1 --nonsense argument; do
+		claim "$program: wrong option $option" fails 2 "Try '$program --help'" "$top_builddir/demo/$program" $option
+	done
+done
+claim "echo-server: no address" fails 1 "example.com: Invalid argument" \
+	"$top_builddir/demo/echo-server" --host=example.com
+plan
