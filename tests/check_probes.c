@@ -357,6 +357,30 @@ START_TEST(so_does_one_whose_waker_throws)
 }
 END_TEST
 
+/* The waker of one who awaits the task's end. */
+START_TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
+{
+	struct test_task task = { .leaf = { .name = 'a' } };
+	struct test_waker joiner;
+	struct tdt_context cx = { &joiner.waker };
+	struct tdt_waker_vtable vtable;
+	struct tdt_future join;
+
+	test_task_init(&task, NULL);
+	join = tdt_join(task.handle, NULL);
+	test_waker_init(&joiner);
+	vtable = *joiner.waker.vtable;
+	vtable.wake = test_throwing_drop;
+	joiner.waker.vtable = &vtable;
+	ck_assert_int_eq(tdt_future_poll(&join, &cx), TDT_PENDING);
+	ck_assert(test_throws(&task.future, &task.cx));
+	expect("spawn1 start1 a! terminate1 end1 ");
+	ck_assert_int_eq(tdt_future_poll(&join, &cx), TDT_READY);
+	tdt_future_drop(&join);
+	test_task_fini(&task);
+}
+END_TEST
+
 /* --- What a runtime tells ------------------------------------------------------------------- */
 
 START_TEST(what_a_worker_tells_fires_as_it_is_told)
@@ -800,6 +824,7 @@ int main(void)
 	tcase_add_test(unwound, a_poll_that_throws_terminates_and_ends);
 	tcase_add_test(unwound, so_does_one_that_throws_unwatched);
 	tcase_add_test(unwound, so_does_one_whose_waker_throws);
+	tcase_add_test(unwound, so_does_one_at_whose_end_another_tasks_waker_throws);
 
 	tcase_add_test(asked, a_poll_that_is_asked_fires_as_any_other);
 	tcase_add_test(asked, a_question_and_a_tracer_at_once_get_both);

@@ -79,7 +79,11 @@ build()
 # linked [--static]: with the static libraries of ours.
 linked()
 {
-	sed "${1:+s/-l\\(tdt\\(-rt\\)\\{0,1\\}\\)\\( \\|\$\\)/-l:lib\\1.a /g}"
+	if test "${1-}" = --static; then
+		sed 's/-ltdt-rt /-l:libtdt-rt.a /; s/-ltdt /-l:libtdt.a /'
+	else
+		cat
+	fi
 }
 
 run_shared()
