@@ -55,9 +55,11 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const 
 /* There won't be another poll. */
 static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
 {
-	TDT__PROBE_TASK(task__terminate, task);
 	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
 	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
+	/* Once, though all of this is done again (by left()) if a waker that is called here unwinds. */
+	if (atomic_load_explicit(&task->state, memory_order_relaxed) != TDT__ENDED)
+		TDT__PROBE_TASK(task__terminate, task);
 	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
 	atomic_store_explicit(&task->state, TDT__ENDED, memory_order_release);
 	tdt__barrier_light();
@@ -149,8 +151,8 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 }
 
 /*
- * A poll that somebody may have asked for, or that a tracer wants to see the clones of.  Never inlined: the stacks of its leaves end at this
- * function's frame.
+ * A poll that somebody may have asked for, or whose clones a tracer wants to see.  Never inlined: the stacks of its
+ * leaves end at this function's frame.
  */
 static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
 							    uint64_t since)

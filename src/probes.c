@@ -31,7 +31,6 @@ TDT__WORKER_PROBES(SEMAPHORE)
 
 #define IN_REGISTER(value) __asm__ volatile("" : "+r"(value))
 
-/* Names as the tracer sees them, so that the functions differ, and are not folded into one. */
 #define TASK_PROBE(name)                                                                                               \
 	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                                                  \
 	{                                                                                                              \

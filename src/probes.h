@@ -5,8 +5,8 @@
 /*
  * The probes: static points (USDT) at which tracers join in.  tdt-probes(7) tells what each means and its arguments.
  *
- * Each has a *semaphore*, a counter in the program's data that the kernel raises while a tracer is attached.  Here it is
- * looked at before anything is prepared, so a probe nobody listens to costs a load and a branch.  That of
+ * Each has a *semaphore*, a counter in the program's data that the kernel raises while a tracer is attached.  Here it
+ * is looked at before anything is prepared, so a probe nobody listens to costs a load and a branch.  That of
  * task-waker-clone does more: while it is up, every poll is given a waker of ours (poll.c).
  *
  * The probe itself stands in one function (probes.c) that is never inlined or copied, since tracers take it that a name

@@ -3,8 +3,9 @@
 #define TDT_SRC_SUBSTITUTE_H
 
 /*
- * The substitute: the waker a task's child is polled with while a capture is made.  Its clone records the stack and
- * hands out a clone of the real waker, so that no waker of ours is ever kept by anybody.
+ * The substitute: the waker a task's child is polled with while a capture is made, or a tracer is attached to
+ * task-waker-clone.  Its clone records the stack, fires that probe, and hands out a clone of the real waker, so that no
+ * waker of ours is ever kept by anybody.
  */
 
 #include <tdt/future.h>

@@ -54,7 +54,7 @@ enum tdt__outcome {
 #define TDT__ASKED 1u   /* there are requests in the list */
 #define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake: a poll will come */
 
-/* The waker a child is polled with while a capture is made: see substitute.c. */
+/* The waker a child is polled with while a capture is made, or a tracer watches: see substitute.c. */
 struct tdt__substitute {
 	struct tdt_waker waker; /* first: what the child sees is a pointer to this */
 	/*

@@ -16,18 +16,32 @@ compile()
 {
 	source=$1
 	shift
-	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include "$@" -I"$tmp" -I"$top_srcdir/include" \
+	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" -I"$tmp" -I"$top_srcdir/include" \
 		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
 }
+
+# Headers that are the same for all machines, and nothing else from where this one's are.
+mkdir -p "$tmp/shared/sys"
+for header in sys/sdt.h sys/sdt-config.h uv.h uv; do
+	for found in /usr/include/$header /usr/include/*-linux-gnu/$header; do
+		test ! -e "$found" || cp -r "$found" "$tmp/shared/$header"
+	done
+done
 
 # Libunwind's own header for aarch64 if it is there (by CPATH, say), else what we declare of it.
 echo '#include <libunwind.h>' >"$tmp/libunwind.c"
 declared=
 compile "$tmp/libunwind.c" 2>/dev/null || declared=-I$top_srcdir/tests/aarch64
 
-for source in "$top_srcdir"/src/*.c "$top_srcdir"/tree-printer/*.c; do
+for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/runtime/*.c "$top_srcdir"/tree-printer/*.c; do
 	case $source in
 	*/rules.c) continue ;; # for x86-64 alone
+	*/probes.c)
+		if ! grep -q 'TDT_PROBES 1' "$tmp/config.h"; then
+			skip "${source#"$top_srcdir/"}" "built without probes"
+			continue
+		fi
+		;;
 	esac
 	# shellcheck disable=SC2086 # a flag or nothing
 	claim "${source#"$top_srcdir/"}" compile "$source" $declared

@@ -15,7 +15,7 @@ fake()
 }
 # shellcheck disable=SC2016 # the fakes expand them
 {
-fake apt-get 'echo "apt-get $*" >&2; test "$*" != "$REFUSE"'
+fake apt-get 'echo "apt-get $*" >&2; case " $* " in *" $UNKNOWN "*) exit 100 ;; esac; test "$*" != "$REFUSE"'
 fake autoreconf 'echo "autoreconf $*"'
 fake dpkg-query 'eval "package=\$$#"; case " $ABSENT " in *" $package "*) exit 1 ;; esac; echo "install ok installed "'
 fake id 'echo "$USER_ID"'
@@ -44,7 +44,8 @@ says()
 
 echo 'ID=debian' >"$tmp/os-release"
 REFUSE=
-export REFUSE
+UNKNOWN=none
+export REFUSE UNKNOWN
 
 claim "with all packages there it succeeds" bootstrap 1000 ""
 says "and only generates configure" <<'END'
@@ -87,11 +88,40 @@ bootstrap: missing packages; install them with
 bootstrap: going on without
 END
 
+UNKNOWN=clang
+claim "a package that is not known is done without" bootstrap 0 "check clang valgrind" packages-for-check
+says "and the others are installed all the same" <<'END'
+bootstrap: apt-get update && apt-get install -y --no-install-recommends check clang valgrind
+apt-get -qq update
+apt-get install -y --no-install-recommends check clang valgrind -qq
+apt-get install -y --no-install-recommends check -qq
+apt-get install -y --no-install-recommends clang -qq
+bootstrap: no clang
+apt-get install -y --no-install-recommends valgrind -qq
+bootstrap: going on without
+END
+UNKNOWN=gcc
+claim "but not if the build needs it" fails bootstrap 0 "gcc"
+UNKNOWN=none
+
+claim "perf is missed by the name it has on Debian" bootstrap 1000 "linux-perf" packages-for-check
+says "which is linux-perf" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends linux-perf
+bootstrap: going on without
+END
+
 claim "with the tests' packages there it succeeds" bootstrap 1000 "" packages-for-check
 says "and is silent" </dev/null
 
 printf 'ID=linuxmint\nID_LIKE="ubuntu debian"\n' >"$tmp/os-release"
 claim "a system like Debian is treated like it" fails bootstrap 1000 "gcc"
+claim "perf has another name on Ubuntu" bootstrap 1000 "linux-tools-generic" packages-for-check
+says "which is linux-tools-generic" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends linux-tools-generic
+bootstrap: going on without
+END
 
 echo 'ID=fedora' >"$tmp/os-release"
 claim "on another system no package is looked for" bootstrap 0 "gcc"

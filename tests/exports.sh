@@ -1,29 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The library as the dynamic linker sees it.
+# The libraries as the dynamic linker sees them.
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
 
-lib=${top_builddir:?}/.libs/libtdt.so
-test -e "$lib" || skip_all "built without a shared library"
+libs=${top_builddir:?}/.libs
+test -e "$libs/libtdt.so" || skip_all "built without a shared library"
 command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
 
-# The functions the public headers declare and do not define: bodies are taken out from the inside.
+# headers LIBRARY: the public headers of it, as tdt.h has them marked.
+headers()
+{
+	case $1 in
+	libtdt) grep -v 'libtdt-rt:' ;;
+	*) grep 'libtdt-rt:' ;;
+	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
+}
+
+# declared LIBRARY: the functions its headers declare and do not define: bodies are taken out from the inside.
 declared()
 {
-	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E -P - | tr '\n' ' ' |
+	headers "$1" >"$tmp/headers"
+	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E - | awk '
+		FNR == NR { wanted[$1]; next }
+		/^# [0-9]+ "/ { file = $3; gsub("\"", "", file); sub(".*/tdt/", "tdt/", file); next }
+		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
 		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
 		grep -v '^ *\(static\|typedef\)' | grep -o '\<tdt_[a-z0-9_]* *(' | tr -d ' (' | sort
 }
 
+# mapped MAP
 mapped()
 {
-	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/src/libtdt.map" | sort
+	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/$1" | sort
 }
 
+# exported LIBRARY
 exported()
 {
-	readelf --dyn-syms -W "$lib" | awk '$5 != "LOCAL" && $7 != "UND" && $1 ~ /^[0-9]+:/ { print $8 }' | sort
+	readelf --dyn-syms -W "$libs/$1.so" |
+		awk '$5 != "LOCAL" && $7 != "UND" && $1 ~ /^[0-9]+:/ { print $8 }' | sort
 }
 
 fails()
@@ -31,26 +47,40 @@ fails()
 	! "$@"
 }
 
-declared >"$tmp/declared"
-mapped >"$tmp/mapped"
-exported >"$tmp/exported"
-sed 's/$/@@TDT_0.1/' "$tmp/mapped" >"$tmp/versioned"
-echo TDT_0.1 >>"$tmp/versioned"
-sort -o "$tmp/versioned" "$tmp/versioned"
-readelf -dlW "$lib" >"$tmp/dynamic"
-sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" >"$tmp/needed"
+# claim_exports LIBRARY MAP VERSION: leaves what it needs in $tmp/needed.
+claim_exports()
+{
+	declared "$1" >"$tmp/declared"
+	mapped "$2" >"$tmp/mapped"
+	exported "$1" >"$tmp/exported"
+	sed "s/\$/@@$3/" "$tmp/mapped" >"$tmp/versioned"
+	echo "$3" >>"$tmp/versioned"
+	sort -o "$tmp/versioned" "$tmp/versioned"
+	readelf -dlW "$libs/$1.so" >"$tmp/dynamic"
+	sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" >"$tmp/needed"
 
-same "the map lists what the headers declare" "$tmp/declared" "$tmp/mapped"
-same "the library exports what the map lists, at its version, and nothing else" "$tmp/versioned" "$tmp/exported"
-claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
-claim "the soname is libtdt.so.0" grep -q 'SONAME.*\[libtdt.so.0\]' "$tmp/dynamic"
-claim "the library is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
-claim "no text relocation" fails grep TEXTREL "$tmp/dynamic"
-claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
+	claim "$1 has headers" test -s "$tmp/declared"
+	same "the map of $1 lists what its headers declare" "$tmp/declared" "$tmp/mapped"
+	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" "$tmp/exported"
+	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
+	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
+	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
+	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
+	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
+}
+
+claim_exports libtdt src/libtdt.map TDT_0.1
 
 # libunwind exports the C++ unwinder too, and must not get in its way.
 grep -E "^lib(gcc_s|unwind)[.-]" "$tmp/needed" | sed "s/[.-].*//" | uniq >"$tmp/unwinders"
 printf 'libgcc_s\nlibunwind\n' >"$tmp/expected"
 same "libgcc_s is needed before libunwind" "$tmp/expected" "$tmp/unwinders"
+claim "libtdt needs no runtime" fails grep -E 'libtdt-rt|libuv' "$tmp/needed"
 
+claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1
+
+# All else comes with libtdt; the C library may be in several.
+grep -Ev '^(libc|libpthread|libgcc_s|ld-linux.*)[.]so' "$tmp/needed" | sort >"$tmp/others"
+printf 'libtdt.so.0\nlibuv.so.1\n' >"$tmp/expected"
+same "libtdt-rt needs libtdt and libuv" "$tmp/expected" "$tmp/others"
 plan

@@ -52,6 +52,15 @@ tdt_poll_t pass_on(void *state, struct tdt_context *cx)
 	return result;
 }
 
+struct tdt_handle *spawn_here(struct tdt_future first);
+
+struct tdt_handle *spawn_here(struct tdt_future first)
+{
+	struct tdt_rt_config config = { .size = sizeof(config), .workers = TDT_RT_MAX_WORKERS };
+
+	return tdt_rt_spawn(tdt_rt_new(&config), first, TDT_TASK_ATTR(.name = "here"));
+}
+
 struct tdt_traced spawn(struct tdt_future first)
 {
 	struct twice variable = { .first = TDT_FUTURE_NONE };

@@ -46,6 +46,16 @@ tdt_poll_t pass_on(void *state, tdt_context *cx)
 } // namespace
 
 tdt_traced spawn(tdt_future first);
+tdt_handle *spawn_here(tdt_future first);
+
+tdt_handle *spawn_here(tdt_future first)
+{
+	tdt_rt_config config = {};
+
+	config.size = sizeof(config);
+	config.workers = TDT_RT_MAX_WORKERS;
+	return tdt_rt_spawn(tdt_rt_new(&config), first, TDT_TASK_ATTR("here"));
+}
 
 tdt_traced spawn(tdt_future first)
 {

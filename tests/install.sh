@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/tap.sh"
 
 test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
-for lib in libtdt.so libtdt.a; do
+for lib in libtdt.so libtdt.a libtdt-rt.so libtdt-rt.a; do
 	test -e "${top_builddir:?}/.libs/$lib" || skip_all "not built both shared and static"
 done
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -16,10 +16,10 @@ make_root()
 	"$MAKE" -s -C "$top_builddir" -f Makefile "$1" DESTDIR="$root"
 }
 
-# pc OPTIONS...: ask pkg-config about the installed library.
+# pc MODULE OPTIONS...: ask pkg-config about an installed library.
 pc()
 {
-	PKG_CONFIG_PATH=$(dirname "$pc_file") PKG_CONFIG_SYSROOT_DIR=$root $PKG_CONFIG "$@" tdt
+	PKG_CONFIG_PATH=$(dirname "$pc_file") PKG_CONFIG_SYSROOT_DIR=$root $PKG_CONFIG "$@"
 }
 
 claim "make install obeys DESTDIR" make_root install
@@ -54,11 +54,36 @@ int main(void)
 END
 cp "$tmp/user.c" "$tmp/user.cc"
 
-# build COMPILER SOURCE [--static]: the compiler and pkg-config give lists of words.
+# One with the runtime: its workers, and its driver.
+cat >"$tmp/user-rt.c" <<'END'
+#include <tdt/tdt.h>
+
+int main(void)
+{
+	struct tdt_rt *rt = tdt_rt_new(0);
+	int error = rt != 0 ? tdt_rt_block_on(rt, tdt_sleep_ms(1)) : -1;
+
+	tdt_rt_free(rt);
+	return error == 0 ? 0 : 1;
+}
+END
+cp "$tmp/user-rt.c" "$tmp/user-rt.cc"
+
+# build COMPILER SOURCE MODULE [--static]: the compiler and pkg-config give lists of words.
 # shellcheck disable=SC2046,SC2086
 build()
 {
-	$1 -Wall -Werror "$tmp/$2" $(pc --cflags --libs ${3-} | sed "${3:+s/-ltdt/-l:libtdt.a/}") -o "$tmp/user"
+	$1 -Wall -Werror "$tmp/$2" $(pc --cflags --libs ${4-} "$3" | linked ${4-}) -o "$tmp/user"
+}
+
+# linked [--static]: with the static libraries of ours.
+linked()
+{
+	if test "${1-}" = --static; then
+		sed 's/-ltdt-rt /-l:libtdt-rt.a /; s/-ltdt /-l:libtdt.a /'
+	else
+		cat
+	fi
 }
 
 run_shared()
@@ -66,14 +91,24 @@ run_shared()
 	LD_LIBRARY_PATH=$libdir "$tmp/user"
 }
 
-claim "a C11 program is built with tdt.pc" build "$CC -std=c11" user.c
-claim "and runs" run_shared
-claim "a C11 program is built with the static library" build "$CC -std=c11" user.c --static
-claim "and runs on its own" "$tmp/user"
-claim "a C++17 program is built with tdt.pc" build "$CXX -std=c++17" user.cc
-claim "and runs" run_shared
-claim "a C++17 program is built with the static library" build "$CXX -std=c++17" user.cc --static
-claim "and runs on its own" "$tmp/user"
+runs_alone()
+{
+	! ldd "$tmp/user" | grep libtdt && "$tmp/user"
+}
+
+# try LANGUAGE COMPILER SOURCE MODULE
+try()
+{
+	claim "a $1 program is built with $4.pc" build "$2" "$3" "$4"
+	claim "and runs" run_shared
+	claim "a $1 program is built with the static libraries of $4.pc" build "$2" "$3" "$4" --static
+	claim "and runs on its own" runs_alone
+}
+
+try C11 "$CC -std=c11" user.c tdt
+try C++17 "$CXX -std=c++17" user.cc tdt
+try C11 "$CC -std=c11" user-rt.c tdt-rt
+try C++17 "$CXX -std=c++17" user-rt.cc tdt-rt
 
 claim "make uninstall obeys DESTDIR" make_root uninstall
 find "$root" ! -type d >"$tmp/left"

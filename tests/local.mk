@@ -76,6 +76,7 @@ tests_programs = \
 	tests/check_odd_stacks \
 	tests/check_plugins \
 	tests/check_print \
+	tests/check_probes \
 	tests/check_refused \
 	tests/check_requests \
 	tests/check_ring \
@@ -170,6 +171,30 @@ tests_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 tests_check_print_SOURCES = tests/check_print.c $(tests_no_memory) $(tests_printed)
 tests_check_print_CFLAGS = $(tests_cflags)
 tests_check_print_LDADD = $(tests_lib)
+
+# The probes, and what a poll must not do for their sake, seen by ld's --wrap.
+tests_check_probes_SOURCES = \
+	tests/check_probes.c \
+	tests/must.h \
+	tests/unwinding.cc \
+	tests/unwinding.h \
+	$(tests_asking) \
+	$(tests_no_memory)
+tests_check_probes_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_probes_LDFLAGS = \
+	-Wl,--wrap=tdt_probe_task__spawn \
+	-Wl,--wrap=tdt_probe_task__poll__start \
+	-Wl,--wrap=tdt_probe_task__poll__end \
+	-Wl,--wrap=tdt_probe_task__terminate \
+	-Wl,--wrap=tdt_probe_task__wake \
+	-Wl,--wrap=tdt_probe_task__waker__clone \
+	-Wl,--wrap=tdt_probe_worker__thread__start \
+	-Wl,--wrap=tdt_probe_worker__thread__stop \
+	-Wl,--wrap=tdt_probe_worker__thread__park \
+	-Wl,--wrap=tdt_probe_worker__thread__unpark \
+	-Wl,--wrap=pthread_mutex_lock \
+	-Wl,--wrap=clock_gettime
+tests_check_probes_LDADD = $(tests_core)
 
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
@@ -306,6 +331,11 @@ tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
 tests_symbolize_pcs_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_symbolize_pcs_LDADD = libtdt-core.la
 
+check_PROGRAMS += tests/probed
+tests_probed_SOURCES = tests/probed.c tests/must.h
+tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_probed_LDADD = libtdt.la -lpthread
+
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
@@ -320,7 +350,8 @@ EXTRA_DIST += \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
-	tests/tap.sh
+	tests/tap.sh \
+	tests/tracing.sh
 
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
@@ -331,8 +362,12 @@ dist_check_SCRIPTS += \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/lines.sh \
+	tests/probes.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
+	tests/trace_bpftrace.sh \
+	tests/trace_gdb.sh \
+	tests/trace_perf.sh \
 	tests/unwinder.sh \
 	tests/variants.sh \
 	tests/walk.sh \

@@ -16,6 +16,11 @@ const tdt_waker *test_throwing_clone(const tdt_waker *)
 	throw std::runtime_error("out of a clone");
 }
 
+void test_throwing_drop(const tdt_waker *)
+{
+	throw std::runtime_error("out of a drop");
+}
+
 int test_throws(const tdt_future *future, tdt_context *cx)
 {
 	try {

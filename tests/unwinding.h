@@ -13,8 +13,9 @@ extern "C" {
 /* A poll that clones the waker and drops the clone, then throws. */
 tdt_poll_t test_throwing_poll(void *state, struct tdt_context *cx);
 
-/* A waker's clone that throws. */
+/* A waker's clone and drop that throw. */
 const struct tdt_waker *test_throwing_clone(const struct tdt_waker *waker);
+void test_throwing_drop(const struct tdt_waker *waker);
 
 /* Poll, and return 1 if an exception came out, else 0. */
 int test_throws(const struct tdt_future *future, struct tdt_context *cx);

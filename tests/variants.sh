@@ -118,6 +118,7 @@ lto_sources()
 	for source in "$top_srcdir"/src/*.c "$top_srcdir"/tree-printer/*.c; do
 		case $source in
 		*/rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
+		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*'*'* | */tdt-tree.c) ;;
 		*) echo "$source" ;;
 		esac
