@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/probes bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = libtdt-core.la
 
+bench_probes_SOURCES = bench/probes.c
+bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_probes_LDADD = libtdt.la
+EXTRA_DIST += bench/probes.sh
+
 bench_runtime_SOURCES = bench/runtime.c
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
-.PHONY: bench
-bench: bench/capture bench/runtime
+.PHONY: bench bench-probes
+bench: bench/capture bench/runtime bench-probes
 	@bench/capture
 	@bench/runtime
+
+# Against a build of the library without probes (tests/sanitizers.mk has in_own_build).
+bench-probes: bench/probes
+	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
+	@$(SHELL) $(srcdir)/bench/probes.sh .libs build-noprobes/.libs bench/.libs/probes

@@ -115,11 +115,18 @@ attaches()
 	wait_until ended_or semaphores "$@" && semaphores "$@"
 }
 
-# stop PID: have a tracer detach, and wait for its end.
+# stop PID: have a tracer detach, and wait for its end.  It is told again and again: bpftrace 0.17 sleeps on if the signal
+# comes just before it goes to sleep.
 stop()
 {
-	kill -INT "$1"
-	wait_until has_ended "$1" || kill -KILL "$1"
+	for _ in $(seq 20); do
+		kill -INT "$1" 2>/dev/null
+		for _ in $(seq 20); do
+			has_ended "$1" && break 2
+			sleep 0.1
+		done
+	done
+	has_ended "$1" || kill -KILL "$1"
 	wait "$1"
 }
 
