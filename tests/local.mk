@@ -240,6 +240,7 @@ dist_check_SCRIPTS += \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
 	tests/install.sh \
+	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
