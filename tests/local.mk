@@ -212,6 +212,12 @@ tests_check_walk_LDADD = \
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
 
+# What the scripts trace.
+check_PROGRAMS += tests/busy
+tests_busy_SOURCES = tests/busy.c
+tests_busy_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_busy_LDADD = libtdt.la -lpthread
+
 # What the scripts run.
 check_PROGRAMS += tests/symbolize_pcs
 tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
@@ -244,6 +250,7 @@ dist_check_SCRIPTS += \
 	tests/lines.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
+	tests/tools.sh \
 	tests/unwinder.sh \
 	tests/variants.sh \
 	tests/walk.sh \

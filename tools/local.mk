@@ -1,5 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# tdt-join-ustack, which reads what tracers print.
+# Scripts for tracers, each for bpftrace (.bt) and for DTrace (.d); and tdt-join-ustack, which reads what they print.
+
+toolsdir = $(pkgdatadir)/tools
+dist_tools_SCRIPTS = \
+	tools/count-spawns.bt \
+	tools/count-spawns.d \
+	tools/long-polls.bt \
+	tools/long-polls.d \
+	tools/oncpu-by-task.bt \
+	tools/oncpu-by-task.d \
+	tools/poll-stats.bt \
+	tools/poll-stats.d \
+	tools/print-all.bt \
+	tools/print-all.d \
+	tools/wait-stacks.bt \
+	tools/wait-stacks.d \
+	tools/worker-util.bt \
+	tools/worker-util.d
+dist_tools_DATA = tools/README.md
 
 bin_PROGRAMS += tdt-join-ustack
 tdt_join_ustack_SOURCES = \
