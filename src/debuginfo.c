@@ -166,40 +166,94 @@ static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf
 	return fd;
 }
 
-/* True: that is the file. */
+/* The addresses the file is to be loaded at, as its segments (in ascending order) say. */
+static bool find_addresses(Elf *elf, GElf_Addr *start, GElf_Addr *end)
+{
+	GElf_Phdr phdr;
+	size_t n;
+
+	*start = *end = 0;
+	if (elf_getphdrnum(elf, &n) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (gelf_getphdr(elf, (int)i, &phdr) == NULL || phdr.p_type != PT_LOAD)
+			continue;
+		if (*end == 0)
+			*start = phdr.p_vaddr & -(phdr.p_align != 0 ? phdr.p_align : 1);
+		*end = phdr.p_vaddr + phdr.p_memsz;
+	}
+	return *start < *end;
+}
+
+/* What open_as() has opened, for libdwfl to find. */
+struct opened {
+	struct tdt__debuginfo *info;
+	Elf *elf;
+	int fd;
+	char *path;
+};
+
+/* libdwfl's way to ask for the file: from now on it is libdwfl's, and so is the path. */
+static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **path, Elf **elf)
+{
+	struct opened *opened = *data;
+	int fd = opened->fd;
+
+	(void)module;
+	(void)name;
+	(void)base;
+	*data = opened->info;
+	*path = opened->path;
+	*elf = opened->elf;
+	*opened = (struct opened){ .fd = -1 };
+	return fd;
+}
+
+/*
+ * True: that is the file.
+ *
+ * It is mapped to be read only.  libdwfl, if left to it, would have it writable (and private), and such a mapping is
+ * what the kernel looks for when a tracer attaches to a probe: it would raise the probe's semaphore there, in our copy
+ * of the file, instead of where the program looks at it.
+ */
 static bool open_as(struct tdt__debuginfo *info, const char *path, const char *build_id)
 {
 	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
+		.find_elf = find_elf,
 		.find_debuginfo = find_debuginfo,
 		.debuginfo_path = &tdt__debuginfo_path,
 	};
-	int fd = open_file(path);
-	GElf_Addr bias;
+	struct opened opened = { .info = info, .fd = open_file(path) };
+	GElf_Addr start, end, bias;
+	int fd = opened.fd;
+	bool right = false;
 	void **data;
 
 	if (fd < 0)
 		return false;
 	info->dwfl = dwfl_begin(&callbacks);
-	if (info->dwfl == NULL)
-		goto close_fd;
-	info->elf = dwfl_report_elf(info->dwfl, "", path, fd, 0, true);
-	if (info->elf == NULL)
-		goto end_dwfl;
-	dwfl_module_info(info->elf, &data, NULL, NULL, NULL, NULL, NULL, NULL);
-	*data = info;
-	if (dwfl_report_end(info->dwfl, NULL, NULL) == 0 && dwfl_module_getelf(info->elf, &bias) != NULL &&
-	    has_build_id(info->elf, build_id)) {
+	opened.elf = info->dwfl != NULL ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	opened.path = strdup(path);
+	if (opened.elf != NULL && opened.path != NULL && find_addresses(opened.elf, &start, &end))
+		info->elf = dwfl_report_module(info->dwfl, "", start, end);
+	if (info->elf != NULL) {
+		dwfl_module_info(info->elf, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+		*data = &opened;
+		right = dwfl_report_end(info->dwfl, NULL, NULL) == 0 && dwfl_module_getelf(info->elf, &bias) != NULL &&
+			has_build_id(info->elf, build_id);
+		*data = info;
+	}
+	if (right) {
 		remember_file(info, fd);
 		return true;
 	}
-	fd = -1; /* libdwfl's */
-end_dwfl:
+	/* What libdwfl took over it ends itself. */
 	dwfl_end(info->dwfl);
+	elf_end(opened.elf);
+	free(opened.path);
+	if (opened.fd >= 0)
+		close(opened.fd);
 	*info = (struct tdt__debuginfo){ 0 };
-close_fd:
-	if (fd >= 0)
-		close(fd);
 	return false;
 }
 

@@ -190,6 +190,31 @@ START_TEST(no_descriptor_stays_open)
 }
 END_TEST
 
+/* Mappings of the executable that are both readable and writable. */
+static int writable_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096 + 128];
+	int n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, " rw-p ") != NULL && strstr(line, self.path) != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* It would take the place of the one in which the kernel raises the semaphores of probes. */
+START_TEST(no_writable_mapping_of_a_module_is_made)
+{
+	int before = writable_mappings();
+
+	ck_assert_int_gt(before, 0);
+	ck_assert_uint_gt(symbolize(&self, pc, true)->n, 0);
+	ck_assert_int_eq(writable_mappings(), before);
+}
+END_TEST
+
 /* A name in a directory of our own, which the case leaves empty. */
 #define PLACE "/tmp/tdt-symbolize-XXXXXX"
 static char place[] = PLACE;
@@ -455,6 +480,7 @@ int main(void)
 	tcase_add_test(tcase, outside_of_all_code_there_is_nothing);
 	tcase_add_test(tcase, errno_is_left_alone);
 	tcase_add_test(tcase, no_descriptor_stays_open);
+	tcase_add_test(tcase, no_writable_mapping_of_a_module_is_made);
 	tcase_add_test(tcase, threads_get_the_same_answers);
 
 	tcase = add_case(suite, "files", make_place, remove_place);

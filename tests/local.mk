@@ -325,6 +325,12 @@ tests_check_yield_LDADD = $(tests_rt)
 tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
 
+# What the scripts trace.
+check_PROGRAMS += tests/busy
+tests_busy_SOURCES = tests/busy.c
+tests_busy_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_busy_LDADD = libtdt.la -lpthread
+
 # What the scripts run.
 check_PROGRAMS += tests/symbolize_pcs
 tests_symbolize_pcs_SOURCES = tests/symbolize_pcs.c tests/self.h
@@ -361,10 +367,12 @@ dist_check_SCRIPTS += \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
 	tests/install.sh \
+	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/probes.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
+	tests/tools.sh \
 	tests/trace_bpftrace.sh \
 	tests/trace_gdb.sh \
 	tests/trace_perf.sh \

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TOOLS_JOIN_H
+#define TDT_TOOLS_JOIN_H
+
+/* A task's wait tree, and a tracer's stacks of it in the same tree. */
+
+#include <tdt/tree.h>
+
+#include "ustack.h"
+
+/* How many stacks of each kind end in a node. */
+struct tally {
+	uint64_t seen[USTACK_KINDS];
+};
+
+struct joined {
+	struct tdt_trace *trace;
+	struct tally *tally; /* by id of the node */
+	size_t room;
+	struct tally all; /* of the task */
+};
+
+enum {
+	JOINED_NODES_MAX = 1 << 20 /* that stacks may add to a tree */
+};
+
+/* Begin with `trace`, a built one, taken over.  0 or -ENOMEM (the trace stays the caller's). */
+int joined_init(struct joined *joined, struct tdt_trace *trace);
+
+/* Add a stack.  0, -ENOMEM, or -E2BIG: too many different stacks. */
+int joined_add(struct joined *joined, const struct ustack *stack);
+
+/* Free the trace and all. */
+void joined_fini(struct joined *joined);
+
+/* Print as text, or as JSON: tdt-join-ustack(1) tells both.  0 or a negative errno. */
+int joined_print_text(const struct joined *joined, FILE *out, bool utf8, bool color);
+int joined_print_json(const struct joined *joined, FILE *out);
+
+#endif

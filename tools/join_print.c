@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The joined tree as text and as JSON.
+ *
+ * The text is that of tdt_trace_print(), with a mark behind each place where something waits or was seen; only subtrees
+ * that read the same are not folded, since their marks differ.
+ */
+
+#include <config.h>
+
+#include "join.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tree-printer/printer.h"
+
+enum {
+	LEVELS = 100 /* indented; what is deeper has its level told by a number */
+};
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define YELLOW "\033[33m"
+#define GREEN "\033[32m"
+#define RED "\033[31m"
+#define PLAIN "\033[0m"
+
+static const char *const kind_words[USTACK_KINDS] = {
+	[USTACK_ON_CPU] = "on CPU",
+	[USTACK_WAITED] = "waited",
+	[USTACK_LATE] = "long poll",
+};
+
+static const char *const kind_colors[USTACK_KINDS] = {
+	[USTACK_ON_CPU] = GREEN,
+	[USTACK_WAITED] = YELLOW,
+	[USTACK_LATE] = RED,
+};
+
+static const char *const kind_keys[USTACK_KINDS] = {
+	[USTACK_ON_CPU] = "on_cpu",
+	[USTACK_WAITED] = "waited",
+	[USTACK_LATE] = "long_polls",
+};
+
+/* --- Text ------------------------------------------------------------------ */
+
+struct text {
+	const struct joined *joined;
+	struct tdt_print_options options;
+	struct tdt__view view;
+	struct tally *tally; /* by row: of the node, and of the plumbing below it that isn't shown */
+	bool *last;	     /* of its parent's children */
+	struct tdt__string line;
+	char indentation[LEVELS * sizeof("│  ")]; /* of the rows above, and its size at each depth */
+	size_t indented[LEVELS + 2];
+};
+
+static void colored(struct text *text, const char *color, const char *word)
+{
+	if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, color);
+	tdt__string_puts(&text->line, word);
+	if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, PLAIN);
+}
+
+static void times(struct text *text, uint64_t n)
+{
+	tdt__string_printf(&text->line, " %s%" PRIu64, text->options.utf8 == TDT_PRINT_YES ? "×" : "x", n);
+}
+
+static void marks(struct text *text, const struct tally *tally, uint64_t leaves, const char *between)
+{
+	const char *separator = between;
+
+	if (leaves > 0) {
+		tdt__string_puts(&text->line, separator);
+		colored(text, YELLOW, "waiting");
+		if (leaves > 1)
+			times(text, leaves);
+		separator = ", ";
+	}
+	for (int kind = 0; kind < USTACK_KINDS; kind++) {
+		if (tally->seen[kind] == 0)
+			continue;
+		tdt__string_puts(&text->line, separator);
+		colored(text, kind_colors[kind], kind_words[kind]);
+		times(text, tally->seen[kind]);
+		separator = ", ";
+	}
+}
+
+/* The line of the task alone, as the library prints it: that of a trace with no tree. */
+static int task_line(struct text *text)
+{
+	struct tdt_trace *trace = tdt_trace_new(tdt_trace_info(text->joined->trace));
+	char *line = NULL;
+	size_t n = 0;
+	FILE *memory;
+	int err;
+
+	if (trace == NULL)
+		return -errno;
+	memory = open_memstream(&line, &n);
+	err = memory == NULL ? -errno : tdt_trace_print_with(trace, memory, &text->options);
+	if (memory != NULL && fclose(memory) != 0 && err == 0)
+		err = -ENOMEM;
+	if (err == 0)
+		tdt__string_add(&text->line, line, n - 1); /* without its end */
+	free(line);
+	tdt_trace_free(trace);
+	return err;
+}
+
+struct glyphs {
+	const char *root, *child, *last_child, *line, *blank;
+};
+
+static const struct glyphs utf8_glyphs = { "╼ ", "├╼ ", "└╼ ", "│  ", "   " };
+static const struct glyphs ascii_glyphs = { "- ", "|- ", "`- ", "|  ", "   " };
+
+static void indent(struct text *text, uint32_t row)
+{
+	const struct glyphs *glyphs = text->options.utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
+	const uint32_t depth = text->view.row[row].depth;
+	const bool last = text->last[row];
+	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
+
+	if (depth > LEVELS) {
+		tdt__string_add(&text->line, text->indentation, text->indented[LEVELS + 1]);
+		tdt__string_printf(&text->line, "[%" PRIu32 "] ", depth);
+		return;
+	}
+	tdt__string_add(&text->line, text->indentation, text->indented[depth]);
+	tdt__string_puts(&text->line, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
+	memcpy(text->indentation + text->indented[depth], more, strlen(more));
+	text->indented[depth + 1] = text->indented[depth] + strlen(more);
+}
+
+static void place(struct text *text, const struct tdt_frame *frame)
+{
+	size_t before = text->line.n, start;
+
+	if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, DIM);
+	start = text->line.n;
+	tdt__frame_place(&text->line, frame, &text->options);
+	if (text->line.n == start)
+		text->line.n = before;
+	else if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, PLAIN);
+}
+
+static void frame_line(struct text *text, uint32_t row)
+{
+	const struct tdt__row *shown = &text->view.row[row];
+	const struct tdt_frame *frame = tdt_node_frame(shown->node);
+
+	indent(text, row);
+	if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, frame->kind == TDT_NODE_CUT ? RED : BOLD);
+	tdt__frame_name(&text->line, frame, &text->options);
+	if (text->options.color == TDT_PRINT_YES)
+		tdt__string_puts(&text->line, PLAIN);
+	place(text, frame);
+	if (frame->guessed)
+		tdt__string_puts(&text->line, " (callers may be missing)");
+	marks(text, &text->tally[row], shown->leaves, "  ");
+	tdt__string_puts(&text->line, "\n");
+}
+
+/* The tallies of nodes go to their rows, or, where they are not shown, to the nearest above. */
+static int fill_rows(struct text *text, const struct tdt_node *root)
+{
+	uint32_t n_nodes, row = 0;
+	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n_nodes);
+	uint32_t *row_of = calloc(nodes != NULL ? n_nodes : 1, sizeof(*row_of));
+
+	text->tally = calloc(text->view.n, sizeof(*text->tally));
+	text->last = calloc(text->view.n, sizeof(*text->last));
+	if (nodes == NULL || row_of == NULL || text->tally == NULL || text->last == NULL) {
+		free(row_of);
+		free(nodes);
+		return -ENOMEM;
+	}
+	for (row = 1; row < text->view.n; row++)
+		row_of[tdt_node_id(text->view.row[row].node)] = row;
+	for (uint32_t id = 0; id < n_nodes; id++) {
+		if (id > 0 && row_of[id] == 0)
+			row_of[id] = row_of[tdt_node_id(tdt_node_parent(nodes[id]))];
+		for (int kind = 0; kind < USTACK_KINDS; kind++)
+			text->tally[row_of[id]].seen[kind] += text->joined->tally[id].seen[kind];
+	}
+	/* From the end: of a parent's children the first that comes by is the last. */
+	memset(row_of, 0, n_nodes * sizeof(*row_of));
+	for (row = text->view.n; row-- > 1;) {
+		uint32_t *seen = &row_of[tdt_node_id(text->view.row[text->view.row[row].parent].node)];
+
+		text->last[row] = *seen == 0;
+		*seen = 1;
+	}
+	free(row_of);
+	free(nodes);
+	return 0;
+}
+
+static int print_rows(struct text *text, FILE *out)
+{
+	static const struct tally none;
+	int err = task_line(text);
+
+	if (err != 0)
+		return err;
+	if (memcmp(&text->joined->all, &none, sizeof(none)) == 0)
+		tdt__string_puts(&text->line, ", not seen by the tracer");
+	else
+		marks(text, &text->joined->all, 0, ", ");
+	tdt__string_puts(&text->line, "\n");
+	for (uint32_t row = 1; !text->line.failed; row++) {
+		if (fwrite(text->line.bytes, 1, text->line.n, out) != text->line.n)
+			return -errno;
+		if (row == text->view.n)
+			return 0;
+		text->line.n = 0;
+		frame_line(text, row);
+	}
+	return -ENOMEM;
+}
+
+int joined_print_text(const struct joined *joined, FILE *out, bool utf8, bool color)
+{
+	struct text text = {
+		.joined = joined,
+		.options = { .size = sizeof(struct tdt_print_options),
+			     .utf8 = utf8 ? TDT_PRINT_YES : TDT_PRINT_NO,
+			     .color = color ? TDT_PRINT_YES : TDT_PRINT_NO },
+	};
+	const struct tdt_node *root = tdt_trace_root(joined->trace);
+	int err = tdt__view_make(&text.view, root, &text.options);
+
+	if (err != 0)
+		return err;
+	err = fill_rows(&text, root);
+	if (err == 0)
+		err = print_rows(&text, out);
+	tdt__string_free(&text.line);
+	free(text.view.row);
+	free(text.tally);
+	free(text.last);
+	return err;
+}
+
+/* --- JSON ------------------------------------------------------------------ */
+
+static bool set_tally(json_t *object, const struct tally *tally)
+{
+	for (int kind = 0; kind < USTACK_KINDS; kind++)
+		if (tally->seen[kind] != 0 &&
+		    json_object_set_new(object, kind_keys[kind], json_integer((json_int_t)tally->seen[kind])) != 0)
+			return false;
+	return true;
+}
+
+/* What the library prints of the trace, with members of ours. */
+int joined_print_json(const struct joined *joined, FILE *out)
+{
+	const struct tdt_print_options options = { .size = sizeof(options), .format = TDT_PRINT_JSON };
+	char *bytes = NULL;
+	size_t n = 0, id;
+	FILE *memory = open_memstream(&bytes, &n);
+	json_t *json = NULL, *node;
+	int err = memory == NULL ? -errno : tdt_trace_print_with(joined->trace, memory, &options);
+
+	if (memory != NULL && fclose(memory) != 0 && err == 0)
+		err = -ENOMEM;
+	if (err == 0)
+		json = json_loadb(bytes, n, 0, NULL);
+	free(bytes);
+	if (json == NULL)
+		return err != 0 ? err : -ENOMEM;
+	if (!set_tally(json_object_get(json, "task"), &joined->all))
+		err = -ENOMEM;
+	json_array_foreach(json_object_get(json, "nodes"), id, node) if (!set_tally(node, &joined->tally[id])) err =
+	    -ENOMEM;
+	if (err == 0 && (json_dumpf(json, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0 || putc('\n', out) == EOF))
+		err = errno != 0 ? -errno : -EIO;
+	json_decref(json);
+	return err;
+}

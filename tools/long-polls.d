@@ -1,0 +1,65 @@
+#!/usr/sbin/dtrace -qs
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Which polls hold up their worker for long, and where?  Each poll above MS milliseconds: the stack it had when that
+ * time had passed, and when it is over how long it took.
+ *
+ *	sudo tools/long-polls.d -p PID [MS]     # default: 10
+ *
+ * Sample output: as long-polls.bt, but the stack comes when the time has passed, and the duration later, on a line of
+ * its own.
+ *
+ * The stack is that of a sample if the poll burned processor time then, or of where it had slept: a poll must not
+ * block, so that is a finding of its own.
+ *
+ * Limits: of polls inside polls only the outermost is timed.  A poll that began before the script did isn't seen.
+ */
+
+#pragma D option defaultargs
+
+dtrace:::BEGIN
+{
+	limit = ($1 == 0 ? 10 : $1) * 1000000;
+}
+
+tdt$target:::task-poll-start
+/!self->depth++/
+{
+	self->start = timestamp;
+}
+
+tdt$target:::task-poll-start
+{
+	task[tid, self->depth] = arg0;
+}
+
+profile-99,
+sched:::on-cpu
+/self->start && !self->late && timestamp - self->start >= limit/
+{
+	self->late = 1;
+	printf("task %d has been polled for %d ms on thread %d; in task %d:\n", task[tid, 1],
+	    (timestamp - self->start) / 1000000, tid, task[tid, self->depth]);
+	ustack();
+}
+
+tdt$target:::task-poll-end
+/self->depth/
+{
+	task[tid, self->depth] = 0;
+	self->depth--;
+}
+
+tdt$target:::task-poll-end
+/self->start && !self->depth && timestamp - self->start >= limit/
+{
+	printf("task %d polled for %d us on thread %d, spawned at %s:%d\n", arg0, (timestamp - self->start) / 1000,
+	    tid, copyinstr(arg1), (int)arg2);
+}
+
+tdt$target:::task-poll-end
+/!self->depth/
+{
+	self->start = 0;
+	self->late = 0;
+}

@@ -1,0 +1,56 @@
+#!/usr/sbin/dtrace -qs
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How long do polls take, and how long does a task that was woken wait for its poll?  By the place tasks are spawned
+ * at, in microseconds.
+ *
+ *	sudo tools/poll-stats.d -p PID          # until Ctrl-C
+ *
+ * Sample output: the histograms of poll-stats.bt, as DTrace draws them.
+ *
+ * The wait counts from the first wake-up after the last poll began.  A poll inside another (of a traced future that a
+ * task awaits) counts for both.
+ *
+ * Limits: only runtimes that tell of wake-ups (tdt_task_woken) have the second part.  A poll that began before the
+ * script did isn't counted.
+ */
+
+tdt$target:::task-wake
+/!woken[arg0]/
+{
+	woken[arg0] = timestamp;
+}
+
+tdt$target:::task-poll-start
+{
+	self->depth++;
+	start[tid, self->depth] = timestamp;
+}
+
+tdt$target:::task-poll-start
+/woken[arg0]/
+{
+	@wait[copyinstr(arg1), (int)arg2] = quantize((timestamp - woken[arg0]) / 1000);
+	woken[arg0] = 0;
+}
+
+tdt$target:::task-poll-end
+/self->depth/
+{
+	@poll[copyinstr(arg1), (int)arg2] = quantize((timestamp - start[tid, self->depth]) / 1000);
+	start[tid, self->depth] = 0;
+	self->depth--;
+}
+
+tdt$target:::task-terminate
+{
+	woken[arg0] = 0;
+}
+
+dtrace:::END
+{
+	printf("poll, us\n");
+	printa("%s:%d%@d\n", @poll);
+	printf("wake to poll, us\n");
+	printa("%s:%d%@d\n", @wait);
+}

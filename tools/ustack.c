@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What tracers print.  bpftrace, with the scripts beside this file:
+ *
+ *	@oncpu[7,                                    a map whose key ends in a stack
+ *	    parse+99                                 function+offset (decimal), or 0x55d0c0de1234
+ *	    tdt__traced_poll+195
+ *	]: 37
+ *	@waits[7, 0]:                                a map whose value is one; a blank line or another map ends it
+ *	        tdt_probe_task__waker__clone+31
+ *	task 7 polled for 62.390 ms on thread 9, spawned at x.c:12; in task 7:
+ *	        parse+99
+ *
+ * and perf script, of the events sdt_tdt:task__poll__start and -end (which tell what task a thread polls), sdt_tdt:
+ * task__waker__clone, and any other event with stacks:
+ *
+ *	busy 21346 [000] 14097.385: sdt_tdt:task__poll__start: (7ff5b3baa1ff) arg1=3 arg2=94582500433941 arg3=480
+ *	busy 21346 14097.386:     250000 cpu-clock:
+ *	            1f03 parse+0x63 (/usr/bin/busy)
+ *
+ * Other maps and messages of bpftrace are passed over; any other line is an error.
+ */
+
+#include <config.h>
+
+#include "ustack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fail(struct ustack_reader *reader, const char *message)
+{
+	reader->message = message;
+	return -1;
+}
+
+/* --- Lines ----------------------------------------------------------------- */
+
+static int grow(struct ustack_reader *reader)
+{
+	size_t room = reader->room == 0 ? 256 : 2 * reader->room;
+	char *text = realloc(reader->text, room);
+
+	if (text == NULL)
+		return fail(reader, strerror(ENOMEM));
+	reader->text = text;
+	reader->room = room;
+	return 0;
+}
+
+/* 1: there is a line, without its end; 0: no more; -1. */
+static int next_line(struct ustack_reader *reader)
+{
+	size_t n = 0;
+	int c;
+
+	if (reader->again) {
+		reader->again = false;
+		return 1;
+	}
+	reader->line++;
+	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
+		if (c == '\0')
+			return fail(reader, "a NUL byte: this is no text");
+		if (n == USTACK_LINE_MAX)
+			return fail(reader, "a line without end");
+		if (n + 2 > reader->room && grow(reader) != 0)
+			return -1;
+		reader->text[n++] = (char)c;
+	}
+	if (ferror(reader->file))
+		return fail(reader, strerror(errno));
+	if (c == EOF && n == 0)
+		return 0;
+	if (reader->room == 0 && grow(reader) != 0)
+		return -1;
+	while (n > 0 && (reader->text[n - 1] == ' ' || reader->text[n - 1] == '\t' || reader->text[n - 1] == '\r'))
+		n--;
+	reader->text[n] = '\0';
+	return 1;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static const char *skip_space(const char *text)
+{
+	while (is_space(*text))
+		text++;
+	return text;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* A number at `*at`, which is moved behind it.  No sign, no space, and it must fit. */
+static bool take_number(const char **at, int base, uint64_t *value)
+{
+	char *end;
+
+	if (!is_digit(**at) && (base != 16 || strchr("abcdefABCDEF", **at) == NULL || **at == '\0'))
+		return false;
+	errno = 0;
+	*value = strtoull(*at, &end, base);
+	*at = end;
+	return errno == 0;
+}
+
+static bool take(const char **at, const char *text)
+{
+	if (!starts_with(*at, text))
+		return false;
+	*at += strlen(text);
+	return true;
+}
+
+/* --- Frames ---------------------------------------------------------------- */
+
+static void clear(struct ustack *stack)
+{
+	while (stack->n > 0)
+		free(stack->frame[--stack->n].name);
+}
+
+/* `name+offset` of `n` bytes; true if the number is there, and `n` is the name's then. */
+static bool split_offset(const char *text, size_t *n, int base, uint64_t *offset)
+{
+	const char *plus = memrchr(text, '+', *n), *at = plus + 1;
+
+	if (plus == NULL || plus == text || !take_number(&at, base, offset) || at != text + *n)
+		return false;
+	*n = (size_t)(plus - text);
+	return true;
+}
+
+static int add_frame(struct ustack_reader *reader, struct ustack *stack, const char *name, size_t n,
+		     struct ustack_frame frame)
+{
+	if (stack->n == USTACK_FRAMES_MAX)
+		return fail(reader, "a stack without end");
+	if (n > 0 && !(n == strlen("[unknown]") && strncmp(name, "[unknown]", n) == 0)) {
+		frame.name = strndup(name, n);
+		if (frame.name == NULL)
+			return fail(reader, strerror(ENOMEM));
+	}
+	stack->frame[stack->n++] = frame;
+	return 0;
+}
+
+/* `1f03 parse+0x63 (/usr/bin/busy)`, also of bpftrace's ustack(perf): from the name on.  The kernel is left out. */
+static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, const char *text)
+{
+	struct ustack_frame frame = { 0 };
+	const char *module = NULL;
+	size_t n;
+
+	for (const char *at = text; (at = strstr(at, " (")) != NULL; at += 2)
+		module = at;
+	if (module == NULL)
+		return fail(reader, "a frame without a module");
+	if (starts_with(module, " ([") && !starts_with(module, " ([vdso]") && !starts_with(module, " ([unknown]"))
+		return 0;
+	n = (size_t)(module - text);
+	split_offset(text, &n, 16, &frame.offset);
+	return add_frame(reader, stack, text, n, frame);
+}
+
+static int read_frame(struct ustack_reader *reader, struct ustack *stack)
+{
+	const char *text = skip_space(reader->text), *at = text;
+	struct ustack_frame frame = { 0 };
+	size_t n = strlen(text);
+
+	if (take(&at, "0x") && take_number(&at, 16, &frame.address) && *at == '\0')
+		return add_frame(reader, stack, "", 0, frame);
+	frame.address = 0;
+	if (split_offset(text, &n, 10, &frame.offset))
+		return add_frame(reader, stack, text, n, frame);
+	at = text;
+	if (take_number(&at, 16, &frame.address) && *at == ' ')
+		return read_perf_frame(reader, stack, at + 1);
+	return strcmp(text, "[unknown]") == 0 ? add_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
+					      : fail(reader, "not a frame (function+123)");
+}
+
+/* The frames up to a line that is none, which is left to be read again; or up to the end. */
+static int read_frames(struct ustack_reader *reader, struct ustack *stack)
+{
+	int result;
+
+	while ((result = next_line(reader)) > 0) {
+		if (!is_space(reader->text[0])) {
+			reader->again = true;
+			return 1;
+		}
+		if (read_frame(reader, stack) != 0)
+			return -1;
+	}
+	return result < 0 ? -1 : 1;
+}
+
+/* --- bpftrace -------------------------------------------------------------- */
+
+static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
+{
+	const char *at;
+
+	if (read_frames(reader, stack) < 0)
+		return -1;
+	at = reader->text;
+	if (!reader->again || !take(&at, "]: ") || !take_number(&at, 10, &stack->count) || *at != '\0')
+		return fail(reader, "a stack must end with \"]: \" and how often it was seen");
+	reader->again = false;
+	return 1;
+}
+
+/* 0: a map without stacks. */
+static int read_map(struct ustack_reader *reader, struct ustack *stack)
+{
+	const char *text = reader->text, *bracket = text + strcspn(text, "[:"), *at = bracket;
+	size_t n = strlen(text);
+
+	const char *empty = strstr(text, ", ]: "); /* bpftrace got no stack */
+
+	if (empty == NULL && (strstr(text, "]: ") != NULL || (*bracket == ':' && bracket[1] == ' ')))
+		return 0;
+	stack->kind = starts_with(text, "@waits[") ? USTACK_WAITED : USTACK_ON_CPU;
+	stack->count = 1;
+	if (!take(&at, "[") || !take_number(&at, 10, &stack->task))
+		return fail(reader, "a map that doesn't begin with the id of a task: @name[7, ...]");
+	if (empty == at && take(&at, ", ]: ") && take_number(&at, 10, &stack->count) && *at == '\0')
+		return 1;
+	if (at[0] == ',' && at[1] == '\0')
+		return read_key_stack(reader, stack);
+	if (n >= 2 && strcmp(text + n - 2, "]:") == 0)
+		return read_frames(reader, stack);
+	return fail(reader, "neither a map nor a stack");
+}
+
+/* task 7 polled for ...; in task 9: */
+static int read_long_poll(struct ustack_reader *reader, struct ustack *stack)
+{
+	const char *at = strstr(reader->text, "; in task ");
+
+	if (at == NULL || !take(&at, "; in task ") || !take_number(&at, 10, &stack->task) || strcmp(at, ":") != 0)
+		return fail(reader, "a long poll must end with \"; in task 7:\"");
+	stack->kind = USTACK_LATE;
+	stack->count = 1;
+	return read_frames(reader, stack);
+}
+
+/* --- perf script ----------------------------------------------------------- */
+
+static struct ustack_thread *thread_of(struct ustack_reader *reader, uint64_t tid)
+{
+	if (reader->thread == NULL)
+		reader->thread = calloc(USTACK_THREADS_MAX, sizeof(*reader->thread));
+	if (reader->thread == NULL)
+		return NULL;
+	for (size_t i = 0; i < reader->threads; i++)
+		if (reader->thread[i].tid == tid)
+			return &reader->thread[i];
+	if (reader->threads == USTACK_THREADS_MAX)
+		return NULL;
+	reader->thread[reader->threads].tid = tid;
+	return &reader->thread[reader->threads++];
+}
+
+/* `busy 21346/21347 [000] 14097.385722: rest`, the name of the thread being anything: the rest, or NULL. */
+static const char *parse_header(const char *text, uint64_t *tid)
+{
+	for (const char *at = text; (at = strchr(at, ' ')) != NULL;) {
+		const char *field;
+		uint64_t number;
+
+		at = skip_space(at);
+		field = at;
+		if (!take_number(&at, 10, tid) || (take(&at, "/") && !take_number(&at, 10, tid)) || *at != ' ') {
+			at = field;
+			continue;
+		}
+		field = skip_space(at);
+		if (take(&field, "[") && take_number(&field, 10, &number) && take(&field, "]"))
+			field = skip_space(field);
+		if (take_number(&field, 10, &number) && take(&field, ".") && take_number(&field, 10, &number) &&
+		    take(&field, ":"))
+			return skip_space(field);
+	}
+	return NULL;
+}
+
+/* What one of our own events says; 0: not a stack to keep. */
+static int read_own_event(struct ustack *stack, struct ustack_thread *thread, const char *event)
+{
+	const char *at = strstr(event, " arg1=");
+	uint64_t task;
+
+	if (at == NULL || !take(&at, " arg1=") ||
+	    !(take(&at, "0x") ? take_number(&at, 16, &task) : take_number(&at, 10, &task)))
+		return starts_with(event, "sdt_tdt:worker__") ? 0 : -1;
+	if (starts_with(event, "sdt_tdt:task__waker__clone")) {
+		stack->kind = USTACK_WAITED;
+		stack->task = task;
+		return 1;
+	}
+	if (starts_with(event, "sdt_tdt:task__poll__start") && thread->depth < USTACK_NESTED_MAX)
+		thread->task[thread->depth++] = task;
+	else if (starts_with(event, "sdt_tdt:task__poll__end") && thread->depth > 0)
+		thread->depth--;
+	return 0;
+}
+
+static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
+{
+	uint64_t tid = 0, period;
+	const char *event = parse_header(reader->text, &tid);
+	struct ustack_thread *thread;
+	int keep = 0;
+
+	if (event == NULL)
+		return fail(reader, "neither a map or stack of bpftrace nor an event of perf");
+	thread = thread_of(reader, tid);
+	if (thread == NULL)
+		return fail(reader, "too many threads");
+	if (take_number(&event, 10, &period))
+		event = skip_space(event);
+	if (strchr(event, ':') == NULL)
+		return fail(reader, "an event without a name");
+	stack->count = 1;
+	if (starts_with(event, "sdt_tdt:")) {
+		keep = read_own_event(stack, thread, event);
+		if (keep < 0)
+			return fail(reader, "an event without the id of a task (arg1=7)");
+	} else if (thread->depth > 0) {
+		stack->kind = USTACK_ON_CPU;
+		stack->task = thread->task[thread->depth - 1];
+		keep = 1;
+	}
+	if (read_frames(reader, stack) < 0)
+		return -1;
+	return keep;
+}
+
+/* --- All of them ----------------------------------------------------------- */
+
+static bool is_message(const char *text)
+{
+	return text[0] == '\0' || text[0] == '#' || starts_with(text, "Attaching ") ||
+	       starts_with(text, "Interrupted: ") || (starts_with(text, "Lost ") && strstr(text, " events") != NULL);
+}
+
+int ustack_next(struct ustack_reader *reader, struct ustack *stack)
+{
+	int result;
+
+	while ((result = next_line(reader)) > 0) {
+		clear(stack);
+		if (is_message(reader->text))
+			continue;
+		if (reader->text[0] == '@')
+			result = read_map(reader, stack);
+		else if (starts_with(reader->text, "task ") && strstr(reader->text, " polled for ") != NULL)
+			result = read_long_poll(reader, stack);
+		else
+			result = read_perf_event(reader, stack);
+		if (result != 0)
+			return result;
+	}
+	clear(stack);
+	return result;
+}
+
+void ustack_end(struct ustack_reader *reader, struct ustack *stack)
+{
+	clear(stack);
+	free(reader->text);
+	free(reader->thread);
+	*reader = (struct ustack_reader){ 0 };
+}

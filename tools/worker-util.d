@@ -1,0 +1,59 @@
+#!/usr/sbin/dtrace -qs
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How busy are the workers?  Each second: for how much of it each was not parked, in percent, and how often it parked.
+ *
+ *	sudo tools/worker-util.d -p PID         # until Ctrl-C
+ *
+ * Sample output: thread and percent, then thread and parks, as worker-util.bt has them.
+ *
+ * Limits: a worker is known from its first event on; one that was parked all the time has no line.  Busy time counts in
+ * the second in which the poll ends, a sample finds the thread running, or the worker parks: a poll that sleeps, though
+ * it must not, shows up late, with more than 100 %.  A runtime that doesn't tell of parks (tdt_worker_thread_park)
+ * seems always busy.
+ */
+
+tdt$target:::worker-thread-start,
+tdt$target:::worker-thread-unpark
+{
+	self->since = timestamp;
+}
+
+tdt$target:::task-poll-start,
+tdt$target:::task-poll-end,
+tdt$target:::worker-thread-park,
+profile-99
+/self->since/
+{
+	@busy[tid] = sum(timestamp - self->since);
+	self->since = timestamp;
+}
+
+tdt$target:::task-poll-start,
+tdt$target:::task-poll-end
+/!self->since/
+{
+	self->since = timestamp;
+}
+
+tdt$target:::worker-thread-park
+{
+	@busy[tid] = sum(0);
+	@parks[tid] = count();
+	self->since = 0;
+}
+
+tdt$target:::worker-thread-stop
+{
+	self->since = 0;
+}
+
+tick-1s
+{
+	printf("%Y\n", walltimestamp);
+	normalize(@busy, 10000000);
+	printa("busy  %8d %@8d %%\n", @busy);
+	printa("parks %8d %@8d\n", @parks);
+	clear(@busy);
+	clear(@parks);
+}
