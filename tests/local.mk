@@ -373,6 +373,7 @@ dist_check_SCRIPTS += \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \
+	tests/tools_echo.sh \
 	tests/trace_bpftrace.sh \
 	tests/trace_gdb.sh \
 	tests/trace_perf.sh \

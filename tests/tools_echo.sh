@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The scripts in tools/ on the echo server, while its client drives it: what they print is what the server does.
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:?}/tests/tap.sh"
+# shellcheck source=tests/tracing.sh
+. "$top_srcdir/tests/tracing.sh"
+may_trace bpftrace bpftrace
+
+demo=${top_builddir:?}/demo
+echo_c=$top_srcdir/demo/echo.c
+tools=$(cd "$top_srcdir/tools" && pwd)
+scripts='count-spawns oncpu-by-task long-polls poll-stats print-all worker-util'
+export BPFTRACE_CACHE_USER_SYMBOLS=1 __BPFTRACE_NOTIFY_PROBES_ATTACHED=1 BPFTRACE_STRLEN=200
+
+"$demo/.libs/echo-server" --port=0 --report=200 >"$tmp/server.out" 2>"$tmp/server.err" &
+server=$!
+started=$server
+wait_until grep -q '^listening' "$tmp/server.out"
+port=$(sed -n 's/^listening at .* port //p' "$tmp/server.out")
+
+# start SCRIPT [ARGUMENT]: on the server; its output is in $tmp/SCRIPT.out.
+start()
+{
+	script=$1
+	shift
+	bpftrace -B line -p "$server" "$tools/$script.bt" "$@" >"$tmp/$script.out" 2>"$tmp/$script.err" &
+	started="$started $!"
+	echo $! >"$tmp/$script.pid"
+}
+
+attached()
+{
+	for script; do
+		wait_until grep -q PROBES_ATTACHED "$tmp/$script.err" || { cat "$tmp/$script.err"; return 1; }
+	done
+}
+
+# client CONNECTIONS MESSAGES [OPTION]
+client()
+{
+	"$demo/echo-client" --port="$port" --connections="$1" --messages="$2" --timeout=30000 ${3+"$3"}
+}
+
+# line_of FUNCTION: where in echo.c it spawns.
+line_of()
+{
+	awk -v name="$1(" 'index($0, name) && !/;/ { on = 1 } on && /TDT_TASK_ATTR/ { print NR; exit }' "$echo_c"
+}
+connection=$(line_of spawn_connection)
+claim 'the place where connections are spawned is found' test "$connection" -gt 0
+
+for script in $scripts; do
+	case $script in
+	long-polls) start $script 3600000 ;;
+	*) start $script ;;
+	esac
+done
+# shellcheck disable=SC2086 # a list
+claim 'all scripts attach to the running server' attached $scripts
+claim 'it serves its clients all the same' client 3 3000
+
+# What is printed as it happens: the last events of connections must be there before the scripts are stopped.
+ended()
+{
+	test "$(grep -c "task-terminate.*echo.c:$connection" "$tmp/print-all.out")" = 3
+}
+claim 'print-all: three connections end' wait_until ended
+two_seconds()
+{
+	test "$(grep -c '^[0-9][0-9]:' "$tmp/worker-util.out")" -ge 2
+}
+wait_until two_seconds
+for script in $scripts; do
+	stop "$(cat "$tmp/$script.pid")"
+done
+
+# events NAME: those of connections that print-all has printed.
+events()
+{
+	grep -c " $1 .*echo.c:$connection\$" "$tmp/print-all.out"
+}
+
+counted()
+{
+	grep "$connection" "$tmp/count-spawns.out"
+	grep -q "^@spawned\[.*echo.c, $connection\]: 3\$" "$tmp/count-spawns.out" &&
+		grep -q "^@ended\[.*echo.c, $connection\]: 3\$" "$tmp/count-spawns.out"
+}
+claim 'count-spawns: three connections were spawned, and ended' counted
+
+all_told()
+{
+	for event in spawn terminate poll-start poll-end wake; do
+		echo "$event: $(events task-$event)"
+	done
+	test "$(events task-spawn)" = 3 && test "$(events task-terminate)" = 3 &&
+		test "$(events task-poll-start)" = "$(events task-poll-end)" && test "$(events task-poll-start)" -ge 100 &&
+		test "$(events task-wake)" -ge 100 && grep -q worker-thread-unpark "$tmp/print-all.out"
+}
+if grep -q '^Lost' "$tmp/print-all.out" "$tmp/print-all.err"; then
+	skip 'print-all: each poll that starts ends' 'bpftrace was too slow, and says that it lost events'
+else
+	claim 'print-all: each poll that starts ends' all_told
+fi
+
+# histogram MAP: the number of values in that of connections.
+histogram()
+{
+	awk -v key="^@$1\\\\[.*echo.c, $connection\\\\]:" '$0 ~ key { on = 1; next } /^@|^$/ { on = 0 }
+		on { n += $2 ~ /\)$/ ? $3 : $2 } END { print n + 0 }' "$tmp/poll-stats.out"
+}
+timed()
+{
+	cat "$tmp/poll-stats.out"
+	polls=$(histogram poll_us)
+	wakes=$(histogram wake_to_poll_us)
+	echo "$polls polls, $wakes wakes"
+	test "$polls" -ge 100 && test "$wakes" -ge 100 && test "$wakes" -le "$polls"
+}
+claim 'poll-stats: all polls of connections, and how long woken ones waited' timed
+
+sampled()
+{
+	grep -q 'connection_poll+' "$tmp/oncpu-by-task.out"
+}
+claim 'oncpu-by-task: connections burn time in their polls' sampled
+
+claim 'long-polls: none took an hour' test -z "$(grep '^task ' "$tmp/long-polls.out")"
+
+# The threads that worker-util tells of are workers.
+workers()
+{
+	cat "$tmp/worker-util.out"
+	sed -n 's/^@busy\[\([0-9]*\)\]: .*/\1/p' "$tmp/worker-util.out" | sort -u >"$tmp/threads"
+	test -s "$tmp/threads" || return 1
+	while read -r thread; do
+		grep -q '^tdt-worker-' "/proc/$server/task/$thread/comm" || return 1
+	done <"$tmp/threads"
+}
+claim 'worker-util: the workers, and how busy they were' workers
+
+# Where they wait, with connections that are open and silent: a dump has all tasks polled once.
+start wait-stacks 3
+claim 'wait-stacks attaches' attached wait-stacks
+client 2 1 --hold=20000 >"$tmp/client.out" 2>&1 &
+started="$started $!"
+both_wait()
+{
+	kill -USR1 "$server"
+	sleep 0.2
+	test "$(grep -c '^task .*connection' "$tmp/server.err")" -ge 4
+}
+wait_until both_wait
+wait_until has_ended "$(cat "$tmp/wait-stacks.pid")"
+waits()
+{
+	cat "$tmp/wait-stacks.out"
+	for functions in 'tdt_tcp_accept accept_poll' 'tdt_sleep_ms ticker_poll' \
+		'tdt_tcp_read echo_poll tdt_timeout connection_poll' 'tdt_sleep_ms tdt_timeout connection_poll'; do
+		awk '/^@waits/ { printf "\n"; next } /^@/ { on = 0 } { sub(/\+.*/, "", $1); printf "%s ", $1 }' \
+			"$tmp/wait-stacks.out" | grep -q "$functions" || { echo "not there: $functions"; return 1; }
+	done
+}
+claim 'wait-stacks: each task, at the call it waits in' waits
+
+kill -TERM "$server"
+claim 'the server ends well' wait "$server"
+plan
