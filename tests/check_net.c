@@ -585,6 +585,26 @@ END_TEST
 
 /* --- Accept ------------------------------------------------------------------------------ */
 
+/* Though the driver, which lets go of it only when it comes to that, knows the listener. */
+START_TEST(a_freed_listener_gives_back_its_port_at_once)
+{
+	uint16_t port = tdt_tcp_listener_port(listener);
+
+	for (int i = 0; i < 300; i++) {
+		int error;
+		struct tdt_future accepting = tdt_tcp_accept(listener, &theirs, &error);
+
+		expect_pending(&accepting, &cx);
+		if (i % 2 == 0)
+			drive(tdt_sleep_ms(1));
+		tdt_future_drop(&accepting);
+		tdt_tcp_listener_free(listener);
+		listener = tdt_tcp_listen("127.0.0.1", port);
+		ck_assert_msg(listener != NULL, "%d: %s", i, strerror(errno));
+	}
+}
+END_TEST
+
 START_TEST(an_accept_is_woken)
 {
 	int error = 1, ignored;
@@ -982,6 +1002,7 @@ int main(void)
 	tcase_add_test(opening, a_refused_connection_says_so);
 	tcase_add_test(opening, a_connect_waits_and_can_be_cancelled);
 	tcase_add_test(opening, ipv6_works);
+	tcase_add_test(opening, a_freed_listener_gives_back_its_port_at_once);
 	tcase_add_test(opening, an_accept_is_woken);
 	tcase_add_test(opening, without_descriptors_accept_says_so_and_goes_on_later);
 	tcase_add_test(refused, a_port_is_listened_at_once);
