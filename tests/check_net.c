@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -49,6 +50,22 @@ int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
 	int error = atomic_exchange(&refusal, 0);
 
 	return error != 0 ? error : __real_uv_poll_init(loop, handle, fd);
+}
+
+/* --- poll(2), when a signal comes -------------------------------------------------------- */
+
+static int interruptions; /* left */
+
+int __real_poll(struct pollfd *fds, nfds_t n_fds, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n_fds, int timeout);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n_fds, int timeout)
+{
+	if (interruptions == 0)
+		return __real_poll(fds, n_fds, timeout);
+	interruptions--;
+	errno = EINTR;
+	return -1;
 }
 
 /* --- What tests do -------------------------------------------------------------- */
@@ -543,6 +560,10 @@ START_TEST(a_connect_waits_and_can_be_cancelled)
 	ck_assert_uint_eq(drive(first), TDT_READY);
 	ck_assert_int_eq(error[0], 0);
 	second = tdt_tcp_connect("127.0.0.1", ntohs(address.sin_port), &tcps[1], &error[1]);
+	expect_pending(&second, &cx);
+	interruptions = 1; /* a signal is no connection */
+	expect_pending(&second, &cx);
+	ck_assert_int_eq(interruptions, 0);
 	ck_assert_uint_eq(drive(tdt_timeout(second, 20, &elapsed)), TDT_READY);
 	ck_assert(elapsed);
 	ck_assert_int_eq(error[1], 1);
