@@ -805,6 +805,37 @@ START_TEST(sockets_outlive_the_driver)
 }
 END_TEST
 
+/* A task of another runtime, say: it would wait for ever.  Known to the driver, or only listed. */
+START_TEST(who_waits_when_the_driver_stops_is_woken)
+{
+	struct tdt_tcp *tcp;
+	ssize_t written;
+	int error;
+	struct driven *tasks[] = {
+		driven_new(tdt_tcp_read(ours, &byte, 1, &n)),
+		driven_new(write_plenty(ours, &written)),
+		driven_new(tdt_tcp_accept(listener, &tcp, &error)),
+	};
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PENDING);
+	if (_i == 1)
+		drive(tdt_sleep_ms(1));
+	driven_stop();
+	for (int i = 0; i < 3; i++) {
+		driven_wait(tasks[i]);
+		ck_assert_int_eq(driven_wakers(tasks[i]), 0);
+		errno = 0;
+		while (driven_poll(tasks[i]) == TDT_PENDING)
+			driven_wait(tasks[i]);
+		ck_assert_int_eq(errno, ENOTSUP);
+		driven_end(tasks[i]);
+	}
+	tdt__driver_unref(driven_driver());
+	driven_setup(); /* for the teardown */
+}
+END_TEST
+
 /* A descriptor that the driver gave up is not used again while libuv still has it. */
 START_TEST(descriptors_are_closed_and_used_again)
 {
@@ -1031,6 +1062,7 @@ int main(void)
 	tcase_add_test(bytes, null_is_refused);
 	tcase_add_test(outside, who_need_not_wait_needs_no_runtime);
 	tcase_add_loop_test(outside, sockets_outlive_the_driver, 0, 4);
+	tcase_add_loop_test(outside, who_waits_when_the_driver_stops_is_woken, 0, 2);
 	tcase_add_test(opening, descriptors_are_closed_and_used_again);
 	tcase_add_test(outside, a_socket_that_cannot_be_watched_says_so_and_may_be_later);
 	tcase_add_loop_test(outside, a_socket_that_cannot_be_watched_may_be_freed, 0, 2);
