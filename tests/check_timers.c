@@ -375,7 +375,29 @@ START_TEST(timers_outlive_the_driver)
 	for (int i = 0; i < 3; i++)
 		tdt_future_drop(left[i]);
 	ck_assert_int_eq(waker.alive, 0);
-	ck_assert_int_eq(waker.wakes, 0);
+	driven_setup(); /* for the teardown */
+}
+END_TEST
+
+/* A task of another runtime, say: it would wait for ever. */
+START_TEST(who_waits_when_the_driver_stops_is_woken)
+{
+	struct driven *tasks[100];
+
+	for (int i = 0; i < 100; i++) {
+		tasks[i] = driven_new(tdt_sleep_ms(i % 3 == 0 ? UINT64_MAX : HOUR + (unsigned)i % 10));
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PENDING);
+	}
+	driven_stop();
+	for (int i = 0; i < 100; i++) {
+		driven_wait(tasks[i]);
+		ck_assert_int_eq(driven_wakers(tasks[i]), 0);
+		errno = 0;
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PANICKED);
+		ck_assert_int_eq(errno, ENOTSUP);
+		driven_end(tasks[i]);
+	}
+	tdt__driver_unref(driven_driver());
 	driven_setup(); /* for the teardown */
 }
 END_TEST
@@ -429,6 +451,7 @@ int main(void)
 	tcase_add_test(asleep, timers_later_than_what_it_sleeps_for_leave_the_driver_asleep);
 	tcase_add_test(outside, without_a_runtime_it_panics);
 	tcase_add_test(outside, timers_outlive_the_driver);
+	tcase_add_test(outside, who_waits_when_the_driver_stops_is_woken);
 	tcase_add_test(outside, without_memory_there_is_no_timer);
 	return test_run(suite);
 }

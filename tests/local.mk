@@ -114,7 +114,7 @@ tests_check_capture_LDADD = $(tests_lib)
 
 tests_check_net_SOURCES = tests/check_net.c $(tests_driven) $(tests_no_memory)
 tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
-tests_check_net_LDFLAGS = -Wl,--wrap=uv_poll_init
+tests_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
 tests_check_net_LDADD = $(tests_rt_core)
 
 tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)

@@ -57,7 +57,7 @@ struct tdt_rt_config {
 /*
  * Make a runtime, and start its threads.  `config` may be NULL: the defaults.
  *
- * The workers have the caller's signal mask.  The driver has all signals blocked.
+ * The workers have the caller's signal mask.  The driver has all signals blocked but those of faults of its own.
  *
  * Returns NULL and errno: EINVAL (config->size is 0; more than TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer
  * library), ENOMEM, EAGAIN (a thread could not be started), EMFILE, ENFILE (no descriptor for the driver).  Any thread.
@@ -116,9 +116,9 @@ void tdt_rt_free(struct tdt_rt *rt);
  * --- Futures ---------------------------------------------------------------
  *
  * The futures of this library (and of tdt/net.h) wait with the help of the runtime on whose thread they do so first: a
- * worker, or one in tdt_rt_block_on().  Those that have to wait on another thread, or after their runtime was freed, end
- * as TDT_PANICKED, and set errno to ENOTSUP in that poll.  Each returns TDT_FUTURE_NONE and errno ENOMEM if there is no
- * memory.
+ * worker, or one in tdt_rt_block_on().  One that has to wait on another thread ends as TDT_PANICKED, and sets errno to
+ * ENOTSUP in that poll; also after its runtime was freed, which wakes who waits.  Each returns TDT_FUTURE_NONE and errno
+ * ENOMEM if there is no memory.
  */
 
 /*

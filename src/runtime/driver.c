@@ -213,6 +213,7 @@ void tdt__driver_stop(struct tdt__driver *driver)
 	pthread_mutex_unlock(&driver->lock);
 	pthread_join(driver->thread, NULL);
 	uv_loop_close(&driver->loop);
+	tdt__timers_give_up(driver);
 }
 
 struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver)

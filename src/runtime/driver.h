@@ -16,7 +16,8 @@ struct tdt__driver;
 int tdt__driver_new(struct tdt__driver **driver);
 
 /*
- * Stop its thread.  What is still registered never fires; registering fails from now on.  Not on the driver's thread.
+ * Stop its thread.  What is still registered never fires, but who waits for it (on another runtime) is woken, and finds
+ * the driver stopped; registering fails from now on.  Not on the driver's thread.
  * The memory stays until the last reference is given back: the maker's, and one for each timer and socket.
  */
 void tdt__driver_stop(struct tdt__driver *driver);

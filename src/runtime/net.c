@@ -76,10 +76,17 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 	return ntohs(address.in.sin_port);
 }
 
+/*
+ * A driver that knows the listener closes it when it comes to that.  Until then nobody is to be let in, and the port is
+ * to be free for the next.  (Not a listener no driver knows: it may be shared with a child of fork().)
+ */
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 {
-	if (listener != NULL)
-		tdt__socket_free(&listener->socket);
+	if (listener == NULL)
+		return;
+	if (tdt__socket_has_driver(&listener->socket))
+		shutdown(listener->socket.fd, SHUT_RDWR);
+	tdt__socket_free(&listener->socket);
 }
 
 int tdt_tcp_shutdown(struct tdt_tcp *tcp)

@@ -48,16 +48,20 @@ static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
 
 /* --- On the driver's thread ---------------------------------------------------- */
 
-void tdt__socket_closed(uv_handle_t *handle)
-{
-	unref(handle->data);
-}
-
 static void wake(struct tdt__socket *socket, unsigned bits)
 {
 	for (int side = TDT__READ; side <= TDT__WRITE; side++)
 		if (bits & side_bits[side])
 			tdt__slot_wake(&socket->sides[side].slot);
+}
+
+/* Its owner has freed it, and nobody waits; or the driver was stopped, which who waits will find out. */
+void tdt__socket_closed(uv_handle_t *handle)
+{
+	struct tdt__socket *socket = handle->data;
+
+	wake(socket, UV_READABLE | UV_WRITABLE);
+	unref(socket);
 }
 
 /* Sides are ready, or something is wrong, which the leaves will find out: they try again. */

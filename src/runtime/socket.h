@@ -49,6 +49,12 @@ void tdt__socket_init(struct tdt__socket *socket, int fd);
 /* The owner's end: no leaf refers to it any more. */
 void tdt__socket_free(struct tdt__socket *socket);
 
+/* Whether it was awaited: a driver may know it. */
+static inline bool tdt__socket_has_driver(struct tdt__socket *socket)
+{
+	return atomic_load_explicit(&socket->driver, memory_order_relaxed) != NULL;
+}
+
 /* For a leaf: take a side, until tdt__socket_leave().  Whether it was free. */
 bool tdt__socket_take(struct tdt__socket *socket, int side);
 void tdt__socket_leave(struct tdt__socket *socket, int side);

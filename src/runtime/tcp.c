@@ -297,7 +297,7 @@ static int connect_further(struct opening *opening)
 	struct pollfd ready = { .fd = opening->operation.socket->fd, .events = POLLOUT };
 	int error;
 
-	if (poll(&ready, 1, 0) == 0)
+	if (poll(&ready, 1, 0) != 1) /* a signal may keep it from telling */
 		return -EAGAIN;
 	if (getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
 		return -errno;

@@ -118,3 +118,28 @@ void tdt__timers_fire(struct tdt__driver *driver)
 	while (take_due(driver, uv_now(&driver->loop), &waker))
 		tdt_waker_wake(waker);
 }
+
+/* The waker of the first timer after `*last`, which becomes that one. */
+static bool take_next(struct tdt__driver *driver, struct tdt__timer *last, const struct tdt_waker **waker)
+{
+	struct tdt__timer *next;
+
+	pthread_mutex_lock(&driver->lock);
+	next = RB_NFIND(tdt__timers, &driver->timers, last);
+	if (next != NULL) {
+		last->due_ms = next->due_ms;
+		last->number = next->number + 1;
+		*waker = tdt__slot_take(&next->slot);
+	}
+	pthread_mutex_unlock(&driver->lock);
+	return next != NULL;
+}
+
+void tdt__timers_give_up(struct tdt__driver *driver)
+{
+	struct tdt__timer last = { .due_ms = 0 };
+	const struct tdt_waker *waker;
+
+	while (take_next(driver, &last, &waker))
+		tdt_waker_wake(waker);
+}

@@ -51,4 +51,7 @@ uint64_t tdt__timers_due(struct tdt__driver *driver);
 /* On the driver's thread: fire those that are due. */
 void tdt__timers_fire(struct tdt__driver *driver);
 
+/* The driver is stopped: wake who waits, to find that out. */
+void tdt__timers_give_up(struct tdt__driver *driver);
+
 #endif
