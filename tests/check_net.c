@@ -41,16 +41,17 @@ static ssize_t n;
 
 /* --- A socket that can't be watched ------------------------------------------------ */
 
-static atomic_int refusal; /* what uv_poll_init() gives, once; 0: what it gives */
+/* The descriptor that uv_poll_init() refuses, once.  Of others the driver may hear at any time, since it is a thread. */
+static atomic_int unwatched = -1;
 
 int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
 int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
 
 int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
 {
-	int error = atomic_exchange(&refusal, 0);
+	int this = fd;
 
-	return error != 0 ? error : __real_uv_poll_init(loop, handle, fd);
+	return atomic_compare_exchange_strong(&unwatched, &this, -1) ? -ENOSPC : __real_uv_poll_init(loop, handle, fd);
 }
 
 /* --- poll(2), when a signal comes -------------------------------------------------------- */
@@ -881,7 +882,7 @@ START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
 {
 	struct driven *reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
 
-	refusal = -ENOSPC;
+	unwatched = theirs->socket.fd;
 	ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
 	driven_wait(reader);
 	ck_assert_uint_eq(driven_poll(reader), TDT_READY);
@@ -901,7 +902,7 @@ START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 
-	refusal = -ENOSPC;
+	unwatched = theirs->socket.fd;
 	expect_pending(&reading, &cx);
 	if (_i == 1)
 		drive(tdt_sleep_ms(1));
