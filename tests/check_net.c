@@ -909,7 +909,7 @@ START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
 	tdt_future_drop(&reading);
 	tdt_tcp_free(theirs);
 	theirs = NULL;
-	refusal = 0; /* the driver may not have come to it */
+	unwatched = -1; /* the driver may not have come to it */
 	ck_assert_int_eq(read_some(ours, &byte, 1), 0);
 }
 END_TEST
