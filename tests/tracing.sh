@@ -10,8 +10,10 @@ grep -q '^#define TDT_PROBES 1' "$top_builddir/config.h" || skip_all "built with
 test -e "$lib" || skip_all "built without a shared library"
 test "$SANITIZERS" = no || skip_all "a plain build is traced"
 command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
-lib=$(readlink -f "$lib")
-LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# A copy: a tracer that is attached to a file is so in all programs that use it, and other tests run at the same time.
+cp "$lib" "$tmp/libtdt.so.0"
+lib=$(readlink -f "$tmp/libtdt.so.0")
+LD_LIBRARY_PATH=$tmp:$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
 started=
