@@ -83,14 +83,14 @@ build_without_hooks()
 		test "$(grep -c 'tdt_worker_\|tdt_task_' "$tmp/without/their_runtime.c")" = 0 &&
 		test "$(grep -c 'added for tdt' "$demo/their_runtime.c")" = 7 &&
 		(cd "$top_srcdir" && $CC -g -D_GNU_SOURCE -I"include" -Idemo demo/foreign-runtime.c \
-			"$tmp/without/their_runtime.c" -L"$libs" -Wl,-rpath,"$libs" -ltdt -lpthread \
+			"$tmp/without/their_runtime.c" -L"$libs" -Wl,--enable-new-dtags,-rpath,"$libs" -ltdt -lpthread \
 			-o "$tmp/without/foreign-runtime")
 }
 
-# run PROGRAM: sets $pid.
+# run PROGRAM: with the copy of the library that is traced.  Sets $pid.
 run()
 {
-	"$1" >/dev/null &
+	LD_LIBRARY_PATH=$tmp/traced "$1" >/dev/null &
 	pid=$!
 	wait $pid
 }
@@ -102,14 +102,17 @@ fired()
 }
 
 # trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  A tracer attaches to them
-# one after the other, so that it has is known when all were seen; and prints them some time later.
+# one after the other, so that it has is known when all were seen; and prints them some time later.  Of a copy of the
+# library: other tests run at the same time.
 trace()
 {
-	bpftrace -B line -e "usdt:$(readlink -f "$libs/libtdt.so"):$provider:* { printf(\"%d %s\n\", pid, probe); }
+	mkdir "$tmp/traced"
+	cp "$libs/libtdt.so.0" "$tmp/traced"
+	bpftrace -B line -e "usdt:$tmp/traced/libtdt.so.0:$provider:* { printf(\"%d %s\n\", pid, probe); }
 		interval:s:60 { exit(); }" >"$tmp/bpftrace" 2>&1 &
 	tracer=$!
 	for _ in $(seq 100); do
-		run "$top_builddir/demo/foreign-runtime"
+		run "$top_builddir/demo/.libs/foreign-runtime"
 		test "$(fired | wc -l)" = 10 && break
 		sleep 0.1
 	done
