@@ -27,6 +27,9 @@
  * errnos in them.  A socket belongs to the runtime it is first awaited on.  Its futures refer to it: it is freed after
  * they are dropped.  Dropping a future that waits cancels the operation and leaves the socket usable.
  *
+ * A future that need not wait is ready at its first poll, and lets no other task go first: who goes on and on with a
+ * peer that is always ready yields now and then (tdt_yield_now()).
+ *
  * One task at a time reads a socket, one (the same or another) writes it, one accepts from a listener: a second gets
  * -EBUSY.
  *
@@ -59,9 +62,9 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
 
 /*
- * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free; or NULL, and `*error` says
- * why: 0 for none, or a negative errno.  Those of a connection that went away before it was accepted are not told; EMFILE
- * and ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
+ * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free, and `*error` is 0; or it is
+ * NULL, and `*error` says why, as a negative errno.  Errors of a connection that went away before it was accepted are
+ * not told; EMFILE and ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
  */
