@@ -151,8 +151,8 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 }
 
 /*
- * A poll that somebody may have asked for, or whose clones a tracer wants to see.  Never inlined: the stacks of its
- * leaves end at this function's frame.
+ * A poll that somebody may have asked for, or that a tracer wants to see the clones of.  Never inlined: the stacks of
+ * its leaves end at this function's frame.
  */
 static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
 							    uint64_t since)

@@ -41,17 +41,23 @@ static ssize_t n;
 
 /* --- A socket that can't be watched ------------------------------------------------ */
 
-/* The descriptor that uv_poll_init() refuses, once.  Of others the driver may hear at any time, since it is a thread. */
-static atomic_int unwatched = -1;
+static atomic_int refusal;    /* what uv_poll_init() gives, once; 0: what it gives */
+static atomic_int refused_fd; /* for this one: the driver may still have to come to others */
 
 int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
 int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd);
 
 int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
 {
-	int this = fd;
+	int error = fd == refused_fd ? atomic_exchange(&refusal, 0) : 0;
 
 	return atomic_compare_exchange_strong(&unwatched, &this, -1) ? -ENOSPC : __real_uv_poll_init(loop, handle, fd);
+}
+
+static void refuse(struct tdt_tcp *tcp)
+{
+	refused_fd = tcp->socket.fd;
+	refusal = -ENOSPC;
 }
 
 /* --- poll(2), when a signal comes -------------------------------------------------------- */
@@ -882,7 +888,7 @@ START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
 {
 	struct driven *reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
 
-	unwatched = theirs->socket.fd;
+	refuse(theirs);
 	ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
 	driven_wait(reader);
 	ck_assert_uint_eq(driven_poll(reader), TDT_READY);
@@ -898,18 +904,33 @@ START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
 }
 END_TEST
 
+START_TEST(nobody_is_told_why_another_could_not_wait)
+{
+	struct tdt_future gave_up = tdt_tcp_read(theirs, &byte, 1, &n), reading;
+
+	refuse(theirs);
+	expect_pending(&gave_up, &cx);
+	while (waker.alive != 0)
+		drive(tdt_sleep_ms(1));
+	ck_assert_int_eq(refusal, 0);
+	tdt_future_drop(&gave_up);
+	reading = tdt_tcp_read(theirs, &byte, 1, &n);
+	expect_pending(&reading, &cx);
+	tdt_future_drop(&reading);
+}
+END_TEST
+
 START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 
-	unwatched = theirs->socket.fd;
+	refuse(theirs);
 	expect_pending(&reading, &cx);
 	if (_i == 1)
 		drive(tdt_sleep_ms(1));
 	tdt_future_drop(&reading);
 	tdt_tcp_free(theirs);
 	theirs = NULL;
-	unwatched = -1; /* the driver may not have come to it */
 	ck_assert_int_eq(read_some(ours, &byte, 1), 0);
 }
 END_TEST
@@ -1074,6 +1095,7 @@ int main(void)
 	tcase_add_loop_test(outside, who_waits_when_the_driver_stops_is_woken, 0, 2);
 	tcase_add_test(opening, descriptors_are_closed_and_used_again);
 	tcase_add_test(outside, a_socket_that_cannot_be_watched_says_so_and_may_be_later);
+	tcase_add_test(outside, nobody_is_told_why_another_could_not_wait);
 	tcase_add_loop_test(outside, a_socket_that_cannot_be_watched_may_be_freed, 0, 2);
 	tcase_add_test(opening, threads_share_a_connection_that_breaks);
 	tcase_add_test(outside, without_memory_there_are_none);

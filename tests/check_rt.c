@@ -172,6 +172,28 @@ START_TEST(with_one_worker_all_run_on_that)
 }
 END_TEST
 
+static void yield(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	tdt_waker_wake_by_ref(cx->waker);
+}
+
+/* One yields all the time, which keeps the only worker's queue from running dry; the other comes from outside. */
+START_TEST(a_task_that_always_yields_shuts_out_nobody)
+{
+	struct leaf yielding = { .on_poll = yield }, other = { .open = true };
+	struct tdt_rt *rt = rt_with(1);
+
+	spawn(rt, &yielding);
+	UNTIL(yielding.polls > 0);
+	spawn(rt, &other);
+	UNTIL(other.drops == 1);
+	ck_assert_int_eq(tdt_rt_block_on(rt, tdt_sleep_ms(1)), 0);
+	tdt_rt_free(rt);
+	ck_assert_int_eq(yielding.drops, 1);
+}
+END_TEST
+
 /* --- Ends --------------------------------------------------------------------------- */
 
 START_TEST(a_panicking_task_ends_and_the_runtime_goes_on)
@@ -532,6 +554,7 @@ int main(void)
 	tcase_add_test(run, a_task_waits_until_it_is_woken);
 	tcase_add_test(run, a_task_woken_during_its_poll_is_polled_once_more);
 	tcase_add_test(run, with_one_worker_all_run_on_that);
+	tcase_add_test(run, a_task_that_always_yields_shuts_out_nobody);
 	tcase_add_test(run, a_traced_future_is_not_wrapped_twice);
 	tcase_add_test(run, wrong_spawns_are_refused);
 	suite_add_tcase(suite, run);

@@ -62,9 +62,9 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
 
 /*
- * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free; or NULL, and `*error` says
- * why: 0 for none, or a negative errno.  Those of a connection that went away before it was accepted are not told;
- * -EMFILE and -ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
+ * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free, and `*error` is 0; or it is
+ * NULL, and `*error` says why, as a negative errno.  Errors of a connection that went away before it was accepted are
+ * not told; EMFILE and ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
  */

@@ -12,10 +12,12 @@
  * `sleeps_until` saves system calls.  Others wake the thread (a write to an eventfd) only if it might sleep for longer
  * than they can wait; it is not woken twice, nor when it is awake.
  *
- * Out of memory or descriptors libuv (1.44) mostly returns an error, but calls abort() in two places: uv_loop_init()
- * when there is no pipe for the first loop of the process, and whatever starts a handle with a descriptor, when the
- * table of handles by descriptor can't grow.  So we look first whether they can be had.  Another thread may take them
- * just then: that much is left to chance.
+ * Out of memory or descriptors libuv (1.44) mostly returns an error, but calls abort() in three places: uv_loop_init()
+ * when there is no pipe for the first loop of the process; whatever starts a handle with a descriptor, when the table
+ * of handles by descriptor can't grow; and the poll, when the kernel takes a descriptor into no epoll any more (out of
+ * its memory, or of the user's fs.epoll.max_user_watches).  So we look first whether the first two can be had, and for
+ * the third uv_poll_init() does, once a socket.  Another thread may take them just then, other sockets the last
+ * watches: that much is left to chance.
  */
 
 #include <config.h>

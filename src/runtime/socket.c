@@ -96,7 +96,9 @@ static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
 static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int error)
 {
 	pthread_mutex_lock(&driver->lock);
-	socket->error = error;
+	for (int side = TDT__READ; side <= TDT__WRITE; side++)
+		if (socket->armed & side_bits[side])
+			atomic_store_explicit(&socket->sides[side].error, error, memory_order_relaxed);
 	socket->armed = 0;
 	socket->known = false;
 	unlist(socket, driver);
@@ -136,7 +138,11 @@ void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver)
 bool tdt__socket_take(struct tdt__socket *socket, int side)
 {
 	/* Acquire what the one before did with the side: pairs with tdt__socket_leave(). */
-	return !atomic_exchange_explicit(&socket->sides[side].taken, true, memory_order_acquire);
+	if (atomic_exchange_explicit(&socket->sides[side].taken, true, memory_order_acquire))
+		return false;
+	/* If it is about the one before, who did not stay to be told. */
+	atomic_store_explicit(&socket->sides[side].error, 0, memory_order_relaxed);
+	return true;
 }
 
 void tdt__socket_leave(struct tdt__socket *socket, int side)
@@ -170,8 +176,9 @@ int tdt__socket_arm(struct tdt__socket *socket, int side)
 	if (driver == NULL)
 		return -ENOTSUP;
 	pthread_mutex_lock(&driver->lock);
-	error = tdt__driver_stopped(driver) ? -ENOTSUP : socket->error;
-	socket->error = 0;
+	error = atomic_exchange_explicit(&socket->sides[side].error, 0, memory_order_relaxed);
+	if (tdt__driver_stopped(driver))
+		error = -ENOTSUP;
 	if (error == 0 && !(socket->armed & side_bits[side])) {
 		socket->armed |= side_bits[side];
 		if (!socket->known)

@@ -27,11 +27,11 @@ struct tdt__socket {
 	unsigned armed; /* the sides (UV_READABLE, UV_WRITABLE) that are watched, or are to be */
 	bool known;	/* the driver has a reference */
 	bool freed;	/* the owner has given up its own */
-	int error;	/* why it can't be watched, to be told once; 0: it can */
 
 	struct tdt__side {
 		struct tdt__slot slot; /* who waits */
 		atomic_bool taken;     /* by a leaf, from its first poll on */
+		atomic_int error;      /* why it can't wait, to be told once; 0: it can.  Relaxed */
 	} sides[2];
 	int fd; /* constant */
 	atomic_uint refs;
