@@ -4,8 +4,8 @@
  * optimization, and never inlined, cloned or merged with another.
  *
  * What tracers need (tried with bpftrace 0.17, perf 6.1 and gdb 13):
- *   - the arguments in registers.  perf drops an argument that is a constant, and one below the stack pointer is gone
- *     when the kernel's handler runs;
+ *   - the arguments in registers.  perf drops an argument that is a constant, and one below the stack pointer, where
+ *     Clang puts them if it may, is gone when the kernel's handler runs;
  *   - the page of a string in memory: a tracer's handler can't wait for it to be read in, and shows it empty;
  *   - a frame pointer in every function of ours, or a tracer's ustack() ends here.
  */
@@ -13,6 +13,7 @@
 #include <config.h>
 
 #define _SDT_HAS_SEMAPHORES 1
+#define STAP_SDT_ARG_CONSTRAINT r
 #include <sys/sdt.h>
 
 #include "probes.h"
@@ -29,8 +30,6 @@ TDT__WORKER_PROBES(SEMAPHORE)
 #define ONE_SITE __attribute__((noinline))
 #endif
 
-#define IN_REGISTER(value) __asm__ volatile("" : "+r"(value))
-
 #define TASK_PROBE(name)                                                                                               \
 	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                                                  \
 	{                                                                                                              \
@@ -39,10 +38,6 @@ TDT__WORKER_PROBES(SEMAPHORE)
 		uint32_t line = task->line, column = task->column;                                                     \
                                                                                                                        \
 		(void)*(const volatile char *)file;                                                                    \
-		IN_REGISTER(id);                                                                                       \
-		IN_REGISTER(file);                                                                                     \
-		IN_REGISTER(line);                                                                                     \
-		IN_REGISTER(column);                                                                                   \
 		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                                          \
 	}
 TDT__TASK_PROBES(TASK_PROBE)

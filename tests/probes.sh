@@ -45,8 +45,14 @@ claim_probes()
 	wc -l <"$tmp/notes" >"$tmp/count"
 	same "each of $1 has a site of its own" "$tmp/count" "$tmp/sites"
 	same "and a semaphore of its own" "$tmp/count" "$tmp/semaphores"
-	# On x86-64 8@%rax, on aarch64 8@x0: no (%rsp), no $7.
-	cut -d' ' -f5- "$tmp/notes" | tr ' ' '\n' | grep . | grep -Evx '[48]@%?[a-z][a-z0-9]*' >"$tmp/elsewhere"
+	claim_registers "$1" "$2"
+}
+
+# On x86-64 8@%rax, on aarch64 8@x0: no (%rsp), no $7.
+claim_registers()
+{
+	notes "$2" | cut -d' ' -f5- | tr ' ' '\n' | grep . >"$tmp/arguments" || echo none >"$tmp/arguments"
+	grep -Evx '[48]@%?[a-z][a-z0-9]*' "$tmp/arguments" >"$tmp/elsewhere"
 	same "the arguments of $1 are in registers" /dev/null "$tmp/elsewhere"
 }
 
@@ -119,6 +125,15 @@ if test -n "$TEST_GCC"; then
 	claim_probes "that library" "$tmp/tokio/.libs/libtdt.so" tokio
 else
 	skip "another provider, with -flto" "there is no gcc"
+fi
+
+# Another compiler puts arguments elsewhere if it may.
+if test -n "$TEST_CLANG"; then
+	claim "configure takes clang" configured clang CC="$TEST_CLANG"
+	claim "so the probes are built" built clang src/libtdt_probes_la-probes.lo
+	claim_registers "clang's probes" "$tmp/clang/src/.libs/libtdt_probes_la-probes.o"
+else
+	skip "the probes by clang" "there is no clang"
 fi
 
 refused()
