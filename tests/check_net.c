@@ -51,7 +51,7 @@ int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *handle, int fd)
 {
 	int error = fd == refused_fd ? atomic_exchange(&refusal, 0) : 0;
 
-	return atomic_compare_exchange_strong(&unwatched, &this, -1) ? -ENOSPC : __real_uv_poll_init(loop, handle, fd);
+	return error != 0 ? error : __real_uv_poll_init(loop, handle, fd);
 }
 
 static void refuse(struct tdt_tcp *tcp)
