@@ -171,6 +171,50 @@ END
 cat err >>out
 same 'several files; waits and long polls; what has no trace is told' expected out
 
+# Functions that were inlined: read_poll into serve_poll, and of tdt_join, which is shown as its innermost part, a part
+# that was split off.
+cat >inlined.json <<'END'
+{"tdt":1,"task":{"id":5,"state":"waiting","leaves":2},"nodes":[
+{"id":0,"kind":"task"},
+{"id":1,"parent":0,"kind":"frame","function":"serve_poll","pc":"0x10","symbol":"serve_poll","symbol_offset":"0x9b"},
+{"id":2,"parent":1,"kind":"frame","function":"read_poll","pc":"0x10","inlined":true},
+{"id":3,"parent":2,"kind":"frame","function":"tdt_waker_clone","pc":"0x10","inlined":true,"leaves":1},
+{"id":4,"parent":0,"kind":"frame","function":"order_poll","pc":"0x20","symbol":"order_poll","symbol_offset":"0x48"},
+{"id":5,"parent":4,"kind":"frame","function":"tdt_join","line":74,"pc":"0x30","symbol":"tdt_join",
+"symbol_offset":"0x63"},
+{"id":6,"parent":5,"kind":"frame","function":"tdt_join","line":86,"pc":"0x30","inlined":true},
+{"id":7,"parent":6,"kind":"frame","function":"tdt_waker_clone","pc":"0x30","inlined":true,"leaves":1}]}
+END
+cat >inlined.txt <<'END'
+@waits[5, 0]: 
+        tdt_substitute_clone+67
+        serve_poll+155
+        tdt__asked_poll+168
+@waits[5, 1]: 
+        tdt_substitute_clone+67
+        tdt_join+99
+        order_poll+72
+        tdt__asked_poll+168
+@oncpu[5, 
+    serve_poll+80
+    tdt__traced_poll+195
+]: 3
+@oncpu[5, 
+    tdt_join+12
+    order_poll+72
+    tdt__traced_poll+195
+]: 2
+END
+cat >expected <<'END'
+task 5 pending, 2 leaves, on CPU x5, waited x2
+- serve_poll  on CPU x3
+ `- read_poll  waiting, waited x1
+- order_poll
+ `- tdt_join  waiting, on CPU x2, waited x1
+END
+"$join" inlined.json inlined.txt >out 2>&1
+same 'an address tells the inlined function; a name, that function' expected out
+
 # --- perf ---
 cat >perf.txt <<'END'
 # a comment

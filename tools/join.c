@@ -7,7 +7,7 @@
  * counts what is inside the innermost traced poll, from the outermost frame on.  Each frame is looked for below the
  * node of the one before, through inlined functions and plumbing; by its address (symbol and offset, or the bare
  * address) if there is such a node, else by its name, since a sample lies somewhere in the function, not at the call
- * that waits. What isn't there is added.
+ * that waits.  The address also tells which inlined functions it was in.  What isn't there is added.
  */
 
 #include <config.h>
@@ -103,6 +103,29 @@ static const struct tdt_node *next_below(const struct tdt_node *top, const struc
 	return node == top ? NULL : tdt_node_next_sibling(node);
 }
 
+/*
+ * From a function down into those inlined in it that have the same address: all of them, or only as long as they have
+ * its name, too.  (Of a function that compilers split they may inline the parts again, under the whole's name.)
+ */
+static const struct tdt_node *into_inlined(const struct tdt_node *node, bool all)
+{
+	const struct tdt_node *child = tdt_node_first_child(node);
+
+	while (child != NULL) {
+		const struct tdt_frame *outer = tdt_node_frame(node), *inner = tdt_node_frame(child);
+
+		if (inner->inlined && inner->pc == outer->pc &&
+		    (all || (inner->function != NULL && outer->function != NULL &&
+			     strcmp(inner->function, outer->function) == 0))) {
+			node = child;
+			child = tdt_node_first_child(node);
+		} else {
+			child = tdt_node_next_sibling(child);
+		}
+	}
+	return node;
+}
+
 static const struct tdt_node *find(const struct tdt_node *parent, const struct ustack_frame *frame)
 {
 	const struct tdt_node *best = NULL, *node = tdt_node_first_child(parent);
@@ -111,12 +134,12 @@ static const struct tdt_node *find(const struct tdt_node *parent, const struct u
 		enum match found = match(tdt_node_frame(node), frame);
 
 		if (found == SAME_ADDRESS)
-			return node;
+			return into_inlined(node, true);
 		if (found == SAME_FUNCTION && best == NULL)
 			best = node;
 		node = next_below(parent, node, found == NO_MATCH && is_between(tdt_node_frame(node)));
 	}
-	return best;
+	return best != NULL ? into_inlined(best, false) : NULL;
 }
 
 static int make_room(struct joined *joined, size_t id)

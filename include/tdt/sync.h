@@ -75,8 +75,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 		void (*value_free)(void *value));
 
 /*
- * Send `value`, and free the sender.  Returns 0, and the value belongs to the channel; or -EPIPE (and sets errno), when
- * the receiver is gone, and the value stays the caller's.  Any thread; never blocks.
+ * Send `value`, and free the sender, also if that fails.  Returns 0, and the value belongs to the channel; or -EPIPE
+ * (and sets errno), when the receiver is gone, and the value stays the caller's.  Any thread; never blocks.
  */
 int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value);
 
