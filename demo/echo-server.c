@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A TCP echo server on libtdt-rt, which tells where each of its tasks waits when it is sent SIGUSR1.
+ * A TCP echo server on libtdt-rt, which tells where each of its tasks waits when it is sent SIGUSR1 or SIGUSR2.
  *
  * echo.c has its tasks.  This is the main thread, which polls none: it starts them, and waits for signals.
  */
@@ -19,7 +19,8 @@
 
 static const char usage[] =
     "Usage: echo-server [OPTION]...\n"
-    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where each task waits to standard error.\n"
+    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where each task waits to standard error,\n"
+    "on SIGUSR2 the same as JSON, a line a task, to standard output.\n"
     "\n"
     "  --host=ADDRESS   where to listen, IPv4 or IPv6 (127.0.0.1)\n"
     "  --port=N         (7007); 0: any that is free.  The first line of the output tells\n"
@@ -95,8 +96,14 @@ static int serve(struct service *service, const sigset_t *signals)
 
 	printf("listening at %s port %u\n", service->options->host, tdt_tcp_listener_port(service->listener));
 	fflush(stdout);
-	while (sigwait(signals, &signal_number) == 0 && signal_number == SIGUSR1)
-		task_list_print(&service->tasks, stderr);
+	while (sigwait(signals, &signal_number) == 0) {
+		if (signal_number == SIGUSR1)
+			task_list_print(&service->tasks, stderr, TDT_PRINT_TEXT);
+		else if (signal_number == SIGUSR2)
+			task_list_print(&service->tasks, stdout, TDT_PRINT_JSON);
+		else
+			break;
+	}
 	service_stop(service);
 	if (service->accept_failed)
 		fputs("echo-server: no memory left to accept\n", stderr);
@@ -117,6 +124,7 @@ int main(int argc, char **argv)
 		return status == -1 ? EXIT_SUCCESS : status;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* in the runtime's threads, too */

@@ -64,39 +64,44 @@ static struct tdt_handle **ref_all(struct task_list *list, size_t *n)
 
 	*n = 0;
 	pthread_mutex_lock(&list->lock);
-	TAILQ_FOREACH(listed, &list->tasks, entry)
-	size++;
+	TAILQ_FOREACH(listed, &list->tasks, entry) {
+		size++;
+	}
 	handles = calloc(size, sizeof(struct tdt_handle *));
-	if (handles != NULL)
-		TAILQ_FOREACH(listed, &list->tasks, entry)
-	handles[(*n)++] = tdt_handle_ref(listed->handle);
+	if (handles != NULL) {
+		TAILQ_FOREACH(listed, &list->tasks, entry) {
+			handles[(*n)++] = tdt_handle_ref(listed->handle);
+		}
+	}
 	pthread_mutex_unlock(&list->lock);
 	return handles;
 }
 
 /* Whether the task told. */
-static bool print_task(struct tdt_handle *handle, FILE *out)
+static bool print_task(struct tdt_handle *handle, FILE *out, const struct tdt_print_options *options)
 {
 	struct tdt_trace *trace = tdt_backtrace_timed(handle, ANSWER_NS);
 
 	if (trace != NULL)
-		tdt_trace_print(trace, out);
+		tdt_trace_print_with(trace, out, options);
 	else if (errno != ESRCH) /* it has ended meanwhile */
-		fprintf(out, "task %" PRIu64 " does not tell: %s\n", tdt_handle_id(handle), strerror(errno));
+		fprintf(stderr, "task %" PRIu64 " does not tell: %s\n", tdt_handle_id(handle), strerror(errno));
 	tdt_trace_free(trace);
 	return trace != NULL;
 }
 
-void task_list_print(struct task_list *list, FILE *out)
+void task_list_print(struct task_list *list, FILE *out, enum tdt_print_format format)
 {
+	struct tdt_print_options options = { .size = sizeof(options), .format = format };
 	size_t n, told = 0;
 	struct tdt_handle **handles = ref_all(list, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		told += print_task(handles[i], out);
+		told += print_task(handles[i], out, &options);
 		tdt_handle_unref(handles[i]);
 	}
 	free(handles);
-	fprintf(out, "%zu tasks were asked, %zu told\n", n, told);
+	if (format == TDT_PRINT_TEXT)
+		fprintf(out, "%zu tasks were asked, %zu told\n", n, told);
 	fflush(out);
 }

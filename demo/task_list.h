@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
+#include <tdt/print.h>
 #include <tdt/runtime.h>
 
 /* A place in the list: all zero to begin with, and part of the task's own state. */
@@ -33,7 +34,7 @@ int task_list_spawn(struct task_list *list, struct tdt_rt *rt, struct tdt_future
 /* Nothing, if it is not listed. */
 void task_list_remove(struct task_list *list, struct listed *listed);
 
-/* Print to `out` where each task waits, and how many told.  Not on a thread that polls tasks. */
-void task_list_print(struct task_list *list, FILE *out);
+/* Print to `out` where each task waits; as text with how many told.  Not on a thread that polls tasks. */
+void task_list_print(struct task_list *list, FILE *out, enum tdt_print_format format);
 
 #endif

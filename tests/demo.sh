@@ -264,6 +264,13 @@ all_wait()
 	waits ticker "$stuck" && waits "connection 4" "$counting" && waits "connection 5" "$counting"
 }
 
+# tell_json N: a line a task, which tdt-tree reads.
+tell_json()
+{
+	kill -USR2 $server
+	within '^{' "$tmp/out" "$1" && grep '^{' "$tmp/out" | "$top_builddir/tdt-tree" - | grep -c '^task ' | grep -qx "$1"
+}
+
 # Where tasks wait.
 accepting="- $(at echo.c accept_poll 'TDT_AWAIT(tdt_tcp_accept(')
  \`- tdt_tcp_accept"
@@ -298,6 +305,7 @@ for workers in 1 3; do
 	cp "$tmp/trees" "$tmp/first"
 	claim "they tell again" ask
 	same "the same" "$tmp/first" "$tmp/trees"
+	claim "and as JSON" tell_json 4
 	claim "the server ends well while connections are open" stop
 	claim "and closes them" client_ends 1
 done

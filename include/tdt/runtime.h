@@ -136,8 +136,8 @@ struct tdt_future tdt_yield_now(void);
  * are due it wins; `ms` = 0 polls it once.  `*elapsed` (may be NULL; it must outlive the future, and is written only
  * from its poll) says which: true if time ran out; `fut` has been dropped then.  It panics if `fut` does.
  *
- * Takes `fut` over.  Returns TDT_FUTURE_NONE and errno, and `fut` stays the caller's: EINVAL (it is none or has no
- * drop), ENOMEM.
+ * Takes `fut` over.  Returns TDT_FUTURE_NONE and errno, and `fut` stays the caller's, to be dropped: EINVAL (it is none
+ * or has no drop), ENOMEM.  So who must not leak then makes `fut` in a statement of its own.
  */
 struct tdt_future tdt_timeout(struct tdt_future fut, uint64_t ms, bool *elapsed);
 
