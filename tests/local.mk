@@ -181,6 +181,7 @@ tests_check_probes_SOURCES = \
 	$(tests_asking) \
 	$(tests_no_memory)
 tests_check_probes_CFLAGS = $(tests_cflags) -fexceptions
+if PROBES
 tests_check_probes_LDFLAGS = \
 	-Wl,--wrap=tdt_probe_task__spawn \
 	-Wl,--wrap=tdt_probe_task__poll__start \
@@ -194,6 +195,7 @@ tests_check_probes_LDFLAGS = \
 	-Wl,--wrap=tdt_probe_worker__thread__unpark \
 	-Wl,--wrap=pthread_mutex_lock \
 	-Wl,--wrap=clock_gettime
+endif
 tests_check_probes_LDADD = $(tests_core)
 
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
