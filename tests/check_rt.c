@@ -477,15 +477,15 @@ START_TEST(wrong_configs_are_refused)
 	struct tdt_rt_config absurd = { .size = sizeof absurd, .workers = TDT_RT_MAX_WORKERS + 1 };
 	struct {
 		struct tdt_rt_config config;
-		char more;
-	} newer = { { .size = sizeof newer, .workers = 1 }, 1 };
+		char more[sizeof(size_t)]; /* no padding behind it */
+	} newer = { { .size = sizeof newer, .workers = 1 }, { 1 } };
 
 	expect_no_rt(&sizeless, EINVAL);
 	expect_no_rt(&absurd, EINVAL);
 	absurd.workers = -1u;
 	expect_no_rt(&absurd, EINVAL);
 	expect_no_rt(&newer.config, E2BIG);
-	newer.more = 0;
+	newer.more[0] = 0;
 	tdt_rt_free(tdt_rt_new(&newer.config));
 }
 END_TEST
