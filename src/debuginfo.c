@@ -46,6 +46,21 @@ bool tdt__debuginfo_reserve(void)
 	return all;
 }
 
+bool tdt__debuginfo_descriptors(void)
+{
+	int fd[TDT__DEBUGINFO_FILES];
+	bool lack = false;
+
+	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++) {
+		fd[i] = open("/", O_PATH | O_CLOEXEC);
+		lack = lack || (fd[i] < 0 && (errno == EMFILE || errno == ENFILE));
+	}
+	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	return !lack;
+}
+
 /* A regular file's descriptor, or -1.  The file may be another than the one loaded: a FIFO must not block us. */
 static int open_file(const char *path)
 {

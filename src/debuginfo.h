@@ -43,6 +43,12 @@ struct tdt__debuginfo {
 bool tdt__debuginfo_reserve(void);
 
 /*
+ * True: as many descriptors as opening a file and its debug information may want are there now.  What fails for want of
+ * one looks like a file that is not there, and would be remembered as such.
+ */
+bool tdt__debuginfo_descriptors(void);
+
+/*
  * Open the ELF file `path` if its build-id is `build_id` (in hexadecimal; "": it must have none).  If it is not, take
  * /proc/self/exe, whose file may have been deleted, or the debug file of that build-id.  `info` must stay where it is.
  */

@@ -19,6 +19,11 @@
 #include "probes.h"
 #include "task.h"
 
+/* On aarch64 a note names the whole register also for a line of 32 bits; the size stands beside it. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wasm-operand-widths"
+#endif
+
 /* Their section is where tracers expect them; the kernel writes to the page. */
 #define SEMAPHORE(name) volatile unsigned short TDT__SEMAPHORE(name) __attribute__((section(".probes")));
 TDT__TASK_PROBES(SEMAPHORE)

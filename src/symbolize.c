@@ -45,11 +45,13 @@ struct key {
 
 struct entry {
 	struct key key;
+	bool unread;		   /* the file could not be opened then: to be looked up again when it is */
+	struct entry *older;	   /* which was; who got it may use it still */
 	struct tdt__symbol symbol; /* last: it grows */
 };
 
 static htab_t files;   /* struct file *, by path and build-id; never removed */
-static htab_t entries; /* struct entry *, by key; never removed */
+static htab_t entries; /* struct entry *, by key; never freed */
 
 static hashval_t hash_file(const void *file)
 {
@@ -109,12 +111,14 @@ static int try_dwarf(struct file *file, bool (*body)(void *data), void *data)
 	return error;
 }
 
-/* False: no memory; the next time it goes on from there. */
+/* False: no memory; the next time it goes on from there.  Without descriptors it stays CLOSED. */
 static bool open_file(struct file *file)
 {
 	if (file->state == CLOSED) {
 		if (!tdt__debuginfo_reserve())
 			return false;
+		if (!tdt__debuginfo_descriptors())
+			return true;
 		tdt__debuginfo_open(&file->info, file->path, file->build_id);
 		file->state = file->info.elf != NULL ? FOUND : OPEN;
 	}
@@ -273,7 +277,7 @@ static bool keep_strings(struct tdt__symbol *symbol)
 	return kept;
 }
 
-static struct entry *look_up(const struct key *key, struct file *file)
+static struct entry *look_up(const struct key *key, struct file *file, struct entry *older)
 {
 	static struct tdt__scopes scopes; /* kept for the next time */
 	uint64_t address = key->address - key->return_address;
@@ -286,6 +290,8 @@ static struct entry *look_up(const struct key *key, struct file *file)
 	if (entry == NULL)
 		return NULL;
 	entry->key = *key;
+	entry->unread = file->state == CLOSED;
+	entry->older = older;
 	if (may_read(file))
 		entry->symbol.symbol = tdt__elfsym_find(&file->symbols, file->info.elf, address, &start);
 	if (entry->symbol.symbol != NULL)
@@ -306,9 +312,9 @@ static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address
 	struct entry *entry = htab_find(entries, &key);
 	void **slot;
 
-	if (entry != NULL)
+	if (entry != NULL && (!entry->unread || file->state == CLOSED))
 		return &entry->symbol;
-	entry = look_up(&key, file);
+	entry = look_up(&key, file, entry);
 	if (entry == NULL)
 		return NULL;
 	slot = htab_find_slot(entries, entry, INSERT);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -212,6 +213,27 @@ START_TEST(no_writable_mapping_of_a_module_is_made)
 	ck_assert_int_gt(before, 0);
 	ck_assert_uint_gt(symbolize(&self, pc, true)->n, 0);
 	ck_assert_int_eq(writable_mappings(), before);
+}
+END_TEST
+
+START_TEST(names_come_back_with_the_descriptors)
+{
+	const struct tdt__symbol *symbol;
+	struct rlimit before, none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	symbol = symbolize(&self, pc, true);
+	ck_assert_uint_eq(symbol->n, 0);
+	ck_assert_ptr_null(symbol->symbol);
+	ck_assert_ptr_eq(symbolize(&self, pc, true), symbol);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_eq(symbolize(&self, pc, true)->n, 3);
+	ck_assert_uint_eq(symbol->n, 0); /* may be in use */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_uint_eq(symbolize(&self, pc, true)->n, 3);
 }
 END_TEST
 
@@ -481,6 +503,7 @@ int main(void)
 	tcase_add_test(tcase, errno_is_left_alone);
 	tcase_add_test(tcase, no_descriptor_stays_open);
 	tcase_add_test(tcase, no_writable_mapping_of_a_module_is_made);
+	tcase_add_test(tcase, names_come_back_with_the_descriptors);
 	tcase_add_test(tcase, threads_get_the_same_answers);
 
 	tcase = add_case(suite, "files", make_place, remove_place);

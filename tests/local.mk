@@ -85,6 +85,7 @@ tests_programs = \
 	tests/check_rt_idle \
 	tests/check_rt_nomem \
 	tests/check_rt_races \
+	tests/check_rt_workers \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_sync \
@@ -278,6 +279,19 @@ tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
 tests_check_rt_races_SOURCES = tests/check_rt_races.c $(tests_leaf)
 tests_check_rt_races_CFLAGS = $(tests_cflags)
 tests_check_rt_races_LDADD = $(tests_rt)
+
+# What workers tell, and the moment before they sleep, seen by ld's --wrap.
+tests_check_rt_workers_SOURCES = tests/check_rt_workers.c $(tests_leaf)
+tests_check_rt_workers_CFLAGS = $(tests_cflags)
+tests_check_rt_workers_LDFLAGS = \
+	-Wl,--wrap=tdt__idle_park \
+	-Wl,--wrap=tdt_task_woken \
+	-Wl,--wrap=tdt_worker_now \
+	-Wl,--wrap=tdt_worker_thread_park \
+	-Wl,--wrap=tdt_worker_thread_start \
+	-Wl,--wrap=tdt_worker_thread_stop \
+	-Wl,--wrap=tdt_worker_thread_unpark
+tests_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
