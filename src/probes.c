@@ -35,11 +35,6 @@ TDT__WORKER_PROBES(SEMAPHORE)
 #define ONE_SITE __attribute__((noinline))
 #endif
 
-/* Clang for aarch64 names the whole register; the note says how much of it counts. */
-#ifdef __clang__
-#pragma GCC diagnostic ignored "-Wasm-operand-widths"
-#endif
-
 #define TASK_PROBE(name)                                                                                               \
 	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                                                  \
 	{                                                                                                              \
