@@ -15,6 +15,7 @@
 
 #include "bell.h"
 #include "must.h"
+#include "seeded.h"
 #include "test.h"
 
 #define WORKERS 2
@@ -27,12 +28,6 @@
 static atomic_bool no_more_questions, no_more_tasks;
 static atomic_long jobs, leaves; /* that are not freed */
 static unsigned seed;
-
-static unsigned random_below(unsigned *state, unsigned n)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 16) % n;
-}
 
 /* Of this thread, whatever it does. */
 static __thread unsigned choices;
@@ -362,11 +357,7 @@ static void *ask(void *argument)
 
 static void set_seed(void)
 {
-	const char *given = getenv("TDT_TEST_SEED");
-
-	seed = given != NULL ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL);
-	printf("# TDT_TEST_SEED=%u\n", seed);
-	fflush(stdout);
+	seed = seed_of_run();
 	seed_thread(0);
 }
 

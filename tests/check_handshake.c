@@ -24,6 +24,7 @@
 #include "../src/capture.h"
 #include "../src/request.h"
 #include "../src/task.h"
+#include "seeded.h"
 
 #define ASKERS_MAX 2
 #define SECOND INT64_C(1000000000)
@@ -107,12 +108,6 @@ struct asker {
 	struct play *play;
 	unsigned number;
 };
-
-static unsigned random_below(unsigned *seed, unsigned n)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return (*seed >> 16) % n;
-}
 
 static void spin(unsigned times)
 {

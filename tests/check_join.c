@@ -19,6 +19,7 @@
 #include "bell.h"
 #include "must.h"
 #include "no_memory.h"
+#include "seeded.h"
 #include "test.h"
 
 #define JOINERS 3
@@ -364,8 +365,7 @@ static __thread unsigned choices;
 
 static bool one_in(unsigned n)
 {
-	choices = choices * 1664525u + 1013904223u;
-	return (choices >> 16) % n == 0;
+	return random_below(&choices, n) == 0;
 }
 
 /* Of the task of a round.  What its poll writes is no atomic: its end is to make it visible. */
@@ -448,13 +448,10 @@ static void *await_each(void *number)
 
 START_TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 {
-	const char *given = getenv("TDT_TEST_SEED");
 	pthread_t thread[JOINERS];
 
-	seed = given != NULL ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL);
+	seed = seed_of_run();
 	choices = seed;
-	printf("# TDT_TEST_SEED=%u\n", seed);
-	fflush(stdout);
 	pthread_barrier_init(&start, NULL, JOINERS + 1);
 	pthread_barrier_init(&end, NULL, JOINERS + 1);
 	for (uintptr_t i = 0; i < JOINERS; i++)

@@ -30,6 +30,7 @@
 #include "futures.h"
 #include "must.h"
 #include "no_memory.h"
+#include "seeded.h"
 #include "test.h"
 
 static struct test_waker waker, other;
@@ -314,9 +315,8 @@ START_TEST(much_is_written_while_it_is_read)
 	struct echo echo = { .tcp = theirs };
 	struct receiver receiver = { .tcp = ours, .buffer = received, .size = sizeof(received) };
 	struct tdt_future all[3];
-	unsigned seed = (unsigned)time(NULL);
+	unsigned seed = seed_of_run();
 
-	printf("# seed %u\n", seed);
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (char)rand_r(&seed);
 	small_buffers(ours);
@@ -985,9 +985,8 @@ static void *read_at_random(void *arg)
 /* Two threads on either end, that give up at random, and whichever end is done first is closed or reset. */
 START_TEST(threads_share_a_connection_that_breaks)
 {
-	unsigned seed = (unsigned)time(NULL);
+	unsigned seed = seed_of_run();
 
-	printf("# seed %u\n", seed);
 	for (int round = 0; round < ROUNDS; round++) {
 		struct end ends[4];
 		pthread_t threads[4];

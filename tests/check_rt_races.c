@@ -16,6 +16,7 @@
 
 #include "leaf.h"
 #include "must.h"
+#include "seeded.h"
 #include "test.h"
 
 static struct tdt_rt *rt_with(unsigned workers)
@@ -28,22 +29,6 @@ static struct tdt_rt *rt_with(unsigned workers)
 }
 
 static uint32_t seed;
-
-/* The seed of this run: that of the environment, or another each time. */
-static void take_seed(void)
-{
-	const char *given = getenv("TEST_SEED");
-
-	seed = given != NULL ? (uint32_t)strtoul(given, NULL, 0) : (uint32_t)time(NULL);
-	printf("# TEST_SEED=%u\n", seed);
-	fflush(stdout);
-}
-
-static uint32_t random_below(uint32_t *state, uint32_t n)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 16) % n;
-}
 
 static void nothing(void *state)
 {
@@ -165,7 +150,7 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 	struct tdt_rt *rt = rt_with((unsigned)_i);
 	pthread_t threads[WAKERS];
 
-	take_seed();
+	seed = seed_of_run();
 	for (int i = 0; i < TASKS; i++) {
 		sem_init(&listeners[i].ready, 0, 0);
 		tdt_handle_unref(tdt_rt_spawn(rt, (struct tdt_future){ &listeners[i], listener_poll, nothing }, NULL));
@@ -197,7 +182,7 @@ START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
 	struct tdt_rt *rt = rt_with((unsigned)_i);
 	struct leaf leaf = { 0 };
 
-	take_seed();
+	seed = seed_of_run();
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 	for (int polls = 1; polls < 30000; polls++) {
 		while (leaf.polls != polls || leaf.waker == NULL)
@@ -406,7 +391,7 @@ static void *wake_often(void *arg)
 
 START_TEST(threads_may_wake_while_and_after_it_ends)
 {
-	take_seed();
+	seed = seed_of_run();
 	for (int round = 0; round < 30; round++) {
 		struct ending endings[3] = { 0 };
 		struct tdt_rt *rt = rt_with(2);
@@ -450,7 +435,7 @@ START_TEST(a_runtime_may_end_at_any_moment)
 {
 	static uint32_t states[300];
 
-	take_seed();
+	seed = seed_of_run();
 	for (int round = 0; round < 200; round++) {
 		struct tdt_rt *rt = rt_with(1 + random_below(&seed, 4));
 		int n = (int)random_below(&seed, 300);

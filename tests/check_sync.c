@@ -20,6 +20,7 @@
 #include "futures.h"
 #include "must.h"
 #include "no_memory.h"
+#include "seeded.h"
 #include "test.h"
 
 #define THREADS 4
@@ -564,17 +565,7 @@ static __thread unsigned choices;
 
 static bool one_in(unsigned n)
 {
-	choices = choices * 1664525u + 1013904223u;
-	return (choices >> 16) % n == 0;
-}
-
-static void set_seed(void)
-{
-	const char *given = getenv("TDT_TEST_SEED");
-
-	seed = given != NULL ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL);
-	printf("# TDT_TEST_SEED=%u\n", seed);
-	fflush(stdout);
+	return random_below(&choices, n) == 0;
 }
 
 static long in_order; /* what the mutex protects */
@@ -628,7 +619,7 @@ START_TEST(one_at_a_time_holds_the_mutex)
 {
 	pthread_t thread[THREADS];
 
-	set_seed();
+	seed = seed_of_run();
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, lock_often, (void *)i), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -694,7 +685,7 @@ START_TEST(a_value_has_one_owner_whoever_is_first)
 {
 	pthread_t thread;
 
-	set_seed();
+	seed = seed_of_run();
 	choices = seed + 1;
 	pthread_barrier_init(&start, NULL, 2);
 	pthread_barrier_init(&end, NULL, 2);

@@ -18,6 +18,7 @@
 #include "futures.h"
 #include "must.h"
 #include "no_memory.h"
+#include "seeded.h"
 #include "test.h"
 
 #define MS UINT64_C(1000000)
@@ -154,9 +155,8 @@ static void expect_in_order(int n)
 
 START_TEST(timers_fire_in_the_order_they_are_due)
 {
-	unsigned seed = (unsigned)time(NULL);
+	unsigned seed = seed_of_run();
 
-	printf("# seed %u\n", seed);
 	for (int i = 0; i < TIMERS; i++)
 		start_noting(i, 50 + (uint64_t)(rand_r(&seed) % 50));
 	expect_in_order(TIMERS);

@@ -113,7 +113,7 @@ tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no
 tests_check_capture_CFLAGS = $(tests_cflags)
 tests_check_capture_LDADD = $(tests_lib)
 
-tests_check_net_SOURCES = tests/check_net.c $(tests_driven) $(tests_no_memory)
+tests_check_net_SOURCES = tests/check_net.c tests/seeded.h $(tests_driven) $(tests_no_memory)
 tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
 tests_check_net_LDADD = $(tests_rt_core)
@@ -151,12 +151,12 @@ tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
 
-tests_check_handshake_SOURCES = tests/check_handshake.c
+tests_check_handshake_SOURCES = tests/check_handshake.c tests/seeded.h
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
 
-tests_check_join_SOURCES = tests/check_join.c $(tests_asking) $(tests_bell) $(tests_no_memory)
+tests_check_join_SOURCES = tests/check_join.c tests/seeded.h $(tests_asking) $(tests_bell) $(tests_no_memory)
 tests_check_join_CFLAGS = $(tests_cflags)
 tests_check_join_LDADD = $(tests_lib)
 
@@ -207,7 +207,7 @@ tests_check_timeout_SOURCES = tests/check_timeout.c $(tests_driven) $(tests_no_m
 tests_check_timeout_CFLAGS = $(tests_cflags)
 tests_check_timeout_LDADD = $(tests_rt_core)
 
-tests_check_timers_SOURCES = tests/check_timers.c $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
+tests_check_timers_SOURCES = tests/check_timers.c tests/seeded.h $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
 tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_timers_LDADD = $(tests_rt_core)
 
@@ -220,7 +220,7 @@ tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
 
 tests_check_sync_SOURCES = \
-	tests/check_sync.c \
+	tests/check_sync.c tests/seeded.h \
 	$(tests_bell) \
 	$(tests_futures) \
 	$(tests_no_memory)
@@ -276,7 +276,7 @@ tests_check_rt_nomem_CFLAGS = $(tests_cflags)
 tests_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_check_rt_races_SOURCES = tests/check_rt_races.c $(tests_leaf)
+tests_check_rt_races_SOURCES = tests/check_rt_races.c tests/seeded.h $(tests_leaf)
 tests_check_rt_races_CFLAGS = $(tests_cflags)
 tests_check_rt_races_LDADD = $(tests_rt)
 
@@ -305,7 +305,7 @@ tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/te
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
-tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/test.h $(tests_bell)
+tests_check_concurrent_SOURCES = tests/check_concurrent.c tests/seeded.h tests/test.h $(tests_bell)
 tests_check_concurrent_CFLAGS = $(tests_cflags)
 tests_check_concurrent_LDADD = $(tests_lib)
 
