@@ -78,8 +78,12 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 {
-	if (listener != NULL)
-		tdt__socket_free(&listener->socket);
+	if (listener == NULL)
+		return;
+	/* The driver, if it knows the socket, closes it a little later: the port is given up now. */
+	if (atomic_load_explicit(&listener->socket.refs, memory_order_relaxed) > 1)
+		shutdown(listener->socket.fd, SHUT_RDWR);
+	tdt__socket_free(&listener->socket);
 }
 
 int tdt_tcp_shutdown(struct tdt_tcp *tcp)
