@@ -390,6 +390,16 @@ START_TEST(a_reset_wakes_who_reads_and_who_writes)
 }
 END_TEST
 
+START_TEST(what_was_reset_cannot_be_shut_down)
+{
+	reset(&theirs);
+	ck_assert_int_eq(read_some(ours, &byte, 1), -ECONNRESET);
+	errno = 0;
+	ck_assert_int_eq(tdt_tcp_shutdown(ours), -ENOTCONN);
+	ck_assert_int_eq(errno, ENOTCONN);
+}
+END_TEST
+
 static volatile sig_atomic_t sigpipes;
 
 static void on_sigpipe(int signal)
@@ -696,6 +706,30 @@ START_TEST(a_port_is_listened_at_once)
 	errno = 0;
 	ck_assert_ptr_null(tdt_tcp_listen("127.0.0.1", tdt_tcp_listener_port(listener)));
 	ck_assert_int_eq(errno, EADDRINUSE);
+}
+END_TEST
+
+/* Also while the driver has not let go of the old one, and where old connections of the port linger. */
+START_TEST(a_port_is_free_again_at_once)
+{
+	for (int round = 0; round < 50; round++) {
+		uint16_t port = tdt_tcp_listener_port(listener);
+		struct tdt_tcp *none;
+		struct tdt_future accepting;
+		int error;
+
+		pair("127.0.0.1");
+		tdt_tcp_free(theirs);
+		ck_assert_int_eq(read_some(ours, &byte, 1), 0);
+		tdt_tcp_free(ours);
+		ours = theirs = NULL;
+		accepting = tdt_tcp_accept(listener, &none, &error);
+		expect_pending(&accepting, &cx);
+		tdt_future_drop(&accepting);
+		tdt_tcp_listener_free(listener);
+		listener = tdt_tcp_listen("127.0.0.1", port);
+		ck_assert_msg(listener != NULL, "%s", strerror(errno));
+	}
 }
 END_TEST
 
@@ -1072,10 +1106,12 @@ int main(void)
 	tcase_add_test(bytes, the_end_wakes_a_reader);
 	tcase_add_test(bytes, connections_have_no_delay_and_close_on_exec);
 	tcase_add_loop_test(broken, a_reset_wakes_who_reads_and_who_writes, 0, 3);
+	tcase_add_test(broken, what_was_reset_cannot_be_shut_down);
 	tcase_add_test(broken, writing_to_nobody_raises_no_signal);
 	tcase_add_test(one, a_second_reader_is_refused_and_a_writer_is_not);
 	tcase_add_test(one, a_second_writer_is_refused);
 	tcase_add_test(opening, a_second_acceptor_is_refused);
+	tcase_add_test(opening, a_port_is_free_again_at_once);
 	tcase_add_test(cancelled, a_cancelled_read_loses_no_byte);
 	tcase_add_test(cancelled, a_dropped_read_is_not_woken);
 	tcase_add_test(cancelled, the_last_waker_is_the_one_woken);
