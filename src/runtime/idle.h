@@ -30,13 +30,14 @@
  *
  *   who puts a lone task into its queue     the lookout
  *     1. puts it there                        3. isn't it any more: it was woken, or all others are parked
- *     2. is there a lookout?                  4. looks into all queues: when it searches and finds nothing or
- * something, Then that will do                       as above; or, if it goes on sleeping, at once
+ *     2. is there a lookout?                  4. looks into all queues: when it searches, as above; or, if it
+ *        Then that will do                       goes on sleeping, at once
  *
  * So in a runtime with nothing to do no worker wakes; in one that works, the lookout does, 100 times a second.
  *
  * All of 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the shared queue; `searching`, `n_parked`,
- * `lookout`), so if 2 does not see what 3 did, 4 sees what 1 did.   */
+ * `lookout`), so if 2 does not see what 3 did, 4 sees what 1 did.
+ */
 
 #include <pthread.h>
 #include <stdatomic.h>
