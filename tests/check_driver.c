@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../src/runtime/driver.h"
+#include "../src/runtime/loop.h"
 #include "driver_thread.h"
 #include "no_memory.h"
 #include "test.h"
@@ -188,6 +188,26 @@ START_TEST(without_memory_there_is_none)
 }
 END_TEST
 
+/* Nor does it hear of a descriptor for which libuv would have to grow its table. */
+START_TEST(without_memory_there_is_no_room_for_a_descriptor)
+{
+	struct tdt__driver *driver;
+	int error;
+
+	if (!no_memory_possible())
+		return;
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	for (int fd = 1000; fd <= 100000; fd *= 10) {
+		no_memory_begin(0);
+		error = tdt__driver_make_room(driver, fd);
+		no_memory_end();
+		ck_assert_int_eq(error, -ENOMEM);
+		ck_assert_int_eq(tdt__driver_make_room(driver, fd), 0);
+	}
+	end(driver);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("driver");
@@ -200,6 +220,7 @@ int main(void)
 	tcase_add_test(driver, without_descriptors_there_is_none);
 	tcase_add_test(driver, without_a_thread_there_is_none);
 	tcase_add_test(driver, without_memory_there_is_none);
+	tcase_add_test(driver, without_memory_there_is_no_room_for_a_descriptor);
 	suite_add_tcase(suite, driver);
 	return test_run(suite);
 }

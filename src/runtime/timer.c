@@ -101,7 +101,7 @@ static bool take_due(struct tdt__driver *driver, uint64_t now_ms, const struct t
 
 	pthread_mutex_lock(&driver->lock);
 	first = RB_MIN(tdt__timers, &driver->timers);
-	due = first != NULL && first->due_ms <= now_ms && first->due_ms != UINT64_MAX;
+	due = first != NULL && first->due_ms <= now_ms;
 	if (due) {
 		RB_REMOVE(tdt__timers, &driver->timers, first);
 		atomic_store_explicit(&first->fired, true, memory_order_relaxed); /* see tdt__timer_fired() */
