@@ -211,6 +211,7 @@ START_TEST(its_wakers_outlive_it)
 
 	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
 	clone = tdt_waker_clone(leaf.data);
+	ck_assert_ptr_eq(clone, leaf.data);
 	tdt_waker_wake_by_ref(clone);
 	tdt_waker_wake(leaf.data);
 	tdt_waker_drop(clone);

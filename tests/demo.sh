@@ -320,6 +320,8 @@ claim "accept still waits for connections" waits accept "$accepting"
 claim "the server ends well all the same" stop INT
 
 claim "a server with little patience starts" start --idle=100
+claim "and is the only one at its port" fails 1 "127.0.0.1: Address already in use" \
+	"$top_builddir/demo/echo-server" --port="$port"
 claim "it closes a connection that is idle" fails 1 "closed by the server" client --messages=1 --hold=60000
 claim "and ends well" stop
 

@@ -77,7 +77,8 @@ struct tdt_rt *tdt_rt_current(void);
  * Spawn `fut` as a task of its own, which the workers poll until it has ended, and drop then.  The runtime takes `fut`
  * over and traces it (tdt_traced_with()), unless it is a traced future already, whose `attr` counts then.
  *
- * `attr` may be NULL; TDT_TASK_ATTR() notes the place of the call, TDT_TASK_ATTR(.name = "x") a name too.
+ * `attr` may be NULL; TDT_TASK_ATTR() notes the place of the call, TDT_TASK_ATTR(.name = "x") a name too (in
+ * C++ TDT_TASK_ATTR("x")).
  *
  * Returns the task's handle, for the caller to give back with tdt_handle_unref(), at once if it isn't needed: that
  * never cancels the task.  Or NULL and errno, and `fut` stays the caller's: EINVAL (`rt` is NULL, `fut` is none or has
