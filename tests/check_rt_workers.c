@@ -143,6 +143,15 @@ static bool all_parked(int workers)
 	return parks - unparks == workers;
 }
 
+/* And none has been woken that has not said so yet. */
+static bool all_sleep(int workers)
+{
+	int before = unparks;
+
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	return all_parked(workers) && unparks == before;
+}
+
 static void waits(struct tdt_rt *rt, struct leaf *leaf)
 {
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(leaf), NULL));
@@ -204,7 +213,7 @@ START_TEST(signals_wake_no_worker)
 	rt = rt_with(WORKERS);
 	waits(rt, &leaf);
 	for (int round = 1; round <= 10; round++) {
-		UNTIL(all_parked(WORKERS));
+		UNTIL(all_sleep(WORKERS));
 		before = unparks;
 		for (int i = 0; i < WORKERS; i++)
 			pthread_kill(threads[i], SIGUSR1);
