@@ -9,7 +9,9 @@
  *	pinger   sleeps 5 ms, opens ponger's gate
  *	ponger   waits at that gate and, beside it, at one that is never opened
  *	spawner  every 20 ms spawns three tasks in one place and one in another, which end in their first poll; and
- *awaits a traced future of its own, whose polls are inside its own
+ *	         awaits a traced future of its own, whose polls are inside its own
+ *
+ * It has a runtime of its own, so that one worker is known to have nothing to do.
  */
 
 #include <config.h>

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../tree-printer/printer.h"
 #include "../tree-printer/read_json.h"
 #include "join.h"
 
@@ -50,14 +51,6 @@ static int bad_usage(const char *what, const char *value)
 	return EXIT_BAD_USAGE;
 }
 
-static bool terminal_wants_color(void)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return (no_color == NULL || no_color[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0 &&
-	       isatty(STDOUT_FILENO);
-}
-
 /* 0; an exit status; or -1: done, and all is well. */
 static int parse_option(struct command *command, int option, const char *value)
 {
@@ -66,7 +59,7 @@ static int parse_option(struct command *command, int option, const char *value)
 		command->json = strcmp(value, "json") == 0;
 		return command->json || strcmp(value, "text") == 0 ? 0 : bad_usage("unknown form: ", value);
 	case 'c':
-		command->color = strcmp(value, "always") == 0 || (strcmp(value, "auto") == 0 && terminal_wants_color());
+		command->color = strcmp(value, "always") == 0 || (strcmp(value, "auto") == 0 && tdt__wants_color(stdout));
 		return command->color || strcmp(value, "auto") == 0 || strcmp(value, "never") == 0
 			   ? 0
 			   : bad_usage("--color is auto, always or never, not ", value);
@@ -99,7 +92,7 @@ static int parse(struct command *command, int argc, char **argv)
 	int option, status;
 
 	command->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	command->color = terminal_wants_color();
+	command->color = tdt__wants_color(stdout);
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		status = parse_option(command, option, optarg);
 		if (status != 0)

@@ -33,6 +33,7 @@ tdt_join_ustack_SOURCES = \
 	tree-printer/read_json.h \
 	tree-printer/schema.h \
 	tree-printer/string.c \
+	tree-printer/terminal.c \
 	tree-printer/view.c
 tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS)

@@ -9,6 +9,7 @@ libtdt_core_la_SOURCES += \
 	tree-printer/printer.h \
 	tree-printer/schema.h \
 	tree-printer/string.c \
+	tree-printer/terminal.c \
 	tree-printer/text.c \
 	tree-printer/view.c
 

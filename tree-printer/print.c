@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Not a way into a trace: the rule for every struct of a caller's that may grow. */
 #include "../src/options.h"
@@ -26,15 +24,6 @@ static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic
 	return choice;
 }
 
-static bool wants_color(FILE *out)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	if (no_color != NULL && no_color[0] != '\0')
-		return false;
-	return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
-}
-
 /* Read the caller's options, and replace AUTO by what it is here. */
 static int read_options(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
 {
@@ -46,7 +35,7 @@ static int read_options(struct tdt_print_options *options, const struct tdt_prin
 	    !is_choice(options->color) || options->reserved != 0)
 		return -EINVAL;
 	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
-	options->color = choose(options->color, wants_color(out));
+	options->color = choose(options->color, tdt__wants_color(out));
 	return 0;
 }
 

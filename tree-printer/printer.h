@@ -15,6 +15,9 @@
 
 #include <tdt/print.h>
 
+/* Whether `out` is a terminal whose user wants colours: TERM says it can, NO_COLOR doesn't forbid it. */
+bool tdt__wants_color(FILE *out);
+
 /*
  * Text that grows.  The first failure to allocate sticks, and later additions do nothing: it is looked at once, in the
  * end.
