@@ -134,6 +134,92 @@ START_TEST(a_task_that_is_nothing_else)
 }
 END_TEST
 
+/* --- What only a thread of the runtime can wait for ------------------------------------------ */
+
+static struct tdt_rt *rt;
+
+/* As expect_waits_in(), of a task of the runtime.  Drops `future`. */
+static void expect_task_waits_in(struct tdt_future future, const char *expected)
+{
+	struct tdt_handle *task;
+	struct tdt_trace *trace;
+
+	ck_assert(!tdt_future_is_none(&future));
+	rt = tdt_rt_new(NULL);
+	task = tdt_rt_spawn(rt, future_of(user_poll, &future), NULL);
+	trace = tdt_backtrace(task);
+	ck_assert_ptr_nonnull(trace);
+	expect_stacks(trace, expected);
+	tdt_trace_free(trace);
+	tdt_handle_unref(task);
+	tdt_rt_free(rt);
+	tdt_future_drop(&future);
+}
+
+START_TEST(waiting_for_a_time)
+{
+	expect_task_waits_in(tdt_sleep_ms(UINT64_MAX), "user_poll;tdt_sleep_ms 1\n");
+}
+END_TEST
+
+START_TEST(waiting_for_a_time_and_something_else)
+{
+	expect_task_waits_in(tdt_timeout(future_of(yielding_poll, NULL), UINT64_MAX, NULL),
+			     "user_poll;tdt_timeout;yielding_poll;tdt_yield_now 1\n"
+			     "user_poll;tdt_timeout;tdt_sleep_ms 1\n");
+}
+END_TEST
+
+/* Make a connection, of which nobody reads or writes an end. */
+struct connecting {
+	struct tdt_async async;
+	struct tdt_tcp_listener *listener;
+	struct tdt_tcp **ends;
+	int errors[2];
+};
+
+static tdt_poll_t connect_poll(void *state, struct tdt_context *cx)
+{
+	struct connecting *it = state;
+
+	TDT_BEGIN(&it->async, cx);
+	TDT_AWAIT(tdt_tcp_connect("127.0.0.1", tdt_tcp_listener_port(it->listener), &it->ends[0], &it->errors[0]));
+	TDT_AWAIT(tdt_tcp_accept(it->listener, &it->ends[1], &it->errors[1]));
+	TDT_END();
+}
+
+/* 0: to accept, 1: to read, 2: to write. */
+START_TEST(waiting_for_a_socket)
+{
+	static char plenty[64 << 20];
+	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
+	struct tdt_tcp *ends[2], *none;
+	struct connecting connecting = { .listener = listener, .ends = ends };
+	ssize_t n;
+	int error;
+
+	if (_i == 0) {
+		expect_task_waits_in(tdt_tcp_accept(listener, &none, &error), "user_poll;tdt_tcp_accept 1\n");
+	} else {
+		rt = tdt_rt_new(NULL);
+		ck_assert_int_eq(tdt_rt_block_on(rt, TDT_ASYNC_NEW(connect_poll, connecting)), 0);
+		tdt_rt_free(rt);
+		ck_assert_ptr_nonnull(ends[0]);
+		ck_assert_ptr_nonnull(ends[1]);
+	}
+	tdt_tcp_listener_free(listener);
+	if (_i == 0)
+		return;
+	/* An accepted end has not waited on the runtime that is gone, so it can wait on another. */
+	if (_i == 1)
+		expect_task_waits_in(tdt_tcp_read(ends[1], plenty, 1, &n), "user_poll;tdt_tcp_read 1\n");
+	else
+		expect_task_waits_in(tdt_tcp_write(ends[1], plenty, sizeof(plenty), &n), "user_poll;tdt_tcp_write 1\n");
+	tdt_tcp_free(ends[0]);
+	tdt_tcp_free(ends[1]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("waits");
@@ -145,6 +231,9 @@ int main(void)
 	tcase_add_test(waits, letting_others_go_first);
 	tcase_add_test(waits, waiting_for_several_at_once);
 	tcase_add_test(waits, a_task_that_is_nothing_else);
+	tcase_add_test(waits, waiting_for_a_time);
+	tcase_add_test(waits, waiting_for_a_time_and_something_else);
+	tcase_add_loop_test(waits, waiting_for_a_socket, 0, 3);
 	suite_add_tcase(suite, waits);
 	return test_run(suite);
 }
