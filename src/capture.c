@@ -52,6 +52,7 @@ void tdt__capture_unref(struct tdt__capture *capture)
 	if (capture == NULL || atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	tdt__walk_fini(&capture->walk);
+	free(capture->waits);
 	free(capture->frames);
 	free(capture);
 }
@@ -269,4 +270,20 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 		walk_all(first, at, reach);
 	else
 		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
+}
+
+void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
+{
+	if (capture == NULL)
+		return;
+	if (capture->n_waits == capture->waits_room) {
+		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;
+		struct tdt_wait *waits = realloc(capture->waits, room * sizeof *waits);
+
+		if (waits == NULL)
+			return;
+		capture->waits = waits;
+		capture->waits_room = room;
+	}
+	capture->waits[capture->n_waits++] = wait;
 }

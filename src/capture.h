@@ -62,10 +62,21 @@ struct tdt__capture {
 
 	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
 
+	/* What the leaves say they wait for. */
+	struct tdt_wait *waits;
+	uint32_t n_waits;
+	uint32_t waits_room;
+
 	/* What the poll was. */
 	enum tdt_task_state state;
 	uint64_t state_ns;
 	uint64_t polls;
+	uint64_t woken_ns;         /* how long before the task was last woken, 0: unknown; and which task did it */
+	uint64_t woken_by;
+
+	/* Of the stack of a poll that runs. */
+	uint32_t thread;
+	const char *syscall;
 };
 
 /*
@@ -81,5 +92,8 @@ void tdt__capture_unref(struct tdt__capture *capture);
  * set errno.
  */
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
+
+/* Note what a leaf waits for.  `capture` may be NULL; without memory it is lost. */
+void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "barrier.h"
+#include "registry.h"
+#include "thread.h"
 
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,10 +39,12 @@ static void before_fork(void)
 	pthread_mutex_lock(&tdt__unwind_lock);
 	for (int i = 0; i < REQUEST_LOCKS; i++)
 		pthread_mutex_lock(&request_locks[i].mutex);
+	tdt__registry_lock_all();
 }
 
 static void after_fork(void)
 {
+	tdt__registry_unlock_all();
 	for (int i = REQUEST_LOCKS; i-- > 0;)
 		pthread_mutex_unlock(&request_locks[i].mutex);
 	pthread_mutex_unlock(&tdt__unwind_lock);
@@ -52,6 +56,7 @@ static bool registered; /* in a child: these handlers have run */
 static void after_fork_in_child(void)
 {
 	registered = true;
+	tdt__thread.id = 0;
 	tdt__barrier_init();
 	after_fork();
 }

@@ -50,7 +50,7 @@ static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct td
 {
 	struct tdt_handle *task = joiner->task;
 	pthread_mutex_t *lock = tdt__request_lock(task);
-	uint32_t nobody = TDT__OUTCOME_NOBODY;
+	uint8_t nobody = TDT__OUTCOME_NOBODY;
 	const struct tdt_waker *old;
 
 	pthread_mutex_lock(lock);

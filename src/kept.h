@@ -17,7 +17,7 @@
 static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
 	/* Relaxed: it is only compared.  What an asker takes meanwhile it wakes, and that poll keeps another. */
-	return waker == atomic_load_explicit(&task->kept, memory_order_relaxed) && task->kept_is_own_clone;
+	return waker == atomic_load_explicit(&task->kept, memory_order_relaxed) && task->record.own_clone;
 }
 
 #endif

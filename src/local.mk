@@ -5,16 +5,20 @@ tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/combine.h \
+	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \
 	include/tdt/join.h \
 	include/tdt/net.h \
 	include/tdt/print.h \
+	include/tdt/registry.h \
 	include/tdt/runtime.h \
 	include/tdt/sync.h \
+	include/tdt/tasks.h \
 	include/tdt/tdt.h \
 	include/tdt/trace.h \
-	include/tdt/tree.h
+	include/tdt/tree.h \
+	include/tdt/watch.h
 
 # The probes: link-time optimization would copy and inline them.
 if PROBES
@@ -68,6 +72,8 @@ libtdt_core_la_SOURCES = \
 	src/ranges.c \
 	src/ranges.h \
 	src/registers.h \
+	src/registry.c \
+	src/registry.h \
 	src/request.c \
 	src/request.h \
 	src/stack.c \
@@ -78,6 +84,8 @@ libtdt_core_la_SOURCES = \
 	src/symbolize.h \
 	src/task.c \
 	src/task.h \
+	src/tasks.c \
+	src/tasks.h \
 	src/thread.c \
 	src/thread.h \
 	src/trace.c \

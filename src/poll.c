@@ -18,6 +18,7 @@
 #include "poll.h"
 #include "probes.h"
 #include "registers.h"
+#include "registry.h"
 #include "request.h"
 #include "substitute.h"
 #include "task.h"
@@ -37,7 +38,7 @@ static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct
 		return; /* it came in a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
-	task->kept_is_own_clone = clone == waker;
+	TDT__POKE(task->record.own_clone, clone == waker);
 	/* Release what it points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
 	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
@@ -48,20 +49,28 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const 
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given);
 
-	if (waker != NULL && tdt__requests_claim(task))
-		waker->vtable->wake_by_ref(waker);
+	if (waker == NULL || !tdt__requests_claim(task))
+		return;
+	tdt__thread.asks = task;
+	waker->vtable->wake_by_ref(waker);
+	tdt__thread.asks = NULL;
 }
 
 /* There won't be another poll. */
 static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
 {
+	static const uint8_t told[] = { [TDT__OUTCOME_READY] = TDT_READY,
+					[TDT__OUTCOME_PANICKED] = TDT_PANICKED,
+					[TDT__OUTCOME_DROPPED] = TDT_PENDING };
+
 	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
 	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
 	/* Once, though all of this is done again (by left()) if a waker that is called here unwinds. */
-	if (atomic_load_explicit(&task->state, memory_order_relaxed) != TDT__ENDED)
+	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
 		TDT__PROBE_TASK(task__terminate, task);
 	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
-	atomic_store_explicit(&task->state, TDT__ENDED, memory_order_release);
+	TDT__POKE(task->record.outcome, told[outcome]);
+	__atomic_store_n(&task->record.state, TDT_RECORD_ENDED, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
@@ -82,7 +91,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 	if (UNLIKELY(!tdt__is_kept(task, given)))
 		keep(task, given);
 	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
-	atomic_store_explicit(&task->state, TDT__IDLE, memory_order_release);
+	__atomic_store_n(&task->record.state, TDT_RECORD_IDLE, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
 		wake_asked(task, given);
@@ -112,11 +121,11 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	if (capture == NULL)
 		return;
-	capture->elsewhere = atomic_load_explicit(&task->substitute.elsewhere, memory_order_relaxed);
+	capture->elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
 	capture->state = state;
 	if (state != TDT_TASK_WAITING)
 		capture->state_ns = 0;
-	atomic_store_explicit(&task->frames_hint, capture->n, memory_order_relaxed);
+	TDT__POKE(task->record.own_hint, capture->n < UINT16_MAX ? (uint16_t)capture->n : UINT16_MAX);
 	tdt__requests_answer(task, poll->requests, capture, 0);
 	tdt__capture_unref(capture);
 }
@@ -160,7 +169,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
 	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_TOP() };
-	uint64_t now = atomic_load_explicit(&task->since, memory_order_relaxed);
+	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	tdt_poll_t result;
 	int claimed = 0;
 
@@ -168,21 +177,24 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 		poll.requests = tdt__requests_take(task, &claimed);
 	poll.capture = choose_capture(poll.requests);
 	if (poll.capture != NULL) {
-		poll.capture->polls = atomic_load_explicit(&task->polls, memory_order_relaxed);
+		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
-		atomic_store_explicit(&task->substitute.elsewhere, 0, memory_order_relaxed);
+		poll.capture->woken_ns = woken != 0 && now > woken ? now - woken : 0;
+		poll.capture->woken_by = TDT__PEEK(task->record.woken_by);
+		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
 	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {
 		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given), memory_order_relaxed);
 		cx = &substituted;
 	}
+	TDT__POKE(task->record.stack_top, poll.top);
 	TDT__PROBE_TASK(task__poll__start, task);
 	enter(&poll, task);
-	result = task->child.poll(task->child.state, cx);
+	result = tdt__child_poll(task, cx);
 	leave(&poll);
 	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
 	if (claimed && result == TDT_PENDING)
-		atomic_store_explicit(&task->since, since, memory_order_relaxed);
+		TDT__POKE(task->record.since, since);
 	result = finish(task, given, result);
 	poll.task = NULL;
 	answer(task, &poll,
@@ -198,24 +210,28 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	struct tdt_handle *task = state;
 	const struct tdt_waker *given = cx->waker;
 	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll };
-	uint64_t since = atomic_load_explicit(&task->since, memory_order_relaxed);
+	uint64_t since = task->record.since;
 	tdt_poll_t result;
 
 	/* Relaxed: the one who wrote ENDED was the poller before, and the ABI orders polls. */
-	if (UNLIKELY(atomic_load_explicit(&task->state, memory_order_relaxed) == TDT__ENDED))
+	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_RECORD_ENDED))
 		return TDT_PANICKED;
-	atomic_store_explicit(&task->since, tdt__now(), memory_order_relaxed);
-	atomic_store_explicit(&task->polls, atomic_load_explicit(&task->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	/* Relaxed, and ordered before the load by the barrier: pairs with the asker's in tdt__request_ask(). */
-	atomic_store_explicit(&task->state, TDT__POLLING, memory_order_relaxed);
+	TDT__POKE(task->record.since, tdt__now());
+	TDT__POKE(task->record.thread, tdt__thread_id());
+	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
+	TDT__POKE(task->record.polls, task->record.polls + 1);
+	/*
+	 * Ordered before the load by the barrier: pairs with the asker's in tdt__request_ask().  Release what was said of
+	 * this poll to who finds it going on: pairs with the acquire in running.c.
+	 */
+	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
 	    TDT__PROBED(task__waker__clone))
 		return tdt__asked_poll(task, cx, since);
 	TDT__PROBE_TASK(task__poll__start, task);
 	enter(&poll, task);
-	result = task->child.poll(task->child.state, cx);
+	result = tdt__child_poll(task, cx);
 	leave(&poll);
 	result = finish(task, given, result);
 	poll.task = NULL;
@@ -227,8 +243,8 @@ void tdt__traced_drop(void *state)
 {
 	struct tdt_handle *task = state;
 
-	if (atomic_load_explicit(&task->state, memory_order_relaxed) != TDT__ENDED)
+	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
 		end(task, TDT__OUTCOME_DROPPED);
-	task->child.drop(task->child.state);
+	task->child_drop(task->child_state);
 	tdt_handle_unref(task);
 }

@@ -38,9 +38,9 @@ TDT__WORKER_PROBES(SEMAPHORE)
 #define TASK_PROBE(name)                                                                                               \
 	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                                                  \
 	{                                                                                                              \
-		uint64_t id = task->id;                                                                                \
-		const char *file = task->file != NULL ? task->file : "";                                               \
-		uint32_t line = task->line, column = task->column;                                                     \
+		uint64_t id = task->record.id;                                                                                \
+		const char *file = task->record.file != 0 ? (const char *)(uintptr_t)task->record.file : "";                                               \
+		uint32_t line = task->record.line, column = task->record.column;                                                     \
                                                                                                                        \
 		(void)*(const volatile char *)file;                                                                    \
 		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                                          \

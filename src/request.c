@@ -11,14 +11,16 @@
 #include "barrier.h"
 #include "capture.h"
 #include "fork.h"
+#include "registry.h"
 #include "task.h"
+#include "thread.h"
 
 #define FIRST_FRAMES 64
 
 struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
 {
 	struct tdt__request *request = calloc(1, sizeof *request);
-	uint32_t frames = atomic_load_explicit(&task->frames_hint, memory_order_relaxed);
+	uint32_t frames = TDT__PEEK(task->record.own_hint);
 
 	if (request == NULL)
 		return NULL;
@@ -83,7 +85,9 @@ static void wake(struct tdt_handle *task)
 	if (waker != NULL)
 		claim(task);
 	pthread_mutex_unlock(lock);
+	tdt__thread.asks = task;
 	tdt_waker_wake(waker);
+	tdt__thread.asks = NULL;
 }
 
 void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
@@ -101,13 +105,13 @@ void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
 	tdt__barrier_heavy();
 
 	/* Acquire: an IDLE or ENDED comes with all that the poll had done.  Pairs with the releases in poll.c. */
-	switch (atomic_load_explicit(&task->state, memory_order_acquire)) {
-	case TDT__IDLE:
+	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
+	case TDT_RECORD_IDLE:
 		wake(task);
 		break;
-	case TDT__POLLING: /* its end will see the request */
+	case TDT_RECORD_POLLING: /* its end will see the request */
 		break;
-	case TDT__ENDED:
+	case TDT_RECORD_ENDED:
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	}
 }
@@ -155,7 +159,7 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	*link = request->next;
 	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
 	if (task->requests == NULL)
-		atomic_fetch_and_explicit(&task->request, ~TDT__ASKED, memory_order_relaxed);
+		atomic_fetch_and_explicit(&task->request, (uint8_t)~TDT__ASKED, memory_order_relaxed);
 }
 
 void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
@@ -183,7 +187,7 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 	struct tdt__request *requests;
-	uint32_t word;
+	uint8_t word;
 
 	pthread_mutex_lock(lock);
 	requests = task->requests;

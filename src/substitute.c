@@ -29,22 +29,22 @@ static const struct tdt_waker *real_of(const struct tdt__substitute *substitute)
 	return atomic_load_explicit(&substitute->real, memory_order_relaxed);
 }
 
-static const struct tdt_handle *task_of(const struct tdt__substitute *substitute)
+static struct tdt_handle *task_of(struct tdt__substitute *substitute)
 {
-	return (const struct tdt_handle *)(const void *)((const char *)substitute -
-							 offsetof(struct tdt_handle, substitute));
+	return (struct tdt_handle *)(void *)((char *)substitute - offsetof(struct tdt_handle, substitute));
 }
 
 /* The leaf has not called anything that says it sets errno: nothing that recording takes may show in it. */
 static void record(struct tdt__substitute *substitute, struct tdt__registers at)
 {
+	struct tdt_handle *task = task_of(substitute);
 	int saved = errno;
 
-	if (tdt__polled_here(task_of(substitute)))
+	if (tdt__polled_here(task))
 		tdt__capture_leaf(tdt__thread.poll, at);
 	else
-		atomic_fetch_add_explicit(&substitute->elsewhere, 1, memory_order_relaxed);
-	TDT__PROBE_TASK(task__waker__clone, task_of(substitute));
+		atomic_fetch_add_explicit(&task->elsewhere, 1, memory_order_relaxed);
+	TDT__PROBE_TASK(task__waker__clone, task);
 	errno = saved;
 }
 

@@ -6,16 +6,17 @@
 #include "task.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tdt/hooks.h>
 
+#include "capture.h"
 #include "clock.h"
 #include "fork.h"
 #include "options.h"
 #include "poll.h"
 #include "probes.h"
+#include "registry.h"
 #include "substitute.h"
 #include "thread.h"
 
@@ -50,26 +51,35 @@ static size_t name_length(const char *name)
 
 static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_task_attr *attr)
 {
-	size_t length = attr->name != NULL ? name_length(attr->name) + 1 : 0;
-	struct tdt_handle *task = calloc(1, sizeof *task + length);
+	uint64_t name[TDT_RECORD_NAME_SIZE / sizeof(uint64_t)] = { 0 };
+	struct tdt_handle *task = tdt__registry_take();
+	struct tdt_record *record;
+	uint64_t id = attr->id;
 
 	if (task == NULL)
 		return NULL;
-	task->child = child;
-	atomic_init(&task->state, TDT__IDLE);
-	atomic_init(&task->since, tdt__now());
+	if (id == 0)
+		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+	task->child_state = child.state;
+	task->child_drop = child.drop;
 	tdt__substitute_init(&task->substitute);
-	task->id = attr->id;
-	if (task->id == 0)
-		task->id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	task->file = attr->file;
-	task->line = attr->line;
-	task->column = attr->column;
-	atomic_init(&task->refs, 2); /* the future and the handle */
+	record = &task->record;
+	TDT__POKE(record->id, id);
+	TDT__POKE(record->parent, tdt_current_task_id());
+	TDT__POKE(record->since, tdt__now());
+	TDT__POKE(record->poll, (uintptr_t)child.poll);
+	TDT__POKE(record->file, (uintptr_t)attr->file);
+	TDT__POKE(record->line, attr->line);
+	TDT__POKE(record->column, attr->column);
 	if (attr->name != NULL) {
-		task->named = true;
-		memcpy(task->name, attr->name, length - 1);
+		memcpy(name, attr->name, name_length(attr->name));
+		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+			TDT__POKE(((uint64_t *)(void *)record->name)[i], name[i]);
 	}
+	TDT__POKE(record->state, TDT_RECORD_IDLE);
+	/* The future and the handle.  Release the id to those who find the reference count.  Pairs with tdt__registry_ref(). */
+	atomic_store_explicit(&task->refs, 2, memory_order_release);
+	tdt__registry_publish(task);
 	return task;
 }
 
@@ -104,7 +114,7 @@ struct tdt_handle *tdt_future_handle(const struct tdt_future *fut)
 
 uint64_t tdt_handle_id(const struct tdt_handle *handle)
 {
-	return handle != NULL ? handle->id : 0;
+	return handle != NULL ? handle->record.id : 0;
 }
 
 struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
@@ -118,18 +128,46 @@ void tdt_handle_unref(struct tdt_handle *handle)
 {
 	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
 	if (handle != NULL && atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
-		free(handle);
+		tdt__registry_give(handle);
 }
 
 void tdt_task_woken(struct tdt_handle *handle)
 {
-	if (handle != NULL)
-		TDT__PROBE_TASK(task__wake, handle);
+	if (handle == NULL)
+		return;
+	if (handle != tdt__thread.asks) { /* to be asked is not what it waited for */
+		TDT__POKE(handle->record.woken, tdt__now());
+		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
+	}
+	TDT__PROBE_TASK(task__wake, handle);
+}
+
+void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_record *record;
+	uint32_t polls;
+
+	if (poll == NULL)
+		return;
+	tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
+	record = &poll->task->record;
+	polls = (uint32_t)record->polls;
+	if (record->wait_count != 0 && record->wait_polls == polls) {
+		if (record->wait_count < UINT8_MAX)
+			TDT__POKE(record->wait_count, record->wait_count + 1);
+		return;
+	}
+	TDT__POKE(record->wait_kind, (uint8_t)kind);
+	TDT__POKE(record->wait_object, (uintptr_t)object);
+	TDT__POKE(record->wait_owner, owner);
+	TDT__POKE(record->wait_count, 1);
+	TDT__POKE(record->wait_polls, polls);
 }
 
 uint64_t tdt_current_task_id(void)
 {
 	const struct tdt__poll *poll = tdt__thread.poll;
 
-	return poll != NULL ? poll->task->id : 0;
+	return poll != NULL ? poll->task->record.id : 0;
 }

@@ -31,16 +31,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tdt/registry.h>
 #include <tdt/trace.h>
 
 struct tdt__joiner;
 struct tdt__request;
-
-enum tdt__activity {
-	TDT__IDLE,    /* between two polls */
-	TDT__POLLING, /* in one */
-	TDT__ENDED    /* ready, panicked or dropped: there won't be another */
-};
 
 /* For those who await its end: see join.c. */
 enum tdt__outcome {
@@ -59,22 +54,20 @@ struct tdt__substitute {
 	struct tdt_waker waker; /* first: what the child sees is a pointer to this */
 	/*
 	 * The runtime's waker; NULL outside of such a poll, when a leaf that kept the borrowed pointer gets nothing.
-	 * Relaxed, both: another thread that may use it has been set to work by the poll, which then waits for it.
+	 * Relaxed: another thread that may use it has been set to work by the poll, which then waits for it.
 	 */
 	const struct tdt_waker *_Atomic real;
-	_Atomic uint32_t elsewhere; /* clones on other threads */
 };
 
+/*
+ * It lies in the registry (registry.h), where its `record` is found by others.  `record.state` is written by the poller,
+ * with release where another may then act on it (poll.c); askers acquire (request.c).  The order of what is private
+ * matters for its size alone.
+ */
 struct tdt_handle {
-	/* The poller's, read by nobody else. */
-	struct tdt_future child;
-	bool kept_is_own_clone; /* `kept` was passed to the poll it was made in: its clone returned itself */
-
-	/* Written by the poller, with release where another may then act on it (poll.c); askers acquire (request.c). */
-	_Atomic uint32_t state; /* enum tdt__activity */
-
-	/* Written by both, under tdt__request_lock; read by the poller without, after its barrier. */
-	_Atomic uint32_t request;
+	/* The poller's, read by nobody else; with record.poll.  (In a free record: the next of its shard.) */
+	void *child_state;
+	void (*child_drop)(void *state);
 
 	/*
 	 * The waker of the last pending poll, owned; NULL: none yet, or an asker took it to wake the task.  Exchanged:
@@ -82,27 +75,33 @@ struct tdt_handle {
 	 */
 	const struct tdt_waker *_Atomic kept;
 
-	/* Stamped by the poller, relaxed: a reader gets one of the two values. */
-	_Atomic uint64_t since; /* when the state began that the task is in */
-	_Atomic uint64_t polls;
-
-	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
-	_Atomic uint32_t frames_hint;  /* how many frames the last capture took; relaxed, it is but a guess */
-
-	_Atomic uint32_t outcome;    /* enum tdt__outcome: from the poller the end, the rest under tdt__request_lock */
-	struct tdt__joiner *joiners; /* under tdt__request_lock; the newest first */
-
 	struct tdt__substitute substitute;
+	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
+	struct tdt__joiner *joiners;   /* under tdt__request_lock; the newest first */
 
-	/* Constant from the start. */
-	uint64_t id;
-	const char *file;
-	uint32_t line;
-	uint32_t column;
-	atomic_uint refs; /* of the future and of handles */
-	bool named;
-	char name[];      /* if `named` */
+	atomic_uint refs;           /* of the future and of handles; 0: the record is free */
+	_Atomic uint16_t elsewhere; /* clones of the substitute on other threads; as its `real` is */
+
+	/* Written by both, under tdt__request_lock; read by the poller without, after its barrier. */
+	_Atomic uint8_t request;
+	_Atomic uint8_t outcome; /* enum tdt__outcome: from the poller the end, the rest under tdt__request_lock */
+
+	/*
+	 * What others may look at: see TDT__PEEK().  Its `own_clone` says that `kept` was passed to the poll it was made
+	 * in: its clone returned itself.  `own_hint`: how many frames the last capture took, or as many as that can
+	 * tell.  `own_epoch`: of the watch, when the task was last looked at.
+	 */
+	struct tdt_record record;
 };
+
+static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
+{
+	tdt_poll_t (*poll)(void *, struct tdt_context *) = (void *)(uintptr_t)task->record.poll;
+	tdt_poll_t result = poll(task->child_state, cx);
+
+	TDT_KEEP_FRAME();
+	return result;
+}
 
 /* The wrapper: what a traced future's poll and drop are (poll.c). */
 tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx);

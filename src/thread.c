@@ -3,12 +3,19 @@
 
 #include <config.h>
 
+#include <unistd.h>
+
 #include <tdt/hooks.h>
 
 #include "probes.h"
 #include "thread.h"
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
+
+__attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
+{
+	return tdt__thread.id = (uint32_t)gettid();
+}
 
 void tdt_worker_thread_start(void)
 {

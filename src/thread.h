@@ -17,7 +17,9 @@ struct tdt__poll;
 struct tdt__thread {
 	struct tdt__poll *poll; /* the innermost traced poll; each knows the one outside it (poll.h) */
 	uint64_t now;           /* tdt_worker_now(); 0: never told */
+	uint32_t id;            /* gettid(2); 0: not asked for yet */
 	bool worker;
+	struct tdt_handle *asks; /* the task that is being woken here for the sake of a request; else NULL */
 	uintptr_t stack_low;    /* of the thread's stack; both 0 until somebody asked (stack.h) */
 	uintptr_t stack_high;
 };
@@ -25,5 +27,13 @@ struct tdt__thread {
 #define TDT__STATIC_TLS __thread __attribute__((tls_model("initial-exec")))
 
 extern TDT__STATIC_TLS struct tdt__thread tdt__thread;
+
+/* The id of this thread.  A system call once a thread. */
+uint32_t tdt__thread_id_find(void);
+
+static inline uint32_t tdt__thread_id(void)
+{
+	return __builtin_expect(tdt__thread.id != 0, 1) ? tdt__thread.id : tdt__thread_id_find();
+}
 
 #endif

@@ -45,21 +45,27 @@ struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt_
 		tdt__capture_unref(capture);
 		return NULL;
 	}
-	if (task->named)
-		strcpy(trace->name, task->name);
+	memcpy(trace->name, task->record.name, sizeof trace->name);
 	trace->info = (struct tdt_trace_info){
 		.size = sizeof trace->info,
-		.id = task->id,
-		.name = task->named ? trace->name : NULL,
-		.file = task->file,
-		.line = task->line,
-		.column = task->column,
+		.id = task->record.id,
+		.name = trace->name[0] != '\0' ? trace->name : NULL,
+		.file = (const char *)(uintptr_t)task->record.file,
+		.line = task->record.line,
+		.column = task->record.column,
 		.state = capture->state,
 		.leaves = capture->leaves,
 		.leaves_elsewhere = capture->elsewhere,
 		.leaves_lost = capture->lost,
 		.state_ns = capture->state_ns,
 		.polls = capture->polls,
+		.parent = task->record.parent,
+		.woken_ns = capture->woken_ns,
+		.woken_by = capture->woken_by,
+		.thread = capture->thread,
+		.n_waits = capture->n_waits,
+		.waits = capture->waits,
+		.syscall = capture->syscall,
 	};
 	trace->capture = capture;
 	return trace;
@@ -143,6 +149,25 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 	return err;
 }
 
+/* Have the trace keep what it is said to wait for. */
+static int copy_waits(struct tdt_trace *trace)
+{
+	struct tdt_trace_info *info = &trace->info;
+	const struct tdt_wait *waits = info->waits;
+
+	info->waits = NULL;
+	if (waits == NULL)
+		info->n_waits = 0;
+	if (info->n_waits == 0)
+		return 0;
+	trace->waits = calloc(info->n_waits, sizeof(*waits));
+	if (trace->waits == NULL)
+		return -ENOMEM;
+	memcpy(trace->waits, waits, info->n_waits * sizeof(*waits));
+	info->waits = trace->waits;
+	return 0;
+}
+
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 {
 	struct tdt_trace_info ours;
@@ -159,14 +184,17 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 	if (trace == NULL || tree == NULL)
 		goto failed;
 	trace->info = ours;
-	if (tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
-	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0)
+	if (copy_waits(trace) != 0 || tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
+	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0 ||
+	    tdt__tree_string(tree, ours.syscall, &trace->info.syscall) != 0)
 		goto failed;
 	atomic_init(&trace->tree, tree);
 	return trace;
 
 failed:
 	tree_free(tree);
+	if (trace != NULL)
+		free(trace->waits);
 	free(trace);
 	errno = ENOMEM;
 	return NULL;
@@ -212,5 +240,6 @@ void tdt_trace_free(struct tdt_trace *trace)
 	/* Acquire: another thread may have made it.  Pairs with the exchange in make_tree(). */
 	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
 	tdt__capture_unref(trace->capture);
+	free(trace->waits);
 	free(trace);
 }

@@ -12,6 +12,7 @@ struct tdt__capture;
 struct tdt_trace {
 	struct tdt_trace_info info;
 	char name[TDT_TASK_NAME_MAX + 1]; /* of a captured trace; a built one's is in its tree's storage */
+	struct tdt_wait *waits;           /* of a built trace; a captured one's are in the capture */
 	struct tdt__capture *capture;     /* a reference; NULL: the trace was built */
 	/*
 	 * Of a captured trace NULL until somebody wants it.  Released by whoever made it, acquired by readers: in

@@ -52,7 +52,7 @@ static void note_event(const char *probe, uint64_t id)
 	void __wrap_tdt_probe_##probe(const struct tdt_handle *task);                                                  \
 	void __wrap_tdt_probe_##probe(const struct tdt_handle *task)                                                   \
 	{                                                                                                              \
-		note_event(#probe, task->id);                                                                          \
+		note_event(#probe, task->record.id);                                                                          \
 		__real_tdt_probe_##probe(task);                                                                        \
 	}
 TDT__TASK_PROBES(TASK_PROBE)

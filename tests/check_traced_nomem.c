@@ -163,7 +163,7 @@ START_TEST(asking_and_blocking_reports_every_lack_of_memory)
 {
 	int (*ask)(struct tdt_handle *) = ask_blocking;
 
-	no_memory_each(whole_life, &ask, 7);
+	no_memory_each(whole_life, &ask, 6);
 	ck_assert_msg(broken == NULL, "not so: %s", broken);
 }
 END_TEST

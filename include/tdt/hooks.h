@@ -27,6 +27,7 @@
  */
 
 #include <tdt/trace.h>
+#include <tdt/tree.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -51,10 +52,21 @@ void tdt_worker_thread_unpark(void);
 /*
  * Say that the task of `handle` is being woken; for who owns the waker, since libtdt's wrapper passes the runtime's own
  * wakers on and sees no wake-up.  Say it before the task is made runnable, so that it comes before the poll that it
- * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake.  NULL does nothing.  Any
- * thread.
+ * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's record
+ * when it was, and which task was being polled on this thread: that woke it.  NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
+
+/*
+ * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about to
+ * return TDT_PENDING, on the thread that polls.  It is kept for the innermost traced task, until that is polled again,
+ * and shows in traces and dumps; a ring of tasks that wait for each other is named there.
+ *
+ * `object` tells one thing to wait for from another of its kind (its address; a descriptor, cast); `owner` is the id of
+ * the task it hangs on (that holds the mutex, that is awaited), 0 if none or unknown.  Some stores; outside of polls it
+ * does nothing.
+ */
+void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner);
 
 /*
  * Say what time it is: CLOCK_MONOTONIC in nanoseconds.  One call a turn of the worker's loop serves all polls of that

@@ -43,7 +43,7 @@ struct tdt_trace;  /* an answer */
 struct tdt_task_attr {
 	size_t size;
 	uint64_t id;      /* 0: a number is picked, counting from 1 (tdt_task_id_base() is for runtimes with own ids) */
-	const char *name; /* copied, at most TDT_TASK_NAME_MAX bytes of it; NULL: none */
+	const char *name; /* copied, at most TDT_TASK_NAME_MAX bytes of it; NULL or empty: none */
 	const char *file; /* where it was spawned; must live as long as the process, as __FILE__ does; NULL: unknown */
 	uint32_t line;    /* in `file`; 0: unknown */
 	uint32_t column;  /* in `line`, from 1; 0: unknown */
@@ -190,6 +190,12 @@ uint64_t tdt_current_task_id(void);
  * come out in one piece where several threads print to one `out`.
  */
 int tdt_trace_print(const struct tdt_trace *trace, FILE *out);
+
+/*
+ * Print to `out` where every live traced task waits: tdt_dump() (tdt/dump.h) with its defaults, text and 1 second at
+ * most.  Returns 0 or a negative errno.
+ */
+int tdt_dump_all(FILE *out);
 
 /* Free an answer.  NULL does nothing.  Any thread. */
 void tdt_trace_free(struct tdt_trace *trace);

@@ -36,12 +36,33 @@ struct tdt_node;
 /* What the task was found doing. */
 enum tdt_task_state {
 	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING: the tree shows what for.  Printed as "pending" */
-	TDT_TASK_RUNNING = 1, /* in the middle of a poll: only in traces that were built, so far */
+	TDT_TASK_RUNNING = 1, /* in the middle of a poll: the tree is the stack of that poll */
 	TDT_TASK_READY = 2,   /* the poll that was to answer ended the task */
 	TDT_TASK_PANICKED = 3 /* the same, with TDT_PANICKED */
 };
 
-/* What a trace says of its task.  Later versions may add fields at the end. */
+/* What a leaf may wait for: see tdt_leaf_waits_on(). */
+enum tdt_wait_kind {
+	TDT_WAIT_UNKNOWN = 0,
+	TDT_WAIT_TASK = 1,    /* the end of a task: `owner` */
+	TDT_WAIT_MUTEX = 2,   /* a lock: `owner` holds it */
+	TDT_WAIT_CHANNEL = 3, /* a value from a channel */
+	TDT_WAIT_TIMER = 4,   /* a point in time */
+	TDT_WAIT_IO = 5,      /* a socket, a file, a process: `object` is the descriptor, if there is one */
+	TDT_WAIT_OTHER = 6
+};
+
+/* What a leaf waits for. */
+struct tdt_wait {
+	enum tdt_wait_kind kind;
+	uint64_t object; /* tells one mutex from another: its address, or the descriptor; 0: unknown */
+	uint64_t owner;  /* the id of the task it hangs on; 0: none, or not known */
+};
+
+/*
+ * What is said of a task, by its trace or its record (tdt/tasks.h).  Later versions may add fields at the end.  Times
+ * are by the clock its runtime gives (tdt_worker_now()); without one they are some milliseconds coarse.
+ */
 struct tdt_trace_info {
 	size_t size; /* sizeof(struct tdt_trace_info) of the library that filled it in */
 	uint64_t id;
@@ -56,6 +77,15 @@ struct tdt_trace_info {
 	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
 				      to answer a request don't count as the end of a wait */
 	uint64_t polls;            /* polls of the task so far, the one that answered included */
+	uint64_t parent;           /* the id of the task that spawned it; 0: none */
+	uint64_t woken_ns;         /* how long before it was last woken; 0: never, or its runtime doesn't tell */
+	uint64_t woken_by;         /* the id of the task that woke it; 0: none, or not known */
+	uint64_t age_ns;           /* how old the tree is: 0 for one that was just asked for (tdt/watch.h) */
+	uint64_t polls_since;      /* polls that began after that */
+	uint32_t thread;           /* TDT_TASK_RUNNING: the id of the thread that polls it (gettid(2)); else 0 */
+	uint32_t n_waits;
+	const struct tdt_wait *waits; /* what its leaves wait for, as far as they tell; NULL: none does */
+	const char *syscall;       /* TDT_TASK_RUNNING: the system call the thread is blocked in; NULL: none */
 };
 
 /*

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_DUMP_H
+#define TDT_DUMP_H
+
+/*
+ * Where all tasks wait, at once.
+ *
+ *	tdt_dump_all(stderr);                          // in tdt/trace.h: the defaults
+ *	tdt_dump_on_signal(SIGUSR1);                   // from now on: kill -USR1
+ *
+ * All live tasks are asked at the same time, with one deadline for the whole dump; nothing is stopped, and nothing is
+ * waited for beyond it.  A task that answers in time shows its fresh tree.  One that is in the middle of a poll shows
+ * the stack of that poll.  One that does neither shows the last tree that it was watched with (tdt/watch.h), or else
+ * only its record.
+ */
+
+#include <tdt/print.h>
+#include <tdt/tasks.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a tree of a snapshot comes from. */
+enum tdt_answer {
+	TDT_ANSWER_FRESH = 0,   /* the task was polled, and showed where it waits (or that it has ended) */
+	TDT_ANSWER_RUNNING = 1, /* its poll's stack was read */
+	TDT_ANSWER_LAST = 2,    /* it did not answer: the last tree it was watched with */
+	TDT_ANSWER_NONE = 3     /* neither: only what its record says */
+};
+
+/* Tasks that wait at the same places: alike in their trees, call by call, in where the tree comes from, and in state. */
+struct tdt_snapshot_group {
+	enum tdt_answer answer;
+	const struct tdt_trace *trace;            /* of one of them, for the tree; NULL with TDT_ANSWER_NONE */
+	const struct tdt_trace_info *const *tasks; /* the one that has been in its state for longest first */
+	size_t n;                                 /* tasks: 1 at least */
+};
+
+/* Tasks that wait for each other in a ring: each for the next, the last for the first. */
+struct tdt_snapshot_cycle {
+	const struct tdt_trace_info *const *tasks;
+	size_t n;
+	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever */
+};
+
+struct tdt_snapshot {
+	size_t size;                             /* sizeof(struct tdt_snapshot) of the library */
+	uint64_t took_ns;                        /* to ask and to wait for the answers */
+	size_t tasks;                            /* in all groups */
+	size_t answers[4];                       /* how many tasks with each enum tdt_answer */
+	size_t lost;                             /* left out for want of memory */
+	const struct tdt_snapshot_group *groups; /* the most suspicious first: whose oldest task is the oldest */
+	size_t n_groups;
+	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */
+	size_t n_cycles;
+};
+
+/* Choices; all zero (but `size`) for the defaults.  `size` as in struct tdt_task_attr. */
+struct tdt_dump_options {
+	size_t size;
+	int64_t timeout_ns;                    /* for the whole dump; 0: 1 second; negative: EINVAL */
+	const struct tdt_task_filter *filter;  /* NULL: all tasks */
+	const struct tdt_print_options *print; /* NULL: the defaults.  tdt_dump() only */
+	uint32_t max_frames;                   /* as in struct tdt_backtrace_options */
+	uint32_t max_ids;                      /* of a group printed as text, 0: 8.  tdt_dump() only */
+};
+
+/*
+ * Ask all tasks.  `options` may be NULL.  Returns a snapshot, for the caller to free with tdt_snapshot_free(); all it
+ * points to goes with it.  Names have not been looked up.  NULL and errno: EINVAL, E2BIG, ENOMEM (not even the list of
+ * tasks could be kept; where there is less memory than wanted, some tasks have no tree, or are left out and counted).
+ *
+ * May be called anywhere but in a signal handler, inside polls and on worker threads too, where it blocks that thread
+ * for as long as it takes; tasks that are being polled on the calling thread have only their record.
+ */
+const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options);
+void tdt_snapshot_free(const struct tdt_snapshot *snapshot); /* NULL does nothing */
+
+/*
+ * Print a snapshot: as text, or with options->format TDT_PRINT_JSON as one JSON object on one line (tdt-trace(5)), or
+ * as folded stacks of all tasks.  Returns 0 or a negative errno, as tdt_trace_print_with() does.
+ */
+int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options);
+
+/* Take a snapshot, print it, free it.  Errors of all three.  tdt_dump_all() is this with NULL. */
+int tdt_dump(FILE *out, const struct tdt_dump_options *options);
+
+/*
+ * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only writes to a pipe; a thread of
+ * the library's ("tdt-dump", all signals blocked) dumps.  Signals that come while it does lead to one more dump.  The
+ * signal's old disposition comes back with 0.  A child of fork() ignores the signal until it calls this itself.
+ *
+ * Returns 0, or -EINVAL (no such signal, or one that can't be caught), -EBUSY (the signal has a handler already),
+ * -EMFILE and the like, -EAGAIN (no thread), and sets errno.
+ */
+int tdt_dump_on_signal(int signo);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_REGISTRY_H
+#define TDT_REGISTRY_H
+
+/*
+ * Where the tasks of a process lie in its memory, for readers outside it: a debugger, a core file, a program that reads
+ * another's memory (process_vm_readv(2)) and has no code in it.  Inside the process use tdt/tasks.h.
+ *
+ *   tdt_registry ─▶ slab ─▶ slab ─▶ ... ─▶ 0
+ *                    │
+ *                    └▶ record, record, record...        `stride` bytes apart
+ *
+ * The symbol `tdt_registry` stands in the dynamic symbol table of libtdt.so (or of the program that links libtdt.a).
+ * All addresses are those of the process that is read, and 64 bits wide.  Nothing that a reader can come to is ever
+ * unmapped: slabs stay, records are used again, and so are the trees.
+ *
+ * Reading a record while the process runs:
+ *
+ *	1. read all of it
+ *	2. `seq` is odd, or `state` is TDT_RECORD_FREE: there is no task here, or not yet
+ *	3. read `seq` and `id` again: they changed?  The record was given to another task meanwhile: read it again
+ *
+ * In between `seq` stays as it is: what changes while the task lives is one field at a time, and may be one poll ahead
+ * of the others.  Who needs more (`stack_top` of just this poll) compares `polls` and `state` before and after.
+ *
+ * The layout has a version.  Later versions with the same number only use what is reserved here.
+ */
+
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TDT_REGISTRY_MAGIC "tdt-reg" /* and a NUL: 8 bytes */
+#define TDT_REGISTRY_VERSION 1
+
+struct tdt_registry {
+	char magic[8];
+	uint32_t version;
+	uint32_t size;        /* sizeof(struct tdt_registry) */
+	uint64_t slabs;       /* address of the first struct tdt_registry_slab; 0: no task was ever traced */
+	uint32_t record_size; /* sizeof(struct tdt_record) */
+	uint32_t stride;      /* from one record to the next of a slab */
+	uint64_t watch_ns;    /* the interval of tdt_watch(); 0: off */
+	uint64_t reserved[4];
+};
+
+/* Only ever read by others; written by libtdt. */
+extern struct tdt_registry tdt_registry;
+
+struct tdt_registry_slab {
+	uint64_t next;    /* address of another slab; 0: this was the last */
+	uint64_t records; /* address of the first record */
+	uint32_t used;    /* so many records have been in use: those behind may hold anything */
+	uint32_t room;    /* so many there can be */
+};
+
+enum tdt_record_state {
+	TDT_RECORD_FREE = 0,    /* no task */
+	TDT_RECORD_IDLE = 1,    /* between two polls: it waits */
+	TDT_RECORD_POLLING = 2, /* in one, on `thread` */
+	TDT_RECORD_ENDED = 3    /* ready, panicked or dropped; somebody has a handle of it still */
+};
+
+#define TDT_RECORD_NAME_SIZE 64
+
+/* A task.  Times are of CLOCK_MONOTONIC, in nanoseconds.  192 bytes. */
+struct tdt_record {
+	uint32_t seq;         /* odd while the record passes from one task to another */
+	uint32_t state;       /* enum tdt_record_state */
+	uint64_t id;
+	uint64_t parent;      /* the id of the task that spawned it; 0: none did */
+	uint64_t since;       /* when its last poll began; before the first, when it was spawned */
+	uint64_t polls;       /* that began */
+	uint64_t woken;       /* when it was last woken, if its runtime tells (tdt_task_woken()); 0: never */
+	uint64_t woken_by;    /* the id of the task that did; 0: none */
+	uint64_t poll;        /* address of the poll function of the future that was traced */
+
+	uint64_t wait_object; /* what a leaf of it waits for: see tdt_leaf_waits_on() */
+	uint64_t wait_owner;  /* the id of a task */
+	uint64_t file;        /* address of the name of the file where it was spawned; 0: unknown */
+	uint32_t line;        /* in `file` */
+	uint32_t column;
+	uint64_t stack_top;   /* where the stack of its poll begins: what the poll's functions have on it lies below */
+	uint64_t tree;        /* address of a struct tdt_registry_watched; 0: it was not watched yet */
+	uint32_t thread;      /* the id of the thread that polls it, or last did (gettid(2)); 0: none has */
+	uint32_t wait_polls;  /* the low 32 bits of `polls` in the poll that said what it waits for: else out of date */
+	uint8_t wait_kind;    /* enum tdt_wait_kind: of the first leaf of that poll that said so */
+	uint8_t wait_count;   /* leaves of that poll that said so, at most 255 */
+	uint8_t outcome;      /* how it ended: TDT_READY, TDT_PANICKED, or TDT_PENDING if it was dropped.  With ENDED */
+	uint8_t own_clone;    /* this and the next two are libtdt's own */
+	uint16_t own_hint;
+	uint16_t own_epoch;
+
+	char name[TDT_RECORD_NAME_SIZE]; /* UTF-8, ends with NUL; empty: none */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

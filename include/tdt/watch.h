@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_WATCH_H
+#define TDT_WATCH_H
+
+/*
+ * Watching: have every task keep its last tree, so that it is there already when the process hangs, and in its core
+ * file.  The tree is captured in a poll that happens anyway, at most once a task and interval; no task is woken for it.
+ *
+ * In the environment, TDT_WATCH=10ms does the same from the first traced future on (units: ns, us, ms, s; without one
+ * ms; 0 and the empty string: off).  What it doesn't understand it ignores.
+ */
+
+#include <tdt/trace.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TDT_WATCH_MIN_NS 1000000 /* 1 ms */
+
+/*
+ * Watch all tasks, once in `interval_ns` nanoseconds each (less than TDT_WATCH_MIN_NS counts as that); 0: stop, and
+ * what was recorded stays.  It starts a thread of its own, "tdt-watch", that sleeps but for some instructions an
+ * interval, with all signals blocked.  A child of fork() is not watched until it says so itself.
+ *
+ * Returns 0, or -EINVAL (negative), -ENOMEM or -EAGAIN (no thread), and sets errno.  Any thread.
+ */
+int tdt_watch(int64_t interval_ns);
+
+/*
+ * The task's last watched tree, without touching the task, whatever it does.  The trace's `age_ns` says how old the
+ * tree is, `polls_since` how many polls have begun after it; state and its time are what they are now.  A task that has
+ * ended keeps its last tree as long as there is a handle.
+ *
+ * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno: ENODATA (the task was not watched
+ * yet), EINVAL (`handle` is NULL), ENOMEM.  Any thread, also inside polls.
+ */
+struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
