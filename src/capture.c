@@ -15,29 +15,46 @@
 #include "registers.h"
 #include "stack.h"
 
+bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames)
+{
+	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
+	capture->frames = malloc(frames * sizeof capture->frames[0]);
+	if (capture->frames == NULL)
+		return false;
+	if (!tdt__walk_init(&capture->walk)) {
+		free(capture->frames);
+		return false;
+	}
+	atomic_init(&capture->refs, 1);
+	tdt__capture_clear(capture);
+	return true;
+}
+
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
 {
-	struct tdt__capture *capture = calloc(1, sizeof *capture);
+	struct tdt__capture *capture = malloc(sizeof *capture);
 
 	if (capture == NULL)
 		return NULL;
-	capture->frames = malloc(frames * sizeof capture->frames[0]);
-	if (capture->frames == NULL)
-		goto free_capture;
-	if (!tdt__walk_init(&capture->walk))
-		goto free_frames;
-	atomic_init(&capture->refs, 1);
-	capture->unloads = tdt__walk_modules(&capture->walk)->unloads;
-	capture->capacity = frames;
-	capture->max_frames = max_frames;
-	capture->last = TDT__NO_FRAME;
+	if (!tdt__capture_init(capture, frames, max_frames)) {
+		free(capture);
+		return NULL;
+	}
 	return capture;
+}
 
-free_frames:
-	free(capture->frames);
-free_capture:
-	free(capture);
-	return NULL;
+void tdt__capture_clear(struct tdt__capture *capture)
+{
+	capture->watched = false;
+	capture->unloads = tdt__walk_modules(&capture->walk)->unloads;
+	capture->n = 0;
+	capture->leaves = 0;
+	capture->lost = 0;
+	capture->elsewhere = 0;
+	capture->open = false;
+	capture->last = TDT__NO_FRAME;
+	capture->n_waits = 0;
+	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
 }
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
@@ -63,7 +80,7 @@ static bool grow(struct tdt__capture *capture)
 	uint32_t capacity = 2 * capture->capacity;
 	struct tdt__captured *frames;
 
-	if (capture->capacity > TDT__PARENT_TOP / 2)
+	if (capture->fixed || capture->capacity > TDT__PARENT_TOP / 2)
 		return false;
 	frames = realloc(capture->frames, capacity * sizeof frames[0]);
 	if (frames == NULL)
@@ -162,7 +179,7 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 	}
 	captured = new_frame(capture);
 	if (captured == NULL) {
-		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_MEMORY));
+		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
 		return;
 	}
 	/* The next that is appended is the caller. */
@@ -240,21 +257,36 @@ static uintptr_t open_all(struct tdt__poll *first, uintptr_t sp)
 	return reach;
 }
 
-/* One walk for all: by the newest of what they were made ready for, which is then what their PCs are named by. */
+/*
+ * One walk for all: by the newest of what they were made ready for, which is then what their PCs are named by; and what
+ * one may learn serves all.
+ */
 static void walk_all(struct tdt__poll *first, struct tdt__registers at, uintptr_t reach)
 {
 	struct tdt__walk *walk = &first->capture->walk;
+	uint32_t own = walk->learns, most = own, learned;
 	enum tdt__walked walked;
 	struct tdt__frame frame;
 
-	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer))
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer)) {
 		tdt__walk_adopt(walk, &poll->capture->walk);
+		if (poll->capture->walk.learns > most)
+			most = poll->capture->walk.learns;
+	}
+	walk->learns = most;
 	tdt__walk_start(walk, at, reach);
 	do
 		walked = tdt__walk_next(walk, &frame);
 	while (take_all(first, &frame, walked, walk->cut));
-	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer))
-		tdt__walk_adopt(&poll->capture->walk, walk);
+	learned = most - walk->learns;
+	walk->learns = own;
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		uint32_t *learns = &poll->capture->walk.learns;
+
+		*learns -= learned < *learns ? learned : *learns;
+		if (poll != first)
+			tdt__walk_adopt(&poll->capture->walk, walk);
+	}
 }
 
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
@@ -274,7 +306,7 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
-	if (capture == NULL)
+	if (capture == NULL || capture->fixed)
 		return;
 	if (capture->n_waits == capture->waits_room) {
 		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;

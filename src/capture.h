@@ -41,6 +41,8 @@ struct tdt__captured {
 struct tdt__capture {
 	atomic_uint refs;
 	uint32_t max_frames;
+	bool fixed;                /* what room it has is all it gets: see ready.h */
+	bool watched;              /* it becomes the task's last tree: see watch.h */
 	struct tdt__walk walk;
 	uint64_t unloads;          /* of modules, before it was begun; see walked_well() in backtrace.c */
 
@@ -71,6 +73,7 @@ struct tdt__capture {
 	enum tdt_task_state state;
 	uint64_t state_ns;
 	uint64_t polls;
+	uint64_t began;            /* when the poll did */
 	uint64_t woken_ns;         /* how long before the task was last woken, 0: unknown; and which task did it */
 	uint64_t woken_by;
 
@@ -84,8 +87,15 @@ struct tdt__capture {
  * that it need not).  NULL: no memory.
  */
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames);
+
+/* The same in the caller's memory, where it stays: it is never given up.  False: no memory. */
+bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames);
+
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
+
+/* Have it be as it was made, but for the room it has got. */
+void tdt__capture_clear(struct tdt__capture *capture);
 
 /*
  * Record a leaf whose clone was called with registers `at` into every capture of the chain of polls, by one walk.  May
@@ -93,7 +103,7 @@ void tdt__capture_unref(struct tdt__capture *capture);
  */
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
 
-/* Note what a leaf waits for.  `capture` may be NULL; without memory it is lost. */
+/* Note what a leaf waits for.  `capture` may be NULL; without memory, or in a fixed one, it is lost. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 
 #endif

@@ -6,9 +6,8 @@
  * Every lock libtdt has, in one place, because fork() must find them free: a child inherits them as they are, but not
  * the threads that would release them.  They are taken before a fork and released after it on both sides.
  *
- * Order: tdt__symbol_lock, then tdt__unwind_lock, then one of the request locks, then one of the
- * registry's (registry.c).  No foreign code (poll, wake, clone,
- * drop) is called with any of them held.
+ * Order: tdt__watch_lock (watch.h), then tdt__symbol_lock, then tdt__unwind_lock, then one of the request locks, then
+ * one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called with any of them held.
  */
 
 #include <pthread.h>

@@ -68,9 +68,13 @@ libtdt_core_la_SOURCES = \
 	src/options.h \
 	src/poll.c \
 	src/poll.h \
+	src/pool.c \
+	src/pool.h \
 	src/probes.h \
 	src/ranges.c \
 	src/ranges.h \
+	src/ready.c \
+	src/ready.h \
 	src/registers.h \
 	src/registry.c \
 	src/registry.h \
@@ -97,7 +101,12 @@ libtdt_core_la_SOURCES = \
 	src/walk.h \
 	src/walk_rules.h \
 	src/walk_step.c \
-	src/walk_step.h
+	src/walk_step.h \
+	src/watch.c \
+	src/watch.h \
+	src/watch_last.c \
+	src/watched.c \
+	src/watched.h
 if WALK_RULES
 libtdt_core_la_SOURCES += \
 	src/rules.c \

@@ -23,6 +23,7 @@
 #include "substitute.h"
 #include "task.h"
 #include "thread.h"
+#include "watch.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -126,8 +127,10 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	if (state != TDT_TASK_WAITING)
 		capture->state_ns = 0;
 	TDT__POKE(task->record.own_hint, capture->n < UINT16_MAX ? (uint16_t)capture->n : UINT16_MAX);
+	if (capture->watched)
+		tdt__watch_end(task, capture);
 	tdt__requests_answer(task, poll->requests, capture, 0);
-	tdt__capture_unref(capture);
+	tdt__watch_put(capture);
 }
 
 /*
@@ -160,8 +163,8 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 }
 
 /*
- * A poll that somebody may have asked for, or that a tracer wants to see the clones of.  Never inlined: the stacks of
- * its leaves end at this function's frame.
+ * A poll that somebody may have asked for, that is watched, or that a tracer wants to see the clones of.  Never inlined:
+ * the stacks of its leaves end at this function's frame.
  */
 static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
 							    uint64_t since)
@@ -176,7 +179,9 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
 		poll.requests = tdt__requests_take(task, &claimed);
 	poll.capture = choose_capture(poll.requests);
+	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {
+		poll.capture->began = now;
 		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
 		poll.capture->woken_ns = woken != 0 && now > woken ? now - woken : 0;
@@ -227,7 +232,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
-	    TDT__PROBED(task__waker__clone))
+	    UNLIKELY(tdt__epoch_now() != task->record.own_epoch) || TDT__PROBED(task__waker__clone))
 		return tdt__asked_poll(task, cx, since);
 	TDT__PROBE_TASK(task__poll__start, task);
 	enter(&poll, task);

@@ -12,6 +12,7 @@
 
 #include "task.h"
 #include "thread.h"
+#include "watched.h"
 
 #define SLAB_SIZE ((size_t)65536) /* and alignment: a record's slab is found by its address */
 #define SHARDS 8
@@ -138,6 +139,7 @@ void tdt__registry_give(struct tdt_handle *task)
 	struct shard *shard = slab_of(task)->shard;
 
 	TDT__POKE(task->record.state, TDT_RECORD_FREE);
+	tdt__watched_drop(task);
 	pthread_mutex_lock(&shard->lock);
 	task->child_state = shard->free;
 	shard->free = task;

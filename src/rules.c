@@ -201,16 +201,22 @@ static void replace_current(struct tdt__rules *rules)
 	current = rules;
 }
 
+static bool is_current(void)
+{
+	uint64_t loads, unloads;
+
+	tdt__modules_now(&loads, &unloads);
+	return current != NULL && current->modules->loads == loads && current->modules->unloads == unloads;
+}
+
 /* Make `current` fit what is loaded now.  False: no memory, and it is as it was. */
 static bool renew(void)
 {
 	struct tdt__modules *modules;
 	struct tdt__rules *rules;
-	uint64_t loads, unloads;
 	bool same_code;
 
-	tdt__modules_now(&loads, &unloads);
-	if (current != NULL && current->modules->loads == loads && current->modules->unloads == unloads)
+	if (is_current())
 		return true;
 	if (!make_space())
 		return false;
@@ -284,6 +290,16 @@ struct tdt__rules *tdt__rules_get(void)
 		rules = tdt__rules_ref(current);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rules;
+}
+
+bool tdt__rules_current(const struct tdt__rules *rules)
+{
+	bool is;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	is = rules == current && is_current();
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return is;
 }
 
 struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)

@@ -92,6 +92,10 @@ struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc);
 
 /* A reference to the table for what is loaded now.  NULL: no memory. */
 struct tdt__rules *tdt__rules_get(void);
+
+/* Whether tdt__rules_get() would give just that table. */
+bool tdt__rules_current(const struct tdt__rules *rules);
+
 struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules);
 void tdt__rules_put(struct tdt__rules *rules);
 

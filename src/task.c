@@ -19,6 +19,7 @@
 #include "registry.h"
 #include "substitute.h"
 #include "thread.h"
+#include "watch.h"
 
 static _Atomic uint64_t next_id = 1; /* relaxed: nothing hangs on it but being different */
 
@@ -100,6 +101,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 		errno = -error;
 		return untraced;
 	}
+	tdt__watch_by_environment();
 	task = task_new(fut, &ours);
 	if (task == NULL)
 		return untraced;

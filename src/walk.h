@@ -42,6 +42,8 @@ enum tdt__walked {
 	TDT__WALK_CUT    /* it goes no further: why is in the walk */
 };
 
+#define TDT__LEARNS_ALL UINT32_MAX /* a walk may learn whatever it meets */
+
 #if TDT_WALK_RULES
 #include "walk_rules.h"
 #else

@@ -11,6 +11,7 @@ struct tdt__walk {
 	struct tdt__rules *rules; /* a reference; exchanged when something was learned */
 	struct tdt__registers at;
 	uintptr_t top;
+	uint32_t learns; /* so many PCs it may learn yet: then it is cut at the next */
 	enum tdt_cut cut;
 };
 
@@ -18,7 +19,28 @@ struct tdt__walk {
 static inline bool tdt__walk_init(struct tdt__walk *walk)
 {
 	walk->rules = tdt__rules_get();
+	walk->learns = TDT__LEARNS_ALL;
 	return walk->rules != NULL;
+}
+
+/* Whether one that is made ready now would be another.  Takes tdt__unwind_lock. */
+static inline bool tdt__walk_outdated(const struct tdt__walk *walk)
+{
+	return !tdt__rules_current(walk->rules);
+}
+
+/* Whether both go by the same; and have one go by what the other does. */
+static inline bool tdt__walk_same(const struct tdt__walk *a, const struct tdt__walk *b)
+{
+	return a->rules == b->rules;
+}
+
+static inline void tdt__walk_share(struct tdt__walk *walk, const struct tdt__walk *other)
+{
+	struct tdt__rules *old = walk->rules;
+
+	walk->rules = tdt__rules_ref(other->rules);
+	tdt__rules_put(old);
 }
 
 static inline void tdt__walk_fini(struct tdt__walk *walk)
@@ -35,10 +57,8 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk *wal
 /* Go by the newer rules of the two. */
 static inline void tdt__walk_adopt(struct tdt__walk *walk, const struct tdt__walk *other)
 {
-	if (tdt__modules_newer(other->rules->modules, walk->rules->modules)) {
-		tdt__rules_put(walk->rules);
-		walk->rules = tdt__rules_ref(other->rules);
-	}
+	if (tdt__modules_newer(other->rules->modules, walk->rules->modules))
+		tdt__walk_share(walk, other);
 }
 
 static inline void tdt__walk_start(struct tdt__walk *walk, struct tdt__registers from, uintptr_t top)
@@ -102,8 +122,12 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 
 	*frame = (struct tdt__frame){ .pc = walk->at.pc, .cfa = walk->at.sp, .fp = walk->at.fp };
 	rule = tdt__rules_find(walk->rules, code);
-	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0))
+	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0)) {
+		if (walk->learns == 0)
+			return tdt__walk_cut(walk, TDT_CUT_LIMIT);
+		walk->learns--;
 		rule = tdt__rules_learn(&walk->rules, code);
+	}
 
 	switch (rule.cfa_kind) {
 	case TDT__CFA_SP:

@@ -115,6 +115,7 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk)
 	bool ready;
 
 	walk->modules = NULL;
+	walk->learns = TDT__LEARNS_ALL;
 	pthread_mutex_lock(&tdt__unwind_lock);
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
@@ -144,13 +145,28 @@ static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
 	return TDT__WALK_CUT;
 }
 
-/* Modules may have been loaded since the walk was made ready, or unloaded, when no word of theirs can be read. */
-static bool know_modules(struct tdt__walk_step *walk)
+static bool is_outdated(const struct tdt__walk_step *walk)
 {
 	uint64_t loads, unloads;
 
 	tdt__modules_now(&loads, &unloads);
-	return (loads == walk->modules->loads && unloads == walk->modules->unloads) || renew(walk);
+	return loads != walk->modules->loads || unloads != walk->modules->unloads;
+}
+
+bool tdt__walk_step_outdated(const struct tdt__walk_step *walk)
+{
+	bool outdated;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	outdated = is_outdated(walk);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return outdated;
+}
+
+/* Modules may have been loaded since the walk was made ready, or unloaded, when no word of theirs can be read. */
+static bool know_modules(struct tdt__walk_step *walk)
+{
+	return !is_outdated(walk) || renew(walk);
 }
 
 static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)

@@ -15,6 +15,7 @@ struct tdt__walk_step {
 	struct tdt__registers at;
 	unw_cursor_t cursor;
 	uintptr_t top;
+	uint32_t learns; /* not heeded: each step takes the lock anyway */
 	enum tdt_cut cut;
 	bool first;
 };
@@ -22,12 +23,17 @@ struct tdt__walk_step {
 bool tdt__walk_step_init(struct tdt__walk_step *walk);
 void tdt__walk_step_fini(struct tdt__walk_step *walk);
 void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
+
+/* Whether one that is made ready now would be another. */
+bool tdt__walk_step_outdated(const struct tdt__walk_step *walk);
+
 enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
 
 #if !TDT_WALK_RULES
 #define tdt__walk tdt__walk_step
 #define tdt__walk_init tdt__walk_step_init
 #define tdt__walk_fini tdt__walk_step_fini
+#define tdt__walk_outdated tdt__walk_step_outdated
 #define tdt__walk_start tdt__walk_step_start
 #define tdt__walk_next tdt__walk_step_next
 
@@ -36,13 +42,25 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step
 	return walk->modules;
 }
 
+/* Whether both go by the same modules; and have one go by the other's. */
+static inline bool tdt__walk_same(const struct tdt__walk_step *a, const struct tdt__walk_step *b)
+{
+	return a->modules->loads == b->modules->loads && a->modules->unloads == b->modules->unloads;
+}
+
+static inline void tdt__walk_share(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
+{
+	struct tdt__modules *old = walk->modules;
+
+	walk->modules = tdt__modules_ref(other->modules);
+	tdt__modules_unref(old);
+}
+
 /* Name PCs by the newer modules of the two. */
 static inline void tdt__walk_adopt(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
 {
-	if (tdt__modules_newer(other->modules, walk->modules)) {
-		tdt__modules_unref(walk->modules);
-		walk->modules = tdt__modules_ref(other->modules);
-	}
+	if (tdt__modules_newer(other->modules, walk->modules))
+		tdt__walk_share(walk, other);
 }
 
 /* The cursor doesn't tell all it has read: so every leaf is walked to the end. */

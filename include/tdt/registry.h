@@ -9,6 +9,8 @@
  *   tdt_registry ─▶ slab ─▶ slab ─▶ ... ─▶ 0
  *                    │
  *                    └▶ record, record, record...        `stride` bytes apart
+ *                         │
+ *                         └▶ watched: the last tree, and the one before
  *
  * The symbol `tdt_registry` stands in the dynamic symbol table of libtdt.so (or of the program that links libtdt.a).
  * All addresses are those of the process that is read, and 64 bits wide.  Nothing that a reader can come to is ever
@@ -22,6 +24,16 @@
  *
  * In between `seq` stays as it is: what changes while the task lives is one field at a time, and may be one poll ahead
  * of the others.  Who needs more (`stack_top` of just this poll) compares `polls` and `state` before and after.
+ *
+ * The last tree of a task that is or was watched (tdt/watch.h) lies at its `tree`.  While one is written the one before
+ * stays, so that there always is a whole one, in a core file too.  Reading it while the process runs:
+ *
+ *	4. read `published` of the struct tdt_registry_watched at `tree`: p
+ *	5. read tree p % 2
+ *	6. read `published` again: it is not p?  The tree may be torn: go back to 4
+ *	7. read the record's `tree` and `seq` again: they changed?  It may be another task's: go back to 1
+ *
+ * (A tree is written at most once an interval, so that rarely has to be done twice.)
  *
  * The layout has a version.  Later versions with the same number only use what is reserved here.
  */
@@ -95,6 +107,42 @@ struct tdt_record {
 	uint16_t own_epoch;
 
 	char name[TDT_RECORD_NAME_SIZE]; /* UTF-8, ends with NUL; empty: none */
+};
+
+/*
+ * The trees of a task: this, then tree 0, then tree 1.  Each has sizeof(struct tdt_registry_tree) bytes and those of
+ * `room` entries, whether used or not.
+ */
+struct tdt_registry_watched {
+	uint32_t own_next; /* this and the next are libtdt's own */
+	uint32_t own_index;
+	uint32_t published; /* counts the trees that were: the last is the one with this number, modulo 2 */
+	uint32_t room;      /* the entries that a tree can have.  Constant, whosever it is */
+};
+
+/*
+ * A call tree, as the stacks of a poll's leaves.  Of frames that several leaves share there is one entry; a stack begins
+ * at each entry with leaves, and goes from parent to parent.
+ */
+struct tdt_registry_entry {
+	uint64_t pc;     /* as the stack has it: the return address */
+	uint32_t parent; /* the index of the caller's entry; or TDT_REGISTRY_TOP */
+	uint32_t leaves; /* how many wait just here; and TDT_REGISTRY_GUESSED */
+};
+
+#define TDT_REGISTRY_TOP (UINT32_MAX - 15) /* as `parent`: none, it was called by libtdt; plus an enum tdt_cut: cut */
+#define TDT_REGISTRY_GUESSED (UINT32_C(1) << 31) /* in `leaves`: as in struct tdt_frame */
+
+struct tdt_registry_tree {
+	uint64_t polls;     /* the record's, in the poll it is of */
+	uint64_t when;      /* that poll began */
+	uint64_t unloads;   /* modules that had been unloaded before (dlpi_subs): if more were since, `pc` and parents may
+			       be wrong */
+	uint32_t n;         /* entries */
+	uint32_t leaves;    /* stacks */
+	uint32_t elsewhere; /* wakers cloned on other threads: not in the tree */
+	uint32_t lost;      /* stacks there was no room for */
+	/* then the entries */
 };
 
 #ifdef __cplusplus

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Starting and stopping to watch, and the ticker: a thread that lives from the first tdt_watch() to the end of the
+ * process.  While nobody watches it sleeps without a limit: so stopping needs not wait for it, and any thread may.
+ */
+
+#include <config.h>
+
+#include "watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <tdt/watch.h>
+
+#include "clock.h"
+#include "fork.h"
+
+#define SECOND UINT64_C(1000000000)
+
+struct tdt__epoch tdt__epoch;
+
+pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All under tdt__watch_lock. */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* the interval did */
+static uint64_t interval;                                 /* 0: nobody watches */
+static uint16_t epoch;                                    /* the last there was */
+static bool ticking;                                      /* there is a ticker */
+static bool told;                                         /* tdt_watch() was called: the environment is not asked */
+
+/* --- The ticker --------------------------------------------------------------- */
+
+static bool stock(void)
+{
+	bool ready = tdt__ready_stock();
+
+	return tdt__watched_stock() && ready;
+}
+
+static void advance(void)
+{
+	if (++epoch == 0)
+		epoch = 1;
+	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
+}
+
+/* Without memory there is less in the pools: who finds nothing there is left out. */
+static void tick(void)
+{
+	stock();
+	advance();
+}
+
+void tdt__watch_tick(void)
+{
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (interval != 0)
+		tick();
+	pthread_mutex_unlock(&tdt__watch_lock);
+}
+
+/* Sleep until `time`, or something changes. */
+static void sleep_until(uint64_t time)
+{
+	const struct timespec until = { (time_t)(time / SECOND), (long)(time % SECOND) };
+
+	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
+}
+
+/* One interval after the other; what comes too late is left out. */
+static void *tdt_watch_ticker(void *arg)
+{
+	uint64_t last = tdt__clock();
+
+	(void)arg;
+	pthread_mutex_lock(&tdt__watch_lock);
+	for (;;) {
+		uint64_t now = tdt__clock();
+
+		if (interval == 0) {
+			pthread_cond_wait(&changed, &tdt__watch_lock);
+			last = tdt__clock();
+		} else if (now - last >= interval) {
+			tick();
+			last += interval;
+			if (now - last >= interval)
+				last = now;
+		} else {
+			sleep_until(last + interval);
+		}
+	}
+	return NULL;
+}
+
+static int start_ticker(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, tdt_watch_ticker, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error != 0)
+		return -error;
+	pthread_setname_np(thread, "tdt-watch");
+	pthread_detach(thread);
+	ticking = true;
+	return 0;
+}
+
+/* --- Starting and stopping ------------------------------------------------------- */
+
+static void set_interval(uint64_t ns)
+{
+	interval = ns;
+	TDT__POKE(tdt_registry.watch_ns, ns);
+	if (ns == 0)
+		atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+	else if (tdt__epoch_now() == 0)
+		advance();
+	pthread_cond_signal(&changed);
+}
+
+static int watch(int64_t ns)
+{
+	int error = 0;
+
+	if (ns > 0 && ns < TDT_WATCH_MIN_NS)
+		ns = TDT_WATCH_MIN_NS;
+	if (ns > 0 && interval == 0 && !stock())
+		return -ENOMEM;
+	if (ns > 0 && !ticking)
+		error = start_ticker();
+	if (error == 0)
+		set_interval((uint64_t)ns);
+	return error;
+}
+
+int tdt_watch(int64_t interval_ns)
+{
+	int error = interval_ns < 0 ? -EINVAL : tdt__fork_init();
+
+	if (error == 0) {
+		pthread_mutex_lock(&tdt__watch_lock);
+		told = true;
+		error = watch(interval_ns);
+		pthread_mutex_unlock(&tdt__watch_lock);
+	}
+	if (error != 0)
+		errno = -error;
+	return error;
+}
+
+void tdt__watch_forked(void)
+{
+	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	ticking = false;
+	interval = 0;
+	TDT__POKE(tdt_registry.watch_ns, 0);
+	atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+}
+
+/* --- The environment ---------------------------------------------------------------- */
+
+int64_t tdt__watch_parse(const char *text)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = { { "", 1000000 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	int64_t value = 0;
+
+	if (text == NULL || *text < '0' || *text > '9')
+		return text != NULL && *text == '\0' ? 0 : -1;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
+			return -1;
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(text, units[i].name) == 0)
+			return __builtin_mul_overflow(value, units[i].ns, &value) ? -1 : value;
+	return -1;
+}
+
+static void by_environment(void)
+{
+	int64_t ns = tdt__watch_parse(secure_getenv("TDT_WATCH"));
+	int saved = errno;
+
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (ns > 0 && !told)
+		watch(ns);
+	pthread_mutex_unlock(&tdt__watch_lock);
+	errno = saved;
+}
+
+void tdt__watch_by_environment(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, by_environment);
+}

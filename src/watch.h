@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_WATCH_H
+#define TDT_SRC_WATCH_H
+
+/*
+ * Watching.  A thread of its own, the ticker, advances the epoch once an interval; a poll that finds that its task was
+ * last looked at in another epoch is captured (poll.c), and what was captured becomes the task's last tree (watched.h).
+ * So a poll has no clock to read.
+ *
+ *   ticker                              poller
+ *     top up the pools                    epoch == record.own_epoch?  poll as ever
+ *     epoch = the next                    record.own_epoch = epoch
+ *     sleep                               take a capture, poll, keep its tree, give it back
+ *
+ * What is not in the pools is not waited for: the task is left out in this epoch.  (ready.h, watched.h)
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "capture.h"
+#include "ready.h"
+#include "registry.h"
+#include "task.h"
+#include "watched.h"
+
+/*
+ * 0: nobody watches.  Otherwise another than before, and than for long.  Relaxed: nothing hangs on when it is seen.  Polls
+ * read it, and it changes rarely: a cache line of its own.
+ */
+struct tdt__epoch {
+	_Alignas(64) _Atomic uint16_t now;
+};
+
+extern struct tdt__epoch tdt__epoch __attribute__((visibility("hidden"))); /* reached without a detour */
+
+static inline uint16_t tdt__epoch_now(void)
+{
+	return atomic_load_explicit(&tdt__epoch.now, memory_order_relaxed);
+}
+
+/*
+ * A poll of the task begins, which will be captured by `*capture` if that is not NULL.  If it is to give the task its last
+ * tree there is a capture afterwards, which says so.  One that sees less far than a watched poll does won't do: then it is
+ * the next poll's turn.
+ */
+static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture **capture)
+{
+	uint16_t epoch = tdt__epoch_now();
+
+	if (epoch == task->record.own_epoch)
+		return;
+	if (epoch != 0 && *capture != NULL && (*capture)->max_frames < TDT_MAX_FRAMES)
+		return;
+	TDT__POKE(task->record.own_epoch, epoch);
+	if (epoch == 0)
+		return;
+	if (*capture == NULL)
+		*capture = tdt__ready_take();
+	if (*capture != NULL)
+		(*capture)->watched = true;
+}
+
+/*
+ * That poll is over.  What it found is kept only if the task waits: where it was in the poll that ended it says little of
+ * why, and what it waited for before may say more.
+ */
+static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__capture *capture)
+{
+	if (capture->state == TDT_TASK_WAITING)
+		tdt__watched_keep(task, capture);
+}
+
+/* Give up a capture, whether it was made for a request or taken from those that are ready. */
+static inline void tdt__watch_put(struct tdt__capture *capture)
+{
+	if (capture != NULL && capture->fixed)
+		tdt__ready_give(capture);
+	else
+		tdt__capture_unref(capture);
+}
+
+/* Do as the environment says, once a process. */
+void tdt__watch_by_environment(void);
+
+/* What the environment means, in nanoseconds; -1: nothing that is understood.  `text` may be NULL. */
+int64_t tdt__watch_parse(const char *text);
+
+/* What the ticker does once an interval, now, if somebody watches; for tests. */
+void tdt__watch_tick(void);
+
+/* What the calls in watch.c, and the ticker, have of their own.  Held across fork (fork.c). */
+extern pthread_mutex_t tdt__watch_lock;
+
+/* In a child of fork, under tdt__watch_lock: there is no ticker, and nobody watches. */
+void tdt__watch_forked(void);
+
+#endif

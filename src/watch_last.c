@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The last tree of a watched task, with what is known of the task now. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include <tdt/watch.h>
+
+#include "capture.h"
+#include "clock.h"
+#include "registry.h"
+#include "task.h"
+#include "tasks.h"
+#include "trace.h"
+#include "watched.h"
+
+/* Say in the capture what the record says, as if it had been captured now. */
+static void bring_up_to_date(struct tdt__capture *capture, const struct tdt_trace_info *info)
+{
+	capture->state = info->state;
+	capture->state_ns = info->state_ns;
+	capture->polls = info->polls;
+	capture->woken_ns = info->woken_ns;
+	capture->woken_by = info->woken_by;
+	capture->thread = info->thread;
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		tdt__capture_wait(capture, info->waits[i]);
+}
+
+/* If modules were unloaded since the tree was made, its PCs may be another's. */
+static void mark_astray(struct tdt__capture *capture)
+{
+	if (tdt__walk_modules(&capture->walk)->unloads != capture->unloads)
+		atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
+}
+
+struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
+{
+	struct tdt__watched_tree tree;
+	struct tdt__task_info now;
+	struct tdt_record record;
+	struct tdt_trace *trace;
+	uint64_t time;
+	int error = handle == NULL ? -EINVAL : tdt__watched_read(handle, &tree);
+
+	if (error != 0) {
+		errno = -error;
+		return NULL;
+	}
+	/* After the tree, which so is of no later poll; and the time after that. */
+	tdt__registry_read(handle, &record);
+	time = tdt__clock();
+	tdt__task_info(&now, &record, time);
+	bring_up_to_date(tree.capture, &now.info);
+	mark_astray(tree.capture);
+	trace = tdt__trace_captured(handle, tree.capture);
+	if (trace == NULL)
+		return NULL;
+	trace->info.age_ns = time > tree.when ? time - tree.when : 0;
+	trace->info.polls_since = record.polls - tree.polls;
+	return trace;
+}

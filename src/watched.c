@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing trees while others read them.  All that they read is atomic, word by word; that the words belong together they
+ * see by what is read again afterwards (<tdt/registry.h>):
+ *
+ *   poller                              reader
+ *     published = p                       tree = record.tree
+ *     fence (release)                     p = published
+ *     write tree p + 1                    read tree p
+ *     published = p + 1                   fence (acquire)
+ *     record.tree = this                  published is p still?  record.tree is tree still?
+ *
+ * A reader that has read a word of tree p + 2, which lies where p was, then finds that `published` is p + 1 at least; and
+ * if that was written for another task, that record.tree had changed before.
+ */
+
+#include <config.h>
+
+#include "watched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "capture.h"
+#include "pool.h"
+#include "registry.h"
+#include "task.h"
+
+_Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_tree) == 40, "the layout is public");
+_Static_assert(offsetof(struct tdt_registry_watched, own_index) == offsetof(struct tdt__pool_item, index),
+	       "it begins with what the pool has of it");
+_Static_assert(TDT_REGISTRY_TOP == TDT__PARENT_TOP, "parents mean the same as in a capture");
+
+/* Close to each other where trees mostly are, since each is had twice by every task. */
+#define TREE_SIZE(room) (sizeof(struct tdt_registry_tree) + (room) * sizeof(struct tdt_registry_entry))
+#define CLASS(room) { .size = sizeof(struct tdt_registry_watched) + 2 * TREE_SIZE(room) }
+
+static const uint32_t rooms[] = { 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, TDT__WATCHED_MAX };
+
+#define CLASSES (sizeof rooms / sizeof rooms[0])
+
+static struct tdt__pool pools[CLASSES] = { CLASS(8),  CLASS(12), CLASS(16), CLASS(20),  CLASS(24),
+					   CLASS(28), CLASS(32), CLASS(40), CLASS(48),  CLASS(64),
+					   CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX) };
+
+static struct tdt__pool *pool_of(uint32_t n)
+{
+	size_t class = 0;
+
+	while (class < CLASSES - 1 && rooms[class] < n)
+		class++;
+	return &pools[class];
+}
+
+static struct tdt_registry_tree *tree_of(struct tdt_registry_watched *watched, uint32_t number)
+{
+	return (void *)((char *)(watched + 1) + (number % 2) * TREE_SIZE(watched->room));
+}
+
+static struct tdt_registry_entry *entries_of(const struct tdt_registry_tree *tree)
+{
+	return (void *)(uintptr_t)(tree + 1);
+}
+
+/* The caller's own. */
+static struct tdt_registry_watched *watched_of(const struct tdt_handle *task)
+{
+	return (void *)(uintptr_t)TDT__PEEK(task->record.tree);
+}
+
+static void give(struct tdt_registry_watched *watched)
+{
+	tdt__pool_give(pool_of(watched->room), (struct tdt__pool_item *)(void *)watched);
+}
+
+/* --- Writing --------------------------------------------------------------- */
+
+/* The first `n` frames of the capture. */
+static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture, uint32_t n)
+{
+	struct tdt_registry_entry *entry = entries_of(tree);
+	uint32_t leaves = 0;
+
+	for (uint32_t i = 0; i < n; i++, entry++) {
+		const struct tdt__captured *from = &capture->frames[i];
+		uint32_t parent = from->parent;
+
+		if (tdt__is_frame(parent) && parent >= n)
+			parent = TDT__PARENT_CUT(TDT_CUT_LIMIT);
+		TDT__POKE(entry->pc, from->frame.pc);
+		TDT__POKE(entry->parent, parent);
+		TDT__POKE(entry->leaves, from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));
+		leaves += from->leaves;
+	}
+	TDT__POKE(tree->polls, capture->polls);
+	TDT__POKE(tree->when, capture->began);
+	TDT__POKE(tree->unloads, capture->unloads);
+	TDT__POKE(tree->n, n);
+	TDT__POKE(tree->leaves, leaves);
+	TDT__POKE(tree->elsewhere, capture->elsewhere);
+	TDT__POKE(tree->lost, capture->lost + (capture->leaves - leaves));
+}
+
+void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture)
+{
+	struct tdt_registry_watched *old = watched_of(task), *watched = old;
+	uint32_t n = capture->n < TDT__WATCHED_MAX ? capture->n : TDT__WATCHED_MAX, number;
+
+	if (old == NULL || old->room < n)
+		watched = (void *)tdt__pool_take(pool_of(n));
+	if (watched == NULL)
+		return;
+	number = TDT__PEEK(watched->published) + 1;
+	/* What is written from here on is not seen with what was published before.  Pairs with copy(). */
+	atomic_thread_fence(memory_order_release);
+	write_tree(tree_of(watched, number), capture, n);
+	/* Release the tree.  Pairs with copy(). */
+	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
+	if (watched == old)
+		return;
+	/* Release the first tree there.  Pairs with tdt__watched_read(). */
+	__atomic_store_n(&task->record.tree, (uintptr_t)watched, __ATOMIC_RELEASE);
+	if (old != NULL)
+		give(old);
+}
+
+void tdt__watched_drop(struct tdt_handle *task)
+{
+	struct tdt_registry_watched *watched = watched_of(task);
+
+	if (watched == NULL)
+		return;
+	TDT__POKE(task->record.tree, 0);
+	give(watched);
+}
+
+/* --- Reading --------------------------------------------------------------- */
+
+/* Copy the last tree of `watched` to the capture, which has room for it.  False: it was written over meanwhile. */
+static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
+{
+	struct tdt__capture *capture = to->capture;
+	/* Acquire the tree.  Pairs with tdt__watched_keep(). */
+	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
+	const struct tdt_registry_tree *tree = tree_of(watched, published);
+	const struct tdt_registry_entry *entry = entries_of(tree);
+
+	to->polls = TDT__PEEK(tree->polls);
+	to->when = TDT__PEEK(tree->when);
+	capture->unloads = TDT__PEEK(tree->unloads);
+	capture->leaves = TDT__PEEK(tree->leaves);
+	capture->elsewhere = TDT__PEEK(tree->elsewhere);
+	capture->lost = TDT__PEEK(tree->lost);
+	capture->n = TDT__PEEK(tree->n);
+	/* Of a torn one it may be what another task had, but for as much room. */
+	for (uint32_t i = 0; i < capture->n; i++, entry++) {
+		uint32_t leaves = TDT__PEEK(entry->leaves);
+
+		capture->frames[i] = (struct tdt__captured){
+			.frame = { .pc = TDT__PEEK(entry->pc), .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
+			.parent = TDT__PEEK(entry->parent),
+			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
+		};
+	}
+	/* All of it before `published` again.  Pairs with the fence in tdt__watched_keep(). */
+	atomic_thread_fence(memory_order_acquire);
+	return TDT__PEEK(watched->published) == published;
+}
+
+int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree)
+{
+	uint64_t address;
+
+	for (;;) {
+		struct tdt_registry_watched *watched;
+
+		/* Acquire the first tree there.  Pairs with tdt__watched_keep(). */
+		address = __atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE);
+		watched = (void *)(uintptr_t)address;
+		if (watched == NULL)
+			return -ENODATA;
+		tree->capture = tdt__capture_new(watched->room, TDT__WATCHED_MAX);
+		if (tree->capture == NULL)
+			return -ENOMEM;
+		while (!copy(watched, tree))
+			;
+		if (TDT__PEEK(task->record.tree) == address)
+			return 0;
+		tdt__capture_unref(tree->capture);
+	}
+}
+
+/* --- Having enough ----------------------------------------------------------- */
+
+#define BASE ((size_t)16384) /* bytes of each size that are there even if nobody took one lately */
+#define STEP 65536u          /* are made at a time at most */
+
+static bool make(struct tdt__pool *pool, uint32_t room)
+{
+	struct tdt_registry_watched *watched = (void *)tdt__pool_make(pool);
+
+	if (watched == NULL)
+		return false;
+	watched->room = room;
+	watched->published = 0;
+	give(watched);
+	return true;
+}
+
+/*
+ * Who missed one wants it again next time; and of those that were taken lately, some more.  Not as many more: when all
+ * tasks have theirs, what is left here serves nobody.
+ */
+static bool stock(struct tdt__pool *pool, uint32_t room)
+{
+	uint32_t missed = atomic_exchange_explicit(&pool->missed, 0, memory_order_relaxed);
+	uint32_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
+	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8;
+	uint32_t have = atomic_load_explicit(&pool->stock, memory_order_relaxed);
+
+	for (uint32_t i = 0; have + i < want && i < STEP; i++)
+		if (!make(pool, room))
+			return false;
+	return true;
+}
+
+bool tdt__watched_stock(void)
+{
+	bool enough = true;
+
+	for (size_t class = 0; class < CLASSES; class++)
+		enough = stock(&pools[class], rooms[class]) && enough;
+	return enough;
+}
