@@ -15,8 +15,8 @@
 #include "trace.h"
 #include "watched.h"
 
-/* Say in the capture what the record says, as if it had been captured now. */
-static void bring_up_to_date(struct tdt__capture *capture, const struct tdt_trace_info *info)
+/* Say in the capture what the record says, as if it had been captured now.  False: no memory. */
+static bool bring_up_to_date(struct tdt__capture *capture, const struct tdt_trace_info *info)
 {
 	capture->state = info->state;
 	capture->state_ns = info->state_ns;
@@ -26,6 +26,7 @@ static void bring_up_to_date(struct tdt__capture *capture, const struct tdt_trac
 	capture->thread = info->thread;
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		tdt__capture_wait(capture, info->waits[i]);
+	return capture->n_waits == info->n_waits;
 }
 
 /* If modules were unloaded since the tree was made, its PCs may be another's. */
@@ -52,7 +53,11 @@ struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
 	tdt__registry_read(handle, &record);
 	time = tdt__clock();
 	tdt__task_info(&now, &record, time);
-	bring_up_to_date(tree.capture, &now.info);
+	if (!bring_up_to_date(tree.capture, &now.info)) {
+		tdt__capture_unref(tree.capture);
+		errno = ENOMEM;
+		return NULL;
+	}
 	mark_astray(tree.capture);
 	trace = tdt__trace_captured(handle, tree.capture);
 	if (trace == NULL)

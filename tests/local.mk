@@ -98,6 +98,9 @@ tests_programs = \
 	tests/check_unwound \
 	tests/check_waits \
 	tests/check_walk \
+	tests/check_watch \
+	tests/check_watch_poll \
+	tests/check_watch_races \
 	tests/check_yield \
 	tests/descriptors
 
@@ -333,6 +336,21 @@ tests_check_walk_LDADD = \
 tests_check_waits_SOURCES = tests/check_waits.c $(tests_poll_now) $(tests_printed)
 tests_check_waits_CFLAGS = $(tests_cflags)
 tests_check_waits_LDADD = $(tests_rt)
+
+tests_check_watch_SOURCES = tests/check_watch.c $(tests_asking) $(tests_leaf) $(tests_threads)
+tests_check_watch_CFLAGS = $(tests_cflags)
+tests_check_watch_LDADD = $(tests_core)
+
+tests_check_watch_poll_SOURCES = tests/check_watch_poll.c tests/must.h tests/test.h $(tests_no_memory)
+tests_check_watch_poll_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_watch_poll_CFLAGS = $(tests_cflags)
+tests_check_watch_poll_LDFLAGS = -Wl,--wrap=pthread_mutex_lock
+tests_check_watch_poll_LDADD = $(tests_core) -ldl
+EXTRA_tests_check_watch_poll_DEPENDENCIES = tests/plugin_a.la
+
+tests_check_watch_races_SOURCES = tests/check_watch_races.c tests/must.h tests/seeded.h tests/test.h
+tests_check_watch_races_CFLAGS = $(tests_cflags)
+tests_check_watch_races_LDADD = $(tests_core)
 
 tests_check_yield_SOURCES = tests/check_yield.c $(tests_futures) $(tests_no_memory)
 tests_check_yield_CFLAGS = $(tests_cflags)
