@@ -73,7 +73,7 @@ struct tdt_trace_info {
 	enum tdt_task_state state;
 	uint32_t leaves;           /* stacks in the tree; 0: the poll cloned no waker: nothing says what it waits for */
 	uint32_t leaves_elsewhere; /* wakers cloned on other threads during the poll: not in the tree */
-	uint32_t leaves_lost;      /* stacks dropped for want of memory */
+	uint32_t leaves_lost;      /* stacks dropped for want of memory, or of room (tdt/watch.h) */
 	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
 				      to answer a request don't count as the end of a wait */
 	uint64_t polls;            /* polls of the task so far, the one that answered included */
@@ -106,7 +106,7 @@ enum tdt_node_kind {
 
 enum tdt_cut {
 	TDT_CUT_NOT = 0,
-	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options) */
+	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options; tdt/watch.h) */
 	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer to go on by */
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
 	TDT_CUT_STACK = 4,    /* the leaf was polled on another stack than the traced future */
