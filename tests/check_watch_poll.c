@@ -52,13 +52,23 @@ static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *
 	TDT_KEEP_FRAME();
 }
 
+/* Each time elsewhere on the stack: leaves at one place, with the same callers, would share them. */
+static __attribute__((noinline)) void clone_apart(int i, int depth, struct tdt_context *cx)
+{
+	char *volatile apart = __builtin_alloca(64 * (size_t)(i + 1));
+
+	*apart = 0;
+	clone_deep(depth, cx);
+	TDT_KEEP_FRAME();
+}
+
 static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 {
 	const int *depth = state;
 
 	tdt_leaf_waits_on(TDT_WAIT_OTHER, state, 0);
 	for (int i = 0; i < 3; i++)
-		clone_deep(*depth, cx);
+		clone_apart(i, *depth, cx);
 	return TDT_PENDING;
 }
 
@@ -102,7 +112,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 	return __real_pthread_mutex_lock(mutex);
 }
 
-/* One inside the other, with stacks of several depths, all PCs learned. */
+/* One inside the other; with stacks of several depths, all PCs learned. */
 struct family {
 	int depth;
 	struct tdt_traced inner;
@@ -130,7 +140,7 @@ static void family_end(struct family *family)
 
 START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
 {
-	const int depths[] = { 1, 3, 20, 60, 200, 100 };
+	const int depths[] = { 1, 3, 20, 60, 240, 100 }; /* for three leaves there is room for 512 frames */
 	struct family family;
 
 	family_init(&family);

@@ -15,6 +15,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "../src/capture.h"
 #include "../src/pool.h"
 #include "../src/watch.h"
 #include "must.h"
@@ -23,11 +24,14 @@
 
 #define POLLERS 2
 #define TASKS 8 /* of each poller, at a time */
-#define POLLS 20000
+#define POLLS 20000 /* at least */
+#define TREES 20000 /* are read at least */
 #define KINDS 3
 #define SPREAD 60
 
 static atomic_int at_work;
+static atomic_long trees_read;
+static long trees_wanted;
 
 /* --- Tasks whose stack tells which they are, and in which poll ----------------------------------------- */
 
@@ -123,7 +127,7 @@ static void *poll_them(void *argument)
 
 	for (int i = 0; i < TASKS; i++)
 		task[i] = spawn(id++, &poller->random);
-	for (int n = 0; n < POLLS; n++) {
+	for (int n = 0; n < POLLS || atomic_load(&trees_read) < trees_wanted; n++) {
 		unsigned i = random_below(&poller->random, TASKS);
 
 		if (tdt_future_poll(&task[i].future, &cx) == TDT_PENDING && random_below(&poller->random, 200) != 0)
@@ -138,8 +142,6 @@ static void *poll_them(void *argument)
 }
 
 /* --- Reading --------------------------------------------------------------------------------------------------- */
-
-static atomic_long trees_read;
 
 static int check_tree(struct tdt_handle *handle, const struct tdt_trace_info *info, void *argument)
 {
@@ -196,6 +198,7 @@ START_TEST(readers_see_whole_trees_of_the_right_task)
 	int n = 0;
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	trees_wanted = TREES;
 	atomic_store(&at_work, POLLERS);
 	for (unsigned i = 0; i < POLLERS; i++) {
 		/* Ids that no two have. */
@@ -207,9 +210,83 @@ START_TEST(readers_see_whole_trees_of_the_right_task)
 	ck_assert_int_eq(pthread_create(&thread[n++], NULL, tick, NULL), 0);
 	while (n > 0)
 		pthread_join(thread[--n], NULL);
-	printf("# %ld trees read\n", atomic_load(&trees_read));
-	ck_assert_int_gt(atomic_load(&trees_read), 0);
 	ck_assert_int_eq(tdt_watch(0), 0);
+}
+END_TEST
+
+/* --- The trees alone, as fast as it goes ------------------------------------------------------------------------------- */
+
+#define OWNERS 4
+#define KEPT 400000
+
+static struct tdt_traced owner[OWNERS];
+
+static uint32_t frames_in(uint64_t polls)
+{
+	return 1 + (uint32_t)(polls * 11 % 70);
+}
+
+/* Each task's frames say whose they are, and when. */
+static void *keep_them(void *argument)
+{
+	struct tdt__capture *capture = tdt__capture_new(128, 128);
+	unsigned random = *(const unsigned *)argument, i = 0;
+
+	MUST(capture != NULL);
+	for (uint64_t polls = 1; polls <= KEPT; polls++) {
+		/* What it had is then another's.  In between the same is written over, again and again. */
+		if (random_below(&random, 30) == 0) {
+			tdt__watched_drop(owner[i].handle);
+			i = random_below(&random, OWNERS);
+		}
+		capture->polls = polls;
+		capture->n = frames_in(polls);
+		for (uint32_t j = 0; j < capture->n; j++)
+			capture->frames[j] = (struct tdt__captured){ { .pc = polls * OWNERS + i }, j + 1, 0 };
+		tdt__watched_keep(owner[i].handle, capture);
+	}
+	tdt__capture_unref(capture);
+	atomic_fetch_sub(&at_work, 1);
+	return NULL;
+}
+
+static void *read_alone(void *argument)
+{
+	unsigned random = *(const unsigned *)argument;
+
+	while (atomic_load(&at_work) > 0) {
+		unsigned i = random_below(&random, OWNERS);
+		struct tdt__watched_tree tree;
+		int error = tdt__watched_read(owner[i].handle, &tree);
+
+		MUST(error == 0 || error == -ENODATA);
+		if (error != 0)
+			continue;
+		MUST(tree.capture->n == frames_in(tree.polls));
+		for (uint32_t j = 0; j < tree.capture->n; j++)
+			MUST(tree.capture->frames[j].frame.pc == tree.polls * OWNERS + i);
+		tdt__capture_unref(tree.capture);
+	}
+	return NULL;
+}
+
+START_TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
+{
+	unsigned seed = seed_of_run();
+	unsigned seeds[] = { seed, seed + 1, seed + 2 };
+	pthread_t thread[3];
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	for (int i = 0; i < OWNERS; i++)
+		owner[i] = spawn((uint64_t)i + 1, &seed);
+	atomic_store(&at_work, 1);
+	ck_assert_int_eq(pthread_create(&thread[0], NULL, keep_them, &seeds[0]), 0);
+	for (int i = 1; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, read_alone, &seeds[i]), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < OWNERS; i++)
+		end(&owner[i]);
 }
 END_TEST
 
@@ -258,7 +335,7 @@ static void *take_and_give(void *argument)
 	uint64_t self = (uintptr_t)argument;
 	unsigned random = *(const unsigned *)argument;
 
-	for (int i = 0; i < 30000; i++) {
+	for (int i = 0; i < 100000; i++) {
 		struct thing *things[3] = { NULL };
 		unsigned n = 1 + random_below(&random, 3);
 
@@ -319,6 +396,7 @@ int main(void)
 	TCase *races = tcase_create("races");
 
 	tcase_add_test(races, readers_see_whole_trees_of_the_right_task);
+	tcase_add_test(races, a_tree_that_is_written_over_or_given_to_another_is_read_again);
 	tcase_add_test(races, it_is_started_and_stopped_by_several_threads_at_once);
 	tcase_add_test(races, what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost);
 	suite_add_tcase(suite, races);
