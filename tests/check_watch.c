@@ -786,6 +786,7 @@ END_TEST
 static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct tdt_trace *trace;
 	int status;
 	pid_t child = fork();
 
@@ -800,7 +801,9 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 		MUST(errno == 0);
 		MUST(tdt_registry.watch_ns == ns);
 		test_task_poll(&task);
-		MUST((tdt_backtrace_last(task.handle) != NULL) == (ns != 0));
+		trace = tdt_backtrace_last(task.handle);
+		MUST((trace != NULL) == (ns != 0));
+		tdt_trace_free(trace);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
