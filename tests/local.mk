@@ -361,12 +361,14 @@ tests_probed_LDADD = libtdt.la -lpthread
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
+	tests/fixtures/coroutines.cc \
 	tests/fixtures/names.cc \
 	tests/fixtures/names.rs \
 	tests/fixtures/runner.c \
 	tests/fixtures/trail.h \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
+	tests/fixtures/tree_coroutine.cc \
 	tests/fixtures/tree_main.c \
 	tests/fixtures/wrong_echo.c \
 	tests/headers.c \
@@ -378,6 +380,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
+	tests/cxx.sh \
 	tests/demo.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
