@@ -371,6 +371,8 @@ EXTRA_DIST += \
 	tests/fixtures/tree_coroutine.cc \
 	tests/fixtures/tree_main.c \
 	tests/fixtures/wrong_echo.c \
+	tests/rust/tdt.rs \
+	tests/rust/tree.rs \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -389,6 +391,7 @@ dist_check_SCRIPTS += \
 	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/probes.sh \
+	tests/rust.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \
