@@ -90,6 +90,32 @@ trees()
 echo '#include <coroutine>' >empty.cc
 echo 'int main() {}' >>empty.cc
 
+# The program of this name in tdt-languages(7).
+of_manual()
+{
+	awk -v first="// $1" '
+		/^[.]EE/ { on = 0 }
+		on { gsub(/\\-/, "-"); gsub(/\\e/, "\\"); print }
+		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' "$top_srcdir/man/tdt-languages.7" >"$1"
+	test -s "$1"
+}
+
+# build_manual COMPILER
+# shellcheck disable=SC2086
+build_manual()
+{
+	"$1" -std=c++20 $warnings -g greet.cc ${shared% -ltdt} -ltdt-rt -ltdt -o greet
+}
+
+manual()
+{
+	claim "the manual's program is built with $1" build_manual "$1"
+	./greet | sed -n 's/.*- \([a-z_]*\) at .*/\1/p' >got
+	same "and prints its tree" want.manual got
+	rm -f greet
+}
+printf '%s\n' greet answer tdt_sleep_ms >want.manual
+
 # works COMPILER FLAGS...
 works()
 {
@@ -101,12 +127,15 @@ test "$SANITIZERS" = no || why_no_trees="a sanitized library needs a sanitized p
 test -e "$top_builddir/.libs/libtdt.so" || why_no_trees="built without a shared library"
 test "$(uname -m)" = x86_64 || why_no_trees="coroutines are in the tree on x86-64 alone"
 
+claim "the manual has a C++ program" of_manual greet.cc
 found=
 for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 	test -n "$compiler" && works "$compiler" || continue
 	found=yes
 	claims "$compiler" -O0
 	claims "$compiler" -O2
+	# As on a machine where no frames are made up.
+	claims "$compiler" -O2 -fno-dwarf2-cfi-asm
 	if works "$compiler" -fsanitize=address,undefined; then
 		claims "$compiler" -O1 -fsanitize=address,undefined
 	else
@@ -116,6 +145,7 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		skip "trees with $compiler" "$why_no_trees"
 		continue
 	fi
+	manual "$compiler"
 	for flags in "-O0" "-O2" "-O2 -fno-omit-frame-pointer" "-O3" "-O2 -fcf-protection=full" "-O2 -flto"; do
 		# shellcheck disable=SC2086
 		if works "$compiler" $flags; then

@@ -371,7 +371,6 @@ EXTRA_DIST += \
 	tests/fixtures/tree_coroutine.cc \
 	tests/fixtures/tree_main.c \
 	tests/fixtures/wrong_echo.c \
-	tests/rust/tdt.rs \
 	tests/rust/tree.rs \
 	tests/headers.c \
 	tests/headers.cc \

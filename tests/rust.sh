@@ -37,12 +37,24 @@ END
 # It asks twice.
 cat "$tmp/tree" "$tmp/tree" >"$tmp/wanted"
 
-# build FLAGS...: without cargo.
+# The program of this name in tdt-languages(7).
+of_manual()
+{
+	awk -v first="// $1" '
+		/^[.]EE/ { on = 0 }
+		on { gsub(/\\-/, "-"); gsub(/\\e/, "\\"); print }
+		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' "$top_srcdir/man/tdt-languages.7" >"$tmp/$1"
+	test -s "$tmp/$1"
+}
+
+# build SOURCE FLAGS...: without cargo.
 build()
 {
+	file=$1
+	shift
 	# The older mangling is a nightly option since v0 is the default.
 	RUSTC_BOOTSTRAP=1 rustc --edition 2021 -g -Z unstable-options "$@" -L "native=$libs" \
-		-C "link-arg=-Wl,-rpath,$libs" -o "$tmp/program" "$source"
+		-C "link-arg=-Wl,-rpath,$libs" -o "$tmp/program" "$file"
 }
 
 run()
@@ -54,7 +66,7 @@ for mangling in legacy v0; do
 	for flags in -Copt-level=0 -O; do
 		how="$flags, $mangling mangling"
 		claim "a Rust program is built against the library ($how)" \
-			build "$flags" -C symbol-mangling-version=$mangling
+			build "$source" "$flags" -C symbol-mangling-version=$mangling
 		claim "its futures end, panic and are dropped as the ABI has it ($how)" run
 		grep '/tree\.rs:[0-9]*:[0-9]*$' "$tmp/out" |
 			sed 's/^[-| `]*//; s/{{closure}}/{closure}/g; s/{closure#[0-9]*}/{closure}/g
@@ -63,4 +75,18 @@ for mangling in legacy v0; do
 		rm -f "$tmp/program" "$tmp/out"
 	done
 done
+
+# Rust looks for a module beside its source.
+claim "the manual has a Rust program" of_manual greet.rs
+cp "$top_srcdir/demo/tdt.rs" "$tmp"
+if test -e "$libs/libtdt-rt.so"; then
+	claim "it is built" build "$tmp/greet.rs"
+	"$tmp/program" >"$tmp/out"
+	sed -n 's/.*- greet::\([a-z]*\)::.*closure.* at .*greet\.rs:[0-9:]*$/\1/p; s/.*- \(tdt_sleep_ms\) at .*/\1/p' \
+		"$tmp/out" >"$tmp/got"
+	printf '%s\n' greet answer tdt_sleep_ms >"$tmp/wanted"
+	same "and prints its tree" "$tmp/wanted" "$tmp/got"
+else
+	skip "it prints its tree" "built without a shared library"
+fi
 plan

@@ -2,15 +2,16 @@
 //! For rust.sh: async functions that await each other, a join of two by hand, futures of C; traced, polled by a small
 //! executor on a thread of its own, and asked where they wait from another.
 
+#[path = "../../demo/tdt.rs"]
 mod tdt;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::process::exit;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use tdt::*;
@@ -247,7 +248,33 @@ impl Spawned {
     }
 }
 
+/// A waker that is not of tdt's kind.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A future of tdt's in a Rust runtime.
+fn poll_with_flag() {
+    let gate = Arc::new(Mutex::new(Gate::default()));
+    let flag = Arc::new(Flag(AtomicBool::new(false)));
+    let waker = Waker::from(flag.clone());
+    let mut cx = Context::from_waker(&waker);
+    let mut future = into_tdt(leaf(gate.clone()));
+    assert!(Pin::new(&mut future).poll(&mut cx).is_pending());
+    assert!(!flag.0.load(Ordering::SeqCst));
+    open(&gate);
+    assert!(flag.0.load(Ordering::SeqCst));
+    assert!(Pin::new(&mut future).poll(&mut cx).is_ready());
+    drop((waker, future));
+    assert_eq!(Arc::strong_count(&flag), 1, "all wakers are given back");
+}
+
 fn main() {
+    poll_with_flag();
     let gate = Arc::new(Mutex::new(Gate::default()));
     let spawned = spawn(outer(gate.clone()));
     spawned.task.wait(|state| state.pending == 1);

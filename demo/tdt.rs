@@ -2,6 +2,9 @@
 //! tdt's ABI in Rust, with nothing but the standard library: what tdt/future.h and tdt/trace.h declare, a Rust future as
 //! a `tdt_future`, and a `tdt_future` as a Rust one.  (Crate async-ffi has the two kinds of future, in the same layout.)
 
+#![allow(dead_code)]
+
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -119,11 +122,23 @@ unsafe fn rust_drop(data: *const ()) {
 
 // --- A Rust future as one of tdt's. ---
 
+thread_local! {
+    /// The waker of the innermost `poll_rust` on this thread; null outside.
+    static POLLED_WITH: Cell<*const TdtWaker> = Cell::new(ptr::null());
+}
+
+/// Borrowed: it is not dropped.
+unsafe fn borrow(waker: *const TdtWaker) -> ManuallyDrop<Waker> {
+    ManuallyDrop::new(Waker::from_raw(RawWaker::new(waker as *const (), &RUST_VTABLE)))
+}
+
 unsafe extern "C" fn poll_rust<F: Future<Output = ()>>(state: *mut c_void, cx: *mut TdtContext) -> u8 {
     let future = Pin::new_unchecked(&mut *(state as *mut F));
-    // Borrowed for this poll: it is not dropped.
-    let waker = ManuallyDrop::new(Waker::from_raw(RawWaker::new((*cx).waker as *const (), &RUST_VTABLE)));
-    match catch_unwind(AssertUnwindSafe(|| future.poll(&mut Context::from_waker(&waker)))) {
+    let waker = borrow((*cx).waker);
+    let outer = POLLED_WITH.with(|polled| polled.replace((*cx).waker));
+    let result = catch_unwind(AssertUnwindSafe(|| future.poll(&mut Context::from_waker(&waker))));
+    POLLED_WITH.with(|polled| polled.set(outer));
+    match result {
         Ok(Poll::Ready(())) => READY,
         Ok(Poll::Pending) => PENDING,
         Err(_) => PANICKED,
@@ -173,12 +188,15 @@ impl Future for TdtFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // The clone is dropped by itself, and no other way: it is not boxed.
-        let waker = ManuallyDrop::new(WakerForC {
+        let ours = POLLED_WITH.with(Cell::get);
+        // A waker of another runtime's, or a combinator's.  It is borrowed, too.
+        let theirs = ManuallyDrop::new(WakerForC {
             waker: TdtWaker { vtable: &C_VTABLE },
             rust: unsafe { ptr::read(cx.waker()) },
         });
-        let mut c = TdtContext { waker: &waker.waker };
+        // tdt's own goes through as it is, lest ours in between be taken for the leaf.
+        let same = !ours.is_null() && cx.waker().will_wake(unsafe { &borrow(ours) });
+        let mut c = TdtContext { waker: if same { ours } else { &theirs.waker } };
         match self.poll_once(&mut c) {
             READY => Poll::Ready(()),
             PENDING => Poll::Pending,
