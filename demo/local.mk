@@ -8,6 +8,9 @@ noinst_PROGRAMS += \
 	demo/taskdump
 EXTRA_DIST += demo/echo-demo.sh
 
+# What a Rust program declares (tdt-languages(7)).
+dist_doc_DATA += demo/tdt.rs
+
 # Names and lines for the trees; frame pointers for tracers' stacks.
 demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
 demo_cppflags = $(AM_CPPFLAGS) -DTDT_DEMO_VERSION='"$(PACKAGE_VERSION)"'

@@ -5,6 +5,7 @@ tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/combine.h \
+	include/tdt/coroutine.hpp \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \

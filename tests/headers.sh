@@ -42,6 +42,12 @@ headers_alone() {
 	done
 }
 
+# What is for C++20 and later.
+coroutines_alone() {
+	printf '#include <tdt/coroutine.hpp>\n#include <tdt/coroutine.hpp>\n' >"$work/alone"
+	compile c++ "$1" "$work/alone"
+}
+
 # refused REASON LANGUAGE STANDARD FILE: it does not compile, and that is why.
 refused() {
 	reason=$1
@@ -101,8 +107,17 @@ try() {
 		refused '\(crosses initialization\|bypasses variable initialization\)' c++ "$standard" "$work/initializer"
 }
 
-echo 1..34
+printf '#include <tdt/coroutine.hpp>\n' >"$work/coroutine"
+
+echo 1..40
 try gcc "${TEST_GCC:-}" c headers.c c11 gnu11 c17
 try clang "${TEST_CLANG:-}" c headers.c c11 gnu11 c17
 try g++ "${TEST_GXX:-}" c++ headers.cc c++17 gnu++17 c++20
 try clang++ "${TEST_CLANGXX:-}" c++ headers.cc c++17 gnu++17 c++20
+for with in "${TEST_GXX:-}" "${TEST_CLANGXX:-}"; do
+	for standard in c++20 c++2b; do
+		claim "$with" "coroutine.hpp stands alone as $standard with ${with:-another}" coroutines_alone $standard
+	done
+	claim "$with" "coroutine.hpp says that it wants more than C++17 with ${with:-another}" \
+		refused 'compile with -std=c++20' c++ c++17 "$work/coroutine"
+done

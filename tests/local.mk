@@ -379,14 +379,17 @@ tests_probed_LDADD = libtdt.la -lpthread
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
+	tests/fixtures/coroutines.cc \
 	tests/fixtures/names.cc \
 	tests/fixtures/names.rs \
 	tests/fixtures/runner.c \
 	tests/fixtures/trail.h \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
+	tests/fixtures/tree_coroutine.cc \
 	tests/fixtures/tree_main.c \
 	tests/fixtures/wrong_echo.c \
+	tests/rust/tree.rs \
 	tests/headers.c \
 	tests/headers.cc \
 	tests/lines.c \
@@ -396,6 +399,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bootstrap.sh \
+	tests/cxx.sh \
 	tests/demo.sh \
 	tests/exports.sh \
 	tests/gnumakefile.sh \
@@ -404,6 +408,7 @@ dist_check_SCRIPTS += \
 	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/probes.sh \
+	tests/rust.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \

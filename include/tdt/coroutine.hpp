@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_COROUTINE_HPP
+#define TDT_COROUTINE_HPP
+
+/*
+ * C++20 coroutines as futures, and futures in coroutines.  It needs no library: a program may include this header
+ * alone.  (It is not part of tdt/tdt.h, which is C.)
+ *
+ *	tdt::task<std::string> read_line(connection &from)
+ *	{
+ *		std::string line;
+ *
+ *		while (!ends(line))
+ *			co_await read_some(from, line);         // a tdt_future: taken over, dropped when it has ended
+ *		co_return line;
+ *	}
+ *
+ *	tdt::task<> greet(connection &peer)
+ *	{
+ *		auto name = co_await read_line(peer);           // a task: gives its value, or throws what it threw
+ *		...
+ *	}
+ *
+ *	tdt_traced traced = tdt_traced(greet(peer).release());  // a tdt_future, for any runtime
+ *
+ * A coroutine runs when it is polled, and not before.  A poll of the outermost one polls what that one awaits, and so
+ * on down to the leaf: n levels are n nested calls, each of some 150 bytes of stack and 6 ns (x86-64, -O2).  What ends
+ * within a poll unwinds that stack level by level, and each coroutine goes on from a loop: however many awaits end at
+ * once, one after the other, the stack grows by none of them.
+ *
+ * Exceptions: one that leaves a coroutine is thrown again where it is awaited.  One that leaves the outermost ends the
+ * future as TDT_PANICKED; release() can be given a place for it, and nothing is printed.  No exception leaves a poll.  A
+ * future that ends as TDT_PANICKED throws tdt::panicked where it is awaited.  Without exceptions (-fno-exceptions) it
+ * ends the coroutine that awaits it, and so on outwards, as TDT_PANICKED; they are not resumed, and destroyed when the
+ * outermost is dropped.
+ *
+ * Cancelling: to drop the future, or destroy the task, destroys what is awaited before the variables of who awaits it,
+ * level by level from the leaf outwards.
+ *
+ * Memory: a coroutine is one allocation, awaits and release() are none.  Where it fails the task is empty: release()
+ * gives TDT_FUTURE_NONE with errno ENOMEM, and to await it throws std::bad_alloc (the coroutine's parameters are
+ * destroyed, its body never runs).
+ *
+ * Threads: a suspended coroutine belongs to no thread, each poll may be on another one.
+ *
+ * How its frames come into a backtrace.  A suspended coroutine has no frame on the stack, and to resume it goes on
+ * *behind* the co_await: who polls what it awaits can't be itself.  But every await has a return address, that of the
+ * call of await_suspend(), which debug information knows to be in the coroutine, on the line of the co_await.  So the
+ * poll of what is awaited is called from a frame that is made up: it has that return address, is as large as the
+ * coroutine's frame was there, and keeps the frame pointer wherever that code may have it saved; so that its unwind
+ * information holds, and tdt's walk, gdb and tracers go through it, to the poll above.  Nothing ever returns to it.
+ * This is for x86-64, with gcc and clang.  Elsewhere coroutines work the same, but their trees show the leaf alone.
+ */
+
+#if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
+#error "tdt/coroutine.hpp is for C++20 and later: compile with -std=c++20"
+#endif
+
+#include <cerrno>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <tdt/future.h>
+
+#if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_HAVE_DWARF2_CFI_ASM)
+#define TDT__CO_FRAMES 1
+#else
+#define TDT__CO_FRAMES 0
+#endif
+
+namespace tdt
+{
+
+/* Thrown where a future is awaited that ends as TDT_PANICKED. */
+struct panicked : std::exception {
+	const char *what() const noexcept override { return "a future ended as TDT_PANICKED"; }
+};
+
+/* A tdt_future with an owner: dropped when this is destroyed.  (A tdt_future alone is dropped by nobody.) */
+class future {
+      public:
+	future() noexcept = default;
+	explicit future(tdt_future owned) noexcept : owned_(owned) {}
+	future(future &&other) noexcept : owned_(other.release()) {}
+	future &operator=(future &&other) noexcept
+	{
+		if (this != &other) {
+			tdt_future_drop(&owned_);
+			owned_ = other.release();
+		}
+		return *this;
+	}
+	~future() { tdt_future_drop(&owned_); }
+
+	/* Give it out: its owner is the caller now. */
+	tdt_future release() noexcept { return std::exchange(owned_, TDT_FUTURE_NONE); }
+	const tdt_future &get() const noexcept { return owned_; }
+	explicit operator bool() const noexcept { return !tdt_future_is_none(&owned_); }
+
+      private:
+	tdt_future owned_ = TDT_FUTURE_NONE;
+};
+
+template <typename T = void> class task;
+
+namespace detail
+{
+
+/* What is known of every coroutine, whatever its value. */
+struct coroutine {
+	void *frame = nullptr;                 /* its handle's address */
+	const tdt_future *awaited = nullptr;   /* in the frame; nullptr: it has not begun */
+	tdt_poll_t awaited_end = TDT_PENDING;
+	bool ended = false;
+	bool failed = false;
+	std::exception_ptr own_error;
+	std::exception_ptr *error = &own_error; /* where the exception goes that leaves it */
+
+	/* The place of its await, as a call would leave it on the stack; and its own frame's end, while it runs. */
+	const void *pc = nullptr;
+	std::size_t size = 0;
+	const char *cfa = nullptr;
+};
+
+} // namespace detail
+} // namespace tdt
+
+/*
+ * These stand on captured stacks, and so have names that the printer knows to leave out.  Each module has its own: they
+ * may change from version to version.
+ */
+#define TDT__CO_LOCAL extern "C" inline __attribute__((visibility("hidden")))
+
+extern "C" typedef tdt_poll_t tdt__co_poll_fn(const tdt_future *awaited, tdt_context *cx) noexcept;
+
+/* A poll must not unwind.  Should one, it ends here: nothing may be unwound into the made-up frame. */
+TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const tdt_future *awaited,
+									tdt_context *cx) noexcept
+{
+	return tdt_future_poll(awaited, cx);
+}
+
+#if TDT__CO_FRAMES
+/* Call `poll`(`awaited`, `cx`) from a frame of `size` bytes that has called from `pc`. */
+TDT__CO_LOCAL __attribute__((naked, noinline)) tdt_poll_t tdt__co_poll_from(const tdt_future *, tdt_context *,
+									     const void *, std::size_t,
+									     tdt__co_poll_fn *)
+{
+	__asm__("push %rbp\n\t"
+		".cfi_def_cfa_offset 16\n\t"
+		".cfi_offset %rbp, -16\n\t"
+		"push %rbx\n\t"
+		".cfi_def_cfa_offset 24\n\t"
+		".cfi_offset %rbx, -24\n\t"
+		"sub $8, %rsp\n\t"
+		".cfi_def_cfa_offset 32\n\t"
+		"mov %rsp, %rbx\n\t"
+		"nop\n"
+		/* Where the made-up frame would return to. */
+		"1:\n\t"
+		".cfi_def_cfa %rbx, 32\n\t"
+		"lea 1b(%rip), %rax\n\t"
+		"push %rax\n\t"
+		/* Where it may have saved the caller's rbp: functions begin with at most six pushes. */
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"push %rbp\n\t"
+		"mov %rbx, %rax\n\t"
+		"sub %rcx, %rax\n\t"
+		"mov %rax, %rsp\n\t"
+		/* Its call, and its rbp if it has a frame pointer. */
+		"push %rdx\n\t"
+		"lea -16(%rbx), %rax\n\t"
+		"push %rax\n\t"
+		"mov %rsp, %rbp\n\t"
+		".cfi_remember_state\n\t"
+		".cfi_def_cfa %rsp, 16\n\t"
+		"call *%r8\n\t"
+		".cfi_restore_state\n\t"
+		"mov %rbx, %rsp\n\t"
+		".cfi_def_cfa %rsp, 32\n\t"
+		"add $8, %rsp\n\t"
+		".cfi_def_cfa_offset 24\n\t"
+		"pop %rbx\n\t"
+		".cfi_def_cfa_offset 16\n\t"
+		"pop %rbp\n\t"
+		".cfi_def_cfa_offset 8\n\t"
+		"ret");
+}
+
+/* Resume `frame`, with the end of its stack frame in `*cfa`.  The first word of a coroutine is the function for it. */
+TDT__CO_LOCAL __attribute__((naked, noinline)) void tdt__co_resume_at(void *, const char **)
+{
+	__asm__("lea 8(%rsp), %rax\n\t"
+		"mov %rax, (%rsi)\n\t"
+		"jmp *(%rdi)");
+}
+#else
+TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *, std::size_t,
+					   tdt__co_poll_fn *poll)
+{
+	return poll(awaited, cx);
+}
+
+TDT__CO_LOCAL void tdt__co_resume_at(void *frame, const char **)
+{
+	std::coroutine_handle<>::from_address(frame).resume();
+}
+#endif
+
+/* The ABI's poll and drop of a coroutine. */
+TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
+{
+	auto *self = static_cast<tdt::detail::coroutine *>(state);
+
+	if (self->ended)
+		return TDT_PANICKED;
+	do {
+		if (self->awaited != nullptr) {
+			tdt_poll_t end = tdt__co_poll_from(self->awaited, cx, self->pc, self->size,
+							   tdt__co_poll_awaited);
+
+			if (end == TDT_PENDING)
+				return TDT_PENDING;
+			self->awaited_end = end;
+#ifndef __cpp_exceptions
+			if (end != TDT_READY) {
+				self->ended = true;
+				return TDT_PANICKED;
+			}
+#endif
+		}
+		tdt__co_resume_at(self->frame, &self->cfa);
+	} while (!std::coroutine_handle<>::from_address(self->frame).done());
+	self->ended = true;
+	return self->failed ? TDT_PANICKED : TDT_READY;
+}
+
+TDT__CO_LOCAL void tdt__co_drop(void *state)
+{
+	std::coroutine_handle<>::from_address(static_cast<tdt::detail::coroutine *>(state)->frame).destroy();
+}
+
+namespace tdt
+{
+namespace detail
+{
+
+/* Suspends at every co_await: what is awaited is polled by tdt__co_poll() alone. */
+struct awaiter {
+	coroutine *self;
+
+	bool await_ready() const noexcept { return false; }
+
+      protected:
+	/* In await_suspend(), which is called by the coroutine: `pc` is in that one, and `frame` our own. */
+	__attribute__((always_inline)) bool suspend_at(const tdt_future *awaited, const void *pc,
+						       const void *frame) noexcept
+	{
+		bool suspended = true;
+
+		self->awaited = awaited;
+		self->pc = pc;
+		/* Saved rbp and return address end our own frame, and there the coroutine's begins. */
+		self->size = static_cast<std::size_t>(self->cfa - (static_cast<const char *>(frame) + 16));
+		/* A result nobody can foresee, lest the call become a jump, and have no return address. */
+		__asm__ volatile("" : "+r"(suspended));
+		return suspended;
+	}
+};
+
+#define TDT__CO_SUSPEND_AT(awaited)                                                                                    \
+	this->suspend_at((awaited), __builtin_extract_return_addr(__builtin_return_address(0)),                       \
+			 __builtin_frame_address(0))
+
+struct future_awaiter : awaiter {
+	future awaited;
+
+	future_awaiter(coroutine *awaiting, future &&taken) noexcept : awaiter{ awaiting }, awaited(std::move(taken)) {}
+	__attribute__((noinline)) bool await_suspend(std::coroutine_handle<>) noexcept
+	{
+		return TDT__CO_SUSPEND_AT(&awaited.get());
+	}
+	void await_resume() const
+	{
+#ifdef __cpp_exceptions
+		if (self->awaited_end != TDT_READY)
+			throw panicked();
+#endif
+	}
+};
+
+template <typename T> struct task_awaiter : awaiter {
+	task<T> awaited;
+	tdt_future borrowed;
+
+	task_awaiter(coroutine *awaiting, task<T> &&taken) noexcept
+		: awaiter{ awaiting }, awaited(std::move(taken)), borrowed(awaited.borrow())
+	{
+	}
+	__attribute__((noinline)) bool await_suspend(std::coroutine_handle<>) noexcept
+	{
+		return TDT__CO_SUSPEND_AT(&borrowed);
+	}
+	T await_resume() { return awaited.take(); }
+};
+
+#undef TDT__CO_SUSPEND_AT
+
+struct promise_base : coroutine {
+	std::suspend_always initial_suspend() const noexcept { return {}; }
+	std::suspend_always final_suspend() const noexcept { return {}; }
+	void unhandled_exception() noexcept
+	{
+		failed = true;
+		*error = std::current_exception();
+	}
+
+	/* Futures and tasks can be awaited, and nothing else: only they can be polled. */
+	future_awaiter await_transform(tdt_future taken) noexcept { return { this, future(taken) }; }
+	future_awaiter await_transform(future &&taken) noexcept { return { this, std::move(taken) }; }
+	template <typename T> task_awaiter<T> await_transform(task<T> &&taken) noexcept
+	{
+		return { this, std::move(taken) };
+	}
+};
+
+template <typename T> struct promise : promise_base {
+	std::optional<T> own_value;
+	std::optional<T> *value = &own_value; /* where the value goes */
+
+	task<T> get_return_object() noexcept;
+	static task<T> get_return_object_on_allocation_failure() noexcept;
+	template <typename U = T> void return_value(U &&returned) { value->emplace(std::forward<U>(returned)); }
+	T take() { return std::move(*own_value); }
+};
+
+template <> struct promise<void> : promise_base {
+	task<void> get_return_object() noexcept;
+	static task<void> get_return_object_on_allocation_failure() noexcept;
+	void return_void() const noexcept {}
+	void take() const noexcept {}
+};
+
+} // namespace detail
+
+/*
+ * What a coroutine returns: it has not begun.  Await it (`co_await read_line(peer)`, or `co_await std::move(task)`), or
+ * release() it as a future.  One that is neither is destroyed with its owner.  Owner thread only.
+ */
+template <typename T> class [[nodiscard]] task {
+	static_assert(!std::is_reference_v<T>, "a task's value is an object: return a pointer");
+
+      public:
+	using promise_type = detail::promise<T>;
+
+	task() noexcept = default;
+	task(task &&other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
+	task &operator=(task &&other) noexcept
+	{
+		task old(std::exchange(promise_, std::exchange(other.promise_, nullptr)));
+
+		return *this;
+	}
+	~task()
+	{
+		if (promise_ != nullptr)
+			tdt__co_drop(base());
+	}
+
+	/* Whether there is a coroutine: no if it was moved from, or there was no memory for it. */
+	explicit operator bool() const noexcept { return promise_ != nullptr; }
+
+	/*
+	 * The coroutine as a future, which is the caller's; the task is empty then.  When it is ready, the value is in
+	 * `*value` (of a task with one; nullptr: nobody wants it).  When it has panicked, the exception is in `*error`
+	 * (nullptr: nobody wants it).  Both must outlive the future, and are written by its polls.
+	 *
+	 * TDT_FUTURE_NONE and errno ENOMEM, if the task is empty.
+	 */
+	tdt_future release(std::exception_ptr *error = nullptr) &&noexcept
+		requires std::is_void_v<T>
+	{
+		return give_out(error);
+	}
+	template <typename U>
+	tdt_future release(std::optional<U> *value, std::exception_ptr *error = nullptr) &&noexcept
+		requires std::is_same_v<T, U>
+	{
+		if (promise_ != nullptr && value != nullptr)
+			promise_->value = value;
+		return give_out(error);
+	}
+	tdt_future release(std::nullptr_t, std::exception_ptr *error = nullptr) &&noexcept
+		requires(!std::is_void_v<T>)
+	{
+		return give_out(error);
+	}
+
+      private:
+	friend promise_type;
+	friend detail::task_awaiter<T>;
+
+	promise_type *promise_ = nullptr;
+
+	explicit task(promise_type *promise) noexcept : promise_(promise) {}
+
+	detail::coroutine *base() const noexcept { return promise_; }
+
+	tdt_future borrow() const noexcept
+	{
+		return promise_ != nullptr ? tdt_future{ base(), tdt__co_poll, nullptr } : TDT_FUTURE_NONE;
+	}
+
+	tdt_future give_out(std::exception_ptr *error) noexcept
+	{
+		if (promise_ == nullptr) {
+			errno = ENOMEM;
+			return TDT_FUTURE_NONE;
+		}
+		if (error != nullptr)
+			promise_->error = error;
+		tdt_future given = { base(), tdt__co_poll, tdt__co_drop };
+
+		promise_ = nullptr;
+		return given;
+	}
+
+	/* The value of the one that has ended. */
+	T take()
+	{
+#ifdef __cpp_exceptions
+		if (promise_ == nullptr)
+			throw std::bad_alloc();
+		if (promise_->failed)
+			std::rethrow_exception(std::move(promise_->own_error));
+#endif
+		return promise_->take();
+	}
+};
+
+namespace detail
+{
+
+template <typename Promise> inline Promise *begun(Promise *promise) noexcept
+{
+	promise->frame = std::coroutine_handle<Promise>::from_promise(*promise).address();
+	return promise;
+}
+
+template <typename T> task<T> promise<T>::get_return_object() noexcept
+{
+	return task<T>(begun(this));
+}
+
+template <typename T> task<T> promise<T>::get_return_object_on_allocation_failure() noexcept
+{
+	return task<T>();
+}
+
+inline task<void> promise<void>::get_return_object() noexcept
+{
+	return task<void>(begun(this));
+}
+
+inline task<void> promise<void>::get_return_object_on_allocation_failure() noexcept
+{
+	return task<void>();
+}
+
+} // namespace detail
+} // namespace tdt
+
+#undef TDT__CO_LOCAL
+
+#endif
