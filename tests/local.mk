@@ -65,6 +65,7 @@ tests_programs = \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_driver \
+	tests/check_dump_json \
 	tests/check_dump_text \
 	tests/check_fork \
 	tests/check_future \
@@ -148,6 +149,15 @@ tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_th
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_driver_LDADD = $(tests_rt_core)
+
+tests_check_dump_json_SOURCES = \
+	tests/check_dump_json.c \
+	$(tests_dumped) \
+	$(tests_no_memory) \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+tests_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)
