@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "thread.h"
 
+pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -35,6 +36,7 @@ pthread_mutex_t *tdt__request_lock(const void *task)
 
 static void before_fork(void)
 {
+	pthread_mutex_lock(&tdt__signal_lock);
 	pthread_mutex_lock(&tdt__symbol_lock);
 	pthread_mutex_lock(&tdt__unwind_lock);
 	for (int i = 0; i < REQUEST_LOCKS; i++)
@@ -49,13 +51,17 @@ static void after_fork(void)
 		pthread_mutex_unlock(&request_locks[i].mutex);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	pthread_mutex_unlock(&tdt__symbol_lock);
+	pthread_mutex_unlock(&tdt__signal_lock);
 }
+
+uint32_t tdt__forks;
 
 static bool registered; /* in a child: these handlers have run */
 
 static void after_fork_in_child(void)
 {
 	registered = true;
+	tdt__forks++;
 	tdt__thread.id = 0;
 	tdt__barrier_init();
 	after_fork();

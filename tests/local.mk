@@ -66,6 +66,7 @@ tests_programs = \
 	tests/check_concurrent \
 	tests/check_driver \
 	tests/check_dump_json \
+	tests/check_dump_signal \
 	tests/check_dump_text \
 	tests/check_fork \
 	tests/check_future \
@@ -158,6 +159,12 @@ tests_check_dump_json_SOURCES = \
 	tree-printer/read_json.h
 tests_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+# What the thread dumps, and that there may be no thread, by ld's --wrap.
+tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/test.h $(tests_threads)
+tests_check_dump_signal_CFLAGS = $(tests_cflags)
+tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
+tests_check_dump_signal_LDADD = libtdt-dump.la $(tests_core)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)

@@ -88,12 +88,14 @@ int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const str
 int tdt_dump(FILE *out, const struct tdt_dump_options *options);
 
 /*
- * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only writes to a pipe; a thread of
- * the library's ("tdt-dump", all signals blocked) dumps.  Signals that come while it does lead to one more dump.  The
- * signal's old disposition comes back with 0.  A child of fork() ignores the signal until it calls this itself.
+ * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only raises a semaphore (it needs no
+ * descriptor, which a host could close and reuse); a thread of the library's ("tdt-dump", all signals blocked) dumps.
+ * Signals that come while it does lead to one more dump.  What goes wrong with stderr harms nobody.  The signal's old
+ * disposition comes back with 0, or when another signal is chosen.  A child of fork() ignores the signal until it calls
+ * this itself.
  *
- * Returns 0, or -EINVAL (no such signal, or one that can't be caught), -EBUSY (the signal has a handler already),
- * -EMFILE and the like, -EAGAIN (no thread), and sets errno.
+ * Returns 0, or -EINVAL (no such signal, or one that can't be caught, or that the processor raises: SIGSEGV...), -EBUSY
+ * (the signal has a handler already), -EAGAIN (no thread), -ENOMEM, and sets errno; then all is as before.  Any thread.
  */
 int tdt_dump_on_signal(int signo);
 
