@@ -79,8 +79,20 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot); /* NULL does nothing */
 
 /*
- * Print a snapshot: as text, or with options->format TDT_PRINT_JSON as one JSON object on one line (tdt-trace(5)), or
- * as folded stacks of all tasks.  Returns 0 or a negative errno, as tdt_trace_print_with() does.
+ * Print a snapshot: as text, or with options->print->format TDT_PRINT_JSON as one JSON object on one line
+ * (tdt-trace(5)), or as folded stacks of all tasks.  Text is a summary, then rings of waits, then the groups:
+ *
+ *	10,003 tasks, 1 deadlock: 10,002 answered, 1 without a tree (took 1.003 s)
+ *
+ *	deadlock: task 5 "a" waits for a mutex (0x7f10) held by task 6 "b", which waits for task 5 "a"
+ *
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 and 9,998 more, spawned at demo/echo.c:226
+ *	   9,998 wait for a mutex (0x7f20) held by task 5 "a"
+ *	╼ connection_poll at demo/echo.c:196:3
+ *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
+ *
+ * Returns 0 or a negative errno, as tdt_trace_print_with() does; -EINVAL, too, if the snapshot is not whole.  With
+ * -ENOMEM text has been printed as far as there was memory, and is marked where something is missing.
  */
 int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options);
 
