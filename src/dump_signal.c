@@ -153,10 +153,11 @@ static void give_back(void)
 	dumper.signo = 0;
 }
 
-/* Those the processor raises come again as soon as their handler returns, for ever. */
-static bool is_fault(int signo)
+/* Some can't be caught.  Those the processor raises come again as soon as their handler returns, for ever. */
+static bool can_dump(int signo)
 {
-	return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL;
+	return signo != SIGKILL && signo != SIGSTOP && signo != SIGSEGV && signo != SIGBUS && signo != SIGFPE &&
+	       signo != SIGILL;
 }
 
 static int change(int signo)
@@ -164,7 +165,7 @@ static int change(int signo)
 	struct sigaction old;
 	int error;
 
-	if (is_fault(signo) || sigaction(signo, NULL, &old) != 0)
+	if (!can_dump(signo) || sigaction(signo, NULL, &old) != 0)
 		return -EINVAL;
 	if (!is_free(&old))
 		return -EBUSY;
