@@ -157,12 +157,12 @@ START_TEST(another_signal_takes_over)
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
 	ck_assert(does(SIGUSR1, SIG_IGN));
 	expect_dump(SIGUSR2);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGRTMAX), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGHUP), 0);
 	ck_assert(does(SIGUSR2, SIG_DFL));
-	expect_dump(SIGRTMAX);
+	expect_dump(SIGHUP);
 	ck_assert(threads_become(1));
 	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
-	ck_assert(does(SIGRTMAX, SIG_DFL));
+	ck_assert(does(SIGHUP, SIG_DFL));
 }
 END_TEST
 
@@ -290,6 +290,26 @@ START_TEST(no_descriptor_of_a_host_s_is_touched)
 }
 END_TEST
 
+/* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
+static bool child_may_have_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	const bool may = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+	const bool may = false;
+#else
+	const bool may = true;
+#endif
+#else
+	const bool may = true;
+#endif
+
+	if (!may)
+		printf("# no threads in a child under ThreadSanitizer: not tried\n");
+	return may;
+}
+
 static int in_child(void)
 {
 	int status = -1;
@@ -315,6 +335,8 @@ static int in_child(void)
 
 START_TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 {
+	if (!child_may_have_threads())
+		return;
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	expect_dump(SIGUSR1);
 	ck_assert_int_eq(in_child(), 0);
@@ -328,6 +350,8 @@ START_TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 	int status = -1;
 	pid_t child;
 
+	if (!child_may_have_threads())
+		return;
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	atomic_store(&held, true);
 	raise(SIGUSR1);
