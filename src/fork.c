@@ -13,6 +13,7 @@
 #include "thread.h"
 #include "watch.h"
 
+pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -36,6 +37,7 @@ pthread_mutex_t *tdt__request_lock(const void *task)
 
 static void before_fork(void)
 {
+	pthread_mutex_lock(&tdt__signal_lock);
 	pthread_mutex_lock(&tdt__watch_lock);
 	pthread_mutex_lock(&tdt__symbol_lock);
 	pthread_mutex_lock(&tdt__unwind_lock);
@@ -52,13 +54,17 @@ static void after_fork(void)
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	pthread_mutex_unlock(&tdt__symbol_lock);
 	pthread_mutex_unlock(&tdt__watch_lock);
+	pthread_mutex_unlock(&tdt__signal_lock);
 }
+
+uint32_t tdt__forks;
 
 static bool registered; /* in a child: these handlers have run */
 
 static void after_fork_in_child(void)
 {
 	registered = true;
+	tdt__forks++;
 	tdt__thread.id = 0;
 	tdt__barrier_init();
 	tdt__watch_forked();

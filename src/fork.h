@@ -6,11 +6,15 @@
  * Every lock libtdt has, in one place, because fork() must find them free: a child inherits them as they are, but not
  * the threads that would release them.  They are taken before a fork and released after it on both sides.
  *
- * Order: tdt__watch_lock (watch.h), then tdt__symbol_lock, then tdt__unwind_lock, then one of the request locks, then
- * one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called with any of them held.
+ * Order: tdt__signal_lock, tdt__watch_lock (watch.h), tdt__symbol_lock, tdt__unwind_lock, then one of the request locks,
+ * then one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called with any of them held.
  */
 
 #include <pthread.h>
+#include <stdint.h>
+
+/* Which signal dumps, and who does it (dump_signal.c).  Held for some system calls. */
+extern pthread_mutex_t tdt__signal_lock;
 
 /* libdw, and the cache of symbols.  May be held for long (opening debug files): never taken on a polling thread. */
 extern pthread_mutex_t tdt__symbol_lock;
@@ -23,6 +27,12 @@ extern pthread_mutex_t tdt__unwind_lock;
 
 /* The lists of requests and of joiners of a task, chosen by the task's address.  Held for some instructions. */
 pthread_mutex_t *tdt__request_lock(const void *task);
+
+/*
+ * How many forks lie between this process and the one that first called tdt__fork_init(): a thread that was started
+ * when it was another number is not here.  Changes in a child that nobody else runs in yet.
+ */
+extern uint32_t tdt__forks;
 
 /*
  * Have the locks held across fork, and make the process ready for tdt__barrier_heavy() (barrier.h), again in a child.

@@ -17,10 +17,13 @@
 
 static struct tdt_trace *everything(void)
 {
+	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX }, { TDT_WAIT_TIMER, 0, 0 } };
 	struct tdt_trace_info info = { .size = sizeof(info), .id = UINT64_MAX, .name = "n\"é", .file = "f.c", .line = 1,
 				       .column = 2, .state = TDT_TASK_RUNNING, .leaves = 3, .leaves_elsewhere = 4,
 				       .leaves_lost = 5, .state_ns = (UINT64_C(1) << 53) - 1,
-				       .polls = UINT64_C(1) << 53 };
+				       .polls = UINT64_C(1) << 53, .parent = UINT64_MAX, .woken_ns = 6,
+				       .woken_by = 7, .age_ns = 8, .polls_since = 9, .thread = UINT32_MAX,
+				       .syscall = "read", .waits = waits, .n_waits = 2 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_NO_INFO };
 	const struct tdt_node *node = add(trace, NULL, cut, 0);
@@ -36,7 +39,10 @@ static struct tdt_trace *everything(void)
 static const char everything_json[] =
 	"{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\",\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
 	"\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,\"polls\":\"9007199254740992\",\"leaves\":3,"
-	"\"leaves_elsewhere\":4,\"leaves_lost\":5},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
+	"\"leaves_elsewhere\":4,\"leaves_lost\":5,\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
+	"\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
+	"{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\"},"
+	"{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
 	"{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
 	"{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
 	"{\"id\":3,\"parent\":1,\"kind\":\"frame\",\"pc\":\"0xffffffffffffffff\",\"function\":\"f\","
@@ -90,6 +96,19 @@ START_TEST(every_word_of_the_json_reads_back)
 
 		again = read_back(text);
 		ck_assert_int_eq(tdt_trace_info(again)->state, state);
+		tdt_trace_free(trace);
+		tdt_trace_free(again);
+		free(text);
+	}
+	for (int kind = TDT_WAIT_UNKNOWN; kind <= TDT_WAIT_OTHER; kind++) {
+		const struct tdt_wait wait = { .kind = (enum tdt_wait_kind)kind };
+		struct tdt_trace_info info = { .size = sizeof(info), .waits = &wait, .n_waits = 1 };
+		struct tdt_trace *trace = tdt_trace_new(&info), *again;
+		char *text = print(trace, OPTIONS(JSON));
+
+		again = read_back(text);
+		ck_assert_uint_eq(tdt_trace_info(again)->n_waits, 1);
+		ck_assert_int_eq(tdt_trace_info(again)->waits[0].kind, kind);
 		tdt_trace_free(trace);
 		tdt_trace_free(again);
 		free(text);
@@ -162,6 +181,12 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"line\":4294967296}}",
 		  "1:1: task.line: not a whole number from 0 to 2^32 - 1" },
 		{ "{\"tdt\":1,\"task\":{\"id\":1,\"name\":1}}", "1:1: task.name: not a string" },
+		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":{}}}", "1:1: task.waits: not an array" },
+		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":[{\"kind\":\"x\"}]}}",
+		  "1:1: task.waits[0].kind: not a word that this version knows" },
+		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"thread\":-1}}",
+		  "1:1: task.thread: not a whole number from 0 to 2^32 - 1" },
+		{ "{\"tdt\":1,\"dump\":{}}", "1:1: a dump of many tasks, not a trace of one" },
 		{ TASK "1}", "1:1: nodes: not an array with the task as its first node" },
 		{ TASK "[]}", "1:1: nodes: not an array with the task as its first node" },
 		{ TASK "[1]}", "1:1: nodes[0].id: is missing" },

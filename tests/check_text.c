@@ -66,6 +66,18 @@ START_TEST(print_is_print_with_defaults)
 }
 END_TEST
 
+/* What is printed of a trace that has nothing else. */
+static void expect_info(const struct tdt_trace_info *of, const char *expected)
+{
+	struct tdt_trace_info info = *of;
+	struct tdt_trace *trace;
+
+	info.size = sizeof(info);
+	trace = tdt_trace_new(&info);
+	expect_trace(trace, OPTIONS(ASCII), expected);
+	tdt_trace_free(trace);
+}
+
 START_TEST(the_task_s_line_tells_what_is_known)
 {
 	static const struct {
@@ -96,15 +108,108 @@ START_TEST(the_task_s_line_tells_what_is_known)
 		{ { .id = 8, .leaves = 1, .state_ns = UINT64_MAX }, "task 8 pending 18446744073 s, 1 leaf\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tdt_trace_info info = cases[i].info;
-		struct tdt_trace *trace;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
 
-		info.size = sizeof(info);
-		trace = tdt_trace_new(&info);
-		expect_trace(trace, OPTIONS(ASCII), cases[i].line);
-		tdt_trace_free(trace);
+#define SECOND UINT64_C(1000000000)
+
+START_TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
+{
+	static const struct {
+		struct tdt_trace_info info;
+		const char *line;
+	} cases[] = {
+		{ { .id = 7, .name = "bar", .state = TDT_TASK_RUNNING, .state_ns = 3201 * SECOND / 1000, .thread = 4711,
+		    .syscall = "read", .leaves = 1, .file = "x.c", .line = 88, .parent = 3 },
+		  "task 7 \"bar\" running for 3.201 s on thread 4711, in read(), spawned at x.c:88 by task 3\n" },
+		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 1 },
+		  "task 7 running on thread 4711\n" },
+		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 2, .leaves_lost = 1 },
+		  "task 7 running on thread 4711, 2 leaves, 1 more lost for want of memory\n" },
+		{ { .id = 7, .leaves = 1, .parent = 3 }, "task 7 pending, 1 leaf, spawned by task 3\n" },
+		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND, .polls_since = 12 },
+		  "task 7 pending, 1 leaf, as seen 4.000 s and 12 polls ago\n" },
+		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND }, "task 7 pending, 1 leaf, as seen 4.000 s ago\n" },
+		{ { .id = 7, .leaves = 1, .polls_since = 1 }, "task 7 pending, 1 leaf, as seen 1 poll ago\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
+
+START_TEST(the_last_wake_up_is_told_where_it_is_news)
+{
+	static const struct {
+		struct tdt_trace_info info;
+		const char *line;
+	} cases[] = {
+		/* It ended the wait before this one. */
+		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5 }, "task 7 pending 1.000 s, 1 leaf\n" },
+		/* By somebody. */
+		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5, .woken_by = 4 },
+		  "task 7 pending 1.000 s, 1 leaf, last woken 1.000 s ago by task 4\n" },
+		/* And it has not been polled since. */
+		{ { .id = 7, .leaves = 1, .state_ns = 9 * SECOND, .woken_ns = SECOND },
+		  "task 7 pending 9.000 s, 1 leaf, last woken 1.000 s ago\n" },
+		{ { .id = 7, .leaves = 1, .state = TDT_TASK_READY, .woken_ns = SECOND, .woken_by = 4 },
+		  "task 7 ready, 1 leaf\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
+
+START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
+{
+	static const struct {
+		struct tdt_wait wait;
+		const char *line;
+	} cases[] = {
+		{ { TDT_WAIT_TASK, 0, 4 }, "   waits for task 4\n" },
+		{ { TDT_WAIT_TASK, 0, 1 }, "   waits for itself\n" },
+		{ { TDT_WAIT_TASK, 0, 0 }, "" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 9 }, "   waits for a mutex (0x7f12) held by task 9\n" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 1 }, "   waits for a mutex (0x7f12) held by itself\n" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 0 }, "   waits for a mutex (0x7f12)\n" },
+		{ { TDT_WAIT_MUTEX, 0, 0 }, "" },
+		{ { TDT_WAIT_CHANNEL, 0x7f12, 0 }, "   waits for a channel (0x7f12)\n" },
+		{ { TDT_WAIT_CHANNEL, 0, 9 }, "   waits for a channel of task 9\n" },
+		{ { TDT_WAIT_TIMER, 0x7f12, 0 }, "" },
+		{ { TDT_WAIT_TIMER, 0x7f12, 9 }, "   waits for a timer of task 9\n" },
+		{ { TDT_WAIT_IO, 7, 0 }, "" },
+		{ { TDT_WAIT_IO, 7, 9 }, "   waits for descriptor 7 of task 9\n" },
+		{ { TDT_WAIT_IO, 0, 9 }, "   waits for a descriptor of task 9\n" },
+		{ { TDT_WAIT_OTHER, 5, 0 }, "" },
+		{ { TDT_WAIT_OTHER, 5, 9 }, "   waits for something (0x5) of task 9\n" },
+		{ { TDT_WAIT_UNKNOWN, 0, 9 }, "   waits for something of task 9\n" },
+		{ { (enum tdt_wait_kind)99, 0, 9 }, "   waits for something of task 9\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tdt_trace_info info = { .id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1 };
+		char expected[200];
+
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].line);
+		expect_info(&info, expected);
 	}
+}
+END_TEST
+
+START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
+{
+	struct tdt_wait waits[10];
+	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = waits, .n_waits = 10 };
+
+	for (uint64_t i = 0; i < 10; i++)
+		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, i + 2 };
+	expect_info(&info, "task 1 pending, 10 leaves\n"
+			   "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+			   "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+			   "   and for 2 more\n");
 }
 END_TEST
 
@@ -567,6 +672,10 @@ int main(void)
 	tcase_add_test(text, lines_are_utf8_where_the_locale_is);
 	tcase_add_test(text, print_is_print_with_defaults);
 	tcase_add_test(text, the_task_s_line_tells_what_is_known);
+	tcase_add_test(text, the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is);
+	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
+	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
+	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
 	tcase_add_test(text, the_decimal_point_is_a_point_in_every_locale);
 	tcase_add_test(text, a_frame_tells_what_is_known);
 	tcase_add_test(text, paths_are_shown_below_the_directory_they_were_compiled_in);

@@ -49,6 +49,7 @@ tests_expected = tests/expected.c tests/expected.h tests/test.h $(tests_poll_now
 
 # Traces to be printed.
 tests_printed = tests/printed.c tests/printed.h tests/test.h
+tests_dumped = tests/dumped.c tests/dumped.h $(tests_printed)
 
 # A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
 tests_driven = tests/driven.c tests/driven.h tests/must.h $(tests_futures)
@@ -64,6 +65,9 @@ tests_programs = \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_driver \
+	tests/check_dump_json \
+	tests/check_dump_signal \
+	tests/check_dump_text \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
@@ -149,6 +153,25 @@ tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_th
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_driver_LDADD = $(tests_rt_core)
+
+tests_check_dump_json_SOURCES = \
+	tests/check_dump_json.c \
+	$(tests_dumped) \
+	$(tests_no_memory) \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+tests_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+# What the thread dumps, and that there may be no thread, by ld's --wrap.
+tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/test.h $(tests_threads)
+tests_check_dump_signal_CFLAGS = $(tests_cflags)
+tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
+tests_check_dump_signal_LDADD = libtdt-dump.la $(tests_core)
+
+tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
+tests_check_dump_text_CFLAGS = $(tests_cflags)
+tests_check_dump_text_LDADD = $(tests_lib)
 
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)

@@ -14,7 +14,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
-echo 1..20
+echo 1..23
 n=0
 failed=0
 
@@ -104,6 +104,46 @@ same 'plumbing can be asked for' expected out
 "$tdt_tree" --format=json two.json >json1 2>&1
 "$tdt_tree" --format=json <json1 >json2 2>&1
 same 'JSON reads back to the same JSON' json1 json2
+
+# A dump, among traces.
+{
+	tail -n 1 two.json
+	cat <<'END'
+{"tdt":1,"dump":{"took_ns":5,"tasks":4,"fresh":3,"none":1},"deadlocks":[[1,2]],"rings":[],"groups":[
+{"answer":"fresh","tasks":[
+{"id":1,"name":"a","state":"waiting","state_ns":2000000000,"leaves":1,"waits":[{"kind":"mutex","object":"0x10","owner":2}]},
+{"id":2,"state":"waiting","state_ns":1000000000,"leaves":1,"waits":[{"kind":"task","owner":1}]}],
+"nodes":[{"id":0,"kind":"task"},{"id":1,"parent":0,"kind":"frame","function":"f","pc":"0x1","leaves":1}]},
+{"answer":"fresh","tasks":[{"id":3,"state":"ready"}],"nodes":[{"id":0,"kind":"task"}]},
+{"answer":"none","tasks":[{"id":4,"state":"running","thread":5}]}]}
+END
+	tail -n 1 two.json
+} >mixed.json
+cat >expected <<'END'
+task 8 ready, no leaves
+4 tasks, 1 deadlock: 3 answered, 1 without a tree (took 5 ns)
+
+deadlock: task 1 "a" waits for a mutex (0x10) held by task 2, which waits for task 1 "a"
+
+2 tasks pending 1.000 s to 2.000 s: 1 "a" and 2
+   1 waits for task 1 "a"
+   1 waits for a mutex (0x10) held by task 2
+- f
+
+task 3 ready, no leaves
+
+task 4 running on thread 5, its stack could not be read
+
+task 8 ready, no leaves
+END
+"$tdt_tree" mixed.json >out 2>&1
+same 'dumps are printed among traces' expected out
+"$tdt_tree" --format=json mixed.json >json1 2>&1
+"$tdt_tree" --format=json <json1 >json2 2>&1
+same 'their JSON reads back to the same JSON' json1 json2
+printf 'tasks;f 2\n' >expected
+"$tdt_tree" --format=folded mixed.json >out 2>&1
+same 'and their stacks are counted for every task' expected out
 
 why=$("$tdt_tree" --color=always two.json | head -1 | od -c)
 "$tdt_tree" --color=always two.json | grep -q "$(printf '\033')"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Folded stacks, as flame graphs are made of: a line for each frame that leaves wait in, the task first, then the
- * frames from the outermost on with `;` between them, then how many leaves.
+ * frames from the outermost on with `;` between them, then how many leaves: of one task, or of all that have this tree.
  */
 
 #include <config.h>
@@ -26,7 +26,6 @@ static void task(struct tdt__string *string, const struct tdt_trace_info *info, 
 		tdt__string_escape(string, info->name, options->utf8 == TDT_PRINT_YES, '\0');
 	else
 		tdt__string_printf(string, "task %" PRIu64, info->id);
-	protect(string, 0);
 }
 
 static void frame(struct tdt__string *string, const struct tdt__row *row, const struct tdt_print_options *options)
@@ -52,7 +51,7 @@ static void count(struct tdt__out *out, struct tdt__string *string, uint64_t lea
 	string->n = n;
 }
 
-int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks, const struct tdt_node *root,
 		      const struct tdt_print_options *options)
 {
 	struct tdt__string string = { 0 }; /* the stack down to the row at hand */
@@ -65,7 +64,8 @@ int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const
 	end = calloc(view.n, sizeof(*end));
 	string.failed = end == NULL;
 	if (end != NULL) {
-		task(&string, tdt_trace_info(trace), options);
+		tdt__string_add(&string, task->bytes, task->n);
+		protect(&string, 0);
 		end[0] = string.n;
 	}
 	for (uint32_t i = 1; i < view.n && !string.failed && out->error == 0; i++) {
@@ -73,11 +73,23 @@ int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const
 		frame(&string, &view.row[i], options);
 		end[i] = string.n;
 		if (view.row[i].leaves != 0)
-			count(out, &string, view.row[i].leaves);
+			count(out, &string, view.row[i].leaves * tasks);
 	}
 	err = string.failed ? -ENOMEM : 0;
 	tdt__string_free(&string);
 	free(end);
 	free(view.row);
+	return err;
+}
+
+int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		      const struct tdt_print_options *options)
+{
+	struct tdt__string name = { 0 };
+	int err;
+
+	task(&name, tdt_trace_info(trace), options);
+	err = name.failed ? -ENOMEM : tdt__print_stacks(out, &name, 1, root, options);
+	tdt__string_free(&name);
 	return err;
 }

@@ -46,6 +46,12 @@ static void set_known(struct object *object, const char *key, uint32_t value)
 		set(object, key, json_integer(value));
 }
 
+static void set_known_u64(struct object *object, const char *key, uint64_t value)
+{
+	if (value != 0)
+		set_u64(object, key, value);
+}
+
 static void set_address(struct object *object, const char *key, uint64_t value)
 {
 	char digits[24];
@@ -83,7 +89,7 @@ static int add(const char *bytes, size_t n, void *out)
 	return 0;
 }
 
-static void add_text(struct tdt__out *out, const char *text)
+void tdt__json_text(struct tdt__out *out, const char *text)
 {
 	tdt__out_add(out, text, strlen(text));
 }
@@ -97,7 +103,34 @@ static int finish(struct tdt__out *out, struct object *object)
 	return err == 0 ? 0 : -ENOMEM; /* all else that it may complain of doesn't come up */
 }
 
-static int print_task(struct tdt__out *out, const struct tdt_trace_info *info)
+void tdt__json_u64(struct tdt__out *out, uint64_t value)
+{
+	char digits[32];
+
+	snprintf(digits, sizeof(digits), value <= EXACT ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
+	tdt__json_text(out, digits);
+}
+
+static void set_waits(struct object *task, const struct tdt_trace_info *info)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < info->n_waits && array != NULL && !task->failed; i++) {
+		const struct tdt_wait *wait = &info->waits[i];
+		struct object object = { .json = json_object() };
+		enum tdt_wait_kind kind = (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
+
+		set(&object, "kind", json_string_nocheck(wait_words[kind]));
+		if (wait->object != 0)
+			set_address(&object, "object", wait->object);
+		set_known_u64(&object, "owner", wait->owner);
+		if (json_array_append_new(array, object.json) != 0 || object.failed)
+			task->failed = true;
+	}
+	set(task, "waits", array);
+}
+
+int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 {
 	struct object task = { .json = json_object() };
 
@@ -112,6 +145,15 @@ static int print_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	set(&task, "leaves", json_integer(info->leaves));
 	set(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
 	set(&task, "leaves_lost", json_integer(info->leaves_lost));
+	set_known_u64(&task, "parent", info->parent);
+	set_known_u64(&task, "woken_ns", info->woken_ns);
+	set_known_u64(&task, "woken_by", info->woken_by);
+	set_known_u64(&task, "age_ns", info->age_ns);
+	set_known_u64(&task, "polls_since", info->polls_since);
+	set_known(&task, "thread", info->thread);
+	set_string(&task, "syscall", info->syscall);
+	if (info->n_waits != 0 && info->waits != NULL)
+		set_waits(&task, info);
 	return finish(out, &task);
 }
 
@@ -154,27 +196,39 @@ static int print_node(struct tdt__out *out, const struct tdt_node *node)
 	return finish(out, &object);
 }
 
-int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root)
+int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root)
 {
-	char head[32];
 	uint32_t n;
 	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n);
-	int err;
+	int err = 0;
 
 	if (nodes == NULL)
 		return -ENOMEM;
-	snprintf(head, sizeof(head), "{\"tdt\":%d,\"task\":", SCHEMA);
-	add_text(out, head);
-	err = print_task(out, tdt_trace_info(trace));
-	if (err == 0)
-		add_text(out, ",\"nodes\":[");
+	tdt__json_text(out, "[");
 	for (uint32_t i = 0; i < n && err == 0 && out->error == 0; i++) {
 		if (i > 0)
-			add_text(out, ",");
+			tdt__json_text(out, ",");
 		err = print_node(out, nodes[i]);
 	}
 	if (err == 0) /* what is cut short must not look whole */
-		add_text(out, "]}\n");
+		tdt__json_text(out, "]");
 	free(nodes);
+	return err;
+}
+
+int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root)
+{
+	char head[32];
+	int err;
+
+	snprintf(head, sizeof(head), "{\"tdt\":%d,\"task\":", SCHEMA);
+	tdt__json_text(out, head);
+	err = tdt__json_task(out, tdt_trace_info(trace));
+	if (err == 0)
+		tdt__json_text(out, ",\"nodes\":");
+	if (err == 0)
+		err = tdt__json_nodes(out, root);
+	if (err == 0)
+		tdt__json_text(out, "}\n");
 	return err;
 }

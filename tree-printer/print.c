@@ -24,8 +24,7 @@ static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic
 	return choice;
 }
 
-/* Read the caller's options, and replace AUTO by what it is here. */
-static int read_options(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
+int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
 {
 	int err = tdt__options_read(options, sizeof(*options), theirs);
 
@@ -57,20 +56,15 @@ static int print_locked(FILE *file, const struct tdt_trace *trace, const struct 
 			const struct tdt_print_options *options)
 {
 	struct tdt__out out = { .file = file };
-	int err = print_form(&out, trace, root, options);
 
-	tdt__out_flush(&out);
-	errno = 0;
-	if (fflush(file) != 0 && out.error == 0)
-		out.error = errno == 0 ? -EIO : -errno;
-	return out.error != 0 ? out.error : err;
+	return tdt__out_end(&out, print_form(&out, trace, root, options));
 }
 
 static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *theirs)
 {
 	struct tdt_print_options options;
 	const struct tdt_node *root;
-	int err = trace == NULL || out == NULL ? -EINVAL : read_options(&options, theirs, out);
+	int err = trace == NULL || out == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
 
 	if (err != 0)
 		return err;

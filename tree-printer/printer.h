@@ -5,7 +5,7 @@
 /*
  * What the forms share.  A trace is printed in two steps: view.c finds out which frames are shown, then text.c or
  * folded.c writes them; json.c needs no view, it writes all.  Everything is linear in the number of nodes, and nothing
- * recurses over depth.
+ * recurses over depth.  dump*.c print a snapshot of many tasks, by the same means.
  */
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <tdt/print.h>
+#include <tdt/dump.h>
 
 /* Whether `out` is a terminal whose user wants colours: TERM says it can, NO_COLOR doesn't forbid it. */
 bool tdt__wants_color(FILE *out);
@@ -83,6 +83,60 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
 void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		      const struct tdt_print_options *options);
 
+/* Sequences for a terminal, added where the options want colours. */
+#define TDT__BOLD "\033[1m"
+#define TDT__DIM "\033[2m"
+#define TDT__RED "\033[31m"
+#define TDT__GREEN "\033[32m"
+#define TDT__YELLOW "\033[33m"
+#define TDT__CYAN "\033[36m"
+#define TDT__PLAIN "\033[0m"
+void tdt__color(struct tdt__string *string, const char *sequence, const struct tdt_print_options *options);
+
+/* "1 leaf", "2 leaves"; and " 1.204 s", with the space. */
+void tdt__count_leaves(struct tdt__string *string, uint64_t n);
+void tdt__duration(struct tdt__string *string, uint64_t ns);
+
+/* What tasks of a snapshot are called, by their ids: names.c.  NULL stands for no names at all. */
+struct tdt__names;
+
+/* `5 "a"`: how task `id` is called.  Escaped. */
+void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name, const struct tdt_print_options *options);
+
+/* The parts of a task's line that groups of tasks have, too; each starts with a space, or with a comma and one. */
+void tdt__task_state(struct tdt__string *string, enum tdt_task_state state, const struct tdt_print_options *options);
+void tdt__task_syscall(struct tdt__string *string, const char *syscall, const struct tdt_print_options *options);
+void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer);
+void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+		     const struct tdt_print_options *options);
+void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info);
+
+/* The task's line.  What a trace says by itself is TDT_ANSWER_FRESH, or has its age. */
+void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer,
+		    const struct tdt_print_options *options);
+
+/*
+ * What tasks wait for, below their line.  Only what the tree doesn't say: who is waited for, and which mutex or channel
+ * of several it is.
+ */
+enum {
+	TDT__WAITS_SHOWN = 8 /* lines; others are counted */
+};
+bool tdt__wait_tells(const struct tdt_wait *wait);
+void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		   const struct tdt__names *names, const struct tdt_print_options *options);
+void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt__names *names,
+		     const struct tdt_print_options *options);
+
+/*
+ * Read the caller's options, and replace AUTO by what it is for `out`.  Returns 0, -EINVAL or -E2BIG.  May change
+ * errno.
+ */
+int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out);
+
+/* Write what is left, and flush the stream.  Returns the first error of writing, or else `err`. */
+int tdt__out_end(struct tdt__out *out, int err);
+
 /*
  * The forms.  `options->utf8` and `color` are YES or NO here.  They return 0 or -ENOMEM; errors in writing are told by
  * `out`.
@@ -92,5 +146,19 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const s
 int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root);
 int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
 		      const struct tdt_print_options *options);
+
+/* The tree alone, behind `head` (may be NULL).  With -ENOMEM some of it may have been written. */
+int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
+		    const struct tdt_print_options *options);
+
+/* The stacks of a tree that `tasks` tasks have, behind the first frame `task`, which is escaped. */
+int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks, const struct tdt_node *root,
+		      const struct tdt_print_options *options);
+
+/* Parts of the JSON: text as it is; a number, or a string of digits where readers would lose some; and values. */
+void tdt__json_text(struct tdt__out *out, const char *text);
+void tdt__json_u64(struct tdt__out *out, uint64_t value);
+int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
+int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
 
 #endif

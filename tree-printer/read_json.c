@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * From JSON to a trace.  The file may be cut, damaged or hostile: nothing in it is believed before it was looked at.
+ * From JSON to a trace, or to a snapshot of many tasks.  The file may be cut, damaged or hostile: nothing in it is believed before it was looked at.
  * What is not in the schema is passed over, since later versions may add it; what is, must be right.
  */
 
@@ -47,7 +47,8 @@ static int fail(struct reader *reader, const char *message)
 
 static int fail_at(const struct place *place, const char *key, const char *what)
 {
-	snprintf(place->reader->message, sizeof(place->reader->message), "%s.%s: %s", place->name, key, what);
+	snprintf(place->reader->message, sizeof(place->reader->message), "%s%s.%s: %s", place->reader->prefix, place->name,
+		 key, what);
 	return -1;
 }
 
@@ -101,20 +102,22 @@ static bool parse_digits(const char *digits, int base, uint64_t *value)
 	return n > 0 && digits[n] == '\0' && errno == 0;
 }
 
-/* A number that may be left out; a string where the writer feared that readers lose digits. */
+/* A whole number; a string where the writer feared that readers lose digits. */
+static bool parse_number(const json_t *json, uint64_t *value)
+{
+	*value = (uint64_t)json_integer_value(json);
+	if (json_is_string(json))
+		return parse_digits(json_string_value(json), 10, value);
+	return json_is_integer(json) && json_integer_value(json) >= 0;
+}
+
+/* One that may be left out: 0. */
 static int get_number(const struct place *place, const char *key, uint64_t max, uint64_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
-	bool ok = json == NULL;
 
 	*value = 0;
-	if (json_is_integer(json)) {
-		ok = json_integer_value(json) >= 0;
-		*value = (uint64_t)json_integer_value(json);
-	} else if (json_is_string(json)) {
-		ok = parse_digits(json_string_value(json), 10, value);
-	}
-	if (ok && *value <= max)
+	if (json == NULL || (parse_number(json, value) && *value <= max))
 		return 0;
 	return fail_at(place, key,
 		       max == UINT64_MAX ? "not a whole number from 0 to 2^64 - 1"
@@ -178,9 +181,43 @@ static int require(const struct place *place, const char *key)
 	return json_object_get(place->object, key) != NULL ? 0 : fail_at(place, key, "is missing");
 }
 
-static int read_task(const struct place *place, struct tdt_trace_info *info)
+/* What the task waits for, in an array that is for the caller to free. */
+static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_t *n)
+{
+	const json_t *array = json_object_get(task->object, "waits");
+
+	*waits = NULL;
+	*n = (uint32_t)json_array_size(array);
+	if (array != NULL && (!json_is_array(array) || json_array_size(array) > UINT32_MAX))
+		return fail_at(task, "waits", "not an array");
+	if (*n == 0)
+		return 0;
+	*waits = calloc(*n, sizeof(**waits));
+	if (*waits == NULL)
+		return fail(task->reader, strerror(ENOMEM));
+	for (uint32_t i = 0; i < *n; i++) {
+		struct place place = { .reader = task->reader, .object = json_array_get(array, i) };
+		unsigned int kind;
+
+		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
+		if (get_word(&place, "kind", wait_words, N_WORDS(wait_words), &kind) ||
+		    get_address(&place, "object", &(*waits)[i].object) ||
+		    get_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner)) {
+			free(*waits);
+			*waits = NULL;
+			return -1;
+		}
+		(*waits)[i].kind = (enum tdt_wait_kind)kind;
+	}
+	return 0;
+}
+
+/* `*waits` is for the caller to free; all strings are the object's. */
+static int read_task(const struct place *place, struct tdt_trace_info *info, struct tdt_wait **waits)
 {
 	unsigned int state;
+
+	*waits = NULL;
 
 	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
 	if (require(place, "id") || get_number(place, "id", UINT64_MAX, &info->id) ||
@@ -190,9 +227,17 @@ static int read_task(const struct place *place, struct tdt_trace_info *info)
 	    get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
 	    get_number(place, "polls", UINT64_MAX, &info->polls) || get_u32(place, "leaves", &info->leaves) ||
 	    get_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
-	    get_u32(place, "leaves_lost", &info->leaves_lost))
+	    get_u32(place, "leaves_lost", &info->leaves_lost) ||
+	    get_number(place, "parent", UINT64_MAX, &info->parent) ||
+	    get_number(place, "woken_ns", UINT64_MAX, &info->woken_ns) ||
+	    get_number(place, "woken_by", UINT64_MAX, &info->woken_by) ||
+	    get_number(place, "age_ns", UINT64_MAX, &info->age_ns) ||
+	    get_number(place, "polls_since", UINT64_MAX, &info->polls_since) ||
+	    get_u32(place, "thread", &info->thread) || get_string(place, "syscall", &info->syscall) ||
+	    read_waits(place, waits, &info->n_waits))
 		return -1;
 	info->state = (enum tdt_task_state)state;
+	info->waits = *waits;
 	return 0;
 }
 
@@ -254,8 +299,11 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	size_t n = json_array_size(array);
 	int err = 0;
 
-	if (!json_is_array(array) || n == 0)
-		return fail(reader, "nodes: not an array with the task as its first node");
+	if (!json_is_array(array) || n == 0) {
+		snprintf(reader->message, sizeof(reader->message),
+			 "%snodes: not an array with the task as its first node", reader->prefix);
+		return -1;
+	}
 	nodes = calloc(n, sizeof(const struct tdt_node *));
 	if (nodes == NULL)
 		return fail(reader, strerror(ENOMEM));
@@ -269,11 +317,257 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	return err;
 }
 
-static int read_object(struct reader *reader, const json_t *object, struct tdt_trace **trace)
+/* The tree of what `info` says. */
+static struct tdt_trace *read_tree(struct reader *reader, const json_t *nodes, const struct tdt_trace_info *info)
+{
+	struct tdt_trace *trace = tdt_trace_new(info);
+
+	if (trace == NULL) {
+		fail(reader, strerror(errno));
+	} else if (read_nodes(reader, nodes, trace) != 0) {
+		tdt_trace_free(trace);
+		trace = NULL;
+	}
+	return trace;
+}
+
+static int read_trace(struct reader *reader, const json_t *object, struct tdt_trace **trace)
 {
 	const struct place task = { .reader = reader, .object = json_object_get(object, "task"), .name = "task" };
-	const json_t *schema = json_object_get(object, "tdt");
 	struct tdt_trace_info info;
+	struct tdt_wait *waits;
+
+	if (!json_is_object(task.object))
+		return fail(reader, "task: not an object");
+	if (read_task(&task, &info, &waits) != 0)
+		return -1;
+	*trace = read_tree(reader, json_object_get(object, "nodes"), &info);
+	free(waits);
+	return *trace != NULL ? 1 : -1;
+}
+
+/* ---- Dumps ---- */
+
+struct dump {
+	struct tdt_snapshot snapshot;
+	json_t *object; /* it has all strings */
+	struct tdt_snapshot_group *groups;
+	struct tdt_snapshot_cycle *cycles;
+	struct tdt_trace_info *tasks;               /* of all groups, one group after the other */
+	const struct tdt_trace_info **in_groups;    /* the same */
+	const struct tdt_trace_info **by_id;        /* the same, sorted */
+	const struct tdt_trace_info **in_cycles;    /* of all cycles, one after the other */
+	size_t n_tasks;
+};
+
+void dump_free(struct dump *dump)
+{
+	if (dump == NULL)
+		return;
+	for (size_t i = 0; i < dump->snapshot.n_groups; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)dump->groups[i].trace);
+	for (size_t i = 0; i < dump->n_tasks; i++)
+		free((void *)(uintptr_t)dump->tasks[i].waits);
+	free(dump->groups);
+	free(dump->cycles);
+	free(dump->tasks);
+	free(dump->in_groups);
+	free(dump->by_id);
+	free(dump->in_cycles);
+	json_decref(dump->object);
+	free(dump);
+}
+
+const struct tdt_snapshot *dump_snapshot(const struct dump *dump)
+{
+	return &dump->snapshot;
+}
+
+/* How many elements the arrays in `array` have: under `key`, or themselves if it is NULL. */
+static size_t count_within(const json_t *array, const char *key)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const json_t *element = json_array_get(array, i);
+
+		n += json_array_size(key != NULL ? json_object_get(element, key) : element);
+	}
+	return n;
+}
+
+static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	struct tdt_snapshot_group *group = &dump->groups[dump->snapshot.n_groups];
+	const struct place place = { .reader = reader, .object = object, .name = "group" };
+	const json_t *tasks = json_object_get(object, "tasks"), *nodes = json_object_get(object, "nodes");
+	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
+	unsigned int answer;
+
+	if (get_word(&place, "answer", answer_words, N_WORDS(answer_words), &answer))
+		return -1;
+	if (!json_is_array(tasks) || json_array_size(tasks) == 0)
+		return fail_at(&place, "tasks", "not an array with a task at least");
+	*group = (struct tdt_snapshot_group){ .answer = (enum tdt_answer)answer,
+					      .tasks = &dump->in_groups[dump->n_tasks],
+					      .n = json_array_size(tasks) };
+	dump->snapshot.n_groups++;
+	for (size_t i = 0; i < group->n; i++) {
+		struct place task = { .reader = reader, .object = json_array_get(tasks, i) };
+		struct tdt_wait *waits;
+
+		snprintf(task.name, sizeof(task.name), "tasks[%zu]", i);
+		if (read_task(&task, &dump->tasks[dump->n_tasks], &waits) != 0)
+			return -1;
+		dump->in_groups[dump->n_tasks] = &dump->tasks[dump->n_tasks];
+		dump->n_tasks++;
+	}
+	if (nodes == NULL && group->answer != TDT_ANSWER_NONE)
+		return fail_at(&place, "nodes", "is missing");
+	if (nodes != NULL)
+		group->trace = read_tree(reader, nodes, first);
+	return nodes == NULL || group->trace != NULL ? 0 : -1;
+}
+
+static int read_groups(struct reader *reader, const json_t *groups, struct dump *dump)
+{
+	size_t n = json_array_size(groups), tasks = count_within(groups, "tasks");
+	int err = 0;
+
+	if (!json_is_array(groups))
+		return fail(reader, "groups: not an array");
+	dump->groups = calloc(n + 1, sizeof(*dump->groups));
+	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
+	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
+	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
+		return fail(reader, strerror(ENOMEM));
+	dump->snapshot.groups = dump->groups;
+	for (size_t i = 0; i < n && err == 0; i++) {
+		snprintf(reader->prefix, sizeof(reader->prefix), "groups[%zu].", i);
+		err = read_group(reader, json_array_get(groups, i), dump);
+	}
+	reader->prefix[0] = '\0';
+	return err;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct tdt_trace_info *const *one = a, *const *other = b;
+
+	/* Of several with one id the first comes first, so that it is always the same that is found. */
+	if ((*one)->id == (*other)->id)
+		return (*one > *other) - (*one < *other);
+	return (*one)->id < (*other)->id ? -1 : 1;
+}
+
+static const struct tdt_trace_info *find_task(const struct dump *dump, uint64_t id)
+{
+	size_t low = 0, high = dump->n_tasks;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dump->by_id[middle]->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < dump->n_tasks && dump->by_id[low]->id == id ? dump->by_id[low] : NULL;
+}
+
+/* Rings are arrays of ids. */
+static int read_rings(struct reader *reader, const json_t *object, const char *key, struct dump *dump, size_t *used)
+{
+	const json_t *rings = json_object_get(object, key);
+
+	for (size_t i = 0; i < json_array_size(rings); i++) {
+		const json_t *ids = json_array_get(rings, i);
+		struct tdt_snapshot_cycle *cycle = &dump->cycles[dump->snapshot.n_cycles];
+
+		*cycle = (struct tdt_snapshot_cycle){ .tasks = &dump->in_cycles[*used],
+						      .n = json_array_size(ids),
+						      .deadlock = strcmp(key, "deadlocks") == 0 };
+		for (size_t k = 0; k < cycle->n; k++) {
+			uint64_t id;
+
+			if (!parse_number(json_array_get(ids, k), &id) || find_task(dump, id) == NULL)
+				break;
+			dump->in_cycles[(*used)++] = find_task(dump, id);
+		}
+		if (cycle->n == 0 || &cycle->tasks[cycle->n] != &dump->in_cycles[*used]) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
+			return -1;
+		}
+		dump->snapshot.n_cycles++;
+	}
+	return 0;
+}
+
+static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const json_t *deadlocks = json_object_get(object, "deadlocks"), *rings = json_object_get(object, "rings");
+	size_t used = 0;
+
+	if ((deadlocks != NULL && !json_is_array(deadlocks)) || (rings != NULL && !json_is_array(rings)))
+		return fail(reader, "deadlocks, rings: not arrays");
+	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
+	dump->cycles = calloc(json_array_size(deadlocks) + json_array_size(rings) + 1, sizeof(*dump->cycles));
+	dump->in_cycles =
+		calloc(count_within(deadlocks, NULL) + count_within(rings, NULL) + 1, sizeof(*dump->in_cycles));
+	if (dump->by_id == NULL || dump->cycles == NULL || dump->in_cycles == NULL)
+		return fail(reader, strerror(ENOMEM));
+	dump->snapshot.cycles = dump->cycles;
+	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
+	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
+	if (read_rings(reader, object, "deadlocks", dump, &used) != 0)
+		return -1;
+	return read_rings(reader, object, "rings", dump, &used);
+}
+
+static int read_summary(const struct place *place, struct tdt_snapshot *snapshot)
+{
+	uint64_t tasks, lost, answers[4];
+
+	if (get_number(place, "took_ns", UINT64_MAX, &snapshot->took_ns) ||
+	    get_number(place, "tasks", SIZE_MAX, &tasks) || get_number(place, "lost", SIZE_MAX, &lost))
+		return -1;
+	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
+		if (get_number(place, answer_words[i], SIZE_MAX, &answers[i]))
+			return -1;
+		snapshot->answers[i] = (size_t)answers[i];
+	}
+	snapshot->tasks = (size_t)tasks;
+	snapshot->lost = (size_t)lost;
+	return 0;
+}
+
+static int read_dump(struct reader *reader, json_t *object, struct dump **result)
+{
+	const struct place place = { .reader = reader, .object = json_object_get(object, "dump"), .name = "dump" };
+	struct dump *dump;
+
+	if (!json_is_object(place.object))
+		return fail(reader, "dump: not an object");
+	dump = calloc(1, sizeof(*dump));
+	if (dump == NULL)
+		return fail(reader, strerror(ENOMEM));
+	dump->snapshot.size = sizeof(dump->snapshot);
+	dump->object = json_incref(object);
+	if (read_summary(&place, &dump->snapshot) != 0 ||
+	    read_groups(reader, json_object_get(object, "groups"), dump) != 0 || read_cycles(reader, object, dump) != 0) {
+		dump_free(dump);
+		return -1;
+	}
+	*result = dump;
+	return 1;
+}
+
+/* ---- Either ---- */
+
+static int read_object(struct reader *reader, json_t *object, struct tdt_trace **trace, struct dump **dump)
+{
+	const json_t *schema = json_object_get(object, "tdt");
 
 	if (!json_is_integer(schema))
 		return fail(reader, "not a trace: an object with \"tdt\", the schema's version, was expected");
@@ -283,22 +577,17 @@ static int read_object(struct reader *reader, const json_t *object, struct tdt_t
 			 json_integer_value(schema), SCHEMA);
 		return -1;
 	}
-	if (!json_is_object(task.object))
-		return fail(reader, "task: not an object");
-	if (read_task(&task, &info) != 0)
-		return -1;
-	*trace = tdt_trace_new(&info);
-	if (*trace == NULL)
-		return fail(reader, strerror(errno));
-	if (read_nodes(reader, json_object_get(object, "nodes"), *trace) != 0) {
-		tdt_trace_free(*trace);
-		*trace = NULL;
-		return -1;
-	}
-	return 1;
+	if (json_object_get(object, "dump") == NULL)
+		return read_trace(reader, object, trace);
+	return dump != NULL ? read_dump(reader, object, dump) : fail(reader, "a dump of many tasks, not a trace of one");
 }
 
 int reader_next(struct reader *reader, struct tdt_trace **trace)
+{
+	return reader_next_of_both(reader, trace, NULL);
+}
+
+int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
 {
 	struct reader start;
 	json_error_t error;
@@ -306,6 +595,8 @@ int reader_next(struct reader *reader, struct tdt_trace **trace)
 	int result;
 
 	*trace = NULL;
+	if (dump != NULL)
+		*dump = NULL;
 	if (reader->line == 0)
 		reader->line = 1;
 	result = skip_space(reader);
@@ -317,7 +608,7 @@ int reader_next(struct reader *reader, struct tdt_trace **trace)
 	object = json_load_callback(read_for_jansson, reader, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)
 		return fail(reader, ferror(reader->file) ? strerror(errno) : no_memory ? strerror(ENOMEM) : error.text);
-	result = no_memory ? fail(reader, strerror(ENOMEM)) : read_object(reader, object, trace);
+	result = no_memory ? fail(reader, strerror(ENOMEM)) : read_object(reader, object, trace, dump);
 	if (result < 0) {
 		reader->line = start.line;
 		reader->column = start.column + 1;

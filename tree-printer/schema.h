@@ -4,7 +4,7 @@
 
 /* What those who write a trace as JSON and those who read it must agree on: tdt-trace(5) has the whole schema. */
 
-#include <tdt/tree.h>
+#include <tdt/dump.h>
 
 #define SCHEMA 1
 
@@ -28,6 +28,24 @@ static const char *const cut_words[] = {
 	[TDT_CUT_CORRUPT] = "corrupt",
 	[TDT_CUT_STACK] = "stack",
 	[TDT_CUT_MEMORY] = "memory",
+};
+
+/* A reader or a writer of traces alone has no use for the last. */
+static const char *const wait_words[] __attribute__((unused)) = {
+	[TDT_WAIT_UNKNOWN] = "unknown",
+	[TDT_WAIT_TASK] = "task",
+	[TDT_WAIT_MUTEX] = "mutex",
+	[TDT_WAIT_CHANNEL] = "channel",
+	[TDT_WAIT_TIMER] = "timer",
+	[TDT_WAIT_IO] = "io",
+	[TDT_WAIT_OTHER] = "other",
+};
+
+static const char *const answer_words[] __attribute__((unused)) = {
+	[TDT_ANSWER_FRESH] = "fresh",
+	[TDT_ANSWER_RUNNING] = "running",
+	[TDT_ANSWER_LAST] = "last",
+	[TDT_ANSWER_NONE] = "none",
 };
 
 #endif

@@ -147,3 +147,12 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 	memcpy(out->buffer + out->used, bytes, n);
 	out->used += n;
 }
+
+int tdt__out_end(struct tdt__out *out, int err)
+{
+	tdt__out_flush(out);
+	errno = 0;
+	if (fflush(out->file) != 0 && out->error == 0)
+		out->error = errno == 0 ? -EIO : -errno;
+	return out->error != 0 ? out->error : err;
+}

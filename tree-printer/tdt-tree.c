@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* tdt-tree: print traces that were saved as JSON, in any of the forms. */
+/* tdt-tree: print traces and dumps that were saved as JSON, in any of the forms. */
 
 #include <config.h>
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/print.h>
+#include <tdt/dump.h>
 
 #include "read_json.h"
 
@@ -22,7 +22,8 @@ enum {
 
 static const char usage[] =
 	"Usage: tdt-tree [OPTION]... [FILE]\n"
-	"Print traces of async tasks, which the tdt library wrote as JSON to FILE (default, or -: standard input).\n"
+	"Print traces of async tasks, and dumps of many, which the tdt library wrote as JSON to FILE (default, or -:\n"
+	"standard input).\n"
 	"\n"
 	"  --format=FORM    text (the default), json, or folded: stacks for flame graphs\n"
 	"  --addresses      symbol+0x1f, as tracers print it, instead of the place in the source\n"
@@ -158,16 +159,28 @@ static int input_failed(const char *name, struct reader *reader)
 	return EXIT_BAD_INPUT;
 }
 
+/* Whichever of the two there is; it is freed. */
+static int print_one(struct tdt_trace *trace, struct dump *dump, const struct tdt_print_options *options)
+{
+	const struct tdt_dump_options dump_options = { .size = sizeof(dump_options), .print = options };
+	int err = trace != NULL ? tdt_trace_print_with(trace, stdout, options)
+				: tdt_snapshot_print(dump_snapshot(dump), stdout, &dump_options);
+
+	tdt_trace_free(trace);
+	dump_free(dump);
+	return err;
+}
+
 static int print_all(FILE *file, const char *name, const struct tdt_print_options *options)
 {
 	struct reader reader = { .file = file };
 	struct tdt_trace *trace;
+	struct dump *dump;
 	int result;
 
-	while ((result = reader_next(&reader, &trace)) > 0) {
-		int err = tdt_trace_print_with(trace, stdout, options);
+	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+		int err = print_one(trace, dump, options);
 
-		tdt_trace_free(trace);
 		if (err != 0)
 			return output_failed(-err);
 	}

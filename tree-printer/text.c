@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The text form: the task's line, then its tree.
+ * The tree of the text form.  The lines that stand above it are task_line.c's.
  *
  * A sibling that reads the same as one before it, with all below it, is drawn once.  To find them each subtree gets a
  * number, its *shape*, the same for all that read the same: a table from what a subtree reads like (its line, then the
@@ -20,14 +20,6 @@ enum {
 	NONE = 0,    /* no row: the task is nobody's child */
 	LEVELS = 100 /* indented; what is deeper has its level told by a number */
 };
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define RED "\033[31m"
-#define GREEN "\033[32m"
-#define YELLOW "\033[33m"
-#define CYAN "\033[36m"
-#define PLAIN "\033[0m"
 
 /* A line, and its place among those that are drawn. */
 struct line {
@@ -58,112 +50,17 @@ struct text {
 	struct tdt__string string;
 };
 
-static void count_leaves(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
-}
-
-static void color(struct tdt__string *string, const char *sequence, const struct tdt_print_options *options)
-{
-	if (options->color == TDT_PRINT_YES)
-		tdt__string_puts(string, sequence);
-}
-
-/* Four digits and a unit.  By integers: a locale may have another decimal point. */
-static void duration(struct tdt__string *string, uint64_t ns)
-{
-	static const char *const units[] = { "ns", "us", "ms", "s" };
-	uint64_t unit = 1, whole, rest;
-	const char *point = ".";
-	int i = 0;
-
-	while (i < 3 && ns / unit >= 1000) {
-		unit *= 1000;
-		i++;
-	}
-	whole = ns / unit;
-	rest = ns % unit;
-	tdt__string_printf(string, " %" PRIu64, whole);
-	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
-		unit /= 10;
-		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
-		rest %= unit;
-		point = "";
-	}
-	tdt__string_printf(string, " %s", units[i]);
-}
-
-static void state(struct tdt__string *string, const struct tdt_trace_info *info,
-		  const struct tdt_print_options *options)
-{
-	static const struct {
-		const char *word, *color;
-	} states[] = { [TDT_TASK_WAITING] = { "pending", YELLOW },
-		       [TDT_TASK_RUNNING] = { "running", GREEN },
-		       [TDT_TASK_READY] = { "ready", CYAN },
-		       [TDT_TASK_PANICKED] = { "panicked", RED } };
-
-	tdt__string_puts(string, " ");
-	color(string, states[info->state].color, options);
-	tdt__string_puts(string, states[info->state].word);
-	color(string, PLAIN, options);
-	if (info->state_ns != 0)
-		duration(string, info->state_ns);
-}
-
-static void task_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
-{
-	tdt__string_puts(string, ", ");
-	if (info->leaves != 0)
-		count_leaves(string, info->leaves);
-	else if (info->state == TDT_TASK_WAITING && info->leaves_elsewhere == 0 && info->leaves_lost == 0)
-		tdt__string_puts(string, "no leaves (the poll cloned no waker)");
-	else
-		tdt__string_puts(string, "no leaves");
-	if (info->leaves_elsewhere != 0)
-		tdt__string_printf(string, ", %" PRIu32 " more on other threads", info->leaves_elsewhere);
-	if (info->leaves_lost != 0)
-		tdt__string_printf(string, ", %" PRIu32 " more lost for want of memory", info->leaves_lost);
-}
-
-static void task_line(struct tdt__string *string, const struct tdt_trace_info *info,
-		      const struct tdt_print_options *options)
-{
-	const bool utf8 = options->utf8 == TDT_PRINT_YES;
-
-	tdt__string_puts(string, "task ");
-	color(string, BOLD, options);
-	tdt__string_printf(string, "%" PRIu64, info->id);
-	if (info->name != NULL) {
-		tdt__string_puts(string, " \"");
-		tdt__string_escape(string, info->name, utf8, '"');
-		tdt__string_puts(string, "\"");
-	}
-	color(string, PLAIN, options);
-	state(string, info, options);
-	task_leaves(string, info);
-	if (info->file != NULL) {
-		tdt__string_puts(string, ", spawned at ");
-		tdt__string_escape(string, info->file, utf8, '\0');
-		if (info->line != 0)
-			tdt__string_printf(string, ":%" PRIu32, info->line);
-		if (info->line != 0 && info->column != 0)
-			tdt__string_printf(string, ":%" PRIu32, info->column);
-	}
-	tdt__string_puts(string, "\n");
-}
-
 static void place(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
 {
 	size_t before = string->n, start;
 
-	color(string, DIM, options);
+	tdt__color(string, TDT__DIM, options);
 	start = string->n;
 	tdt__frame_place(string, frame, options);
 	if (string->n == start)
 		string->n = before;
 	else
-		color(string, PLAIN, options);
+		tdt__color(string, TDT__PLAIN, options);
 }
 
 static void frame_line(struct text *text, const struct tdt__row *row, bool has_children)
@@ -171,15 +68,15 @@ static void frame_line(struct text *text, const struct tdt__row *row, bool has_c
 	const struct tdt_frame *frame = tdt_node_frame(row->node);
 	struct tdt__string *string = &text->string;
 
-	color(string, frame->kind == TDT_NODE_CUT ? RED : BOLD, text->options);
+	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD, text->options);
 	tdt__frame_name(string, frame, text->options);
-	color(string, PLAIN, text->options);
+	tdt__color(string, TDT__PLAIN, text->options);
 	place(string, frame, text->options);
 	if (frame->guessed)
 		tdt__string_puts(string, " (callers may be missing)");
 	if (row->leaves > 1 || (row->leaves == 1 && has_children)) {
 		tdt__string_puts(string, " (");
-		count_leaves(string, row->leaves);
+		tdt__count_leaves(string, row->leaves);
 		tdt__string_puts(string, ")");
 	}
 }
@@ -189,7 +86,7 @@ static void below_line(struct tdt__string *string, const struct tdt__row *row)
 	tdt__string_printf(string, "... %" PRIu64 " frame%s", row->frames, row->frames == 1 ? "" : "s");
 	if (row->leaves != 0) {
 		tdt__string_puts(string, " and ");
-		count_leaves(string, row->leaves);
+		tdt__count_leaves(string, row->leaves);
 	}
 	tdt__string_puts(string, " below");
 }
@@ -327,16 +224,13 @@ static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row
 		tdt__out_add(out, string->bytes, string->n);
 }
 
-static int draw(struct tdt__out *out, const struct text *text, const struct tdt_trace_info *info)
+static int draw(struct tdt__out *out, const struct text *text)
 {
 	struct tdt__string string = { 0 };
 	struct indentation indentation = { 0 };
 	uint32_t row = text->line[0].first_child;
 	int err;
 
-	task_line(&string, info, text->options);
-	if (!string.failed)
-		tdt__out_add(out, string.bytes, string.n);
 	while (row != NONE && !string.failed && out->error == 0) {
 		draw_row(out, text, row, &string, &indentation);
 		if (text->line[row].first_child != NONE) {
@@ -362,7 +256,7 @@ static int allocate(struct text *text)
 	return text->line == NULL || text->shape == NULL || text->slot == NULL ? -ENOMEM : 0;
 }
 
-int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
 		    const struct tdt_print_options *options)
 {
 	struct text text = { .options = options };
@@ -373,12 +267,31 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const s
 	err = allocate(&text);
 	if (err == 0)
 		do_rows(&text);
-	if (err == 0)
-		err = text.string.failed ? -ENOMEM : draw(out, &text, tdt_trace_info(trace));
+	if (err == 0 && text.string.failed)
+		err = -ENOMEM;
+	if (err == 0) {
+		if (head != NULL)
+			tdt__out_add(out, head->bytes, head->n);
+		err = draw(out, &text);
+	}
 	tdt__string_free(&text.string);
 	free(text.slot);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);
+	return err;
+}
+
+int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
+		    const struct tdt_print_options *options)
+{
+	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	struct tdt__string head = { 0 };
+	int err;
+
+	tdt__task_line(&head, info, TDT_ANSWER_FRESH, options);
+	tdt__wait_lines(&head, info, NULL, options);
+	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, options);
+	tdt__string_free(&head);
 	return err;
 }

@@ -79,8 +79,20 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot); /* NULL does nothing */
 
 /*
- * Print a snapshot: as text, or with options->format TDT_PRINT_JSON as one JSON object on one line (tdt-trace(5)), or
- * as folded stacks of all tasks.  Returns 0 or a negative errno, as tdt_trace_print_with() does.
+ * Print a snapshot: as text, or with options->print->format TDT_PRINT_JSON as one JSON object on one line
+ * (tdt-trace(5)), or as folded stacks of all tasks.  Text is a summary, then rings of waits, then the groups:
+ *
+ *	10,003 tasks, 1 deadlock: 10,002 answered, 1 without a tree (took 1.003 s)
+ *
+ *	deadlock: task 5 "a" waits for a mutex (0x7f10) held by task 6 "b", which waits for task 5 "a"
+ *
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 and 9,998 more, spawned at demo/echo.c:226
+ *	   9,998 wait for a mutex (0x7f20) held by task 5 "a"
+ *	╼ connection_poll at demo/echo.c:196:3
+ *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
+ *
+ * Returns 0 or a negative errno, as tdt_trace_print_with() does; -EINVAL, too, if the snapshot is not whole.  With
+ * -ENOMEM text has been printed as far as there was memory, and is marked where something is missing.
  */
 int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options);
 
@@ -88,12 +100,14 @@ int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const str
 int tdt_dump(FILE *out, const struct tdt_dump_options *options);
 
 /*
- * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only writes to a pipe; a thread of
- * the library's ("tdt-dump", all signals blocked) dumps.  Signals that come while it does lead to one more dump.  The
- * signal's old disposition comes back with 0.  A child of fork() ignores the signal until it calls this itself.
+ * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only raises a semaphore (it needs no
+ * descriptor, which a host could close and reuse); a thread of the library's ("tdt-dump", all signals blocked) dumps.
+ * Signals that come while it does lead to one more dump.  What goes wrong with stderr harms nobody.  The signal's old
+ * disposition comes back with 0, or when another signal is chosen.  A child of fork() ignores the signal until it calls
+ * this itself.
  *
- * Returns 0, or -EINVAL (no such signal, or one that can't be caught), -EBUSY (the signal has a handler already),
- * -EMFILE and the like, -EAGAIN (no thread), and sets errno.
+ * Returns 0, or -EINVAL (no such signal, or one that can't be caught, or that the processor raises: SIGSEGV...), -EBUSY
+ * (the signal has a handler already), -EAGAIN (no thread), -ENOMEM, and sets errno; then all is as before.  Any thread.
  */
 int tdt_dump_on_signal(int signo);
 

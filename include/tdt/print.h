@@ -34,7 +34,12 @@ enum tdt_print_choice {
  *	       │  └╼ pending_poll at demo/taskdump.c:14:8
  *	       └╼ buz_poll at demo/taskdump.c:30:11
  *
- * How long it has been pending is left out where it is not known, or less than the clock can tell.
+ * How long it has been pending is left out where it is not known, or less than the clock can tell.  Where more is known
+ * of the task, the line says that, too, and lines below it say what it waits for if the tree doesn't:
+ *
+ *	task 8 "baz" running for 3.201 s on thread 4711, in read(), spawned at demo/taskdump.c:88 by task 3
+ *	task 9 pending 60.00 s, 1 leaf, as seen 4.200 s and 12 polls ago, last woken 60.00 s ago by task 8
+ *	   waits for a mutex (0x7f1208) held by task 8
  *
  * A sibling subtree that reads the same as one before it is drawn once, with ×N behind it.  Without debug information a
  * frame reads `function (libfoo.so+0x1234)`, or only `libfoo.so+0x1234`.  Lines below level 100 are indented as level

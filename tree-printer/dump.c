@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Printing a snapshot of many tasks: the options, whether it is whole, the stream and its errors. */
+
+#include <config.h>
+
+#include "dumps.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Not a way into a snapshot: the rule for every struct of a caller's that may grow. */
+#include "../src/options.h"
+
+#define MAX_IDS 8
+
+struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
+{
+	struct tdt_trace_info info;
+
+	tdt__options_read(&info, sizeof(info), group->tasks[i]); /* if it is larger: what we know of it */
+	if (info.size == 0)
+		memcpy(&info, group->tasks[i], sizeof(info));
+	return info;
+}
+
+/* Its first fields have been there from the first header on. */
+static bool is_task(const struct tdt_trace_info *info)
+{
+	return info != NULL && info->size >= offsetof(struct tdt_trace_info, parent) &&
+	       (unsigned int)info->state <= TDT_TASK_PANICKED;
+}
+
+static bool are_tasks(const struct tdt_trace_info *const *tasks, size_t n)
+{
+	if (tasks == NULL || n == 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!is_task(tasks[i]))
+			return false;
+	return true;
+}
+
+static bool is_whole(const struct tdt_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->n_groups; i++) {
+		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+
+		if ((unsigned int)group->answer > TDT_ANSWER_NONE || !are_tasks(group->tasks, group->n) ||
+		    (group->trace == NULL && group->answer != TDT_ANSWER_NONE))
+			return false;
+	}
+	for (size_t i = 0; i < snapshot->n_cycles; i++)
+		if (!are_tasks(snapshot->cycles[i].tasks, snapshot->cycles[i].n))
+			return false;
+	return true;
+}
+
+static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	switch (dump->options->format) {
+	case TDT_PRINT_TEXT:
+		return tdt__dump_text(out, dump);
+	case TDT_PRINT_JSON:
+		return tdt__dump_json(out, dump);
+	case TDT_PRINT_FOLDED:
+		return tdt__dump_folded(out, dump);
+	}
+	return -EINVAL;
+}
+
+/* Returns 0 or -ENOMEM: then some trees have no names yet, and the forms find that out again. */
+static int look_up(const struct tdt_snapshot *snapshot)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		if (snapshot->groups[i].trace != NULL && tdt_trace_root(snapshot->groups[i].trace) == NULL)
+			err = -ENOMEM;
+	return err;
+}
+
+static int print_locked(FILE *file, const struct tdt__dump *dump)
+{
+	struct tdt__out out = { .file = file };
+
+	return tdt__out_end(&out, print_form(&out, dump));
+}
+
+static int print(const struct tdt__dump *dump, FILE *out)
+{
+	struct tdt__dump named = *dump;
+	struct tdt__names *names = NULL;
+	int err = look_up(dump->snapshot), written; /* may take its time: not with the stream locked */
+
+	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
+		return err; /* it would be no use */
+	if (dump->options->format == TDT_PRINT_TEXT) {
+		names = tdt__names_new(dump->snapshot);
+		if (names == NULL)
+			err = -ENOMEM;
+	}
+	named.names = names;
+	flockfile(out);
+	written = print_locked(out, &named);
+	funlockfile(out);
+	tdt__names_free(names);
+	return written != 0 ? written : err;
+}
+
+static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapshot, struct tdt_dump_options *options,
+		    const struct tdt_dump_options *theirs, struct tdt_print_options *form, FILE *out)
+{
+	int err = snapshot == NULL || out == NULL ? -EINVAL : tdt__options_read(options, sizeof(*options), theirs);
+
+	if (err == 0)
+		err = tdt__print_options_read(form, options->print, out);
+	if (err == 0)
+		err = tdt__options_read(ours, sizeof(*ours), snapshot);
+	return err == 0 && !is_whole(ours) ? -EINVAL : err;
+}
+
+int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options)
+{
+	int saved = errno; /* finding out about a terminal sets it, though nothing is wrong */
+	struct tdt_dump_options ours;
+	struct tdt_print_options form;
+	struct tdt_snapshot copy;
+	int err = read_all(&copy, snapshot, &ours, options, &form, out);
+
+	if (err == 0) {
+		const struct tdt__dump dump = { .snapshot = &copy, .options = &form,
+						.max_ids = ours.max_ids != 0 ? ours.max_ids : MAX_IDS };
+
+		err = print(&dump, out);
+	}
+	errno = err == 0 ? saved : -err;
+	return err;
+}

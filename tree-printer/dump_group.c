@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The lines of a group of several tasks: what they have in common, from when to when, and some of them by name.
+ *
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
+ *	   9,998 wait for a mutex (0x7f1208) held by task 5 "conn 3"
+ *	   2 wait for a mutex (0x7f1308)
+ */
+
+#include <config.h>
+
+#include "dumps.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct range {
+	uint64_t low, high;
+};
+
+/* What all have in common, or not. */
+struct facts {
+	struct tdt_trace_info first;
+	struct range state_ns, age_ns, polls_since;
+	bool same_place, same_parent, same_syscall;
+	size_t waits; /* that tell something */
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void widen(struct range *range, uint64_t value)
+{
+	range->low = value < range->low ? value : range->low;
+	range->high = value > range->high ? value : range->high;
+}
+
+static void find_facts(struct facts *facts, const struct tdt_snapshot_group *group)
+{
+	const struct tdt_trace_info first = tdt__dump_task(group, 0);
+
+	*facts = (struct facts){ .first = first,
+				 .state_ns = { first.state_ns, first.state_ns },
+				 .age_ns = { first.age_ns, first.age_ns },
+				 .polls_since = { first.polls_since, first.polls_since },
+				 .same_place = true,
+				 .same_parent = true,
+				 .same_syscall = true };
+	for (size_t i = 0; i < group->n; i++) {
+		const struct tdt_trace_info info = tdt__dump_task(group, i);
+
+		widen(&facts->state_ns, info.state_ns);
+		widen(&facts->age_ns, info.age_ns);
+		widen(&facts->polls_since, info.polls_since);
+		facts->same_place = facts->same_place && same_text(info.file, first.file) && info.line == first.line &&
+				    info.column == first.column;
+		facts->same_parent = facts->same_parent && info.parent == first.parent;
+		facts->same_syscall = facts->same_syscall && same_text(info.syscall, first.syscall);
+		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
+			facts->waits += tdt__wait_tells(&info.waits[k]);
+	}
+}
+
+/* " 1.204 s to 60.10 s"; once only where they read the same. */
+static void duration_range(struct tdt__string *string, const struct range *range)
+{
+	size_t low = string->n, to, high;
+
+	tdt__duration(string, range->low);
+	to = string->n;
+	tdt__string_puts(string, " to");
+	high = string->n;
+	tdt__duration(string, range->high);
+	if (string->failed)
+		return;
+	if (range->low == 0) {
+		string->n = low;
+		tdt__string_puts(string, " up to");
+		tdt__duration(string, range->high);
+	} else if (to - low == string->n - high && memcmp(string->bytes + low, string->bytes + high, to - low) == 0) {
+		string->n = to;
+	}
+}
+
+static void number_range(struct tdt__string *string, const struct range *range)
+{
+	if (range->low != range->high) {
+		tdt__count(string, range->low);
+		tdt__string_puts(string, " to ");
+	}
+	tdt__count(string, range->high);
+	tdt__string_puts(string, range->high == 1 ? " poll" : " polls");
+}
+
+static void ages(struct tdt__string *string, const struct facts *facts)
+{
+	if (facts->age_ns.high == 0 && facts->polls_since.high == 0)
+		return;
+	tdt__string_puts(string, ", as seen");
+	if (facts->age_ns.high != 0)
+		duration_range(string, &facts->age_ns);
+	if (facts->polls_since.high != 0) {
+		tdt__string_puts(string, facts->age_ns.high != 0 ? " and " : " ");
+		number_range(string, &facts->polls_since);
+	}
+	tdt__string_puts(string, " ago");
+}
+
+static void one(struct tdt__string *string, const struct tdt_trace_info *info, const struct facts *facts,
+		const struct tdt__dump *dump)
+{
+	tdt__string_puts(string, " ");
+	tdt__color(string, TDT__BOLD, dump->options);
+	tdt__task_name(string, info->id, info->name, dump->options);
+	tdt__color(string, TDT__PLAIN, dump->options);
+	if (info->thread != 0)
+		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
+	if (!facts->same_syscall && info->syscall != NULL) {
+		tdt__string_puts(string, " in ");
+		tdt__string_escape(string, info->syscall, dump->options->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_puts(string, "()");
+	}
+}
+
+/* The first of them: they have been in that state for longest. */
+static void some(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct facts *facts,
+		 const struct tdt__dump *dump)
+{
+	size_t shown = group->n <= dump->max_ids ? group->n : dump->max_ids;
+
+	tdt__string_puts(string, shown < group->n ? ", e.g." : ":");
+	for (size_t i = 0; i < shown && !string->failed; i++) {
+		const struct tdt_trace_info info = tdt__dump_task(group, i);
+
+		if (i > 0)
+			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
+		one(string, &info, facts, dump);
+	}
+	if (shown < group->n) {
+		tdt__string_puts(string, " and ");
+		tdt__count(string, group->n - shown);
+		tdt__string_puts(string, " more");
+	}
+}
+
+static void head(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct facts *facts,
+		 const struct tdt__dump *dump)
+{
+	const struct tdt_trace_info *first = &facts->first;
+
+	tdt__count_tasks(string, group->n);
+	tdt__task_state(string, first->state, dump->options);
+	if (facts->state_ns.high != 0) {
+		if (first->state == TDT_TASK_RUNNING)
+			tdt__string_puts(string, " for");
+		duration_range(string, &facts->state_ns);
+	}
+	if (facts->same_syscall)
+		tdt__task_syscall(string, first->syscall, dump->options);
+	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING && first->leaves == 0 &&
+	    first->leaves_elsewhere == 0 && first->leaves_lost == 0)
+		tdt__string_puts(string, ", no leaves (the poll cloned no waker)");
+	tdt__task_answer(string, first, group->answer);
+	ages(string, facts);
+	some(string, group, facts, dump);
+	if (facts->same_place)
+		tdt__task_place(string, first, dump->options);
+	if (facts->same_place && facts->same_parent)
+		tdt__task_parent(string, first);
+	tdt__string_puts(string, "\n");
+}
+
+/* ---- What they wait for ---- */
+
+struct awaited {
+	struct tdt_wait wait;
+	uint64_t self; /* who waits, if that is one alone */
+	size_t times;  /* 0: a free place */
+};
+
+struct table {
+	struct awaited *slot;
+	size_t slots; /* a power of two, more than are used */
+	size_t used;
+};
+
+static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
+{
+	uint64_t hash = (wait->object * 31 + wait->owner) * 31 + (uint64_t)wait->kind;
+	size_t at = (size_t)((hash * 0x9e3779b97f4a7c15u) >> 32) & (table->slots - 1);
+	struct awaited *slot;
+
+	for (;; at = (at + 1) & (table->slots - 1)) {
+		slot = &table->slot[at];
+		if (slot->times == 0 || (slot->wait.kind == wait->kind && slot->wait.object == wait->object &&
+					 slot->wait.owner == wait->owner))
+			break;
+	}
+	table->used += slot->times == 0;
+	if (slot->times++ == 0)
+		*slot = (struct awaited){ .wait = *wait, .self = self, .times = 1 };
+}
+
+static void count_waits(struct table *table, const struct tdt_snapshot_group *group)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct tdt_trace_info info = tdt__dump_task(group, i);
+
+		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
+			if (tdt__wait_tells(&info.waits[k]))
+				count_wait(table, &info.waits[k], info.id);
+	}
+}
+
+/* Whether `a` is told before `b`.  Addresses decide last: they are other ones in each process. */
+static bool is_before(const struct awaited *a, const struct awaited *b)
+{
+	if (a->times != b->times)
+		return a->times > b->times;
+	if (a->wait.owner != b->wait.owner)
+		return a->wait.owner < b->wait.owner;
+	return a->wait.object != b->wait.object ? a->wait.object < b->wait.object : a->wait.kind < b->wait.kind;
+}
+
+/* The next to be told: of those left the one that most wait for.  It is taken out. */
+static struct awaited take(struct table *table)
+{
+	struct awaited *best = &table->slot[0], taken;
+
+	for (size_t i = 1; i < table->slots; i++)
+		if (is_before(&table->slot[i], best))
+			best = &table->slot[i];
+	taken = *best;
+	best->times = 0;
+	return taken;
+}
+
+static void tell_waits(struct tdt__string *string, struct table *table, const struct tdt__dump *dump)
+{
+	size_t n = table->used;
+
+	for (size_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
+		struct awaited awaited = take(table);
+
+		tdt__string_puts(string, "   ");
+		tdt__count(string, awaited.times);
+		tdt__string_puts(string, awaited.times == 1 ? " waits " : " wait ");
+		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0, dump->names, dump->options);
+		tdt__string_puts(string, "\n");
+	}
+	if (n > TDT__WAITS_SHOWN) {
+		tdt__string_puts(string, "   and for ");
+		tdt__count(string, n - TDT__WAITS_SHOWN);
+		tdt__string_puts(string, " more\n");
+	}
+}
+
+void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct tdt__dump *dump)
+{
+	struct table table = { .slots = 16 };
+	struct facts facts;
+
+	find_facts(&facts, group);
+	head(string, group, &facts, dump);
+	if (facts.waits == 0)
+		return;
+	while (table.slots / 2 <= facts.waits)
+		table.slots *= 2;
+	table.slot = calloc(table.slots, sizeof(*table.slot));
+	if (table.slot == NULL) {
+		string->failed = true;
+		return;
+	}
+	count_waits(&table, group);
+	tell_waits(string, &table, dump);
+	free(table.slot);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A dump as one JSON object, on one line, in the order it has: tdt-trace(5) has the schema. */
+
+#include <config.h>
+
+#include "dumps.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "schema.h"
+
+static void member(struct tdt__out *out, const char *before, const char *key, uint64_t value)
+{
+	tdt__json_text(out, before);
+	tdt__json_text(out, "\"");
+	tdt__json_text(out, key);
+	tdt__json_text(out, "\":");
+	tdt__json_u64(out, value);
+}
+
+static void summary(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+{
+	member(out, "", "took_ns", snapshot->took_ns);
+	member(out, ",", "tasks", snapshot->tasks);
+	for (int answer = TDT_ANSWER_FRESH; answer <= TDT_ANSWER_NONE; answer++)
+		member(out, ",", answer_words[answer], snapshot->answers[answer]);
+	member(out, ",", "lost", snapshot->lost);
+}
+
+static void rings(struct tdt__out *out, const struct tdt_snapshot *snapshot, bool deadlocks)
+{
+	const char *before = "";
+
+	tdt__json_text(out, "[");
+	for (size_t i = 0; i < snapshot->n_cycles; i++) {
+		const struct tdt_snapshot_cycle *cycle = &snapshot->cycles[i];
+
+		if ((cycle->deadlock != 0) != deadlocks)
+			continue;
+		tdt__json_text(out, before);
+		for (size_t k = 0; k < cycle->n; k++) {
+			tdt__json_text(out, k == 0 ? "[" : ",");
+			tdt__json_u64(out, cycle->tasks[k]->id);
+		}
+		tdt__json_text(out, "]");
+		before = ",";
+	}
+	tdt__json_text(out, "]");
+}
+
+static int tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < group->n && err == 0 && out->error == 0; i++) {
+		const struct tdt_trace_info info = tdt__dump_task(group, i);
+
+		if (i > 0)
+			tdt__json_text(out, ",");
+		err = tdt__json_task(out, &info);
+	}
+	return err;
+}
+
+static int group(struct tdt__out *out, const struct tdt_snapshot_group *of)
+{
+	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
+	int err;
+
+	if (of->trace != NULL && root == NULL)
+		return -ENOMEM;
+	tdt__json_text(out, "{\"answer\":\"");
+	tdt__json_text(out, answer_words[of->answer]);
+	tdt__json_text(out, "\",\"tasks\":[");
+	err = tasks(out, of);
+	if (err == 0)
+		tdt__json_text(out, "]");
+	if (err == 0 && root != NULL) {
+		tdt__json_text(out, ",\"nodes\":");
+		err = tdt__json_nodes(out, root);
+	}
+	if (err == 0)
+		tdt__json_text(out, "}");
+	return err;
+}
+
+int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	const struct tdt_snapshot *snapshot = dump->snapshot;
+	char head[32];
+	int err = 0;
+
+	snprintf(head, sizeof(head), "{\"tdt\":%d,\"dump\":{", SCHEMA);
+	tdt__json_text(out, head);
+	summary(out, snapshot);
+	tdt__json_text(out, "},\"deadlocks\":");
+	rings(out, snapshot, true);
+	tdt__json_text(out, ",\"rings\":");
+	rings(out, snapshot, false);
+	tdt__json_text(out, ",\"groups\":[");
+	for (size_t i = 0; i < snapshot->n_groups && err == 0 && out->error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		err = group(out, &snapshot->groups[i]);
+	}
+	if (err == 0) /* what is cut short must not look whole */
+		tdt__json_text(out, "]}\n");
+	return err;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The text of a dump, for somebody who was just woken by a pager: what is wrong first.
+ *
+ *	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
+ *
+ *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for a mutex (0x20) held by task 5 "a"
+ *
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
+ *	╼ conn_poll at demo/echo.c:196:3
+ *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
+ *
+ *	task 12 "main" running for 1.003 s on thread 4711, in read()
+ *	╼ main_poll at demo/main.c:12:3
+ *
+ * Every group ends with an empty line, the last one, too: what is written to the same stream next stands apart.
+ */
+
+#include <config.h>
+
+#include "dumps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+void tdt__count(struct tdt__string *string, uint64_t n)
+{
+	uint64_t unit = 1;
+
+	while (n / unit >= 1000)
+		unit *= 1000;
+	tdt__string_printf(string, "%" PRIu64, n / unit);
+	while (unit > 1) {
+		n %= unit;
+		unit /= 1000;
+		tdt__string_printf(string, ",%03" PRIu64, n / unit);
+	}
+}
+
+void tdt__count_tasks(struct tdt__string *string, uint64_t n)
+{
+	tdt__count(string, n);
+	tdt__string_puts(string, n == 1 ? " task" : " tasks");
+}
+
+static void out_string(struct tdt__out *out, const struct tdt__string *string)
+{
+	if (!string->failed)
+		tdt__out_add(out, string->bytes, string->n);
+}
+
+/* ---- The summary ---- */
+
+static void summary_part(struct tdt__string *string, size_t n, const char *what, const char **before)
+{
+	if (n == 0)
+		return;
+	tdt__string_puts(string, *before);
+	tdt__count(string, n);
+	tdt__string_puts(string, what);
+	*before = ", ";
+}
+
+static void deadlocks(struct tdt__string *string, const struct tdt__dump *dump)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < dump->snapshot->n_cycles; i++)
+		n += dump->snapshot->cycles[i].deadlock != 0;
+	if (n == 0)
+		return;
+	tdt__string_puts(string, ", ");
+	tdt__color(string, TDT__RED, dump->options);
+	tdt__count(string, n);
+	tdt__string_puts(string, n == 1 ? " deadlock" : " deadlocks");
+	tdt__color(string, TDT__PLAIN, dump->options);
+}
+
+static void summary(struct tdt__string *string, const struct tdt__dump *dump)
+{
+	const struct tdt_snapshot *snapshot = dump->snapshot;
+	const char *before = ": ";
+
+	if (snapshot->tasks == 0)
+		tdt__string_puts(string, "no tasks");
+	else
+		tdt__count_tasks(string, snapshot->tasks);
+	deadlocks(string, dump);
+	summary_part(string, snapshot->answers[TDT_ANSWER_FRESH], " answered", &before);
+	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
+	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
+	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
+	summary_part(string, snapshot->lost, " left out for want of memory", &before);
+	if (snapshot->took_ns != 0) {
+		tdt__string_puts(string, " (took");
+		tdt__duration(string, snapshot->took_ns);
+		tdt__string_puts(string, ")");
+	}
+	tdt__string_puts(string, "\n\n");
+}
+
+/* ---- Rings ---- */
+
+static struct tdt_trace_info member(const struct tdt_snapshot_cycle *cycle, size_t i)
+{
+	const struct tdt_snapshot_group ring = { .tasks = cycle->tasks, .n = cycle->n };
+
+	return tdt__dump_task(&ring, i % cycle->n);
+}
+
+/* What member `i` waits for, and the next one with it. */
+static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t i,
+		      const struct tdt__dump *dump)
+{
+	struct tdt_trace_info task = member(cycle, i), next = member(cycle, i + 1);
+	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id }; /* if it has been lost */
+
+	for (uint32_t k = 0; k < task.n_waits && task.waits != NULL; k++) {
+		if (task.waits[k].owner == next.id) {
+			wait = task.waits[k];
+			break;
+		}
+	}
+	tdt__wait_for(string, &wait, task.id, dump->names, dump->options);
+}
+
+static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, const struct tdt__dump *dump)
+{
+	struct tdt_trace_info first = member(cycle, 0);
+	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
+
+	if (cycle->deadlock) {
+		tdt__color(string, TDT__RED, dump->options);
+		tdt__string_puts(string, "deadlock");
+		tdt__color(string, TDT__PLAIN, dump->options);
+		tdt__string_puts(string, ": task ");
+	} else {
+		tdt__string_puts(string, "ring of waits (another leaf may still bring one on): task ");
+	}
+	tdt__task_name(string, first.id, first.name, dump->options);
+	for (size_t i = 0; i < shown; i++) {
+		tdt__string_puts(string, i == 0 ? " waits " : ", which waits ");
+		ring_wait(string, cycle, i, dump);
+	}
+	if (shown < cycle->n) {
+		tdt__string_puts(string, ", and so on by ");
+		tdt__count(string, cycle->n - shown);
+		tdt__string_puts(string, " more to task ");
+		tdt__task_name(string, first.id, first.name, dump->options);
+	}
+	tdt__string_puts(string, "\n\n");
+}
+
+/* ---- Groups ---- */
+
+static int group(struct tdt__out *out, struct tdt__string *string, const struct tdt_snapshot_group *of,
+		 const struct tdt__dump *dump)
+{
+	static const char no_memory[] = "   no memory for the rest of this\n";
+	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
+	int err = of->trace != NULL && root == NULL ? -ENOMEM : 0;
+
+	string->n = 0;
+	if (of->n > 1) {
+		tdt__group_lines(string, of, dump);
+	} else {
+		struct tdt_trace_info info = tdt__dump_task(of, 0);
+
+		tdt__task_line(string, &info, of->answer, dump->options);
+		tdt__wait_lines(string, &info, dump->names, dump->options);
+	}
+	out_string(out, string);
+	if (string->failed)
+		err = -ENOMEM;
+	else if (root != NULL)
+		err = tdt__print_tree(out, NULL, root, dump->options);
+	if (err != 0)
+		tdt__out_add(out, no_memory, sizeof(no_memory) - 1);
+	tdt__out_add(out, "\n", 1);
+	return err;
+}
+
+/* A line that there is no memory for; the next may be shorter. */
+static int give_up(struct tdt__string *string)
+{
+	if (!string->failed)
+		return 0;
+	tdt__string_free(string);
+	return -ENOMEM;
+}
+
+int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	struct tdt__string string = { 0 };
+	int err = 0;
+
+	summary(&string, dump);
+	out_string(out, &string);
+	err = give_up(&string);
+	for (size_t i = 0; i < dump->snapshot->n_cycles && out->error == 0; i++) {
+		string.n = 0;
+		ring(&string, &dump->snapshot->cycles[i], dump);
+		out_string(out, &string);
+		err = give_up(&string) != 0 ? -ENOMEM : err;
+	}
+	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
+		if (group(out, &string, &dump->snapshot->groups[i], dump) != 0)
+			err = -ENOMEM;
+		give_up(&string);
+	}
+	tdt__string_free(&string);
+	return err;
+}
