@@ -15,29 +15,85 @@
 #include "registers.h"
 #include "stack.h"
 
-struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
 {
 	struct tdt__capture *capture = calloc(1, sizeof *capture);
 
 	if (capture == NULL)
 		return NULL;
 	capture->frames = malloc(frames * sizeof capture->frames[0]);
-	if (capture->frames == NULL)
-		goto free_capture;
-	if (!tdt__walk_init(&capture->walk))
-		goto free_frames;
+	if (capture->frames == NULL) {
+		free(capture);
+		return NULL;
+	}
+	tdt__walk_share(&capture->walk, walk);
 	atomic_init(&capture->refs, 1);
 	capture->unloads = tdt__walk_modules(&capture->walk)->unloads;
 	capture->capacity = frames;
 	capture->max_frames = max_frames;
 	capture->last = TDT__NO_FRAME;
 	return capture;
+}
 
-free_frames:
-	free(capture->frames);
-free_capture:
-	free(capture);
-	return NULL;
+struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
+{
+	struct tdt__capture *capture;
+	struct tdt__walk walk;
+
+	if (!tdt__walk_init(&walk))
+		return NULL;
+	capture = tdt__capture_new_by(&walk, frames, max_frames);
+	tdt__walk_fini(&walk);
+	return capture;
+}
+
+/* Acquire what the others did who had a reference.  Pairs with the release in tdt__capture_unref(). */
+static bool is_sole(const struct tdt__capture *capture)
+{
+	return atomic_load_explicit(&capture->refs, memory_order_acquire) == 1;
+}
+
+static bool resize(struct tdt__capture *capture, uint32_t capacity)
+{
+	struct tdt__captured *frames = realloc(capture->frames, capacity * sizeof frames[0]);
+
+	if (frames == NULL)
+		return false;
+	capture->frames = frames;
+	capture->capacity = capacity;
+	return true;
+}
+
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames)
+{
+	struct tdt__walk old;
+
+	if (!is_sole(capture))
+		return false;
+	if (capture->capacity < frames)
+		resize(capture, frames);
+	old = capture->walk;
+	tdt__walk_share(&capture->walk, walk);
+	tdt__walk_fini(&old);
+	/* All that is not memory. */
+	*capture = (struct tdt__capture){
+		.refs = 1,
+		.max_frames = capture->max_frames,
+		.walk = capture->walk,
+		.unloads = tdt__walk_modules(&capture->walk)->unloads,
+		.frames = capture->frames,
+		.capacity = capture->capacity,
+		.last = TDT__NO_FRAME,
+		.waits = capture->waits,
+		.waits_room = capture->waits_room,
+	};
+	return true;
+}
+
+void tdt__capture_trim(struct tdt__capture *capture)
+{
+	if (capture->n != 0 && capture->n < capture->capacity && is_sole(capture))
+		resize(capture, capture->n);
 }
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
@@ -60,17 +116,7 @@ void tdt__capture_unref(struct tdt__capture *capture)
 /* False: no memory, or no indexes left. */
 static bool grow(struct tdt__capture *capture)
 {
-	uint32_t capacity = 2 * capture->capacity;
-	struct tdt__captured *frames;
-
-	if (capture->capacity > TDT__PARENT_TOP / 2)
-		return false;
-	frames = realloc(capture->frames, capacity * sizeof frames[0]);
-	if (frames == NULL)
-		return false;
-	capture->frames = frames;
-	capture->capacity = capacity;
-	return true;
+	return capture->capacity <= TDT__PARENT_TOP / 2 && resize(capture, 2 * capture->capacity);
 }
 
 static struct tdt__captured *new_frame(struct tdt__capture *capture)

@@ -25,6 +25,9 @@ extern pthread_mutex_t tdt__unwind_lock;
 /* The lists of requests and of joiners of a task, chosen by the task's address.  Held for some instructions. */
 pthread_mutex_t *tdt__request_lock(const void *task);
 
+/* Take and release each of them once: who has held one has done what he did under it. */
+void tdt__request_locks_pass(void);
+
 /*
  * Have the locks held across fork, and make the process ready for tdt__barrier_heavy() (barrier.h), again in a child.
  * Once a process; later calls return what the first did: 0 or a negative errno.

@@ -21,6 +21,12 @@ static inline bool tdt__walk_init(struct tdt__walk *walk)
 	return walk->rules != NULL;
 }
 
+/* Get ready as `other` is, which can't fail. */
+static inline void tdt__walk_share(struct tdt__walk *walk, const struct tdt__walk *other)
+{
+	walk->rules = tdt__rules_ref(other->rules);
+}
+
 static inline void tdt__walk_fini(struct tdt__walk *walk)
 {
 	tdt__rules_put(walk->rules);

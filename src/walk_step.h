@@ -36,6 +36,12 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step
 	return walk->modules;
 }
 
+/* Get ready as `other` is, which can't fail. */
+static inline void tdt__walk_share(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
+{
+	walk->modules = tdt__modules_ref(other->modules);
+}
+
 /* Name PCs by the newer modules of the two. */
 static inline void tdt__walk_adopt(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
 {
