@@ -45,6 +45,8 @@ libtdt_core_la_SOURCES = \
 	src/combine.c \
 	src/combine.h \
 	src/combine_new.c \
+	src/cycles.c \
+	src/cycles.h \
 	src/debuginfo.c \
 	src/debuginfo.h \
 	src/demangle.c \

@@ -63,6 +63,7 @@ tests_programs = \
 	tests/check_capture \
 	tests/check_combine \
 	tests/check_concurrent \
+	tests/check_cycles \
 	tests/check_driver \
 	tests/check_fork \
 	tests/check_future \
@@ -141,6 +142,10 @@ tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
+
+tests_check_cycles_SOURCES = tests/check_cycles.c tests/test.h $(tests_no_memory)
+tests_check_cycles_CFLAGS = $(tests_cflags)
+tests_check_cycles_LDADD = $(tests_core)
 
 tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
