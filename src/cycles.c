@@ -204,11 +204,12 @@ static bool open_sets(struct graph *graph)
 	return true;
 }
 
+/* False: no memory, or nobody waits for a task. */
 static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n, tdt__sure_fn *sure)
 {
 	size_t edges;
 
-	if (!add_nodes(graph, tasks, n, &edges))
+	if (!add_nodes(graph, tasks, n, &edges) || graph->n == 0)
 		return false;
 	graph->stack = malloc((graph->n + 1u) * sizeof graph->stack[0]);
 	graph->members = malloc((graph->n + 1u) * sizeof graph->members[0]);
@@ -391,7 +392,7 @@ void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *c
 	struct graph graph = { 0 };
 
 	*cycles = (struct tdt__cycles){ 0 };
-	if (build(&graph, tasks, n, sure) && graph.n > 0) {
+	if (build(&graph, tasks, n, sure)) {
 		find_components(&graph);
 		/* A component's ring, or none: so many at most. */
 		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);

@@ -34,6 +34,10 @@ endif
 # that look inside.
 noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
+	src/arena.c \
+	src/arena.h \
+	src/ask_all.c \
+	src/ask_all.h \
 	src/backtrace.c \
 	src/barrier.c \
 	src/barrier.h \
@@ -57,6 +61,8 @@ libtdt_core_la_SOURCES = \
 	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
+	src/groups.c \
+	src/groups.h \
 	src/inlines.c \
 	src/inlines.h \
 	src/intern.c \
@@ -78,6 +84,7 @@ libtdt_core_la_SOURCES = \
 	src/registry.h \
 	src/request.c \
 	src/request.h \
+	src/snapshot.c \
 	src/stack.c \
 	src/stack.h \
 	src/substitute.c \

@@ -89,6 +89,7 @@ tests_programs = \
 	tests/check_rt_workers \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_snapshot \
 	tests/check_sync \
 	tests/check_text \
 	tests/check_timeout \
@@ -223,6 +224,15 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_snapshot_SOURCES = \
+	tests/check_snapshot.c tests/seeded.h \
+	$(tests_asking) \
+	$(tests_bell) \
+	$(tests_no_memory) \
+	$(tests_poll_now)
+tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_snapshot_LDADD = $(tests_core)
 
 tests_check_sync_SOURCES = \
 	tests/check_sync.c tests/seeded.h \
