@@ -90,6 +90,7 @@ tests_programs = \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_snapshot \
+	tests/check_snapshot_rt \
 	tests/check_sync \
 	tests/check_text \
 	tests/check_timeout \
@@ -226,13 +227,18 @@ tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
 
 tests_check_snapshot_SOURCES = \
-	tests/check_snapshot.c tests/seeded.h \
+	tests/check_snapshot.c \
+	tests/listed.h \
+	tests/must.h \
 	$(tests_asking) \
-	$(tests_bell) \
 	$(tests_no_memory) \
 	$(tests_poll_now)
 tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_snapshot_LDADD = $(tests_core)
+
+tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/seeded.h $(tests_leaf)
+tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
+tests_check_snapshot_rt_LDADD = $(tests_rt)
 
 tests_check_sync_SOURCES = \
 	tests/check_sync.c tests/seeded.h \
