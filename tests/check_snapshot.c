@@ -3,8 +3,8 @@
 
 #include <config.h>
 
+#include <dlfcn.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -633,6 +633,39 @@ START_TEST(without_memory_it_has_fewer_trees_or_tasks)
 }
 END_TEST
 
+static void load_and_unload(void)
+{
+	void *plugin = dlopen(PLUGINS "/plugin_a.so", RTLD_NOW | RTLD_LOCAL);
+
+	ck_assert_ptr_nonnull(plugin);
+	ck_assert_int_eq(dlclose(plugin), 0);
+}
+
+static bool is_guessed(const struct tdt_snapshot *snapshot)
+{
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
+	return tdt_node_frame(tdt_node_first_child(tdt_trace_root(snapshot->groups[0].trace)))->guessed;
+}
+
+START_TEST(a_tree_is_marked_whose_poll_unloads_a_module)
+{
+	const struct tdt_snapshot *snapshot;
+	struct job job = { 0 };
+
+	start(&job, poll_a);
+	job.act = load_and_unload;
+	snapshot = take(0);
+	job.act = NULL;
+	ck_assert(is_guessed(snapshot));
+	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->polls, 2); /* and is not asked again */
+	tdt_snapshot_free(snapshot);
+	snapshot = take(0);
+	ck_assert(!is_guessed(snapshot));
+	tdt_snapshot_free(snapshot);
+	end(&job);
+}
+END_TEST
+
 static void *take_for_long(void *argument)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 1000 * SECOND };
@@ -720,6 +753,7 @@ int main(void)
 	suite_add_tcase(suite, waits);
 
 	tcase_add_test(wrong, without_memory_it_has_fewer_trees_or_tasks);
+	tcase_add_test(wrong, a_tree_is_marked_whose_poll_unloads_a_module);
 	tcase_add_test(wrong, a_thread_that_is_cancelled_takes_all_its_questions_back);
 	tcase_add_test(wrong, a_waker_that_unwinds_leaves_no_question_behind);
 	suite_add_tcase(suite, wrong);

@@ -233,8 +233,10 @@ tests_check_snapshot_SOURCES = \
 	$(tests_asking) \
 	$(tests_no_memory) \
 	$(tests_poll_now)
+tests_check_snapshot_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
 tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
-tests_check_snapshot_LDADD = $(tests_core)
+tests_check_snapshot_LDADD = $(tests_core) -ldl
+EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la
 
 tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/seeded.h $(tests_leaf)
 tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
