@@ -276,14 +276,18 @@ static void tell_waits(struct taking *taking, struct member *member, const struc
 static void tell_poll(struct taking *taking, struct member *member, const struct tdt__capture *capture)
 {
 	struct tdt_trace_info *info = &member->info;
+	/* This poll came after the wait that was listed. */
+	bool waits_still = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
+			   capture->polls == info->polls + 1;
 
-	member->sure = info->state == TDT_TASK_WAITING && capture->polls == info->polls + 1 &&
-		       same_waits(info, capture);
+	member->sure = waits_still && same_waits(info, capture);
 	info->state = capture->state;
 	info->leaves = capture->leaves;
 	info->leaves_elsewhere = capture->elsewhere;
 	info->leaves_lost = capture->lost;
-	info->state_ns = capture->state_ns;
+	/* As of the beginning, whenever it answered: so those are alike in age that are. */
+	if (!waits_still || capture->polls == 1)
+		info->state_ns = capture->state_ns;
 	info->polls = capture->polls;
 	info->woken_ns = capture->woken_ns;
 	info->woken_by = capture->woken_by;
@@ -309,7 +313,8 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 
 	if (!tdt__registry_read(member->task, &record) || !is_live(&record))
 		return false;
-	tdt__task_info(&said, &record, tdt__clock());
+	/* Waits as of the beginning, as those of tasks that answer; a poll may have begun since. */
+	tdt__task_info(&said, &record, record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
 	return tell_record(taking, member, &said); /* its name is kept: this needs no memory */
 }
 

@@ -99,10 +99,11 @@ static void end(struct job *job)
 	poll_now_end(&job->task);
 }
 
-/* Take one that gives up after `timeout_ns`. */
+/* Take one that gives up after `timeout_ns`; 0: late enough for all to answer, however slow the machine is. */
 static const struct tdt_snapshot *take(int64_t timeout_ns)
 {
-	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout_ns };
+	struct tdt_dump_options options = { .size = sizeof options,
+					    .timeout_ns = timeout_ns != 0 ? timeout_ns : 50 * SECOND };
 	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
 	size_t tasks = 0;
 
@@ -140,8 +141,11 @@ START_TEST(tasks_that_wait_at_the_same_places_are_one_group)
 	struct job job[6] = { 0 };
 	const struct tdt_snapshot *snapshot;
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 6; i++) {
+		tdt_worker_now(1000); /* all are of one age */
 		start(&job[i], i % 3 == 2 ? poll_b : poll_a);
+	}
+	tdt_worker_now(0);
 	snapshot = take(0);
 	ck_assert_uint_eq(snapshot->tasks, 6);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 6);
@@ -154,7 +158,7 @@ START_TEST(tasks_that_wait_at_the_same_places_are_one_group)
 		ck_assert_int_eq(group->answer, TDT_ANSWER_FRESH);
 		ck_assert_int_eq(test_nodes_of(group->trace, "poll_a"), is_a);
 		ck_assert_int_eq(test_nodes_of(group->trace, "poll_b"), !is_a);
-		/* Asked at one time: the smallest id first. */
+		/* The smallest id first. */
 		ck_assert_uint_eq(group->tasks[0]->id, id_of(&job[is_a ? 0 : 2]));
 		ck_assert_uint_eq(tdt_trace_info(group->trace)->id, group->tasks[0]->id);
 		ck_assert_uint_eq(group->tasks[1]->leaves, 1);
@@ -232,15 +236,16 @@ START_TEST(a_task_that_does_not_answer_has_its_record)
 
 	for (int i = 0; i < 2; i++)
 		start(&job[i], poll_a);
+	tdt_snapshot_free(take(0)); /* now the way up their stacks is known */
 	job[0].task.held = true;
-	snapshot = take(50 * MS);
-	ck_assert_uint_ge(snapshot->took_ns, 50 * MS);
+	snapshot = take(SECOND / 2);
+	ck_assert_uint_ge(snapshot->took_ns, SECOND / 2);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
 	info = snapshot->groups[snapshot->groups[0].answer == TDT_ANSWER_NONE ? 0 : 1].tasks[0];
 	ck_assert_uint_eq(info->id, id_of(&job[0]));
 	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
-	ck_assert_uint_eq(info->polls, 1);
+	ck_assert_uint_eq(info->polls, 2);
 	ck_assert_uint_eq(info->leaves, 0);
 	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 2; i++)
@@ -334,11 +339,12 @@ START_TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
 	struct job job[30] = { 0 };
 	const struct tdt_snapshot *snapshot;
 
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 30; i++)
 		start(&job[i], poll_a);
+	tdt_snapshot_free(take(0)); /* now the way up their stacks is known */
+	for (int i = 0; i < 30; i++)
 		job[i].sleep_ms = 20;
-	}
-	snapshot = take(60 * MS);
+	snapshot = take(200 * MS);
 	ck_assert_uint_eq(snapshot->tasks, 30);
 	ck_assert_uint_ge(snapshot->answers[TDT_ANSWER_FRESH], 1);
 	ck_assert_uint_ge(snapshot->answers[TDT_ANSWER_NONE], 10);
@@ -407,7 +413,7 @@ END_TEST
 
 START_TEST(frames_are_limited_as_asked)
 {
-	struct tdt_dump_options options = { .size = sizeof options, .max_frames = 1 };
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND, .max_frames = 1 };
 	const struct tdt_snapshot *snapshot;
 	struct job job = { 0 };
 	enum tdt_cut cut;
@@ -524,32 +530,64 @@ END_TEST
 
 static struct job *other;
 
+static void *poll_here(void *argument)
+{
+	struct job *job = argument;
+
+	poll_now(&job->task);
+	return NULL;
+}
+
+/* As another worker would. */
 static void poll_other(void)
 {
-	if (other != NULL && !other->task.polling)
-		poll_now(&other->task);
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, poll_here, other), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+#define BATCH 300 /* more than are listed before any is woken */
+
+static void expect_polled_meanwhile(struct job *ring)
+{
+	const struct tdt_snapshot *snapshot = take(0);
+
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], BATCH + 2);
+	ck_assert(!expect_ring(snapshot, ring));
+	tdt_snapshot_free(snapshot);
 }
 
 START_TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 {
-	struct job job[2] = { 0 };
+	static struct job before[BATCH], ring[2];
 	const struct tdt_snapshot *snapshot;
 
-	start_ring(job);
-	/* Whichever is asked first, the other was polled once more than for our sake. */
-	for (int i = 0; i < 2; i++) {
-		job[i].act = poll_other;
-		other = &job[!i];
-		snapshot = take(0);
-		ck_assert(!expect_ring(snapshot, job));
-		tdt_snapshot_free(snapshot);
-		job[i].act = NULL;
-	}
+	for (int i = 0; i < BATCH; i++)
+		start(&before[i], poll_a);
+	nanosleep(&(struct timespec){ 0, 30 * MS }, NULL);
+	start_ring(ring);
+
+	/* After it was listed, before it was asked.  That makes it younger than the other. */
+	nanosleep(&(struct timespec){ 0, 30 * MS }, NULL);
+	other = &ring[0];
+	before[0].act = poll_other;
+	expect_polled_meanwhile(ring);
+	before[0].act = NULL;
+
+	/* After it has answered. */
+	other = &ring[1];
+	ring[0].act = poll_other;
+	expect_polled_meanwhile(ring);
+	ring[0].act = NULL;
+
 	snapshot = take(0);
-	ck_assert(expect_ring(snapshot, job));
+	ck_assert(expect_ring(snapshot, ring));
 	tdt_snapshot_free(snapshot);
+	for (int i = 0; i < BATCH; i++)
+		end(&before[i]);
 	for (int i = 0; i < 2; i++)
-		end(&job[i]);
+		end(&ring[i]);
 }
 END_TEST
 
