@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Snapshots of a runtime's tasks, while they come and go, are asked by others, and poll on threads that a fork loses. */
+/* Snapshots of a runtime's tasks, while they come and go and are asked by others, and in a child of fork(). */
 
 #include <config.h>
 
