@@ -15,31 +15,52 @@
 #include "registers.h"
 #include "stack.h"
 
-bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames)
+static bool init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
 {
 	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
 	capture->frames = malloc(frames * sizeof capture->frames[0]);
 	if (capture->frames == NULL)
 		return false;
-	if (!tdt__walk_init(&capture->walk)) {
-		free(capture->frames);
-		return false;
-	}
+	tdt__walk_init_as(&capture->walk, walk);
 	atomic_init(&capture->refs, 1);
 	tdt__capture_clear(capture);
 	return true;
 }
 
-struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
+bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames)
+{
+	struct tdt__walk walk;
+	bool made;
+
+	if (!tdt__walk_init(&walk))
+		return false;
+	made = init_by(capture, &walk, frames, max_frames);
+	tdt__walk_fini(&walk);
+	return made;
+}
+
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
 {
 	struct tdt__capture *capture = malloc(sizeof *capture);
 
 	if (capture == NULL)
 		return NULL;
-	if (!tdt__capture_init(capture, frames, max_frames)) {
+	if (!init_by(capture, walk, frames, max_frames)) {
 		free(capture);
 		return NULL;
 	}
+	return capture;
+}
+
+struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
+{
+	struct tdt__capture *capture;
+	struct tdt__walk walk;
+
+	if (!tdt__walk_init(&walk))
+		return NULL;
+	capture = tdt__capture_new_by(&walk, frames, max_frames);
+	tdt__walk_fini(&walk);
 	return capture;
 }
 
@@ -55,6 +76,40 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->last = TDT__NO_FRAME;
 	capture->n_waits = 0;
 	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
+}
+
+/* Acquire what the others did who had a reference.  Pairs with the release in tdt__capture_unref(). */
+static bool is_sole(const struct tdt__capture *capture)
+{
+	return atomic_load_explicit(&capture->refs, memory_order_acquire) == 1;
+}
+
+static bool resize(struct tdt__capture *capture, uint32_t capacity)
+{
+	struct tdt__captured *frames = realloc(capture->frames, capacity * sizeof frames[0]);
+
+	if (frames == NULL)
+		return false;
+	capture->frames = frames;
+	capture->capacity = capacity;
+	return true;
+}
+
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames)
+{
+	if (!is_sole(capture))
+		return false;
+	if (capture->capacity < frames)
+		resize(capture, frames);
+	tdt__walk_share(&capture->walk, walk);
+	tdt__capture_clear(capture);
+	return true;
+}
+
+void tdt__capture_trim(struct tdt__capture *capture)
+{
+	if (capture->n != 0 && capture->n < capture->capacity && is_sole(capture))
+		resize(capture, capture->n);
 }
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
@@ -77,17 +132,7 @@ void tdt__capture_unref(struct tdt__capture *capture)
 /* False: no memory, or no indexes left. */
 static bool grow(struct tdt__capture *capture)
 {
-	uint32_t capacity = 2 * capture->capacity;
-	struct tdt__captured *frames;
-
-	if (capture->fixed || capture->capacity > TDT__PARENT_TOP / 2)
-		return false;
-	frames = realloc(capture->frames, capacity * sizeof frames[0]);
-	if (frames == NULL)
-		return false;
-	capture->frames = frames;
-	capture->capacity = capacity;
-	return true;
+	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 && resize(capture, 2 * capture->capacity);
 }
 
 static struct tdt__captured *new_frame(struct tdt__capture *capture)

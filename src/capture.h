@@ -91,6 +91,18 @@ struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames);
 /* The same in the caller's memory, where it stays: it is never given up.  False: no memory. */
 bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames);
 
+/* The same, to walk as `walk` is ready to. */
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames);
+
+/*
+ * Make it as new, to walk as `walk` is ready to, with room for `frames` frames if there is memory.  False: it can't be,
+ * since others have a reference still.
+ */
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames);
+
+/* Give back the room it does not take, if nobody else has a reference. */
+void tdt__capture_trim(struct tdt__capture *capture);
+
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
 

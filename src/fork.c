@@ -35,6 +35,14 @@ pthread_mutex_t *tdt__request_lock(const void *task)
 	return &request_locks[(address >> 6 ^ address >> 12) % REQUEST_LOCKS].mutex;
 }
 
+void tdt__request_locks_pass(void)
+{
+	for (int i = 0; i < REQUEST_LOCKS; i++) {
+		pthread_mutex_lock(&request_locks[i].mutex);
+		pthread_mutex_unlock(&request_locks[i].mutex);
+	}
+}
+
 static void before_fork(void)
 {
 	pthread_mutex_lock(&tdt__signal_lock);

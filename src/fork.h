@@ -28,6 +28,9 @@ extern pthread_mutex_t tdt__unwind_lock;
 /* The lists of requests and of joiners of a task, chosen by the task's address.  Held for some instructions. */
 pthread_mutex_t *tdt__request_lock(const void *task);
 
+/* Take and release each of them once: who has held one has done what he did under it. */
+void tdt__request_locks_pass(void);
+
 /*
  * How many forks lie between this process and the one that first called tdt__fork_init(): a thread that was started
  * when it was another number is not here.  Changes in a child that nobody else runs in yet.

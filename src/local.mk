@@ -35,6 +35,10 @@ endif
 # that look inside.
 noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
+	src/arena.c \
+	src/arena.h \
+	src/ask_all.c \
+	src/ask_all.h \
 	src/backtrace.c \
 	src/barrier.c \
 	src/barrier.h \
@@ -46,6 +50,8 @@ libtdt_core_la_SOURCES = \
 	src/combine.c \
 	src/combine.h \
 	src/combine_new.c \
+	src/cycles.c \
+	src/cycles.h \
 	src/debuginfo.c \
 	src/debuginfo.h \
 	src/demangle.c \
@@ -56,6 +62,8 @@ libtdt_core_la_SOURCES = \
 	src/elfsym.h \
 	src/fork.c \
 	src/fork.h \
+	src/groups.c \
+	src/groups.h \
 	src/inlines.c \
 	src/inlines.h \
 	src/intern.c \
@@ -81,6 +89,7 @@ libtdt_core_la_SOURCES = \
 	src/registry.h \
 	src/request.c \
 	src/request.h \
+	src/snapshot.c \
 	src/stack.c \
 	src/stack.h \
 	src/substitute.c \

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "barrier.h"
 #include "capture.h"
@@ -17,23 +18,29 @@
 
 #define FIRST_FRAMES 64
 
-struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
+struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
 	struct tdt__request *request = calloc(1, sizeof *request);
-	uint32_t frames = TDT__PEEK(task->record.own_hint);
 
 	if (request == NULL)
 		return NULL;
-	request->capture = tdt__capture_new(frames > FIRST_FRAMES ? frames : FIRST_FRAMES, max_frames);
-	if (request->capture == NULL) {
-		free(request);
-		return NULL;
-	}
+	request->capture = capture;
 	sem_init(&request->answered, 0, 0);
 	return request;
 }
 
-static void request_free(struct tdt__request *request)
+struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
+{
+	uint32_t frames = TDT__PEEK(task->record.own_hint);
+	struct tdt__capture *capture = tdt__capture_new(frames > FIRST_FRAMES ? frames : FIRST_FRAMES, max_frames);
+	struct tdt__request *request = capture != NULL ? tdt__request_with(capture) : NULL;
+
+	if (request == NULL)
+		tdt__capture_unref(capture);
+	return request;
+}
+
+void tdt__request_free(struct tdt__request *request)
 {
 	tdt__capture_unref(request->capture);
 	tdt_waker_drop(request->waker);
@@ -90,7 +97,7 @@ static void wake(struct tdt_handle *task)
 	tdt__thread.asks = NULL;
 }
 
-void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
+void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 
@@ -101,9 +108,10 @@ void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
 	/* The asker's store of the handshake: the barrier puts it before the load of `state`. */
 	atomic_fetch_or_explicit(&task->request, TDT__ASKED, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
+}
 
-	tdt__barrier_heavy();
-
+void tdt__request_see(struct tdt_handle *task)
+{
 	/* Acquire: an IDLE or ENDED comes with all that the poll had done.  Pairs with the releases in poll.c. */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_RECORD_IDLE:
@@ -114,6 +122,13 @@ void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
 	case TDT_RECORD_ENDED:
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	}
+}
+
+void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
+{
+	tdt__request_list(task, request);
+	tdt__barrier_heavy();
+	tdt__request_see(task);
 }
 
 int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request)
@@ -140,13 +155,21 @@ const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task, struct t
 	return old;
 }
 
-struct tdt__capture *tdt__request_result(struct tdt__request *request, int *error)
+struct tdt__capture *tdt__request_empty(struct tdt__request *request, int *error)
 {
 	struct tdt__capture *capture = request->capture;
 
 	*error = request->error;
 	request->capture = NULL;
-	request_free(request);
+	request->error = 0;
+	return capture;
+}
+
+struct tdt__capture *tdt__request_result(struct tdt__request *request, int *error)
+{
+	struct tdt__capture *capture = tdt__request_empty(request, error);
+
+	tdt__request_free(request);
 	return capture;
 }
 
@@ -162,7 +185,7 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 		atomic_fetch_and_explicit(&task->request, (uint8_t)~TDT__ASKED, memory_order_relaxed);
 }
 
-void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
+bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 	const struct tdt_waker *waker;
@@ -179,8 +202,11 @@ void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request
 	request->waker = NULL;
 	pthread_mutex_unlock(lock);
 	tdt_waker_drop(waker);
+	if (state == TDT__REQUEST_ANSWERED && request->inbox != NULL)
+		return false;
 	if (state != TDT__REQUEST_TAKEN)
-		request_free(request);
+		tdt__request_free(request);
+	return true;
 }
 
 struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
@@ -201,6 +227,18 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	return requests;
 }
 
+static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
+{
+	struct tdt__request *first = atomic_load_explicit(&inbox->list, memory_order_relaxed);
+
+	do
+		request->next = first;
+	while (!atomic_compare_exchange_weak_explicit(&inbox->list, &first, request, memory_order_release,
+						      memory_order_relaxed));
+	if (atomic_fetch_add(&inbox->n, 1) + 1 == atomic_load(&inbox->wanted))
+		sem_post(&inbox->enough);
+}
+
 /* Make it answered; then it is its asker's again, who may be gone with it at once. */
 static void answer(pthread_mutex_t *lock, struct tdt__request *request, struct tdt__capture *capture, int error)
 {
@@ -219,11 +257,14 @@ static void answer(pthread_mutex_t *lock, struct tdt__request *request, struct t
 		waker = request->waker;
 		request->waker = NULL;
 		/* Under the lock, which a blocking asker takes before it frees what is posted to. */
-		sem_post(&request->answered);
+		if (request->inbox != NULL)
+			deliver(request->inbox, request);
+		else
+			sem_post(&request->answered);
 	}
 	pthread_mutex_unlock(lock);
 	if (withdrawn)
-		request_free(request);
+		tdt__request_free(request);
 	tdt__capture_unref(prepared);
 	tdt_waker_wake(waker);
 }
@@ -239,4 +280,35 @@ void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests
 		answer(lock, requests, capture, error);
 		requests = next;
 	}
+}
+
+void tdt__inbox_init(struct tdt__inbox *inbox)
+{
+	atomic_init(&inbox->list, NULL);
+	atomic_init(&inbox->n, 0);
+	atomic_init(&inbox->wanted, 0);
+	sem_init(&inbox->enough, 0, 0);
+}
+
+struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox)
+{
+	return atomic_exchange_explicit(&inbox->list, NULL, memory_order_acquire);
+}
+
+void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u) };
+
+	atomic_store(&inbox->wanted, n);
+	/* A post may be left from a wait that ended by its deadline: so it is asked again. */
+	while ((int)(atomic_load(&inbox->n) - n) < 0)
+		if (sem_clockwait(&inbox->enough, CLOCK_MONOTONIC, &until) != 0 && errno != EINTR)
+			return;
+}
+
+void tdt__inbox_fini(struct tdt__inbox *inbox)
+{
+	/* Pollers are in an inbox with their task's lock held. */
+	tdt__request_locks_pass();
+	sem_destroy(&inbox->enough);
 }

@@ -15,6 +15,7 @@
  */
 
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,7 +38,28 @@ struct tdt__request {
 	struct tdt__capture *capture; /* prepared by the asker; the answer, which may be another's, takes its place */
 	int error;                    /* once answered: 0, or a negative errno and no capture */
 	const struct tdt_waker *waker; /* an asker that is async: to be woken when answered; owned */
+	struct tdt__inbox *inbox;     /* an asker of many: gets it when it is answered; NULL: none */
+	void *slot;                   /* that asker's own */
 	sem_t answered;               /* an asker that blocks */
+};
+
+/*
+ * Where one who asks many tasks at once gets the answers, of any thread, and waits for so many of them.  It must outlive
+ * what pollers do with it under their task's lock: see tdt__inbox_fini().
+ */
+struct tdt__inbox {
+	/*
+	 * Those answered, linked by `next`, the last first.  Pushed with release, and acquired by who takes them out
+	 * (ask_all.c): what the poll wrote.
+	 */
+	struct tdt__request *_Atomic list;
+	/*
+	 * How many were pushed; and which of them posts `enough`.  Who pushes counts and then looks what is wanted, who
+	 * waits says what he wants and then looks how many there are: sequentially consistent, so one of them sees it.
+	 */
+	atomic_uint n;
+	atomic_uint wanted;
+	sem_t enough;
 };
 
 /* --- The asker's side --- */
@@ -45,8 +67,21 @@ struct tdt__request {
 /* A request that will walk at most `max_frames` a leaf.  NULL: no memory. */
 struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames);
 
+/* The same with a capture that is there already, and which it takes over.  NULL: no memory, and it is the caller's. */
+struct tdt__request *tdt__request_with(struct tdt__capture *capture);
+
+/* Free a request that is not asked. */
+void tdt__request_free(struct tdt__request *request);
+
 /* List the request and see to it that the task is polled.  Its answer may be there before the call returns. */
 void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request);
+
+/*
+ * The same in two halves, with one tdt__barrier_heavy() between them that serves any number of requests: list them all,
+ * then see to it that each task is polled.
+ */
+void tdt__request_list(struct tdt_handle *task, struct tdt__request *request);
+void tdt__request_see(struct tdt_handle *task);
 
 /* Whether it was answered. */
 int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request);
@@ -58,8 +93,25 @@ const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task, struct t
 /* Give up an answered request: returns its capture (a reference for the caller), or NULL and `*error`. */
 struct tdt__capture *tdt__request_result(struct tdt__request *request, int *error);
 
-/* Give up a request, in whatever state it is. */
-void tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request);
+/* The same without freeing the request, which may then be asked again with another capture in it. */
+struct tdt__capture *tdt__request_empty(struct tdt__request *request, int *error);
+
+/*
+ * Give up a request, in whatever state it is.  False: it was answered, lies in its inbox, and is the asker's still.
+ * (One without an inbox never is.)
+ */
+bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request);
+
+void tdt__inbox_init(struct tdt__inbox *inbox);
+
+/* Take all out that were answered, the last first. */
+struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox);
+
+/* Wait until `n` have come in since the beginning, or until `deadline` (tdt__clock()). */
+void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline);
+
+/* Nothing may be asked that would come in here.  Waits for pollers that are about to leave it. */
+void tdt__inbox_fini(struct tdt__inbox *inbox);
 
 /* --- The poller's side --- */
 

@@ -37,7 +37,7 @@ static void tree_free(struct tdt__tree *tree)
 
 /* --- Captured --------------------------------------------------------------- */
 
-struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture)
+struct tdt_trace *tdt__trace_bare(struct tdt__capture *capture)
 {
 	struct tdt_trace *trace = calloc(1, sizeof *trace);
 
@@ -45,6 +45,16 @@ struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt_
 		tdt__capture_unref(capture);
 		return NULL;
 	}
+	trace->capture = capture;
+	return trace;
+}
+
+struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture)
+{
+	struct tdt_trace *trace = tdt__trace_bare(capture);
+
+	if (trace == NULL)
+		return NULL;
 	memcpy(trace->name, task->record.name, sizeof trace->name);
 	trace->info = (struct tdt_trace_info){
 		.size = sizeof trace->info,
@@ -67,7 +77,6 @@ struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt_
 		.waits = capture->waits,
 		.syscall = capture->syscall,
 	};
-	trace->capture = capture;
 	return trace;
 }
 

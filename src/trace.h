@@ -27,4 +27,7 @@ struct tdt_trace {
  */
 struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture);
 
+/* The same, with nothing said of a task yet: that is for the caller to fill in. */
+struct tdt_trace *tdt__trace_bare(struct tdt__capture *capture);
+
 #endif

@@ -23,6 +23,13 @@ static inline bool tdt__walk_init(struct tdt__walk *walk)
 	return walk->rules != NULL;
 }
 
+/* Get ready as `other` is, which can't fail. */
+static inline void tdt__walk_init_as(struct tdt__walk *walk, const struct tdt__walk *other)
+{
+	walk->rules = tdt__rules_ref(other->rules);
+	walk->learns = TDT__LEARNS_ALL;
+}
+
 /* Whether one that is made ready now would be another.  Takes tdt__unwind_lock. */
 static inline bool tdt__walk_outdated(const struct tdt__walk *walk)
 {

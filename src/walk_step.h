@@ -42,6 +42,13 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step
 	return walk->modules;
 }
 
+/* Get ready as `other` is, which can't fail. */
+static inline void tdt__walk_init_as(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
+{
+	walk->modules = tdt__modules_ref(other->modules);
+	walk->learns = TDT__LEARNS_ALL;
+}
+
 /* Whether both go by the same modules; and have one go by the other's. */
 static inline bool tdt__walk_same(const struct tdt__walk_step *a, const struct tdt__walk_step *b)
 {

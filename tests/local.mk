@@ -64,6 +64,7 @@ tests_programs = \
 	tests/check_capture \
 	tests/check_combine \
 	tests/check_concurrent \
+	tests/check_cycles \
 	tests/check_driver \
 	tests/check_dump_json \
 	tests/check_dump_signal \
@@ -92,6 +93,8 @@ tests_programs = \
 	tests/check_rt_workers \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_snapshot \
+	tests/check_snapshot_rt \
 	tests/check_sync \
 	tests/check_text \
 	tests/check_timeout \
@@ -148,6 +151,10 @@ tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
+
+tests_check_cycles_SOURCES = tests/check_cycles.c tests/test.h $(tests_no_memory)
+tests_check_cycles_CFLAGS = $(tests_cflags)
+tests_check_cycles_LDADD = $(tests_core)
 
 tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
@@ -244,6 +251,22 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_snapshot_SOURCES = \
+	tests/check_snapshot.c \
+	tests/listed.h \
+	tests/must.h \
+	$(tests_asking) \
+	$(tests_no_memory) \
+	$(tests_poll_now)
+tests_check_snapshot_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
+tests_check_snapshot_LDADD = $(tests_core) -ldl
+EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la
+
+tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/seeded.h $(tests_leaf)
+tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
+tests_check_snapshot_rt_LDADD = $(tests_rt)
 
 tests_check_sync_SOURCES = \
 	tests/check_sync.c tests/seeded.h \

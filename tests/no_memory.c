@@ -110,6 +110,7 @@ void no_memory_begin(int first)
 {
 	from = first < 0 ? INT_MAX : first;
 	asked = 0;
+	balance = 0;
 	armed = 1;
 }
 
@@ -118,6 +119,11 @@ int no_memory_end(void)
 	armed = 0;
 	from = -1;
 	return asked;
+}
+
+long no_memory_kept(void)
+{
+	return balance;
 }
 
 void no_memory_each(int (*call)(void *argument), void *argument, int least)

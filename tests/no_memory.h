@@ -23,4 +23,7 @@ void no_memory_each(int (*call)(void *argument), void *argument, int least);
 void no_memory_begin(int first);
 int no_memory_end(void);
 
+/* How many allocations between the last two of these calls were not freed there. */
+long no_memory_kept(void);
+
 #endif

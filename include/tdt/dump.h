@@ -42,7 +42,8 @@ struct tdt_snapshot_group {
 struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
 	size_t n;
-	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever */
+	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever.  Told only if all of
+			     them, and whom else they wait for, have answered and were not polled otherwise meanwhile */
 };
 
 struct tdt_snapshot {
@@ -70,7 +71,8 @@ struct tdt_dump_options {
 /*
  * Ask all tasks.  `options` may be NULL.  Returns a snapshot, for the caller to free with tdt_snapshot_free(); all it
  * points to goes with it.  Names have not been looked up.  NULL and errno: EINVAL, E2BIG, ENOMEM (not even the list of
- * tasks could be kept; where there is less memory than wanted, some tasks have no tree, or are left out and counted).
+ * tasks could be kept; where there is less memory than wanted, some tasks have no tree, or are left out and counted,
+ * and no cycles may be found).
  *
  * May be called anywhere but in a signal handler, inside polls and on worker threads too, where it blocks that thread
  * for as long as it takes; tasks that are being polled on the calling thread have only their record.

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The window of tasks that are being asked. */
+
+#include <config.h>
+
+#include "ask_all.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "barrier.h"
+#include "capture.h"
+#include "clock.h"
+#include "fork.h"
+#include "poll.h"
+#include "registry.h"
+#include "request.h"
+#include "task.h"
+
+#define WINDOW 2048u /* asked at a time: a few MB */
+#define BATCH 256u   /* listed before one barrier */
+#define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
+#define FIRST_FRAMES 32u /* of a task that never told how many it takes */
+#define MOST_FRAMES 1024u /* that are made ready for a task that took as many: a capture grows */
+
+/* A task that is being asked, or nobody. */
+struct slot {
+	struct tdt__request *request; /* outlives the question: to be used for the next; NULL: none */
+	struct tdt_handle *task;      /* NULL: nobody */
+	size_t index;
+	uint64_t asked_at;
+	uint64_t polling; /* the number of the poll that the task was seen in, 0: in none; and when it first was */
+	uint64_t polling_since;
+};
+
+struct asking {
+	const struct tdt__asked *asked;
+	size_t next; /* to be asked */
+	uint64_t now;
+	uint64_t looked_at; /* when it was looked for polls that go on and on */
+	uint64_t answered_at;
+
+	struct slot *slot;
+	uint32_t slots;
+	uint32_t *free; /* the numbers of those with nobody */
+	uint32_t n_free;
+	unsigned taken; /* how many answers were taken out of the inbox */
+	struct tdt__inbox inbox;
+
+	/* Captures to be used again, the first that came first: by then its poll will have let go of it. */
+	struct tdt__capture **spare;
+	uint32_t first_spare;
+	uint32_t n_spare;
+
+	struct tdt__walk walk; /* what captures are made ready by */
+	bool ready;            /* there is one */
+};
+
+/* --- Captures ----------------------------------------------------------------- */
+
+static void keep_spare(struct asking *asking, struct tdt__capture *capture)
+{
+	if (asking->n_spare == asking->slots) {
+		tdt__capture_unref(capture);
+		return;
+	}
+	asking->spare[(asking->first_spare + asking->n_spare++) % asking->slots] = capture;
+}
+
+static struct tdt__capture *take_spare(struct asking *asking)
+{
+	struct tdt__capture *capture = asking->spare[asking->first_spare];
+
+	asking->first_spare = (asking->first_spare + 1) % asking->slots;
+	asking->n_spare--;
+	return capture;
+}
+
+static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle *task)
+{
+	uint32_t frames = TDT__PEEK(task->record.own_hint);
+	struct tdt__capture *capture;
+
+	if (frames < FIRST_FRAMES)
+		frames = FIRST_FRAMES;
+	if (frames > MOST_FRAMES)
+		frames = MOST_FRAMES;
+	if (asking->n_spare > 0) {
+		capture = take_spare(asking);
+		if (tdt__capture_reuse(capture, &asking->walk, frames))
+			return capture;
+		tdt__capture_unref(capture);
+	}
+	return tdt__capture_new_by(&asking->walk, frames, asking->asked->max_frames);
+}
+
+/* Whether captures can be made ready, by what is loaded now. */
+static bool get_ready(struct asking *asking)
+{
+	if (asking->ready)
+		tdt__walk_fini(&asking->walk);
+	asking->ready = tdt__walk_init(&asking->walk);
+	return asking->ready;
+}
+
+static uint64_t unloads_now(void)
+{
+	uint64_t loads, unloads;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	tdt__modules_now(&loads, &unloads);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return unloads;
+}
+
+/* --- Slots ---------------------------------------------------------------------- */
+
+static void vacate(struct asking *asking, struct slot *slot)
+{
+	slot->task = NULL;
+	asking->free[asking->n_free++] = (uint32_t)(slot - asking->slot);
+}
+
+static uint32_t outstanding(const struct asking *asking)
+{
+	return asking->slots - asking->n_free;
+}
+
+static void tell(const struct asking *asking, size_t index, enum tdt_answer answer, struct tdt__capture *capture)
+{
+	asking->asked->answer(asking->asked->arg, index, answer, capture);
+}
+
+/* List a request for the next task.  NULL: it was not asked. */
+static struct slot *list_next(struct asking *asking)
+{
+	struct tdt_handle *task = asking->asked->task(asking->asked->arg, asking->next);
+	struct slot *slot = &asking->slot[asking->free[asking->n_free - 1]];
+	struct tdt__capture *capture = NULL;
+	size_t index = asking->next++;
+
+	/* In the middle of a poll on this thread it can't be polled. */
+	if (!tdt__polled_here(task))
+		capture = new_capture(asking, task);
+	if (capture != NULL && slot->request == NULL)
+		slot->request = tdt__request_with(capture);
+	else if (capture != NULL)
+		slot->request->capture = capture;
+	if (capture == NULL || slot->request == NULL) {
+		tdt__capture_unref(capture);
+		tell(asking, index, TDT_ANSWER_NONE, NULL);
+		return NULL;
+	}
+	asking->n_free--;
+	slot->request->inbox = &asking->inbox;
+	slot->request->slot = slot;
+	slot->task = task;
+	slot->index = index;
+	slot->asked_at = asking->now;
+	slot->polling = 0;
+	tdt__request_list(task, slot->request);
+	return slot;
+}
+
+static bool is_late(const struct asking *asking)
+{
+	struct timespec now;
+
+	/* Some ms behind, which is not as bad as what the clock takes, once a task. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= asking->asked->deadline;
+}
+
+/* Ask the next tasks. */
+static void ask_batch(struct asking *asking)
+{
+	struct slot *batch[BATCH];
+	uint32_t n = 0;
+
+	if (!get_ready(asking)) {
+		tell(asking, asking->next++, TDT_ANSWER_NONE, NULL);
+		return;
+	}
+	while (n < BATCH && asking->n_free > 0 && asking->next < asking->asked->n) {
+		struct slot *slot = list_next(asking);
+
+		if (slot != NULL)
+			batch[n++] = slot;
+	}
+	tdt__barrier_heavy();
+	/* A runtime may poll inside its wake: then all are answered here, and it may take any time. */
+	for (uint32_t i = 0; i < n && !is_late(asking); i++)
+		tdt__request_see(batch[i]->task);
+	asking->now = tdt__clock();
+}
+
+/* --- Answers ---------------------------------------------------------------------- */
+
+static void settle(struct asking *asking, struct slot *slot, uint64_t unloads)
+{
+	int error;
+	struct tdt__capture *capture = tdt__request_empty(slot->request, &error);
+
+	vacate(asking, slot);
+	/*
+	 * The walk was safe, but may have gone astray: a module was unloaded meanwhile.  There is no time to ask again.
+	 * Relaxed: others that were answered by it find out by themselves.
+	 */
+	if (capture != NULL && capture->unloads != unloads)
+		atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
+	tell(asking, slot->index, TDT_ANSWER_FRESH, capture);
+	if (capture != NULL)
+		keep_spare(asking, capture);
+}
+
+static void take_answers(struct asking *asking)
+{
+	struct tdt__request *request = tdt__inbox_take(&asking->inbox);
+	uint64_t unloads;
+
+	if (request == NULL)
+		return;
+	asking->answered_at = asking->now;
+	unloads = unloads_now();
+	while (request != NULL) {
+		struct tdt__request *next = request->next;
+
+		asking->taken++;
+		settle(asking, request->slot, unloads);
+		request = next;
+	}
+}
+
+/* Have the task asked no more.  False: it has answered. */
+static bool withdraw(struct asking *asking, struct slot *slot)
+{
+	if (!tdt__request_withdraw(slot->task, slot->request))
+		return false;
+	slot->request = NULL;
+	vacate(asking, slot);
+	return true;
+}
+
+static void give_up(struct asking *asking, struct slot *slot)
+{
+	struct tdt_handle *task = slot->task;
+
+	if (withdraw(asking, slot))
+		tell(asking, slot->index,
+		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH : TDT_ANSWER_NONE, NULL);
+}
+
+/* --- Polls that go on and on --------------------------------------------------------- */
+
+/*
+ * running.h: read the stack of the poll with number `polls` that `task` is in.  NULL: it is not in it any more, or its
+ * thread can't be read; it may answer yet.
+ */
+static struct tdt__capture *read_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+					 uint64_t deadline)
+{
+	(void)task;
+	(void)polls;
+	(void)max_frames;
+	(void)deadline;
+	return NULL;
+}
+
+/* The number of the poll the task is in; 0: none. */
+static uint64_t poll_of(const struct tdt_handle *task)
+{
+	/* Acquire: the number is of this poll, or a later one.  Pairs with the release in poll.c. */
+	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
+		return 0;
+	return TDT__PEEK(task->record.polls);
+}
+
+/* Read its stack if the task is in the same poll as before. */
+static void look_at(struct asking *asking, struct slot *slot)
+{
+	uint64_t polls = poll_of(slot->task);
+	struct tdt__capture *capture;
+
+	if (polls != slot->polling) {
+		slot->polling = polls;
+		slot->polling_since = asking->now;
+	}
+	if (polls == 0 || asking->now - slot->polling_since < GRACE)
+		return;
+	capture = read_running(slot->task, polls, asking->asked->max_frames, asking->asked->deadline);
+	if (capture != NULL && withdraw(asking, slot))
+		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
+	tdt__capture_unref(capture);
+}
+
+static void look_at_all(struct asking *asking)
+{
+	asking->looked_at = asking->now;
+	for (uint32_t i = 0; i < asking->slots && asking->now < asking->asked->deadline; i++)
+		if (asking->slot[i].task != NULL)
+			look_at(asking, &asking->slot[i]);
+	asking->now = tdt__clock();
+}
+
+/* --- All of it -------------------------------------------------------------------------- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Wait until it is worthwhile to go on. */
+static void wait_for_answers(struct asking *asking)
+{
+	uint32_t n = outstanding(asking);
+
+	if (asking->next < asking->asked->n && n > BATCH)
+		n = BATCH;
+	tdt__inbox_wait(&asking->inbox, asking->taken + n,
+			earlier(asking->looked_at + GRACE, asking->asked->deadline));
+	asking->now = tdt__clock();
+}
+
+/*
+ * No more can be asked, and nobody answers.  Every window that is still to come gets an equal share of the time; who
+ * has had it, must go.
+ */
+static void make_room(struct asking *asking)
+{
+	uint64_t rounds = (asking->asked->n - asking->next + asking->slots - 1) / asking->slots + 1;
+	uint64_t share = (asking->asked->deadline - asking->now) / rounds;
+
+	if (asking->now - asking->answered_at < share)
+		return;
+	for (uint32_t i = 0; i < asking->slots; i++)
+		if (asking->slot[i].task != NULL && asking->now - asking->slot[i].asked_at >= share)
+			give_up(asking, &asking->slot[i]);
+	asking->answered_at = asking->now;
+}
+
+static void ask_and_wait(struct asking *asking)
+{
+	while ((asking->next < asking->asked->n || outstanding(asking) > 0) && asking->now < asking->asked->deadline) {
+		if (asking->next < asking->asked->n && asking->n_free > 0)
+			ask_batch(asking);
+		else
+			wait_for_answers(asking);
+		take_answers(asking);
+		if (asking->now - asking->looked_at >= GRACE)
+			look_at_all(asking);
+		if (asking->next < asking->asked->n && asking->n_free == 0 && asking->now < asking->asked->deadline)
+			make_room(asking);
+	}
+}
+
+static bool begin(struct asking *asking)
+{
+	asking->slots = asking->asked->n < WINDOW ? (uint32_t)asking->asked->n : WINDOW;
+	asking->slot = calloc(asking->slots, sizeof asking->slot[0]);
+	asking->free = malloc(asking->slots * sizeof asking->free[0]);
+	asking->spare = malloc(asking->slots * sizeof(struct tdt__capture *));
+	if (asking->slot == NULL || asking->free == NULL || asking->spare == NULL)
+		return false;
+	/* The last first, so that few tasks touch little. */
+	while (asking->n_free < asking->slots) {
+		asking->free[asking->n_free] = asking->slots - 1 - asking->n_free;
+		asking->n_free++;
+	}
+	asking->now = asking->looked_at = asking->answered_at = tdt__clock();
+	return true;
+}
+
+/* Also when the thread is cancelled while it waits, or a waker unwinds: then some are asked still. */
+static void end(struct asking *asking)
+{
+	struct tdt__capture *capture;
+	int error;
+
+	for (uint32_t i = 0; asking->slot != NULL && i < asking->slots; i++)
+		if (asking->slot[i].task != NULL)
+			withdraw(asking, &asking->slot[i]);
+	tdt__inbox_fini(&asking->inbox);
+	for (uint32_t i = 0; asking->slot != NULL && i < asking->slots; i++) {
+		if (asking->slot[i].request == NULL)
+			continue;
+		capture = tdt__request_empty(asking->slot[i].request, &error);
+		tdt__capture_unref(capture);
+		tdt__request_free(asking->slot[i].request);
+	}
+	while (asking->n_spare > 0)
+		tdt__capture_unref(take_spare(asking));
+	if (asking->ready)
+		tdt__walk_fini(&asking->walk);
+	free(asking->spare);
+	free(asking->free);
+	free(asking->slot);
+}
+
+void tdt__ask_all(const struct tdt__asked *asked)
+{
+	struct asking asking __attribute__((cleanup(end))) = { .asked = asked };
+
+	tdt__inbox_init(&asking.inbox);
+	if (asked->n != 0 && begin(&asking)) {
+		ask_and_wait(&asking);
+		for (uint32_t i = 0; i < asking.slots; i++)
+			if (asking.slot[i].task != NULL)
+				give_up(&asking, &asking.slot[i]);
+		take_answers(&asking);
+	}
+	while (asking.next < asked->n)
+		tell(&asking, asking.next++, TDT_ANSWER_NONE, NULL);
+}

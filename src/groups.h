@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_GROUPS_H
+#define TDT_SRC_GROUPS_H
+
+/*
+ * Which tasks of a snapshot are alike: in where their tree comes from, in state, and in the tree, frame by frame.  Of
+ * each tree one capture is kept, so that any number of tasks that wait at the same places need the memory of one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+struct tdt__capture;
+
+struct tdt__group {
+	enum tdt_answer answer;
+	enum tdt_task_state state;
+	struct tdt_trace *trace; /* owned, with the capture in it; NULL with TDT_ANSWER_NONE */
+	uint64_t hash;
+	size_t n;                /* tasks that were found to be in it */
+};
+
+struct tdt__groups {
+	struct tdt__group *group;          /* those with TDT_ANSWER_NONE come first, one a state, and may be empty */
+	struct tdt_snapshot_group *public; /* as many, for who makes the snapshot to fill in */
+	size_t n;
+	size_t room;
+	uint32_t *slot; /* a hash table: a group + 1, or 0 */
+	size_t slots;   /* a power of two, more than groups */
+};
+
+/* False: no memory.  All zero may be given to tdt__groups_fini(), too. */
+bool tdt__groups_init(struct tdt__groups *groups);
+void tdt__groups_fini(struct tdt__groups *groups);
+
+/*
+ * Count a task in: its group, found or made.  A capture (NULL with TDT_ANSWER_NONE) is only lent, and is referred to by
+ * the group if it is the first of its kind.  Where there is no memory for one more group, the task is of one with
+ * TDT_ANSWER_NONE.
+ */
+uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+			 struct tdt__capture *capture);
+
+#endif

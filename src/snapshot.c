@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Snapshots: list the live tasks from the registry, ask them all (ask_all.c), sort them into groups (groups.c), and see
+ * who waits for whom (cycles.c).
+ *
+ * What is kept of a task is its info; trees are kept once a group.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/dump.h>
+
+#include "arena.h"
+#include "ask_all.h"
+#include "capture.h"
+#include "clock.h"
+#include "cycles.h"
+#include "groups.h"
+#include "options.h"
+#include "poll.h"
+#include "registry.h"
+#include "task.h"
+#include "tasks.h"
+#include "trace.h"
+
+#define SECOND INT64_C(1000000000)
+#define LEFT_OUT UINT32_MAX
+
+/* A task. */
+struct member {
+	struct tdt_trace_info info; /* first: a pointer to it is one to its member */
+	struct tdt_wait wait;       /* what `info` points to if it has one */
+	struct tdt_handle *task;    /* a reference, until the snapshot is taken */
+	uint32_t group;             /* LEFT_OUT: none */
+	bool sure;                  /* it has been polled once since it was listed, and waits for what it waited for */
+};
+
+/* A place in the list, with what it is sorted by. */
+struct entry {
+	uint64_t state_ns;
+	uint64_t id;
+	struct member *member;
+};
+
+struct snapshot {
+	struct tdt_snapshot public; /* first */
+	struct tdt__arena arena;
+	struct tdt__groups groups;
+	struct tdt__cycles cycles;
+	const struct tdt_trace_info **tasks; /* group by group */
+};
+
+/* A snapshot that is being taken. */
+struct taking {
+	struct snapshot *snapshot;
+	struct tdt_task_filter filter;
+	uint64_t start;
+	size_t lost;
+
+	struct entry *entry;
+	size_t n;
+	size_t room;
+
+	/* Names, kept once: a hash table. */
+	const char **name;
+	size_t names;
+	size_t name_slots; /* a power of two, or 0 */
+	const char *last_name;
+};
+
+static void snapshot_free(struct snapshot *snapshot)
+{
+	if (snapshot == NULL)
+		return;
+	tdt__cycles_fini(&snapshot->cycles);
+	tdt__groups_fini(&snapshot->groups);
+	tdt__arena_fini(&snapshot->arena);
+	free(snapshot->tasks);
+	free(snapshot);
+}
+
+/* Also when a waker unwinds, or the thread is cancelled. */
+static void taking_fini(struct taking *taking)
+{
+	for (size_t i = 0; i < taking->n; i++)
+		tdt_handle_unref(taking->entry[i].member->task);
+	free(taking->entry);
+	free(taking->name);
+	snapshot_free(taking->snapshot);
+}
+
+/* --- The list ------------------------------------------------------------------ */
+
+static size_t name_slot(const struct taking *taking, const char *name)
+{
+	uint64_t hash = 0;
+	size_t slot;
+
+	for (const char *c = name; *c != '\0'; c++)
+		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x9e3779b97f4a7c15);
+	slot = hash >> 32 & (taking->name_slots - 1);
+	while (taking->name[slot] != NULL && strcmp(taking->name[slot], name) != 0)
+		slot = (slot + 1) & (taking->name_slots - 1);
+	return slot;
+}
+
+static bool grow_names(struct taking *taking)
+{
+	const char **old = taking->name;
+	size_t slots = taking->name_slots;
+
+	if (2 * taking->names < slots)
+		return true;
+	taking->name = calloc(slots == 0 ? 64 : 2 * slots, sizeof(const char *));
+	if (taking->name == NULL) {
+		taking->name = old;
+		return false;
+	}
+	taking->name_slots = slots == 0 ? 64 : 2 * slots;
+	for (size_t i = 0; i < slots; i++)
+		if (old[i] != NULL)
+			taking->name[name_slot(taking, old[i])] = old[i];
+	free(old);
+	return true;
+}
+
+/* The copy of `name` that lives as long as the snapshot.  NULL: no memory. */
+static const char *keep_name(struct taking *taking, const char *name)
+{
+	size_t slot = 0;
+	char *copy;
+
+	if (taking->last_name != NULL && strcmp(taking->last_name, name) == 0)
+		return taking->last_name;
+	if (taking->name_slots != 0)
+		slot = name_slot(taking, name);
+	if (taking->name_slots == 0 || taking->name[slot] == NULL) {
+		if (!grow_names(taking))
+			return NULL;
+		copy = tdt__arena_take(&taking->snapshot->arena, strlen(name) + 1);
+		if (copy == NULL)
+			return NULL;
+		slot = name_slot(taking, name);
+		taking->name[slot] = strcpy(copy, name);
+		taking->names++;
+	}
+	taking->last_name = taking->name[slot];
+	return taking->last_name;
+}
+
+/* Take over what the record says.  False: no memory. */
+static bool tell_record(struct taking *taking, struct member *member, const struct tdt__task_info *said)
+{
+	const char *name = said->info.name;
+
+	if (name != NULL)
+		name = keep_name(taking, name);
+	if (name == NULL && said->info.name != NULL)
+		return false;
+	member->info = said->info;
+	member->info.name = name;
+	member->wait = said->wait;
+	if (member->info.n_waits != 0)
+		member->info.waits = &member->wait;
+	return true;
+}
+
+static bool grow_list(struct taking *taking)
+{
+	size_t room = taking->room == 0 ? 64 : 2 * taking->room;
+	struct entry *entry;
+
+	if (taking->n < taking->room)
+		return true;
+	entry = realloc(taking->entry, room * sizeof *entry);
+	if (entry == NULL)
+		return false;
+	taking->entry = entry;
+	taking->room = room;
+	return true;
+}
+
+/* List a task.  False: there is no memory for it. */
+static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said)
+{
+	struct member *member;
+
+	if (!grow_list(taking))
+		return false;
+	member = tdt__arena_take(&taking->snapshot->arena, sizeof *member);
+	if (member == NULL || !tell_record(taking, member, said))
+		return false;
+	member->group = LEFT_OUT;
+	member->sure = false;
+	member->task = task;
+	taking->entry[taking->n++] = (struct entry){ said->info.state_ns, said->info.id, member };
+	return true;
+}
+
+static bool is_live(const struct tdt_record *record)
+{
+	return record->state == TDT_RECORD_IDLE || record->state == TDT_RECORD_POLLING;
+}
+
+static void list_all(struct taking *taking)
+{
+	struct tdt__cursor cursor = { 0 };
+	struct tdt_handle *task;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		struct tdt__task_info said;
+		struct tdt_record record;
+
+		if (TDT__PEEK(task->record.state) == TDT_RECORD_FREE || !tdt__registry_read(task, &record) ||
+		    !is_live(&record))
+			continue;
+		tdt__task_info(&said, &record, taking->start);
+		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__registry_ref(task, record.id))
+			continue;
+		if (!list(taking, task, &said)) {
+			tdt_handle_unref(task);
+			taking->lost++;
+		}
+	}
+}
+
+/* The one that has been in its state for longest first; of those that came at once, the one with the smallest id. */
+static int by_suspicion(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->state_ns != y->state_ns)
+		return x->state_ns > y->state_ns ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static void sort_list(struct taking *taking)
+{
+	size_t sorted = 1;
+
+	/* It was sorted before, and has changed little. */
+	while (sorted < taking->n && by_suspicion(&taking->entry[sorted - 1], &taking->entry[sorted]) <= 0)
+		sorted++;
+	if (sorted < taking->n)
+		qsort(taking->entry, taking->n, sizeof taking->entry[0], by_suspicion);
+}
+
+/* --- Answers --------------------------------------------------------------------- */
+
+static bool same_waits(const struct tdt_trace_info *a, const struct tdt__capture *b)
+{
+	if (a->n_waits == 0 || b->n_waits == 0)
+		return a->n_waits == b->n_waits;
+	return a->waits[0].kind == b->waits[0].kind && a->waits[0].object == b->waits[0].object &&
+	       a->waits[0].owner == b->waits[0].owner;
+}
+
+/* Have the task keep what its leaves say they wait for; without memory it is not known. */
+static void tell_waits(struct taking *taking, struct member *member, const struct tdt__capture *capture)
+{
+	struct tdt_wait *waits = &member->wait;
+
+	if (capture->n_waits > 1)
+		waits = tdt__arena_take(&taking->snapshot->arena, capture->n_waits * sizeof *waits);
+	member->info.n_waits = waits != NULL ? capture->n_waits : 0;
+	member->info.waits = member->info.n_waits != 0 ? waits : NULL;
+	if (member->info.n_waits != 0)
+		memcpy(waits, capture->waits, capture->n_waits * sizeof *waits);
+}
+
+/* Take over what the poll that was captured says. */
+static void tell_poll(struct taking *taking, struct member *member, const struct tdt__capture *capture)
+{
+	struct tdt_trace_info *info = &member->info;
+	/* This poll came after the wait that was listed. */
+	bool waits_still = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
+			   capture->polls == info->polls + 1;
+
+	member->sure = waits_still && same_waits(info, capture);
+	info->state = capture->state;
+	info->leaves = capture->leaves;
+	info->leaves_elsewhere = capture->elsewhere;
+	info->leaves_lost = capture->lost;
+	/* As of the beginning, whenever it answered: so those are alike in age that are. */
+	if (!waits_still || capture->polls == 1)
+		info->state_ns = capture->state_ns;
+	info->polls = capture->polls;
+	info->woken_ns = capture->woken_ns;
+	info->woken_by = capture->woken_by;
+	info->thread = capture->thread;
+	info->syscall = capture->syscall;
+	tell_waits(taking, member, capture);
+}
+
+/*
+ * watch.h: the last tree the task was watched with, for the caller to free; NULL: none.
+ */
+static struct tdt_trace *last_tree(struct tdt_handle *task)
+{
+	(void)task;
+	return NULL;
+}
+
+/* What its record says by now.  False: it has ended. */
+static bool tell_record_again(struct taking *taking, struct member *member)
+{
+	struct tdt__task_info said;
+	struct tdt_record record;
+
+	if (!tdt__registry_read(member->task, &record) || !is_live(&record))
+		return false;
+	/* Waits as of the beginning, as those of tasks that answer; a poll may have begun since. */
+	tdt__task_info(&said, &record, record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
+	return tell_record(taking, member, &said); /* its name is kept: this needs no memory */
+}
+
+static void no_answer(struct taking *taking, struct member *member)
+{
+	struct tdt_trace *last;
+	struct tdt__capture *tree = NULL;
+
+	if (!tell_record_again(taking, member))
+		return;
+	last = tdt__polled_here(member->task) ? NULL : last_tree(member->task);
+	if (last != NULL) {
+		const struct tdt_trace_info *info = tdt_trace_info(last);
+
+		tree = last->capture;
+		member->info.leaves = info->leaves;
+		member->info.leaves_elsewhere = info->leaves_elsewhere;
+		member->info.leaves_lost = info->leaves_lost;
+		member->info.age_ns = info->age_ns;
+		member->info.polls_since = info->polls_since;
+	}
+	member->group = tdt__groups_add(&taking->snapshot->groups, tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
+					member->info.state, tree);
+	tdt_trace_free(last);
+}
+
+static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__capture *capture)
+{
+	struct taking *taking = arg;
+	struct member *member = taking->entry[index].member;
+
+	if (answer == TDT_ANSWER_NONE) {
+		no_answer(taking, member);
+	} else if (capture != NULL) {
+		tell_poll(taking, member, capture);
+		member->group = tdt__groups_add(&taking->snapshot->groups, answer, capture->state, capture);
+	}
+}
+
+static struct tdt_handle *task_of(void *arg, size_t index)
+{
+	const struct taking *taking = arg;
+
+	return taking->entry[index].member->task;
+}
+
+static void ask_all(struct taking *taking, const struct tdt_dump_options *options)
+{
+	struct tdt__asked asked = {
+		.n = taking->n,
+		.task = task_of,
+		.answer = answer,
+		.arg = taking,
+		.deadline = taking->start + (uint64_t)(options->timeout_ns != 0 ? options->timeout_ns : SECOND),
+		.max_frames = options->max_frames != 0 ? options->max_frames : TDT_MAX_FRAMES,
+	};
+
+	tdt__ask_all(&asked);
+}
+
+/* --- What comes of it ---------------------------------------------------------------- */
+
+/* Leave those out that had ended, and sort the others by what is known now. */
+static void sort_again(struct taking *taking)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < taking->n; i++) {
+		struct member *member = taking->entry[i].member;
+
+		if (member->group == LEFT_OUT)
+			tdt_handle_unref(member->task);
+		else
+			taking->entry[n++] = (struct entry){ member->info.state_ns, member->info.id, member };
+	}
+	taking->n = n;
+	sort_list(taking);
+}
+
+static int by_oldest(const void *a, const void *b)
+{
+	const struct tdt_snapshot_group *x = a, *y = b;
+
+	if (x->tasks[0]->state_ns != y->tasks[0]->state_ns)
+		return x->tasks[0]->state_ns > y->tasks[0]->state_ns ? -1 : 1;
+	return (x->tasks[0]->id > y->tasks[0]->id) - (x->tasks[0]->id < y->tasks[0]->id);
+}
+
+/* Share the one list of all tasks out to the groups. */
+static void fill_groups(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+	struct tdt__groups *groups = &snapshot->groups;
+	const struct tdt_trace_info **next = snapshot->tasks;
+	size_t n = 0;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		groups->public[i] = (struct tdt_snapshot_group){
+			.answer = groups->group[i].answer,
+			.trace = groups->group[i].trace,
+			.tasks = next,
+		};
+		next += groups->group[i].n;
+	}
+	for (size_t i = 0; i < taking->n; i++) {
+		struct member *member = taking->entry[i].member;
+		struct tdt_snapshot_group *group = &groups->public[member->group];
+
+		snapshot->tasks[(size_t)(group->tasks - snapshot->tasks) + group->n++] = &member->info;
+		snapshot->public.answers[group->answer]++;
+	}
+	for (size_t i = 0; i < groups->n; i++) {
+		if (groups->public[i].n == 0)
+			continue;
+		if (groups->group[i].trace != NULL)
+			groups->group[i].trace->info = *groups->public[i].tasks[0];
+		groups->public[n++] = groups->public[i];
+	}
+	qsort(groups->public, n, sizeof groups->public[0], by_oldest);
+	snapshot->public.groups = groups->public;
+	snapshot->public.n_groups = n;
+	snapshot->public.tasks = taking->n;
+}
+
+/*
+ * Whether the task has stood still all the time: it has been polled once since all were listed, for our sake, and waits
+ * for the same still.  So what all such tasks say is true of one moment, when the first was asked.
+ */
+static bool is_sure(const struct tdt_trace_info *info)
+{
+	const struct member *member = (const struct member *)info;
+
+	/* Acquire: the number of polls is of this state, or a later one.  Pairs with the releases in poll.c. */
+	return member->sure &&
+	       __atomic_load_n(&member->task->record.state, __ATOMIC_ACQUIRE) == TDT_RECORD_IDLE &&
+	       TDT__PEEK(member->task->record.polls) == info->polls;
+}
+
+static void find_cycles(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+
+	tdt__cycles_find(&snapshot->cycles, snapshot->tasks, taking->n, is_sure);
+	snapshot->public.cycles = snapshot->cycles.cycle;
+	snapshot->public.n_cycles = snapshot->cycles.n;
+}
+
+/* Make it whole, which needs no memory: but for cycles, and they are left out without. */
+static void conclude(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+
+	snapshot->public.size = sizeof snapshot->public;
+	snapshot->public.took_ns = tdt__clock() - taking->start;
+	snapshot->public.lost = taking->lost;
+	sort_again(taking);
+	fill_groups(taking);
+	find_cycles(taking);
+}
+
+static int read_options(struct tdt_dump_options *ours, struct tdt_task_filter *filter,
+			const struct tdt_dump_options *theirs)
+{
+	int error = tdt__options_read(ours, sizeof *ours, theirs);
+
+	if (error == 0 && ours->timeout_ns < 0)
+		error = -EINVAL;
+	return error != 0 ? error : tdt__filter_read(filter, ours->filter);
+}
+
+const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
+{
+	struct taking taking __attribute__((cleanup(taking_fini))) = { .start = tdt__clock() };
+	struct tdt_dump_options ours;
+	struct snapshot *snapshot;
+	int error = read_options(&ours, &taking.filter, options);
+
+	if (error != 0) {
+		errno = -error;
+		return NULL;
+	}
+	snapshot = taking.snapshot = calloc(1, sizeof *snapshot);
+	if (snapshot == NULL || !tdt__groups_init(&snapshot->groups))
+		goto no_memory;
+	list_all(&taking);
+	snapshot->tasks = malloc((taking.n + 1) * sizeof(struct tdt_trace_info *));
+	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))
+		goto no_memory;
+	sort_list(&taking);
+	ask_all(&taking, &ours);
+	conclude(&taking);
+	taking.snapshot = NULL;
+	return &snapshot->public;
+
+no_memory:
+	errno = ENOMEM;
+	return NULL;
+}
+
+void tdt_snapshot_free(const struct tdt_snapshot *snapshot)
+{
+	snapshot_free((struct snapshot *)(uintptr_t)snapshot);
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Snapshots of a runtime's tasks, while they come and go and are asked by others, and in a child of fork(). */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/combine.h>
+#include <tdt/dump.h>
+#include <tdt/runtime.h>
+
+#include "leaf.h"
+#include "must.h"
+#include "seeded.h"
+#include "test.h"
+
+#define SECOND INT64_C(1000000000)
+#define MS INT64_C(1000000)
+
+static struct tdt_rt *rt;
+
+static void start(unsigned workers)
+{
+	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	MUST(rt != NULL);
+}
+
+static void stop(void)
+{
+	tdt_rt_free(rt);
+}
+
+static void spawn(struct tdt_future future, const char *name)
+{
+	struct tdt_handle *handle;
+
+	MUST(!tdt_future_is_none(&future));
+	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
+	MUST(handle != NULL);
+	tdt_handle_unref(handle);
+}
+
+static const struct tdt_snapshot *take(int64_t timeout_ns)
+{
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout_ns };
+
+	return tdt_snapshot_take(&options);
+}
+
+/* --- All answer --------------------------------------------------------------------- */
+
+#define MANY 10000
+
+START_TEST(ten_thousand_tasks_on_two_workers_are_one_group)
+{
+	const struct tdt_snapshot *snapshot;
+
+	start(2);
+	for (int i = 0; i < MANY; i++)
+		spawn(tdt_sleep_ms(UINT64_MAX), "sleeper");
+	snapshot = take(50 * SECOND);
+	ck_assert_ptr_nonnull(snapshot);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], MANY);
+	ck_assert_uint_eq(snapshot->n_groups, 1);
+	ck_assert_uint_eq(snapshot->groups[0].n, MANY);
+	ck_assert_uint_eq(tdt_trace_info(snapshot->groups[0].trace)->leaves, 1);
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert(strcmp(snapshot->groups[0].tasks[i]->name, "sleeper") == 0);
+	tdt_snapshot_free(snapshot);
+	stop();
+}
+END_TEST
+
+/* --- A worker that is stuck ------------------------------------------------------------ */
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_stuck;
+
+static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	atomic_store(&is_stuck, true);
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+	return TDT_READY;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
+{
+	const struct tdt_snapshot *snapshot;
+
+	start(1);
+	spawn(tdt_sleep_ms(UINT64_MAX), "sleeper");
+	pthread_mutex_lock(&held);
+	spawn((struct tdt_future){ NULL, stuck_poll, drop_nothing }, "stuck");
+	UNTIL(atomic_load(&is_stuck));
+	snapshot = take(100 * MS);
+	ck_assert_ptr_nonnull(snapshot);
+	ck_assert_uint_eq(snapshot->tasks, 2);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 0);
+	for (size_t i = 0; i < snapshot->n_groups; i++) {
+		const struct tdt_trace_info *info = snapshot->groups[i].tasks[0];
+
+		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING : TDT_TASK_WAITING);
+	}
+	tdt_snapshot_free(snapshot);
+	pthread_mutex_unlock(&held);
+	stop();
+}
+END_TEST
+
+/* --- All at once ------------------------------------------------------------------------ */
+
+#define SECONDS 2
+#define LIVE 400
+
+static unsigned seed;
+static atomic_bool over;
+static atomic_int live;
+static atomic_long spawned, taken, answered, asked;
+static __thread unsigned choices;
+
+static bool one_in(unsigned n)
+{
+	return random_below(&choices, n) == 0;
+}
+
+/* Polls a future of the runtime, and counts itself out when it is dropped. */
+struct task {
+	struct tdt_future future;
+	bool panics;
+};
+
+static __attribute__((noinline)) tdt_poll_t poll_one_way(struct task *task, struct tdt_context *cx)
+{
+	tdt_poll_t result = tdt_future_poll(&task->future, cx);
+
+	TDT_KEEP_FRAME();
+	return result;
+}
+
+static __attribute__((noinline)) tdt_poll_t poll_other_way(struct task *task, struct tdt_context *cx)
+{
+	tdt_poll_t result = tdt_future_poll(&task->future, cx);
+
+	TDT_KEEP_FRAME();
+	return result;
+}
+
+static tdt_poll_t task_poll(void *state, struct tdt_context *cx)
+{
+	struct task *task = state;
+	tdt_poll_t result = task->panics ? poll_one_way(task, cx) : poll_other_way(task, cx);
+
+	return result == TDT_READY && task->panics ? TDT_PANICKED : result;
+}
+
+static void task_drop(void *state)
+{
+	struct task *task = state;
+
+	tdt_future_drop(&task->future);
+	free(task);
+	atomic_fetch_sub(&live, 1);
+}
+
+static struct tdt_future new_task(void)
+{
+	struct task *task = malloc(sizeof *task);
+
+	MUST(task != NULL);
+	task->future = one_in(4) ? tdt_yield_now() : tdt_sleep_ms(random_below(&choices, 60));
+	MUST(!tdt_future_is_none(&task->future));
+	task->panics = one_in(3);
+	atomic_fetch_add(&live, 1);
+	return (struct tdt_future){ task, task_poll, task_drop };
+}
+
+static void *spawn_on(void *argument)
+{
+	static const char *const names[] = { "tick", "tock", NULL };
+
+	choices = seed + 7919 * (unsigned)(uintptr_t)argument;
+	while (!atomic_load(&over)) {
+		if (atomic_load(&live) > LIVE) {
+			leaf_pause();
+			continue;
+		}
+		if (one_in(8)) { /* one task in another */
+			struct tdt_traced inner = tdt_traced(new_task());
+			struct tdt_future both[2] = { inner.future, new_task() };
+
+			MUST(inner.handle != NULL);
+			tdt_handle_unref(inner.handle);
+			spawn(tdt_join_all(both, 2), "both");
+		} else {
+			spawn(new_task(), names[random_below(&choices, 3)]);
+		}
+		atomic_fetch_add(&spawned, 1);
+	}
+	return NULL;
+}
+
+static void look_at(const struct tdt_snapshot *snapshot)
+{
+	size_t tasks = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++) {
+		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+
+		MUST(group->n > 0 && (group->trace == NULL) == (group->answer == TDT_ANSWER_NONE));
+		tasks += group->n;
+		for (size_t j = 0; j < group->n; j++) {
+			const struct tdt_trace_info *info = group->tasks[j];
+
+			MUST(info->state == group->tasks[0]->state);
+			MUST(info->name == NULL || strcmp(info->name, "tick") == 0 ||
+			     strcmp(info->name, "tock") == 0 || strcmp(info->name, "both") == 0);
+			MUST(j == 0 || info->state_ns <= group->tasks[j - 1]->state_ns);
+		}
+		if (group->answer == TDT_ANSWER_FRESH)
+			MUST(tdt_trace_stacks(group->trace) == group->tasks[0]->leaves);
+		if (group->trace != NULL && one_in(50))
+			MUST(tdt_trace_root(group->trace) != NULL);
+	}
+	MUST(tasks == snapshot->tasks);
+	MUST(snapshot->lost == 0 && snapshot->n_cycles == 0);
+	atomic_fetch_add(&taken, 1);
+	atomic_fetch_add(&answered, (long)snapshot->answers[TDT_ANSWER_FRESH]);
+}
+
+static void *take_on(void *argument)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .name = "t[io]ck" };
+
+	choices = seed + 7919 * (unsigned)(uintptr_t)argument;
+	while (!atomic_load(&over)) {
+		struct tdt_dump_options options = { .size = sizeof options };
+		const struct tdt_snapshot *snapshot;
+
+		options.timeout_ns = one_in(3) ? 1 + random_below(&choices, 1000000) : 10 * SECOND;
+		options.max_frames = one_in(4) ? 2 : 0;
+		options.filter = one_in(4) ? &filter : NULL;
+		snapshot = tdt_snapshot_take(&options);
+		MUST(snapshot != NULL);
+		look_at(snapshot);
+		tdt_snapshot_free(snapshot);
+	}
+	return NULL;
+}
+
+static int ask(struct tdt_handle *handle, const struct tdt_trace_info *info, void *unused)
+{
+	struct tdt_trace *trace;
+
+	(void)info;
+	(void)unused;
+	if (!one_in(20))
+		return atomic_load(&over);
+	trace = tdt_backtrace_timed(handle, one_in(2) ? 10 * SECOND : 1);
+	MUST(trace != NULL || errno == ETIMEDOUT || errno == ESRCH);
+	tdt_trace_free(trace);
+	atomic_fetch_add(&asked, 1);
+	return atomic_load(&over);
+}
+
+static void *ask_on(void *argument)
+{
+	choices = seed + 7919 * (unsigned)(uintptr_t)argument;
+	while (!atomic_load(&over))
+		tdt_tasks(NULL, ask, NULL);
+	return NULL;
+}
+
+START_TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
+{
+	void *(*const work[])(void *) = { spawn_on, spawn_on, take_on, take_on, ask_on };
+	pthread_t thread[5];
+
+	seed = seed_of_run();
+	start(2);
+	for (uintptr_t i = 0; i < 5; i++)
+		MUST(pthread_create(&thread[i], NULL, work[i], (void *)(i + 1)) == 0);
+	sleep(SECONDS);
+	atomic_store(&over, true);
+	for (int i = 0; i < 5; i++)
+		pthread_join(thread[i], NULL);
+	stop();
+	printf("# %ld tasks, %ld snapshots with %ld answers, %ld asked alone\n", spawned, taken, answered, asked);
+	fflush(stdout);
+	ck_assert_int_eq(live, 0);
+	ck_assert_int_gt(taken, 0);
+	ck_assert_int_gt(answered, 0);
+}
+END_TEST
+
+/* --- Fork ----------------------------------------------------------------------------------- */
+
+START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
+{
+	const struct tdt_snapshot *snapshot;
+	int status;
+	pid_t child;
+
+	start(2);
+	for (int i = 0; i < 20; i++)
+		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
+	tdt_snapshot_free(take(SECOND));
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		snapshot = take(50 * MS);
+		MUST(snapshot != NULL && snapshot->tasks == 20 && snapshot->answers[TDT_ANSWER_NONE] == 20);
+		tdt_snapshot_free(snapshot);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	stop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("snapshot_rt");
+	TCase *workers = tcase_create("workers");
+
+	tcase_add_test(workers, ten_thousand_tasks_on_two_workers_are_one_group);
+	tcase_add_test(workers, a_worker_that_is_stuck_delays_it_until_the_deadline);
+	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
+	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
+	suite_add_tcase(suite, workers);
+	return test_run(suite);
+}
