@@ -15,6 +15,8 @@ struct tdt__walk_step {
 	struct tdt__registers at;
 	unw_cursor_t cursor;
 	uintptr_t top;
+	uintptr_t low;  /* nothing is read below */
+	intptr_t shift; /* tdt__walk_step_start_copied() */
 	enum tdt_cut cut;
 	bool first;
 };
@@ -22,6 +24,8 @@ struct tdt__walk_step {
 bool tdt__walk_step_init(struct tdt__walk_step *walk);
 void tdt__walk_step_fini(struct tdt__walk_step *walk);
 void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top,
+				 intptr_t shift);
 enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
 
 #if !TDT_WALK_RULES
@@ -29,7 +33,9 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 #define tdt__walk_init tdt__walk_step_init
 #define tdt__walk_fini tdt__walk_step_fini
 #define tdt__walk_start tdt__walk_step_start
+#define tdt__walk_start_copied tdt__walk_step_start_copied
 #define tdt__walk_next tdt__walk_step_next
+#define tdt__walk_next_copied tdt__walk_step_next
 
 static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step *walk)
 {
