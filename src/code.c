@@ -111,14 +111,14 @@ static size_t operand_length(const unsigned char *modrm)
 static size_t harmless(const unsigned char *code)
 {
 	size_t at = 0;
-	bool wide = false;
+	unsigned rex = 0;
 
 	if (code[at] == 0x66 || code[at] == 0xf3 || code[at] == 0xf2)
 		at++;
 	else if (code[at] == 0x64)
 		at++;
 	if ((code[at] & 0xf0) == 0x40)
-		wide = (code[at++] & 8) != 0;
+		rex = code[at++];
 	switch (code[at]) {
 	case 0x89: /* mov */
 	case 0x8b:
@@ -133,9 +133,8 @@ static size_t harmless(const unsigned char *code)
 	case 0x88: /* movb */
 	case 0x8a:
 		/* What is put into rsp (as to align it) makes another frame. */
-		if ((code[at] == 0x8b || code[at] == 0x8d) && (code[at + 1] >> 3 & 7) == 4 && wide)
-			return 0;
-		if (code[at] == 0x89 && (code[at + 1] & 0xc7) == 0xc4 && wide)
+		if ((code[at] & 2) != 0 || code[at] == 0x8d ? (code[at + 1] & 0x38) == 0x20 && (rex & 0xc) == 8 :
+							      (code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
 			return 0;
 		return at + 1 + operand_length(code + at + 1);
 	case 0xc7: /* mov, of a constant */
@@ -159,7 +158,7 @@ static size_t harmless(const unsigned char *code)
 		}
 		return 0;
 	default:
-		return (code[at] & 0xf8) == 0xb8 ? at + 1 + (wide ? 8 : 4) : 0; /* mov, of a constant */
+		return (code[at] & 0xf8) == 0xb8 ? at + 1 + ((rex & 8) != 0 ? 8 : 4) : 0; /* mov, of a constant */
 	}
 }
 

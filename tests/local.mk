@@ -87,6 +87,8 @@ tests_programs = \
 	tests/check_rt_races \
 	tests/check_rt_workers \
 	tests/check_running \
+	tests/check_running_odd \
+	tests/check_running_races \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_sync \
@@ -316,6 +318,14 @@ tests_check_running_LDADD = \
 	tests/libstuck_with_fp.la \
 	tests/libstuck_without_fp.la \
 	$(tests_lib) -lpthread
+
+tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_stuck_task)
+tests_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_running_odd_LDADD = $(tests_lib) -lpthread
+
+tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
+tests_check_running_races_CFLAGS = $(tests_cflags)
+tests_check_running_races_LDADD = $(tests_core) -lpthread
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
