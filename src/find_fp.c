@@ -83,7 +83,10 @@ static bool arrives(struct search *search, uintptr_t fp)
 	return search->walk->cut == TDT_CUT_STACK || (search->walk->cut == TDT_CUT_CORRUPT && steps > 4);
 }
 
-/* Whether the stack leads from the best place to `fp`: then that is further out on it, and no rival. */
+/*
+ * Whether the stack leads from the best place to `fp`, as one more frame of the same function: then that is no rival,
+ * but the function has called itself.
+ */
 static bool leads_to(struct search *search, uintptr_t fp)
 {
 	enum tdt__walked walked = TDT__WALK_FRAME;
@@ -92,7 +95,7 @@ static bool leads_to(struct search *search, uintptr_t fp)
 	start(search, search->best);
 	while (walked == TDT__WALK_FRAME && search->walk->at.sp <= fp && search->steps < STEPS) {
 		if (search->walk->at.fp == fp)
-			return true;
+			return tdt__unwinder_start(search->walk->at.pc - 1) == search->function;
 		search->steps++;
 		walked = tdt__stack_copy_next(search->copy, search->walk, &frame);
 	}

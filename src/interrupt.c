@@ -43,6 +43,10 @@
 #include "task.h"
 #include "thread.h"
 
+/* How long a thread may have the signal blocked before it counts as one that has: so often, so many nanoseconds. */
+#define HANDLED_TRIES 10
+#define HANDLED_NS 300000
+
 enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_ARMED, SLOT_BUSY, SLOT_DONE, SLOT_LEFT };
 
 #define STATE_BITS 3
@@ -287,35 +291,49 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 	return error;
 }
 
+/*
+ * Whether the thread would take the signal: one that stays pending would outlive all that knows of it, even execve().
+ * It is blocked, too, while a handler runs, ours that serves another asker, say: so that is waited for a little.
+ */
+static int may_send(uint32_t thread, int signal, uint64_t deadline)
+{
+	uint64_t blocked;
+	int error;
+
+	for (int i = 0; i < HANDLED_TRIES; i++) {
+		error = tdt__proc_signals_blocked(thread, &blocked);
+		if (error != 0)
+			return error == -ESRCH ? error : -EPERM;
+		if ((blocked >> (signal - 1) & 1) == 0)
+			return 0;
+		if (tdt__clock() >= deadline)
+			break;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = HANDLED_NS }, NULL);
+	}
+	return -EPERM;
+}
+
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
 		   struct tdt__stack_copy *copy)
 {
 	int signal = choose();
 	struct slot *slot;
 	unsigned number;
-	uint64_t blocked;
+	int error;
 
 	if (signal == 0)
 		return -EBUSY;
 	slot = claim_until(deadline, &number);
 	if (slot == NULL)
 		return -ETIMEDOUT;
+	error = may_send(thread, signal, deadline);
+	if (error != 0) {
+		release(slot, number);
+		return error;
+	}
 	slot->task = task;
 	slot->polls = polls;
-	/* As late as can be: a signal that stays pending would outlive all that knows of it, even execve(). */
-	switch (tdt__proc_signals_blocked(thread, &blocked)) {
-	case 0:
-		if ((blocked >> (signal - 1) & 1) == 0)
-			return ask(slot, number, thread, signal, deadline, copy);
-		release(slot, number);
-		return -EPERM;
-	case -ESRCH:
-		release(slot, number);
-		return -ESRCH;
-	default:
-		release(slot, number);
-		return -EPERM;
-	}
+	return ask(slot, number, thread, signal, deadline, copy);
 }
 
 void tdt__interrupt_forked(void)

@@ -32,12 +32,13 @@ uint64_t tdt__running_poll(const struct tdt_handle *task)
 	return TDT__PEEK(task->record.polls);
 }
 
-/* Whether that poll has been going on since its record was read, and its stack begins where that said. */
-static bool still_runs(const struct tdt_handle *task, uint64_t polls, uintptr_t top)
+/* Whether that poll has been going on since its record was read, on that thread, and its stack begins there. */
+static bool still_runs(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uintptr_t top)
 {
 	/* All that was read of it before this.  A poll's end is a store that comes before all that is done then. */
 	atomic_thread_fence(memory_order_acquire);
-	return TDT__PEEK(task->record.stack_top) == top && tdt__running_poll(task) == polls;
+	return tdt__running_poll(task) == polls && TDT__PEEK(task->record.thread) == thread &&
+	       TDT__PEEK(task->record.stack_top) == top;
 }
 
 /* Whether the thread is blocked still where it was. */
@@ -57,7 +58,7 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 	*copy = (struct tdt__stack_copy){ .at = { blocked->pc, blocked->sp, TDT__NO_FP },
 					  .top = TDT__PEEK(task->record.stack_top) };
 	error = tdt__stack_copy(copy);
-	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, copy->top)))
+	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, thread, copy->top)))
 		return error;
 	free(copy->bytes);
 	return -EAGAIN;
@@ -125,11 +126,12 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 		tdt__stack_copy_capture(&copy, capture);
 		free(copy.bytes);
 		fill_in(capture, &task->record, polls, call);
-		/* It would be said of this poll what is true of the next. */
-		if (tdt__running_poll(task) == polls)
-			return capture;
-		*error = -EAGAIN;
 	}
+	/* What went wrong may be that it was over; and else it would be said of this poll what is true of the next. */
+	if (tdt__running_poll(task) != polls)
+		*error = -EAGAIN;
+	if (*error == 0)
+		return capture;
 	tdt__capture_unref(capture);
 	return NULL;
 }

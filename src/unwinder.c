@@ -50,7 +50,7 @@ static int read_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t
 	(void)space;
 	if (write)
 		return -UNW_EREADONLYREG;
-	*value = number == UNW_TDEP_IP ? *pc : 0;
+	*value = number == UNW_REG_IP ? *pc : 0;
 	return 0;
 }
 
