@@ -44,8 +44,8 @@
 #include "thread.h"
 
 /* How long a thread may have the signal blocked before it counts as one that has: so often, so many nanoseconds. */
-#define HANDLED_TRIES 10
-#define HANDLED_NS 300000
+#define HANDLED_TRIES 60
+#define HANDLED_NS 50000
 
 enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_ARMED, SLOT_BUSY, SLOT_DONE, SLOT_LEFT };
 
