@@ -55,10 +55,12 @@ static void check_path(const struct tdt_trace *trace, const struct stuck_poll *k
 	char *path = stuck_path(trace), want[100];
 
 	snprintf(want, sizeof want, "stuck_poll step_one step_two %s", kind->name);
-#if TDT_WALK_RULES || !defined(__x86_64__)
+#if TDT_WALK_RULES && !SANITIZED
 	ck_assert_msg(strncmp(path, want, strlen(want)) == 0, "%s", path);
 	ck_assert_msg(strpbrk(path, "~") == NULL, "%s", path);
 #else
+	for (char *mark = path; (mark = strchr(mark, '~')) != NULL;)
+		memmove(mark, mark + 1, strlen(mark));
 	ck_assert_msg(strstr(path, want) != NULL, "%s", path);
 #endif
 	free(path);

@@ -11,6 +11,18 @@
 
 #include <tdt/tdt.h>
 
+/* With a sanitizer calls of libc's functions go through its own, which are compiled in ways that tell little. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 struct stuck_task {
 	struct tdt_waker waker; /* counts nothing */
 	struct tdt_traced traced;
