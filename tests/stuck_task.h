@@ -52,6 +52,12 @@ struct tdt_trace *stuck_task_ask(const struct stuck_task *task);
  */
 char *stuck_path(const struct tdt_trace *trace);
 
+/*
+ * Whether the program runs under valgrind, where the kernel's word on a thread is about valgrind's own stack.  Says that
+ * it has skipped all, then.
+ */
+bool stuck_in_valgrind(void);
+
 /* The signal that has a handler of whatever kind, from the highest on; 0: none of the real-time signals has. */
 int stuck_signal(void);
 
