@@ -61,7 +61,7 @@ static bool calls_by_register(const unsigned char *end)
 	if (end[-4] == 0xff && end[-3] == 0x54)
 		return true; /* call *8(%rsp) */
 	if (end[-6] == 0xff && (end[-5] & 0xf8) == 0x90 && end[-5] != 0x94)
-		return true; /* call *1000(%rax) */
+		return true;						/* call *1000(%rax) */
 	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14); /* call *1000(%rsp); call *table(,%rax,8) */
 }
 
@@ -70,8 +70,7 @@ enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t addr
 	unsigned char code[7], *end = code + sizeof code;
 	uintptr_t target;
 
-	if (!is_code(modules, address - 1) ||
-	    tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
+	if (!is_code(modules, address - 1) || tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
 		return TDT__CALL_NONE;
 	if (end[-5] == 0xe8) {
 		target = address + (uintptr_t)(intptr_t)offset_at(end - 4);
@@ -133,8 +132,8 @@ static size_t harmless(const unsigned char *code)
 	case 0x88: /* movb */
 	case 0x8a:
 		/* What is put into rsp (as to align it) makes another frame. */
-		if ((code[at] & 2) != 0 || code[at] == 0x8d ? (code[at + 1] & 0x38) == 0x20 && (rex & 0xc) == 8 :
-							      (code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
+		if ((code[at] & 2) != 0 || code[at] == 0x8d ? (code[at + 1] & 0x38) == 0x20 && (rex & 0xc) == 8
+							    : (code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
 			return 0;
 		return at + 1 + operand_length(code + at + 1);
 	case 0xc7: /* mov, of a constant */

@@ -58,7 +58,7 @@ struct slot {
 	const struct tdt_handle *task;
 	uint64_t polls;
 	unsigned char *buffer; /* TDT__STACK_COPY_MAX bytes, for ever; NULL: none yet */
-	int error;             /* 0: what follows is the stack */
+	int error;	       /* 0: what follows is the stack */
 	struct tdt__stack_copy copy;
 };
 
@@ -269,8 +269,8 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 	int error;
 
 	if (slot->buffer == NULL) {
-		void *buffer = mmap(NULL, TDT__STACK_COPY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-				    0);
+		void *buffer =
+		    mmap(NULL, TDT__STACK_COPY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (buffer == MAP_FAILED) {
 			release(slot, number);

@@ -80,8 +80,8 @@ static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t de
 		if (tdt__running_poll(task) != polls)
 			return -EAGAIN;
 		*call = blocked.runs ? -1 : blocked.call;
-		error = blocked.runs ? tdt__interrupt(task, polls, thread, deadline, copy) :
-				       read_blocked(task, polls, thread, &blocked, copy);
+		error = blocked.runs ? tdt__interrupt(task, polls, thread, deadline, copy)
+				     : read_blocked(task, polls, thread, &blocked, copy);
 	}
 	return error;
 }

@@ -56,8 +56,8 @@ int tdt__stack_copy(struct tdt__stack_copy *copy)
 }
 
 /*
- * Why a walk of the copy was cut.  What isn't in the copy looks like damage to it, and can't be told from that: but then
- * it is what was not copied that matters.
+ * Why a walk of the copy was cut.  What isn't in the copy looks like damage to it, and can't be told from that: but
+ * then it is what was not copied that matters.
  */
 static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
 {

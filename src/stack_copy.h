@@ -18,11 +18,11 @@ struct tdt__capture;
 
 struct tdt__stack_copy {
 	struct tdt__registers at; /* fp may be TDT__NO_FP; pc is where it is, no return address */
-	uintptr_t top;            /* of the traced future's own frame */
-	uintptr_t low;            /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
+	uintptr_t top;		  /* of the traced future's own frame */
+	uintptr_t low;		  /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
 	size_t size;
-	enum tdt_cut end;         /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
-	unsigned char *bytes;     /* from malloc() */
+	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
+	unsigned char *bytes; /* from malloc() */
 };
 
 /* What of the stack there is to be copied, given `at` and `top`: sets `low` and `end`, and returns the size. */

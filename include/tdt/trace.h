@@ -145,8 +145,8 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 /*
  * The same with a limit of `timeout_ns` nanoseconds; negative is EINVAL.  0 asks, wakes, and returns at once with what
  * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that
- * quick.  No running poll is read then.  May be called on a worker thread and inside polls of other tasks, which it blocks so long; inside the asked
- * task's own poll it is EDEADLK.
+ * quick.  No running poll is read then.  May be called on a worker thread and inside polls of other tasks, which it
+ * blocks so long; inside the asked task's own poll it is EDEADLK.
  */
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 
@@ -164,8 +164,8 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt
 
 /*
  * The same for async code: a future that is ready when the answer is there, with no time limit of its own.  It waits
- * for the end of a poll that goes on, however long that takes, and reads no running poll.  When it is ready, `*out` is the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative
- * errno as tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task
+ * for the end of a poll that goes on, however long that takes, and reads no running poll.  When it is ready, `*out` is
+ * the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative errno as tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task
  * may await its own backtrace.  Dropping the future withdraws the request.  The handle may be given back meanwhile.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
