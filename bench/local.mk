@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/dump bench/probes bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/dump bench/probes bench/running bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
@@ -16,14 +16,19 @@ bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_probes_LDADD = libtdt.la
 EXTRA_DIST += bench/probes.sh
 
+bench_running_SOURCES = bench/running.c
+bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_running_LDADD = libtdt-core.la -lpthread
+
 bench_runtime_SOURCES = bench/runtime.c
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 .PHONY: bench bench-probes
-bench: bench/capture bench/dump bench/runtime bench-probes
+bench: bench/capture bench/dump bench/running bench/runtime bench-probes
 	@bench/capture
 	@bench/dump
+	@bench/running
 	@bench/runtime
 
 # Against a build of the library without probes (tests/sanitizers.mk has in_own_build).

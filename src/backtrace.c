@@ -10,16 +10,23 @@
 #include <tdt/trace.h>
 
 #include "capture.h"
+#include "clock.h"
 #include "fork.h"
 #include "options.h"
 #include "poll.h"
 #include "request.h"
+#include "running.h"
 #include "task.h"
 #include "thread.h"
 #include "trace.h"
 
 #define SECOND INT64_C(1000000000)
+#define MS INT64_C(1000000)
 #define TRIES 3
+
+/* A poll that goes on for so long after it was asked is looked at; and again after twice as long, and so on. */
+#define GRACE (5 * MS)
+#define GRACE_MAX (320 * MS)
 
 /*
  * Whether the rules the capture was walked by were true all the time: no module went away since the asker got them, so
@@ -81,23 +88,22 @@ static void forget(struct answers *answers)
 
 /* --- Blocking -------------------------------------------------------------- */
 
-static struct timespec deadline_in(int64_t timeout_ns)
+/* By CLOCK_MONOTONIC, in nanoseconds: that the machine is up for 290 years makes no overflow. */
+static uint64_t deadline_in(int64_t timeout_ns)
 {
-	struct timespec deadline;
-
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += timeout_ns / SECOND;
-	deadline.tv_nsec += timeout_ns % SECOND;
-	if (deadline.tv_nsec >= SECOND) {
-		deadline.tv_sec++;
-		deadline.tv_nsec -= SECOND;
-	}
-	return deadline;
+	return tdt__clock() + (uint64_t)timeout_ns;
 }
 
-static void wait_answered(struct tdt__request *request, const struct timespec *deadline)
+static uint64_t sooner(uint64_t a, uint64_t b)
 {
-	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, deadline) != 0 && errno == EINTR)
+	return a < b ? a : b;
+}
+
+static void wait_answered(struct tdt__request *request, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
+
+	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
 		;
 }
 
@@ -113,8 +119,32 @@ static void give_up(struct question *question)
 		tdt__request_withdraw(question->task, question->request);
 }
 
-static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *deadline, uint32_t max_frames,
-				int *error)
+/*
+ * Wait for the answer.  A poll that is in the middle of something gives none: but its stack can be read.  Returns what
+ * that came to; NULL: look at the request, which may be answered.
+ */
+static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__request *request, uint64_t deadline,
+					 uint32_t max_frames)
+{
+	uint64_t poll = tdt__running_poll(task), now = tdt__clock();
+	struct tdt__capture *running = NULL;
+	int error;
+
+	for (int64_t grace = GRACE; now < deadline && running == NULL; grace = grace < GRACE_MAX ? 2 * grace : grace) {
+		uint64_t was = poll;
+
+		wait_answered(request, sooner(deadline, now + (uint64_t)grace));
+		poll = tdt__running_poll(task);
+		now = tdt__clock();
+		if (tdt__request_answered(task, request))
+			break;
+		if (poll != 0 && poll == was && now < deadline)
+			running = tdt__running(task, poll, max_frames, sooner(deadline, now + (uint64_t)GRACE_MAX), &error);
+	}
+	return running;
+}
+
+static struct tdt__capture *ask(struct tdt_handle *task, uint64_t deadline, uint32_t max_frames, int *error)
 {
 	struct question question __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
 	struct tdt__capture *capture;
@@ -124,7 +154,9 @@ static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *
 		return NULL;
 	}
 	tdt__request_ask(task, question.request);
-	wait_answered(question.request, deadline);
+	capture = wait_or_look(task, question.request, deadline, max_frames);
+	if (capture != NULL)
+		return capture;
 	if (!tdt__request_answered(task, question.request)) {
 		*error = -ETIMEDOUT;
 		return NULL;
@@ -136,13 +168,13 @@ static struct tdt__capture *ask(struct tdt_handle *task, const struct timespec *
 
 static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, uint32_t max_frames)
 {
-	struct timespec deadline = deadline_in(timeout_ns);
+	uint64_t deadline = deadline_in(timeout_ns);
 	struct answers answers __attribute__((cleanup(forget))) = { 0 };
 	struct tdt__capture *capture;
 	int error = 0;
 
 	do
-		capture = ask(task, &deadline, max_frames, &error);
+		capture = ask(task, deadline, max_frames, &error);
 	while (!settle(&answers, capture, error));
 	return conclude(&answers, task);
 }

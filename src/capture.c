@@ -349,6 +349,25 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
 }
 
+void tdt__capture_begin(struct tdt__capture *capture)
+{
+	open_leaf(capture, UINTPTR_MAX);
+}
+
+bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	append(capture, frame);
+	return capture->open;
+}
+
+void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
+{
+	if (capture->n == capture->own) /* it is in the wrapper itself: there is no stack to be shown */
+		capture->open = false;
+	else
+		close_leaf(capture, TDT__PARENT_CUT(cut));
+}
+
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
 	if (capture == NULL || capture->fixed)

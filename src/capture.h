@@ -115,6 +115,14 @@ void tdt__capture_clear(struct tdt__capture *capture);
  */
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
 
+/*
+ * Record a stack that somebody else walks: begin, add its frames from the innermost on, end with why it ends before the
+ * traced future, if it does.  No more is to be added, and it has ended, when tdt__capture_add() says false.
+ */
+void tdt__capture_begin(struct tdt__capture *capture);
+bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
+void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
+
 /* Note what a leaf waits for.  `capture` may be NULL; without memory, or in a fixed one, it is lost. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 

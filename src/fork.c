@@ -9,13 +9,17 @@
 #include <stdint.h>
 
 #include "barrier.h"
+#include "interrupt.h"
+#include "poll.h"
 #include "registry.h"
+#include "task.h"
 #include "thread.h"
 #include "watch.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Enough that the askers of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which holds
@@ -49,6 +53,7 @@ static void before_fork(void)
 	pthread_mutex_lock(&tdt__watch_lock);
 	pthread_mutex_lock(&tdt__symbol_lock);
 	pthread_mutex_lock(&tdt__unwind_lock);
+	pthread_mutex_lock(&tdt__interrupt_lock);
 	for (int i = 0; i < REQUEST_LOCKS; i++)
 		pthread_mutex_lock(&request_locks[i].mutex);
 	tdt__registry_lock_all();
@@ -59,6 +64,7 @@ static void after_fork(void)
 	tdt__registry_unlock_all();
 	for (int i = REQUEST_LOCKS; i-- > 0;)
 		pthread_mutex_unlock(&request_locks[i].mutex);
+	pthread_mutex_unlock(&tdt__interrupt_lock);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	pthread_mutex_unlock(&tdt__symbol_lock);
 	pthread_mutex_unlock(&tdt__watch_lock);
@@ -67,13 +73,22 @@ static void after_fork(void)
 
 uint32_t tdt__forks;
 
+/* This thread has another id in the child, and is in the middle of the same polls. */
+static void take_polls_along(void)
+{
+	tdt__thread.id = 0;
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		TDT__POKE(poll->task->record.thread, tdt__thread_id());
+}
+
 static bool registered; /* in a child: these handlers have run */
 
 static void after_fork_in_child(void)
 {
 	registered = true;
 	tdt__forks++;
-	tdt__thread.id = 0;
+	take_polls_along();
+	tdt__interrupt_forked();
 	tdt__barrier_init();
 	tdt__watch_forked();
 	after_fork();

@@ -6,8 +6,9 @@
  * Every lock libtdt has, in one place, because fork() must find them free: a child inherits them as they are, but not
  * the threads that would release them.  They are taken before a fork and released after it on both sides.
  *
- * Order: tdt__signal_lock, tdt__watch_lock (watch.h), tdt__symbol_lock, tdt__unwind_lock, then one of the request locks,
- * then one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called with any of them held.
+ * Order: tdt__signal_lock, tdt__watch_lock (watch.h), tdt__symbol_lock, tdt__unwind_lock, tdt__interrupt_lock, then one
+ * of the request locks, then one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called
+ * with any of them held.
  */
 
 #include <pthread.h>
@@ -24,6 +25,9 @@ extern pthread_mutex_t tdt__symbol_lock;
  * a PC, and what it takes to list the modules after one was loaded or unloaded.
  */
 extern pthread_mutex_t tdt__unwind_lock;
+
+/* Which signal running threads are asked by: see interrupt.c.  Held for two system calls. */
+extern pthread_mutex_t tdt__interrupt_lock;
 
 /* The lists of requests and of joiners of a task, chosen by the task's address.  Held for some instructions. */
 pthread_mutex_t *tdt__request_lock(const void *task);

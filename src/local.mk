@@ -47,6 +47,8 @@ libtdt_core_la_SOURCES = \
 	src/capture.c \
 	src/capture.h \
 	src/clock.h \
+	src/code.c \
+	src/code.h \
 	src/combine.c \
 	src/combine.h \
 	src/combine_new.c \
@@ -60,6 +62,8 @@ libtdt_core_la_SOURCES = \
 	src/diename.h \
 	src/elfsym.c \
 	src/elfsym.h \
+	src/find_fp.c \
+	src/find_fp.h \
 	src/fork.c \
 	src/fork.h \
 	src/groups.c \
@@ -68,6 +72,8 @@ libtdt_core_la_SOURCES = \
 	src/inlines.h \
 	src/intern.c \
 	src/intern.h \
+	src/interrupt.c \
+	src/interrupt.h \
 	src/join.c \
 	src/join.h \
 	src/join_new.c \
@@ -75,11 +81,15 @@ libtdt_core_la_SOURCES = \
 	src/modules.c \
 	src/modules.h \
 	src/options.h \
+	src/peek.c \
+	src/peek.h \
 	src/poll.c \
 	src/poll.h \
 	src/pool.c \
 	src/pool.h \
 	src/probes.h \
+	src/proc_thread.c \
+	src/proc_thread.h \
 	src/ranges.c \
 	src/ranges.h \
 	src/ready.c \
@@ -89,13 +99,19 @@ libtdt_core_la_SOURCES = \
 	src/registry.h \
 	src/request.c \
 	src/request.h \
+	src/running.c \
+	src/running.h \
 	src/snapshot.c \
 	src/stack.c \
 	src/stack.h \
+	src/stack_copy.c \
+	src/stack_copy.h \
 	src/substitute.c \
 	src/substitute.h \
 	src/symbolize.c \
 	src/symbolize.h \
+	src/syscall_name.c \
+	src/syscall_name.h \
 	src/task.c \
 	src/task.h \
 	src/tasks.c \
@@ -132,6 +148,14 @@ libtdt_dump_la_SOURCES = \
 	src/dump_signal.c \
 	tree-printer/dump_all.c
 libtdt_dump_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS)
+# The names of system calls, of the system it is built for.
+$(libtdt_core_la_OBJECTS): src/syscall_names.inc
+src/syscall_names.inc: $(srcdir)/src/syscall_names.awk
+	$(AM_V_GEN)$(MKDIR_P) src && $(CC) $(CPPFLAGS) $(CFLAGS) -E -dM -include sys/syscall.h -x c /dev/null >$@.macros && \
+		$(AWK) -f $(srcdir)/src/syscall_names.awk $@.macros >$@.new && \
+		grep -q __NR_exit_group $@.new && mv $@.new $@ && rm $@.macros
+CLEANFILES += src/syscall_names.inc src/syscall_names.inc.macros src/syscall_names.inc.new
+EXTRA_DIST += src/syscall_names.awk
 
 # current:revision:age: see libtool's manual, "Updating version info".
 lib_LTLIBRARIES += libtdt.la

@@ -12,6 +12,7 @@
  */
 
 #include <libunwind.h>
+#include <stdint.h>
 
 typedef int tdt__unwinder_memory_fn(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 				    void *data);
@@ -27,5 +28,11 @@ unw_addr_space_t tdt__unwinder_new(tdt__unwinder_memory_fn *memory, tdt__unwinde
 
 /* Whether there is unwind information for the PC the cursor is at: without, a step would be a guess of libunwind's. */
 int tdt__unwinder_knows(unw_cursor_t *cursor);
+
+/*
+ * Where the function (or the part of one) begins that has the instruction at `pc`.  0: there is no unwind information,
+ * or no memory.  Takes tdt__unwind_lock.
+ */
+uintptr_t tdt__unwinder_start(uintptr_t pc);
 
 #endif

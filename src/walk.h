@@ -20,6 +20,19 @@
 
 #include <tdt/tree.h>
 
+/*
+ * A walk may also be made of a copy of another thread's stack (tdt__walk_start_copied()), whose innermost frame has
+ * called nothing: its `pc` is one more than where it is, so that it is looked up where it is like all others.  Nothing
+ * is read outside of [sp - TDT__RED_ZONE, top + TDT__TOP_RECORD).  A frame pointer that isn't known is TDT__NO_FP, which
+ * no rule can use: a walk that needs it is cut.
+ */
+#if defined(__x86_64__)
+#define TDT__RED_ZONE ((uintptr_t)128) /* below sp a function may keep things, if it calls nothing */
+#else
+#define TDT__RED_ZONE ((uintptr_t)0)
+#endif
+#define TDT__NO_FP ((uintptr_t)1)
+
 /* What a frame is known by: `pc` is a return address (the frame called something that hasn't returned). */
 struct tdt__registers {
 	uintptr_t pc;

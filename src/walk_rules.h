@@ -12,6 +12,7 @@ struct tdt__walk {
 	struct tdt__registers at;
 	uintptr_t top;
 	uint32_t learns; /* so many PCs it may learn yet: then it is cut at the next */
+	intptr_t shift; /* tdt__walk_start_copied() */
 	enum tdt_cut cut;
 };
 
@@ -74,16 +75,27 @@ static inline void tdt__walk_start(struct tdt__walk *walk, struct tdt__registers
 	walk->top = top;
 }
 
+/* From a copy of a stack: what was at an address lies `shift` bytes further on now. */
+static inline void tdt__walk_start_copied(struct tdt__walk *walk, struct tdt__registers from, uintptr_t top,
+					  intptr_t shift)
+{
+	tdt__walk_start(walk, from, top);
+	walk->shift = shift;
+}
+
 /* What a stack is made of lies between variables, too, where sanitizers see none. */
 static inline __attribute__((no_sanitize("address", "thread"))) uintptr_t tdt__word_at(uintptr_t address)
 {
 	return *(const volatile uintptr_t *)address;
 }
 
-/* Whether a word may be read at `address`: aligned, and between this frame's sp and the traced future's. */
-static inline bool tdt__walk_may_read(const struct tdt__walk *walk, uintptr_t address)
+/*
+ * Whether a word may be read at `address`: aligned, and between this frame's sp (or the red zone of so many bytes below
+ * it) and the traced future's.
+ */
+static inline bool tdt__walk_may_read(const struct tdt__walk *walk, uintptr_t address, uintptr_t red_zone)
 {
-	return address >= walk->at.sp && address < walk->top && address % sizeof(uintptr_t) == 0;
+	return address >= walk->at.sp - red_zone && address < walk->top && address % sizeof(uintptr_t) == 0;
 }
 
 static inline enum tdt__walked tdt__walk_cut(struct tdt__walk *walk, enum tdt_cut cut)
@@ -119,8 +131,8 @@ static inline bool tdt__walk_may_call(const struct tdt__walk *walk, uintptr_t ca
  * Yield the frame the walk is at, and go on to its caller.  A frame that is the last because its caller can't be found
  * is yielded with TDT__WALK_CUT; with TDT__WALK_TOP comes the traced future's own.
  */
-static inline __attribute__((no_sanitize("address", "thread"))) enum tdt__walked
-tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
+static inline __attribute__((always_inline, no_sanitize("address", "thread"))) enum tdt__walked
+tdt__walk_step_out(struct tdt__walk *walk, struct tdt__frame *frame, intptr_t shift, uintptr_t red_zone)
 {
 	/* The call is before the return address: what comes after it may belong to other code. */
 	uintptr_t code = walk->at.pc - 1, cfa, fp_slot = 0;
@@ -144,9 +156,9 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 		cfa = walk->at.fp + (intptr_t)rule.cfa;
 		break;
 	case TDT__CFA_AT_FP:
-		if (!tdt__walk_may_read(walk, walk->at.fp + (intptr_t)rule.cfa))
+		if (!tdt__walk_may_read(walk, walk->at.fp + (intptr_t)rule.cfa, red_zone))
 			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
-		cfa = tdt__word_at(walk->at.fp + (intptr_t)rule.cfa);
+		cfa = tdt__word_at(walk->at.fp + (intptr_t)rule.cfa + shift);
 		frame->cfa_at = rule.cfa;
 		break;
 	case TDT__CFA_OUTERMOST:
@@ -155,8 +167,9 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 		return tdt__walk_cut(walk, TDT_CUT_MEMORY);
 	default:
 		/* A function that keeps a frame pointer links its frame into a chain: rbp lies at its CFA - 16. */
-		if (!tdt__walk_may_read(walk, walk->at.fp) || !tdt__walk_may_read(walk, walk->at.fp + 8) ||
-		    !tdt__walk_may_call(walk, tdt__word_at(walk->at.fp + 8), code))
+		if (!tdt__walk_may_read(walk, walk->at.fp, red_zone) ||
+		    !tdt__walk_may_read(walk, walk->at.fp + 8, red_zone) ||
+		    !tdt__walk_may_call(walk, tdt__word_at(walk->at.fp + 8 + shift), code))
 			return tdt__walk_cut(walk, TDT_CUT_NO_INFO);
 		cfa = walk->at.fp + 16;
 		fp_slot = walk->at.fp;
@@ -171,16 +184,27 @@ tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
 		return TDT__WALK_TOP;
 	if (rule.fp_kind != TDT__FP_SAME) {
 		fp_slot = (rule.fp_kind == TDT__FP_AT_CFA ? cfa : walk->at.fp) + (intptr_t)rule.fp * 8;
-		if (!tdt__walk_may_read(walk, fp_slot))
+		if (!tdt__walk_may_read(walk, fp_slot, red_zone))
 			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
 	}
 	frame->fp_slot = fp_slot;
 	frame->guessed = guessed;
-	walk->at.pc = tdt__word_at(cfa - 8);
+	walk->at.pc = tdt__word_at(cfa - 8 + shift);
 	walk->at.sp = cfa;
 	if (fp_slot != 0)
-		walk->at.fp = tdt__word_at(fp_slot);
+		walk->at.fp = tdt__word_at(fp_slot + shift);
 	return TDT__WALK_FRAME;
+}
+
+static inline enum tdt__walked tdt__walk_next(struct tdt__walk *walk, struct tdt__frame *frame)
+{
+	return tdt__walk_step_out(walk, frame, 0, 0);
+}
+
+/* The same after tdt__walk_start_copied(). */
+static inline enum tdt__walked tdt__walk_next_copied(struct tdt__walk *walk, struct tdt__frame *frame)
+{
+	return tdt__walk_step_out(walk, frame, walk->shift, TDT__RED_ZONE);
 }
 
 #endif

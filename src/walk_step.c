@@ -40,8 +40,9 @@ static __attribute__((no_sanitize("address", "thread"))) int access_mem(unw_addr
 	(void)space;
 	if (write)
 		return -UNW_EINVAL;
-	if ((address < walk->from.sp || address > walk->top + TDT__TOP_RECORD - sizeof *value) &&
-	    !tdt__modules_readable(walk->modules, address))
+	if (address >= walk->low && address <= walk->top + TDT__TOP_RECORD - sizeof *value)
+		address += (uintptr_t)walk->shift;
+	else if (!tdt__modules_readable(walk->modules, address))
 		return -UNW_EINVAL;
 	*value = ((const volatile struct word *)address)->value;
 	return 0;
@@ -136,7 +137,16 @@ void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers fro
 	from.pc--;
 	walk->from = from;
 	walk->top = top;
+	walk->low = from.sp;
+	walk->shift = 0;
 	walk->first = true;
+}
+
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top, intptr_t shift)
+{
+	tdt__walk_step_start(walk, from, top);
+	walk->low = from.sp - TDT__RED_ZONE;
+	walk->shift = shift;
 }
 
 static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)

@@ -16,6 +16,8 @@ struct tdt__walk_step {
 	unw_cursor_t cursor;
 	uintptr_t top;
 	uint32_t learns; /* not heeded: each step takes the lock anyway */
+	uintptr_t low;  /* nothing is read below */
+	intptr_t shift; /* tdt__walk_step_start_copied() */
 	enum tdt_cut cut;
 	bool first;
 };
@@ -27,6 +29,8 @@ void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers fro
 /* Whether one that is made ready now would be another. */
 bool tdt__walk_step_outdated(const struct tdt__walk_step *walk);
 
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top,
+				 intptr_t shift);
 enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
 
 #if !TDT_WALK_RULES
@@ -35,7 +39,9 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 #define tdt__walk_fini tdt__walk_step_fini
 #define tdt__walk_outdated tdt__walk_step_outdated
 #define tdt__walk_start tdt__walk_step_start
+#define tdt__walk_start_copied tdt__walk_step_start_copied
 #define tdt__walk_next tdt__walk_step_next
+#define tdt__walk_next_copied tdt__walk_step_next
 
 static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step *walk)
 {

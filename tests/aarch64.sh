@@ -33,6 +33,12 @@ echo '#include <libunwind.h>' >"$tmp/libunwind.c"
 declared=
 compile "$tmp/libunwind.c" 2>/dev/null || declared=-I$top_srcdir/tests/aarch64
 
+# The system calls there are there, as the makefiles have them made.
+mkdir -p "$tmp/src"
+echo '#include <sys/syscall.h>' >"$tmp/calls.c"
+"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
+	"${AWK:-awk}" -f "$top_srcdir/src/syscall_names.awk" >"$tmp/src/syscall_names.inc"
+
 for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/runtime/*.c "$top_srcdir"/tree-printer/*.c; do
 	case $source in
 	*/rules.c) continue ;; # for x86-64 alone

@@ -91,6 +91,9 @@ tests_programs = \
 	tests/check_rt_nomem \
 	tests/check_rt_races \
 	tests/check_rt_workers \
+	tests/check_running \
+	tests/check_running_odd \
+	tests/check_running_races \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_snapshot \
@@ -341,6 +344,37 @@ tests_check_rt_workers_LDFLAGS = \
 	-Wl,--wrap=tdt_worker_thread_stop \
 	-Wl,--wrap=tdt_worker_thread_unpark
 tests_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
+
+# Polls that get stuck, compiled in several ways.
+check_LTLIBRARIES += tests/libstuck_o0.la tests/libstuck_with_fp.la tests/libstuck_without_fp.la
+tests_libstuck_o0_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_o0_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o0 -U_FORTIFY_SOURCE
+tests_libstuck_o0_la_CFLAGS = $(AM_CFLAGS)
+$(tests_libstuck_o0_la_OBJECTS): CFLAGS += -O0
+tests_libstuck_with_fp_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_with_fp
+tests_libstuck_with_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fno-omit-frame-pointer
+tests_libstuck_without_fp_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_without_fp
+tests_libstuck_without_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer
+
+tests_stuck_task = tests/stuck_task.c tests/stuck_task.h tests/must.h tests/test.h
+
+tests_check_running_SOURCES = tests/check_running.c tests/stuck.h $(tests_stuck_task)
+tests_check_running_CFLAGS = $(tests_cflags)
+tests_check_running_LDADD = \
+	tests/libstuck_o0.la \
+	tests/libstuck_with_fp.la \
+	tests/libstuck_without_fp.la \
+	$(tests_lib) -lpthread
+
+tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_stuck_task)
+tests_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_running_odd_LDADD = $(tests_lib) -lpthread
+
+tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
+tests_check_running_races_CFLAGS = $(tests_cflags)
+tests_check_running_races_LDADD = $(tests_core) -lpthread
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)

@@ -117,10 +117,19 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * The task is woken through its real waker, is polled by its runtime as ever, and that poll answers.  A task that has
  * not been polled yet answers with its first poll.  All that ask before a capture begins are answered by that one.
  *
+ * A task that is stuck in the middle of a poll (it computes, blocks its thread, is deadlocked) tells nothing.  If one
+ * poll goes on for 5 ms after it was asked, its stack is read from outside, and is the answer: a trace with state
+ * TDT_TASK_RUNNING, the thread, and the system call the thread is blocked in.  A thread that is blocked is not disturbed
+ * by that.  One that runs is sent a signal: the highest real-time signal that has the default disposition when it is
+ * first needed, which has a handler of the library's from then on.  Should the thread block just then, poll(2), select(2),
+ * epoll_wait(2), nanosleep(2), and what waits with a time limit, may return EINTR; what SA_RESTART covers goes on.
+ *
  * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno:
  *   ESRCH      the task has ended or was dropped, before or meanwhile, and no poll took the request
- *   ETIMEDOUT  not answered in time: its runtime didn't poll it, or the poll that took the request has not returned.
- *              The request is withdrawn; the task may see one spurious poll of it
+ *   ETIMEDOUT  not answered in time: its runtime didn't poll it; or it is in the middle of a poll whose stack can't be
+ *              read, since its thread runs with that signal blocked, or with no signal left for it, or there is no /proc.
+ *              tdt_task_inspect() (tdt/tasks.h) says which.  The request is withdrawn; the task may see one spurious
+ *              poll of it
  *   EDEADLK    asked from inside a poll of a traced future, or on a worker thread (tdt_worker_thread_start()): it could
  *              be the one that has to poll the task.  Use tdt_backtrace_async() there, or tdt_backtrace_timed().  (A
  *              thread that polls tasks and never said so is blocked until the time is up.)
@@ -128,15 +137,16 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *   ENOMEM     no memory for the request or for the answer
  * A request that a poll took gets a trace if that poll returns in time, also when it ended the task: tdt_trace_info().
  *
- * Any thread.  Not async-signal-safe.  In a child of fork() only the forking thread's tasks can answer.
+ * Any thread.  Not async-signal-safe.  In a child of fork() only the forking thread's tasks can answer, and only its
+ * polls are read.
  */
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
 /*
  * The same with a limit of `timeout_ns` nanoseconds; negative is EINVAL.  0 asks, wakes, and returns at once with what
  * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that
- * quick.  May be called on a worker thread and inside polls of other tasks, which it blocks so long; inside the asked
- * task's own poll it is EDEADLK.
+ * quick.  No running poll is read then.  May be called on a worker thread and inside polls of other tasks, which it
+ * blocks so long; inside the asked task's own poll it is EDEADLK.
  */
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 
@@ -153,9 +163,9 @@ struct tdt_backtrace_options {
 struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt_backtrace_options *options);
 
 /*
- * The same for async code: a future that is ready when the answer is there, with no time limit of its own.  When it is
- * ready, `*out` is the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative
- * errno as tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task
+ * The same for async code: a future that is ready when the answer is there, with no time limit of its own.  It waits
+ * for the end of a poll that goes on, however long that takes, and reads no running poll.  When it is ready, `*out` is
+ * the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative errno as tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task
  * may await its own backtrace.  Dropping the future withdraws the request.  The handle may be given back meanwhile.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (`handle` or `out` is NULL), ENOMEM.

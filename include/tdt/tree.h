@@ -106,10 +106,11 @@ enum tdt_node_kind {
 
 enum tdt_cut {
 	TDT_CUT_NOT = 0,
-	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options; tdt/watch.h) */
+	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options; tdt/watch.h), or, of a poll
+				 that runs, more than 1 MiB of stack */
 	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer to go on by */
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
-	TDT_CUT_STACK = 4,    /* the leaf was polled on another stack than the traced future */
+	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the traced future */
 	TDT_CUT_MEMORY = 5    /* no memory to record more frames */
 };
 
@@ -122,7 +123,9 @@ struct tdt_frame {
 	size_t size;             /* sizeof(struct tdt_frame), of the library that lends it or of who adds it */
 	enum tdt_node_kind kind;
 	enum tdt_cut cut;
-	uint64_t pc;             /* of a frame: as the stack has it, the return address (0 in a task and a cut) */
+	uint64_t pc;             /* of a frame: as the stack has it, the return address (0 in a task and a cut); of the
+				    innermost of a poll that runs, one more than where it is: so a name is always
+				    to be looked up at pc - 1 */
 	const char *function;    /* its name, demangled; from debug information or else from the symbol table */
 	const char *file;        /* the source file's full path */
 	const char *directory;   /* where that unit was compiled: a prefix of `file` that short paths leave out */
@@ -135,7 +138,8 @@ struct tdt_frame {
 	const char *build_id;    /* of the module, in hexadecimal */
 	uint8_t inlined;         /* this function was inlined into its parent node's */
 	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it
-				    went by frame pointer, or modules were unloaded meanwhile */
+				    went by frame pointer, or by what looks like one (of a thread that is blocked),
+				    or modules were unloaded meanwhile */
 };
 
 /*

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What it costs to read a poll that is going on: of a thread that is blocked, and of one that runs, which has to be
+ * interrupted.  From the moment it is decided to the capture, without names; the grace before is not counted.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <tdt/trace.h>
+
+#include "../src/capture.h"
+#include "../src/clock.h"
+#include "../src/running.h"
+
+#define ROUNDS 2001
+#define DEPTH 20
+#define SECOND UINT64_C(1000000000)
+
+static atomic_bool over;
+static int gate[2];
+
+static __attribute__((noinline)) void stay(bool spins, int depth)
+{
+	char byte;
+
+	if (depth > 0)
+		stay(spins, depth - 1);
+	else if (spins)
+		while (!atomic_load_explicit(&over, memory_order_relaxed))
+			;
+	else if (read(gate[0], &byte, 1) < 0)
+		abort();
+	__asm__ volatile("" : : "r"(&byte) : "memory");
+}
+
+static tdt_poll_t spin_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	stay(true, DEPTH);
+	TDT_KEEP_FRAME();
+	return cx != NULL ? TDT_READY : TDT_PANICKED;
+}
+
+static tdt_poll_t block_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	stay(false, DEPTH);
+	TDT_KEEP_FRAME();
+	return cx != NULL ? TDT_READY : TDT_PANICKED;
+}
+
+static void nothing(void *state)
+{
+	(void)state;
+}
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void ignore(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static void *poll_it(void *argument)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, ignore, ignore, ignore };
+	static const struct tdt_waker waker = { &vtable };
+	struct tdt_context cx = { &waker };
+
+	tdt_future_poll(argument, &cx);
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void measure(const char *what, tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+{
+	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, poll, nothing }));
+	static double took[ROUNDS];
+	pthread_t thread;
+	int n = 0, error, failed = 0;
+
+	if (traced.handle == NULL || pthread_create(&thread, NULL, poll_it, &traced.future) != 0)
+		abort();
+	usleep(100000);
+	while (n < ROUNDS && failed < ROUNDS) {
+		struct tdt__capture *capture;
+		uint64_t start;
+
+		usleep(200); /* lest it is asked while it still is in the handler of the round before */
+		start = tdt__clock();
+		capture = tdt__running(traced.handle, 1, TDT_MAX_FRAMES, start + SECOND, &error);
+		took[n] = (double)(tdt__clock() - start) / 1e3;
+		if (capture != NULL)
+			n++;
+		else
+			failed++;
+		tdt__capture_unref(capture);
+	}
+	atomic_store(&over, true);
+	if (write(gate[1], "", 1) != 1)
+		abort();
+	pthread_join(thread, NULL);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	if (n == 0)
+		return;
+	qsort(took, (size_t)n, sizeof took[0], by_value);
+	printf("%-44s %12.1f %12.1f %12.1f us\n", what, took[0], took[n / 2], took[n - 1]);
+}
+
+int main(void)
+{
+	if (pipe(gate) != 0)
+		return EXIT_FAILURE;
+	printf("%-44s %12s %12s %12s\n", "a running poll, 22 frames deep", "least", "median", "most");
+	measure("on a thread that is blocked", block_poll);
+	atomic_store(&over, false);
+	measure("on a thread that runs, by a signal", spin_poll);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Copying the stack of a running poll, and walking the copy. */
+
+#include <config.h>
+
+#include "stack_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "capture.h"
+#include "find_fp.h"
+#include "peek.h"
+
+size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy)
+{
+	uintptr_t end = copy->top + TDT__TOP_RECORD;
+
+	copy->low = (copy->at.sp - TDT__RED_ZONE) & ~(uintptr_t)15;
+	copy->end = TDT_CUT_NOT;
+	if (copy->at.sp >= copy->top) {
+		/* On another stack than the traced future: where that ends can't be known. */
+		end = copy->low + TDT__STACK_COPY_MAX;
+		copy->end = TDT_CUT_STACK;
+	} else if (end - copy->low > TDT__STACK_COPY_MAX) {
+		end = copy->low + TDT__STACK_COPY_MAX;
+		copy->end = TDT_CUT_LIMIT;
+	}
+	return end - copy->low;
+}
+
+int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got)
+{
+	copy->size = got & ~(size_t)7;
+	if (copy->low + copy->size < copy->at.sp + sizeof(uintptr_t))
+		return -EFAULT;
+	if (got < wanted && copy->end != TDT_CUT_STACK)
+		copy->end = TDT_CUT_CORRUPT;
+	return 0;
+}
+
+int tdt__stack_copy(struct tdt__stack_copy *copy)
+{
+	size_t wanted = tdt__stack_copy_extent(copy);
+	int error;
+
+	copy->bytes = malloc(wanted);
+	if (copy->bytes == NULL)
+		return -ENOMEM;
+	error = tdt__stack_copy_got(copy, wanted, tdt__peek(copy->bytes, copy->low, wanted));
+	if (error != 0) {
+		free(copy->bytes);
+		copy->bytes = NULL;
+	}
+	return error;
+}
+
+/*
+ * Why a walk of the copy was cut.  What isn't in the copy looks like damage to it, and can't be told from that: but
+ * then it is what was not copied that matters.
+ */
+static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
+{
+	return cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : cut;
+}
+
+/* The walk needs a frame pointer that isn't known to leave the frame it was `at`: try again with one that is found. */
+static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+				       struct tdt__registers at, struct tdt__frame *frame)
+{
+	enum tdt_cut cut = walk->cut;
+	enum tdt__walked walked;
+	bool sure;
+
+	at.fp = tdt__find_fp(copy, walk, at, &sure);
+	if (at.fp == TDT__NO_FP) {
+		walk->cut = cut == TDT_CUT_CORRUPT ? TDT_CUT_NO_INFO : cut;
+		return TDT__WALK_CUT;
+	}
+	tdt__stack_copy_walk(copy, walk, at);
+	walked = tdt__stack_copy_next(copy, walk, frame);
+	frame->guessed = frame->guessed || (!sure && walked != TDT__WALK_TOP);
+	return walked;
+}
+
+void tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__capture *capture)
+{
+	struct tdt__walk *walk = &capture->walk;
+	struct tdt__registers at = copy->at;
+	enum tdt__walked walked;
+	struct tdt__frame frame;
+	bool more;
+
+	at.pc++; /* walk.h */
+	tdt__stack_copy_walk(copy, walk, at);
+	tdt__capture_begin(capture);
+	do {
+		at = walk->at;
+		walked = tdt__stack_copy_next(copy, walk, &frame);
+		if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
+			walked = find_and_go_on(copy, walk, at, &frame);
+		/* The traced future's own is not shown. */
+		more = (walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);
+	} while (more && walked == TDT__WALK_FRAME);
+	if (more)
+		tdt__capture_end(capture, walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_STACK_COPY_H
+#define TDT_SRC_STACK_COPY_H
+
+/* A copy of what a running poll has on its thread's stack, and the walk of it.  Asker's side. */
+
+#include <stdint.h>
+
+#include <tdt/tree.h>
+
+#include "registers.h"
+#include "walk.h"
+
+struct tdt__capture;
+
+/* More of a stack is not looked at. */
+#define TDT__STACK_COPY_MAX ((size_t)1 << 20)
+
+struct tdt__stack_copy {
+	struct tdt__registers at; /* fp may be TDT__NO_FP; pc is where it is, no return address */
+	uintptr_t top;		  /* of the traced future's own frame */
+	uintptr_t low;		  /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
+	size_t size;
+	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
+	unsigned char *bytes; /* from malloc() */
+};
+
+/* What of the stack there is to be copied, given `at` and `top`: sets `low` and `end`, and returns the size. */
+size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy);
+
+/* Copy the stack.  Returns 0, -ENOMEM, or -EFAULT: nothing of it can be read. */
+int tdt__stack_copy(struct tdt__stack_copy *copy);
+
+/*
+ * What `wanted` bytes of the extent have become `got`: beyond lies what can't be read.  -EFAULT: not even the
+ * innermost frame could.
+ */
+int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got);
+
+/* Have the walk be at a frame of the copy. */
+static inline void tdt__stack_copy_walk(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+					struct tdt__registers at)
+{
+	/* What comes after the end of a copy that doesn't reach the top is at no address a frame can end at. */
+	uintptr_t top = copy->end == TDT_CUT_NOT ? copy->top : copy->low + copy->size - TDT__TOP_RECORD - 7;
+
+	tdt__walk_start_copied(walk, at, top, (intptr_t)copy->bytes - (intptr_t)copy->low);
+}
+
+/*
+ * As tdt__walk_next(); but a frame that is said to lead to the top by a guess comes with TDT__WALK_TOP, and is not the
+ * traced future's own.
+ */
+static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+						    struct tdt__frame *frame)
+{
+	enum tdt__walked walked = tdt__walk_next_copied(walk, frame);
+
+	if (walked == TDT__WALK_FRAME && frame->guessed && frame->cfa == walk->top)
+		return TDT__WALK_TOP;
+	if (walked == TDT__WALK_TOP && copy->end != TDT_CUT_NOT) {
+		walk->cut = TDT_CUT_CORRUPT;
+		return TDT__WALK_CUT;
+	}
+	return walked;
+}
+
+/* Walk the copy, and make it the one leaf of the capture. */
+void tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__capture *capture);
+
+#endif

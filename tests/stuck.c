@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* See stuck.h. */
+
+#include "stuck.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
+
+static NOINLINE void in_read(struct stuck *stuck)
+{
+	char byte;
+
+	stuck->result = (int)read(stuck->pipe[0], &byte, 1);
+	USE(&byte);
+}
+
+static NOINLINE void in_epoll_wait(struct stuck *stuck)
+{
+	struct epoll_event event;
+
+	stuck->result = epoll_wait(stuck->epoll, &event, 1, -1);
+	USE(&event);
+}
+
+static NOINLINE void in_nanosleep(struct stuck *stuck)
+{
+	stuck->result = nanosleep(&(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 }, NULL);
+	USE(stuck);
+}
+
+static NOINLINE void in_a_mutex(struct stuck *stuck)
+{
+	stuck->result = pthread_mutex_lock(&stuck->mutex);
+	pthread_mutex_unlock(&stuck->mutex);
+}
+
+static NOINLINE void in_a_loop(struct stuck *stuck)
+{
+	while (!atomic_load_explicit(&stuck->over, memory_order_relaxed))
+		;
+	stuck->result = 0;
+	USE(stuck);
+}
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static NOINLINE void step_two(struct stuck *stuck)
+{
+	int64_t start = now();
+
+	atomic_fetch_add(&stuck->entered, 1);
+	errno = 0;
+	stuck->in(stuck);
+	stuck->error = errno;
+	stuck->took_ns = now() - start;
+}
+
+static NOINLINE void step_one(struct stuck *stuck, uint64_t a, uint64_t b)
+{
+	char buffer[300];
+
+	USE(buffer);
+	step_two(stuck);
+	USE(buffer);
+	USE(a + b);
+}
+
+static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
+{
+	step_one(state, (uintptr_t)cx, (uintptr_t)state);
+	USE(cx);
+	return TDT_READY;
+}
+
+const struct stuck_poll STUCK_TABLE[] = {
+	{ "in_read", "read", stuck_poll, in_read },
+	{ "in_epoll_wait", "epoll_wait", stuck_poll, in_epoll_wait },
+	{ "in_nanosleep", "clock_nanosleep", stuck_poll, in_nanosleep },
+	{ "in_a_mutex", "futex", stuck_poll, in_a_mutex },
+	{ "in_a_loop", NULL, stuck_poll, in_a_loop },
+	{ 0 },
+};
