@@ -15,6 +15,7 @@
 #include "poll.h"
 #include "registry.h"
 #include "request.h"
+#include "running.h"
 #include "task.h"
 
 #define WINDOW 2048u /* asked at a time: a few MB */
@@ -252,34 +253,17 @@ static void give_up(struct asking *asking, struct slot *slot)
 
 /* --- Polls that go on and on --------------------------------------------------------- */
 
-/*
- * running.h: read the stack of the poll with number `polls` that `task` is in.  NULL: it is not in it any more, or its
- * thread can't be read; it may answer yet.
- */
-static struct tdt__capture *read_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
-					 uint64_t deadline)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-	(void)task;
-	(void)polls;
-	(void)max_frames;
-	(void)deadline;
-	return NULL;
-}
-
-/* The number of the poll the task is in; 0: none. */
-static uint64_t poll_of(const struct tdt_handle *task)
-{
-	/* Acquire: the number is of this poll, or a later one.  Pairs with the release in poll.c. */
-	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
-		return 0;
-	return TDT__PEEK(task->record.polls);
+	return a < b ? a : b;
 }
 
 /* Read its stack if the task is in the same poll as before. */
 static void look_at(struct asking *asking, struct slot *slot)
 {
-	uint64_t polls = poll_of(slot->task);
+	uint64_t polls = tdt__running_poll(slot->task);
 	struct tdt__capture *capture;
+	int error;
 
 	if (polls != slot->polling) {
 		slot->polling = polls;
@@ -287,7 +271,9 @@ static void look_at(struct asking *asking, struct slot *slot)
 	}
 	if (polls == 0 || asking->now - slot->polling_since < GRACE)
 		return;
-	capture = read_running(slot->task, polls, asking->asked->max_frames, asking->asked->deadline);
+	/* One thread that does not answer must not take the time of all. */
+	capture = tdt__running(slot->task, polls, asking->asked->max_frames,
+			       earlier(tdt__clock() + GRACE, asking->asked->deadline), &error);
 	if (capture != NULL && withdraw(asking, slot))
 		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
 	tdt__capture_unref(capture);
@@ -303,11 +289,6 @@ static void look_at_all(struct asking *asking)
 }
 
 /* --- All of it -------------------------------------------------------------------------- */
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Wait until it is worthwhile to go on. */
 static void wait_for_answers(struct asking *asking)

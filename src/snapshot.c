@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <tdt/dump.h>
+#include <tdt/watch.h>
 
 #include "arena.h"
 #include "ask_all.h"
@@ -296,15 +297,6 @@ static void tell_poll(struct taking *taking, struct member *member, const struct
 	tell_waits(taking, member, capture);
 }
 
-/*
- * watch.h: the last tree the task was watched with, for the caller to free; NULL: none.
- */
-static struct tdt_trace *last_tree(struct tdt_handle *task)
-{
-	(void)task;
-	return NULL;
-}
-
 /* What its record says by now.  False: it has ended. */
 static bool tell_record_again(struct taking *taking, struct member *member)
 {
@@ -325,7 +317,7 @@ static void no_answer(struct taking *taking, struct member *member)
 
 	if (!tell_record_again(taking, member))
 		return;
-	last = tdt__polled_here(member->task) ? NULL : last_tree(member->task);
+	last = tdt__polled_here(member->task) ? NULL : tdt_backtrace_last(member->task);
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 
