@@ -164,7 +164,7 @@ tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/test.h $(tests_threads)
 tests_check_dump_signal_CFLAGS = $(tests_cflags)
 tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
-tests_check_dump_signal_LDADD = libtdt-dump.la $(tests_core)
+tests_check_dump_signal_LDADD = $(tests_core)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)
