@@ -65,6 +65,7 @@ tests_programs = \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_driver \
+	tests/check_dump_all \
 	tests/check_dump_json \
 	tests/check_dump_signal \
 	tests/check_dump_text \
@@ -150,6 +151,10 @@ tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_th
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_driver_LDADD = $(tests_rt_core)
+
+tests_check_dump_all_SOURCES = tests/check_dump_all.c $(tests_printed)
+tests_check_dump_all_CFLAGS = $(tests_cflags)
+tests_check_dump_all_LDADD = $(tests_lib)
 
 tests_check_dump_json_SOURCES = \
 	tests/check_dump_json.c \
