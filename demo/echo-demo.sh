@@ -43,6 +43,18 @@ wait_for()
 	done
 }
 
+# wait_for_dump: until all tasks that its first line counts are there, and the empty line behind the last of them.
+wait_for_dump()
+{
+	tries=100
+	until awk '/^[0-9]+ tasks[,:]/ { all = $1 } /^task / { n++ } /^[0-9]+ tasks [a-z]/ { n += $1 } { last = $0 }
+		END { exit !(all > 0 && n == all && last == "") }' "$tmp/err"; do
+		tries=$((tries - 1))
+		test $tries -gt 0 || fail 'there is no whole dump'
+		sleep 0.1
+	done
+}
+
 echo 'A server of many tasks, and a client that drives it (demo/echo.c, demo/echo-client.c):'
 "$programs/echo-server" --port=0 --report=200 --wedge >"$tmp/out" 2>"$tmp/err" &
 server=$!
@@ -58,7 +70,7 @@ printf '\nWith a third connection a handler wedges itself (--wedge), and soon no
 
 printf '\nWho waits where?  kill -USR1 asks all tasks:\n'
 kill -USR1 $server
-wait_for 'tasks were asked' "$tmp/err"
+wait_for_dump
 cat "$tmp/err"
 echo 'Connection 3 is in count_poll behind its lock, so it holds the mutex; and in report_poll, which waits for that mutex.'
 echo 'So it waits for itself, and the ticker and all other connections wait behind it.'

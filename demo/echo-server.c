@@ -5,7 +5,9 @@
  * echo.c has its tasks.  This is the main thread, which polls none: it starts them, and waits for signals.
  */
 
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <locale.h>
 #include <pthread.h>
@@ -14,13 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/dump.h>
+
 #include "echo.h"
 #include "number.h"
 
+#define ANSWER_NS 500000000 /* how long a task is waited for that doesn't tell where it is */
+
 static const char usage[] =
     "Usage: echo-server [OPTION]...\n"
-    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where each task waits to standard error,\n"
-    "on SIGUSR2 the same as JSON, a line a task, to standard output.\n"
+    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where all tasks wait to standard error,\n"
+    "on SIGUSR2 a trace of each as JSON, a line a task, to standard output.\n"
     "\n"
     "  --host=ADDRESS   where to listen, IPv4 or IPv6 (127.0.0.1)\n"
     "  --port=N         (7007); 0: any that is free.  The first line of the output tells\n"
@@ -90,6 +96,19 @@ static int parse(struct echo_options *to, int argc, char **argv)
 	return optind == argc ? 0 : bad_usage("there are no arguments but options");
 }
 
+static int print_trace(struct tdt_handle *handle, const struct tdt_trace_info *info, void *out)
+{
+	const struct tdt_print_options json = { .size = sizeof(json), .format = TDT_PRINT_JSON };
+	struct tdt_trace *trace = tdt_backtrace_timed(handle, ANSWER_NS);
+
+	if (trace != NULL)
+		tdt_trace_print_with(trace, out, &json);
+	else if (errno != ESRCH) /* it has ended meanwhile */
+		fprintf(stderr, "task %" PRIu64 " does not tell: %s\n", info->id, strerror(errno));
+	tdt_trace_free(trace);
+	return 0;
+}
+
 static int serve(struct service *service, const sigset_t *signals)
 {
 	int signal_number;
@@ -97,12 +116,9 @@ static int serve(struct service *service, const sigset_t *signals)
 	printf("listening at %s port %u\n", service->options->host, tdt_tcp_listener_port(service->listener));
 	fflush(stdout);
 	while (sigwait(signals, &signal_number) == 0) {
-		if (signal_number == SIGUSR1)
-			task_list_print(&service->tasks, stderr, TDT_PRINT_TEXT);
-		else if (signal_number == SIGUSR2)
-			task_list_print(&service->tasks, stdout, TDT_PRINT_JSON);
-		else
+		if (signal_number != SIGUSR2)
 			break;
+		tdt_tasks(NULL, print_trace, stdout);
 	}
 	service_stop(service);
 	if (service->accept_failed)
@@ -123,12 +139,15 @@ int main(int argc, char **argv)
 	if (status != 0)
 		return status == -1 ? EXIT_SUCCESS : status;
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* in the runtime's threads, too */
 	error = service_start(&service, &options, &what);
+	if (error == 0) {
+		what = "SIGUSR1";
+		error = tdt_dump_on_signal(SIGUSR1);
+	}
 	if (error == 0)
 		return serve(&service, &signals);
 	service_stop(&service);

@@ -5,15 +5,19 @@
  *
  * With --wedge they have the bug that such mutexes invite: while the handler of the third connection holds the mutex it
  * awaits a function that takes it, too.  So it waits for itself, and behind it wait the ticker and, one after the
- * other, all connections.  Nothing uses the CPU and nothing is logged; the trees tell:
+ * other, all connections.  Nothing uses the CPU and nothing is logged; a dump tells:
+ *
+ *	deadlock: task 5 "connection 3" waits for a mutex held by itself
  *
  *	task 5 "connection 3" pending ...
  *	╼ connection_poll
  *	 └╼ count_poll                  behind its lock: here it holds it
  *	    └╼ report_poll              at its lock
- *	task 3 "connection 1" pending ...
+ *
+ *	2 tasks pending ...: 3 "connection 1" and 4 "connection 2"
+ *	   2 wait for a mutex held by task 5 "connection 3"
  *	╼ connection_poll
- *	 └╼ count_poll                  at its lock: one of those who wait
+ *	 └╼ count_poll                  at its lock
  */
 
 #include "echo.h"
@@ -30,6 +34,18 @@
 
 #define ACCEPT_AGAIN_MS 100
 #define WEDGED_CONNECTION 3
+
+/* Nobody keeps the handle: a dump finds all tasks by itself.  Takes `future` over, also if it fails. */
+static int spawn(struct service *service, struct tdt_future future, const struct tdt_task_attr *attr)
+{
+	struct tdt_handle *handle = tdt_rt_spawn(service->rt, future, attr);
+	int error = handle != NULL ? 0 : -errno;
+
+	if (handle == NULL)
+		tdt_future_drop(&future);
+	tdt_handle_unref(handle);
+	return error;
+}
 
 /* Tell what was echoed, unless that was told before. */
 struct report {
@@ -107,7 +123,6 @@ static struct tdt_future count(struct service *service, size_t bytes, bool first
 
 struct ticker {
 	struct tdt_async async;
-	struct listed listed;
 	struct service *service;
 	uint64_t echoes;
 };
@@ -124,27 +139,17 @@ static tdt_poll_t ticker_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-static void ticker_fini(void *state)
-{
-	struct ticker *ticker = state;
-
-	task_list_remove(&ticker->service->tasks, &ticker->listed);
-}
-
 static int spawn_ticker(struct service *service)
 {
-	struct tdt_future ticker =
-	    TDT_ASYNC_NEW(ticker_poll, (struct ticker){ .async.fini = ticker_fini, .service = service });
+	struct tdt_future ticker = TDT_ASYNC_NEW(ticker_poll, (struct ticker){ .service = service });
 
 	if (tdt_future_is_none(&ticker))
 		return -errno;
-	return task_list_spawn(&service->tasks, service->rt, ticker, &((struct ticker *)ticker.state)->listed,
-			       TDT_TASK_ATTR(.name = "ticker"));
+	return spawn(service, ticker, TDT_TASK_ATTR(.name = "ticker"));
 }
 
 struct connection {
 	struct tdt_async async;
-	struct listed listed;
 	struct service *service;
 	struct tdt_tcp *tcp;
 	unsigned number;
@@ -204,7 +209,6 @@ static void connection_fini(void *state)
 {
 	struct connection *connection = state;
 
-	task_list_remove(&connection->service->tasks, &connection->listed);
 	tdt_tcp_free(connection->tcp);
 }
 
@@ -222,13 +226,11 @@ static int spawn_connection(struct service *service, struct tdt_tcp *tcp, unsign
 		return -ENOMEM;
 	}
 	snprintf(name, sizeof(name), "connection %u", number);
-	return task_list_spawn(&service->tasks, service->rt, connection,
-			       &((struct connection *)connection.state)->listed, TDT_TASK_ATTR(.name = name));
+	return spawn(service, connection, TDT_TASK_ATTR(.name = name));
 }
 
 struct acceptor {
 	struct tdt_async async;
-	struct listed listed;
 	struct service *service;
 	struct tdt_tcp *tcp;
 	unsigned connections;
@@ -264,7 +266,6 @@ static void accept_fini(void *state)
 	struct acceptor *acceptor = state;
 	struct service *service = acceptor->service;
 
-	task_list_remove(&service->tasks, &acceptor->listed);
 	if (acceptor->async.line == TDT_ASYNC_ENDED) { /* by itself, for want of memory, and not because we stop */
 		service->accept_failed = true;
 		kill(getpid(), SIGTERM);
@@ -278,8 +279,7 @@ static int spawn_accept(struct service *service)
 
 	if (tdt_future_is_none(&acceptor))
 		return -errno;
-	return task_list_spawn(&service->tasks, service->rt, acceptor, &((struct acceptor *)acceptor.state)->listed,
-			       TDT_TASK_ATTR(.name = "accept"));
+	return spawn(service, acceptor, TDT_TASK_ATTR(.name = "accept"));
 }
 
 int service_start(struct service *service, const struct echo_options *options, const char **what)
@@ -288,7 +288,6 @@ int service_start(struct service *service, const struct echo_options *options, c
 	int error;
 
 	*service = (struct service){ .options = options };
-	task_list_init(&service->tasks);
 	*what = "a runtime";
 	service->rt = tdt_rt_new(&config);
 	if (service->rt == NULL)

@@ -11,8 +11,6 @@
 #include <tdt/runtime.h>
 #include <tdt/sync.h>
 
-#include "task_list.h"
-
 struct echo_options {
 	const char *host;
 	unsigned long port, workers, idle_ms, report_ms;
@@ -27,7 +25,6 @@ struct service {
 	const struct echo_options *options;
 	struct tdt_rt *rt;
 	struct tdt_tcp_listener *listener;
-	struct task_list tasks;
 
 	struct tdt_mutex *mutex; /* awaited; of the statistics */
 	struct statistics statistics;

@@ -25,9 +25,7 @@ demo_echo_server_SOURCES = \
 	demo/echo-server.c \
 	demo/echo.c \
 	demo/echo.h \
-	demo/number.h \
-	demo/task_list.c \
-	demo/task_list.h
+	demo/number.h
 demo_echo_server_CPPFLAGS = $(demo_cppflags)
 demo_echo_server_CFLAGS = $(demo_cflags)
 demo_echo_server_LDADD = libtdt-rt.la libtdt.la -lpthread

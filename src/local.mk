@@ -60,6 +60,7 @@ libtdt_core_la_SOURCES = \
 	src/demangle.h \
 	src/diename.c \
 	src/diename.h \
+	src/dump_signal.c \
 	src/elfsym.c \
 	src/elfsym.h \
 	src/find_fp.c \
@@ -141,13 +142,6 @@ endif
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
 libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
-# Printing a dump of all tasks.  To be moved to libtdt-core.la's sources, and their names to libtdt.map, as soon as
-# that has tdt_snapshot_take() and tdt_snapshot_free(), which tdt_dump() calls.
-noinst_LTLIBRARIES += libtdt-dump.la
-libtdt_dump_la_SOURCES = \
-	src/dump_signal.c \
-	tree-printer/dump_all.c
-libtdt_dump_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS)
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc
 src/syscall_names.inc: $(srcdir)/src/syscall_names.awk

@@ -66,6 +66,7 @@ tests_programs = \
 	tests/check_concurrent \
 	tests/check_cycles \
 	tests/check_driver \
+	tests/check_dump_all \
 	tests/check_dump_json \
 	tests/check_dump_signal \
 	tests/check_dump_text \
@@ -164,6 +165,10 @@ tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_driver_LDADD = $(tests_rt_core)
 
+tests_check_dump_all_SOURCES = tests/check_dump_all.c $(tests_printed)
+tests_check_dump_all_CFLAGS = $(tests_cflags)
+tests_check_dump_all_LDADD = $(tests_lib)
+
 tests_check_dump_json_SOURCES = \
 	tests/check_dump_json.c \
 	$(tests_dumped) \
@@ -177,7 +182,7 @@ tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/test.h $(tests_threads)
 tests_check_dump_signal_CFLAGS = $(tests_cflags)
 tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
-tests_check_dump_signal_LDADD = libtdt-dump.la $(tests_core)
+tests_check_dump_signal_LDADD = $(tests_core)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)
