@@ -250,11 +250,16 @@ static void give_up(struct asking *asking, struct slot *slot)
 		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH : TDT_ANSWER_NONE, NULL);
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* --- Polls that go on and on --------------------------------------------------------- */
 
 /*
- * running.h: read the stack of the poll with number `polls` that `task` is in.  NULL: it is not in it any more, or its
- * thread can't be read; it may answer yet.
+ * running.h: read the stack of the poll with number `polls` that `task` is in, by `deadline`.  NULL: it is not in it any
+ * more, or its thread can't be read; it may answer yet.
  */
 static struct tdt__capture *read_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
 					 uint64_t deadline)
@@ -287,7 +292,11 @@ static void look_at(struct asking *asking, struct slot *slot)
 	}
 	if (polls == 0 || asking->now - slot->polling_since < GRACE)
 		return;
-	capture = read_running(slot->task, polls, asking->asked->max_frames, asking->asked->deadline);
+	/* One thread that can't be caught must not take all the time. */
+	capture = read_running(slot->task, polls, asking->asked->max_frames,
+			       earlier(tdt__clock() + GRACE, asking->asked->deadline));
+	asking->now = tdt__clock();
+	slot->polling_since = asking->now; /* if it was not read: to be tried again */
 	if (capture != NULL && withdraw(asking, slot))
 		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
 	tdt__capture_unref(capture);
@@ -299,15 +308,9 @@ static void look_at_all(struct asking *asking)
 	for (uint32_t i = 0; i < asking->slots && asking->now < asking->asked->deadline; i++)
 		if (asking->slot[i].task != NULL)
 			look_at(asking, &asking->slot[i]);
-	asking->now = tdt__clock();
 }
 
 /* --- All of it -------------------------------------------------------------------------- */
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Wait until it is worthwhile to go on. */
 static void wait_for_answers(struct asking *asking)
