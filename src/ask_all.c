@@ -251,12 +251,12 @@ static void give_up(struct asking *asking, struct slot *slot)
 		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH : TDT_ANSWER_NONE, NULL);
 }
 
-/* --- Polls that go on and on --------------------------------------------------------- */
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
+
+/* --- Polls that go on and on --------------------------------------------------------- */
 
 /* Read its stack if the task is in the same poll as before. */
 static void look_at(struct asking *asking, struct slot *slot)
@@ -271,9 +271,11 @@ static void look_at(struct asking *asking, struct slot *slot)
 	}
 	if (polls == 0 || asking->now - slot->polling_since < GRACE)
 		return;
-	/* One thread that does not answer must not take the time of all. */
+	/* One thread that can't be caught must not take all the time. */
 	capture = tdt__running(slot->task, polls, asking->asked->max_frames,
 			       earlier(tdt__clock() + GRACE, asking->asked->deadline), &error);
+	asking->now = tdt__clock();
+	slot->polling_since = asking->now; /* if it was not read: to be tried again */
 	if (capture != NULL && withdraw(asking, slot))
 		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
 	tdt__capture_unref(capture);
@@ -285,7 +287,6 @@ static void look_at_all(struct asking *asking)
 	for (uint32_t i = 0; i < asking->slots && asking->now < asking->asked->deadline; i++)
 		if (asking->slot[i].task != NULL)
 			look_at(asking, &asking->slot[i]);
-	asking->now = tdt__clock();
 }
 
 /* --- All of it -------------------------------------------------------------------------- */
