@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/probes bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/coroutine bench/probes bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = libtdt-core.la
+
+bench_coroutine_SOURCES = bench/coroutine.c
+bench_coroutine_CFLAGS = $(AM_CFLAGS)
+bench_coroutine_LDADD = libtdt.la
 
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -17,8 +21,9 @@ bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 .PHONY: bench bench-probes
-bench: bench/capture bench/runtime bench-probes
+bench: bench/capture bench/coroutine bench/runtime bench-probes
 	@bench/capture
+	@bench/coroutine
 	@bench/runtime
 
 # Against a build of the library without probes (tests/sanitizers.mk has in_own_build).

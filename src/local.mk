@@ -5,6 +5,7 @@ tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/combine.h \
+	include/tdt/coroutine.h \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \
@@ -45,6 +46,7 @@ libtdt_core_la_SOURCES = \
 	src/combine.c \
 	src/combine.h \
 	src/combine_new.c \
+	src/coroutine.c \
 	src/debuginfo.c \
 	src/debuginfo.h \
 	src/demangle.c \
@@ -53,6 +55,7 @@ libtdt_core_la_SOURCES = \
 	src/diename.h \
 	src/elfsym.c \
 	src/elfsym.h \
+	src/fiber.h \
 	src/fork.c \
 	src/fork.h \
 	src/inlines.c \
@@ -80,6 +83,8 @@ libtdt_core_la_SOURCES = \
 	src/stack.h \
 	src/substitute.c \
 	src/substitute.h \
+	src/switch.c \
+	src/switch.h \
 	src/symbolize.c \
 	src/symbolize.h \
 	src/task.c \
