@@ -18,6 +18,7 @@
 #include <tdt/coroutine.h>
 #include <tdt/tree.h>
 
+#include "../src/fiber.h"
 #include "poll_now.h"
 #include "seeded.h"
 #include "test.h"
@@ -206,6 +207,18 @@ START_TEST(several_leaves_share_the_frames_of_their_coroutine)
 				     "    two_leaves\n"
 				     "     leaf x2\n"
 				     "    leaf x1\n");
+}
+END_TEST
+
+START_TEST(the_smallest_stack_has_room_for_the_first_backtrace)
+{
+	struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = TDT_COROUTINE_MIN_STACK };
+	struct tdt_future awaited = future_of(leaf, NULL);
+
+	expect_tree_of(tdt_coroutine(waits, &awaited, &attr), "waits\n"
+							      " middle\n"
+							      "  inner\n"
+							      "   leaf x1\n");
 }
 END_TEST
 
@@ -562,7 +575,10 @@ END_TEST
 
 /* --- Coroutines of another library --------------------------------------------------------------------------- */
 
-/* As small as one can be; and to be futures, as man 7 tdt-coroutines says. */
+/*
+ * As small as one can be; and to be futures, as man 7 tdt-coroutines says.  (Memory checkers are told of them, too: the
+ * lines with `fiber`.)
+ */
 struct theirs {
 	ucontext_t inside, outside;
 	char *memory;
@@ -570,6 +586,7 @@ struct theirs {
 	struct tdt_future *awaited;
 	struct tdt_context *cx;
 	struct tdt_stack stack;
+	struct tdt__fiber fiber, poller;
 	bool told, based, ended;
 };
 
@@ -581,10 +598,12 @@ static NOINLINE void their_entry(void)
 {
 	struct theirs *co = starting;
 
+	tdt__fiber_entered(&co->poller, &co->fiber);
 	if (co->based)
 		TDT_STACK_BASE(&co->stack);
 	co->function(co);
 	co->ended = true;
+	tdt__fiber_leave(&co->poller, &co->fiber, 1);
 	swapcontext(&co->inside, &co->outside);
 }
 
@@ -596,7 +615,9 @@ static NOINLINE tdt_poll_t their_resume(void *state, struct tdt_context *cx)
 	starting = co;
 	if (co->told)
 		tdt_stack_enter(&co->stack);
+	tdt__fiber_enter(&co->poller, &co->fiber);
 	swapcontext(&co->outside, &co->inside);
+	tdt__fiber_left(&co->poller);
 	if (co->told)
 		tdt_stack_leave(&co->stack);
 	return co->ended ? TDT_READY : TDT_PENDING;
@@ -604,8 +625,11 @@ static NOINLINE tdt_poll_t their_resume(void *state, struct tdt_context *cx)
 
 static NOINLINE void their_await(struct theirs *co)
 {
-	while (tdt_future_poll(co->awaited, co->cx) == TDT_PENDING)
+	while (tdt_future_poll(co->awaited, co->cx) == TDT_PENDING) {
+		tdt__fiber_leave(&co->poller, &co->fiber, 0);
 		swapcontext(&co->inside, &co->outside);
+		tdt__fiber_entered(&co->poller, &co->fiber);
+	}
 	tdt_future_drop(co->awaited);
 }
 
@@ -621,6 +645,7 @@ static void their_free(void *state)
 
 	if (!co->ended)
 		tdt_future_drop(co->awaited);
+	tdt__fiber_fini(&co->fiber);
 	munmap(co->memory, THEIR_BYTES + 2 * 4096);
 }
 
@@ -632,6 +657,7 @@ static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, b
 	ck_assert_ptr_ne(co->memory, MAP_FAILED);
 	ck_assert_int_eq(mprotect(co->memory + 4096, THEIR_BYTES, PROT_READ | PROT_WRITE), 0);
 	co->stack = (struct tdt_stack){ .low = co->memory + 4096, .size = THEIR_BYTES };
+	tdt__fiber_init(&co->fiber, co->stack.low, THEIR_BYTES);
 	getcontext(&co->inside);
 	co->inside.uc_stack.ss_sp = co->stack.low;
 	co->inside.uc_stack.ss_size = THEIR_BYTES;
@@ -733,6 +759,7 @@ int main(void)
 	tcase_add_test(one, frames_of_a_coroutine_stand_between_its_poller_and_its_leaf);
 	tcase_add_test(one, nothing_of_the_switch_is_on_the_stack);
 	tcase_add_test(one, several_leaves_share_the_frames_of_their_coroutine);
+	tcase_add_test(one, the_smallest_stack_has_room_for_the_first_backtrace);
 	tcase_add_test(one, a_coroutine_that_goes_on_is_seen_where_it_has_got_to);
 
 	suite_add_tcase(suite, several);

@@ -30,7 +30,8 @@
  *   - Successive polls may come from different threads, so it may go on after an await on another thread than before.
  *     What belongs to a thread does not go with it: a mutex of pthreads is not held across an await.  A compiler may
  *     keep the address of a thread-local variable in a register across the call: a function that awaits should use
- *     none, `errno` included, both before and after; get at them in functions of their own that aren't inlined.
+ *     none, `errno` included, both before and after; get at them in functions that the compiler does not look into from
+ *     there (of another file, or with gcc's attribute noipa; noinline is not enough).
  *   - Await returns an error when the coroutine is to end (see tdt_co_await()): release what is held, and return.
  *   - No C++ exception leaves it (that ends the process, by std::terminate()), nor a longjmp; and it does not call
  *     pthread_exit().  A cancellation of the thread (pthread_cancel()) is held back until the poll is over.
