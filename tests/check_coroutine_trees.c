@@ -19,6 +19,7 @@
 #include <tdt/tree.h>
 
 #include "../src/fiber.h"
+#include "../src/task.h"
 #include "poll_now.h"
 #include "seeded.h"
 #include "test.h"
@@ -463,6 +464,55 @@ START_TEST(a_limit_of_frames_counts_those_of_all_stacks)
 }
 END_TEST
 
+/* --- What leaves have in common is recorded once ---------------------------------------------------------- */
+
+#if TDT_WALK_RULES
+#define ROUNDS 30
+
+/* Leaves by turns on the stack of this poll and on those of coroutines. */
+static tdt_poll_t by_turns(void *state, struct tdt_context *cx)
+{
+	struct tdt_future *coroutines = state;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		tdt_future_poll(&coroutines[i], cx);
+		two_leaves(NULL, cx);
+	}
+	return TDT_PENDING;
+}
+
+static void drop_all(void *state)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		tdt_future_drop((struct tdt_future *)state + i);
+}
+
+START_TEST(leaves_on_different_stacks_share_the_frames_outside)
+{
+	struct tdt_future awaited[ROUNDS], coroutines[ROUNDS];
+	struct tdt_future turns = { coroutines, by_turns, drop_all }, outer;
+	struct tdt_trace *trace;
+	struct poll_now task;
+	size_t longest, own;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		awaited[i] = future_of(two_leaves, NULL);
+		coroutines[i] = coroutine(waits_too, &awaited[i]);
+	}
+	outer = coroutine(waits, &turns);
+	poll_now_start(&task, polling(&outer));
+	trace = poll_now_ask(&task, 0);
+	longest = tdt_trace_stack(trace, 0, NULL, 0, NULL);
+	own = longest - tdt_trace_stack(trace, 2, NULL, 0, NULL);
+	/* Once what is outside of all; and each time the frames up to by_turns() itself, which are new. */
+	ck_assert_uint_le(task.traced.handle->record.own_hint, longest + ROUNDS * (own + 12));
+	ck_assert_uint_ge(longest, own + 10);
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+}
+END_TEST
+#endif
+
 /* --- Trees at random -------------------------------------------------------------------------------------- */
 
 /* A future that is a node of such a tree: a leaf, a coroutine, a poll of all that is below. */
@@ -769,6 +819,9 @@ int main(void)
 	tcase_add_test(several, stacks_that_are_gone_are_not_looked_at);
 	tcase_add_test(several, a_coroutine_that_is_polled_from_two_places_is_seen_at_both);
 	tcase_add_test(several, a_limit_of_frames_counts_those_of_all_stacks);
+#if TDT_WALK_RULES
+	tcase_add_test(several, leaves_on_different_stacks_share_the_frames_outside);
+#endif
 	tcase_add_test(several, trees_at_random_are_whole);
 
 	suite_add_tcase(suite, others);
