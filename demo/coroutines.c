@@ -15,7 +15,7 @@
 
 struct kitchen {
 	struct tdt_mutex *stove;
-	struct tdt_oneshot_sender *begin; /* by who makes breakfast, */
+	struct tdt_oneshot_sender *begin;   /* by who makes breakfast, */
 	struct tdt_oneshot_receiver *begun; /* to who waits for it */
 };
 

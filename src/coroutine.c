@@ -24,12 +24,7 @@
 #include "switch.h"
 #include "thread.h"
 
-enum state {
-	FRESH,
-	WAITING,
-	RUNNING,
-	ENDED
-};
+enum state { FRESH, WAITING, RUNNING, ENDED };
 
 struct tdt__coroutine {
 	struct tdt_stack stack;
@@ -41,8 +36,8 @@ struct tdt__coroutine {
 	size_t mapping_size;
 	struct tdt_context *cx; /* of the poll that goes on; NULL: it is being dropped */
 	enum state state;
-	bool awaiting;          /* polls what it awaits, or waits */
-	int result;             /* of `fn`, once it has ended */
+	bool awaiting; /* polls what it awaits, or waits */
+	int result;    /* of `fn`, once it has ended */
 };
 
 /* --- On the stack of who polls ----------------------------------------------- */
@@ -180,8 +175,8 @@ static struct tdt__coroutine *map(size_t stack)
 		errno = ENOMEM;
 		return NULL;
 	}
-	mapping = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	mapping =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
 		goto failed;
 	if (mprotect(mapping, page, PROT_NONE) != 0)

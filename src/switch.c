@@ -33,7 +33,7 @@ __attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, st
 /* What lies on a stack that was left, from its sp upwards. */
 struct left {
 	uint32_t mxcsr; /* the modes of SSE, */
-	uint16_t x87;   /* and of the x87 */
+	uint16_t x87;	/* and of the x87 */
 	uint16_t unused;
 	uintptr_t r15, r14, r13, r12, rbx, rbp;
 	void (*pc)(void);

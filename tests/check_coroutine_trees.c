@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Backtraces through coroutines, ours and others': one unbroken tree, whatever stacks it is made of.  With trees at random,
- * from a seed that is printed (TDT_TEST_SEED sets it).
+ * Backtraces through coroutines, ours and others': one unbroken tree, whatever stacks it is made of.  With trees at
+ * random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>
@@ -289,8 +289,8 @@ START_TEST(coroutines_that_are_joined_are_branches)
 {
 	struct tdt_future awaited[3] = { join(future_of(leaf, NULL), future_of(two_leaves, NULL)),
 					 future_of(leaf, NULL), future_of(two_leaves, NULL) };
-	struct tdt_future all = join(join(coroutine(waits, &awaited[0]), coroutine(waits_too, &awaited[1])),
-				     coroutine(waits, &awaited[2]));
+	struct tdt_future all =
+	    join(join(coroutine(waits, &awaited[0]), coroutine(waits_too, &awaited[1])), coroutine(waits, &awaited[2]));
 
 	expect_tree_of(polling(&all), "polls\n"
 				      " waits\n"
@@ -424,14 +424,14 @@ START_TEST(a_coroutine_that_is_polled_from_two_places_is_seen_at_both)
 	struct tdt_future awaited = future_of(two_leaves, NULL), co = coroutine(waits_too, &awaited);
 
 	expect_tree_of((struct tdt_future){ &co, polls_twice, drop_what_it_polls }, "polls_twice\n"
-										      " waits_too\n"
-										      "  two_leaves\n"
-										      "   leaf x2\n"
-										      "polls_twice\n"
-										      " once_more\n"
-										      "  waits_too\n"
-										      "   two_leaves\n"
-										      "    leaf x2\n");
+										    " waits_too\n"
+										    "  two_leaves\n"
+										    "   leaf x2\n"
+										    "polls_twice\n"
+										    " once_more\n"
+										    "  waits_too\n"
+										    "   two_leaves\n"
+										    "    leaf x2\n");
 }
 END_TEST
 
@@ -595,7 +595,9 @@ static struct tdt_future future_of_node(struct node *node)
 static void expect_node(struct tdt_trace *trace, const struct tdt_node *parent, const struct node *node)
 {
 	static const char *const names[] = { "random_leaf", "random_call", "random_coroutine", "tdt_join_all" };
-	struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .function = names[node->kind], .line = 1 };
+	struct tdt_frame frame = {
+		.size = sizeof(frame), .kind = TDT_NODE_FRAME, .function = names[node->kind], .line = 1
+	};
 
 	parent = tdt_trace_add(trace, parent, &frame, node->kind == LEAF);
 	for (unsigned i = 0; i < node->n; i++)

@@ -70,8 +70,8 @@ struct tdt_coroutine_attr {
  * A future that calls `fn` with `arg` on a stack of its own, from its first poll on, and ends when `fn` returns: ready
  * if that returned 0, else panicked.  `attr` may be NULL: the defaults.  `arg` outlives the future, or its end.
  *
- * The stack is mapped now, and takes memory as it is touched: two pages are usual.  A stack is two mappings, of which
- * a process may have some 65,000 (/proc/sys/vm/max_map_count).
+ * The stack is mapped now, and takes memory as it is touched: a page, if what runs there is small.  A stack is two
+ * mappings, and a process may have some 65,000 of those (/proc/sys/vm/max_map_count).
  *
  * If the future is dropped while it waits, what it awaits is dropped, and the function goes on once more, on the
  * thread that drops it, to end: its await returns -ECANCELED, and so does every other from then on, at once.  The drop
