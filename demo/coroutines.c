@@ -123,6 +123,7 @@ int main(void)
 	struct tdt_rt_config config = { .size = sizeof(config), .workers = 1 };
 	struct tdt_rt *rt = tdt_rt_new(&config);
 	struct kitchen kitchen = { .stove = tdt_mutex_new() };
+	struct tdt_coroutine_attr large = { .size = sizeof(large), .stack_size = 1 << 20 };
 	int err;
 
 	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
@@ -130,7 +131,8 @@ int main(void)
 		perror("coroutines");
 		return EXIT_FAILURE;
 	}
-	err = tdt_rt_block_on(rt, tdt_coroutine(serve, &kitchen, NULL));
+	/* To print a trace takes more stack than there is by default. */
+	err = tdt_rt_block_on(rt, tdt_coroutine(serve, &kitchen, &large));
 	tdt_rt_free(rt);
 	tdt_mutex_free(kitchen.stove);
 	if (err != 0)

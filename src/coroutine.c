@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Coroutines.  One mapping each: a page that can't be touched, the stack above it, and at its upper end, where an
+ * Coroutines.  One mapping each: memory that can't be touched, the stack above it, and at its upper end, where an
  * overflow does not get to, the record of the coroutine.
  *
  * A coroutine may be left on one thread and gone on with on another.  So what runs on its stack looks at nothing of the
@@ -23,6 +23,12 @@
 #include "registers.h"
 #include "switch.h"
 #include "thread.h"
+
+/*
+ * What can't be touched below a stack: address space, no memory.  A page would not do: libdw has frames of many, which
+ * leap over it into whatever lies there.
+ */
+#define GUARD ((size_t)256 << 10)
 
 enum state { FRESH, WAITING, RUNNING, ENDED };
 
@@ -159,7 +165,7 @@ static size_t size_of_mapping(size_t stack, size_t page)
 {
 	size_t size;
 
-	if (__builtin_add_overflow(stack, sizeof(struct tdt__coroutine) + 2 * page - 1, &size))
+	if (__builtin_add_overflow(stack, sizeof(struct tdt__coroutine) + GUARD + page - 1, &size))
 		return 0;
 	return size & ~(page - 1);
 }
@@ -179,13 +185,13 @@ static struct tdt__coroutine *map(size_t stack)
 	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
 		goto failed;
-	if (mprotect(mapping, page, PROT_NONE) != 0)
+	if (mprotect(mapping, GUARD, PROT_NONE) != 0)
 		goto unmap;
 	co = (struct tdt__coroutine *)(void *)(mapping + ((size - sizeof(*co)) & ~(size_t)63));
 	co->mapping = mapping;
 	co->mapping_size = size;
-	co->stack.low = mapping + page;
-	co->stack.size = (size_t)((char *)co - (mapping + page));
+	co->stack.low = mapping + GUARD;
+	co->stack.size = (size_t)((char *)co - (mapping + GUARD));
 	return co;
 
 unmap:

@@ -36,9 +36,9 @@
  *   - No C++ exception leaves it (that ends the process, by std::terminate()), nor a longjmp; and it does not call
  *     pthread_exit().  A cancellation of the thread (pthread_cancel()) is held back until the poll is over.
  *   - Its stack is as large as it was made: deep recursion, and arrays of many KiB, want a larger one.  An overflow hits
- *     a page that can't be touched, and so is a SIGSEGV (whose handler, if there is one, needs a stack of its own:
- *     sigaltstack(2), SA_ONSTACK); but a function with a frame of more than a page, that is not compiled with
- *     -fstack-clash-protection, may jump over that page.  Signals that come meanwhile are handled on the coroutine's
+ *     256 KiB that can't be touched, and so is a SIGSEGV (whose handler, if there is one, needs a stack of its own:
+ *     sigaltstack(2), SA_ONSTACK); but a function with a larger frame, that is not compiled with
+ *     -fstack-clash-protection, may jump over them.  To print a trace wants 1 MiB: libdw has large frames.  Signals that come meanwhile are handled on the coroutine's
  *     stack, unless they are SA_ONSTACK.
  *
  * The latter part of this header is for coroutines of other libraries: man 7 tdt-coroutines.
@@ -54,9 +54,6 @@
 extern "C" {
 #endif
 
-/* What a coroutine runs.  Returns 0, and its future is ready; or anything else, and its future has panicked. */
-typedef int tdt_coroutine_fn(void *arg);
-
 /* Choices for tdt_coroutine().  `size` is sizeof(struct tdt_coroutine_attr), by the rules of struct tdt_task_attr. */
 struct tdt_coroutine_attr {
 	size_t size;
@@ -65,6 +62,9 @@ struct tdt_coroutine_attr {
 
 #define TDT_COROUTINE_STACK ((size_t)64 << 10)
 #define TDT_COROUTINE_MIN_STACK ((size_t)16 << 10)
+
+/* What a coroutine runs.  Returns 0, and its future is ready; or anything else, and its future has panicked. */
+typedef int tdt_coroutine_fn(void *arg);
 
 /*
  * A future that calls `fn` with `arg` on a stack of its own, from its first poll on, and ends when `fn` returns: ready
