@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/dump bench/probes bench/running bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/coroutine bench/dump bench/probes bench/running bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
@@ -10,6 +10,10 @@ bench_capture_LDADD = libtdt-core.la
 bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_dump_LDADD = libtdt-rt.la libtdt.la
+
+bench_coroutine_SOURCES = bench/coroutine.c
+bench_coroutine_CFLAGS = $(AM_CFLAGS)
+bench_coroutine_LDADD = libtdt.la
 
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -25,8 +29,9 @@ bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 .PHONY: bench bench-probes
-bench: bench/capture bench/dump bench/running bench/runtime bench-probes
+bench: bench/capture bench/coroutine bench/dump bench/running bench/runtime bench-probes
 	@bench/capture
+	@bench/coroutine
 	@bench/dump
 	@bench/running
 	@bench/runtime

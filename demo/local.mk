@@ -2,6 +2,7 @@
 # Small programs a newcomer reads first.  `make demo` runs them.
 
 noinst_PROGRAMS += \
+	demo/coroutines \
 	demo/echo-client \
 	demo/echo-server \
 	demo/foreign-runtime \
@@ -16,6 +17,10 @@ demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
 demo_cppflags = $(AM_CPPFLAGS) -DTDT_DEMO_VERSION='"$(PACKAGE_VERSION)"'
 
 their_runtime = demo/their_runtime.c demo/their_runtime.h
+
+demo_coroutines_SOURCES = demo/coroutines.c
+demo_coroutines_CFLAGS = $(demo_cflags)
+demo_coroutines_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 demo_echo_client_SOURCES = demo/echo-client.c demo/number.h
 demo_echo_client_CPPFLAGS = $(demo_cppflags)
@@ -39,8 +44,11 @@ demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo
-demo: demo/taskdump demo/echo-client demo/echo-server
+demo: demo/taskdump demo/coroutines demo/echo-client demo/echo-server
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
+	@echo
+	@echo 'Coroutines wait, on stacks of their own (demo/coroutines.c):'
+	@demo/coroutines
 	@echo
 	@$(SHELL) $(srcdir)/demo/echo-demo.sh demo

@@ -11,9 +11,19 @@
 
 #include <stdlib.h>
 
+#include <tdt/coroutine.h>
+
 #include "poll.h"
 #include "registers.h"
 #include "stack.h"
+
+/* More stacks than that, each polled on the one before, are not walked. */
+#define MAX_LEVEL UINT16_MAX
+
+static uint16_t level_of(const struct tdt_stack *stack)
+{
+	return stack != NULL ? (uint16_t)stack->level : 0;
+}
 
 static bool init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
 {
@@ -74,6 +84,8 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->elsewhere = 0;
 	capture->open = false;
 	capture->last = TDT__NO_FRAME;
+	capture->common = NULL;
+	capture->entries = 0;
 	capture->n_waits = 0;
 	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
 }
@@ -142,12 +154,31 @@ static struct tdt__captured *new_frame(struct tdt__capture *capture)
 	return &capture->frames[capture->n++];
 }
 
-static void open_leaf(struct tdt__capture *capture, uintptr_t end)
+static void open_leaf(struct tdt__capture *capture)
 {
+	const struct tdt_stack *stack = tdt__thread.entered;
+
+	while (stack != NULL && stack->entry > capture->entries)
+		stack = stack->outer;
+	capture->common = stack;
+	capture->entries = tdt__thread.entries;
 	capture->open = true;
-	capture->end = end;
 	capture->own = capture->n;
+	capture->match = TDT__NO_FRAME;
+}
+
+/*
+ * The walk for the leaf goes on to `stack`.  Frames of the leaf before are compared from the innermost stack on that
+ * both have; those on stacks that were left since are memory that may be gone.
+ */
+static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *stack, uintptr_t end)
+{
+	capture->end = end;
+	if (stack != capture->common)
+		return;
 	capture->match = capture->last;
+	while (tdt__is_frame(capture->match) && capture->frames[capture->match].frame.level > level_of(stack))
+		capture->match = capture->frames[capture->match].parent;
 }
 
 /* End the leaf's stack: what follows its last frame is `parent`, a frame of an earlier leaf, the top or a cut. */
@@ -186,6 +217,8 @@ static bool still_there(struct tdt__capture *capture, uint32_t index)
 			return true; /* cut: it would be again */
 		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) ||
 		    !tdt__walk_leads_to(&capture->frames[index].frame, caller)) {
+			if (tdt__is_frame(parent) && caller->level != capture->frames[index].frame.level)
+				return true; /* the end of a stack: who entered it waits there, and has not moved */
 			capture->match = parent;
 			return false;
 		}
@@ -196,7 +229,7 @@ static bool still_there(struct tdt__capture *capture, uint32_t index)
 
 /*
  * The frame of the leaf before that is this very activation, and its callers'; TDT__NO_FRAME: none.  CFAs rise along
- * both stacks, so that each is gone through once.
+ * both stacks, so that each is gone through once.  (Where they go over from one to another, the frame there is shared.)
  */
 static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
@@ -285,17 +318,58 @@ static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame, en
 }
 
 /*
- * Open the leaf in all captures.  Returns how far the stack goes on that it is on, which is where polls on other stacks
- * are cut: the CFA of the outermost poll's frame there, or 0 for none.
+ * Go by the newest of what the captures were made ready for: by that their PCs are named, then, too.  Returns how much may
+ * be learned: what one may serves all.
  */
-static uintptr_t open_all(struct tdt__poll *first, uintptr_t sp)
+static uint32_t share_rules(struct tdt__poll *first)
+{
+	struct tdt__walk *walk = &first->capture->walk;
+	uint32_t most = walk->learns;
+
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer)) {
+		tdt__walk_adopt(walk, &poll->capture->walk);
+		if (poll->capture->walk.learns > most)
+			most = poll->capture->walk.learns;
+	}
+	return most;
+}
+
+/* `learned`: how many were. */
+static void spread_rules(struct tdt__poll *first, uint32_t learned)
+{
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		uint32_t *learns = &poll->capture->walk.learns;
+
+		*learns -= learned < *learns ? learned : *learns;
+		if (poll != first)
+			tdt__walk_adopt(&poll->capture->walk, &first->capture->walk);
+	}
+}
+
+static uintptr_t end_of(const struct tdt_stack *stack)
+{
+	return stack != NULL ? (uintptr_t)stack->low + stack->size : 0;
+}
+
+/* Whether [low, high) lies on a stack that was entered, as its owner has told. */
+static bool lies_on(const struct tdt_stack *stack, uintptr_t low, uintptr_t high)
+{
+	return stack != NULL && low >= (uintptr_t)stack->low && low < high && high <= end_of(stack);
+}
+
+/*
+ * Get ready to walk from `sp` on `stack`.  Returns how far that stack goes on: to the CFA of the outermost poll's frame
+ * there, where polls on other stacks are cut, or 0 for none.
+ */
+static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stack, uintptr_t sp)
 {
 	uintptr_t reach = 0;
 
 	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-		bool here = tdt__stack_readable(sp, poll->top);
+		bool here = poll->stack == stack &&
+			    (lies_on(stack, sp, poll->top) || tdt__stack_readable(sp, poll->top));
 
-		open_leaf(poll->capture, here ? poll->top : UINTPTR_MAX);
+		begin_stack(poll->capture, stack, here ? poll->top : UINTPTR_MAX);
 		if (here && poll->top > reach)
 			reach = poll->top;
 	}
@@ -303,50 +377,57 @@ static uintptr_t open_all(struct tdt__poll *first, uintptr_t sp)
 }
 
 /*
- * One walk for all: by the newest of what they were made ready for, which is then what their PCs are named by; and what
- * one may learn serves all.
+ * One walk for all, from `at` to the end of `stack`.  Returns whether some capture wants to know what is outside of the
+ * stack: who entered it.
  */
-static void walk_all(struct tdt__poll *first, struct tdt__registers at, uintptr_t reach)
+static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
 {
 	struct tdt__walk *walk = &first->capture->walk;
-	uint32_t own = walk->learns, most = own, learned;
+	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
+	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
+	uint16_t level = level_of(stack);
 	enum tdt__walked walked;
-	struct tdt__frame frame;
+	bool over, more;
 
-	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer)) {
-		tdt__walk_adopt(walk, &poll->capture->walk);
-		if (poll->capture->walk.learns > most)
-			most = poll->capture->walk.learns;
+	if (stack != NULL && lies_on(stack, at.sp, stack->base))
+		reach = base = stack->base;
+	else if (lies_on(stack, at.sp, end_of(stack)))
+		reach = end_of(stack);
+	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
+		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		return false;
 	}
-	walk->learns = most;
 	tdt__walk_start(walk, at, reach);
-	do
+	do {
 		walked = tdt__walk_next(walk, &frame);
-	while (take_all(first, &frame, walked, walk->cut));
-	learned = most - walk->learns;
-	walk->learns = own;
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-		uint32_t *learns = &poll->capture->walk.learns;
-
-		*learns -= learned < *learns ? learned : *learns;
-		if (poll != first)
-			tdt__walk_adopt(&poll->capture->walk, walk);
-	}
+		frame.level = level;
+		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(frame.cfa, base);
+		more = take_all(first, &frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+	} while (more && !over);
+	return more;
 }
 
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 {
 	struct tdt__poll *first = asked(chain);
-	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
-	uintptr_t reach;
+	const struct tdt_stack *stack = tdt__thread.entered;
+	struct tdt__walk *walk;
+	uint32_t own, most, learned;
 
 	if (first == NULL)
 		return;
-	reach = open_all(first, at.sp);
-	if (reach != 0)
-		walk_all(first, at, reach);
-	else
-		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
+	walk = &first->capture->walk;
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer))
+		open_leaf(poll->capture);
+	own = walk->learns;
+	most = walk->learns = share_rules(first);
+	while (walk_stack(first, stack, at)) {
+		at = (struct tdt__registers){ stack->pc, stack->sp, stack->fp };
+		stack = stack->outer;
+	}
+	learned = most - walk->learns;
+	walk->learns = own;
+	spread_rules(first, learned);
 }
 
 void tdt__capture_begin(struct tdt__capture *capture)

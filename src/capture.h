@@ -21,6 +21,7 @@
 #include "walk.h"
 
 struct tdt__poll;
+struct tdt_stack;
 
 /* What comes after a stack's last frame, in place of a caller's index: the traced future, or why it was cut. */
 #define TDT__PARENT_TOP (UINT32_MAX - 15)
@@ -61,6 +62,8 @@ struct tdt__capture {
 	uint32_t own;              /* index of its first frame */
 	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
 	uint32_t match;            /* how far that leaf's frames were compared */
+	const struct tdt_stack *common; /* the innermost stack of that leaf that was not left since; NULL: not entered */
+	uint64_t entries;          /* of stacks on this thread, before that leaf */
 
 	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
 

@@ -5,6 +5,7 @@ tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/combine.h \
+	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
 	include/tdt/dump.h \
 	include/tdt/future.h \
@@ -52,6 +53,7 @@ libtdt_core_la_SOURCES = \
 	src/combine.c \
 	src/combine.h \
 	src/combine_new.c \
+	src/coroutine.c \
 	src/cycles.c \
 	src/cycles.h \
 	src/debuginfo.c \
@@ -63,6 +65,7 @@ libtdt_core_la_SOURCES = \
 	src/dump_signal.c \
 	src/elfsym.c \
 	src/elfsym.h \
+	src/fiber.h \
 	src/find_fp.c \
 	src/find_fp.h \
 	src/fork.c \
@@ -109,6 +112,8 @@ libtdt_core_la_SOURCES = \
 	src/stack_copy.h \
 	src/substitute.c \
 	src/substitute.h \
+	src/switch.c \
+	src/switch.h \
 	src/symbolize.c \
 	src/symbolize.h \
 	src/syscall_name.c \

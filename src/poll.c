@@ -171,7 +171,9 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 {
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
-	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll, .top = TDT__OWN_TOP() };
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll,
+								   .stack = tdt__thread.entered,
+								   .top = TDT__OWN_TOP() };
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	tdt_poll_t result;
 	int claimed = 0;

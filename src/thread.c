@@ -3,12 +3,16 @@
 
 #include <config.h>
 
+#include <stdatomic.h>
 #include <unistd.h>
 
+#include <tdt/coroutine.h>
 #include <tdt/hooks.h>
 
 #include "probes.h"
+#include "registers.h"
 #include "thread.h"
+#include "walk.h"
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
@@ -43,4 +47,25 @@ void tdt_worker_thread_unpark(void)
 void tdt_worker_now(uint64_t monotonic_ns)
 {
 	tdt__thread.now = monotonic_ns;
+}
+
+/* The frames outside are those of the caller, who waits in its switch to the stack. */
+__attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
+{
+	struct tdt__registers caller = TDT__CALLER_REGISTERS();
+
+	stack->outer = tdt__thread.entered;
+	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
+	stack->entry = ++tdt__thread.entries;
+	stack->pc = caller.pc;
+	stack->sp = caller.sp;
+	stack->fp = caller.fp;
+	/* A signal handler may poll: what it finds entered is whole. */
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.entered = stack;
+}
+
+void tdt_stack_leave(struct tdt_stack *stack)
+{
+	tdt__thread.entered = stack->outer;
 }

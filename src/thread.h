@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 struct tdt_handle;
+struct tdt__coroutine;
 struct tdt__poll;
+struct tdt_stack;
 
 /*
  * Zero-initialized, and small: it lives in the static TLS block (initial-exec), so that reaching it is one instruction
@@ -22,6 +24,9 @@ struct tdt__thread {
 	struct tdt_handle *asks; /* the task that is being woken here for the sake of a request; else NULL */
 	uintptr_t stack_low;    /* of the thread's stack; both 0 until somebody asked (stack.h) */
 	uintptr_t stack_high;
+	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL: none */
+	uint64_t entries;          /* how many times one was, so far */
+	struct tdt__coroutine *coroutine; /* the innermost that runs here; NULL: none */
 };
 
 #define TDT__STATIC_TLS __thread __attribute__((tls_model("initial-exec")))

@@ -13,7 +13,8 @@ libs=${top_builddir:?}/.libs
 # at FILE FUNCTION TEXT: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the function that has TEXT.
 at()
 {
-	awk -v start="static tdt_poll_t $2(" -v text="$3" 'index($0, start) == 1 { inside = 1 }
+	awk -v poll="static tdt_poll_t $2(" -v name="static int $2(" -v text="$3" '
+		index($0, poll) == 1 || index($0, name) == 1 { inside = 1 }
 		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
 }
 
@@ -45,6 +46,26 @@ END
 "$top_builddir/demo/taskdump" 2>"$tmp/out"
 even "$tmp/out" >"$tmp/got"
 same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
+
+cat >"$tmp/coroutines" <<END
+task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(')
+- $(at coroutines.c make_breakfast 'err = make_both(')
+ \`- $(at coroutines.c make_both 'tdt_co_await(joined)')
+    \`- $join
+       |- $(at coroutines.c boil_eggs 'use_stove(arg')
+       |  \`- $(at coroutines.c use_stove 'tdt_co_await(tdt_mutex_lock(')
+       |     \`- tdt_mutex_lock
+       \`- $(at coroutines.c toast_bread 'use_stove(arg')
+          \`- $(at coroutines.c use_stove 'tdt_co_await(tdt_mutex_lock(')
+             \`- tdt_mutex_lock
+The eggs are boiled.
+Slice 1 is toasted.
+Slice 2 is toasted.
+Breakfast is ready.
+END
+"$top_builddir/demo/coroutines" >"$tmp/out"
+even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||' >"$tmp/got"
+same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
 
 order="task 1 \"order 1\" pending, N, $(spawned_at foreign-runtime.c '.name = "order 1"')
 - $(at foreign-runtime.c order_poll 'TDT_AWAIT(')"

@@ -65,6 +65,8 @@ tests_programs = \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_cycles \
+	tests/check_coroutine \
+	tests/check_coroutine_trees \
 	tests/check_driver \
 	tests/check_dump_all \
 	tests/check_dump_json \
@@ -159,6 +161,13 @@ tests_check_combine_LDADD = $(tests_lib)
 tests_check_cycles_SOURCES = tests/check_cycles.c tests/test.h $(tests_no_memory)
 tests_check_cycles_CFLAGS = $(tests_cflags)
 tests_check_cycles_LDADD = $(tests_core)
+tests_check_coroutine_SOURCES = tests/check_coroutine.c tests/must.h $(tests_futures)
+tests_check_coroutine_CFLAGS = $(tests_cflags)
+tests_check_coroutine_LDADD = $(tests_rt)
+
+tests_check_coroutine_trees_SOURCES = tests/check_coroutine_trees.c tests/seeded.h tests/test.h $(tests_poll_now)
+tests_check_coroutine_trees_CFLAGS = $(tests_cflags)
+tests_check_coroutine_trees_LDADD = $(tests_lib)
 
 tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)

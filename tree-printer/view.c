@@ -67,11 +67,16 @@ static bool is_plumbing(const struct tdt_frame *frame)
 	return starts_with(module, "libtdt.so") || starts_with(module, "libtdt-rt.so");
 }
 
-/* A function of a public header of ours, which is always inlined: tdt_future_poll(), say. */
+/*
+ * A function of a public header of ours, which is always inlined: tdt_future_poll(), say.  Or what lies between a
+ * coroutine and who polls it, which is the same for all that are polled there.
+ */
 static bool is_helper(const struct tdt_frame *frame)
 {
 	size_t length = frame->file == NULL ? 0 : strlen(frame->file);
 
+	if (frame->function != NULL && starts_with(frame->function, "tdt__coroutine_"))
+		return true;
 	return length > 2 && strstr(frame->file, "/tdt/") != NULL && strcmp(frame->file + length - 2, ".h") == 0;
 }
 

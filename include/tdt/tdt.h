@@ -6,6 +6,7 @@
 
 #include <tdt/async.h>   /* async functions in plain C */
 #include <tdt/combine.h> /* join, select */
+#include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
 #include <tdt/dump.h>    /* where all tasks wait */
 #include <tdt/future.h>  /* the ABI */
 #include <tdt/hooks.h>   /* for the author of a runtime */
