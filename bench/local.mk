@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/probes bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/probes bench/registry bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
@@ -12,13 +12,18 @@ bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_probes_LDADD = libtdt.la
 EXTRA_DIST += bench/probes.sh
 
+bench_registry_SOURCES = bench/registry.c
+bench_registry_CFLAGS = $(AM_CFLAGS)
+bench_registry_LDADD = libtdt.la -lpthread
+
 bench_runtime_SOURCES = bench/runtime.c
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 .PHONY: bench bench-probes
-bench: bench/capture bench/runtime bench-probes
+bench: bench/capture bench/registry bench/runtime bench-probes
 	@bench/capture
+	@bench/registry
 	@bench/runtime
 
 # Against a build of the library without probes (tests/sanitizers.mk has in_own_build).
