@@ -14,8 +14,8 @@
 #include "thread.h"
 
 /*
- * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two pages:
- * of small slabs they would be a good part.
+ * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
+ * pages: of small slabs they would be a good part.
  */
 #define SLAB_SIZE ((size_t)262144)
 #define SHARDS 8
@@ -23,7 +23,7 @@
 struct shard {
 	_Alignas(64) pthread_mutex_t lock;
 	struct tdt_handle *free; /* linked by child_state */
-	struct slab *slab;       /* the one that is not used up, if any */
+	struct slab *slab;	 /* the one that is not used up, if any */
 };
 
 struct slab {
@@ -173,16 +173,17 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 }
 
 /*
- * Whether the copy says what a leaf waits for, and not half of it, or of one poll that another has followed.  `first` is
- * `wait_polls` as it was before the copy was made: if it is of the copy's last poll, so is what was written before it.
- * That poll had ended, and no other begun, if that is so still.
+ * Whether the copy says what a leaf waits for, and not half of it, or of one poll that another has followed.  `first`
+ * is `wait_polls` as it was before the copy was made: if it is of the copy's last poll, so is what was written before
+ * it. That poll had ended, and no other begun, if that is so still.
  */
 static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy, uint32_t first)
 {
 	/* Acquire: in this order.  Pairs with the releases in poll.c. */
 	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
 
-	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE && TDT__PEEK(task->record.polls) == copy->polls;
+	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE &&
+	       TDT__PEEK(task->record.polls) == copy->polls;
 }
 
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
@@ -194,12 +195,12 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 		waits = __atomic_load_n(&task->record.wait_polls, __ATOMIC_ACQUIRE);
 		/*
 		 * Acquire: `seq` and `state` come first, with what was filled in or said of the poll before (pairs with
-		 * tdt__registry_publish() and poll.c); then each before the next, and all before `seq` again (pairs with
-		 * the fence in tdt__registry_take()).
+		 * tdt__registry_publish() and poll.c); then each before the next, and all before `seq` again (pairs
+		 * with the fence in tdt__registry_take()).
 		 */
 		for (size_t i = 0; i < TDT__RECORD_WORDS; i++)
 			tdt__record_words(copy)[i] =
-				__atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
+			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
 		if (copy->seq % 2 != 0)
 			return false;
 		if (!waits_are_whole(task, copy, waits))

@@ -63,7 +63,8 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);
  */
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy);
 
-/* One more reference, if that place still is the task it was when its `seq` was read.  It may be any task's, or nobody's. */
+/* One more reference, if that place still is the task it was when its `seq` was read.  It may be any task's, or
+ * nobody's. */
 bool tdt__registry_ref(struct tdt_handle *task, uint32_t seq);
 
 /* The locks, for fork.c. */

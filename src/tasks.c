@@ -55,7 +55,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_record *record
 	};
 	if (info->state == TDT_TASK_RUNNING)
 		info->thread = record->thread;
-	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls) {
+	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 &&
+	    record->wait_polls == (uint32_t)record->polls) {
 		info->n_waits = 1;
 		info->waits = &ours->wait;
 	}

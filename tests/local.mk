@@ -64,6 +64,7 @@ tests_programs = \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_driver \
+	tests/check_edges \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
@@ -146,6 +147,10 @@ tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_th
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_driver_LDADD = $(tests_rt_core)
+
+tests_check_edges_SOURCES = tests/check_edges.c tests/test.h $(tests_poll_now)
+tests_check_edges_CFLAGS = $(tests_cflags)
+tests_check_edges_LDADD = $(tests_rt)
 
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
