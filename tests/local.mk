@@ -79,6 +79,7 @@ tests_programs = \
 	tests/check_print \
 	tests/check_probes \
 	tests/check_refused \
+	tests/check_registry \
 	tests/check_requests \
 	tests/check_ring \
 	tests/check_rt \
@@ -90,6 +91,7 @@ tests_programs = \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_sync \
+	tests/check_tasks \
 	tests/check_text \
 	tests/check_timeout \
 	tests/check_timers \
@@ -204,6 +206,10 @@ tests_check_probes_LDFLAGS = \
 endif
 tests_check_probes_LDADD = $(tests_core)
 
+tests_check_tasks_SOURCES = tests/check_tasks.c tests/must.h tests/seeded.h $(tests_asking)
+tests_check_tasks_CFLAGS = $(tests_cflags)
+tests_check_tasks_LDADD = $(tests_lib)
+
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
 tests_check_text_LDADD = $(tests_lib)
@@ -255,6 +261,10 @@ tests_check_unwound_LDADD = $(tests_core)
 tests_check_refused_SOURCES = tests/check_refused.c tests/listed.h $(tests_asking)
 tests_check_refused_CFLAGS = $(tests_cflags)
 tests_check_refused_LDADD = $(tests_core)
+
+tests_check_registry_SOURCES = tests/check_registry.c tests/must.h tests/test.h $(tests_no_memory)
+tests_check_registry_CFLAGS = $(tests_cflags)
+tests_check_registry_LDADD = $(tests_core)
 
 tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
