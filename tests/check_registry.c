@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/hooks.h>
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
@@ -176,15 +179,15 @@ END_TEST
 START_TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
 {
 	struct tdt_traced task = trace_with(TDT_TASK_ATTR(.id = 5));
-	struct tdt_handle *place = task.handle;
+	struct tdt_handle *handle = task.handle;
 	struct tdt_record copy;
 
-	ck_assert(tdt__registry_read(place, &copy));
+	ck_assert(tdt__registry_read(handle, &copy));
 	end(&task);
 	task = trace_with(TDT_TASK_ATTR(.id = 5));
-	ck_assert_ptr_eq(task.handle, place);
-	ck_assert(!tdt__registry_ref(place, copy.seq));
-	ck_assert_uint_eq(atomic_load(&place->refs), 2);
+	ck_assert_ptr_eq(task.handle, handle);
+	ck_assert(!tdt__registry_ref(handle, copy.seq));
+	ck_assert_uint_eq(atomic_load(&handle->refs), 2);
 	end(&task);
 }
 END_TEST
@@ -248,6 +251,99 @@ START_TEST(two_threads_have_slabs_of_their_own)
 }
 END_TEST
 
+/* --- Read while it is written ------------------------------------------------------------------- */
+
+#define READS 200000
+
+static atomic_bool over;
+static struct tdt_handle *_Atomic place;
+
+static void *be_one_after_the_other(void *unused)
+{
+	for (uint64_t id = 1; !atomic_load(&over); id++) {
+		const struct tdt_task_attr attr = { .size = sizeof attr,
+						    .id = id,
+						    .file = (const char *)(uintptr_t)id,
+						    .line = (uint32_t)id,
+						    .column = (uint32_t)id };
+		struct tdt_traced task = trace_with(&attr);
+
+		MUST(task.handle != NULL);
+		atomic_store(&place, task.handle);
+		end(&task);
+	}
+	return unused;
+}
+
+START_TEST(a_copy_is_of_one_task)
+{
+	struct tdt_record copy;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_one_after_the_other, NULL), 0);
+	while (atomic_load(&place) == NULL)
+		sched_yield();
+	for (int i = 0; i < READS; i++) {
+		if (!tdt__registry_read(place, &copy))
+			continue;
+		if (copy.file != copy.id || copy.line != (uint32_t)copy.id || copy.column != (uint32_t)copy.id)
+			ck_abort_msg("of %ju: %ju, %u, %u", (uintmax_t)copy.id, (uintmax_t)copy.file, copy.line,
+				     copy.column);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* Says something else in each poll. */
+static tdt_poll_t say(void *state, struct tdt_context *cx)
+{
+	uintptr_t *said = state;
+
+	(void)cx;
+	++*said;
+	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)*said, *said);
+	return TDT_PENDING;
+}
+
+static void *be_polled(void *task)
+{
+	struct tdt_context cx = { &idle };
+
+	while (!atomic_load(&over))
+		MUST(tdt_future_poll(&((struct tdt_traced *)task)->future, &cx) == TDT_PENDING);
+	return NULL;
+}
+
+START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
+{
+	uintptr_t said = 0;
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, nothing });
+	struct tdt_record copy;
+	pthread_t thread;
+	int saying = 0;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_polled, &task), 0);
+	for (int i = 0; i < READS; i++) {
+		ck_assert(tdt__registry_read(task.handle, &copy));
+		if (copy.wait_count == 0)
+			continue;
+		saying++;
+		if (copy.wait_object != copy.polls || copy.wait_owner != copy.polls ||
+		    copy.wait_polls != (uint32_t)copy.polls)
+			ck_abort_msg("poll %ju: %ju, %ju, %u", (uintmax_t)copy.polls, (uintmax_t)copy.wait_object,
+				     (uintmax_t)copy.wait_owner, copy.wait_polls);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	ck_assert(tdt__registry_read(task.handle, &copy));
+	ck_assert_uint_eq(copy.wait_count, 1); /* nobody disturbs */
+	printf("# %d of %d copies say what it waits for\n", saying, READS);
+	fflush(stdout);
+	end(&task);
+}
+END_TEST
+
 /* --- Memory, and fork --------------------------------------------------------------------------- */
 
 START_TEST(without_memory_for_a_slab_nothing_is_traced)
@@ -279,8 +375,6 @@ START_TEST(without_memory_for_a_slab_nothing_is_traced)
 		end(&tasks[i]);
 }
 END_TEST
-
-static atomic_bool over;
 
 static void *come_and_go(void *unused)
 {
@@ -352,6 +446,8 @@ int main(void)
 	tcase_add_test(records, another_task_in_the_same_place_is_not_taken_for_the_one_before);
 	tcase_add_loop_test(records, records_are_used_again, 0, 2);
 	tcase_add_test(records, two_threads_have_slabs_of_their_own);
+	tcase_add_test(records, a_copy_is_of_one_task);
+	tcase_add_test(records, a_copy_has_what_was_said_in_its_last_poll_or_nothing);
 	suite_add_tcase(suite, records);
 	tcase_add_test(refused, without_memory_for_a_slab_nothing_is_traced);
 	tcase_add_test(refused, a_child_of_fork_has_the_tasks_and_can_make_more);
