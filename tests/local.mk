@@ -373,6 +373,19 @@ tests_probed_SOURCES = tests/probed.c tests/must.h
 tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_probed_LDADD = libtdt.la -lpthread
 
+# A reader that has nothing of ours, and what it reads, with libtdt in both ways.
+check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
+tests_registry_reader_SOURCES = tests/registry_reader.c
+tests_registry_reader_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
+tests_registry_reader_LDADD = -lelf
+tests_registry_tasks_SOURCES = tests/registry_tasks.c tests/must.h
+tests_registry_tasks_CFLAGS = $(AM_CFLAGS)
+tests_registry_tasks_LDADD = libtdt.la -lpthread
+tests_registry_tasks_static_SOURCES = tests/registry_tasks.c tests/must.h
+tests_registry_tasks_static_CFLAGS = $(AM_CFLAGS)
+tests_registry_tasks_static_LDFLAGS = -static-libtool-libs
+tests_registry_tasks_static_LDADD = libtdt.la -lpthread
+
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
@@ -401,6 +414,7 @@ dist_check_SCRIPTS += \
 	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/probes.sh \
+	tests/registry.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \
