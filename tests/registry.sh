@@ -84,7 +84,7 @@ done
 
 claim "tasks come and go" start registry_tasks churn
 if read_tasks "$pid" 2>"$tmp/why"; then
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		"$reader" "$pid"
 	done >"$tmp/all"
 	claim "what is read of tasks that come and go is true of each" true_of_their_ids "$tmp/all"
