@@ -274,8 +274,6 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
-	if (capture == NULL)
-		return;
 	if (capture->n_waits == capture->waits_room) {
 		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;
 		struct tdt_wait *waits = realloc(capture->waits, room * sizeof *waits);

@@ -93,7 +93,7 @@ void tdt__capture_unref(struct tdt__capture *capture);
  */
 void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
 
-/* Note what a leaf waits for.  `capture` may be NULL; without memory it is lost. */
+/* Note what a leaf waits for.  Without memory it is lost. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 
 #endif

@@ -151,7 +151,8 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 
 	if (poll == NULL)
 		return;
-	tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
+	if (__builtin_expect(poll->capture != NULL, 0))
+		tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
 	record = &poll->task->record;
 	polls = (uint32_t)record->polls;
 	if (record->wait_count != 0 && record->wait_polls == polls) {
