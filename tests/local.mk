@@ -88,6 +88,7 @@ tests_programs = \
 	tests/check_rt_nomem \
 	tests/check_rt_races \
 	tests/check_rt_workers \
+	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_sync \
@@ -221,6 +222,10 @@ tests_check_timeout_LDADD = $(tests_rt_core)
 tests_check_timers_SOURCES = tests/check_timers.c tests/seeded.h $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
 tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_timers_LDADD = $(tests_rt_core)
+
+tests_check_stepped_SOURCES = tests/check_stepped.c tests/must.h tests/test.h
+tests_check_stepped_CFLAGS = $(tests_cflags)
+tests_check_stepped_LDADD = $(tests_core)
 
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
