@@ -52,16 +52,16 @@ void tdt_worker_thread_unpark(void);
 /*
  * Say that the task of `handle` is being woken; for who owns the waker, since libtdt's wrapper passes the runtime's own
  * wakers on and sees no wake-up.  Say it before the task is made runnable, so that it comes before the poll that it
- * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's record
- * when it was, and which task was being polled on this thread: that woke it; unless it is woken only to answer a
- * backtrace.  (What wakes it after that and before its poll is the same wake-up to the runtime, and not told then.)  NULL
- * does nothing.  Any thread.
+ * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's
+ * record when it was, and which task was being polled on this thread: that woke it; unless it is woken only to answer a
+ * backtrace.  (What wakes it after that and before its poll is the same wake-up to the runtime, and not told then.)
+ * NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 
 /*
- * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about to
- * return TDT_PENDING, once, on the thread that polls.  It is kept for the innermost traced task, until that is polled
+ * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about
+ * to return TDT_PENDING, once, on the thread that polls.  It is kept for the innermost traced task, until that is polled
  * again, and shows in traces and dumps; a ring of tasks that wait for each other is named there, if every leaf of each
  * has said so.
  *

@@ -27,8 +27,8 @@ struct tdt__place {
 };
 
 /*
- * Take the mutex, if it is free or was handed over.  If not, stand in the line, where the place is kept; `*holder` is the
- * id of the task that holds the mutex then, 0 if none does.
+ * Take the mutex, if it is free or was handed over.  If not, stand in the line, where the place is kept; `*holder` is
+ * the id of the task that holds the mutex then, 0 if none does.
  */
 bool tdt__place_take(struct tdt__place *place, uint64_t *holder);
 
