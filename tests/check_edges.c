@@ -359,6 +359,16 @@ START_TEST(a_socket_is_awaited_by_its_descriptor)
 }
 END_TEST
 
+/* Without asking: a question may be on its way when the task is woken, and the wake-up not be told. */
+static void wait_for(struct tdt_handle *task, enum tdt_wait_kind kind)
+{
+	struct known known;
+
+	do
+		known = inspect(task);
+	while (known.info.n_waits != 1 || known.waits[0].kind != kind);
+}
+
 /* Two tasks that each hold a mutex and want the other's. */
 struct crossing {
 	struct tdt_async async;
@@ -392,8 +402,7 @@ START_TEST(tasks_that_wait_for_each_other_say_so)
 		    TDT_ASYNC_NEW(cross, (struct crossing){ .own = two[i], .others = two[!i], .holding = &holding }),
 		    NULL);
 	for (int i = 0; i < 2; i++)
-		while (ask(task[i]).info.n_waits == 0)
-			;
+		wait_for(task[i], TDT_WAIT_MUTEX);
 	for (int i = 0; i < 2; i++)
 		expect_waits_for(task[i], TDT_WAIT_MUTEX, two[!i], tdt_handle_id(task[!i]));
 	for (int i = 0; i < 2; i++)
@@ -433,16 +442,6 @@ static tdt_poll_t send_and_stay(void *state, struct tdt_context *cx)
 		tdt_oneshot_send(*sender, NULL);
 	*sender = NULL;
 	return TDT_PENDING;
-}
-
-/* Without asking: a question may be on its way when the task is woken, and the wake-up not be told. */
-static void wait_for(struct tdt_handle *task, enum tdt_wait_kind kind)
-{
-	struct known known;
-
-	do
-		known = inspect(task);
-	while (known.info.n_waits != 1 || known.waits[0].kind != kind);
 }
 
 START_TEST(who_sends_a_value_wakes_its_receiver)
