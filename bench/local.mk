@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks: `make bench` builds and runs them.
 
-EXTRA_PROGRAMS = bench/capture bench/coroutine bench/dump bench/probes bench/running bench/runtime
+EXTRA_PROGRAMS = bench/capture bench/coroutine bench/dump bench/probes bench/registry bench/running bench/runtime
 CLEANFILES += $(EXTRA_PROGRAMS)
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
@@ -24,15 +24,20 @@ bench_running_SOURCES = bench/running.c
 bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_running_LDADD = libtdt-core.la -lpthread
 
+bench_registry_SOURCES = bench/registry.c
+bench_registry_CFLAGS = $(AM_CFLAGS)
+bench_registry_LDADD = libtdt.la -lpthread
+
 bench_runtime_SOURCES = bench/runtime.c
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 .PHONY: bench bench-probes
-bench: bench/capture bench/coroutine bench/dump bench/running bench/runtime bench-probes
+bench: bench/capture bench/coroutine bench/dump bench/registry bench/running bench/runtime bench-probes
 	@bench/capture
 	@bench/coroutine
 	@bench/dump
+	@bench/registry
 	@bench/running
 	@bench/runtime
 

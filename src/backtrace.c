@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <tdt/hooks.h>
 #include <tdt/trace.h>
 
 #include "capture.h"
@@ -286,8 +287,10 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 		error = answered(asking) ? 0 : ask_and_listen(asking, cx->waker);
 		if (error != 0)
 			continue;
-		if (!answered(asking))
+		if (!answered(asking)) {
+			tdt_leaf_waits_on(TDT_WAIT_TASK, asking->task, tdt_handle_id(asking->task));
 			return TDT_PENDING;
+		}
 		capture = tdt__request_result(asking->request, &error);
 		asking->request = NULL;
 	} while (!settle(&asking->answers, capture, error));

@@ -432,7 +432,7 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 
 void tdt__capture_begin(struct tdt__capture *capture)
 {
-	open_leaf(capture, UINTPTR_MAX);
+	open_leaf(capture);
 }
 
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame)
@@ -451,7 +451,7 @@ void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
 
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
-	if (capture == NULL || capture->fixed)
+	if (capture->fixed)
 		return;
 	if (capture->n_waits == capture->waits_room) {
 		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;

@@ -126,7 +126,7 @@ void tdt__capture_begin(struct tdt__capture *capture);
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
 
-/* Note what a leaf waits for.  `capture` may be NULL; without memory, or in a fixed one, it is lost. */
+/* Note what a leaf waits for.  Without memory, or in a fixed one, it is lost. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 
 #endif

@@ -20,6 +20,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <tdt/hooks.h>
+
 #include "fork.h"
 #include "task.h"
 
@@ -88,8 +90,10 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 		if (clone == NULL) /* nobody could wake this task: it is to try again */
 			tdt_waker_wake_by_ref(cx->waker);
 		tdt_waker_drop(enter(joiner, clone));
-		if (!has_ended(joiner->task))
+		if (!has_ended(joiner->task)) {
+			tdt_leaf_waits_on(TDT_WAIT_TASK, joiner->task, tdt_handle_id(joiner->task));
 			return TDT_PENDING;
+		}
 	}
 	joiner->ended = true;
 	if (joiner->outcome != NULL)

@@ -14,13 +14,17 @@
 #include "thread.h"
 #include "watched.h"
 
-#define SLAB_SIZE ((size_t)65536) /* and alignment: a record's slab is found by its address */
+/*
+ * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
+ * pages: of small slabs they would be a good part.
+ */
+#define SLAB_SIZE ((size_t)262144)
 #define SHARDS 8
 
 struct shard {
 	_Alignas(64) pthread_mutex_t lock;
 	struct tdt_handle *free; /* linked by child_state */
-	struct slab *slab;       /* the one that is not used up, if any */
+	struct slab *slab;	 /* the one that is not used up, if any */
 };
 
 struct slab {
@@ -47,9 +51,10 @@ _Static_assert(TDT_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
 
 /* --- Giving out and taking back ------------------------------------------ */
 
+/* Threads that were started one after the other, as a runtime's workers are, have different ones. */
 static struct shard *own_shard(void)
 {
-	return &shards[((uintptr_t)&tdt__thread >> 12) % SHARDS];
+	return &shards[tdt__thread_id() % SHARDS];
 }
 
 static struct slab *slab_of(const struct tdt_handle *task)
@@ -95,14 +100,20 @@ static struct tdt_handle *first_use(struct shard *shard)
 	return task;
 }
 
-/* As it was before it was used, but for `seq`, which only rises. */
+/*
+ * As it was before it was used, but for `seq`, which only rises.  `state` is FREE and `refs` 0 as it is, and the one is
+ * looked at by readers, the other by tdt__registry_ref().
+ */
 static void clear(struct tdt_handle *task)
 {
-	uint64_t *words = (uint64_t *)(void *)&task->record;
-
-	memset(task, 0, offsetof(struct tdt_handle, record));
-	for (size_t i = 1; i < sizeof task->record / sizeof *words; i++)
-		TDT__POKE(words[i], 0);
+	atomic_init(&task->kept, NULL);
+	task->requests = NULL;
+	task->joiners = NULL;
+	atomic_init(&task->elsewhere, 0);
+	atomic_init(&task->request, 0);
+	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
+	for (size_t i = 1; i < TDT__RECORD_WORDS; i++)
+		TDT__POKE(tdt__record_words(&task->record)[i], 0);
 }
 
 struct tdt_handle *tdt__registry_take(void)
@@ -163,36 +174,54 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 	return cursor->slab != NULL ? &((struct slab *)cursor->slab)->task[cursor->index++] : NULL;
 }
 
+/*
+ * Whether the copy says what a leaf waits for, and not half of it, or of one poll that another has followed.  `first`
+ * is `wait_polls` as it was before the copy was made: if it is of the copy's last poll, so is what was written before
+ * it. That poll had ended, and no other begun, if that is so still.
+ */
+static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy, uint32_t first)
+{
+	/* Acquire: in this order.  Pairs with the releases in poll.c. */
+	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
+
+	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE &&
+	       TDT__PEEK(task->record.polls) == copy->polls;
+}
+
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 {
-	const uint64_t *from = (const uint64_t *)(const void *)&task->record;
-	uint64_t *to = (uint64_t *)(void *)copy;
-	uint32_t seq;
+	uint32_t waits;
 
 	do {
-		/* Acquire: what was filled in.  Pairs with tdt__registry_publish(). */
-		seq = __atomic_load_n(&task->record.seq, __ATOMIC_ACQUIRE);
-		if (seq % 2 != 0)
+		/* Acquire: what was written before it.  Pairs with tdt_leaf_waits_on(). */
+		waits = __atomic_load_n(&task->record.wait_polls, __ATOMIC_ACQUIRE);
+		/*
+		 * Acquire: `seq` and `state` come first, with what was filled in or said of the poll before (pairs with
+		 * tdt__registry_publish() and poll.c); then each before the next, and all before `seq` again (pairs
+		 * with the fence in tdt__registry_take()).
+		 */
+		for (size_t i = 0; i < TDT__RECORD_WORDS; i++)
+			tdt__record_words(copy)[i] =
+			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
+		if (copy->seq % 2 != 0)
 			return false;
-		for (size_t i = 0; i < sizeof *copy / sizeof *to; i++)
-			to[i] = TDT__PEEK(from[i]);
-		/* All of it before `seq` again.  Pairs with the fence in tdt__registry_take(). */
-		atomic_thread_fence(memory_order_acquire);
-	} while (TDT__PEEK(task->record.seq) != seq);
+		if (!waits_are_whole(task, copy, waits))
+			copy->wait_count = 0;
+	} while (TDT__PEEK(task->record.seq) != copy->seq);
 	return copy->state != TDT_RECORD_FREE;
 }
 
-bool tdt__registry_ref(struct tdt_handle *task, uint64_t id)
+bool tdt__registry_ref(struct tdt_handle *task, uint32_t seq)
 {
 	unsigned refs = atomic_load_explicit(&task->refs, memory_order_relaxed);
 
 	do
 		if (refs == 0)
 			return false;
-	/* Acquire: if it is another task's by now, its `id` is seen.  Pairs with the store in task.c's task_new(). */
+	/* Acquire: if it is another task's by now, its `seq` is seen.  Pairs with the store in task.c's task_new(). */
 	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1, memory_order_acquire,
 						      memory_order_relaxed));
-	if (TDT__PEEK(task->record.id) == id)
+	if (TDT__PEEK(task->record.seq) == seq)
 		return true;
 	tdt_handle_unref(task);
 	return false;

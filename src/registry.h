@@ -8,8 +8,13 @@
  * Memory that was a record once stays one: it is given to other tasks, and never back to malloc.  So a reader that has
  * come to a record may look at it whenever it likes, and finds out afterwards whose it was, by `seq` and `id`.
  *
- * Records are given out by several *shards*, each with a lock and slabs of its own, that a thread chooses by where its
- * TLS lies: threads that spawn and end tasks seldom meet.  A record goes back to the shard it came from.
+ * Records are given out by several *shards*, each with a lock and slabs of its own, that a thread chooses by its id:
+ * threads that spawn and end tasks seldom meet.  A record goes back to the shard it came from.
+ *
+ *   tdt__registry_take, publish   whoever makes the task: nobody else knows it
+ *   the record's other fields     the poller, each by one store; `woken` and `woken_by`: whoever wakes the task
+ *   tdt__registry_give            whoever gives the last reference back
+ *   tdt__registry_next, read, ref any thread, any time, with no lock, and of any record
  */
 
 #include <stdbool.h>
@@ -25,6 +30,15 @@ struct tdt_handle;
  */
 #define TDT__PEEK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define TDT__POKE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+/* The same, of a whole record: all of it is in words, whatever its fields are. */
+typedef uint64_t __attribute__((may_alias)) tdt__record_word;
+#define TDT__RECORD_WORDS (sizeof(struct tdt_record) / sizeof(tdt__record_word))
+
+static inline tdt__record_word *tdt__record_words(const struct tdt_record *record)
+{
+	return (tdt__record_word *)(uintptr_t)record;
+}
 
 /* Memory for a task, all zero but `record.seq`, which is odd until tdt__registry_publish().  NULL: there is none. */
 struct tdt_handle *tdt__registry_take(void);
@@ -43,11 +57,15 @@ struct tdt__cursor {
 };
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);
 
-/* Copy the record, whole and of one task.  False: there is no task (any more), live or ended. */
+/*
+ * Copy the record, whole and of one task.  What its leaves wait for is left out (`wait_count` is 0) while the task is
+ * polled.  False: there is no task (any more), live or ended.
+ */
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy);
 
-/* One more reference, if that place still is the task `id`, alive or ended.  It may be any task's, or nobody's. */
-bool tdt__registry_ref(struct tdt_handle *task, uint64_t id);
+/* One more reference, if that place still is the task it was when its `seq` was read.  It may be any task's, or
+ * nobody's. */
+bool tdt__registry_ref(struct tdt_handle *task, uint32_t seq);
 
 /* The locks, for fork.c. */
 void tdt__registry_lock_all(void);

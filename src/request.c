@@ -83,6 +83,7 @@ bool tdt__requests_claim(struct tdt_handle *task)
 static void wake(struct tdt_handle *task)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_handle *outer = tdt__thread.asks;
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
@@ -94,7 +95,7 @@ static void wake(struct tdt_handle *task)
 	pthread_mutex_unlock(lock);
 	tdt__thread.asks = task;
 	tdt_waker_wake(waker);
-	tdt__thread.asks = NULL;
+	tdt__thread.asks = outer;
 }
 
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)

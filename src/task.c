@@ -52,7 +52,7 @@ static size_t name_length(const char *name)
 
 static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_task_attr *attr)
 {
-	uint64_t name[TDT_RECORD_NAME_SIZE / sizeof(uint64_t)] = { 0 };
+	tdt__record_word name[TDT_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
 	struct tdt_handle *task = tdt__registry_take();
 	struct tdt_record *record;
 	uint64_t id = attr->id;
@@ -75,10 +75,11 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 	if (attr->name != NULL) {
 		memcpy(name, attr->name, name_length(attr->name));
 		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-			TDT__POKE(((uint64_t *)(void *)record->name)[i], name[i]);
+			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
-	/* The future and the handle.  Release the id to those who find the reference count.  Pairs with tdt__registry_ref(). */
+	/* The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
+	 * tdt__registry_ref(). */
 	atomic_store_explicit(&task->refs, 2, memory_order_release);
 	tdt__registry_publish(task);
 	return task;
@@ -152,7 +153,8 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 
 	if (poll == NULL)
 		return;
-	tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
+	if (__builtin_expect(poll->capture != NULL, 0))
+		tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
 	record = &poll->task->record;
 	polls = (uint32_t)record->polls;
 	if (record->wait_count != 0 && record->wait_polls == polls) {
@@ -160,11 +162,13 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 			TDT__POKE(record->wait_count, record->wait_count + 1);
 		return;
 	}
-	TDT__POKE(record->wait_kind, (uint8_t)kind);
-	TDT__POKE(record->wait_object, (uintptr_t)object);
-	TDT__POKE(record->wait_owner, owner);
-	TDT__POKE(record->wait_count, 1);
-	TDT__POKE(record->wait_polls, polls);
+	/* Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
+	 * tdt__registry_read(). */
+	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
 }
 
 uint64_t tdt_current_task_id(void)

@@ -55,7 +55,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_record *record
 	};
 	if (info->state == TDT_TASK_RUNNING)
 		info->thread = record->thread;
-	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls) {
+	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 &&
+	    record->wait_polls == (uint32_t)record->polls) {
 		info->n_waits = 1;
 		info->waits = &ours->wait;
 	}
@@ -100,24 +101,26 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 {
 	struct tdt_task_filter ours;
 	struct tdt__cursor cursor = { 0 };
+	struct tdt__task_info info;
+	struct tdt_record record;
 	struct tdt_handle *task;
+	uint64_t now;
 	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
 
 	if (result != 0) {
 		errno = -result;
 		return result;
 	}
+	now = tdt__clock();
 	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
-		struct tdt__task_info info;
-		struct tdt_record record;
-
 		if (!tdt__registry_read(task, &record) || !is_live(&record))
 			continue;
-		tdt__task_info(&info, &record, tdt__clock());
-		if (!tdt__filter_lets(&ours, &info.info) || !tdt__registry_ref(task, record.id))
+		tdt__task_info(&info, &record, now);
+		if (!tdt__filter_lets(&ours, &info.info) || !tdt__registry_ref(task, record.seq))
 			continue;
 		result = each(task, &info.info, arg);
 		tdt_handle_unref(task);
+		now = tdt__clock(); /* that may have taken long */
 	}
 	return result;
 }
@@ -129,8 +132,8 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 	struct tdt_record record;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
-		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && is_live(&record) &&
-		    tdt__registry_ref(task, id))
+		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && record.id == id &&
+		    is_live(&record) && tdt__registry_ref(task, record.seq))
 			return task;
 	errno = ESRCH;
 	return NULL;

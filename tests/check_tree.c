@@ -143,6 +143,34 @@ START_TEST(strings_are_copied)
 }
 END_TEST
 
+START_TEST(what_leaves_wait_for_is_copied)
+{
+	struct tdt_wait waits[] = { { TDT_WAIT_MUTEX, 0x1000, 7 }, { TDT_WAIT_IO, 3, 0 } };
+	struct tdt_trace_info info = { .size = sizeof(info), .n_waits = 2, .waits = waits };
+	struct tdt_trace *trace = tdt_trace_new(&info);
+
+	ck_assert_ptr_nonnull(trace);
+	memset(waits, 0xff, sizeof(waits));
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 2);
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[0].kind, TDT_WAIT_MUTEX);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0].object, 0x1000);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0].owner, 7);
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[1].kind, TDT_WAIT_IO);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[1].object, 3);
+	tdt_trace_free(trace);
+	/* A number of none, and none of them. */
+	for (int i = 0; i < 2; i++) {
+		info.n_waits = i == 0 ? 5 : 0;
+		info.waits = i == 0 ? NULL : waits;
+		trace = tdt_trace_new(&info);
+		ck_assert_ptr_nonnull(trace);
+		ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 0);
+		ck_assert_ptr_null(tdt_trace_info(trace)->waits);
+		tdt_trace_free(trace);
+	}
+}
+END_TEST
+
 START_TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
 {
 	struct tdt_trace *trace = new_trace();
@@ -322,7 +350,10 @@ END_TEST
 static int build(void *argument)
 {
 	static char long_name[20000];
-	struct tdt_trace_info info = { .size = sizeof(info), .name = "name", .file = "file" };
+	const struct tdt_wait wait = { TDT_WAIT_TASK, 1, 2 };
+	struct tdt_trace_info info = {
+		.size = sizeof(info), .name = "name", .file = "file", .syscall = "read", .n_waits = 1, .waits = &wait
+	};
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *node = NULL;
 	int err = 0;
@@ -365,6 +396,7 @@ int main(void)
 	tcase_add_test(tcase, a_built_trace_has_no_raw_stacks);
 	tcase_add_test(tcase, info_of_another_size_follows_the_size_rules);
 	tcase_add_test(tcase, strings_are_copied);
+	tcase_add_test(tcase, what_leaves_wait_for_is_copied);
 	tcase_add_test(tcase, the_same_call_is_one_node_and_keeps_its_first_pc);
 	tcase_add_test(tcase, frames_that_differ_are_nodes_of_their_own);
 	tcase_add_test(tcase, without_a_function_or_line_only_the_pc_tells);

@@ -17,7 +17,8 @@ headers()
 	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
 }
 
-# declared LIBRARY: the functions its headers declare and do not define: bodies are taken out from the inside.
+# declared LIBRARY: the functions and variables its headers declare and do not define: bodies are taken out from the
+# inside.
 declared()
 {
 	headers "$1" >"$tmp/headers"
@@ -26,7 +27,8 @@ declared()
 		/^# [0-9]+ "/ { file = $3; gsub("\"", "", file); sub(".*/tdt/", "tdt/", file); next }
 		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
 		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
-		grep -v '^ *\(static\|typedef\)' | grep -o '\<tdt_[a-z0-9_]* *(' | tr -d ' (' | sort
+		grep -v '^ *\(static\|typedef\)' |
+		sed 's/^ *extern .* \(tdt_[a-z0-9_]*\) *$/\1(/' | grep -o '\<tdt_[a-z0-9_]* *(' | tr -d ' (' | sort
 }
 
 # mapped MAP

@@ -72,6 +72,7 @@ tests_programs = \
 	tests/check_dump_json \
 	tests/check_dump_signal \
 	tests/check_dump_text \
+	tests/check_edges \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
@@ -86,6 +87,7 @@ tests_programs = \
 	tests/check_print \
 	tests/check_probes \
 	tests/check_refused \
+	tests/check_registry \
 	tests/check_requests \
 	tests/check_ring \
 	tests/check_rt \
@@ -97,11 +99,13 @@ tests_programs = \
 	tests/check_running \
 	tests/check_running_odd \
 	tests/check_running_races \
+	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
 	tests/check_snapshot \
 	tests/check_snapshot_rt \
 	tests/check_sync \
+	tests/check_tasks \
 	tests/check_text \
 	tests/check_timeout \
 	tests/check_timers \
@@ -197,6 +201,10 @@ tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_
 tests_check_dump_text_CFLAGS = $(tests_cflags)
 tests_check_dump_text_LDADD = $(tests_lib)
 
+tests_check_edges_SOURCES = tests/check_edges.c tests/test.h $(tests_poll_now)
+tests_check_edges_CFLAGS = $(tests_cflags)
+tests_check_edges_LDADD = $(tests_rt)
+
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
@@ -249,6 +257,10 @@ tests_check_probes_LDFLAGS = \
 endif
 tests_check_probes_LDADD = $(tests_core)
 
+tests_check_tasks_SOURCES = tests/check_tasks.c tests/must.h tests/seeded.h $(tests_asking)
+tests_check_tasks_CFLAGS = $(tests_cflags)
+tests_check_tasks_LDADD = $(tests_lib)
+
 tests_check_text_SOURCES = tests/check_text.c $(tests_printed)
 tests_check_text_CFLAGS = $(tests_cflags)
 tests_check_text_LDADD = $(tests_lib)
@@ -260,6 +272,10 @@ tests_check_timeout_LDADD = $(tests_rt_core)
 tests_check_timers_SOURCES = tests/check_timers.c tests/seeded.h $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
 tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_timers_LDADD = $(tests_rt_core)
+
+tests_check_stepped_SOURCES = tests/check_stepped.c tests/must.h tests/test.h
+tests_check_stepped_CFLAGS = $(tests_cflags)
+tests_check_stepped_LDADD = $(tests_core)
 
 tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
@@ -316,6 +332,10 @@ tests_check_unwound_LDADD = $(tests_core)
 tests_check_refused_SOURCES = tests/check_refused.c tests/listed.h $(tests_asking)
 tests_check_refused_CFLAGS = $(tests_cflags)
 tests_check_refused_LDADD = $(tests_core)
+
+tests_check_registry_SOURCES = tests/check_registry.c tests/must.h tests/test.h $(tests_no_memory)
+tests_check_registry_CFLAGS = $(tests_cflags)
+tests_check_registry_LDADD = $(tests_core)
 
 tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_asking)
 tests_check_requests_CFLAGS = $(tests_cflags)
@@ -470,6 +490,19 @@ tests_probed_SOURCES = tests/probed.c tests/must.h
 tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_probed_LDADD = libtdt.la -lpthread
 
+# A reader that has nothing of ours, and what it reads, with libtdt in both ways.
+check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
+tests_registry_reader_SOURCES = tests/registry_reader.c
+tests_registry_reader_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
+tests_registry_reader_LDADD = -lelf
+tests_registry_tasks_SOURCES = tests/registry_tasks.c tests/must.h
+tests_registry_tasks_CFLAGS = $(AM_CFLAGS)
+tests_registry_tasks_LDADD = libtdt.la -lpthread
+tests_registry_tasks_static_SOURCES = tests/registry_tasks.c tests/must.h
+tests_registry_tasks_static_CFLAGS = $(AM_CFLAGS)
+tests_registry_tasks_static_LDFLAGS = -static-libtool-libs
+tests_registry_tasks_static_LDADD = libtdt.la -lpthread
+
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
 	tests/fixtures/chain.c \
@@ -502,6 +535,7 @@ dist_check_SCRIPTS += \
 	tests/join_ustack.sh \
 	tests/lines.sh \
 	tests/probes.sh \
+	tests/registry.sh \
 	tests/rust.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \

@@ -52,19 +52,45 @@ void tdt_worker_thread_unpark(void);
 /*
  * Say that the task of `handle` is being woken; for who owns the waker, since libtdt's wrapper passes the runtime's own
  * wakers on and sees no wake-up.  Say it before the task is made runnable, so that it comes before the poll that it
- * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's record
- * when it was, and which task was being polled on this thread: that woke it.  NULL does nothing.  Any thread.
+ * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's
+ * record when it was, and which task was being polled on this thread: that woke it; unless it is woken only to answer a
+ * backtrace.  (What wakes it after that and before its poll is the same wake-up to the runtime, and not told then.)
+ * NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 
 /*
- * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about to
- * return TDT_PENDING, on the thread that polls.  It is kept for the innermost traced task, until that is polled again,
- * and shows in traces and dumps; a ring of tasks that wait for each other is named there.
+ * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about
+ * to return TDT_PENDING, once, on the thread that polls.  It is kept for the innermost traced task, until that is polled
+ * again, and shows in traces and dumps; a ring of tasks that wait for each other is named there, if every leaf of each
+ * has said so.
  *
- * `object` tells one thing to wait for from another of its kind (its address; a descriptor, cast); `owner` is the id of
- * the task it hangs on (that holds the mutex, that is awaited), 0 if none or unknown.  Some stores; outside of polls it
- * does nothing.
+ * `object` tells one thing to wait for from another of its kind (its address; a descriptor, cast; for TDT_WAIT_TASK the
+ * handle); `owner` is the id of the task it hangs on (that holds the mutex, that is awaited), 0 if none or unknown.
+ * Some stores; outside of polls it does nothing.
+ *
+ * A mutex notes who takes it, and tells who has to wait:
+ *
+ *	static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
+ *	{
+ *		struct locking *locking = state;
+ *		struct mutex *mutex = locking->mutex;
+ *
+ *		locking->task = tdt_current_task_id();          // 0 outside of tasks
+ *		if (take(mutex)) {
+ *			mutex->holder = locking->task;
+ *			return TDT_READY;
+ *		}
+ *		wait_in_line(mutex, locking, cx->waker);
+ *		tdt_leaf_waits_on(TDT_WAIT_MUTEX, mutex, mutex->holder);
+ *		return TDT_PENDING;
+ *	}
+ *
+ * A mutex that is handed over to the first in the line sets `holder` to that one's `task`; one that nobody holds, to 0.
+ * Those who stay in the line tell the new holder when they are polled next: a backtrace has them polled.
+ *
+ * A leaf that only lets others go first waits for nothing, and says nothing; nor does a future that polls others, which
+ * speak for themselves.
  */
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner);
 

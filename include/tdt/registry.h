@@ -12,18 +12,32 @@
  *                         │
  *                         └▶ watched: the last tree, and the one before
  *
- * The symbol `tdt_registry` stands in the dynamic symbol table of libtdt.so (or of the program that links libtdt.a).
- * All addresses are those of the process that is read, and 64 bits wide.  Nothing that a reader can come to is ever
- * unmapped: slabs stay, records are used again, and so are the trees.
+ * The symbol `tdt_registry` stands in the dynamic symbol table of libtdt.so.  A program that links libtdt.a has it in its
+ * own symbol table (.symtab, unless it was stripped or linked with -rdynamic).  So does a program that names the
+ * variable itself, in its dynamic one, and then the library uses that (a copy relocation), and its own stays as it was:
+ * look in the program first, then in its libraries.  All addresses are those of the process that is read, and 64 bits
+ * wide.  Nothing that a reader can come to is ever unmapped: slabs stay, records are used again, and so are the trees.
+ *
+ * A core file has all this; but `file` and `poll` mostly point into read-only parts of modules, which it may leave out:
+ * those are in the files that were mapped there (NT_FILE).  In one, or in a process that is stopped, a record is read
+ * once; a task whose `seq` is odd was just being made.
  *
  * Reading a record while the process runs:
  *
- *	1. read all of it
- *	2. `seq` is odd, or `state` is TDT_RECORD_FREE: there is no task here, or not yet
- *	3. read `seq` and `id` again: they changed?  The record was given to another task meanwhile: read it again
+ *	1. read all of it, and then all of it again (one process_vm_readv(2) can do both: two equal remote vectors)
+ *	2. `seq` or `id` differ?  The record was given to another task meanwhile: begin anew
+ *	3. `seq` is odd, or `state` is TDT_RECORD_FREE: there is no task here, or not yet
  *
- * In between `seq` stays as it is: what changes while the task lives is one field at a time, and may be one poll ahead
- * of the others.  Who needs more (`stack_top` of just this poll) compares `polls` and `state` before and after.
+ * Once both are the same to the last byte, all of it was so at one moment.  Of a task that is polled all the time they
+ * may never be.  Then what it was made with (`id`, `parent`, `poll`, `file`, `line`, `column`, `name`) is right, and
+ * each other field is one that it had; but they may be of different polls, and a `wait_*` is not to be believed.
+ *
+ * What a leaf waits for is known while `state` is TDT_RECORD_IDLE, `wait_count` is not 0, and `wait_polls` is the lower
+ * half of `polls`.  With more than one leaf it is only what the first waits for.  A mutex may have been handed on since
+ * to another owner.
+ *
+ * A slab is read anew for each look: `used` rises, and new slabs come before the first.  A child of fork() has the
+ * records of its parent, with tasks that no thread of it will ever poll: if one was polled then, it is for ever.
  *
  * The last tree of a task that is or was watched (tdt/watch.h) lies at its `tree`.  While one is written the one before
  * stays, so that there always is a whole one, in a core file too.  Reading it while the process runs:

@@ -21,7 +21,7 @@ extern "C" {
  * --- A mutex -----------------------------------------------------------------
  *
  * It is held across awaits, by a task, whatever thread polls it.  Whoever waits gets it in the order of their first
- * polls: unlocking hands it over.
+ * polls: unlocking hands it over.  A task that waits tells which one holds it: the one in whose poll it was taken.
  *
  *	TDT_AWAIT(tdt_mutex_lock(mutex));
  *	...                                     // awaits too

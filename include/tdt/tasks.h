@@ -36,7 +36,8 @@ struct tdt_task_filter {
 
 /*
  * What is called with each task.  `handle` is lent for the call: tdt_handle_ref() it to keep it.  `info` has no leaves;
- * it and its strings are the call's too.  Returns 0 to go on; anything else ends the iteration, which returns it.
+ * its `waits` are of the first leaf that told, if one did, in the last poll; it and its strings are the call's too.
+ * Returns 0 to go on; anything else ends the iteration, which returns it.
  */
 typedef int tdt_task_fn(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg);
 

@@ -18,10 +18,12 @@
 #include <stdlib.h>
 
 #include <tdt/sync.h>
+#include <tdt/trace.h>
 
 struct tdt_mutex {
 	pthread_mutex_t lock; /* of all below, and of the places */
 	bool held;
+	uint64_t holder;	/* the id of the task that took it; 0: none did, or nobody holds it */
 	struct tdt__place line; /* a ring: `next` is the first, `previous` the last, itself if nobody waits */
 };
 
@@ -64,6 +66,7 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
 	struct tdt__place *first = mutex->line.next;
 
+	mutex->holder = first->task; /* the line itself has none */
 	if (first == &mutex->line) {
 		mutex->held = false;
 		return NULL;
@@ -73,12 +76,14 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 	return tdt__slot_take(&first->slot);
 }
 
-bool tdt__place_take(struct tdt__place *place)
+bool tdt__place_take(struct tdt__place *place, uint64_t *holder)
 {
 	struct tdt_mutex *mutex = place->mutex;
+	uint64_t task = tdt_current_task_id();
 	bool holds;
 
 	pthread_mutex_lock(&mutex->lock);
+	place->task = task;
 	if (place->at == TDT__OUTSIDE && mutex->held) {
 		append(mutex, place);
 	} else if (place->at == TDT__OUTSIDE) {
@@ -86,6 +91,9 @@ bool tdt__place_take(struct tdt__place *place)
 		place->at = TDT__HOLDS;
 	}
 	holds = place->at == TDT__HOLDS;
+	if (holds)
+		mutex->holder = task;
+	*holder = mutex->holder;
 	pthread_mutex_unlock(&mutex->lock);
 	return holds;
 }
@@ -107,11 +115,14 @@ void tdt__place_leave(struct tdt__place *place)
 
 bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 {
+	uint64_t task = tdt_current_task_id();
 	bool got;
 
 	pthread_mutex_lock(&mutex->lock);
 	got = !mutex->held;
 	mutex->held = true;
+	if (got)
+		mutex->holder = task;
 	pthread_mutex_unlock(&mutex->lock);
 	return got;
 }

@@ -5,6 +5,7 @@
 /* Between the mutex (mutex.c) and the future that waits for it (mutex_lock.c). */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "slot.h"
 
@@ -22,10 +23,14 @@ struct tdt__place {
 		TDT__IN_LINE,
 		TDT__HOLDS /* the mutex is this one's */
 	} at;
+	uint64_t task; /* the id of the one it was last polled in; 0: none */
 };
 
-/* Take the mutex, if it is free or was handed over.  If not, stand in the line, where the place is kept. */
-bool tdt__place_take(struct tdt__place *place);
+/*
+ * Take the mutex, if it is free or was handed over.  If not, stand in the line, where the place is kept; `*holder` is
+ * the id of the task that holds the mutex then, 0 if none does.
+ */
+bool tdt__place_take(struct tdt__place *place, uint64_t *holder);
 
 /* Leave the line.  What was handed over is handed on. */
 void tdt__place_leave(struct tdt__place *place);

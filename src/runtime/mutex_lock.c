@@ -9,19 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <tdt/hooks.h>
+
 #include "mutex.h"
 
 static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 {
 	struct tdt__place *place = state;
+	uint64_t holder;
 
 	if (place->mutex == NULL)
 		return TDT_PANICKED;
-	if (!tdt__place_take(place)) {
+	if (!tdt__place_take(place, &holder)) {
 		tdt__slot_register(&place->slot, cx->waker);
 		/* It may have been handed over before there was anybody to wake. */
-		if (!tdt__place_take(place))
+		if (!tdt__place_take(place, &holder)) {
+			tdt_leaf_waits_on(TDT_WAIT_MUTEX, place->mutex, holder);
 			return TDT_PENDING;
+		}
 	}
 	place->mutex = NULL;
 	return TDT_READY;

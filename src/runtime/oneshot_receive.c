@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include <tdt/hooks.h>
+
 #include "oneshot.h"
 
 /* Acquire what the sender wrote: pairs with settle() in oneshot.c. */
@@ -22,8 +24,10 @@ static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
 		return TDT_PANICKED;
 	if (state_of(channel) == TDT__OPEN) {
 		tdt__slot_register(&channel->slot, cx->waker);
-		if (state_of(channel) == TDT__OPEN)
+		if (state_of(channel) == TDT__OPEN) {
+			tdt_leaf_waits_on(TDT_WAIT_CHANNEL, channel, 0);
 			return TDT_PENDING;
+		}
 	}
 	channel->ended = true;
 	sent = state_of(channel) == TDT__SENT;

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include <tdt/hooks.h>
+
 #include "current.h"
 #include "timer.h"
 
@@ -16,6 +18,12 @@ static tdt_poll_t end(struct tdt__timer *timer, tdt_poll_t result)
 	if (result != TDT_READY)
 		errno = ENOTSUP;
 	return result;
+}
+
+static tdt_poll_t wait(struct tdt__timer *timer)
+{
+	tdt_leaf_waits_on(TDT_WAIT_TIMER, timer, 0);
+	return TDT_PENDING;
 }
 
 static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
@@ -28,10 +36,10 @@ static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
 		return end(timer, TDT_READY);
 	tdt__slot_register(&timer->slot, cx->waker);
 	if (timer->driver == NULL)
-		return tdt__timer_start(timer, tdt__current.driver) == 0 ? TDT_PENDING : end(timer, TDT_PANICKED);
+		return tdt__timer_start(timer, tdt__current.driver) == 0 ? wait(timer) : end(timer, TDT_PANICKED);
 	if (tdt__timer_fired(timer)) /* before the waker was left */
 		return end(timer, TDT_READY);
-	return tdt__driver_stopped(timer->driver) ? end(timer, TDT_PANICKED) : TDT_PENDING;
+	return tdt__driver_stopped(timer->driver) ? end(timer, TDT_PANICKED) : wait(timer);
 }
 
 static void drop(void *state)

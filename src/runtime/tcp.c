@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <tdt/hooks.h>
+
 /* What the states of the futures begin with. */
 struct operation {
 	struct tdt__socket *socket; /* lent; NULL: a connect that has not begun */
@@ -51,8 +53,10 @@ static inline __attribute__((always_inline)) tdt_poll_t tdt__tried(struct operat
 
 	if (*result == -EAGAIN) {
 		*result = tdt__socket_wait(operation->socket, operation->side, cx->waker);
-		if (*result == 0)
+		if (*result == 0) {
+			tdt_leaf_waits_on(TDT_WAIT_IO, (void *)(intptr_t)operation->socket->fd, 0);
 			return TDT_PENDING;
+		}
 		here = *result != -ENOTSUP;
 	}
 	leave(operation);

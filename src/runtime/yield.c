@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Letting others go first: pending once, with the task woken already, so that its runtime puts it at the end of its
- * queue.  As in mutex_lock.c, the poll has the name of the call that makes the future.
+ * queue.  As in mutex_lock.c, the poll has the name of the call that makes the future.  It waits for nothing, and does
+ * not say so.
  */
 
 #include <config.h>

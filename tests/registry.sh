@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Tasks as a program sees them that is not in the process and knows only <tdt/registry.h>: of a process that runs, and of a
+# core file; with libtdt shared, and in the program.
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:?}/tests/tap.sh"
+DEBUGINFOD_URLS=
+export DEBUGINFOD_URLS
+
+reader=${top_builddir:?}/tests/registry_reader
+mkfifo "$tmp/input"
+
+# start PROGRAM ARGUMENTS...: leaves $pid, and what it has in $tmp/expected.
+start()
+{
+	program=$1
+	shift
+	"$top_builddir/libtool" --mode=execute "$top_builddir/tests/$program" "$@" <"$tmp/input" >"$tmp/said" &
+	exec 3>"$tmp/input"
+	until grep -q ready "$tmp/said"; do
+		kill -0 $! || return 1
+		sleep 0.1
+	done
+	# libtool execs the program, or its wrapper does.
+	pid=$!
+	grep -v ready "$tmp/said" | sort >"$tmp/expected"
+}
+
+stop()
+{
+	exec 3>&-
+	wait "$pid"
+}
+
+read_tasks()
+{
+	"$reader" "$1" >"$tmp/tasks" && sort -o "$tmp/tasks" "$tmp/tasks"
+}
+
+make_core()
+{
+	gdb -nx -batch -ex "generate-core-file $tmp/core" -p "$pid" </dev/null >"$tmp/gdb" 2>&1
+	test -s "$tmp/core"
+}
+
+# Lines of tasks that come and go: are they what their ids say?
+true_of_their_ids()
+{
+	awk '$1 >= 1000000 {
+			n++
+			if ($(NF - 1) != "churned" || $NF != $1 || $6 != $1 % 1000 || $3 != 0 || $4 > 10 ||
+			    ($5 != "-" && $5 != "2,1234,99") || ($4 == 0 && $5 != "-")) {
+				print
+				bad = 1
+			}
+		}
+		END { exit bad || n == 0 }' "$1" >&2
+}
+
+claim "the reader has no code of ours" sh -c "! ldd '$reader' | grep tdt"
+
+for program in registry_tasks registry_tasks_static; do
+	claim "$program starts" start "$program"
+	if ! read_tasks "$pid" 2>"$tmp/why" && grep -q 'not permitted' "$tmp/why"; then
+		skip "tasks of a process that runs" "reading another process is not permitted here"
+	else
+		same "tasks of a process that runs ($program)" "$tmp/expected" "$tmp/tasks"
+	fi
+	if ! command -v gdb >/dev/null; then
+		skip "tasks of a core file" "there is no gdb"
+	elif test "$SANITIZERS" != no; then
+		skip "tasks of a core file" "sanitizers map terabytes"
+	elif ! make_core; then
+		skip "tasks of a core file" "gdb made none: $(tail -n 1 "$tmp/gdb")"
+	else
+		stop
+		claim "the core file is read" read_tasks "$tmp/core"
+		same "tasks of a core file ($program)" "$tmp/expected" "$tmp/tasks"
+		rm -f "$tmp/core"
+		continue
+	fi
+	stop
+done
+
+claim "tasks come and go" start registry_tasks churn
+if read_tasks "$pid" 2>"$tmp/why"; then
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		"$reader" "$pid"
+	done >"$tmp/all"
+	claim "what is read of tasks that come and go is true of each" true_of_their_ids "$tmp/all"
+	awk '$1 < 1000000' "$tmp/all" | sort | uniq -c | awk '$1 == 10 { $1 = ""; sub(/^ /, ""); print }' | sort >"$tmp/steady"
+	same "those that stay are met once each time" "$tmp/expected" "$tmp/steady"
+else
+	skip "tasks that come and go" "$(cat "$tmp/why")"
+fi
+stop
+plan
