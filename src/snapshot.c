@@ -220,7 +220,7 @@ static void list_all(struct taking *taking)
 		    !is_live(&record))
 			continue;
 		tdt__task_info(&said, &record, taking->start);
-		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__registry_ref(task, record.id))
+		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__registry_ref(task, record.seq))
 			continue;
 		if (!list(taking, task, &said)) {
 			tdt_handle_unref(task);
