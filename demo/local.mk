@@ -6,6 +6,7 @@ noinst_PROGRAMS += \
 	demo/echo-client \
 	demo/echo-server \
 	demo/foreign-runtime \
+	demo/stuck \
 	demo/taskdump
 EXTRA_DIST += demo/echo-demo.sh
 
@@ -38,6 +39,10 @@ demo_echo_server_LDADD = libtdt-rt.la libtdt.la -lpthread
 demo_foreign_runtime_SOURCES = demo/foreign-runtime.c $(their_runtime)
 demo_foreign_runtime_CFLAGS = $(demo_cflags)
 demo_foreign_runtime_LDADD = libtdt.la -lpthread
+
+demo_stuck_SOURCES = demo/stuck.c
+demo_stuck_CFLAGS = $(demo_cflags)
+demo_stuck_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 demo_taskdump_SOURCES = demo/taskdump.c $(their_runtime)
 demo_taskdump_CFLAGS = $(demo_cflags)

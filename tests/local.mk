@@ -474,6 +474,17 @@ tests_descriptors_SOURCES = tests/descriptors.c
 tests_descriptors_LDADD = libtdt.la
 
 # What the scripts trace.
+# Tasks of all kinds that churn while they are dumped, asked, watched, signalled and forked: some seconds of it with the
+# other tests, two minutes by `make check-soak`.
+check_PROGRAMS += tests/soak
+tests_soak_SOURCES = tests/soak.c tests/soak_tasks.c tests/soak_tasks.h tests/must.h tests/seeded.h
+tests_soak_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_soak_LDADD = libtdt-rt.la libtdt.la -lpthread
+
+check-soak: tests/soak
+	tests/soak $(SOAK_SECONDS)
+SOAK_SECONDS = 120
+
 check_PROGRAMS += tests/busy
 tests_busy_SOURCES = tests/busy.c
 tests_busy_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -537,6 +548,7 @@ dist_check_SCRIPTS += \
 	tests/probes.sh \
 	tests/registry.sh \
 	tests/rust.sh \
+	tests/soak.sh \
 	tests/symbolize_variants.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \

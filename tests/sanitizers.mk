@@ -4,7 +4,7 @@
 # Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
 # build; what has not changed is not built again.
 
-.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step
+.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step check-soak
 
 # One after the other, and all of them.
 check-sanitizers:
