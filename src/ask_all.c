@@ -140,8 +140,8 @@ static struct slot *list_next(struct asking *asking)
 	struct tdt__capture *capture = NULL;
 	size_t index = asking->next++;
 
-	/* In the middle of a poll on this thread it can't be polled. */
-	if (!tdt__polled_here(task))
+	/* In the middle of a poll on this thread, or in a child of fork() without the one that polls it, it can't answer. */
+	if (!tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 		capture = new_capture(asking, task);
 	if (capture != NULL && slot->request == NULL)
 		slot->request = tdt__request_with(capture);

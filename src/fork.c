@@ -5,8 +5,9 @@
 
 #include "fork.h"
 
-#include <stdbool.h>
+#include <signal.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "barrier.h"
 #include "interrupt.h"
@@ -73,9 +74,26 @@ static void after_fork(void)
 
 uint32_t tdt__forks;
 
+/* The ids that the thread that forked, and its parents', had in the processes before: the last few of them. */
+static struct {
+	uint32_t id[16];
+	unsigned n;
+} lineage;
+
+bool tdt__thread_is_here(uint32_t id)
+{
+	if (tdt__forks == 0 || id == 0)
+		return true;
+	for (unsigned i = 0; i < sizeof lineage.id / sizeof lineage.id[0]; i++)
+		if (lineage.id[i] == id)
+			return true;
+	return tgkill(getpid(), (pid_t)id, 0) == 0;
+}
+
 /* This thread has another id in the child, and is in the middle of the same polls. */
 static void take_polls_along(void)
 {
+	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
 	tdt__thread.id = 0;
 	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
 		TDT__POKE(poll->task->record.thread, tdt__thread_id());

@@ -12,6 +12,7 @@
  */
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Which signal dumps, and who does it (dump_signal.c).  Held for some system calls. */
@@ -46,5 +47,12 @@ extern uint32_t tdt__forks;
  * Once a process; later calls return what the first did: 0 or a negative errno.
  */
 int tdt__fork_init(void);
+
+/*
+ * Whether the thread that a record names is one of this process; in a child of fork(), most are not.  (0, nobody yet, counts
+ * as one.)  A task that was last polled by one that is gone must not be woken: its runtime has no thread that would poll
+ * it, and may have been in the middle of anything, with its locks held for ever.  May set errno.
+ */
+bool tdt__thread_is_here(uint32_t id);
 
 #endif

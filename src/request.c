@@ -116,7 +116,8 @@ void tdt__request_see(struct tdt_handle *task)
 	/* Acquire: an IDLE or ENDED comes with all that the poll had done.  Pairs with the releases in poll.c. */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_RECORD_IDLE:
-		wake(task);
+		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
+			wake(task);
 		break;
 	case TDT_RECORD_POLLING: /* its end will see the request */
 		break;

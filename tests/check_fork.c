@@ -18,6 +18,7 @@
 #include <tdt/tdt.h>
 
 #include "../src/symbolize.h"
+#include "futures.h"
 #include "must.h"
 #include "self.h"
 #include "test.h"
@@ -279,6 +280,72 @@ START_TEST(a_poll_that_forks_answers_on_both_sides)
 }
 END_TEST
 
+/* A task, its runtime's waker, and whether it was polled. */
+struct polled {
+	struct test_future leaf;
+	struct test_waker waker;
+	struct tdt_traced traced;
+};
+
+static void *poll_once(void *arg)
+{
+	struct polled *polled = arg;
+	struct tdt_context cx = { &polled->waker.waker };
+
+	tdt_future_poll(&polled->traced.future, &cx);
+	return NULL;
+}
+
+static void polled_init(struct polled *polled)
+{
+	*polled = (struct polled){ .leaf = { .name = 'p', .pending = 100 } };
+	test_waker_init(&polled->waker);
+	polled->traced = tdt_traced(test_future(&polled->leaf));
+}
+
+static int wakes_when_asked(struct polled *polled)
+{
+	int before = atomic_load(&polled->waker.wakes);
+
+	MUST(tdt_backtrace_timed(polled->traced.handle, 0) == NULL && errno == ETIMEDOUT);
+	return atomic_load(&polled->waker.wakes) - before;
+}
+
+static void polled_fini(struct polled *polled)
+{
+	tdt_future_drop(&polled->traced.future);
+	tdt_handle_unref(polled->traced.handle);
+}
+
+/* The runtime of a task that another thread polls is not there, and its locks may be held for ever. */
+START_TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
+{
+	struct polled mine, theirs;
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	polled_init(&mine);
+	polled_init(&theirs);
+	poll_once(&mine);
+	pthread_create(&thread, NULL, poll_once, &theirs);
+	pthread_join(thread, NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		MUST(wakes_when_asked(&mine) == 1);
+		MUST(wakes_when_asked(&theirs) == 0);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(wakes_when_asked(&mine), 1);
+	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
+	polled_fini(&mine);
+	polled_fini(&theirs);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fork");
@@ -287,6 +354,7 @@ int main(void)
 	tcase_add_test(forks, children_forked_while_others_capture_can_ask_themselves);
 	tcase_add_test(forks, children_forked_while_others_capture_can_ask_from_a_thread);
 	tcase_add_test(forks, a_poll_that_forks_answers_on_both_sides);
+	tcase_add_test(forks, a_child_wakes_only_tasks_of_the_thread_that_forked);
 	suite_add_tcase(suite, forks);
 	return test_run(suite);
 }

@@ -418,7 +418,7 @@ tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c $(tests_no_memory)
 tests_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_check_traced_nomem_LDADD = $(tests_lib)
 
-tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/test.h
+tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/test.h $(tests_futures)
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
