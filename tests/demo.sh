@@ -73,7 +73,8 @@ stuck()
 {
 	for _ in $(seq 20); do
 		"$top_builddir/demo/stuck" >"$tmp/out" || return
-		even "$tmp/out" | sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||; s/ (callers may be missing)//' >"$tmp/trees"
+		even "$tmp/out" |
+			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||; s/ (callers may be missing)//' >"$tmp/trees"
 		grep -q '^1,004 tasks, 1 deadlock: 1,002 answered, 2 running (took ' "$tmp/trees" && return
 	done
 	cat "$tmp/out"
@@ -104,7 +105,7 @@ claim "and the one that sits in read()" \
 	"- $(at stuck.c reload_poll 'read_config(')
  \`- $(at stuck.c read_config 'read(')"
 claim "a thousand sessions are one group" \
-	below "^1,000 tasks pending .*, e.g. 1 \"session 1\", .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$" \
+	below "^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$" \
 	"- $(at stuck.c session_poll 'TDT_AWAIT(')
  \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
     \`- tdt_sleep_ms"
