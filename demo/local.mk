@@ -49,10 +49,12 @@ demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo
-demo: demo/taskdump demo/coroutines demo/echo-client demo/echo-server
+demo: demo/taskdump demo/stuck demo/coroutines demo/echo-client demo/echo-server
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
 	@echo
+	@echo 'A bank stands still; all of its tasks at once (demo/stuck.c):'
+	@demo/stuck
 	@echo 'Coroutines wait, on stacks of their own (demo/coroutines.c):'
 	@demo/coroutines
 	@echo

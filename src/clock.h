@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_CLOCK_H
 #define TDT_SRC_CLOCK_H
 
-/* The time now; and the stamp a poll takes: what the runtime told this turn (tdt_worker_now), else the coarse clock (4 ms, some 7 ns). */
+/*
+ * The time now; and the stamp a poll takes: what the runtime told this turn (tdt_worker_now), else the coarse clock
+ * (4 ms, some 7 ns).
+ */
 
 #include <stdint.h>
 #include <time.h>

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include <tdt/dump.h>
-#include <tdt/watch.h>
 
 #include "arena.h"
 #include "ask_all.h"
@@ -27,6 +26,7 @@
 #include "task.h"
 #include "tasks.h"
 #include "trace.h"
+#include "watched.h"
 
 #define SECOND INT64_C(1000000000)
 #define LEFT_OUT UINT32_MAX
@@ -312,12 +312,14 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 
 static void no_answer(struct taking *taking, struct member *member)
 {
-	struct tdt_trace *last;
+	struct tdt_trace *last = NULL;
 	struct tdt__capture *tree = NULL;
 
 	if (!tell_record_again(taking, member))
 		return;
-	last = tdt__polled_here(member->task) ? NULL : tdt_backtrace_last(member->task);
+	/* As old as it was when the wait was as long as is told. */
+	if (!tdt__polled_here(member->task))
+		last = tdt__watched_trace(member->task, member->info.state == TDT_TASK_RUNNING ? 0 : taking->start);
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 

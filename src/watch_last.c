@@ -36,7 +36,7 @@ static void mark_astray(struct tdt__capture *capture)
 		atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
 }
 
-struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
+struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
 {
 	struct tdt__watched_tree tree;
 	struct tdt__task_info now;
@@ -51,7 +51,7 @@ struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
 	}
 	/* After the tree, which so is of no later poll; and the time after that. */
 	tdt__registry_read(handle, &record);
-	time = tdt__clock();
+	time = as_of != 0 ? as_of : tdt__clock();
 	tdt__task_info(&now, &record, time);
 	if (!bring_up_to_date(tree.capture, &now.info)) {
 		tdt__capture_unref(tree.capture);
@@ -65,4 +65,9 @@ struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
 	trace->info.age_ns = time > tree.when ? time - tree.when : 0;
 	trace->info.polls_since = record.polls - tree.polls;
 	return trace;
+}
+
+struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
+{
+	return tdt__watched_trace(handle, 0);
 }

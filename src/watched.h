@@ -40,6 +40,9 @@ struct tdt__watched_tree {
  */
 int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree);
 
+/* tdt_backtrace_last(), with ages as of that time; 0: now. */
+struct tdt_trace *tdt__watched_trace(struct tdt_handle *task, uint64_t as_of);
+
 /* --- The ticker's --- */
 
 /* Have enough in the pools for what is going to be taken until the next time.  False: no memory for all of it. */

@@ -14,7 +14,9 @@
 
 #include <tdt/dump.h>
 #include <tdt/hooks.h>
+#include <tdt/watch.h>
 
+#include "../src/watch.h"
 #include "asking.h"
 #include "listed.h"
 #include "must.h"
@@ -250,6 +252,34 @@ START_TEST(a_task_that_does_not_answer_has_its_record)
 	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
+}
+END_TEST
+
+START_TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
+{
+	struct job job = { 0 };
+	const struct tdt_snapshot *snapshot;
+	const struct tdt_trace_info *info;
+
+	start(&job, poll_a);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	for (int i = 0; i < 5; i++) {
+		poll_now(&job.task);
+		tdt__watch_tick();
+	}
+	poll_now(&job.task);
+	job.task.held = true;
+	snapshot = take(SECOND / 2);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_LAST], 1);
+	ck_assert_int_eq(snapshot->groups[0].answer, TDT_ANSWER_LAST);
+	ck_assert_ptr_nonnull(snapshot->groups[0].trace);
+	info = snapshot->groups[0].tasks[0];
+	ck_assert_uint_eq(info->leaves, 1);
+	ck_assert_uint_eq(info->polls_since, 0);
+	ck_assert_uint_eq(info->age_ns, info->state_ns); /* both as of the beginning */
+	tdt_snapshot_free(snapshot);
+	ck_assert_int_eq(tdt_watch(0), 0);
+	end(&job);
 }
 END_TEST
 
@@ -772,6 +802,7 @@ int main(void)
 	tcase_add_test(answers, the_oldest_comes_first);
 	tcase_add_test(answers, a_task_that_is_ended_by_the_poll_has_a_tree);
 	tcase_add_test(answers, a_task_that_does_not_answer_has_its_record);
+	tcase_add_test(answers, a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with);
 	tcase_add_test(answers, a_task_that_was_never_polled_has_its_record);
 	tcase_add_test(answers, a_task_that_ends_while_it_is_asked_is_left_out);
 	tcase_add_test(answers, taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others);

@@ -209,7 +209,29 @@ START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 	expect_info(&info, "task 1 pending, 10 leaves\n"
 			   "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
 			   "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
-			   "   and for 2 more\n");
+			   "   and for others (2 leaves)\n");
+	expect_info(&(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = waits, .n_waits = 9 },
+		    "task 1 pending, 9 leaves\n"
+		    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+		    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+		    "   and for others (1 leaf)\n");
+}
+END_TEST
+
+START_TEST(equal_waits_of_a_task_are_told_once)
+{
+	static const struct tdt_wait waits[] = {
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_MUTEX, 0x7f12, 8 }, { TDT_WAIT_MUTEX, 0x7f12, 9 },
+		{ TDT_WAIT_MUTEX, 0x7f13, 9 }, { TDT_WAIT_CHANNEL, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+	};
+	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = waits, .n_waits = 8 };
+
+	expect_info(&info, "task 1 pending, 8 leaves\n"
+			   "   waits for a mutex (0x7f12) held by task 9 (3 leaves)\n"
+			   "   waits for a mutex (0x7f12) held by task 8\n"
+			   "   waits for a mutex (0x7f13) held by task 9\n"
+			   "   waits for a channel (0x7f12) of task 9\n");
 }
 END_TEST
 
@@ -676,6 +698,7 @@ int main(void)
 	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
 	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
 	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
+	tcase_add_test(text, equal_waits_of_a_task_are_told_once);
 	tcase_add_test(text, the_decimal_point_is_a_point_in_every_locale);
 	tcase_add_test(text, a_frame_tells_what_is_known);
 	tcase_add_test(text, paths_are_shown_below_the_directory_they_were_compiled_in);

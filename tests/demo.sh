@@ -13,8 +13,8 @@ libs=${top_builddir:?}/.libs
 # at FILE FUNCTION TEXT: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the function that has TEXT.
 at()
 {
-	awk -v poll="static tdt_poll_t $2(" -v name="static int $2(" -v text="$3" '
-		index($0, poll) == 1 || index($0, name) == 1 { inside = 1 }
+	awk -v start="^static (tdt_poll_t|int|void) $2[(]" -v text="$3" '
+		$0 ~ start { inside = 1 }
 		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
 }
 
@@ -48,7 +48,8 @@ even "$tmp/out" >"$tmp/got"
 same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
 
 cat >"$tmp/coroutines" <<END
-task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(')
+task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(') by task 1
+   waits for a mutex held by task 1 (2 leaves)
 - $(at coroutines.c make_breakfast 'err = make_both(')
  \`- $(at coroutines.c make_both 'tdt_co_await(joined)')
     \`- $join
@@ -64,8 +65,54 @@ Slice 2 is toasted.
 Breakfast is ready.
 END
 "$top_builddir/demo/coroutines" >"$tmp/out"
-even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||' >"$tmp/got"
+even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/got"
 same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
+
+# stuck: dump the bank that stands still, to $tmp/trees.  On a busy machine some of it may not stand still yet.
+stuck()
+{
+	for _ in $(seq 20); do
+		"$top_builddir/demo/stuck" >"$tmp/out" || return
+		even "$tmp/out" |
+			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||; s/ (callers may be missing)//' >"$tmp/trees"
+		grep -q '^1,004 tasks, 1 deadlock: 1,002 answered, 2 running (took ' "$tmp/trees" && return
+	done
+	cat "$tmp/out"
+	return 1
+}
+
+# below HEAD TREE: the dump has a line HEAD, a pattern, and below it these lines, the first of a tree.
+below()
+{
+	echo "$2" >"$tmp/wanted"
+	lines=$(wc -l <"$tmp/wanted")
+	awk -v head="$1" -v lines="$lines" 'left-- > 0; $0 ~ head { left = lines }' "$tmp/trees" >"$tmp/got"
+	diff -u "$tmp/wanted" "$tmp/got"
+}
+
+running='running for [0-9.]+ [mun]?s on thread [0-9]+'
+transfer1='task [0-9]* "alice to bob" waits for a mutex held by task [0-9]* "bob to alice"'
+transfer2='task [0-9]* "bob to alice" waits for a mutex held by task [0-9]* "alice to bob"'
+claim "stuck dumps a bank that stands still" stuck
+claim "the deadlock is named" grep -q -e "^deadlock: $transfer1, which ${transfer2#*\" }\$" \
+	-e "^deadlock: $transfer2, which ${transfer1#*\" }\$" "$tmp/trees"
+claim "the task that computes is told with its thread and stack" \
+	below "^task [0-9]+ \"report\" $running, $(spawned_at stuck.c '.name = "report"')\$" \
+	"- $(at stuck.c report_poll 'sum_up()')
+ \`- $(at stuck.c sum_up 'while (')"
+reloading="^task [0-9]+ \"reload\" $running, in read[(][)], $(spawned_at stuck.c '.name = "reload"')\$"
+if test "$SANITIZERS" = no; then
+	claim "and the one that sits in read()" below "$reloading" "- $(at stuck.c reload_poll 'read_config(')
+ \`- $(at stuck.c read_config 'read(')"
+else
+	skip "where the one that sits in read() is" "gcc splits reload_poll, and tells of two of them"
+	claim "the one that sits in read() is told" grep -Eq "$reloading" "$tmp/trees"
+fi
+claim "a thousand sessions are one group" \
+	below "^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$" \
+	"- $(at stuck.c session_poll 'TDT_AWAIT(')
+ \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
+    \`- tdt_sleep_ms"
 
 order="task 1 \"order 1\" pending, N, $(spawned_at foreign-runtime.c '.name = "order 1"')
 - $(at foreign-runtime.c order_poll 'TDT_AWAIT(')"

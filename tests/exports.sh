@@ -44,12 +44,20 @@ exported()
 		awk '$5 != "LOCAL" && $7 != "UND" && $1 ~ /^[0-9]+:/ { print $8 }' | sort
 }
 
+# on_page PAGE: all that is mapped has a line on that manual page, or stands in its synopsis.
+on_page()
+{
+	while read -r name; do
+		grep -q "^$name|\|[ *]$name(" "$top_srcdir/man/$1" || { echo "$1 does not tell of $name"; return 1; }
+	done <"$tmp/mapped"
+}
+
 fails()
 {
 	! "$@"
 }
 
-# claim_exports LIBRARY MAP VERSION: leaves what it needs in $tmp/needed.
+# claim_exports LIBRARY MAP VERSION PAGE: leaves what it needs in $tmp/needed.
 claim_exports()
 {
 	declared "$1" >"$tmp/declared"
@@ -64,6 +72,7 @@ claim_exports()
 	claim "$1 has headers" test -s "$tmp/declared"
 	same "the map of $1 lists what its headers declare" "$tmp/declared" "$tmp/mapped"
 	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" "$tmp/exported"
+	claim "$4 tells of all of it" on_page "$4"
 	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
 	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
@@ -71,7 +80,7 @@ claim_exports()
 	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
 }
 
-claim_exports libtdt src/libtdt.map TDT_0.1
+claim_exports libtdt src/libtdt.map TDT_0.1 tdt.3
 
 # libunwind exports the C++ unwinder too, and must not get in its way.
 grep -E "^lib(gcc_s|unwind)[.-]" "$tmp/needed" | sed "s/[.-].*//" | uniq >"$tmp/unwinders"
@@ -79,7 +88,7 @@ printf 'libgcc_s\nlibunwind\n' >"$tmp/expected"
 same "libgcc_s is needed before libunwind" "$tmp/expected" "$tmp/unwinders"
 claim "libtdt needs no runtime" fails grep -E 'libtdt-rt|libuv' "$tmp/needed"
 
-claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1
+claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1 tdt-rt.3
 
 # All else comes with libtdt; the C library may be in several, and a sanitizer its own.
 grep -Ev '^(libc|libpthread|libgcc_s|lib[a-z]*san|libm|ld-linux.*)[.]so' "$tmp/needed" | sort >"$tmp/others"

@@ -247,18 +247,62 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 	wait_owner(string, how, wait, self, names, options);
 }
 
+/* Equal waits of several leaves, which join: they are told once. */
+struct joined {
+	struct tdt_wait wait;
+	uint64_t leaves;
+};
+
+static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
+{
+	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
+}
+
+/* Join the first different ones.  Returns how many these are; `others` leaves wait for something else. */
+static size_t join_waits(struct joined *joined, const struct tdt_trace_info *info, uint64_t *others)
+{
+	size_t n = 0, at;
+
+	*others = 0;
+	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
+		if (!tdt__wait_tells(&info->waits[i]))
+			continue;
+		for (at = 0; at < n && !same_wait(&joined[at].wait, &info->waits[i]);)
+			at++;
+		if (at == n && n < TDT__WAITS_SHOWN)
+			joined[n++] = (struct joined){ .wait = info->waits[i] };
+		if (at < n)
+			joined[at].leaves++;
+		else
+			(*others)++;
+	}
+	return n;
+}
+
+static void several_leaves(struct tdt__string *string, uint64_t n)
+{
+	tdt__string_puts(string, " (");
+	tdt__count_leaves(string, n);
+	tdt__string_puts(string, ")");
+}
+
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt__names *names,
 		     const struct tdt_print_options *options)
 {
-	uint32_t n = 0;
+	struct joined joined[TDT__WAITS_SHOWN];
+	uint64_t others;
+	size_t n = join_waits(joined, info, &others);
 
-	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (!tdt__wait_tells(&info->waits[i]) || n++ >= TDT__WAITS_SHOWN)
-			continue;
+	for (size_t i = 0; i < n; i++) {
 		tdt__string_puts(string, "   waits ");
-		tdt__wait_for(string, &info->waits[i], info->id, names, options);
+		tdt__wait_for(string, &joined[i].wait, info->id, names, options);
+		if (joined[i].leaves > 1)
+			several_leaves(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");
 	}
-	if (n > TDT__WAITS_SHOWN)
-		tdt__string_printf(string, "   and for %" PRIu32 " more\n", n - TDT__WAITS_SHOWN);
+	if (others != 0) {
+		tdt__string_puts(string, "   and for others");
+		several_leaves(string, others);
+		tdt__string_puts(string, "\n");
+	}
 }

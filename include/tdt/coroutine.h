@@ -38,8 +38,8 @@
  *   - Its stack is as large as it was made: deep recursion, and arrays of many KiB, want a larger one.  An overflow hits
  *     256 KiB that can't be touched, and so is a SIGSEGV (whose handler, if there is one, needs a stack of its own:
  *     sigaltstack(2), SA_ONSTACK); but a function with a larger frame, that is not compiled with
- *     -fstack-clash-protection, may jump over them.  To print a trace wants 1 MiB: libdw has large frames.  Signals that come meanwhile are handled on the coroutine's
- *     stack, unless they are SA_ONSTACK.
+ *     -fstack-clash-protection, may jump over them.  To print a trace wants 1 MiB: libdw has large frames.  Signals that
+ *     come meanwhile are handled on the coroutine's stack, unless they are SA_ONSTACK.
  *
  * The latter part of this header is for coroutines of other libraries: man 7 tdt-coroutines.
  */

@@ -165,8 +165,9 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt
 /*
  * The same for async code: a future that is ready when the answer is there, with no time limit of its own.  It waits
  * for the end of a poll that goes on, however long that takes, and reads no running poll.  When it is ready, `*out` is
- * the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative errno as tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task
- * may await its own backtrace.  Dropping the future withdraws the request.  The handle may be given back meanwhile.
+ * the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative errno as
+ * tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task may await
+ * its own backtrace.  Dropping the future withdraws the request.  The handle may be given back meanwhile.
  *
  * Returns TDT_FUTURE_NONE and errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
  */
