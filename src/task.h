@@ -34,6 +34,8 @@
 #include <tdt/registry.h>
 #include <tdt/trace.h>
 
+#include "registry.h"
+
 struct tdt__joiner;
 struct tdt__request;
 
@@ -88,11 +90,33 @@ struct tdt_handle {
 
 	/*
 	 * What others may look at: see TDT__PEEK().  Its `own_clone` says that `kept` was passed to the poll it was made
-	 * in: its clone returned itself.  `own_hint`: how many frames the last capture took, or as many as that can
-	 * tell.  `own_epoch`: of the watch, when the task was last looked at.
+	 * in: its clone returned itself.  `own_hint`: see tdt__frames_hint().  `own_woken`: see tdt__was_woken().
+	 * `own_epoch`: of the watch, when the task was last looked at.
 	 */
 	struct tdt_record record;
 };
+
+#define TDT__HINT_UNIT 8u
+
+/* How many frames the last capture took, or some more; or as many as that can tell. */
+static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.own_hint) * TDT__HINT_UNIT;
+}
+
+/*
+ * Whether the runtime told of a wake-up since the task's poll number `polls` began, asking for a trace not counted: it
+ * is on its way to the next then, and what it said in that one need not be true any more.  Those who wake it note the
+ * lower bits of the number: if it has been polled for askers alone some multiple of 256 times since, it seems to have
+ * been woken, and isn't.
+ *
+ * What happened before the wake-up that is not seen here was before that poll looked for it: the lock, or the like, of
+ * what is waited for orders them.
+ */
+static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
+{
+	return TDT__PEEK(task->record.own_woken) == (uint8_t)polls;
+}
 
 static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
 {

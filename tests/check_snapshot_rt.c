@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/dump.h>
 #include <tdt/runtime.h>
+#include <tdt/sync.h>
 
 #include "leaf.h"
 #include "must.h"
@@ -117,6 +119,70 @@ START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	tdt_snapshot_free(snapshot);
 	pthread_mutex_unlock(&held);
 	stop();
+}
+END_TEST
+
+/* --- Tasks that take turns --------------------------------------------------------------- */
+
+static struct tdt_mutex *mutex;
+static atomic_int arrived, slow_polls;
+
+struct taking_turns {
+	struct tdt_async async;
+};
+
+/* Never waits for long, but whenever it is looked at waits for who was handed the mutex, and has not had a poll yet. */
+static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
+{
+	struct taking_turns *task = state;
+
+	TDT_BEGIN(&task->async, cx);
+	atomic_fetch_add(&arrived, 1);
+	for (;;) {
+		TDT_AWAIT(tdt_mutex_lock(mutex));
+		tdt_mutex_unlock(mutex);
+	}
+	TDT_END();
+}
+
+/* Have it be long until the others are polled again. */
+static tdt_poll_t be_slow(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	leaf_pause();
+	atomic_fetch_add(&slow_polls, 1);
+	tdt_waker_wake_by_ref(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .name = "turns" };
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND };
+
+	mutex = tdt_mutex_new();
+	ck_assert_ptr_nonnull(mutex);
+	start(1);
+	if (_i == 0)
+		options.filter = &filter;
+	ck_assert(tdt_mutex_try_lock(mutex));
+	for (int i = 0; i < 2; i++)
+		spawn(TDT_ASYNC_NEW(take_turns, (struct taking_turns){ 0 }), "turns");
+	UNTIL(atomic_load(&arrived) == 2);
+	for (int i = 0; i < 4; i++)
+		spawn((struct tdt_future){ NULL, be_slow, drop_nothing }, "slow");
+	UNTIL(atomic_load(&slow_polls) > 0);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	for (int i = 0; i < 30; i++) {
+		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+
+		ck_assert_ptr_nonnull(snapshot);
+		for (size_t j = 0; j < snapshot->n_cycles; j++)
+			ck_assert_uint_eq(snapshot->cycles[j].deadlock, 0);
+		tdt_snapshot_free(snapshot);
+	}
+	stop();
+	tdt_mutex_free(mutex);
 }
 END_TEST
 
@@ -338,6 +404,7 @@ int main(void)
 
 	tcase_add_test(workers, ten_thousand_tasks_on_two_workers_are_one_group);
 	tcase_add_test(workers, a_worker_that_is_stuck_delays_it_until_the_deadline);
+	tcase_add_loop_test(workers, tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, 0, 2);
 	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
 	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
 	suite_add_tcase(suite, workers);
