@@ -189,6 +189,8 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
 		poll.requests = tdt__requests_take(task, &only_asked);
 	only_asked = only_asked && !tdt__was_woken(task, task->record.polls - 1);
+	if (only_asked)
+		tdt__not_woken(task);
 	poll.capture = choose_capture(poll.requests);
 	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {

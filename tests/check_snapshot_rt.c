@@ -186,6 +186,62 @@ START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
 }
 END_TEST
 
+/* --- However often ------------------------------------------------------------------------ */
+
+static struct tdt_mutex *mutexes[2];
+
+struct taking_both {
+	struct tdt_async async;
+	int first;
+};
+
+static tdt_poll_t take_both(void *state, struct tdt_context *cx)
+{
+	struct taking_both *task = state;
+
+	TDT_BEGIN(&task->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutexes[task->first]));
+	atomic_fetch_add(&arrived, 1);
+	while (atomic_load(&arrived) < 2)
+		TDT_AWAIT(tdt_yield_now());
+	TDT_AWAIT(tdt_mutex_lock(mutexes[1 - task->first]));
+	TDT_END();
+}
+
+START_TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
+{
+	const struct tdt_snapshot *snapshot;
+	uint64_t age = 0;
+
+	start(1);
+	for (int i = 0; i < 2; i++) {
+		mutexes[i] = tdt_mutex_new();
+		ck_assert_ptr_nonnull(mutexes[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		spawn(TDT_ASYNC_NEW(take_both, (struct taking_both){ .first = i }), NULL);
+	do {
+		snapshot = take(50 * SECOND);
+		ck_assert_ptr_nonnull(snapshot);
+		age = snapshot->n_cycles;
+		tdt_snapshot_free(snapshot);
+	} while (age == 0);
+	/* More often than what the records remember of polls can tell. */
+	for (int i = 0; i < 600; i++) {
+		snapshot = take(50 * SECOND);
+		ck_assert_ptr_nonnull(snapshot);
+		ck_assert_uint_eq(snapshot->n_cycles, 1);
+		ck_assert_uint_eq(snapshot->cycles[0].deadlock, 1);
+		ck_assert_uint_ge(snapshot->cycles[0].tasks[0]->state_ns, i == 0 ? 0 : age);
+		age = snapshot->cycles[0].tasks[0]->state_ns;
+		tdt_snapshot_free(snapshot);
+	}
+	stop();
+	for (int i = 0; i < 2; i++)
+		tdt_mutex_free(mutexes[i]);
+}
+END_TEST
+
 /* --- All at once ------------------------------------------------------------------------ */
 
 #define SECONDS 2
@@ -405,6 +461,7 @@ int main(void)
 	tcase_add_test(workers, ten_thousand_tasks_on_two_workers_are_one_group);
 	tcase_add_test(workers, a_worker_that_is_stuck_delays_it_until_the_deadline);
 	tcase_add_loop_test(workers, tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, 0, 2);
+	tcase_add_test(workers, a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at);
 	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
 	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
 	suite_add_tcase(suite, workers);
