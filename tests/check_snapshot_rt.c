@@ -165,6 +165,8 @@ START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
 	start(1);
 	if (_i == 0)
 		options.filter = &filter;
+	atomic_store(&arrived, 0);
+	atomic_store(&slow_polls, 0);
 	ck_assert(tdt_mutex_try_lock(mutex));
 	for (int i = 0; i < 2; i++)
 		spawn(TDT_ASYNC_NEW(take_turns, (struct taking_turns){ 0 }), "turns");
@@ -213,6 +215,7 @@ START_TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
 	const struct tdt_snapshot *snapshot;
 	uint64_t age = 0;
 
+	atomic_store(&arrived, 0);
 	start(1);
 	for (int i = 0; i < 2; i++) {
 		mutexes[i] = tdt_mutex_new();
@@ -453,6 +456,46 @@ START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 }
 END_TEST
 
+static atomic_bool forked;
+
+/* Takes the lock of the runtime's queue all the time. */
+static void *wake_all(void *unused)
+{
+	while (!atomic_load(&forked))
+		tdt_snapshot_free(take(SECOND));
+	return unused;
+}
+
+START_TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
+{
+	pthread_t thread[2];
+	int status;
+	pid_t child;
+
+	start(2);
+	for (int i = 0; i < 2000; i++)
+		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
+	tdt_snapshot_free(take(SECOND));
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_create(&thread[i], NULL, wake_all, NULL) == 0);
+	for (int i = 0; i < 50; i++) {
+		child = fork();
+		ck_assert_int_ge(child, 0);
+		if (child == 0) {
+			alarm(20); /* it would be for ever */
+			tdt_snapshot_free(take(5 * MS));
+			_exit(0);
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+	}
+	atomic_store(&forked, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	stop();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("snapshot_rt");
@@ -464,6 +507,7 @@ int main(void)
 	tcase_add_test(workers, a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at);
 	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
 	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
+	tcase_add_test(workers, in_a_child_of_a_busy_parent_it_ends_by_the_deadline);
 	suite_add_tcase(suite, workers);
 	return test_run(suite);
 }
