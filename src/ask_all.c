@@ -79,7 +79,7 @@ static struct tdt__capture *take_spare(struct asking *asking)
 
 static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle *task)
 {
-	uint32_t frames = TDT__PEEK(task->record.own_hint);
+	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture;
 
 	if (frames < FIRST_FRAMES)

@@ -115,6 +115,13 @@ static inline void leave(struct tdt__poll *poll)
 	tdt__thread.poll = poll->outer;
 }
 
+static void note_frames(struct tdt_handle *task, uint32_t n)
+{
+	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
+
+	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
+}
+
 static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
 {
 	struct tdt__capture *capture = poll->capture;
@@ -127,7 +134,7 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	capture->state = state;
 	if (state != TDT_TASK_WAITING)
 		capture->state_ns = 0;
-	TDT__POKE(task->record.own_hint, capture->n < UINT16_MAX ? (uint16_t)capture->n : UINT16_MAX);
+	note_frames(task, capture->n);
 	if (capture->watched)
 		tdt__watch_end(task, capture);
 	tdt__requests_answer(task, poll->requests, capture, 0);
@@ -176,15 +183,19 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 								   .stack = tdt__thread.entered,
 								   .top = TDT__OWN_TOP() };
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
+	int only_asked = 0;
 	tdt_poll_t result;
-	int claimed = 0;
 
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
-		poll.requests = tdt__requests_take(task, &claimed);
+		poll.requests = tdt__requests_take(task, &only_asked);
+	only_asked = only_asked && !tdt__was_woken(task, task->record.polls - 1);
+	if (only_asked)
+		tdt__not_woken(task);
 	poll.capture = choose_capture(poll.requests);
 	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {
 		poll.capture->began = now;
+		poll.capture->only_asked = only_asked;
 		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
 		poll.capture->woken_ns = woken != 0 && now > woken ? now - woken : 0;
@@ -201,7 +212,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	result = tdt__child_poll(task, cx);
 	leave(&poll);
 	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
-	if (claimed && result == TDT_PENDING)
+	if (only_asked && result == TDT_PENDING)
 		TDT__POKE(task->record.since, since);
 	result = finish(task, given, result);
 	poll.task = NULL;

@@ -31,7 +31,7 @@ struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 
 struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
 {
-	uint32_t frames = TDT__PEEK(task->record.own_hint);
+	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture = tdt__capture_new(frames > FIRST_FRAMES ? frames : FIRST_FRAMES, max_frames);
 	struct tdt__request *request = capture != NULL ? tdt__request_with(capture) : NULL;
 

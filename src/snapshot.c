@@ -37,7 +37,8 @@ struct member {
 	struct tdt_wait wait;       /* what `info` points to if it has one */
 	struct tdt_handle *task;    /* a reference, until the snapshot is taken */
 	uint32_t group;             /* LEFT_OUT: none */
-	bool sure;                  /* it has been polled once since it was listed, and waits for what it waited for */
+	bool sure;                  /* it has been polled once since it was listed, for our sake, and waits for what it
+				       waited for */
 };
 
 /* A place in the list, with what it is sorted by. */
@@ -281,7 +282,7 @@ static void tell_poll(struct taking *taking, struct member *member, const struct
 	bool waits_still = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
 			   capture->polls == info->polls + 1;
 
-	member->sure = waits_still && same_waits(info, capture);
+	member->sure = waits_still && capture->only_asked && same_waits(info, capture);
 	info->state = capture->state;
 	info->leaves = capture->leaves;
 	info->leaves_elsewhere = capture->elsewhere;
@@ -434,8 +435,11 @@ static void fill_groups(struct taking *taking)
 }
 
 /*
- * Whether the task has stood still all the time: it has been polled once since all were listed, for our sake, and waits
- * for the same still.  So what all such tasks say is true of one moment, when the first was asked.
+ * Whether the task has stood still all the time: it has been polled once since all were listed, for our sake, waits for
+ * the same still, and was not woken since.  So what all such tasks say is true of one moment, when the first was asked.
+ *
+ * That it was not woken has to be known: a task that was handed a lock and has not been polled since says of itself what
+ * it did before.
  */
 static bool is_sure(const struct tdt_trace_info *info)
 {
@@ -444,7 +448,7 @@ static bool is_sure(const struct tdt_trace_info *info)
 	/* Acquire: the number of polls is of this state, or a later one.  Pairs with the releases in poll.c. */
 	return member->sure &&
 	       __atomic_load_n(&member->task->record.state, __ATOMIC_ACQUIRE) == TDT_RECORD_IDLE &&
-	       TDT__PEEK(member->task->record.polls) == info->polls;
+	       TDT__PEEK(member->task->record.polls) == info->polls && !tdt__was_woken(member->task, info->polls);
 }
 
 static void find_cycles(struct taking *taking)

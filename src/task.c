@@ -141,6 +141,7 @@ void tdt_task_woken(struct tdt_handle *handle)
 	if (handle != tdt__thread.asks) { /* to be asked is not what it waited for */
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
+		TDT__POKE(handle->record.own_woken, tdt__woken_mark(TDT__PEEK(handle->record.polls)));
 	}
 	TDT__PROBE_TASK(task__wake, handle);
 }

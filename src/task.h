@@ -34,6 +34,8 @@
 #include <tdt/registry.h>
 #include <tdt/trace.h>
 
+#include "registry.h"
+
 struct tdt__joiner;
 struct tdt__request;
 
@@ -88,11 +90,50 @@ struct tdt_handle {
 
 	/*
 	 * What others may look at: see TDT__PEEK().  Its `own_clone` says that `kept` was passed to the poll it was made
-	 * in: its clone returned itself.  `own_hint`: how many frames the last capture took, or as many as that can
-	 * tell.  `own_epoch`: of the watch, when the task was last looked at.
+	 * in: its clone returned itself.  `own_hint`: see tdt__frames_hint().  `own_woken`: see tdt__was_woken().
+	 * `own_epoch`: of the watch, when the task was last looked at.
 	 */
 	struct tdt_record record;
 };
+
+#define TDT__HINT_UNIT 8u
+
+/* How many frames the last capture took, or some more; or as many as that can tell. */
+static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.own_hint) * TDT__HINT_UNIT;
+}
+
+/* What `own_woken` is if the last wake-up that the runtime told of came after that poll began; 0: it never told. */
+static inline uint8_t tdt__woken_mark(uint64_t polls)
+{
+	return 0x80 | (polls & 0x7f);
+}
+
+/*
+ * Whether the runtime told of a wake-up since the task's poll number `polls` began, asking for a trace not counted: it
+ * is on its way to the next then, and what it said in that one need not be true any more.
+ *
+ * A wake-up that is not seen here came with what that poll has found: the lock, or the like, of what is waited for
+ * orders them.
+ */
+static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
+{
+	return TDT__PEEK(task->record.own_woken) == tdt__woken_mark(polls);
+}
+
+/*
+ * Have the mark be of a poll that is gone for good, if the task is polled and was not woken since the one before: else
+ * it would seem to be woken when the count of polls has come round.  Who wakes it meanwhile has the last word.
+ */
+static inline void tdt__not_woken(struct tdt_handle *task)
+{
+	uint8_t mark = TDT__PEEK(task->record.own_woken);
+
+	if (mark != 0 && mark != tdt__woken_mark(task->record.polls))
+		__atomic_compare_exchange_n(&task->record.own_woken, &mark, tdt__woken_mark(task->record.polls - 2),
+					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 
 static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
 {

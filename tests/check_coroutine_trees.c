@@ -505,7 +505,7 @@ START_TEST(leaves_on_different_stacks_share_the_frames_outside)
 	longest = tdt_trace_stack(trace, 0, NULL, 0, NULL);
 	own = longest - tdt_trace_stack(trace, 2, NULL, 0, NULL);
 	/* Once what is outside of all; and each time the frames up to by_turns() itself, which are new. */
-	ck_assert_uint_le(task.traced.handle->record.own_hint, longest + ROUNDS * (own + 12));
+	ck_assert_uint_le(tdt__frames_hint(task.traced.handle), longest + ROUNDS * (own + 12));
 	ck_assert_uint_ge(longest, own + 10);
 	tdt_trace_free(trace);
 	poll_now_end(&task);

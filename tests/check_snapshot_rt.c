@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/dump.h>
 #include <tdt/runtime.h>
+#include <tdt/sync.h>
 
 #include "leaf.h"
 #include "must.h"
@@ -117,6 +119,129 @@ START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	tdt_snapshot_free(snapshot);
 	pthread_mutex_unlock(&held);
 	stop();
+}
+END_TEST
+
+/* --- Tasks that take turns --------------------------------------------------------------- */
+
+static struct tdt_mutex *mutex;
+static atomic_int arrived, slow_polls;
+
+struct taking_turns {
+	struct tdt_async async;
+};
+
+/* Never waits for long, but whenever it is looked at waits for who was handed the mutex, and has not had a poll yet. */
+static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
+{
+	struct taking_turns *task = state;
+
+	TDT_BEGIN(&task->async, cx);
+	atomic_fetch_add(&arrived, 1);
+	for (;;) {
+		TDT_AWAIT(tdt_mutex_lock(mutex));
+		tdt_mutex_unlock(mutex);
+	}
+	TDT_END();
+}
+
+/* Have it be long until the others are polled again. */
+static tdt_poll_t be_slow(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	leaf_pause();
+	atomic_fetch_add(&slow_polls, 1);
+	tdt_waker_wake_by_ref(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .name = "turns" };
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND };
+
+	mutex = tdt_mutex_new();
+	ck_assert_ptr_nonnull(mutex);
+	start(1);
+	if (_i == 0)
+		options.filter = &filter;
+	atomic_store(&arrived, 0);
+	atomic_store(&slow_polls, 0);
+	ck_assert(tdt_mutex_try_lock(mutex));
+	for (int i = 0; i < 2; i++)
+		spawn(TDT_ASYNC_NEW(take_turns, (struct taking_turns){ 0 }), "turns");
+	UNTIL(atomic_load(&arrived) == 2);
+	for (int i = 0; i < 4; i++)
+		spawn((struct tdt_future){ NULL, be_slow, drop_nothing }, "slow");
+	UNTIL(atomic_load(&slow_polls) > 0);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	for (int i = 0; i < 30; i++) {
+		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+
+		ck_assert_ptr_nonnull(snapshot);
+		for (size_t j = 0; j < snapshot->n_cycles; j++)
+			ck_assert_uint_eq(snapshot->cycles[j].deadlock, 0);
+		tdt_snapshot_free(snapshot);
+	}
+	stop();
+	tdt_mutex_free(mutex);
+}
+END_TEST
+
+/* --- However often ------------------------------------------------------------------------ */
+
+static struct tdt_mutex *mutexes[2];
+
+struct taking_both {
+	struct tdt_async async;
+	int first;
+};
+
+static tdt_poll_t take_both(void *state, struct tdt_context *cx)
+{
+	struct taking_both *task = state;
+
+	TDT_BEGIN(&task->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutexes[task->first]));
+	atomic_fetch_add(&arrived, 1);
+	while (atomic_load(&arrived) < 2)
+		TDT_AWAIT(tdt_yield_now());
+	TDT_AWAIT(tdt_mutex_lock(mutexes[1 - task->first]));
+	TDT_END();
+}
+
+START_TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
+{
+	const struct tdt_snapshot *snapshot;
+	uint64_t age = 0;
+
+	atomic_store(&arrived, 0);
+	start(1);
+	for (int i = 0; i < 2; i++) {
+		mutexes[i] = tdt_mutex_new();
+		ck_assert_ptr_nonnull(mutexes[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		spawn(TDT_ASYNC_NEW(take_both, (struct taking_both){ .first = i }), NULL);
+	do {
+		snapshot = take(50 * SECOND);
+		ck_assert_ptr_nonnull(snapshot);
+		age = snapshot->n_cycles;
+		tdt_snapshot_free(snapshot);
+	} while (age == 0);
+	/* More often than what the records remember of polls can tell. */
+	for (int i = 0; i < 600; i++) {
+		snapshot = take(50 * SECOND);
+		ck_assert_ptr_nonnull(snapshot);
+		ck_assert_uint_eq(snapshot->n_cycles, 1);
+		ck_assert_uint_eq(snapshot->cycles[0].deadlock, 1);
+		ck_assert_uint_ge(snapshot->cycles[0].tasks[0]->state_ns, i == 0 ? 0 : age);
+		age = snapshot->cycles[0].tasks[0]->state_ns;
+		tdt_snapshot_free(snapshot);
+	}
+	stop();
+	for (int i = 0; i < 2; i++)
+		tdt_mutex_free(mutexes[i]);
 }
 END_TEST
 
@@ -331,6 +456,46 @@ START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 }
 END_TEST
 
+static atomic_bool forked;
+
+/* Takes the lock of the runtime's queue all the time. */
+static void *wake_all(void *unused)
+{
+	while (!atomic_load(&forked))
+		tdt_snapshot_free(take(SECOND));
+	return unused;
+}
+
+START_TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
+{
+	pthread_t thread[2];
+	int status;
+	pid_t child;
+
+	start(2);
+	for (int i = 0; i < 2000; i++)
+		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
+	tdt_snapshot_free(take(SECOND));
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_create(&thread[i], NULL, wake_all, NULL) == 0);
+	for (int i = 0; i < 50; i++) {
+		child = fork();
+		ck_assert_int_ge(child, 0);
+		if (child == 0) {
+			alarm(20); /* it would be for ever */
+			tdt_snapshot_free(take(5 * MS));
+			_exit(0);
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+	}
+	atomic_store(&forked, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	stop();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("snapshot_rt");
@@ -338,8 +503,11 @@ int main(void)
 
 	tcase_add_test(workers, ten_thousand_tasks_on_two_workers_are_one_group);
 	tcase_add_test(workers, a_worker_that_is_stuck_delays_it_until_the_deadline);
+	tcase_add_loop_test(workers, tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, 0, 2);
+	tcase_add_test(workers, a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at);
 	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
 	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
+	tcase_add_test(workers, in_a_child_of_a_busy_parent_it_ends_by_the_deadline);
 	suite_add_tcase(suite, workers);
 	return test_run(suite);
 }

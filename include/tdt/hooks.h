@@ -55,7 +55,8 @@ void tdt_worker_thread_unpark(void);
  * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's
  * record when it was, and which task was being polled on this thread: that woke it; unless it is woken only to answer a
  * backtrace.  (What wakes it after that and before its poll is the same wake-up to the runtime, and not told then.)
- * NULL does nothing.  Any thread.
+ * A dump relies on it when it calls a ring of tasks a deadlock: one that was woken may be about to go on.  NULL does
+ * nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 

@@ -116,8 +116,9 @@ struct tdt_record {
 	uint8_t wait_kind;    /* enum tdt_wait_kind: of the first leaf of that poll that said so */
 	uint8_t wait_count;   /* leaves of that poll that said so, at most 255 */
 	uint8_t outcome;      /* how it ended: TDT_READY, TDT_PANICKED, or TDT_PENDING if it was dropped.  With ENDED */
-	uint8_t own_clone;    /* this and the next two are libtdt's own */
-	uint16_t own_hint;
+	uint8_t own_clone;    /* this and the next three are libtdt's own */
+	uint8_t own_hint;
+	uint8_t own_woken;
 	uint16_t own_epoch;
 
 	char name[TDT_RECORD_NAME_SIZE]; /* UTF-8, ends with NUL; empty: none */

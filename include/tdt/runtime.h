@@ -31,7 +31,8 @@
  * itself.  Workers tell libtdt of their start, stop, park and unpark, of the time (once a turn of at most 32 polls) and
  * of wake-ups (tdt/hooks.h), so all probes fire.
  *
- * In a child of fork() there are no workers: a runtime made before is of no use there, and is not freed.
+ * In a child of fork() there are no workers: a runtime made before is of no use there, and is not freed.  To wake a
+ * task of it does nothing, so that a dump can be taken there, too.
  */
 
 #include <stdbool.h>

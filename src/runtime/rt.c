@@ -6,6 +6,7 @@
 #include "rt.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,6 +40,22 @@ void tdt__rt_unref(struct tdt_rt *rt)
 	tdt__inject_fini(&rt->inject);
 	tdt__driver_unref(rt->driver);
 	free(rt);
+}
+
+/* --- Fork ----------------------------------------------------------------------- */
+
+uint32_t tdt__rt_forks;
+
+static void after_fork_in_child(void)
+{
+	tdt__rt_forks++;
+}
+
+static int fork_status;
+
+static void fork_init(void)
+{
+	fork_status = -pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
 /* --- The beginning -------------------------------------------------------------- */
@@ -92,10 +109,15 @@ static int start(struct tdt_rt *rt)
 
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tdt_rt *rt = NULL;
 	unsigned workers;
 	int error = read_config(&workers, config);
 
+	if (error == 0) {
+		pthread_once(&once, fork_init);
+		error = fork_status;
+	}
 	if (error != 0)
 		goto fail;
 	error = -ENOMEM;
@@ -105,6 +127,7 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	atomic_init(&rt->refs, 1);
 	tdt__inject_init(&rt->inject);
 	tdt__idle_init(&rt->idle);
+	rt->forks = tdt__rt_forks;
 	tdt__live_init(&rt->live);
 	rt->n_workers = workers;
 	for (unsigned i = 0; i < workers; i++)

@@ -28,6 +28,7 @@ struct tdt_rt {
 
 	atomic_bool closing;  /* tdt_rt_free() has begun.  Spawning reads it under the lock of a list of live tasks */
 	atomic_bool stopping; /* workers poll nothing more */
+	uint32_t forks;       /* tdt__rt_forks when it was made: in a child it is another.  Constant */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;
@@ -35,6 +36,17 @@ struct tdt_rt {
 	unsigned n_workers;
 	struct tdt__worker workers[];
 };
+
+/*
+ * How many forks lie between this process and the one that first made a runtime.  Of a runtime that was made before the
+ * last of them there is no thread here, and its locks may be held for ever.
+ */
+extern uint32_t tdt__rt_forks;
+
+static inline bool tdt__rt_is_here(const struct tdt_rt *rt)
+{
+	return rt->forks == tdt__rt_forks;
+}
 
 void tdt__rt_ref(struct tdt_rt *rt);
 void tdt__rt_unref(struct tdt_rt *rt);

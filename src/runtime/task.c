@@ -55,6 +55,9 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	unsigned state = atomic_load_explicit(&task->state, memory_order_relaxed);
 	bool told = false;
 
+	/* In a child of fork() that is asked where its parent's tasks wait. */
+	if (!tdt__rt_is_here(task->rt))
+		return;
 	do {
 		if (state == TDT__DONE)
 			return;
