@@ -43,7 +43,8 @@ struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
 	size_t n;
 	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever.  Told only if all of
-			     them, and whom else they wait for, have answered and were not polled otherwise meanwhile */
+			     them, and whom else they wait for, have answered and were polled meanwhile only because
+			     they were asked, by whomever */
 };
 
 struct tdt_snapshot {
