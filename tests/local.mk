@@ -67,6 +67,7 @@ tests_programs = \
 	tests/check_cycles \
 	tests/check_coroutine \
 	tests/check_coroutine_trees \
+	tests/check_deadlock \
 	tests/check_driver \
 	tests/check_dump_all \
 	tests/check_dump_json \
@@ -172,6 +173,10 @@ tests_check_coroutine_LDADD = $(tests_rt)
 tests_check_coroutine_trees_SOURCES = tests/check_coroutine_trees.c tests/seeded.h tests/test.h $(tests_poll_now)
 tests_check_coroutine_trees_CFLAGS = $(tests_cflags)
 tests_check_coroutine_trees_LDADD = $(tests_lib)
+
+tests_check_deadlock_SOURCES = tests/check_deadlock.c tests/must.h tests/seeded.h tests/test.h
+tests_check_deadlock_CFLAGS = $(tests_cflags)
+tests_check_deadlock_LDADD = $(tests_rt)
 
 tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
