@@ -72,6 +72,7 @@ tests_programs = \
 	tests/check_dump_all \
 	tests/check_dump_json \
 	tests/check_dump_signal \
+	tests/check_dump_stuck \
 	tests/check_dump_text \
 	tests/check_edges \
 	tests/check_fork \
@@ -201,6 +202,10 @@ tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/t
 tests_check_dump_signal_CFLAGS = $(tests_cflags)
 tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
 tests_check_dump_signal_LDADD = $(tests_core)
+
+tests_check_dump_stuck_SOURCES = tests/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
+tests_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_dump_stuck_LDADD = $(tests_rt)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)
