@@ -362,7 +362,8 @@ int main(int argc, char **argv)
 	claim(last.descriptors <= first.descriptors, "no descriptor is left open");
 	claim(last.threads <= first.threads, "no thread is left");
 	claim(last.slabs <= MOST_SLABS, "the registry has grown no more than so many tasks at once need");
-	claim(last.memory <= first.memory + (256 << 10), "no memory is lost");
+	/* The watch keeps its trees, and gets them some 256 KiB at a time: some more, as larger ones are wanted. */
+	claim(last.memory <= first.memory + (1 << 20), "no memory is lost");
 	claim(dumps > 0 && traces > 0 && running > 0 && lasts > 0 && forks > 0 && signals > 0, "all of it went on");
 	printf("1..%d\n", tests);
 	fclose(nowhere);
