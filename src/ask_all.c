@@ -18,7 +18,7 @@
 #include "running.h"
 #include "task.h"
 
-#define WINDOW 2048u /* asked at a time: a few MB */
+#define WINDOW 1024u /* asked at a time: some MB, which a cache may hold */
 #define BATCH 256u   /* listed before one barrier */
 #define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
 #define FIRST_FRAMES 32u /* of a task that never told how many it takes */

@@ -77,7 +77,6 @@ struct tdt__capture {
 	uint64_t state_ns;
 	uint64_t polls;
 	uint64_t began;            /* when the poll did */
-	bool only_asked;           /* it was made only for askers, as far as the runtime tells */
 	uint64_t woken_ns;         /* how long before the task was last woken, 0: unknown; and which task did it */
 	uint64_t woken_by;
 

@@ -148,29 +148,49 @@ static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_tas
 	return true;
 }
 
+static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum tdt_task_state state,
+		  const struct tdt__capture *capture)
+{
+	return group->answer == answer && group->state == state && same_trees(group->trace->capture, capture);
+}
+
+/* The group of a capture.  0: there is none. */
+static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state, uint64_t hash,
+		     const struct tdt__capture *capture)
+{
+	for (size_t slot = slot_of(groups, hash); groups->slot[slot] != 0; slot = (slot + 1) & (groups->slots - 1)) {
+		uint32_t index = groups->slot[slot] - 1;
+
+		if (groups->group[index].hash == hash && is_in(&groups->group[index], answer, state, capture))
+			return index;
+	}
+	return 0;
+}
+
+static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+			 struct tdt__capture *capture)
+{
+	uint64_t hash;
+	uint32_t index;
+
+	if (capture == NULL)
+		return state;
+	/* That may be one without a tree, whose answer is another. */
+	if (is_in(&groups->group[groups->last], answer, state, capture))
+		return groups->last;
+	hash = hash_of(answer, state, capture);
+	index = find(groups, answer, state, hash, capture);
+	if (index == 0 && !add(groups, answer, state, hash, capture))
+		return state;
+	groups->last = index != 0 ? index : (uint32_t)groups->n - 1;
+	return groups->last;
+}
+
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
 			 struct tdt__capture *capture)
 {
-	uint32_t index = state;
-	uint64_t hash;
-	size_t slot;
+	uint32_t index = index_of(groups, answer, state, capture);
 
-	if (capture == NULL)
-		goto none;
-	hash = hash_of(answer, state, capture);
-	for (slot = slot_of(groups, hash); groups->slot[slot] != 0; slot = (slot + 1) & (groups->slots - 1)) {
-		const struct tdt__group *group;
-
-		index = groups->slot[slot] - 1;
-		group = &groups->group[index];
-		if (group->hash == hash && group->answer == answer && group->state == state &&
-		    same_trees(group->trace->capture, capture)) {
-			groups->group[index].n++;
-			return index;
-		}
-	}
-	index = add(groups, answer, state, hash, capture) ? (uint32_t)groups->n - 1 : state;
-none:
 	groups->group[index].n++;
 	return index;
 }

@@ -30,6 +30,7 @@ struct tdt__groups {
 	size_t room;
 	uint32_t *slot; /* a hash table: a group + 1, or 0 */
 	size_t slots;   /* a power of two, more than groups */
+	uint32_t last;	/* the one that the last capture was of: the next often is, too */
 };
 
 /* False: no memory.  All zero may be given to tdt__groups_fini(), too. */

@@ -39,7 +39,8 @@ static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct
 		return; /* it came in a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
-	TDT__POKE(task->record.own_clone, clone == waker);
+	TDT__POKE(task->record.own_bits,
+		  (uint8_t)((task->record.own_bits & ~TDT__OWN_CLONE) | (clone == waker ? TDT__OWN_CLONE : 0)));
 	/* Release what it points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
 	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
@@ -195,7 +196,6 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {
 		poll.capture->began = now;
-		poll.capture->only_asked = only_asked;
 		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
 		poll.capture->woken_ns = woken != 0 && now > woken ? now - woken : 0;
@@ -212,8 +212,10 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	result = tdt__child_poll(task, cx);
 	leave(&poll);
 	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
-	if (only_asked && result == TDT_PENDING)
+	if (only_asked && result == TDT_PENDING) {
 		TDT__POKE(task->record.since, since);
+		TDT__POKE(task->record.own_bits, (uint8_t)(task->record.own_bits + TDT__ASKED_POLL));
+	}
 	result = finish(task, given, result);
 	poll.task = NULL;
 	answer(task, &poll,

@@ -37,8 +37,8 @@ struct member {
 	struct tdt_wait wait;       /* what `info` points to if it has one */
 	struct tdt_handle *task;    /* a reference, until the snapshot is taken */
 	uint32_t group;             /* LEFT_OUT: none */
-	bool sure;                  /* it has been polled once since it was listed, for our sake, and waits for what it
-				       waited for */
+	bool sure;                  /* it was polled for our sake since it was listed, and waits for what it waited for */
+	uint8_t own_polls;          /* as it was listed: see own_polls() */
 };
 
 /* A place in the list, with what it is sorted by. */
@@ -186,8 +186,15 @@ static bool grow_list(struct taking *taking)
 	return true;
 }
 
+/* How many polls were not made for the sake of askers alone: of that number the last bits. */
+static uint8_t own_polls(const struct tdt_record *record)
+{
+	return (uint8_t)((record->polls - record->own_bits / TDT__ASKED_POLL) % TDT__ASKED_POLLS);
+}
+
 /* List a task.  False: there is no memory for it. */
-static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said)
+static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said,
+		 const struct tdt_record *record)
 {
 	struct member *member;
 
@@ -198,6 +205,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 		return false;
 	member->group = LEFT_OUT;
 	member->sure = false;
+	member->own_polls = own_polls(record);
 	member->task = task;
 	taking->entry[taking->n++] = (struct entry){ said->info.state_ns, said->info.id, member };
 	return true;
@@ -223,7 +231,7 @@ static void list_all(struct taking *taking)
 		tdt__task_info(&said, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__registry_ref(task, record.seq))
 			continue;
-		if (!list(taking, task, &said)) {
+		if (!list(taking, task, &said, &record)) {
 			tdt_handle_unref(task);
 			taking->lost++;
 		}
@@ -253,12 +261,16 @@ static void sort_list(struct taking *taking)
 
 /* --- Answers --------------------------------------------------------------------- */
 
+static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
+{
+	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
+}
+
 static bool same_waits(const struct tdt_trace_info *a, const struct tdt__capture *b)
 {
 	if (a->n_waits == 0 || b->n_waits == 0)
 		return a->n_waits == b->n_waits;
-	return a->waits[0].kind == b->waits[0].kind && a->waits[0].object == b->waits[0].object &&
-	       a->waits[0].owner == b->waits[0].owner;
+	return same_wait(&a->waits[0], &b->waits[0]);
 }
 
 /* Have the task keep what its leaves say they wait for; without memory it is not known. */
@@ -282,7 +294,8 @@ static void tell_poll(struct taking *taking, struct member *member, const struct
 	bool waits_still = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
 			   capture->polls == info->polls + 1;
 
-	member->sure = waits_still && capture->only_asked && same_waits(info, capture);
+	member->sure = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
+		       capture->polls - info->polls < TDT__ASKED_POLLS / 2 && same_waits(info, capture);
 	info->state = capture->state;
 	info->leaves = capture->leaves;
 	info->leaves_elsewhere = capture->elsewhere;
@@ -434,9 +447,18 @@ static void fill_groups(struct taking *taking)
 	snapshot->public.tasks = taking->n;
 }
 
+/* Whether a task that is asked by nobody right now says that of its first wait. */
+static bool waits_still_for(const struct tdt_record *record, const struct tdt_wait *wait)
+{
+	const struct tdt_wait now = { record->wait_kind, record->wait_object, record->wait_owner };
+
+	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls && same_wait(&now, wait);
+}
+
 /*
- * Whether the task has stood still all the time: it has been polled once since all were listed, for our sake, waits for
- * the same still, and was not woken since.  So what all such tasks say is true of one moment, when the first was asked.
+ * Whether the task has stood still all the time: since all were listed it has been polled for our sake, and otherwise
+ * only for that of others who asked, it waits for the same still, and was not woken since.  So what all such tasks say is
+ * true of one moment, when the first was asked.
  *
  * That it was not woken has to be known: a task that was handed a lock and has not been polled since says of itself what
  * it did before.
@@ -444,11 +466,11 @@ static void fill_groups(struct taking *taking)
 static bool is_sure(const struct tdt_trace_info *info)
 {
 	const struct member *member = (const struct member *)info;
+	struct tdt_record record;
 
-	/* Acquire: the number of polls is of this state, or a later one.  Pairs with the releases in poll.c. */
-	return member->sure &&
-	       __atomic_load_n(&member->task->record.state, __ATOMIC_ACQUIRE) == TDT_RECORD_IDLE &&
-	       TDT__PEEK(member->task->record.polls) == info->polls && !tdt__was_woken(member->task, info->polls);
+	return member->sure && tdt__registry_read(member->task, &record) && record.state == TDT_RECORD_IDLE &&
+	       record.polls - info->polls < TDT__ASKED_POLLS / 2 && own_polls(&record) == member->own_polls &&
+	       !tdt__was_woken(member->task, record.polls) && waits_still_for(&record, &info->waits[0]);
 }
 
 static void find_cycles(struct taking *taking)

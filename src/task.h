@@ -51,6 +51,14 @@ enum tdt__outcome {
 #define TDT__ASKED 1u   /* there are requests in the list */
 #define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake: a poll will come */
 
+/*
+ * What record.own_bits are.  TDT__OWN_CLONE: `kept` was passed to the poll it was made in, its clone returned itself.
+ * The rest counts, as far as it can, the polls that were made only because somebody asked, after which it waited still.
+ */
+#define TDT__OWN_CLONE 1u
+#define TDT__ASKED_POLL 2u   /* one such poll */
+#define TDT__ASKED_POLLS 128 /* the first that can't be told from none */
+
 /* The waker a child is polled with while a capture is made, or a tracer watches: see substitute.c. */
 struct tdt__substitute {
 	struct tdt_waker waker; /* first: what the child sees is a pointer to this */
@@ -89,9 +97,8 @@ struct tdt_handle {
 	_Atomic uint8_t outcome; /* enum tdt__outcome: from the poller the end, the rest under tdt__request_lock */
 
 	/*
-	 * What others may look at: see TDT__PEEK().  Its `own_clone` says that `kept` was passed to the poll it was made
-	 * in: its clone returned itself.  `own_hint`: see tdt__frames_hint().  `own_woken`: see tdt__was_woken().
-	 * `own_epoch`: of the watch, when the task was last looked at.
+	 * What others may look at: see TDT__PEEK().  Its `own_bits`: above.  `own_hint`: see tdt__frames_hint().
+	 * `own_woken`: see tdt__was_woken().  `own_epoch`: of the watch, when the task was last looked at.
 	 */
 	struct tdt_record record;
 };

@@ -227,27 +227,38 @@ START_TEST(records_are_used_again)
 }
 END_TEST
 
-static void *trace_one(void *task)
+#define THREADS 8 /* at least two of their ids are of different shards */
+
+struct tracing {
+	struct tdt_traced task;
+	unsigned shard;
+};
+
+static void *trace_one(void *tracing)
 {
-	*(struct tdt_traced *)task = trace(NULL);
+	((struct tracing *)tracing)->task = trace(NULL);
+	((struct tracing *)tracing)->shard = (unsigned)gettid() % 8;
 	return NULL;
 }
 
-/* Threads that were started one after the other: as a runtime's workers are. */
-START_TEST(two_threads_have_slabs_of_their_own)
+START_TEST(threads_have_slabs_of_their_own_by_their_ids)
 {
-	struct tdt_traced task[2];
-	pthread_t thread[2];
+	struct tracing tracing[THREADS];
+	pthread_t thread[THREADS];
+	unsigned shards = 0;
 
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, trace_one, &task[i]), 0);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, trace_one, &tracing[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
-	/* Their ids differ by less than eight, unless many others were started in between. */
-	ck_assert_uint_ge(look().slabs, 1);
-	ck_assert_uint_eq(look().live, 2);
-	for (int i = 0; i < 2; i++)
-		end(&task[i]);
+		shards |= 1u << tracing[i].shard;
+	}
+	/* As many as eight ids in a row have, unless many other threads were started in between. */
+	ck_assert_int_gt(__builtin_popcount(shards), 1);
+	ck_assert_uint_eq(look().slabs, __builtin_popcount(shards));
+	ck_assert_uint_eq(look().live, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		end(&tracing[i].task);
 }
 END_TEST
 
@@ -445,7 +456,7 @@ int main(void)
 	tcase_add_test(records, a_record_that_is_being_made_is_no_task_yet);
 	tcase_add_test(records, another_task_in_the_same_place_is_not_taken_for_the_one_before);
 	tcase_add_loop_test(records, records_are_used_again, 0, 2);
-	tcase_add_test(records, two_threads_have_slabs_of_their_own);
+	tcase_add_test(records, threads_have_slabs_of_their_own_by_their_ids);
 	tcase_add_test(records, a_copy_is_of_one_task);
 	tcase_add_test(records, a_copy_has_what_was_said_in_its_last_poll_or_nothing);
 	suite_add_tcase(suite, records);

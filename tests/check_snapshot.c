@@ -621,6 +621,66 @@ START_TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 }
 END_TEST
 
+static bool others_deadlock;
+
+/* Of all but the task that is being polled. */
+static void *take_the_waiting(void *argument)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .states = 1 << TDT_TASK_WAITING };
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND, .filter = &filter };
+	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+
+	MUST(snapshot != NULL);
+	others_deadlock = snapshot->n_cycles == 1 && snapshot->cycles[0].deadlock;
+	tdt_snapshot_free(snapshot);
+	return argument;
+}
+
+static void take_other(void)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, take_the_waiting, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+START_TEST(snapshots_taken_at_once_find_the_same_deadlock)
+{
+	struct job before = { 0 }, ring[2] = { 0 };
+	const struct tdt_snapshot *snapshot;
+
+	start(&before, poll_a);
+	nanosleep(&(struct timespec){ 0, 30 * MS }, NULL);
+	start_ring(ring);
+
+	/* All are polled for another's sake after they were listed, before they were asked. */
+	before.act = take_other;
+	snapshot = take(0);
+	before.act = NULL;
+	ck_assert(expect_ring(snapshot, ring));
+	ck_assert(others_deadlock);
+	tdt_snapshot_free(snapshot);
+
+	/* One after it has answered; the other is being polled for ours. */
+	ring[1].act = take_other;
+	snapshot = take(0);
+	ring[1].act = NULL;
+	ck_assert(expect_ring(snapshot, ring));
+	ck_assert(!others_deadlock);
+	tdt_snapshot_free(snapshot);
+
+	/* Over and over, as often as can be told from none. */
+	for (int i = 0; i < 300; i++)
+		tdt_snapshot_free(take(0));
+	snapshot = take(0);
+	ck_assert(expect_ring(snapshot, ring));
+	tdt_snapshot_free(snapshot);
+	end(&before);
+	for (int i = 0; i < 2; i++)
+		end(&ring[i]);
+}
+END_TEST
+
 START_TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711 };
@@ -818,6 +878,7 @@ int main(void)
 	tcase_add_test(waits, each_wait_of_a_fresh_tree_is_told_and_one_of_a_record);
 	tcase_add_test(waits, tasks_that_wait_for_each_other_are_a_deadlock);
 	tcase_add_test(waits, what_was_polled_meanwhile_is_in_no_deadlock);
+	tcase_add_test(waits, snapshots_taken_at_once_find_the_same_deadlock);
 	tcase_add_test(waits, tasks_of_one_id_are_told_apart_and_awaited_by_nobody);
 	suite_add_tcase(suite, waits);
 

@@ -67,10 +67,12 @@ tests_programs = \
 	tests/check_cycles \
 	tests/check_coroutine \
 	tests/check_coroutine_trees \
+	tests/check_deadlock \
 	tests/check_driver \
 	tests/check_dump_all \
 	tests/check_dump_json \
 	tests/check_dump_signal \
+	tests/check_dump_stuck \
 	tests/check_dump_text \
 	tests/check_edges \
 	tests/check_fork \
@@ -81,8 +83,10 @@ tests_programs = \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_mutex \
 	tests/check_net \
 	tests/check_odd_stacks \
+	tests/check_oneshot \
 	tests/check_plugins \
 	tests/check_print \
 	tests/check_probes \
@@ -104,7 +108,6 @@ tests_programs = \
 	tests/check_symbolize_nomem \
 	tests/check_snapshot \
 	tests/check_snapshot_rt \
-	tests/check_sync \
 	tests/check_tasks \
 	tests/check_text \
 	tests/check_timeout \
@@ -133,6 +136,14 @@ tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no
 tests_check_capture_CFLAGS = $(tests_cflags)
 tests_check_capture_LDADD = $(tests_lib)
 
+tests_check_mutex_SOURCES = \
+	tests/check_mutex.c tests/seeded.h \
+	$(tests_bell) \
+	$(tests_futures) \
+	$(tests_no_memory)
+tests_check_mutex_CFLAGS = $(tests_cflags)
+tests_check_mutex_LDADD = $(tests_rt)
+
 tests_check_net_SOURCES = tests/check_net.c tests/seeded.h $(tests_driven) $(tests_no_memory)
 tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
@@ -141,6 +152,14 @@ tests_check_net_LDADD = $(tests_rt_core)
 tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
 tests_check_odd_stacks_CFLAGS = $(tests_cflags)
 tests_check_odd_stacks_LDADD = $(tests_lib)
+
+tests_check_oneshot_SOURCES = \
+	tests/check_oneshot.c tests/seeded.h \
+	$(tests_bell) \
+	$(tests_futures) \
+	$(tests_no_memory)
+tests_check_oneshot_CFLAGS = $(tests_cflags)
+tests_check_oneshot_LDADD = $(tests_rt)
 
 tests_check_plugins_SOURCES = tests/check_plugins.c $(tests_expected) $(tests_no_memory)
 tests_check_plugins_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
@@ -173,6 +192,10 @@ tests_check_coroutine_trees_SOURCES = tests/check_coroutine_trees.c tests/seeded
 tests_check_coroutine_trees_CFLAGS = $(tests_cflags)
 tests_check_coroutine_trees_LDADD = $(tests_lib)
 
+tests_check_deadlock_SOURCES = tests/check_deadlock.c tests/must.h tests/seeded.h tests/test.h
+tests_check_deadlock_CFLAGS = $(tests_cflags)
+tests_check_deadlock_LDADD = $(tests_rt)
+
 tests_check_driver_SOURCES = tests/check_driver.c tests/test.h $(tests_driver_thread) $(tests_no_memory)
 tests_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
@@ -196,6 +219,10 @@ tests_check_dump_signal_SOURCES = tests/check_dump_signal.c tests/must.h tests/t
 tests_check_dump_signal_CFLAGS = $(tests_cflags)
 tests_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
 tests_check_dump_signal_LDADD = $(tests_core)
+
+tests_check_dump_stuck_SOURCES = tests/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
+tests_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_dump_stuck_LDADD = $(tests_rt)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)
@@ -300,14 +327,6 @@ EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la
 tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/seeded.h $(tests_leaf)
 tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
 tests_check_snapshot_rt_LDADD = $(tests_rt)
-
-tests_check_sync_SOURCES = \
-	tests/check_sync.c tests/seeded.h \
-	$(tests_bell) \
-	$(tests_futures) \
-	$(tests_no_memory)
-tests_check_sync_CFLAGS = $(tests_cflags)
-tests_check_sync_LDADD = $(tests_rt)
 
 tests_check_tree_SOURCES = tests/check_tree.c $(tests_no_memory)
 tests_check_tree_CFLAGS = $(tests_cflags)

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -319,7 +320,87 @@ static tdt_poll_t curious_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
+/* --- Coroutines ---------------------------------------------------------------------- */
+
+static void co_sleep(unsigned ms)
+{
+	MUST(tdt_co_await(tdt_sleep_ms(ms)) == 0);
+}
+
+static int co_sleeper(void *unused)
+{
+	for (unsigned n = choose(5); n > 0; n--)
+		co_sleep(choose(30));
+	count_end(unused);
+	return 0;
+}
+
+static void co_lock(unsigned i)
+{
+	MUST(tdt_co_await(tdt_mutex_lock(mutexes[i])) == 0);
+	locked[i]++;
+	atomic_fetch_add(&taken, 1);
+}
+
+/* In the same order as others. */
+static int co_locker(void *unused)
+{
+	unsigned first = choose(MUTEXES - 1), second = first + 1 + choose(MUTEXES - 1 - first);
+
+	co_lock(first);
+	co_lock(second);
+	co_sleep(choose(3));
+	MUST(tdt_mutex_unlock(mutexes[first]) == 0);
+	MUST(tdt_mutex_unlock(mutexes[second]) == 0);
+	count_end(unused);
+	return 0;
+}
+
+static int co_joiner(void *unused)
+{
+	struct tdt_handle *child = spawn(SOAK(sleeper_poll), "child");
+	int outcome = -1;
+
+	MUST(tdt_co_await(tdt_join(child, &outcome)) == 0 && outcome == 0);
+	tdt_handle_unref(child);
+	count_end(unused);
+	return 0;
+}
+
+/* Keeps its thread, on a stack that is not the thread's. */
+static int co_blocker(void *unused)
+{
+	struct timespec time = { .tv_nsec = 1000000L * (1 + (long)choose(10)) };
+
+	co_sleep(choose(10));
+	if (nanosleep(&time, NULL) != 0)
+		atomic_fetch_add(&interrupted, 1);
+	count_end(unused);
+	return 0;
+}
+
+static int co_panicker(void *unused)
+{
+	co_sleep(choose(10));
+	count_end(unused);
+	return 1;
+}
+
+static void spawn_coroutine(tdt_coroutine_fn *function, const char *name)
+{
+	tdt_handle_unref(spawn(tdt_coroutine(function, NULL, NULL), name));
+}
+
 /* --- All of them ------------------------------------------------------------------------ */
+
+/* Of a name that no other has. */
+static void spawn_session(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "session %lu", atomic_load(&spawned));
+	SPAWN(sleeper_poll, name);
+}
 
 static void spawn_one(void)
 {
@@ -353,6 +434,24 @@ static void spawn_one(void)
 		break;
 	case 44 ... 47:
 		SPAWN(yielder_poll, "yielder");
+		break;
+	case 48 ... 50:
+		spawn_coroutine(co_sleeper, "coroutine");
+		break;
+	case 51 ... 53:
+		spawn_coroutine(co_locker, "coroutine that locks");
+		break;
+	case 54:
+		spawn_coroutine(co_joiner, "coroutine that joins");
+		break;
+	case 55:
+		spawn_coroutine(co_blocker, "coroutine that blocks");
+		break;
+	case 56:
+		spawn_coroutine(co_panicker, "coroutine that panics");
+		break;
+	case 57 ... 58:
+		spawn_session();
 		break;
 	default:
 		SPAWN(sleeper_poll, "sleeper");

@@ -44,9 +44,9 @@ struct tdt_snapshot_cycle {
 	size_t n;
 	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever, unless somebody else
 			     unlocks what one of them holds, or drops one.  Told only if all of them, and whom else they
-			     wait for, have answered, were not polled otherwise meanwhile, and were not woken.  (Of a
-			     runtime that doesn't tell of wake-ups, tdt_task_woken(), a task that was woken and not
-			     polled yet seems to wait: there it may be said too early) */
+			     wait for, have answered, were polled meanwhile only because they were asked, by whomever,
+			     and were not woken.  (Of a runtime that doesn't tell of wake-ups, tdt_task_woken(), a task
+			     that was woken and not polled yet seems to wait: there it may be said too early) */
 };
 
 struct tdt_snapshot {

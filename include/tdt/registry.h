@@ -116,7 +116,7 @@ struct tdt_record {
 	uint8_t wait_kind;    /* enum tdt_wait_kind: of the first leaf of that poll that said so */
 	uint8_t wait_count;   /* leaves of that poll that said so, at most 255 */
 	uint8_t outcome;      /* how it ended: TDT_READY, TDT_PANICKED, or TDT_PENDING if it was dropped.  With ENDED */
-	uint8_t own_clone;    /* this and the next three are libtdt's own */
+	uint8_t own_bits;     /* this and the next three are libtdt's own */
 	uint8_t own_hint;
 	uint8_t own_woken;
 	uint16_t own_epoch;
