@@ -103,9 +103,11 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static void wait_answered(struct tdt__request *request, uint64_t deadline)
 {
 	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
+	int saved = errno;
 
 	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
 		;
+	errno = saved; /* what it waited for may come yet, or be had otherwise */
 }
 
 struct question {

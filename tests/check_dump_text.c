@@ -174,7 +174,7 @@ START_TEST(groups_tell_where_their_trees_are_from)
 		      "2 tasks pending, did not answer, as seen 1.000 s to 2.000 s and 1 to 1,200 polls ago: 3 and 4\n"
 		      "- a at x.c:2\n\n"
 		      "2 tasks pending, did not answer: 5 and 6\n\n"
-		      "task 1 running for 1.000 s on thread 10, in read(), its stack could not be read\n\n"
+		      "task 1 running for 1.000 s on thread 10, in read(), no stack could be read\n\n"
 		      "2 tasks pending, no leaves (the poll cloned no waker): 7 and 8\n\n");
 	run[1].syscall = "write";
 	dumped = dumped_new();

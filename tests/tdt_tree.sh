@@ -132,7 +132,7 @@ deadlock: task 1 "a" waits for a mutex (0x10) held by task 2, which waits for ta
 
 task 3 ready, no leaves
 
-task 4 running on thread 5, its stack could not be read
+task 4 running on thread 5, no stack could be read
 
 task 8 ready, no leaves
 END

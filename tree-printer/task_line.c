@@ -117,7 +117,7 @@ static void task_leaves(struct tdt__string *string, const struct tdt_trace_info 
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer)
 {
 	if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
-		tdt__string_puts(string, ", its stack could not be read");
+		tdt__string_puts(string, ", no stack could be read");
 	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
 		tdt__string_puts(string, ", did not answer");
 }
