@@ -48,7 +48,9 @@ even "$tmp/out" >"$tmp/got"
 same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
 
 cat >"$tmp/coroutines" <<END
-task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(')
+task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(') by task 1
+   waits for a mutex held by task 1
+   waits for a mutex held by task 1
 - $(at coroutines.c make_breakfast 'err = make_both(')
  \`- $(at coroutines.c make_both 'tdt_co_await(joined)')
     \`- $join
@@ -64,7 +66,7 @@ Slice 2 is toasted.
 Breakfast is ready.
 END
 "$top_builddir/demo/coroutines" >"$tmp/out"
-even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||' >"$tmp/got"
+even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/got"
 same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
 
 order="task 1 \"order 1\" pending, N, $(spawned_at foreign-runtime.c '.name = "order 1"')
