@@ -245,7 +245,7 @@ static void *guard(void *arg)
 
 	(void)arg;
 	for (unsigned idle = 0; !atomic_load(&finished); idle++) {
-		unsigned long now = soak_counts().ended;
+		unsigned long now = soak_ended();
 
 		if (now != before)
 			idle = 0;
