@@ -52,8 +52,13 @@ static void stuck_fini(struct stuck *stuck)
 /* The program's own part of the path is whole, and nothing was guessed. */
 static void check_path(const struct tdt_trace *trace, const struct stuck_poll *kind)
 {
-	char *path = stuck_path(trace), want[100];
+	char *path, want[100];
 
+	if (SIGNALS_ARE_LATE && kind->syscall == NULL) {
+		printf("# path of %s not looked at: ThreadSanitizer delays signals\n", kind->name);
+		return;
+	}
+	path = stuck_path(trace);
 	snprintf(want, sizeof want, "stuck_poll step_one step_two %s", kind->name);
 #if TDT_WALK_RULES && !SANITIZED
 	ck_assert_msg(strncmp(path, want, strlen(want)) == 0, "%s", path);

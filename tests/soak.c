@@ -170,6 +170,15 @@ static int count_task(struct tdt_handle *handle, const struct tdt_trace_info *in
 	return 0;
 }
 
+/* What ThreadSanitizer does not let a child of a process with threads do: start one. */
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+
 /* A child has the records, but no thread that could poll or watch. */
 static int live_as_a_child(void)
 {
@@ -181,8 +190,10 @@ static int live_as_a_child(void)
 		return 1;
 	if (tdt_dump(nowhere, &options) != 0)
 		return 2;
+#ifndef TSAN
 	if (tdt_watch(MS) != 0 || tdt_watch(0) != 0)
 		return 3;
+#endif
 	return 0;
 }
 
@@ -266,7 +277,7 @@ static void *guard(void *arg)
 
 	(void)arg;
 	for (unsigned idle = 0; !atomic_load(&finished); idle++) {
-		unsigned long now = soak_counts().ended;
+		unsigned long now = soak_ended();
 
 		if (now != before)
 			idle = 0;
@@ -332,6 +343,9 @@ int main(int argc, char **argv)
 	size_t live = 0;
 
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* so that all is counted in the same place */
+#ifdef TSAN
+	printf("# no watch in children under ThreadSanitizer, which lets them start no threads: not tried\n");
+#endif
 	rounds = seconds / ROUND_S < 3 ? 3 : seconds / ROUND_S;
 	nowhere = fopen("/dev/null", "we");
 	MUST(nowhere != NULL && freopen("/dev/null", "w", stderr) != NULL);

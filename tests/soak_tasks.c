@@ -39,6 +39,11 @@ struct soak_counts soak_counts(void)
 	return counts;
 }
 
+unsigned long soak_ended(void)
+{
+	return ended;
+}
+
 /* Several threads choose: which of them gets which number is not in the seed's hands. */
 static unsigned choose(unsigned n)
 {

@@ -22,6 +22,10 @@ void soak_tasks_begin(struct tdt_rt *rt, unsigned seed, unsigned live);
 /* Let them come to their ends.  Returns when the last has. */
 void soak_tasks_end(void);
 
+/* All counts, once the last task has ended: some are under mutexes of the tasks. */
 struct soak_counts soak_counts(void);
+
+/* How many tasks have ended, at any time. */
+unsigned long soak_ended(void);
 
 #endif

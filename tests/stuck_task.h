@@ -23,6 +23,21 @@
 #define SANITIZED 0
 #endif
 
+/*
+ * ThreadSanitizer calls a handler later, at a place of its choice, with the registers of the time when the signal came:
+ * below the frames that last, the stack is by then another's.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define SIGNALS_ARE_LATE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SIGNALS_ARE_LATE 1
+#endif
+#endif
+#ifndef SIGNALS_ARE_LATE
+#define SIGNALS_ARE_LATE 0
+#endif
+
 struct stuck_task {
 	struct tdt_waker waker; /* counts nothing */
 	struct tdt_traced traced;
