@@ -99,6 +99,7 @@ tests_programs = \
 	tests/check_running \
 	tests/check_running_odd \
 	tests/check_running_races \
+	tests/check_running_stacks \
 	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
@@ -402,13 +403,19 @@ tests_check_running_LDADD = \
 	tests/libstuck_without_fp.la \
 	$(tests_lib) -lpthread
 
-tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_stuck_task)
+tests_gate = tests/gate.c tests/gate.h $(tests_stuck_task)
+
+tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_gate)
 tests_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_check_running_odd_LDADD = $(tests_lib) -lpthread
 
 tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
 tests_check_running_races_CFLAGS = $(tests_cflags)
 tests_check_running_races_LDADD = $(tests_core) -lpthread
+
+tests_check_running_stacks_SOURCES = tests/check_running_stacks.c $(tests_gate)
+tests_check_running_stacks_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_running_stacks_LDADD = $(tests_lib) -lpthread
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
