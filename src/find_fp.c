@@ -12,7 +12,7 @@
  *
  *   it arrives   walked from there, the stack leads to the traced future's own frame, with nothing guessed
  *   it is exact  it is as far above sp as the function's instructions put it that make its frame
- *   the call     is of this very function; or by a pointer, which may be to it.  A call of another function speaks
+ *   the call     is of this very function (the traced future's is, of its poll); or by a pointer, which may be to it.  A call of another function speaks
  *                against it, but for a tail call
  *
  * The stack has stale records, too: of calls that are over, in locals that were not written since.  Whole chains of
@@ -104,6 +104,18 @@ static bool leads_to(struct search *search, uintptr_t fp)
 	return false;
 }
 
+/* Whether the frame there is the one of the poll itself: its caller is the traced future, by a pointer that is known. */
+static bool is_poll(struct search *search, uintptr_t fp)
+{
+	struct tdt__frame frame;
+
+	if (search->function != search->copy->poll || search->function == 0)
+		return false;
+	start(search, fp);
+	return tdt__stack_copy_next(search->copy, search->walk, &frame) == TDT__WALK_FRAME &&
+	       tdt__stack_copy_next(search->copy, search->walk, &frame) == TDT__WALK_TOP && !frame.guessed;
+}
+
 static void try(struct search *search, uintptr_t fp)
 {
 	const struct tdt__modules *modules = tdt__walk_modules(search->walk);
@@ -118,6 +130,8 @@ static void try(struct search *search, uintptr_t fp)
 	call = tdt__code_call(modules, word_of(search->copy, fp + sizeof fp), search->function);
 	if (call == TDT__CALL_NONE)
 		return;
+	if (call == TDT__CALL_INDIRECT && is_poll(search, fp))
+		call = TDT__CALL_DIRECT;
 	search->trials++;
 	there = arrives(search, fp);
 	if (!there && call != TDT__CALL_DIRECT)

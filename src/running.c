@@ -59,6 +59,8 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 	int error;
 
 	tdt__pieces_plan(copy, at, top, tdt__thread_peek(thread, &record) ? &record : NULL);
+	if (copy->end == TDT_CUT_NOT)
+		copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
 	error = tdt__pieces_copy(copy);
 	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, thread, top)))
 		return error;

@@ -27,6 +27,7 @@ struct tdt__stack_copy {
 	uintptr_t low;		  /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
 	size_t size;
 	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
+	uintptr_t poll;	      /* the function that was called by whose frame begins at `top`; 0: unknown */
 	uint16_t level;	      /* as in struct tdt__frame */
 	unsigned char *bytes;
 };

@@ -381,11 +381,24 @@ tests_check_rt_workers_LDFLAGS = \
 tests_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
 
 # Polls that get stuck, compiled in several ways.
-check_LTLIBRARIES += tests/libstuck_o0.la tests/libstuck_with_fp.la tests/libstuck_without_fp.la
+check_LTLIBRARIES += \
+	tests/libstuck_o0.la \
+	tests/libstuck_o1.la \
+	tests/libstuck_protected.la \
+	tests/libstuck_with_fp.la \
+	tests/libstuck_without_fp.la
 tests_libstuck_o0_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_o0_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o0 -U_FORTIFY_SOURCE
 tests_libstuck_o0_la_CFLAGS = $(AM_CFLAGS)
 $(tests_libstuck_o0_la_OBJECTS): CFLAGS += -O0
+tests_libstuck_o1_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_o1_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o1
+tests_libstuck_o1_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+$(tests_libstuck_o1_la_OBJECTS): CFLAGS += -O1
+tests_libstuck_protected_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_protected_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_protected
+tests_libstuck_protected_la_CFLAGS = $(AM_CFLAGS) \
+	-O2 -fno-omit-frame-pointer -fstack-protector-all -fstack-clash-protection
 tests_libstuck_with_fp_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_with_fp
 tests_libstuck_with_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fno-omit-frame-pointer
@@ -399,6 +412,8 @@ tests_check_running_SOURCES = tests/check_running.c tests/stuck.h $(tests_stuck_
 tests_check_running_CFLAGS = $(tests_cflags)
 tests_check_running_LDADD = \
 	tests/libstuck_o0.la \
+	tests/libstuck_o1.la \
+	tests/libstuck_protected.la \
 	tests/libstuck_with_fp.la \
 	tests/libstuck_without_fp.la \
 	$(tests_lib) -lpthread
