@@ -99,6 +99,7 @@ tests_programs = \
 	tests/check_running \
 	tests/check_running_odd \
 	tests/check_running_races \
+	tests/check_running_refused \
 	tests/check_running_stacks \
 	tests/check_stepped \
 	tests/check_symbolize \
@@ -427,6 +428,11 @@ tests_check_running_odd_LDADD = $(tests_lib) -lpthread
 tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
 tests_check_running_races_CFLAGS = $(tests_cflags)
 tests_check_running_races_LDADD = $(tests_core) -lpthread
+
+tests_check_running_refused_SOURCES = tests/check_running_refused.c $(tests_gate) $(tests_no_memory)
+tests_check_running_refused_CFLAGS = $(tests_cflags)
+tests_check_running_refused_LDFLAGS = -Wl,--wrap=tdt__peek
+tests_check_running_refused_LDADD = $(tests_core) -lpthread
 
 tests_check_running_stacks_SOURCES = tests/check_running_stacks.c $(tests_gate)
 tests_check_running_stacks_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
