@@ -96,7 +96,7 @@ static void check_kind(const struct stuck_poll *kind)
 	stuck_fini(&stuck);
 }
 
-#define KINDS 7
+#define KINDS 8
 
 START_TEST(polls_compiled_without_optimization_are_read)
 {
