@@ -105,7 +105,7 @@ static size_t operand_length(const unsigned char *modrm)
 
 /*
  * The length of an instruction that compilers put between those that make a frame, and that leaves rsp alone: moves,
- * lea, xor, test, cmp.  0: it is another.
+ * lea, sums, tests.  0: it is another.
  */
 static size_t harmless(const unsigned char *code)
 {
@@ -119,13 +119,23 @@ static size_t harmless(const unsigned char *code)
 	if ((code[at] & 0xf0) == 0x40)
 		rex = code[at++];
 	switch (code[at]) {
+	case 0x01: /* add */
+	case 0x03:
+	case 0x09: /* or */
+	case 0x0b:
+	case 0x21: /* and */
+	case 0x23:
+	case 0x29: /* sub */
+	case 0x2b:
+	case 0x31: /* xor */
+	case 0x33:
+	case 0x38: /* cmpb */
+	case 0x39: /* cmp */
+	case 0x3a:
+	case 0x3b:
 	case 0x89: /* mov */
 	case 0x8b:
 	case 0x8d: /* lea */
-	case 0x31: /* xor */
-	case 0x33:
-	case 0x39: /* cmp */
-	case 0x3b:
 	case 0x63: /* movslq */
 	case 0x84: /* test */
 	case 0x85:
@@ -136,22 +146,43 @@ static size_t harmless(const unsigned char *code)
 							    : (code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
 			return 0;
 		return at + 1 + operand_length(code + at + 1);
+	case 0x83: /* add, or, and, sub, xor, cmp, with a constant */
+	case 0xc1: /* shl, shr, sar */
+		if ((code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
+			return 0;
+		return at + 1 + operand_length(code + at + 1) + 1;
+	case 0x80: /* cmpb, and others of bytes */
+		return at + 1 + operand_length(code + at + 1) + 1;
+	case 0x81:
+		if ((code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
+			return 0;
+		return at + 1 + operand_length(code + at + 1) + (code[0] == 0x66 ? 2 : 4);
+	case 0x90: /* nop */
+		return at + 1;
 	case 0xc7: /* mov, of a constant */
-		return at + 1 + operand_length(code + at + 1) + 4;
+		return at + 1 + operand_length(code + at + 1) + (code[0] == 0x66 ? 2 : 4);
 	case 0xc6: /* movb, of a constant */
 		return at + 1 + operand_length(code + at + 1) + 1;
 	case 0x0f:
 		switch (code[at + 1]) {
 		case 0x10: /* movups, movss */
 		case 0x11:
+		case 0x16: /* movhps */
+		case 0x17:
+		case 0x1f: /* nop */
 		case 0x28: /* movaps */
 		case 0x29:
 		case 0x57: /* xorps */
+		case 0x6c: /* punpcklqdq */
 		case 0x6e: /* movd */
 		case 0x6f: /* movdqa */
+		case 0x7e:
 		case 0x7f:
 		case 0xb6: /* movzbl */
 		case 0xb7:
+		case 0xbe: /* movsbl */
+		case 0xbf:
+		case 0xd6: /* movq */
 		case 0xef: /* pxor */
 			return at + 2 + operand_length(code + at + 2);
 		}
@@ -161,46 +192,103 @@ static size_t harmless(const unsigned char *code)
 	}
 }
 
+#define CHUNK ((uintptr_t)1024)
+
+/* mov %rsp, %rbp: either of its encodings. */
+uintptr_t tdt__code_framing(uintptr_t from, uintptr_t to)
+{
+	unsigned char code[CHUNK];
+	size_t got;
+
+	for (; from + TDT__FRAMING_LENGTH <= to; from += got - (TDT__FRAMING_LENGTH - 1)) {
+		got = tdt__peek(code, from, to - from < CHUNK ? to - from : CHUNK);
+		if (got < TDT__FRAMING_LENGTH)
+			return 0;
+		for (size_t at = 0; at + TDT__FRAMING_LENGTH <= got; at++)
+			if (memcmp(code + at, "\x48\x89\xe5", 3) == 0 || memcmp(code + at, "\x48\x8b\xec", 3) == 0)
+				return from + at + TDT__FRAMING_LENGTH;
+	}
+	return 0;
+}
+
+/* Whether it goes elsewhere: compilers make a frame without.  (call, jmp, jcc, ret, the former two by pointers, too) */
+static bool goes_elsewhere(const unsigned char *code)
+{
+	if (code[0] == 0x41 && code[1] == 0xff)
+		code++;
+	if (code[0] == 0xff)
+		return (code[1] & 0x38) == 0x10 || (code[1] & 0x38) == 0x20;
+	if (code[0] == 0x0f)
+		return (code[1] & 0xf0) == 0x80;
+	return (code[0] & 0xf0) == 0x70 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb || code[0] == 0xc3;
+}
+
+/* The number of the register that is pushed there; -1: none is. */
+static int pushes(const unsigned char *code, size_t *length)
+{
+	bool rex = code[0] == 0x41;
+
+	*length = rex ? 2 : 1;
+	return (code[rex] & 0xf8) == 0x50 ? (code[rex] & 7) + (rex ? 8 : 0) : -1;
+}
+
+/* How much room `sub` makes; 0: it is something else. */
+static int32_t makes_room(const unsigned char *code, size_t *length)
+{
+	if (code[0] != 0x48 || (code[1] != 0x83 && code[1] != 0x81) || code[2] != 0xec)
+		return 0;
+	*length = code[1] == 0x83 ? 4 : 7;
+	return code[1] == 0x83 ? (int8_t)code[3] : offset_at(code + 3);
+}
+
+/* Room is made a page at a time, each of which is touched: orq $0, (%rsp); movq $0, (%rsp).  The length; 0: not so. */
+static size_t touches(const unsigned char *code)
+{
+	if (memcmp(code, "\x48\x83\x0c\x24\x00", 5) == 0)
+		return 5;
+	return memcmp(code, "\x48\xc7\x04\x24\x00\x00\x00\x00", 8) == 0 ? 8 : 0;
+}
+
 #define PROLOGUE 128
 #define LONGEST 16
+#define SAVED (1u << 3 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15) /* rbx, r12 to r15: callees save them */
+#define RAX (1u << 0)						    /* pushed for room alone */
 
-/* push %rbp; mov %rsp, %rbp; push what is to be saved; sub $room, %rsp, or no room. */
-intptr_t tdt__code_frame_size(uintptr_t function)
+/* push what is to be saved; sub $room, %rsp, or no room. */
+intptr_t tdt__code_frame_size(uintptr_t behind)
 {
-	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	unsigned char code[PROLOGUE + LONGEST] = { 0 };
-	size_t got = tdt__peek(code, function, PROLOGUE), at = 0, length;
-	bool pushed = false, framed = false;
+	size_t got = tdt__peek(code, behind, PROLOGUE), at = 0, length, touched;
+	unsigned may_push = SAVED | RAX;
+	bool in_pages = false;
 	intptr_t size = 0;
 
-	if (got >= sizeof endbr64 && memcmp(code, endbr64, sizeof endbr64) == 0)
-		at = sizeof endbr64;
 	for (; at < got; at += length) {
-		const unsigned char *next = code + at;
+		int pushed = pushes(code + at, &length);
+		int32_t room;
 
-		length = 0;
-		if (!pushed && next[0] == 0x55) {
-			pushed = true;
-			length = 1;
-		} else if (pushed && !framed && next[0] == 0x48 &&
-			   ((next[1] == 0x89 && next[2] == 0xe5) || (next[1] == 0x8b && next[2] == 0xec))) {
-			framed = true;
-			length = 3;
-		} else if (framed && (next[0] & 0xf8) == 0x50) {
+		if (pushed >= 0) { /* what is pushed twice is an argument, that is not there at each call */
+			if ((may_push >> pushed & 1) == 0)
+				return -1;
+			may_push = pushed == 0 ? 0 : may_push & ~(1u << pushed);
 			size += 8;
-			length = 1;
-		} else if (framed && next[0] == 0x41 && (next[1] & 0xf8) == 0x50) {
-			size += 8;
-			length = 2;
-		} else if (framed && next[0] == 0x48 && next[1] == 0x83 && next[2] == 0xec) {
-			return size + (int8_t)next[3];
-		} else if (framed && next[0] == 0x48 && next[1] == 0x81 && next[2] == 0xec) {
-			return size + offset_at(next + 3);
-		} else {
-			length = harmless(next);
+			continue;
 		}
+		room = makes_room(code + at, &length);
+		if (room != 0) {
+			size += room;
+			touched = touches(code + at + length);
+			if (touched == 0)
+				return size;
+			in_pages = true;
+			length += touched;
+			continue;
+		}
+		if (goes_elsewhere(code + at))
+			return in_pages ? -1 : size; /* in a loop, for more pages; or this is all */
+		length = harmless(code + at);
 		if (length == 0)
-			return framed && next[0] == 0xe8 ? size : -1; /* a call: here it is as large as that */
+			return -1;
 	}
 	return -1;
 }
@@ -223,9 +311,16 @@ enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t addr
 	return address == function ? TDT__CALL_DIRECT : TDT__CALL_ANOTHER;
 }
 
-intptr_t tdt__code_frame_size(uintptr_t function)
+uintptr_t tdt__code_framing(uintptr_t from, uintptr_t to)
 {
-	(void)function;
+	(void)from;
+	(void)to;
+	return 0;
+}
+
+intptr_t tdt__code_frame_size(uintptr_t behind)
+{
+	(void)behind;
 	return -1;
 }
 

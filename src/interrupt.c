@@ -36,10 +36,10 @@
 #include "clock.h"
 #include "fork.h"
 #include "peek.h"
+#include "pieces.h"
 #include "poll.h"
 #include "proc_thread.h"
 #include "registry.h"
-#include "stack_copy.h"
 #include "task.h"
 #include "thread.h"
 
@@ -59,7 +59,7 @@ struct slot {
 	uint64_t polls;
 	unsigned char *buffer; /* TDT__STACK_COPY_MAX bytes, for ever; NULL: none yet */
 	int error;	       /* 0: what follows is the stack */
-	struct tdt__stack_copy copy;
+	struct tdt__pieces copy;
 };
 
 static struct slot slots[SLOTS];
@@ -107,21 +107,23 @@ static __attribute__((no_sanitize("address", "thread"))) size_t copy_own_stack(v
 	return size;
 }
 
+static size_t read_stack(void *to, uintptr_t from, size_t size)
+{
+	size_t got = tdt__peek(to, from, size);
+
+	return got != 0 ? got : copy_own_stack(to, from, size);
+}
+
 /* The poll is still the one that was asked about: copy its stack. */
 static void serve(struct slot *slot, const ucontext_t *context)
 {
 	const struct tdt_record *record = &slot->task->record;
-	size_t wanted, got;
 
 	slot->error = -EAGAIN;
 	if (!tdt__polled_here(slot->task) || record->polls != slot->polls || record->state != TDT_RECORD_POLLING)
 		return;
-	slot->copy = (struct tdt__stack_copy){ .at = registers_of(context), .top = record->stack_top };
-	wanted = tdt__stack_copy_extent(&slot->copy);
-	got = tdt__peek(slot->buffer, slot->copy.low, wanted);
-	if (got == 0 && slot->copy.end != TDT_CUT_STACK)
-		got = copy_own_stack(slot->buffer, slot->copy.low, wanted);
-	slot->error = tdt__stack_copy_got(&slot->copy, wanted, got);
+	tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top, &tdt__thread);
+	slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_stack);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -250,21 +252,8 @@ static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
 	}
 }
 
-/* Have the copy in memory of the asker's. */
-static int take_copy(const struct slot *slot, struct tdt__stack_copy *copy)
-{
-	if (slot->error != 0)
-		return slot->error;
-	*copy = slot->copy;
-	copy->bytes = malloc(copy->size);
-	if (copy->bytes == NULL)
-		return -ENOMEM;
-	memcpy(copy->bytes, slot->buffer, copy->size);
-	return 0;
-}
-
 static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, uint64_t deadline,
-	       struct tdt__stack_copy *copy)
+	       struct tdt__pieces *copy)
 {
 	int error;
 
@@ -286,7 +275,7 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 	}
 	if (!wait_done(slot, number, deadline))
 		return -ETIMEDOUT;
-	error = take_copy(slot, copy);
+	error = slot->error != 0 ? slot->error : tdt__pieces_dup(copy, &slot->copy);
 	release(slot, number);
 	return error;
 }
@@ -314,7 +303,7 @@ static int may_send(uint32_t thread, int signal, uint64_t deadline)
 }
 
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
-		   struct tdt__stack_copy *copy)
+		   struct tdt__pieces *copy)
 {
 	int signal = choose();
 	struct slot *slot;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct tdt_handle;
-struct tdt__stack_copy;
+struct tdt__pieces;
 
 /*
  * Copy the stack of poll number `polls` of `task`, which `thread` is in the middle of; wait for that until `deadline`
@@ -25,7 +25,7 @@ struct tdt__stack_copy;
  * -ENOMEM; -EFAULT the stack can't be read.
  */
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
-		   struct tdt__stack_copy *copy);
+		   struct tdt__pieces *copy);
 
 /* In a child of fork(): those who waited are gone. */
 void tdt__interrupt_forked(void);

@@ -87,6 +87,8 @@ libtdt_core_la_SOURCES = \
 	src/options.h \
 	src/peek.c \
 	src/peek.h \
+	src/pieces.c \
+	src/pieces.h \
 	src/poll.c \
 	src/poll.h \
 	src/pool.c \

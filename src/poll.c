@@ -50,13 +50,9 @@ static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct
 static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given);
-	const struct tdt_handle *outer = tdt__thread.asks;
 
-	if (waker == NULL || !tdt__requests_claim(task))
-		return;
-	tdt__thread.asks = task;
-	waker->vtable->wake_by_ref(waker);
-	tdt__thread.asks = outer;
+	if (waker != NULL && tdt__requests_claim(task))
+		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
 }
 
 /* There won't be another poll. */

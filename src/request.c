@@ -72,6 +72,21 @@ bool tdt__requests_claim(struct tdt_handle *task)
 	return mine;
 }
 
+static void stop_asking(const struct tdt_handle **outer)
+{
+	tdt__thread.asks = *outer;
+}
+
+void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
+		       void (*wake)(const struct tdt_waker *waker))
+{
+	/* A waker must not unwind; but if one does, who wakes the task next does it for reasons of his own. */
+	const struct tdt_handle *outer __attribute__((cleanup(stop_asking))) = tdt__thread.asks;
+
+	tdt__thread.asks = task;
+	wake(waker);
+}
+
 /*
  * Wake a task that was seen idle, through the waker it left behind.  By now it may be polled again, and the request be
  * taken: the lock keeps that from happening in between.
@@ -83,7 +98,6 @@ bool tdt__requests_claim(struct tdt_handle *task)
 static void wake(struct tdt_handle *task)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
-	const struct tdt_handle *outer = tdt__thread.asks;
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
@@ -93,9 +107,8 @@ static void wake(struct tdt_handle *task)
 	if (waker != NULL)
 		claim(task);
 	pthread_mutex_unlock(lock);
-	tdt__thread.asks = task;
-	tdt_waker_wake(waker);
-	tdt__thread.asks = outer;
+	if (waker != NULL)
+		tdt__request_wake(task, waker, waker->vtable->wake);
 }
 
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)

@@ -113,6 +113,10 @@ void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline);
 /* Nothing may be asked that would come in here.  Waits for pollers that are about to leave it. */
 void tdt__inbox_fini(struct tdt__inbox *inbox);
 
+/* Call `wake`, which is one of the two of `waker`, for the sake of the task's requests: it was not what it waits for. */
+void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
+		       void (*wake)(const struct tdt_waker *waker));
+
 /* --- The poller's side --- */
 
 /* Take all that have asked; NULL: nobody.  `*claimed` says whether the task was woken for their sake. */

@@ -13,10 +13,10 @@
 #include "capture.h"
 #include "clock.h"
 #include "interrupt.h"
+#include "pieces.h"
 #include "poll.h"
 #include "proc_thread.h"
 #include "registry.h"
-#include "stack_copy.h"
 #include "syscall_name.h"
 #include "task.h"
 #include "thread.h"
@@ -51,21 +51,25 @@ static bool still_blocked(uint32_t thread, const struct tdt__blocked *before)
 
 /* Read the stack of a thread that is blocked.  -EAGAIN: it is no longer, or was meanwhile not. */
 static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
-			const struct tdt__blocked *blocked, struct tdt__stack_copy *copy)
+			const struct tdt__blocked *blocked, struct tdt__pieces *copy)
 {
+	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
+	uintptr_t top = TDT__PEEK(task->record.stack_top);
+	struct tdt__thread record;
 	int error;
 
-	*copy = (struct tdt__stack_copy){ .at = { blocked->pc, blocked->sp, TDT__NO_FP },
-					  .top = TDT__PEEK(task->record.stack_top) };
-	error = tdt__stack_copy(copy);
-	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, thread, copy->top)))
+	tdt__pieces_plan(copy, at, top, tdt__thread_peek(thread, &record) ? &record : NULL);
+	if (copy->end == TDT_CUT_NOT)
+		copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
+	error = tdt__pieces_copy(copy);
+	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, thread, top)))
 		return error;
 	free(copy->bytes);
 	return -EAGAIN;
 }
 
 /* Either way.  `*call` is the number of the system call the thread is blocked in; -1: none. */
-static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t deadline, struct tdt__stack_copy *copy,
+static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t deadline, struct tdt__pieces *copy,
 		      int32_t *call)
 {
 	uint32_t thread = TDT__PEEK(task->record.thread);
@@ -109,7 +113,7 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 					    uint64_t deadline, int *error)
 {
 	struct tdt__capture *capture;
-	struct tdt__stack_copy copy;
+	struct tdt__pieces copy;
 	int32_t call;
 
 	if (tdt__polled_here(task) || TDT__PEEK(task->record.thread) == tdt__thread_id()) {
@@ -123,7 +127,7 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 	}
 	*error = read_stack(task, polls, deadline, &copy, &call);
 	if (*error == 0) {
-		tdt__stack_copy_capture(&copy, capture);
+		tdt__pieces_capture(&copy, capture);
 		free(copy.bytes);
 		fill_in(capture, &task->record, polls, call);
 	}

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Copying the stack of a running poll, and walking the copy. */
+/* What of one stack is to be copied, and walking the copy. */
 
 #include <config.h>
 
 #include "stack_copy.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "capture.h"
 #include "find_fp.h"
-#include "peek.h"
 
-size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy)
+size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room)
 {
 	uintptr_t end = copy->top + TDT__TOP_RECORD;
 
@@ -20,10 +18,10 @@ size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy)
 	copy->end = TDT_CUT_NOT;
 	if (copy->at.sp >= copy->top) {
 		/* On another stack than the traced future: where that ends can't be known. */
-		end = copy->low + TDT__STACK_COPY_MAX;
+		end = copy->low + room;
 		copy->end = TDT_CUT_STACK;
-	} else if (end - copy->low > TDT__STACK_COPY_MAX) {
-		end = copy->low + TDT__STACK_COPY_MAX;
+	} else if (end - copy->low > room) {
+		end = copy->low + room;
 		copy->end = TDT_CUT_LIMIT;
 	}
 	return end - copy->low;
@@ -37,22 +35,6 @@ int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got)
 	if (got < wanted && copy->end != TDT_CUT_STACK)
 		copy->end = TDT_CUT_CORRUPT;
 	return 0;
-}
-
-int tdt__stack_copy(struct tdt__stack_copy *copy)
-{
-	size_t wanted = tdt__stack_copy_extent(copy);
-	int error;
-
-	copy->bytes = malloc(wanted);
-	if (copy->bytes == NULL)
-		return -ENOMEM;
-	error = tdt__stack_copy_got(copy, wanted, tdt__peek(copy->bytes, copy->low, wanted));
-	if (error != 0) {
-		free(copy->bytes);
-		copy->bytes = NULL;
-	}
-	return error;
 }
 
 /*
@@ -83,25 +65,26 @@ static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struc
 	return walked;
 }
 
-void tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__capture *capture)
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, bool last,
+			     struct tdt__capture *capture)
 {
 	struct tdt__walk *walk = &capture->walk;
-	struct tdt__registers at = copy->at;
 	enum tdt__walked walked;
 	struct tdt__frame frame;
 	bool more;
 
-	at.pc++; /* walk.h */
 	tdt__stack_copy_walk(copy, walk, at);
-	tdt__capture_begin(capture);
 	do {
 		at = walk->at;
 		walked = tdt__stack_copy_next(copy, walk, &frame);
 		if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
 			walked = find_and_go_on(copy, walk, at, &frame);
+		frame.level = copy->level;
 		/* The traced future's own is not shown. */
-		more = (walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);
+		more = (last && walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);
 	} while (more && walked == TDT__WALK_FRAME);
-	if (more)
-		tdt__capture_end(capture, walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+	if (!more || (walked == TDT__WALK_TOP && !last))
+		return more;
+	tdt__capture_end(capture, walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+	return false;
 }

@@ -2,8 +2,10 @@
 #ifndef TDT_SRC_STACK_COPY_H
 #define TDT_SRC_STACK_COPY_H
 
-/* A copy of what a running poll has on its thread's stack, and the walk of it.  Asker's side. */
+/* A copy of what a running poll has on one stack, and the walk of it: a piece of what pieces.h makes. */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tdt/tree.h>
@@ -16,20 +18,22 @@ struct tdt__capture;
 /* More of a stack is not looked at. */
 #define TDT__STACK_COPY_MAX ((size_t)1 << 20)
 
+/* A piece that has room for less is not worth the trouble. */
+#define TDT__STACK_COPY_LEAST ((size_t)1 << 10)
+
 struct tdt__stack_copy {
 	struct tdt__registers at; /* fp may be TDT__NO_FP; pc is where it is, no return address */
-	uintptr_t top;		  /* of the traced future's own frame */
+	uintptr_t top;		  /* of the traced future's own frame, or of the outermost on its stack */
 	uintptr_t low;		  /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
 	size_t size;
 	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
-	unsigned char *bytes; /* from malloc() */
+	uintptr_t poll;	      /* the function that was called by whose frame begins at `top`; 0: unknown */
+	uint16_t level;	      /* as in struct tdt__frame */
+	unsigned char *bytes;
 };
 
 /* What of the stack there is to be copied, given `at` and `top`: sets `low` and `end`, and returns the size. */
-size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy);
-
-/* Copy the stack.  Returns 0, -ENOMEM, or -EFAULT: nothing of it can be read. */
-int tdt__stack_copy(struct tdt__stack_copy *copy);
+size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room);
 
 /*
  * What `wanted` bytes of the extent have become `got`: beyond lies what can't be read.  -EFAULT: not even the
@@ -65,7 +69,11 @@ static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy
 	return walked;
 }
 
-/* Walk the copy, and make it the one leaf of the capture. */
-void tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__capture *capture);
+/*
+ * Walk the copy from `at`, and add its frames to the leaf that was begun.  Returns whether it was walked to its top, and
+ * the leaf goes on outside of it; else the leaf has ended.  `last`: the top is the traced future's own.
+ */
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, bool last,
+			     struct tdt__capture *capture);
 
 #endif

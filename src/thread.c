@@ -9,6 +9,7 @@
 #include <tdt/coroutine.h>
 #include <tdt/hooks.h>
 
+#include "peek.h"
 #include "probes.h"
 #include "registers.h"
 #include "thread.h"
@@ -16,9 +17,30 @@
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
+/*
+ * Where the records of threads are, by their ids; NULL: unknown.  Of two threads that want one place it is the last to
+ * come that gets it: ids are given one after the other, so that they have to be some thousands apart.  What a thread
+ * leaves behind when it ends is memory that may be gone, and is looked at by the kernel alone.
+ */
+#define RECORDS 4096
+
+static struct tdt__thread *_Atomic records[RECORDS];
+
 __attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
 {
-	return tdt__thread.id = (uint32_t)gettid();
+	uint32_t id = (uint32_t)gettid();
+
+	tdt__thread.id = id;
+	/* Relaxed: who looks for this thread has found it in a poll, which has released all of this. */
+	atomic_store_explicit(&records[id % RECORDS], &tdt__thread, memory_order_relaxed);
+	return id;
+}
+
+bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
+{
+	const struct tdt__thread *record = atomic_load_explicit(&records[id % RECORDS], memory_order_relaxed);
+
+	return record != NULL && tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;
 }
 
 void tdt_worker_thread_start(void)

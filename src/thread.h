@@ -14,7 +14,7 @@ struct tdt_stack;
 
 /*
  * Zero-initialized, and small: it lives in the static TLS block (initial-exec), so that reaching it is one instruction
- * and never an allocation.  Only its own thread touches it.
+ * and never an allocation.  Only its own thread touches it; others may have the kernel read it.
  */
 struct tdt__thread {
 	struct tdt__poll *poll; /* the innermost traced poll; each knows the one outside it (poll.h) */
@@ -40,5 +40,11 @@ static inline uint32_t tdt__thread_id(void)
 {
 	return __builtin_expect(tdt__thread.id != 0, 1) ? tdt__thread.id : tdt__thread_id_find();
 }
+
+/*
+ * What the record of the thread with that id is while this goes on: of use if the thread is known to have stayed as it
+ * was.  False: it can't be read, or isn't known.
+ */
+bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy);
 
 #endif

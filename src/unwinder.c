@@ -60,7 +60,7 @@ static int read_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t
 	return 0;
 }
 
-uintptr_t tdt__unwinder_start(uintptr_t pc)
+uintptr_t tdt__unwinder_function(uintptr_t pc, uintptr_t *end)
 {
 	static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
 	uintptr_t start = 0;
@@ -71,8 +71,10 @@ uintptr_t tdt__unwinder_start(uintptr_t pc)
 	if (space == NULL)
 		space = tdt__unwinder_new(read_memory, read_register, UNW_CACHE_NONE);
 	if (space != NULL && unw_init_remote(&cursor, space, &pc) >= 0 && tdt__unwinder_knows(&cursor) &&
-	    unw_get_proc_info(&cursor, &info) == 0)
+	    unw_get_proc_info(&cursor, &info) == 0) {
 		start = info.start_ip;
+		*end = info.end_ip;
+	}
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return start;
 }

@@ -30,9 +30,9 @@ unw_addr_space_t tdt__unwinder_new(tdt__unwinder_memory_fn *memory, tdt__unwinde
 int tdt__unwinder_knows(unw_cursor_t *cursor);
 
 /*
- * Where the function (or the part of one) begins that has the instruction at `pc`.  0: there is no unwind information,
- * or no memory.  Takes tdt__unwind_lock.
+ * Where the function (or the part of one) begins that has the instruction at `pc`; `*end` is where it ends.  0: there is
+ * no unwind information, or no memory.  Takes tdt__unwind_lock.
  */
-uintptr_t tdt__unwinder_start(uintptr_t pc);
+uintptr_t tdt__unwinder_function(uintptr_t pc, uintptr_t *end);
 
 #endif

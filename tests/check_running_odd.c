@@ -18,6 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "must.h"
 #include "seeded.h"
 #include "stuck_task.h"
@@ -25,78 +26,6 @@
 
 #define NOINLINE __attribute__((noinline))
 #define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
-
-/* --- Being stuck ------------------------------------------------------------- */
-
-static bool spinning; /* or blocked */
-static int gate[2];
-static atomic_bool is_open;
-static atomic_int entered;
-
-static void gate_close(bool spin)
-{
-	spinning = spin;
-	atomic_store(&is_open, false);
-	atomic_store(&entered, 0);
-	ck_assert_int_eq(pipe(gate), 0);
-}
-
-static void gate_open(void)
-{
-	atomic_store(&is_open, true);
-	MUST(write(gate[1], "", 1) == 1);
-}
-
-static NOINLINE void stay(void)
-{
-	char byte;
-
-	atomic_fetch_add(&entered, 1);
-	if (spinning)
-		while (!atomic_load(&is_open))
-			;
-	else
-		MUST(read(gate[0], &byte, 1) == 1);
-	USE(&byte);
-}
-
-/* Ask a poll that gets to stay(), and then let it go on to its end.  Returns the trace. */
-static struct tdt_trace *ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, bool spin,
-			     pthread_attr_t *attr)
-{
-	struct stuck_task task = { .attr = attr };
-	struct tdt_trace *trace;
-
-	gate_close(spin);
-	stuck_task_start(&task, poll, state);
-	while (atomic_load(&entered) == 0)
-		usleep(100);
-	stuck_task_settle(&task, spin);
-	trace = stuck_task_ask(&task);
-	tdt_trace_root(trace);
-	gate_open();
-	stuck_task_end(&task);
-	close(gate[0]);
-	close(gate[1]);
-	return trace;
-}
-
-/*
- * What to look for in the path of a poll that was blocked: with a sanitizer the way out of its own read() may not be
- * found once something is missing further out.
- */
-static const char *seen(bool spin, const char *functions)
-{
-	return SANITIZED && !spin ? "read" : functions;
-}
-
-static enum tdt_cut cut_of(const struct tdt_trace *trace)
-{
-	enum tdt_cut cut;
-
-	tdt_trace_stack(trace, 0, NULL, 0, &cut);
-	return cut;
-}
 
 /* --- Damage ---------------------------------------------------------------------- */
 
@@ -117,7 +46,7 @@ static NOINLINE void activation(unsigned depth)
 		for (unsigned i = 0; i < ACTIVATIONS; i++)
 			memcpy(saved[i], damaged.record[i], sizeof saved[i]);
 		damaged.damage();
-		stay();
+		gate_stay();
 		for (unsigned i = 0; i < ACTIVATIONS; i++)
 			memcpy(damaged.record[i], saved[i], sizeof saved[i]);
 	} else {
@@ -156,11 +85,11 @@ START_TEST(a_damaged_stack_is_cut_and_marked)
 	char *path;
 
 	damaged.damage = damages[_i / 2];
-	trace = ask(damaged_poll, NULL, _i % 2, NULL);
+	trace = gate_ask(damaged_poll, NULL, _i % 2, NULL);
 	path = stuck_path(trace);
 	/* What is no code of any module may have been made at run time: that is guessed through. */
 	ck_assert_msg(strncmp(path, "cut:", 4) == 0 || strchr(path, '~') != NULL, "%s", path);
-	ck_assert_msg(strstr(path, seen(_i % 2, "stay")) != NULL, "%s", path);
+	ck_assert_msg(strstr(path, gate_seen(_i % 2, "gate_stay")) != NULL, "%s", path);
 	free(path);
 	tdt_trace_free(trace);
 }
@@ -197,7 +126,7 @@ START_TEST(no_garbage_on_the_stack_does_harm)
 	damaged.seed = seed_of_run();
 	damaged.damage = spread_garbage;
 	for (int round = 0; round < 100; round++)
-		tdt_trace_free(ask(damaged_poll, NULL, round % 2, NULL));
+		tdt_trace_free(gate_ask(damaged_poll, NULL, round % 2, NULL));
 }
 END_TEST
 
@@ -210,8 +139,8 @@ static NOINLINE void stale_stay(bool stays)
 
 	USE(room);
 	if (stays) {
-		atomic_fetch_add(&entered, 1);
-		MUST(read(gate[0], room, 1) == 1);
+		atomic_fetch_add(&gate.entered, 1);
+		MUST(read(gate.pipe[0], room, 1) == 1);
 	}
 	USE(room);
 }
@@ -240,7 +169,7 @@ static tdt_poll_t stale_poll(void *state, struct tdt_context *cx)
 
 START_TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
 {
-	struct tdt_trace *trace = ask(stale_poll, NULL, false, NULL);
+	struct tdt_trace *trace = gate_ask(stale_poll, NULL, false, NULL);
 	const char *want = "stale_poll stale_calls stale_stay ";
 	char *path = stuck_path(trace);
 
@@ -277,7 +206,7 @@ static void free_stack(void)
 
 static NOINLINE void below(char *room)
 {
-	stay();
+	gate_stay();
 	USE(room);
 }
 
@@ -300,11 +229,11 @@ START_TEST(a_hole_in_the_stack_ends_it)
 	char *path;
 
 	make_stack();
-	trace = ask(hole_poll, NULL, _i, &on_stack);
+	trace = gate_ask(hole_poll, NULL, _i, &on_stack);
 	if (!SANITIZED)
-		ck_assert_int_eq(cut_of(trace), TDT_CUT_CORRUPT);
+		ck_assert_int_eq(gate_cut(trace), TDT_CUT_CORRUPT);
 	path = stuck_path(trace);
-	ck_assert_msg(strncmp(path, "cut:", 4) == 0 && strstr(path, seen(_i, "stay")) != NULL, "%s", path);
+	ck_assert_msg(strncmp(path, "cut:", 4) == 0 && strstr(path, gate_seen(_i, "gate_stay")) != NULL, "%s", path);
 	free(path);
 	tdt_trace_free(trace);
 	free_stack();
@@ -319,7 +248,7 @@ static NOINLINE void deeper(unsigned levels)
 	if (levels > 0)
 		deeper(levels - 1);
 	else
-		stay();
+		gate_stay();
 	USE(room);
 }
 
@@ -337,10 +266,10 @@ START_TEST(ten_megabytes_of_stack_are_cut_at_the_limit)
 	char *path;
 
 	make_stack();
-	trace = ask(deep_poll, NULL, _i, &on_stack);
-	ck_assert_int_eq(cut_of(trace), TDT_CUT_LIMIT);
+	trace = gate_ask(deep_poll, NULL, _i, &on_stack);
+	ck_assert_int_eq(gate_cut(trace), TDT_CUT_LIMIT);
 	path = stuck_path(trace);
-	ck_assert_msg(strstr(path, "deeper deeper deeper ") != NULL && strstr(path, "stay") != NULL, "%s", path);
+	ck_assert_msg(strstr(path, "deeper deeper deeper ") != NULL && strstr(path, "gate_stay") != NULL, "%s", path);
 	free(path);
 	tdt_trace_free(trace);
 	free_stack();
@@ -353,7 +282,7 @@ static ucontext_t host, coroutine;
 
 static void on_coroutine(void)
 {
-	stay();
+	gate_stay();
 	USE(&host);
 }
 
@@ -372,11 +301,11 @@ static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
 START_TEST(a_poll_that_has_gone_to_another_stack_is_cut_there)
 {
 	void *memory = malloc(256 << 10);
-	struct tdt_trace *trace = ask(coroutine_poll, memory, _i, NULL);
+	struct tdt_trace *trace = gate_ask(coroutine_poll, memory, _i, NULL);
 	char *path = stuck_path(trace);
 
-	ck_assert_msg(strstr(path, seen(_i, "on_coroutine stay")) != NULL, "%s", path);
-	ck_assert_int_ne(cut_of(trace), TDT_CUT_NOT);
+	ck_assert_msg(strstr(path, gate_seen(_i, "on_coroutine gate_stay")) != NULL, "%s", path);
+	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
 	free(path);
 	tdt_trace_free(trace);
 	free(memory);
@@ -386,7 +315,7 @@ END_TEST
 /* The handler of a signal that is raised in the poll. */
 static void stay_in_handler(int signal)
 {
-	stay();
+	gate_stay();
 	USE(&signal);
 }
 
@@ -415,10 +344,10 @@ START_TEST(a_poll_that_is_in_a_handler_on_a_signal_stack_is_cut_there)
 	}
 	memory = malloc(256 << 10);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-	trace = ask(raising_poll, memory, _i, NULL);
+	trace = gate_ask(raising_poll, memory, _i, NULL);
 	path = stuck_path(trace);
-	ck_assert_msg(strstr(path, seen(_i, "stay_in_handler stay")) != NULL, "%s", path);
-	ck_assert_int_ne(cut_of(trace), TDT_CUT_NOT);
+	ck_assert_msg(strstr(path, gate_seen(_i, "stay_in_handler gate_stay")) != NULL, "%s", path);
+	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
 	free(path);
 	tdt_trace_free(trace);
 	free(memory);
@@ -432,7 +361,7 @@ static struct tdt_context *inner_cx;
 static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 {
 	(void)state;
-	stay();
+	gate_stay();
 	USE(cx);
 	return TDT_READY;
 }
@@ -473,15 +402,15 @@ START_TEST(a_task_polled_on_a_signal_stack_is_whole)
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	gate_close(_i);
 	stuck_task_start(&task, polls_in_handler, memory);
-	while (atomic_load(&entered) == 0)
+	while (atomic_load(&gate.entered) == 0)
 		usleep(100);
 	stuck_task_settle(&task, _i);
 	trace = tdt_backtrace_timed(inner.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
 	path = stuck_path(trace);
-	ck_assert_msg(strncmp(path, "inner_poll stay", 15) == 0, "%s", path);
-	ck_assert_int_eq(cut_of(trace), TDT_CUT_NOT);
+	ck_assert_msg(strncmp(path, "inner_poll gate_stay", 20) == 0, "%s", path);
+	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
 	free(path);
 	tdt_trace_free(trace);
 	gate_open();
@@ -499,13 +428,13 @@ static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 	pid_t child;
 
 	(void)state;
-	atomic_fetch_add(&entered, 1);
+	atomic_fetch_add(&gate.entered, 1);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 	child = vfork();
 #pragma GCC diagnostic pop
 	if (child == 0) {
-		while (!atomic_load(&is_open)) /* memory is shared */
+		while (!atomic_load(&gate.is_open)) /* memory is shared */
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		_exit(0);
 	}
@@ -523,7 +452,7 @@ START_TEST(a_thread_in_vfork_gives_what_can_be_known)
 		printf("# not tried: ThreadSanitizer makes a fork of it\n");
 		return;
 	}
-	trace = ask(vfork_poll, NULL, false, NULL);
+	trace = gate_ask(vfork_poll, NULL, false, NULL);
 	ck_assert_str_eq(tdt_trace_info(trace)->syscall, "vfork");
 	tdt_trace_free(trace);
 }

@@ -142,6 +142,58 @@ START_TEST(a_waker_whose_clone_throws_ends_the_task_too)
 }
 END_TEST
 
+/* What is noted of a wake-up after all. */
+static void expect_noted_wake(struct test_task *task)
+{
+	ck_assert_uint_eq(task->handle->record.woken, 0);
+	tdt_task_woken(task->handle);
+	ck_assert_uint_ne(task->handle->record.woken, 0);
+}
+
+START_TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct tdt_waker_vtable vtable;
+
+	test_task_init(&task, NULL);
+	vtable = *task.waker.waker.vtable;
+	vtable.wake = test_throwing_wake;
+	task.waker.waker.vtable = &vtable;
+	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
+	ck_assert(test_asking_throws(task.handle));
+	expect_noted_wake(&task);
+	task.waker.alive--; /* the one that threw was not dropped */
+	test_task_fini(&task);
+}
+END_TEST
+
+static struct test_asking asked_in_poll;
+
+static void ask_in_poll(void *task)
+{
+	test_ask(&asked_in_poll, ((struct test_task *)task)->handle);
+}
+
+START_TEST(after_a_waker_threw_at_a_poll_wake_ups_are_noted)
+{
+	struct test_busy busy = { .act = ask_in_poll, .result = TDT_PENDING };
+	const struct tdt_future future = test_busy_future(&busy);
+	struct test_task task = { 0 };
+	struct tdt_waker_vtable vtable;
+
+	busy.argument = &task;
+	test_task_init(&task, &future);
+	vtable = *task.waker.waker.vtable;
+	vtable.wake_by_ref = test_throwing_wake;
+	task.waker.waker.vtable = &vtable;
+	ck_assert(test_throws(&task.future, &task.cx));
+	expect_noted_wake(&task);
+	ck_assert(test_answered(&asked_in_poll));
+	test_asking_fini(&asked_in_poll);
+	test_task_fini(&task);
+}
+END_TEST
+
 /* --- Threads that end in a poll ------------------------------------------------ */
 
 static sem_t polled;
@@ -264,6 +316,8 @@ int main(void)
 	tcase_add_test(exceptions, who_asked_a_poll_that_throws_is_told_what_it_had_captured);
 	tcase_add_test(exceptions, an_exception_ends_only_the_tasks_that_it_passes);
 	tcase_add_test(exceptions, a_waker_whose_clone_throws_ends_the_task_too);
+	tcase_add_test(exceptions, after_a_waker_threw_at_who_asks_wake_ups_are_noted);
+	tcase_add_test(exceptions, after_a_waker_threw_at_a_poll_wake_ups_are_noted);
 	suite_add_tcase(suite, exceptions);
 
 	tcase_add_test(threads, a_thread_that_exits_in_a_poll_ends_the_task);

@@ -103,6 +103,8 @@ tests_programs = \
 	tests/check_running \
 	tests/check_running_odd \
 	tests/check_running_races \
+	tests/check_running_refused \
+	tests/check_running_stacks \
 	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
@@ -399,11 +401,24 @@ tests_check_rt_workers_LDFLAGS = \
 tests_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
 
 # Polls that get stuck, compiled in several ways.
-check_LTLIBRARIES += tests/libstuck_o0.la tests/libstuck_with_fp.la tests/libstuck_without_fp.la
+check_LTLIBRARIES += \
+	tests/libstuck_o0.la \
+	tests/libstuck_o1.la \
+	tests/libstuck_protected.la \
+	tests/libstuck_with_fp.la \
+	tests/libstuck_without_fp.la
 tests_libstuck_o0_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_o0_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o0 -U_FORTIFY_SOURCE
 tests_libstuck_o0_la_CFLAGS = $(AM_CFLAGS)
 $(tests_libstuck_o0_la_OBJECTS): CFLAGS += -O0
+tests_libstuck_o1_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_o1_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o1
+tests_libstuck_o1_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+$(tests_libstuck_o1_la_OBJECTS): CFLAGS += -O1
+tests_libstuck_protected_la_SOURCES = tests/stuck.c tests/stuck.h
+tests_libstuck_protected_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_protected
+tests_libstuck_protected_la_CFLAGS = $(AM_CFLAGS) \
+	-O2 -fno-omit-frame-pointer -fstack-protector-all -fstack-clash-protection
 tests_libstuck_with_fp_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_with_fp
 tests_libstuck_with_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fno-omit-frame-pointer
@@ -417,17 +432,30 @@ tests_check_running_SOURCES = tests/check_running.c tests/stuck.h $(tests_stuck_
 tests_check_running_CFLAGS = $(tests_cflags)
 tests_check_running_LDADD = \
 	tests/libstuck_o0.la \
+	tests/libstuck_o1.la \
+	tests/libstuck_protected.la \
 	tests/libstuck_with_fp.la \
 	tests/libstuck_without_fp.la \
 	$(tests_lib) -lpthread
 
-tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_stuck_task)
+tests_gate = tests/gate.c tests/gate.h $(tests_stuck_task)
+
+tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_gate)
 tests_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_check_running_odd_LDADD = $(tests_lib) -lpthread
 
 tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
 tests_check_running_races_CFLAGS = $(tests_cflags)
 tests_check_running_races_LDADD = $(tests_core) -lpthread
+
+tests_check_running_refused_SOURCES = tests/check_running_refused.c $(tests_gate) $(tests_no_memory)
+tests_check_running_refused_CFLAGS = $(tests_cflags)
+tests_check_running_refused_LDFLAGS = -Wl,--wrap=tdt__peek
+tests_check_running_refused_LDADD = $(tests_core) -lpthread
+
+tests_check_running_stacks_SOURCES = tests/check_running_stacks.c $(tests_gate)
+tests_check_running_stacks_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
+tests_check_running_stacks_LDADD = $(tests_lib) -lpthread
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)

@@ -21,6 +21,21 @@ void test_throwing_drop(const tdt_waker *)
 	throw std::runtime_error("out of a drop");
 }
 
+void test_throwing_wake(const tdt_waker *)
+{
+	throw std::runtime_error("out of a wake");
+}
+
+int test_asking_throws(tdt_handle *handle)
+{
+	try {
+		tdt_trace_free(tdt_backtrace(handle));
+	} catch (const std::runtime_error &) {
+		return 1;
+	}
+	return 0;
+}
+
 int test_throws(const tdt_future *future, tdt_context *cx)
 {
 	try {

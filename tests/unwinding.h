@@ -5,6 +5,8 @@
 /* Futures in C++ that break the rule that nothing leaves a poll but its result, and a runtime that lives on. */
 
 #include <tdt/future.h>
+#include <tdt/trace.h>
+#include <tdt/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,9 +15,13 @@ extern "C" {
 /* A poll that clones the waker and drops the clone, then throws. */
 tdt_poll_t test_throwing_poll(void *state, struct tdt_context *cx);
 
-/* A waker's clone and drop that throw. */
+/* A waker's clone, drop and wake that throw. */
 const struct tdt_waker *test_throwing_clone(const struct tdt_waker *waker);
 void test_throwing_drop(const struct tdt_waker *waker);
+void test_throwing_wake(const struct tdt_waker *waker);
+
+/* Ask for a backtrace, and return 1 if an exception came out, else 0. */
+int test_asking_throws(struct tdt_handle *handle);
 
 /* Poll, and return 1 if an exception came out, else 0. */
 int test_throws(const struct tdt_future *future, struct tdt_context *cx);

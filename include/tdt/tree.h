@@ -107,10 +107,11 @@ enum tdt_node_kind {
 enum tdt_cut {
 	TDT_CUT_NOT = 0,
 	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options; tdt/watch.h), or, of a poll
-				 that runs, more than 1 MiB of stack */
+				 that runs, more than 1 MiB of stack, or 16 stacks (tdt/coroutine.h) */
 	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer to go on by */
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
-	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the traced future */
+	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the traced future, and
+				 the way there was not told (tdt_stack_enter()) */
 	TDT_CUT_MEMORY = 5    /* no memory to record more frames */
 };
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Running polls that can't be read because something is refused: memory, descriptors, an answer of the thread that was
+ * interrupted.  The asker is told, in time; and the next one gets his answer.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../src/capture.h"
+#include "../src/clock.h"
+#include "../src/peek.h"
+#include "../src/running.h"
+#include "gate.h"
+#include "no_memory.h"
+#include "stuck_task.h"
+#include "test.h"
+
+#define SOON UINT64_C(200000000)
+#define LATE UINT64_C(30000000000)
+
+static tdt_poll_t staying_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	gate_stay();
+	__asm__ volatile("" : : "r"(cx) : "memory");
+	return TDT_READY;
+}
+
+static struct stuck_task task;
+
+static void start(bool spin)
+{
+	gate_close(spin);
+	task = (struct stuck_task){ 0 };
+	stuck_task_start(&task, staying_poll, NULL);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(100);
+	stuck_task_settle(&task, spin);
+}
+
+static void end(void)
+{
+	gate_open();
+	stuck_task_end(&task);
+}
+
+/* Read the poll.  Returns 0 or a negative errno. */
+static int read_within(uint64_t ns)
+{
+	int error = 0;
+	struct tdt__capture *capture = tdt__running(task.traced.handle, 1, 100, tdt__clock() + ns, &error);
+
+	if (capture == NULL)
+		return error;
+	tdt__capture_unref(capture);
+	return 0;
+}
+
+/* --- Memory ------------------------------------------------------------------------- */
+
+static int read_late(void *argument)
+{
+	(void)argument;
+	return read_within(LATE);
+}
+
+START_TEST(every_lack_of_memory_is_told)
+{
+	start(_i);
+	ck_assert_int_eq(read_within(LATE), 0); /* what is learned on the way is kept */
+	no_memory_each(read_late, NULL, 3);
+	ck_assert_int_eq(read_within(LATE), 0);
+	end();
+}
+END_TEST
+
+/* --- Descriptors ---------------------------------------------------------------------- */
+
+START_TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent)
+{
+	struct rlimit limit, none;
+	struct tdt_trace *trace;
+
+	start(_i);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(read_within(LATE), -EPERM);
+	trace = tdt_backtrace_timed(task.traced.handle, SOON);
+	ck_assert_ptr_null(trace);
+	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_int_eq(stuck_signal(), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(read_within(LATE), 0);
+	end();
+}
+END_TEST
+
+/* --- A thread that is held up in the handler --------------------------------------------- */
+
+size_t __real_tdt__peek(void *to, uintptr_t address, size_t size);
+size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size);
+
+static atomic_bool hold;
+static atomic_int held;
+
+size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
+{
+	if (atomic_load(&hold) && (unsigned)gettid() == atomic_load(&task.tid)) {
+		atomic_fetch_add(&held, 1);
+		while (atomic_load(&hold))
+			;
+	}
+	return __real_tdt__peek(to, address, size);
+}
+
+START_TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
+{
+	start(true);
+	for (int round = 1; round <= 20; round++) { /* more often than there are slots */
+		atomic_store(&hold, true);
+		ck_assert_int_eq(read_within(SOON / 10), -ETIMEDOUT);
+		/* It may have been too late even to get there. */
+		atomic_store(&hold, false);
+		ck_assert_int_eq(read_within(LATE), 0);
+	}
+	ck_assert_int_gt(atomic_load(&held), 0);
+	end();
+}
+END_TEST
+
+START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
+{
+	start(true);
+	atomic_store(&hold, true);
+	while (atomic_load(&held) == 0)
+		ck_assert_int_ne(read_within(SOON), 0);
+	ck_assert_int_eq(read_within(LATE), -EPERM);
+	atomic_store(&hold, false);
+	ck_assert_int_eq(read_within(LATE), 0);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite;
+	TCase *tests;
+
+	if (stuck_in_valgrind())
+		return EXIT_SUCCESS;
+	suite = suite_create("running_refused");
+	tests = tcase_create("running_refused");
+	suite_add_tcase(suite, tests);
+	tcase_add_loop_test(tests, every_lack_of_memory_is_told, 0, 2);
+	tcase_add_loop_test(tests, without_a_descriptor_it_is_not_read_and_nothing_is_sent, 0, 2);
+	tcase_add_test(tests, a_thread_that_is_held_up_in_the_handler_is_not_waited_for);
+	tcase_add_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal);
+	return test_run(suite);
+}
