@@ -240,6 +240,7 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	start_naps();
 	until_all_are_watched();
 	holder = spawn_reader();
+	usleep(200000);
 	snapshot = take(200 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
@@ -250,7 +251,7 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	for (int i = 0; i < QUEUED; i++) {
 		ck_assert_int_eq(last->tasks[i]->state, TDT_TASK_WAITING);
 		ck_assert_uint_eq(last->tasks[i]->leaves, 1);
-		/* At least as long ago as the dump has waited for an answer, but for how coarse the clock is. */
+		/* As of the dump's beginning, since when they can't have been polled; but for how coarse the clock is. */
 		ck_assert_uint_ge(last->tasks[i]->age_ns, 150 * MS);
 	}
 	text = text_of(snapshot);
