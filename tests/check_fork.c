@@ -200,7 +200,7 @@ static void trace_in_child(bool thread_too)
 	task_fini(&task);
 }
 
-static void fork_children(bool thread_too)
+static __attribute__((unused)) void fork_children(bool thread_too) /* not under a sanitizer */
 {
 	pthread_t thread[CAPTURERS], naming;
 	/* Here, for it takes the dynamic loader's lock, which a fork() does not wait for. */
