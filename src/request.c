@@ -81,7 +81,7 @@ void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *wa
 		       void (*wake)(const struct tdt_waker *waker))
 {
 	/* A waker must not unwind; but if one does, who wakes the task next does it for reasons of his own. */
-	const struct tdt_handle *outer __attribute__((cleanup(stop_asking))) = tdt__thread.asks;
+	const struct tdt_handle *outer __attribute__((cleanup(stop_asking), unused)) = tdt__thread.asks;
 
 	tdt__thread.asks = task;
 	wake(waker);
