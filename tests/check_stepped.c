@@ -104,8 +104,10 @@ static uint64_t said;
 
 static void begin(void)
 {
-	struct tdt_task_attr attr = { .size = sizeof attr, .id = ++number, .file = (const char *)(uintptr_t)number };
+	struct tdt_task_attr attr = { .size = sizeof attr };
 
+	attr.id = ++number;
+	attr.file = (const char *)(uintptr_t)number;
 	attr.line = attr.column = (uint32_t)number;
 	said = 0;
 	task = tdt_traced_with((struct tdt_future){ &said, say, nothing }, &attr);
