@@ -26,6 +26,7 @@
 #include "../src/registers.h"
 #include "../src/thread.h"
 #include "../src/walk.h"
+#include "measure.h"
 
 #define LEVELS 26
 #define LEAVES 64
@@ -34,34 +35,7 @@
 #define POLLS 100000
 #define AGAIN 100
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 /* --- Figures ------------------------------------------------------------------ */
-
-struct figure {
-	const char *name;
-	double value[ROUNDS];
-	int n;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(struct figure *figure)
-{
-	qsort(figure->value, (size_t)figure->n, sizeof figure->value[0], by_value);
-	return figure->value[figure->n / 2];
-}
 
 static void add(struct figure *figure, double value)
 {

@@ -9,17 +9,11 @@
 
 #include <tdt/coroutine.h>
 
+#include "measure.h"
+
 #define ROUNDS 21
 #define POLLS 20000
 #define COROUTINES 2000
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 static tdt_poll_t pending(void *state, struct tdt_context *cx)
 {
@@ -48,17 +42,17 @@ static int awaits(void *arg)
 static double poll_often(const struct tdt_future *future)
 {
 	struct tdt_context cx = { NULL };
-	double start = now();
+	int64_t start = now();
 
 	for (int i = 0; i < POLLS; i++)
 		tdt_future_poll(future, &cx);
-	return (now() - start) / POLLS;
+	return (double)(now() - start) / POLLS;
 }
 
 static double live_often(struct tdt_future *awaited)
 {
 	struct tdt_context cx = { NULL };
-	double start = now();
+	int64_t start = now();
 
 	for (int i = 0; i < COROUTINES; i++) {
 		struct tdt_future co = tdt_coroutine(awaits, awaited, NULL);
@@ -66,19 +60,12 @@ static double live_often(struct tdt_future *awaited)
 		tdt_future_poll(&co, &cx);
 		tdt_future_drop(&co);
 	}
-	return (now() - start) / COROUTINES;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	return (double)(now() - start) / COROUTINES;
 }
 
 static void print(const char *what, double *value)
 {
-	qsort(value, ROUNDS, sizeof(value[0]), by_value);
+	sort_values(value, ROUNDS);
 	printf("%-44s %10.1f %10.1f %10.1f\n", what, value[0], value[ROUNDS / 2], value[ROUNDS - 1]);
 }
 

@@ -17,24 +17,12 @@
 #include <tdt/dump.h>
 #include <tdt/runtime.h>
 
+#include "measure.h"
+
 #define ROUNDS 9
 #define DEPTH 10
 #define MOST 100000
 #define ONE_BY_ONE 1000 /* that are asked so */
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
 
 /* --- Tasks that wait for ever ------------------------------------------------ */
 
@@ -103,13 +91,6 @@ static void stop(struct tdt_rt *rt, int tasks)
 
 /* --- Asking --------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Nanoseconds a task. */
 static double one_by_one(void)
 {
@@ -163,8 +144,8 @@ static void measure(unsigned workers, int tasks)
 		each[i] = one_by_one();
 		all[i] = snapshot(tasks, &bytes, &groups);
 	}
-	qsort(each, ROUNDS, sizeof each[0], by_value);
-	qsort(all, ROUNDS, sizeof all[0], by_value);
+	sort_values(each, ROUNDS);
+	sort_values(all, ROUNDS);
 	printf("%7d tasks, %u worker%s %9.2f ms (%.2f to %.2f), %5.0f ns a task, x %5.3f;  %3.0f bytes a task, "
 	       "%zu group%s\n",
 	       tasks, workers, workers == 1 ? ", " : "s,", all[ROUNDS / 2] * tasks / 1e6, all[0] * tasks / 1e6,

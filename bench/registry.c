@@ -17,43 +17,18 @@
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
+#include "measure.h"
+
 #define ROUNDS 9
 #define TIMES 400000
 #define BATCH 100
 #define TASKS 100000
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 /* --- Figures ------------------------------------------------------------------ */
-
-struct figure {
-	const char *name;
-	double value[ROUNDS];
-	int n;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static void print(struct figure *figure)
 {
-	qsort(figure->value, (size_t)figure->n, sizeof figure->value[0], by_value);
+	sort_values(figure->value, figure->n);
 	printf("%-48s %10.1f %10.1f %10.1f\n", figure->name, figure->value[0], figure->value[figure->n / 2],
 	       figure->value[figure->n - 1]);
 }

@@ -17,6 +17,7 @@
 #include "../src/capture.h"
 #include "../src/clock.h"
 #include "../src/running.h"
+#include "measure.h"
 
 #define ROUNDS 2001
 #define DEPTH 20
@@ -80,13 +81,6 @@ static void *poll_it(void *argument)
 	return NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void measure(const char *what, tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
 	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, poll, nothing }));
@@ -119,7 +113,7 @@ static void measure(const char *what, tdt_poll_t (*poll)(void *state, struct tdt
 	tdt_handle_unref(traced.handle);
 	if (n == 0)
 		return;
-	qsort(took, (size_t)n, sizeof took[0], by_value);
+	sort_values(took, n);
 	printf("%-44s %12.1f %12.1f %12.1f us\n", what, took[0], took[n / 2], took[n - 1]);
 }
 

@@ -29,6 +29,8 @@
 #include <tdt/registry.h>
 #include <tdt/runtime.h>
 
+#include "measure.h"
+
 #define ROUNDS 7
 #define BATCH 10000
 #define BATCHES 100
@@ -37,44 +39,11 @@
 
 static unsigned n_workers;
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 /* --- Figures ---------------------------------------------------------------------- */
-
-struct figure {
-	const char *name;
-	double value[ROUNDS];
-	int n;
-};
 
 static void add(struct figure *figure, int64_t ns, int of)
 {
 	figure->value[figure->n++] = (double)ns / of;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(struct figure *figure)
-{
-	qsort(figure->value, (size_t)figure->n, sizeof figure->value[0], by_value);
-	return figure->value[figure->n / 2];
 }
 
 static void print(struct figure *figure, struct figure *baseline)
