@@ -147,6 +147,7 @@ static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree 
 	const struct tdt_registry_tree *tree = tree_of(watched, published);
 	const struct tdt_registry_entry *entry = entries_of(tree);
 
+	to->published = published;
 	to->polls = TDT__PEEK(tree->polls);
 	to->when = TDT__PEEK(tree->when);
 	capture->unloads = TDT__PEEK(tree->unloads);
@@ -186,7 +187,12 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 			return -ENOMEM;
 		while (!copy(watched, tree))
 			;
-		if (TDT__PEEK(task->record.tree) == address)
+		/*
+		 * It may have been another task's meanwhile, and be this one's again: with another tree then.  Acquire: pairs
+		 * with tdt__watched_keep().
+		 */
+		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
+		    TDT__PEEK(watched->published) == tree->published)
 			return 0;
 		tdt__capture_unref(tree->capture);
 	}

@@ -30,6 +30,7 @@ void tdt__watched_drop(struct tdt_handle *task);
 
 struct tdt__watched_tree {
 	struct tdt__capture *capture; /* its stacks, for the caller to unref */
+	uint32_t published;           /* which tree it is, of those that were kept there */
 	uint64_t polls;
 	uint64_t when;
 };

@@ -20,21 +20,9 @@
 #include "../src/symbolize.h"
 #include "futures.h"
 #include "must.h"
+#include "sanitized.h"
 #include "self.h"
 #include "test.h"
-
-/* What a sanitizer does not let a child do. */
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#elif __has_feature(thread_sanitizer)
-#define TSAN 1
-#endif
-#endif
 
 #define CHILDREN 200
 #define CAPTURERS 2
@@ -237,7 +225,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 
 START_TEST(children_forked_while_others_capture_can_ask_themselves)
 {
-#ifdef ASAN
+#if ASAN
 	printf("# not tried: AddressSanitizer's allocator may be locked in a child\n");
 #else
 	fork_children(false);
@@ -247,7 +235,7 @@ END_TEST
 
 START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
 {
-#if defined(ASAN) || defined(TSAN)
+#if ASAN || TSAN
 	printf(
 	    "# not tried: AddressSanitizer's allocator may be locked in a child, ThreadSanitizer wants no threads\n");
 #else

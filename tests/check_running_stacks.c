@@ -42,6 +42,8 @@ static void expect_path(struct tdt_trace *trace, bool spin, const char *expected
 	}
 	if (SANITIZED && !spin)
 		ck_assert_msg(strstr(all, "read") != NULL, "%s", all);
+	else if (SIGNALS_ARE_LATE)
+		printf("# not looked for: %s: ThreadSanitizer delays signals\n", expected);
 	else
 		ck_assert_msg(strcmp(shown, expected) == 0, "%s (%s)", shown, all);
 	free(all);
@@ -150,7 +152,7 @@ START_TEST(more_stacks_than_are_looked_at_are_cut_at_the_limit)
 	unsigned depth = DEEPEST;
 	struct tdt_trace *trace = ask(coroutine(nests, &depth), _i);
 
-	if (!SANITIZED || _i)
+	if (!SANITIZED || (_i && !SIGNALS_ARE_LATE))
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_LIMIT);
 	expect_path(trace, _i,
 		    "cut:1 nests nests nests nests nests nests nests nests nests nests nests nests nests nests nests "

@@ -38,7 +38,7 @@ tests_rt = libtdt-rt.la $(tests_lib) -lpthread
 tests_futures = tests/futures.c tests/futures.h tests/test.h
 tests_threads = tests/threads.c tests/threads.h
 tests_leaf = tests/leaf.c tests/leaf.h tests/must.h tests/test.h
-tests_no_memory = tests/no_memory.c tests/no_memory.h
+tests_no_memory = tests/no_memory.c tests/no_memory.h tests/sanitized.h
 
 # A waker for a thread that waits.
 tests_bell = tests/bell.c tests/bell.h tests/must.h
@@ -326,7 +326,7 @@ tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_snapshot_LDADD = $(tests_core) -ldl
 EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la
 
-tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/seeded.h $(tests_leaf)
+tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/sanitized.h tests/seeded.h $(tests_leaf)
 tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
 tests_check_snapshot_rt_LDADD = $(tests_rt)
 
@@ -426,7 +426,7 @@ tests_libstuck_without_fp_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_without_fp
 tests_libstuck_without_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer
 
-tests_stuck_task = tests/stuck_task.c tests/stuck_task.h tests/must.h tests/test.h
+tests_stuck_task = tests/stuck_task.c tests/stuck_task.h tests/must.h tests/sanitized.h tests/test.h
 
 tests_check_running_SOURCES = tests/check_running.c tests/stuck.h $(tests_stuck_task)
 tests_check_running_CFLAGS = $(tests_cflags)
@@ -465,7 +465,7 @@ tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c $(tests_no_memory)
 tests_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_check_traced_nomem_LDADD = $(tests_lib)
 
-tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/self.h tests/test.h $(tests_futures)
+tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/sanitized.h tests/self.h tests/test.h $(tests_futures)
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
@@ -524,7 +524,7 @@ tests_descriptors_LDADD = libtdt.la
 # Tasks of all kinds that churn while they are dumped, asked, watched, signalled and forked: some seconds of it with the
 # other tests, two minutes by `make check-soak`.
 check_PROGRAMS += tests/soak
-tests_soak_SOURCES = tests/soak.c tests/soak_tasks.c tests/soak_tasks.h tests/must.h tests/seeded.h
+tests_soak_SOURCES = tests/soak.c tests/soak_tasks.c tests/soak_tasks.h tests/must.h tests/sanitized.h tests/seeded.h
 tests_soak_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_soak_LDADD = libtdt-rt.la libtdt.la -lpthread
 

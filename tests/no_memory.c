@@ -13,13 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "sanitized.h"
 
 /* Volatile, because a compiler knows that malloc reads no variable of the program's. */
 static __thread volatile int armed;
@@ -29,7 +23,7 @@ static __thread volatile int asked;     /* for memory, while armed */
 static __thread volatile int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
 static __thread volatile long balance;  /* allocated and not freed while armed */
 
-#ifndef SANITIZED
+#if !ASAN && !TSAN
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);

@@ -11,32 +11,16 @@
 
 #include <tdt/tdt.h>
 
+#include "sanitized.h"
+
 /* With a sanitizer calls of libc's functions go through its own, which are compiled in ways that tell little. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#define SANITIZED (ASAN || TSAN)
 
 /*
  * ThreadSanitizer calls a handler later, at a place of its choice, with the registers of the time when the signal came:
  * below the frames that last, the stack is by then another's.
  */
-#if defined(__SANITIZE_THREAD__)
-#define SIGNALS_ARE_LATE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SIGNALS_ARE_LATE 1
-#endif
-#endif
-#ifndef SIGNALS_ARE_LATE
-#define SIGNALS_ARE_LATE 0
-#endif
+#define SIGNALS_ARE_LATE TSAN
 
 struct stuck_task {
 	struct tdt_waker waker; /* counts nothing */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TESTS_SANITIZED_H
+#define TESTS_SANITIZED_H
+
+/* Whether the test is built with AddressSanitizer, or with ThreadSanitizer: each 0 or 1. */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+
+#ifndef ASAN
+#define ASAN 0
+#endif
+#ifndef TSAN
+#define TSAN 0
+#endif
+
+#endif
