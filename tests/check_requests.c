@@ -128,7 +128,7 @@ END_TEST
 
 static void *ask_blocking(void *argument)
 {
-	return tdt_backtrace(argument);
+	return tdt_backtrace_timed(argument, INT64_C(60000000000));
 }
 
 START_TEST(threads_that_block_are_answered_by_one_poll)

@@ -2,7 +2,14 @@
 #ifndef TESTS_SANITIZED_H
 #define TESTS_SANITIZED_H
 
-/* Whether the test is built with AddressSanitizer, or with ThreadSanitizer: each 0 or 1. */
+/*
+ * Whether the test is built with AddressSanitizer, or with ThreadSanitizer: each 0 or 1.  And whether it runs under
+ * valgrind.
+ */
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ASAN 1
@@ -22,5 +29,12 @@
 #ifndef TSAN
 #define TSAN 0
 #endif
+
+static inline bool in_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
+}
 
 #endif

@@ -122,9 +122,7 @@ char *stuck_path(const struct tdt_trace *trace)
 
 bool stuck_in_valgrind(void)
 {
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	if (preloaded == NULL || strstr(preloaded, "vgpreload") == NULL)
+	if (!in_valgrind())
 		return false;
 	puts("1..0 # SKIP under valgrind threads are not where the kernel says");
 	return true;
