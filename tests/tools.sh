@@ -310,7 +310,7 @@ joined()
 	cat tree
 	awk '/^task/ { name = $3 }
 		name == "\"pinger\"" && /- nap_poll at .*  waiting, .*waited x1/ { waits = 1 }
-		name == "\"laggard\"" && /- burn  on CPU x[0-9]*, long poll x/ { burns = 1 }
+		name == "\"laggard\"" && /- burn .*on CPU x[0-9]*, long poll x/ { burns = 1 }
 		name == "\"ponger\"" && /- never_poll at .*  waiting, .*waited x1/ { never = 1 }
 		END { exit !(waits && burns && never) }' tree
 }

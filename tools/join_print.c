@@ -79,8 +79,10 @@ static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
 	const char *separator = between;
 
 	if (leaves > 0) {
+		bool running = tdt_trace_info(text->joined->trace)->state == TDT_TASK_RUNNING;
+
 		tdt__string_puts(&text->line, separator);
-		colored(text, YELLOW, "waiting");
+		colored(text, running ? GREEN : YELLOW, running ? "running" : "waiting");
 		if (leaves > 1)
 			times(text, leaves);
 		separator = ", ";
