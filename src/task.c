@@ -78,8 +78,10 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
-	/* The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
-	 * tdt__registry_ref(). */
+	/*
+	 * The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
+	 * tdt__registry_ref().
+	 */
 	atomic_store_explicit(&task->refs, 2, memory_order_release);
 	tdt__registry_publish(task);
 	return task;
@@ -163,8 +165,10 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 			TDT__POKE(record->wait_count, record->wait_count + 1);
 		return;
 	}
-	/* Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
-	 * tdt__registry_read(). */
+	/*
+	 * Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
+	 * tdt__registry_read().
+	 */
 	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
