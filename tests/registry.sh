@@ -15,6 +15,7 @@ start()
 {
 	program=$1
 	shift
+	: >"$tmp/said" # the program before was ready, too
 	"$top_builddir/libtool" --mode=execute "$top_builddir/tests/$program" "$@" <"$tmp/input" >"$tmp/said" &
 	exec 3>"$tmp/input"
 	until grep -q ready "$tmp/said"; do
@@ -90,8 +91,11 @@ if read_tasks "$pid" 2>"$tmp/why"; then
 	claim "what is read of tasks that come and go is true of each" true_of_their_ids "$tmp/all"
 	awk '$1 < 1000000' "$tmp/all" | sort | uniq -c | awk '$1 == 10 { $1 = ""; sub(/^ /, ""); print }' | sort >"$tmp/steady"
 	same "those that stay are met once each time" "$tmp/expected" "$tmp/steady"
+elif grep -q 'not permitted' "$tmp/why"; then
+	skip "tasks that come and go" "reading another process is not permitted here"
 else
-	skip "tasks that come and go" "$(cat "$tmp/why")"
+	cat "$tmp/why"
+	claim "tasks that come and go are read" false
 fi
 stop
 plan
