@@ -61,7 +61,7 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg);
 
 /*
  * A handle of the live task with this id, for the caller to give back (tdt_handle_unref()).  NULL and errno ESRCH: there
- * is none.  If several tasks were given the same id, any of them.  Looks at every record: some 10 ns for each.
+ * is none.  If several tasks were given the same id, any of them.  Looks at every record: 10 to 20 ns for each.
  */
 struct tdt_handle *tdt_task_find(uint64_t id);
 
