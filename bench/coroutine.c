@@ -3,15 +3,12 @@
 
 #include <config.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <tdt/coroutine.h>
 
-#include "measure.h"
+#include "report.h"
 
-#define ROUNDS 21
 #define POLLS 20000
 #define COROUTINES 2000
 
@@ -63,29 +60,23 @@ static double live_often(struct tdt_future *awaited)
 	return (double)(now() - start) / COROUTINES;
 }
 
-static void print(const char *what, double *value)
+int main(int argc, char **argv)
 {
-	sort_values(value, ROUNDS);
-	printf("%-44s %10.1f %10.1f %10.1f\n", what, value[0], value[ROUNDS / 2], value[ROUNDS - 1]);
-}
-
-int main(void)
-{
-	static double plain[ROUNDS], coroutine[ROUNDS], life[ROUNDS];
 	struct tdt_future waits = { NULL, pending, nothing }, ends = { NULL, ready, nothing };
 	struct tdt_future co = tdt_coroutine(awaits, &waits, NULL);
+	struct figure *plain, *coroutine, *life;
 
+	report_start(argc, argv, "What does a coroutine cost?", "ns", 21);
+	plain = figure("a poll that waits", NULL);
+	coroutine = figure("the same in a coroutine, there and back", plain);
+	life = figure("a coroutine made, run to its end, and dropped", NULL);
 	if (tdt_future_is_none(&co))
-		return EXIT_FAILURE;
-	for (int i = 0; i < ROUNDS; i++) {
-		plain[i] = poll_often(&waits);
-		coroutine[i] = poll_often(&co);
-		life[i] = live_often(&ends);
+		die("tdt_coroutine");
+	for (int i = 0; i < rounds; i++) {
+		add(plain, poll_often(&waits));
+		add(coroutine, poll_often(&co));
+		add(life, live_often(&ends));
 	}
 	tdt_future_drop(&co);
-	printf("%-44s %10s %10s %10s\n", "ns", "min", "median", "max");
-	print("a poll that waits", plain);
-	print("the same in a coroutine, there and back", coroutine);
-	print("a coroutine made, run to its end, and dropped", life);
-	return EXIT_SUCCESS;
+	return report_end();
 }

@@ -11,27 +11,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
-#include "measure.h"
+#include "report.h"
 
-#define ROUNDS 9
 #define TIMES 400000
 #define BATCH 100
 #define TASKS 100000
-
-/* --- Figures ------------------------------------------------------------------ */
-
-static void print(struct figure *figure)
-{
-	sort_values(figure->value, figure->n);
-	printf("%-48s %10.1f %10.1f %10.1f\n", figure->name, figure->value[0], figure->value[figure->n / 2],
-	       figure->value[figure->n - 1]);
-}
 
 /* --- Coming and going --------------------------------------------------------- */
 
@@ -96,7 +85,7 @@ static void measure(struct figure *figure, void *(*work)(void *unused), int thre
 			die("pthread_create");
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	figure->value[figure->n++] = (double)(now() - start) / TIMES;
+	add(figure, (double)(now() - start) / TIMES);
 }
 
 /* --- 100,000 tasks ------------------------------------------------------------ */
@@ -128,7 +117,7 @@ static void go_through(struct figure *figure, const struct tdt_task_filter *filt
 	int n = 0;
 
 	tdt_tasks(filter, count, &n);
-	figure->value[figure->n++] = (double)(now() - start) / TASKS;
+	add(figure, (double)(now() - start) / TASKS);
 	if (n < expected)
 		die("tdt_tasks");
 }
@@ -139,48 +128,50 @@ static void find(struct figure *figure)
 
 	if (tdt_task_find(UINT64_MAX) != NULL)
 		die("tdt_task_find");
-	figure->value[figure->n++] = (double)(now() - start) / TASKS;
+	add(figure, (double)(now() - start) / TASKS);
 }
 
-static struct figure one = { .name = "traced and dropped, on one thread" };
-static struct figure one_calloc = { .name = "  256 bytes of calloc" };
-static struct figure two = { .name = "traced and dropped, on each of two threads" };
-static struct figure two_calloc = { .name = "  256 bytes of calloc" };
-static struct figure all = { .name = "tdt_tasks(), each of 100,000" };
-static struct figure filtered = { .name = "tdt_tasks() that lets none through" };
-static struct figure found = { .name = "tdt_task_find() of none" };
-
-int main(void)
+static void fill(struct figure *memory)
 {
-	const struct tdt_task_filter none = { .size = sizeof none, .longer_than_ns = UINT64_MAX };
 	long before;
 
-	for (int i = 0; i < ROUNDS; i++) {
-		measure(&one, come_and_go, 1);
-		measure(&one_calloc, allocate, 1);
-		measure(&two, come_and_go, 2);
-		measure(&two_calloc, allocate, 2);
-	}
 	for (int i = 0; i < TASKS; i++)
 		tasks[i].poll = never; /* so that this memory does not count */
 	before = resident();
 	for (int i = 0; i < TASKS; i++)
 		tasks[i] = trace();
-	printf("%d tasks: %.0f bytes of memory each\n", TASKS, (double)(resident() - before) / TASKS);
-	for (int i = 0; i < ROUNDS; i++) {
-		go_through(&all, NULL, TASKS);
-		go_through(&filtered, &none, 0);
-		find(&found);
+	add(memory, (double)(resident() - before) / TASKS);
+}
+
+int main(int argc, char **argv)
+{
+	const struct tdt_task_filter none = { .size = sizeof none, .longer_than_ns = UINT64_MAX };
+	struct figure *one, *one_calloc, *two, *two_calloc, *memory, *all, *filtered, *found;
+
+	report_start(argc, argv, "What does it cost to keep records of tasks?", "ns a task", 9);
+	one_calloc = figure("256 bytes from calloc() and back", NULL);
+	one = figure("a future traced and dropped", one_calloc);
+	two_calloc = figure("the bytes, on each of two threads", NULL);
+	two = figure("the future, on each of two threads", two_calloc);
+	remark("With 100,000 tasks:");
+	memory = figure("a task more", NULL);
+	in_unit(memory, "bytes of memory");
+	all = figure("tdt_tasks(), each", NULL);
+	filtered = figure("tdt_tasks() that lets none through, each", NULL);
+	found = figure("tdt_task_find() of none, each", NULL);
+	for (int i = 0; i < rounds; i++) {
+		measure(one_calloc, allocate, 1);
+		measure(one, come_and_go, 1);
+		measure(two_calloc, allocate, 2);
+		measure(two, come_and_go, 2);
+	}
+	fill(memory);
+	for (int i = 0; i < rounds; i++) {
+		go_through(all, NULL, TASKS);
+		go_through(filtered, &none, 0);
+		find(found);
 	}
 	for (int i = 0; i < TASKS; i++)
 		tdt_future_drop(&tasks[i]);
-	printf("%d rounds; ns %46s %10s %10s\n", ROUNDS, "min", "median", "max");
-	print(&one);
-	print(&one_calloc);
-	print(&two);
-	print(&two_calloc);
-	print(&all);
-	print(&filtered);
-	print(&found);
-	return 0;
+	return report_end();
 }
