@@ -12,6 +12,7 @@
 #include "barrier.h"
 #include "interrupt.h"
 #include "poll.h"
+#include "probes.h"
 #include "registry.h"
 #include "task.h"
 #include "thread.h"
@@ -105,6 +106,7 @@ static void after_fork_in_child(void)
 {
 	registered = true;
 	tdt__forks++;
+	tdt__probes_forked();
 	take_polls_along();
 	tdt__interrupt_forked();
 	tdt__barrier_init();

@@ -22,13 +22,13 @@ tdtinclude_HEADERS = \
 	include/tdt/tree.h \
 	include/tdt/watch.h
 
-# The probes: link-time optimization would copy and inline them.
+# The probes: link-time optimization would copy and inline them; and they need flags of their own (see there).
 if PROBES
 noinst_LTLIBRARIES += libtdt-probes.la
 libtdt_probes_la_SOURCES = \
 	src/probes.c \
 	src/probes.h
-libtdt_probes_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(NO_LTO_CFLAGS)
+libtdt_probes_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(NO_LTO_CFLAGS) $(NOP5_CFLAGS)
 PROBES_LA = libtdt-probes.la
 endif
 

@@ -8,13 +8,42 @@
  *     Clang puts them if it may, is gone when the kernel's handler runs;
  *   - the page of a string in memory: a tracer's handler can't wait for it to be read in, and shows it empty;
  *   - a frame pointer in every function of ours, or a tracer's ustack() ends here.
+ *
+ * On x86-64 a site is a nop of five bytes (TDT_NOP5), which Linux makes a call from 6.18 on when it is hit with a tracer
+ * attached (its arch/x86/kernel/uprobes.c): a hit is then a system call, not a breakpoint.  What that asks for:
+ *   - The call, and what it goes to, write to the 32 bytes below the stack pointer, so there must be no red zone where
+ *     the site is.  This file is compiled with -mno-red-zone, by the flags of configure that choose the nop.  Those who
+ *     call the functions here have none in use either: their own call writes there, too.
+ *   - A nop that crosses a page stays as it is.  Ours are each within eight bytes that are aligned, so that none crosses
+ *     a cache line either.
+ *   - A child of fork() has the calls, and in 6.18 nothing at the address that they call: tdt__probes_forked().
+ * Kernels before 6.16 step over any nop but the plain one, which makes a hit there several times as dear.  From 6.16 on
+ * it is emulated as the plain one is.  The kernel's commit 554ba38456da (2026) moves the patch to nops of ten bytes, for
+ * the sake of red zones, and leaves ours emulated; but at such a nop of ten 6.18 refuses tracers.
  */
 
 #include <config.h>
 
+#include <stdint.h>
+
 #define _SDT_HAS_SEMAPHORES 1
 #define STAP_SDT_ARG_CONSTRAINT r
 #include <sys/sdt.h>
+
+#ifdef TDT_NOP5
+/* It stands behind sys/sdt.h's label 990, which is put again where it is. */
+#undef _SDT_NOP
+#define _SDT_NOP .balign 8; 990: .nops 5
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* Give the site just before a name, which the compiler's output knows and the symbol table does not. */
+#define NAME_SITE(name) __asm__ volatile(".set .Lsite_" #name ", 990b")
+#else
+#define NAME_SITE(name) (void)0
+#endif
 
 #include "probes.h"
 #include "task.h"
@@ -44,6 +73,7 @@ TDT__WORKER_PROBES(SEMAPHORE)
                                                                                                                        \
 		(void)*(const volatile char *)file;                                                                    \
 		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                                          \
+		NAME_SITE(name);                                                                                       \
 	}
 TDT__TASK_PROBES(TASK_PROBE)
 
@@ -51,5 +81,49 @@ TDT__TASK_PROBES(TASK_PROBE)
 	ONE_SITE void tdt_probe_##name(void)                                                                           \
 	{                                                                                                              \
 		STAP_PROBE(TDT_USDT_PROVIDER, name);                                                                   \
+		NAME_SITE(name);                                                                                       \
 	}
 TDT__WORKER_PROBES(WORKER_PROBE)
+
+#ifdef TDT_NOP5
+/* Whether the site is a call to where nothing is mapped. */
+static bool leads_nowhere(const unsigned char *site)
+{
+	uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE), target;
+	unsigned char in_memory;
+	int saved = errno;
+	int32_t distance;
+	bool mapped;
+
+	if (*site != 0xe8)
+		return false;
+	memcpy(&distance, site + 1, sizeof distance);
+	target = (uintptr_t)site + 5 + (uintptr_t)(intptr_t)distance;
+	mapped = mincore((void *)(target - target % page_size), 1, &in_memory) == 0;
+	errno = saved;
+	return !mapped;
+}
+
+#define DECLARE_SITE(name)                                                                                             \
+	extern const unsigned char site_##name[] __asm__(".Lsite_" #name) __attribute__((visibility("hidden")));
+TDT__TASK_PROBES(DECLARE_SITE)
+TDT__WORKER_PROBES(DECLARE_SITE)
+
+#define SILENCE(name)                                                                                                  \
+	if (leads_nowhere(site_##name))                                                                                \
+		TDT__SEMAPHORE(name) = 0;
+
+/*
+ * The kernel does not know such a site for one of its own, and so does not lower the semaphore when the tracer leaves.
+ * When one comes anew the kernel puts the site in order and raises the semaphore.
+ */
+void tdt__probes_forked(void)
+{
+	TDT__TASK_PROBES(SILENCE)
+	TDT__WORKER_PROBES(SILENCE)
+}
+#else
+void tdt__probes_forked(void)
+{
+}
+#endif

@@ -47,8 +47,15 @@ TDT__WORKER_PROBES(TDT__DECLARE)
 /* Whether somebody listens to the probe `name`.  Only the kernel writes it, and at any time. */
 #define TDT__PROBED(name) __builtin_expect(TDT__SEMAPHORE(name) != 0, 0)
 
+/* In a child of fork(): probes that would crash there are not fired until a tracer attaches anew. */
+void tdt__probes_forked(void);
+
 #else
 #define TDT__PROBED(name) false
+
+static inline void tdt__probes_forked(void)
+{
+}
 #endif
 
 /* Fire the probe: what the macros below call. */

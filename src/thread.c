@@ -9,6 +9,7 @@
 #include <tdt/coroutine.h>
 #include <tdt/hooks.h>
 
+#include "fork.h"
 #include "peek.h"
 #include "probes.h"
 #include "registers.h"
@@ -46,6 +47,7 @@ bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 void tdt_worker_thread_start(void)
 {
 	tdt__thread.worker = true;
+	tdt__fork_init(); /* its probes must not fire in a child as they are: see probes.c */
 	TDT__PROBE_WORKER(worker__thread__start);
 }
 

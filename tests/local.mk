@@ -548,6 +548,11 @@ tests_probed_SOURCES = tests/probed.c tests/must.h
 tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_probed_LDADD = libtdt.la -lpthread
 
+check_PROGRAMS += tests/patched
+tests_patched_SOURCES = tests/patched.c tests/must.h
+tests_patched_CFLAGS = $(AM_CFLAGS)
+tests_patched_LDADD = libtdt-core.la
+
 # A reader that has nothing of ours, and what it reads, with libtdt in both ways.
 check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
 tests_registry_reader_SOURCES = tests/registry_reader.c
@@ -602,6 +607,7 @@ dist_check_SCRIPTS += \
 	tests/tools_echo.sh \
 	tests/trace_bpftrace.sh \
 	tests/trace_gdb.sh \
+	tests/trace_patched.sh \
 	tests/trace_perf.sh \
 	tests/unwinder.sh \
 	tests/variants.sh \

@@ -46,6 +46,7 @@ claim_probes()
 	same "each of $1 has a site of its own" "$tmp/count" "$tmp/sites"
 	same "and a semaphore of its own" "$tmp/count" "$tmp/semaphores"
 	claim_registers "$1" "$2"
+	claim_nops "$1" "$2"
 }
 
 # On x86-64 8@%rax, on aarch64 8@x0: no (%rsp), no $7.
@@ -54,6 +55,33 @@ claim_registers()
 	notes "$2" | cut -d' ' -f5- | tr ' ' '\n' | grep . >"$tmp/arguments" || echo none >"$tmp/arguments"
 	grep -Evx '[48]@%?[a-z][a-z0-9]*' "$tmp/arguments" >"$tmp/elsewhere"
 	same "the arguments of $1 are in registers" /dev/null "$tmp/elsewhere"
+}
+
+# disassembled FILE SYMBOL: the function's instructions, as ADDRESS:	BYTES	TEXT.
+disassembled()
+{
+	objdump -d "$1" | sed -n "/^[0-9a-f]* <$2>:/,/^\$/p"
+}
+
+# Where configure chose nops of five bytes each site is one, as kernels that patch it know it, within eight aligned bytes;
+# and the function that has it keeps nothing below the stack pointer.
+claim_nops()
+{
+	if ! grep -q TDT_NOP5 "$(dirname "$(dirname "$2")")/Makefile"; then
+		skip "the sites of $1 are 5-byte nops" "plain nops were chosen"
+		return
+	fi
+	notes "$2" | while read -r _ name site _; do
+		objdump -d --start-address="$site" --stop-address=$((site + 5)) "$2" | grep -q '0f 1f 44 00 00' ||
+			echo "$name: no such nop"
+		test $((site % 8)) -le 3 || echo "$name: crosses"
+		disassembled "$2" "tdt_probe_$name" >"$tmp/code"
+		grep -q '0f 1f 44 00 00' "$tmp/code" || echo "$name: is elsewhere"
+		grep -E -- '-0x[0-9a-f]+\(%rsp' "$tmp/code"
+		# A stack pointer that was not moved is where the frame pointer is.
+		grep -q 'sub .*,%rsp' "$tmp/code" || grep -E -- '-0x[0-9a-f]+\(%rbp' "$tmp/code"
+	done >"$tmp/wrong"
+	same "the sites of $1 are 5-byte nops that can be patched, in functions without a red zone" /dev/null "$tmp/wrong"
 }
 
 has_none()
@@ -133,6 +161,9 @@ if test -n "$TEST_CLANG"; then
 	claim "configure takes clang" configured clang CC="$TEST_CLANG"
 	claim "so the probes are built" built clang src/libtdt_probes_la-probes.lo
 	claim_registers "clang's probes" "$tmp/clang/src/.libs/libtdt_probes_la-probes.o"
+	claim "and linked" \
+		"$TEST_CLANG" -shared "$tmp/clang/src/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes.so"
+	claim_nops "clang's probes" "$tmp/clang/src/probes.so"
 else
 	skip "the probes by clang" "there is no clang"
 fi
