@@ -11,10 +11,11 @@ BENCHES = \
 	bench/capture \
 	bench/coroutine \
 	bench/dump \
+	bench/probes \
 	bench/registry \
 	bench/running \
 	bench/runtime
-EXTRA_PROGRAMS = $(BENCHES) bench/probes
+EXTRA_PROGRAMS = $(BENCHES)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 bench_capture_SOURCES = bench/capture.c bench/measure.h
@@ -30,9 +31,8 @@ bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
 
 bench_probes_SOURCES = bench/probes.c
-bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
-bench_probes_LDADD = libtdt.la
-EXTRA_DIST += bench/probes.sh
+bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(NOP5_CFLAGS)
+bench_probes_LDADD = libbench.la libtdt-core.la
 
 bench_running_SOURCES = bench/running.c bench/measure.h
 bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -46,11 +46,10 @@ bench_runtime_SOURCES = bench/runtime.c bench/measure.h
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
-.PHONY: bench bench-probes
+.PHONY: bench noprobes
 bench: $(BENCHES)
 	@for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
 
-# Against a build of the library without probes (tests/sanitizers.mk has in_own_build).
-bench-probes: bench/probes
+# A build of the library without probes, to compare with (tests/sanitizers.mk has in_own_build).
+noprobes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
-	@$(SHELL) $(srcdir)/bench/probes.sh .libs build-noprobes/.libs bench/.libs/probes

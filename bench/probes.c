@@ -1,41 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a poll costs, for probes.sh, which runs this against several builds of the library and under a tracer.
+ * What a hit of a probe costs while bpftrace is attached to it: how much longer a traced poll takes than without,
+ * beside a plain nop of sys/sdt.h that has no semaphore and no arguments, which is the least there was before kernels
+ * patched nops of five bytes.
  *
- *	probes poll|clone|life|nop [SEMAPHORE]
- *
- * prints nanoseconds: of a traced poll that does nothing, of one that clones its waker, of a task's whole life (one
- * poll), and of a probe of our own that has no semaphore and no arguments, which is the least there is.  They are the
- * median of batches, each short enough to be mostly undisturbed.  With the place of a semaphore in the library it first
- * waits for it to be raised.
+ * The library is linked in: a tracer that is attached to a file is so in all programs that use it.
  */
 
 #include <config.h>
 
-#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tdt/tdt.h>
 
+#include "../src/probes.h"
+#include "report.h"
+
 #if TDT_PROBES
+
 #include <sys/sdt.h>
-#else
-#define STAP_PROBE(provider, name) (void)0
+
+enum { BATCHES = 21, TIMES = 1000 };
+
+/* --- What is measured --------------------------------------------------------------- */
+
+#define STRINGIFY(name) #name
+#define STRING(name) STRINGIFY(name)
+#define START STRING(TDT_USDT_PROVIDER) ":task__poll__start"
+#define CLONE STRING(TDT_USDT_PROVIDER) ":task__waker__clone"
+
+enum { CODE = 64 };
+
+/* Its first CODE bytes, in which a site is looked for, are its own. */
+#define ALONE __attribute__((noinline, aligned(64)))
+
+static ALONE void hit_plain(void)
+{
+	STAP_PROBE(tdt_bench, plain);
+}
+
+/* By the same flags as the library's probes: see src/probes.c. */
+#ifdef TDT_NOP5
+#undef _SDT_NOP
+#define _SDT_NOP                                                                                                       \
+	.balign 8;                                                                                                     \
+	990 :.nops 5
 #endif
 
-enum { BATCHES = 101, TIMES = 2000 };
-
-static int64_t now(void)
+static ALONE void hit_five(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+	STAP_PROBE(tdt_bench, five);
 }
 
 static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
@@ -43,7 +65,7 @@ static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
 	return waker;
 }
 
-static void nothing(const struct tdt_waker *waker)
+static void no_wake(const struct tdt_waker *waker)
 {
 	(void)waker;
 }
@@ -53,56 +75,45 @@ static void drop_nothing(void *state)
 	(void)state;
 }
 
-static __attribute__((noinline)) tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
+static tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
 {
 	(void)state;
 	(void)cx;
 	return TDT_PENDING;
 }
 
-static __attribute__((noinline)) tdt_poll_t clone_poll(void *state, struct tdt_context *cx)
+static tdt_poll_t clone_poll(void *state, struct tdt_context *cx)
 {
 	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
 
-static __attribute__((noinline)) void hit(void)
-{
-	STAP_PROBE(tdt_bench, nop);
-}
-
-static struct tdt_traced task;
+static struct tdt_traced waits, clones;
 static struct tdt_context cx;
 
-static void polls(void)
+static void hit_plains(void)
 {
 	for (int i = 0; i < TIMES; i++)
-		tdt_future_poll(&task.future, &cx);
+		hit_plain();
 }
 
-static tdt_poll_t ready_poll(void *state, struct tdt_context *context)
-{
-	(void)state;
-	(void)context;
-	return TDT_READY;
-}
-
-static void lives(void)
-{
-	for (int i = 0; i < TIMES; i++) {
-		struct tdt_traced mayfly = tdt_traced(((struct tdt_future){ NULL, ready_poll, drop_nothing }));
-
-		tdt_future_poll(&mayfly.future, &cx);
-		tdt_future_drop(&mayfly.future);
-		tdt_handle_unref(mayfly.handle);
-	}
-}
-
-static void nops(void)
+static void hit_fives(void)
 {
 	for (int i = 0; i < TIMES; i++)
-		hit();
+		hit_five();
+}
+
+static void poll_waiting(void)
+{
+	for (int i = 0; i < TIMES; i++)
+		tdt_future_poll(&waits.future, &cx);
+}
+
+static void poll_cloning(void)
+{
+	for (int i = 0; i < TIMES; i++)
+		tdt_future_poll(&clones.future, &cx);
 }
 
 static int by_value(const void *a, const void *b)
@@ -112,9 +123,10 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static double median(void (*batch)(void))
+/* The middle of batches that are each short enough to be mostly undisturbed. */
+static double once(void (*batch)(void))
 {
-	static int64_t took[BATCHES];
+	int64_t took[BATCHES];
 
 	for (int i = 0; i < BATCHES; i++) {
 		int64_t start = now();
@@ -126,49 +138,161 @@ static double median(void (*batch)(void))
 	return (double)took[BATCHES / 2] / TIMES;
 }
 
-static int wait_for(unsigned long place)
-{
-	const volatile unsigned short *semaphore;
-	Dl_info library;
+/* --- The tracer ----------------------------------------------------------------------- */
 
-	if (dladdr((void *)(uintptr_t)tdt_traced_with, &library) == 0)
-		return 0;
-	semaphore = (const volatile unsigned short *)((uintptr_t)library.dli_fbase + place);
-	for (int i = 0; i < 10000 && *semaphore == 0; i++)
-		usleep(1000);
-	return *semaphore != 0;
+static char self[4096]; /* this program's file */
+
+/* What is to be hit, and where its site is. */
+struct hit {
+	struct figure *figure;
+	void (*batch)(void);
+	const char *probe, *action;
+	const void *function;
+	unsigned char code[CODE]; /* with nobody attached */
+	double alone;
+};
+
+static bool is_attached(const struct hit *hit)
+{
+	return memcmp(hit->code, hit->function, CODE) != 0;
 }
 
-static const struct {
-	const char *name;
-	tdt_poll_t (*poll)(void *state, struct tdt_context *cx);
-	void (*batch)(void);
-} measures[] = {
-	{ "poll", wait_poll, polls },
-	{ "clone", clone_poll, polls },
-	{ "life", wait_poll, lives },
-	{ "nop", wait_poll, nops },
-};
+static pid_t start_tracer(const struct hit *hit, size_t n)
+{
+	char name[] = "bpftrace", option[] = "-e", program[4 * sizeof self] = "";
+	char *arguments[] = { name, option, program, NULL };
+	posix_spawn_file_actions_t actions;
+	size_t length = 0;
+	pid_t tracer;
+
+	for (size_t i = 0; i < n; i++)
+		length += (size_t)snprintf(program + length, sizeof program - length, "usdt:%s:%s { %s }\n", self,
+					   hit[i].probe, hit[i].action);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (posix_spawnp(&tracer, "bpftrace", &actions, NULL, arguments, environ) != 0)
+		tracer = -1;
+	posix_spawn_file_actions_destroy(&actions);
+	return tracer;
+}
+
+/* It is told again and again: bpftrace 0.17 sleeps on if the signal comes just before it goes to sleep. */
+static void stop_tracer(pid_t tracer)
+{
+	for (int i = 0; waitpid(tracer, NULL, WNOHANG) == 0; i++) {
+		if (i % 100 == 0)
+			kill(tracer, SIGINT);
+		usleep(5000);
+	}
+}
+
+/* Measure each of these, alone and attached to by one tracer. */
+static bool measure(struct hit *hit, size_t n)
+{
+	pid_t tracer;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(hit[i].code, hit[i].function, CODE);
+		hit[i].alone = once(hit[i].batch);
+	}
+	tracer = start_tracer(hit, n);
+	if (tracer == -1)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		while (!is_attached(&hit[i])) {
+			if (waitpid(tracer, NULL, WNOHANG) != 0)
+				return false;
+			usleep(5000);
+		}
+	for (size_t i = 0; i < n; i++)
+		add(hit[i].figure, once(hit[i].batch) - hit[i].alone);
+	stop_tracer(tracer);
+	return true;
+}
+
+static struct tdt_traced trace(tdt_poll_t (*poll)(void *state, struct tdt_context *context))
+{
+	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, poll, drop_nothing }));
+
+	if (traced.handle == NULL)
+		die("tdt_traced");
+	return traced;
+}
+
+static void untrace(struct tdt_traced *traced)
+{
+	tdt_future_drop(&traced->future);
+	tdt_handle_unref(traced->handle);
+}
 
 int main(int argc, char **argv)
 {
-	static const struct tdt_waker_vtable vtable = { clone_itself, nothing, nothing, nothing };
+	static const struct tdt_waker_vtable vtable = { clone_itself, no_wake, no_wake, no_wake };
 	static const struct tdt_waker waker = { &vtable };
-	size_t i = 0;
+	static struct hit counted[] = {
+		{ .batch = hit_plains,
+		  .probe = "tdt_bench:plain",
+		  .action = "@plain = count();",
+		  .function = hit_plain },
+		{ .batch = hit_fives, .probe = "tdt_bench:five", .action = "@five = count();", .function = hit_five },
+		{ .batch = poll_waiting,
+		  .probe = START,
+		  .action = "@ = count();",
+		  .function = tdt_probe_task__poll__start },
+	};
+	static struct hit by_task = { .batch = poll_waiting,
+				      .probe = START,
+				      .action = "@[arg0] = count();",
+				      .function = tdt_probe_task__poll__start };
+	static struct hit cloned = { .batch = poll_cloning,
+				     .probe = CLONE,
+				     .action = "@ = count();",
+				     .function = tdt_probe_task__waker__clone };
+	static struct hit stacks = { .batch = poll_cloning,
+				     .probe = CLONE,
+				     .action = "@[arg0, ustack()] = count();",
+				     .function = tdt_probe_task__waker__clone };
+	struct figure *baseline;
+	bool works;
 
-	while (i < sizeof measures / sizeof measures[0] && (argc < 2 || strcmp(argv[1], measures[i].name) != 0))
-		i++;
-	if (i == sizeof measures / sizeof measures[0])
-		return 2;
-	if (argc > 2 && !wait_for(strtoul(argv[2], NULL, 0)))
-		return EXIT_FAILURE;
+	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?", "ns a hit", 15);
+	if (quick)
+		rounds = 1; /* of four starts of bpftrace */
+	counted[0].figure = baseline = figure("a plain nop of sys/sdt.h, counted", NULL);
+	counted[1].figure = figure("a 5-byte nop, counted", baseline);
+	counted[2].figure = figure("task-poll-start, counted", baseline);
+	by_task.figure = figure("task-poll-start, counted by task", baseline);
+	cloned.figure = figure("task-waker-clone, counted, with the substitute", baseline);
+	stacks.figure = figure("task-waker-clone, by task and ustack", baseline);
+#ifdef TDT_NOP5
+	ratio_at_most(counted[1].figure, 0.6);
+#else
+	remark("Here all probes are plain nops.");
+#endif
 	cx = (struct tdt_context){ &waker };
-	task = tdt_traced(((struct tdt_future){ NULL, measures[i].poll, drop_nothing }));
-	if (task.handle == NULL)
-		return EXIT_FAILURE;
+	waits = trace(wait_poll);
+	clones = trace(clone_poll);
 	tdt_worker_now((uint64_t)now()); /* no clock in a poll */
-	printf("%.2f\n", median(measures[i].batch));
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
-	return EXIT_SUCCESS;
+	setenv("BPFTRACE_CACHE_USER_SYMBOLS", "1", 1);
+	works = readlink("/proc/self/exe", self, sizeof self - 1) > 0;
+	for (int i = 0; i < rounds && works; i++)
+		works = measure(counted, 3) && measure(&by_task, 1) && measure(&cloned, 1) && measure(&stacks, 1);
+	if (!works)
+		remark(geteuid() != 0 ? "Not measured: only root may trace."
+				      : "Not measured: there is no bpftrace, or it can't attach here.");
+	untrace(&waits);
+	untrace(&clones);
+	return report_end();
 }
+
+#else
+
+int main(int argc, char **argv)
+{
+	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?", "ns a hit", 1);
+	remark("Not measured: built without probes.");
+	return report_end();
+}
+
+#endif
