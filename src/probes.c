@@ -7,9 +7,10 @@
  *   - the arguments in registers.  perf drops an argument that is a constant, and one below the stack pointer, where
  *     Clang puts them if it may, is gone when the kernel's handler runs;
  *   - the page of a string in memory: a tracer's handler can't wait for it to be read in, and shows it empty;
- *   - a frame pointer in every function of ours, or a tracer's ustack() ends here.
+ *   - a frame of its own for every function of ours, which GCC does not give one that calls nothing unless it is told
+ *     to (-mno-omit-leaf-frame-pointer or not): else a tracer's ustack() leaves out who called it.
  *
- * On x86-64 a site is a nop of five bytes (TDT_NOP5), which Linux makes a call from 6.18 on when it is hit with a tracer
+ * On x86-64 a site may be a nop of five bytes (TDT_NOP5), which Linux makes a call from 6.18 on when it is hit with a tracer
  * attached (its arch/x86/kernel/uprobes.c): a hit is then a system call, not a breakpoint.  What that asks for:
  *   - The call, and what it goes to, write to the 32 bytes below the stack pointer, so there must be no red zone where
  *     the site is.  This file is compiled with -mno-red-zone, by the flags of configure that choose the nop.  Those who
@@ -64,13 +65,16 @@ TDT__WORKER_PROBES(SEMAPHORE)
 #define ONE_SITE __attribute__((noinline))
 #endif
 
+#define OWN_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
 #define TASK_PROBE(name)                                                                                               \
 	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                                                  \
 	{                                                                                                              \
-		uint64_t id = task->record.id;                                                                                \
-		const char *file = task->record.file != 0 ? (const char *)(uintptr_t)task->record.file : "";                                               \
-		uint32_t line = task->record.line, column = task->record.column;                                                     \
+		uint64_t id = task->record.id;                                                                         \
+		const char *file = task->record.file != 0 ? (const char *)(uintptr_t)task->record.file : "";           \
+		uint32_t line = task->record.line, column = task->record.column;                                       \
                                                                                                                        \
+		OWN_FRAME();                                                                                           \
 		(void)*(const volatile char *)file;                                                                    \
 		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                                          \
 		NAME_SITE(name);                                                                                       \
@@ -80,6 +84,7 @@ TDT__TASK_PROBES(TASK_PROBE)
 #define WORKER_PROBE(name)                                                                                             \
 	ONE_SITE void tdt_probe_##name(void)                                                                           \
 	{                                                                                                              \
+		OWN_FRAME();                                                                                           \
 		STAP_PROBE(TDT_USDT_PROVIDER, name);                                                                   \
 		NAME_SITE(name);                                                                                       \
 	}
