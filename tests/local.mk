@@ -78,6 +78,7 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_hot_paths \
 	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
@@ -242,6 +243,17 @@ tests_check_handshake_SOURCES = tests/check_handshake.c tests/seeded.h
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+# What is executed, instruction by instruction.
+tests_check_hot_paths_SOURCES = \
+	tests/check_hot_paths.c \
+	tests/must.h \
+	tests/sanitized.h \
+	tests/stepped.c \
+	tests/stepped.h \
+	tests/test.h
+tests_check_hot_paths_CFLAGS = $(tests_cflags)
+tests_check_hot_paths_LDADD = libtdt-rt-core.la $(tests_core) -ldl
 
 tests_check_join_SOURCES = tests/check_join.c tests/seeded.h $(tests_asking) $(tests_bell) $(tests_no_memory)
 tests_check_join_CFLAGS = $(tests_cflags)
@@ -587,6 +599,7 @@ dist_check_SCRIPTS += \
 	tests/cxx.sh \
 	tests/demo.sh \
 	tests/exports.sh \
+	tests/fences.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
 	tests/install.sh \
