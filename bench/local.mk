@@ -11,6 +11,7 @@ BENCHES = \
 	bench/capture \
 	bench/coroutine \
 	bench/dump \
+	bench/poll \
 	bench/registry \
 	bench/running \
 	bench/runtime
@@ -29,6 +30,12 @@ bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
 
+# The runtime's own, to have it poll without the wrapper.
+bench_poll_SOURCES = bench/poll.c
+bench_poll_CFLAGS = $(AM_CFLAGS)
+bench_poll_LDFLAGS = -Wl,--wrap=tdt_traced_with
+bench_poll_LDADD = libbench.la libtdt-rt-core.la libtdt.la -lpthread -ldl
+
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_probes_LDADD = libtdt.la
@@ -46,11 +53,14 @@ bench_runtime_SOURCES = bench/runtime.c bench/measure.h
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
-.PHONY: bench bench-probes
-bench: $(BENCHES)
-	@for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
-
-# Against a build of the library without probes (tests/sanitizers.mk has in_own_build).
-bench-probes: bench/probes
+# A library without probes, for bench/poll to compare with (tests/sanitizers.mk has in_own_build).
+.PHONY: bench bench-probes bench-without-probes
+bench-without-probes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
+
+bench: $(BENCHES) bench-without-probes
+	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; export TDT_BENCH_WITHOUT_PROBES; \
+	for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
+
+bench-probes: bench/probes bench-without-probes
 	@$(SHELL) $(srcdir)/bench/probes.sh .libs build-noprobes/.libs bench/.libs/probes
