@@ -18,6 +18,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
 	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX; \
+	BENCHES='$(BENCHES)'; export BENCHES; \
 	$(sanitizer_environment)
 
 # What an environment sets already stays.
@@ -560,6 +561,12 @@ tests_probed_SOURCES = tests/probed.c tests/must.h
 tests_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_probed_LDADD = libtdt.la -lpthread
 
+# Benchmarks, and what looks at what they print.
+check_PROGRAMS += $(BENCHES) tests/bench_line
+tests_bench_line_SOURCES = tests/bench_line.c
+tests_bench_line_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_bench_line_LDADD = $(JANSSON_LIBS)
+
 # A reader that has nothing of ours, and what it reads, with libtdt in both ways.
 check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
 tests_registry_reader_SOURCES = tests/registry_reader.c
@@ -595,6 +602,7 @@ EXTRA_DIST += \
 
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
+	tests/bench.sh \
 	tests/bootstrap.sh \
 	tests/cxx.sh \
 	tests/demo.sh \
