@@ -29,7 +29,11 @@ struct steps {
 const char *steps_impossible(void);
 
 /* A mark.  In a process that is not stepped it is the end. */
+#if defined(__x86_64__)
 #define STEPS_MARK() __asm__ volatile("int3" ::: "memory")
+#else
+#define STEPS_MARK() ((void)0)
+#endif
 
 /* To be called before the first mark, on the thread that makes both. */
 void steps_allow(void);
