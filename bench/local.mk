@@ -12,6 +12,7 @@ BENCHES = \
 	bench/coroutine \
 	bench/dump \
 	bench/probes \
+	bench/poll \
 	bench/registry \
 	bench/running \
 	bench/runtime
@@ -30,6 +31,12 @@ bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
 
+# The runtime's own, to have it poll without the wrapper.
+bench_poll_SOURCES = bench/poll.c
+bench_poll_CFLAGS = $(AM_CFLAGS)
+bench_poll_LDFLAGS = -Wl,--wrap=tdt_traced_with
+bench_poll_LDADD = libbench.la libtdt-rt-core.la libtdt.la -lpthread -ldl
+
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(NOP5_CFLAGS)
 bench_probes_LDADD = libbench.la libtdt-core.la
@@ -46,10 +53,11 @@ bench_runtime_SOURCES = bench/runtime.c bench/measure.h
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
-.PHONY: bench noprobes
-bench: $(BENCHES)
-	@for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
-
-# A build of the library without probes, to compare with (tests/sanitizers.mk has in_own_build).
-noprobes:
+# A library without probes, for bench/poll to compare with (tests/sanitizers.mk has in_own_build).
+.PHONY: bench bench-without-probes
+bench-without-probes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
+
+bench: $(BENCHES) bench-without-probes
+	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; export TDT_BENCH_WITHOUT_PROBES; \
+	for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The heavy side, by membarrier(2) where there is one. */
+/* The heavy side, by membarrier(2) where there is one; and the fence of the light side, where there is none. */
 
 #include <config.h>
 
@@ -25,6 +25,11 @@ void tdt__barrier_init(void)
 {
 	atomic_store_explicit(&tdt__barrier_fences, membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0,
 			      memory_order_relaxed);
+}
+
+__attribute__((noinline)) void tdt__barrier_fence(void)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in tdt__barrier_heavy() */
 }
 
 void tdt__barrier_heavy(void)

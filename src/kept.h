@@ -17,8 +17,9 @@
 static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
 	/* Relaxed: it is only compared.  What an asker takes meanwhile it wakes, and that poll keeps another. */
-	return waker == atomic_load_explicit(&task->kept, memory_order_relaxed) &&
-	       (task->record.own_bits & TDT__OWN_CLONE) != 0;
+	/* Expected, each: else the compiler has the usual way jump to and fro. */
+	return __builtin_expect(waker == atomic_load_explicit(&task->kept, memory_order_relaxed), 1) &&
+	       __builtin_expect((task->record.own_bits & TDT__OWN_CLONE) != 0, 1);
 }
 
 #endif

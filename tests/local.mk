@@ -18,6 +18,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
 	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX; \
+	BENCHES='$(BENCHES)'; export BENCHES; \
 	$(sanitizer_environment)
 
 # What an environment sets already stays.
@@ -78,6 +79,7 @@ tests_programs = \
 	tests/check_fork \
 	tests/check_future \
 	tests/check_handshake \
+	tests/check_hot_paths \
 	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
@@ -242,6 +244,17 @@ tests_check_handshake_SOURCES = tests/check_handshake.c tests/seeded.h
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+# What is executed, instruction by instruction.
+tests_check_hot_paths_SOURCES = \
+	tests/check_hot_paths.c \
+	tests/must.h \
+	tests/sanitized.h \
+	tests/stepped.c \
+	tests/stepped.h \
+	tests/test.h
+tests_check_hot_paths_CFLAGS = $(tests_cflags)
+tests_check_hot_paths_LDADD = libtdt-rt-core.la $(tests_core) -ldl
 
 tests_check_join_SOURCES = tests/check_join.c tests/seeded.h $(tests_asking) $(tests_bell) $(tests_no_memory)
 tests_check_join_CFLAGS = $(tests_cflags)
@@ -552,6 +565,11 @@ check_PROGRAMS += tests/patched
 tests_patched_SOURCES = tests/patched.c tests/must.h
 tests_patched_CFLAGS = $(AM_CFLAGS)
 tests_patched_LDADD = libtdt-core.la
+# Benchmarks, and what looks at what they print.
+check_PROGRAMS += $(BENCHES) tests/bench_line
+tests_bench_line_SOURCES = tests/bench_line.c
+tests_bench_line_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_bench_line_LDADD = $(JANSSON_LIBS)
 
 # A reader that has nothing of ours, and what it reads, with libtdt in both ways.
 check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
@@ -588,10 +606,12 @@ EXTRA_DIST += \
 
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
+	tests/bench.sh \
 	tests/bootstrap.sh \
 	tests/cxx.sh \
 	tests/demo.sh \
 	tests/exports.sh \
+	tests/fences.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
 	tests/install.sh \

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Every benchmark works: it measures something, and says so in JSON.  Not what: times depend on the machine.
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:?}/tests/tap.sh"
+
+test "$SANITIZERS" = no || skip_all "of benchmarks, sanitizers make long runs and no figures"
+cd "${top_builddir:?}" || exit
+
+measures()
+{
+	timeout 100 "$1" --quick --json >"$tmp/line" && tests/bench_line <"$tmp/line" && return
+	head -20 "$tmp/line"
+	return 1
+}
+
+helps()
+{
+	timeout 100 "$1" --help >"$tmp/help" && grep -q '^Usage:.*--json' "$tmp/help"
+}
+
+refuses()
+{
+	! timeout 100 "$1" --nonsense >/dev/null
+}
+
+for bench in ${BENCHES:?}; do
+	claim "$bench measures something" measures "$bench"
+	claim "$bench --help tells how it is used" helps "$bench"
+	claim "and another option is refused" refuses "$bench"
+done
+
+plan
