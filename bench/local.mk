@@ -13,7 +13,8 @@ BENCHES = \
 	bench/dump \
 	bench/registry \
 	bench/running \
-	bench/runtime
+	bench/runtime \
+	bench/symbols
 EXTRA_PROGRAMS = $(BENCHES) bench/probes
 CLEANFILES += $(EXTRA_PROGRAMS)
 
@@ -45,6 +46,11 @@ bench_registry_LDADD = libbench.la libtdt.la -lpthread
 bench_runtime_SOURCES = bench/runtime.c bench/measure.h
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
+
+bench_symbols_SOURCES = bench/symbols.c
+bench_symbols_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_symbols_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_CC='"$(CC)"' -DBENCH_CXX='"$(CXX)"'
+bench_symbols_LDADD = libbench.la libtdt.la
 
 .PHONY: bench bench-probes
 bench: $(BENCHES)
