@@ -77,7 +77,7 @@ static void write_chain(const char *path, int functions, int levels)
 
 	fprintf(file, "#define INLINE static inline __attribute__((always_inline))\nvolatile int sink;\n");
 	for (int i = 0; i < functions; i++)
-		fprintf(file, "int f%d(void (*leaf)(void));\n", i);
+		fprintf(file, "__attribute__((noinline)) int f%d(void (*leaf)(void));\n", i);
 	for (int i = 0; i < functions; i++) {
 		fprintf(file, "INLINE int f%d_0(void (*leaf)(void))\n{\n", i);
 		if (i + step < CHAIN * step)
@@ -415,7 +415,7 @@ static struct figure *other_figure(const char *program, const char *name, bool m
 	if (!is_there(program))
 		remark("  (%s is not installed)", program);
 	else if (!measured)
-		remark("  (%s fails: it knows units by .debug_aranges alone, and there is none)", program);
+		remark("  (%s knows none of the addresses: perhaps there is no .debug_aranges)", program);
 	return it;
 }
 
