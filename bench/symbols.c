@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to name the frames of a trace: of a small program, of one huge unit, of one by link-time optimization, of
- * C++ templates, and in a library with 300 MB of debug information, of which memory is measured too.
+ * What it costs to name the frames of a trace: of a small program, of C++ templates, of one huge unit, of the same by
+ * link-time optimization, and in a library with 300 MB of debug information.  Of the last three the memory, too.
  *
- * Each is a library that is made here, loaded by a process of its own each round, and entered from a future's poll, down
- * to a leaf that lies 27 frames in.  What the process took for the names is compared with eu-addr2line and addr2line as
- * processes, given the same addresses.  (Theirs includes the start of a process; ours, the library that names.)
+ * Each is a library that is made here, loaded by a process of its own each round, and entered from a future's poll,
+ * down to a leaf that lies 27 frames in.  What the process took for the names is compared with eu-addr2line and
+ * addr2line as processes, given the same addresses.  (Theirs includes the start of a process; ours, the names of this
+ * program's own frames.)
  */
 
 #include <config.h>
@@ -86,7 +87,9 @@ static void write_chain(const char *path, int functions, int levels)
 			fprintf(file, "\tleaf();\n");
 		fprintf(file, "\treturn sink;\n}\n");
 		for (int level = 1; level < levels; level++)
-			fprintf(file, "INLINE int f%d_%d(void (*leaf)(void))\n{\n\tsink += f%d_%d(leaf);\n\treturn sink;\n}\n",
+			fprintf(file,
+				"INLINE int f%d_%d(void (*leaf)(void))\n{\n\tsink += f%d_%d(leaf);\n"
+				"\treturn sink;\n}\n",
 				i, level, i, level - 1);
 		fprintf(file, "int f%d(void (*leaf)(void))\n{\n\treturn sink += f%d_%d(leaf);\n}\n", i, i, levels - 1);
 	}
@@ -106,7 +109,8 @@ static void write_templates(const char *path)
 		      "template <typename T> struct step<0, T> {\n"
 		      "\ttemplate <typename F> static int run(F leaf)\n\t{\n\t\tleaf();\n\t\treturn 1;\n\t}\n};\n"
 		      "} }\n"
-		      "extern \"C\" int enter(void (*leaf)(void))\n{\n\treturn 1 + outer::step<%d, long>::run(leaf);\n}\n",
+		      "extern \"C\" int enter(void (*leaf)(void))\n{\n"
+		      "\treturn 1 + outer::step<%d, long>::run(leaf);\n}\n",
 		CHAIN);
 	fclose(file);
 }
@@ -166,8 +170,8 @@ static const char *compiler(const char *name, const char *configured)
 
 static bool compile_c(const char *from, const char *to, const char *flags)
 {
-	return run("%s -g -O1 -fPIC -shared -Wl,--build-id %s %s -o %s >log 2>&1", compiler("CC", BENCH_CC), flags, from,
-		   to);
+	return run("%s -g -O1 -fPIC -shared -Wl,--build-id %s %s -o %s >log 2>&1", compiler("CC", BENCH_CC), flags,
+		   from, to);
 }
 
 static bool make_small(const char *library)
@@ -206,7 +210,8 @@ static bool make_big(const char *library)
 	fclose(file);
 	write_types("types.c", quick ? 10 : 1300);
 	write_types_entry("entry.c", units);
-	return run("%s -g -O1 -fno-eliminate-unused-debug-types -fPIC -c types.c >log 2>&1", compiler("CC", BENCH_CC)) &&
+	return run("%s -g -O1 -fno-eliminate-unused-debug-types -fPIC -c types.c >log 2>&1",
+		   compiler("CC", BENCH_CC)) &&
 	       compile_c("entry.c @objects", library, "");
 }
 
@@ -388,7 +393,8 @@ static bool run_addr2line(const char *program, const char *library, const struct
 	posix_spawn_file_actions_init(&quietly);
 	posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quietly, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, program, &quietly, NULL, (char **)(uintptr_t)argument, environ) != 0 || wait4(pid, &status, 0, &usage) != pid)
+	if (posix_spawnp(&pid, program, &quietly, NULL, (char **)(uintptr_t)argument, environ) != 0 ||
+	    wait4(pid, &status, 0, &usage) != pid)
 		die(program);
 	posix_spawn_file_actions_destroy(&quietly);
 	*ran = (struct ran){ (double)(now() - start) / 1000, (double)usage.ru_maxrss / 1024 };
@@ -484,7 +490,8 @@ int main(int argc, char **argv)
 	make_directory();
 	measure("A small program", make_small, false);
 	measure("C++ templates", make_templates, false);
-	measure(quick ? "100 functions with 8 inlined levels" : "3,000 functions with 8 inlined levels", make_huge, true);
+	measure(quick ? "100 functions with 8 inlined levels" : "3,000 functions with 8 inlined levels", make_huge,
+		true);
 	measure("The same by -flto", make_lto, true);
 	measure(quick ? "81 units" : "900 units, 300 MB of debug information", make_big, true);
 	return report_end();

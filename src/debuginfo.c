@@ -319,8 +319,8 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 
 /*
  * From here on a file is large.  Of such a one little is needed, but that lies all over it: the head of each unit, then
- * some units whole.  The kernel reads ahead, and maps what it has around a page that is touched.  For 27 PCs in 27 of 800
- * units, 262 MB, that came to 262 MB read from a disk and 62 MB mapped; with advice, 24 and 14.
+ * some units whole.  The kernel reads ahead, and maps what it has around a page that is touched.  For 27 PCs in 27 of
+ * 800 units, 262 MB, that came to 262 MB read from a disk and 62 MB mapped; with advice, 24 and 14.
  */
 #define LARGE (16 << 20)
 
