@@ -14,9 +14,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -313,6 +315,39 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 	if (shared != NULL)
 		dwarf_new_oom_handler(shared, leave);
 	return dwarf;
+}
+
+/*
+ * From here on a file is large.  Of such a one little is needed, but that lies all over it: the head of each unit, then
+ * some units whole.  The kernel reads ahead, and maps what it has around a page that is touched.  For 27 PCs in 27 of
+ * 800 units, 262 MB, that came to 262 MB read from a disk and 62 MB mapped; with advice, 24 and 14.
+ */
+#define LARGE (16 << 20)
+
+static void advise(Dwarf *dwarf, int advice)
+{
+	size_t size = 0;
+	char *start = dwarf != NULL ? elf_rawfile(dwarf_getelf(dwarf), &size) : NULL;
+	char *path;
+
+	if (start == NULL || size < LARGE)
+		return;
+	/* One that could not be mapped was read into memory, and there it must stay. */
+	path = tdt__modules_path_at((uintptr_t)start);
+	if (path != NULL)
+		madvise(start, size, advice);
+	free(path);
+}
+
+void tdt__debuginfo_read_sparsely(Dwarf *dwarf)
+{
+	advise(dwarf, MADV_RANDOM);
+	advise(dwarf_getalt(dwarf), MADV_RANDOM);
+}
+
+void tdt__debuginfo_forget_pages(Dwarf *dwarf)
+{
+	advise(dwarf, MADV_DONTNEED); /* nobody writes to it */
 }
 
 void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)

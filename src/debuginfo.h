@@ -66,6 +66,12 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias);
  */
 void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf);
 
+/* A large file is to be read here and there from now on, not as a whole as its symbols are. */
+void tdt__debuginfo_read_sparsely(Dwarf *dwarf);
+
+/* Let go of the pages of a large file that were read so far.  Those read again come from the kernel's cache. */
+void tdt__debuginfo_forget_pages(Dwarf *dwarf);
+
 /*
  * Whether a file was written to since it was opened.  It is mapped, so what was read of it may be another's by now, and
  * where it became shorter reading is SIGBUS: nothing of it must be used any more.  (A file that was removed, or

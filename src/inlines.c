@@ -99,12 +99,14 @@ static bool read_units(struct tdt__inlines *inlines)
 
 	inlines->n = 0;
 	tdt__ranges_clear(&inlines->ranges);
+	tdt__debuginfo_read_sparsely(inlines->dwarf);
 	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
 	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (!add_unit(inlines, &die) || (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
 			return false;
 	}
 	tdt__ranges_sort(&inlines->ranges);
+	tdt__debuginfo_forget_pages(inlines->dwarf);
 	inlines->read = true;
 	return true;
 }

@@ -91,11 +91,7 @@ static char *mapped_path(char *line, uintptr_t address)
 	return strdup(line + path);
 }
 
-/*
- * The whole path of what is mapped at `address`; NULL: unknown.  The loader has the path it was given, which may be
- * relative to a directory that was left since.
- */
-static char *path_at(uintptr_t address)
+char *tdt__modules_path_at(uintptr_t address)
 {
 	char *line = NULL, *path = NULL;
 	size_t size = 0;
@@ -126,8 +122,9 @@ static char *path_of(const struct dl_phdr_info *info, uintptr_t start, bool exec
 	}
 	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0' || strncmp(info->dlpi_name, "linux-", 6) == 0)
 		return strdup("[vdso]");
+	/* The loader has the path it was given, which may be relative to a directory that was left since. */
 	if (info->dlpi_name[0] != '/')
-		path = path_at(start);
+		path = tdt__modules_path_at(start);
 	return path != NULL ? path : strdup(info->dlpi_name);
 }
 

@@ -57,4 +57,7 @@ const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, 
 /* Whether a module has a word at `address`, as long as it is loaded.  Any thread, no lock. */
 bool tdt__modules_readable(const struct tdt__modules *modules, uintptr_t address);
 
+/* The whole path, to be freed, of the file that is mapped at `address`; NULL: none, or it can't be known. */
+char *tdt__modules_path_at(uintptr_t address);
+
 #endif

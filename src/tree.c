@@ -18,7 +18,8 @@
 
 enum {
 	CHUNK_BYTES = 8192, /* some 40 nodes: an ordinary trace is two or three chunks */
-	FIRST_BUCKETS = 64
+	FIRST_BUCKETS = 64,
+	HASHED_BYTES = 64 /* of a name: those of templates may have hundreds, and cost most of a warm tree */
 };
 
 struct tdt__chunk {
@@ -138,7 +139,7 @@ static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame
 	hash = hash_number(hash, (uint64_t)frame->line << 32 | frame->column);
 	hash = hash_number(hash, only_pc(frame) ? frame->pc : 0);
 	if (frame->function != NULL)
-		hash = hash_bytes(hash, frame->function, strlen(frame->function));
+		hash = hash_bytes(hash, frame->function, strnlen(frame->function, HASHED_BYTES));
 	return (uint32_t)(hash ^ hash >> 32);
 }
 

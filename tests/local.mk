@@ -86,6 +86,7 @@ tests_programs = \
 	tests/check_kept_naive \
 	tests/check_leaves \
 	tests/check_mutex \
+	tests/check_naming \
 	tests/check_net \
 	tests/check_odd_stacks \
 	tests/check_oneshot \
@@ -147,6 +148,11 @@ tests_check_mutex_SOURCES = \
 	$(tests_no_memory)
 tests_check_mutex_CFLAGS = $(tests_cflags)
 tests_check_mutex_LDADD = $(tests_rt)
+
+tests_check_naming_SOURCES = tests/check_naming.c tests/must.h tests/sanitized.h tests/test.h
+tests_check_naming_CFLAGS = $(tests_cflags)
+tests_check_naming_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=pthread_mutex_lock
+tests_check_naming_LDADD = $(tests_core)
 
 tests_check_net_SOURCES = tests/check_net.c tests/seeded.h $(tests_driven) $(tests_no_memory)
 tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)

@@ -203,6 +203,25 @@ separate_files()
 	check "without debug information the symbol table's names"
 }
 
+# Of large files pages are let go in between.
+large_files()
+{
+	build "$cc" -g -O2 -flto "$sources/chain.c"
+	id=$(build_id fixture)
+	head -c 20000000 /dev/zero >filler
+	objcopy --add-section .debug_filler=filler fixture large
+	mv large fixture
+	symbolize "$work/fixture" "$id"
+	check "a file of 20 MB"
+	mkdir .debug
+	objcopy --only-keep-debug fixture .debug/fixture.debug
+	strip fixture
+	objcopy --add-gnu-debuglink=.debug/fixture.debug fixture
+	symbolize "$work/fixture" "$id"
+	check "a debug file of $(($(wc -c <.debug/fixture.debug) / 1000000)) MB"
+	rm -r .debug filler
+}
+
 libraries()
 {
 	"$cc" -O1 "$sources/runner.c" -o runner
@@ -284,6 +303,7 @@ cc=${TEST_GCC:-$TEST_CLANG}
 cxx=${TEST_GXX:-$TEST_CLANGXX}
 relative_paths
 separate_files
+large_files
 libraries
 split_dwarf
 shared_dwarf

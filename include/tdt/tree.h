@@ -148,7 +148,9 @@ struct tdt_frame {
  * were first seen.  Frames are one node if their PC and their parents are; frames of one function, line and column
  * under one parent are one too (a compiler may make several calls of one), with the PC that was seen first.
  *
- * The first call looks the names up, through libdw, on this thread: some milliseconds for the first trace of a process.
+ * The first call looks the names up, through libdw, on this thread: a millisecond or more for the first trace of a
+ * process, some tens if it leads through a unit of thousands of functions.  No other call on a trace's way here does, so
+ * a thread that polls never waits for names, unless it asks for them itself.
  * A frame whose module has no debug information, or is gone, has what could be found.  With DEBUGINFOD_URLS set in the
  * environment libdw may ask those servers for debug files.  NULL and errno: ENOMEM.
  */
