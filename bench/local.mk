@@ -21,7 +21,7 @@ bench_capture_SOURCES = bench/capture.c bench/measure.h
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = libbench.la libtdt-core.la
 
-bench_dump_SOURCES = bench/dump.c bench/measure.h
+bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_dump_LDADD = libbench.la libtdt-rt.la libtdt.la
 
