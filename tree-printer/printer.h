@@ -83,6 +83,33 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
 void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		      const struct tdt_print_options *options);
 
+/*
+ * How frames read: name and place.  A text is written once and has a number, the same for all frames that read the same.
+ * Frames must stay as they are meanwhile.  To begin with: the options, and zeros.
+ */
+struct tdt__frames {
+	const struct tdt_print_options *options;
+	struct tdt__string string; /* the texts */
+	struct tdt__frame_text *text;
+	uint32_t texts;
+	uint32_t *by_text; /* a hash table: a text + 1, or 0 */
+	struct tdt__frame_seen *seen; /* one, too */
+	size_t n_seen;
+	size_t slots; /* of both: a power of two, or 0 */
+};
+
+/* The number of a frame's text.  UINT32_MAX: no memory. */
+uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame);
+void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
+void tdt__frames_fini(struct tdt__frames *frames);
+
+/* For hashes. */
+static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
+
 /* Sequences for a terminal, added where the options want colours. */
 #define TDT__BOLD "\033[1m"
 #define TDT__DIM "\033[2m"
@@ -149,7 +176,7 @@ int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const
 
 /* The tree alone, behind `head` (may be NULL).  With -ENOMEM some of it may have been written. */
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
-		    const struct tdt_print_options *options);
+		    struct tdt__frames *frames);
 
 /* The stacks of a tree that `tasks` tasks have, behind the first frame `task`, which is escaped. */
 int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks, const struct tdt_node *root,
