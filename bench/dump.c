@@ -39,7 +39,7 @@ struct kind {
 };
 
 /* What it is told to measure. */
-enum measure { ASK, TEXT, TO_PIPE, JSON, FOLDED, ONE_BY_ONE, PRINT_EACH, SNAPSHOT_BYTES, MEASURES };
+enum measure { ASK, TEXT, TO_PIPE, JSON, FOLDED, ONE_BY_ONE, PRINT_EACH, SNAPSHOT_BYTES };
 
 /* --- Tasks that wait for ever ------------------------------------------------ */
 
@@ -143,12 +143,12 @@ static FILE *open_null(void)
 	return null;
 }
 
-static void ask_one_by_one(const struct kind *kind, FILE *out)
+static void ask_one_by_one(const struct kind *kind)
 {
 	for (int i = 0; i < kind->tasks; i++) {
 		struct tdt_trace *trace = tdt_backtrace(idle[i].handle);
 
-		if (trace == NULL || (out != NULL && tdt_trace_print(trace, out) != 0))
+		if (trace == NULL)
 			die("tdt_backtrace");
 		tdt_trace_free(trace);
 	}
@@ -165,6 +165,18 @@ static const struct tdt_snapshot *ask_all(const struct kind *kind)
 		exit(1);
 	}
 	return taken;
+}
+
+/* For every task, of those that are alike too, its line and its tree. */
+static void print_each(const struct kind *kind, FILE *out)
+{
+	const struct tdt_snapshot *taken = ask_all(kind);
+
+	for (size_t i = 0; i < taken->n_groups; i++)
+		for (size_t k = 0; k < taken->groups[i].n; k++)
+			if (tdt_trace_print(taken->groups[i].trace, out) != 0)
+				die("tdt_trace_print");
+	tdt_snapshot_free(taken);
 }
 
 static void dump(FILE *out, enum tdt_print_format format)
@@ -246,10 +258,10 @@ static double measure(const struct kind *kind, enum measure what)
 		dump(null, TDT_PRINT_FOLDED);
 		break;
 	case ONE_BY_ONE:
-		ask_one_by_one(kind, NULL);
+		ask_one_by_one(kind);
 		break;
 	case PRINT_EACH:
-		ask_one_by_one(kind, null);
+		print_each(kind, null);
 		break;
 	default:
 		fclose(null);
@@ -403,7 +415,7 @@ static void list_lines(void)
 	at_most(first_line("tdt_dump(), the first of a process", &alike, TEXT), 30);
 	line("tdt_dump() as JSON", each, &alike, JSON);
 	line("tdt_dump() as folded stacks", each, &alike, FOLDED);
-	at_most(line("tdt_backtrace() and tdt_trace_print() of each", each, &alike, PRINT_EACH), 150);
+	at_most(line("tdt_snapshot_take(), tdt_trace_print() for each", each, &alike, PRINT_EACH), 150);
 	remark("10,000 with names of their own:");
 	at_most(line("tdt_snapshot_take()", NULL, &named, ASK), 10);
 	at_most(line("tdt_dump()", NULL, &named, TEXT), 30);
@@ -412,12 +424,11 @@ static void list_lines(void)
 	at_most(line("tdt_dump()", NULL, &hundred, TEXT), 30);
 	line("tdt_dump() as JSON", NULL, &hundred, JSON);
 	remark("10,000 that wait each at its own place, with names:");
-	at_most(line("tdt_snapshot_take()", NULL, &different, ASK), 10);
+	line("tdt_snapshot_take()", NULL, &different, ASK);
 	at_most(line("tdt_dump()", NULL, &different, TEXT), 150);
 	at_most(line("tdt_dump() to a pipe", NULL, &different, TO_PIPE), 150);
 	at_most(first_line("tdt_dump(), the first of a process", &different, TEXT), 150);
 	line("tdt_dump() as JSON", NULL, &different, JSON);
-	at_most(line("tdt_backtrace() and tdt_trace_print() of each", NULL, &different, PRINT_EACH), 150);
 	remark("By how many there are, at one place:");
 	two = line_a_task("tdt_snapshot_take() of 10,000, 2 workers", NULL, &alike, ASK);
 	line_a_task("tdt_snapshot_take() of 1,000, 2 workers", two, &few, ASK);

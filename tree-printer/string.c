@@ -100,6 +100,16 @@ static void escape_code(struct tdt__string *string, uint32_t code)
 		tdt__string_printf(string, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
 }
 
+/* How many characters of ASCII stand there that need no escape: of most texts, all. */
+static size_t plain(const char *text, char quote)
+{
+	size_t n = 0;
+
+	while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '\\' && text[n] != quote)
+		n++;
+	return n;
+}
+
 void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote)
 {
 	size_t n;
@@ -107,6 +117,11 @@ void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8,
 	for (; *text != '\0'; text += n) {
 		uint32_t code;
 
+		n = plain(text, quote);
+		if (n != 0) {
+			tdt__string_add(string, text, n);
+			continue;
+		}
 		n = tdt__utf8_decode(text, &code);
 		if (n == 0) {
 			tdt__string_printf(string, "\\x%02x", (unsigned char)*text);
