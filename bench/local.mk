@@ -34,7 +34,7 @@ bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_probes_LDADD = libtdt.la
 EXTRA_DIST += bench/probes.sh
 
-bench_running_SOURCES = bench/running.c bench/measure.h
+bench_running_SOURCES = bench/running.c
 bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_running_LDADD = libbench.la libtdt-core.la -lpthread
 
