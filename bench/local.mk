@@ -26,7 +26,7 @@ bench_capture_SOURCES = bench/capture.c bench/measure.h
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = libbench.la libtdt-core.la
 
-bench_dump_SOURCES = bench/dump.c bench/measure.h
+bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_dump_LDADD = libbench.la libtdt-rt.la libtdt.la
 
@@ -44,7 +44,7 @@ bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(NOP5_CFLAGS)
 bench_probes_LDADD = libbench.la libtdt-core.la
 
-bench_running_SOURCES = bench/running.c bench/measure.h
+bench_running_SOURCES = bench/running.c
 bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_running_LDADD = libbench.la libtdt-core.la -lpthread
 

@@ -17,9 +17,8 @@
 #include "../src/capture.h"
 #include "../src/clock.h"
 #include "../src/running.h"
-#include "measure.h"
+#include "report.h"
 
-#define ROUNDS 2001
 #define DEPTH 20
 #define SECOND UINT64_C(1000000000)
 
@@ -81,28 +80,30 @@ static void *poll_it(void *argument)
 	return NULL;
 }
 
-static void measure(const char *what, tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+static void measure(struct figure *figure, tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
 	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, poll, nothing }));
-	static double took[ROUNDS];
 	pthread_t thread;
 	int n = 0, error, failed = 0;
 
 	if (traced.handle == NULL || pthread_create(&thread, NULL, poll_it, &traced.future) != 0)
 		abort();
 	usleep(100000);
-	while (n < ROUNDS && failed < ROUNDS) {
+	while (n < rounds && failed < rounds) {
 		struct tdt__capture *capture;
+		double took;
 		uint64_t start;
 
 		usleep(200); /* lest it is asked while it still is in the handler of the round before */
 		start = tdt__clock();
 		capture = tdt__running(traced.handle, 1, TDT_MAX_FRAMES, start + SECOND, &error);
-		took[n] = (double)(tdt__clock() - start) / 1e3;
-		if (capture != NULL)
+		took = (double)(tdt__clock() - start) / 1e3;
+		if (capture != NULL) {
+			add(figure, took);
 			n++;
-		else
+		} else {
 			failed++;
+		}
 		tdt__capture_unref(capture);
 	}
 	atomic_store(&over, true);
@@ -111,19 +112,19 @@ static void measure(const char *what, tdt_poll_t (*poll)(void *state, struct tdt
 	pthread_join(thread, NULL);
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
-	if (n == 0)
-		return;
-	sort_values(took, n);
-	printf("%-44s %12.1f %12.1f %12.1f us\n", what, took[0], took[n / 2], took[n - 1]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	struct figure *blocked, *runs;
+
+	report_start(argc, argv, "What does it cost to read a poll that is going on, 22 frames deep?", "us", 2001);
+	blocked = figure("on a thread that is blocked", NULL);
+	runs = figure("on a thread that runs, by a signal", NULL);
 	if (pipe(gate) != 0)
-		return EXIT_FAILURE;
-	printf("%-44s %12s %12s %12s\n", "a running poll, 22 frames deep", "least", "median", "most");
-	measure("on a thread that is blocked", block_poll);
+		die("pipe");
+	measure(blocked, block_poll);
 	atomic_store(&over, false);
-	measure("on a thread that runs, by a signal", spin_poll);
-	return EXIT_SUCCESS;
+	measure(runs, spin_poll);
+	return report_end();
 }

@@ -10,6 +10,7 @@
 #include "capture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <tdt/coroutine.h>
 
@@ -118,10 +119,20 @@ bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *wa
 	return true;
 }
 
-void tdt__capture_trim(struct tdt__capture *capture)
+struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture)
 {
-	if (capture->n != 0 && capture->n < capture->capacity && is_sole(capture))
-		resize(capture, capture->n);
+	struct tdt__capture *copy =
+		tdt__capture_new_by(&capture->walk, capture->n != 0 ? capture->n : 1, capture->max_frames);
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy->frames, capture->frames, capture->n * sizeof copy->frames[0]);
+	copy->n = capture->n;
+	copy->leaves = capture->leaves;
+	/* Relaxed: it says nothing of other memory. */
+	atomic_store_explicit(&copy->astray, atomic_load_explicit(&capture->astray, memory_order_relaxed),
+			      memory_order_relaxed);
+	return copy;
 }
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)

@@ -103,8 +103,8 @@ struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t 
  */
 bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames);
 
-/* Give back the room it does not take, if nobody else has a reference. */
-void tdt__capture_trim(struct tdt__capture *capture);
+/* A capture with the same stacks, and no more room than they take; of its poll it says nothing.  NULL: no memory. */
+struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture);
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);

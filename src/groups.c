@@ -130,16 +130,20 @@ static bool grow(struct tdt__groups *groups)
 	return true;
 }
 
-/* The trace is told what to say of which task by who makes the snapshot. */
+/*
+ * The trace is told what to say of which task by who makes the snapshot.  It gets a copy: the capture has room for more,
+ * and is used again.
+ */
 static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state, uint64_t hash,
-		struct tdt__capture *capture)
+		const struct tdt__capture *capture)
 {
+	struct tdt__capture *copy;
 	struct tdt_trace *trace;
 
 	if (!grow(groups))
 		return false;
-	tdt__capture_trim(capture);
-	trace = tdt__trace_bare(tdt__capture_ref(capture));
+	copy = tdt__capture_copy(capture);
+	trace = copy != NULL ? tdt__trace_bare(copy) : NULL;
 	if (trace == NULL)
 		return false;
 	groups->group[groups->n++] =
@@ -168,7 +172,7 @@ static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer, e
 }
 
 static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 struct tdt__capture *capture)
+			 const struct tdt__capture *capture)
 {
 	uint64_t hash;
 	uint32_t index;
@@ -187,7 +191,7 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enu
 }
 
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 struct tdt__capture *capture)
+			 const struct tdt__capture *capture)
 {
 	uint32_t index = index_of(groups, answer, state, capture);
 

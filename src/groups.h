@@ -38,11 +38,11 @@ bool tdt__groups_init(struct tdt__groups *groups);
 void tdt__groups_fini(struct tdt__groups *groups);
 
 /*
- * Count a task in: its group, found or made.  A capture (NULL with TDT_ANSWER_NONE) is only lent, and is referred to by
- * the group if it is the first of its kind.  Where there is no memory for one more group, the task is of one with
+ * Count a task in: its group, found or made.  A capture (NULL with TDT_ANSWER_NONE) is only lent: the group keeps
+ * a copy if it is the first of its kind.  Where there is no memory for one more group, the task is of one with
  * TDT_ANSWER_NONE.
  */
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 struct tdt__capture *capture);
+			 const struct tdt__capture *capture);
 
 #endif

@@ -16,9 +16,9 @@
 
 /*
  * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
- * pages: of small slabs they would be a good part.
+ * pages: two bytes a task, in a slab of that size.  One of 2 MiB might become a huge page with its first task.
  */
-#define SLAB_SIZE ((size_t)262144)
+#define SLAB_SIZE ((size_t)1048576)
 #define SHARDS 8
 
 struct shard {

@@ -3,8 +3,8 @@
  * The call tree: stacks merged where they are the same.
  *
  * A node is looked for among its parent's children: first the last one, where the next of several leaves side by side
- * nearly always goes on, then by a hash over parent and frame.  One table serves the whole tree.  A stack may be deep:
- * nothing here recurses.
+ * nearly always goes on, then one after the other, or, in a tree that isn't small, by a hash over parent and frame.  One
+ * table serves the whole tree.  A stack may be deep: nothing here recurses.
  */
 
 #include <config.h>
@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Most trees are one stack, and a dump may have thousands: they are to take little. */
 enum {
-	CHUNK_BYTES = 8192, /* some 40 nodes: an ordinary trace is two or three chunks */
-	FIRST_BUCKETS = 64,
+	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each chunk is twice as large as the one before */
+	CHUNK_BYTES = 8192,
+	SMALL = 32, /* nodes: up to so many need no table */
 	HASHED_BYTES = 64 /* of a name: those of templates may have hundreds, and cost most of a warm tree */
 };
 
@@ -58,8 +60,10 @@ static void *allocate(struct tdt__tree *tree, size_t size, size_t align)
 	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
 
 	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
-		size_t room = CHUNK_BYTES - sizeof(*chunk);
+		size_t room = (chunk == NULL ? FIRST_CHUNK_BYTES : CHUNK_BYTES) - sizeof(*chunk);
 
+		if (chunk != NULL && 2 * chunk->size < room)
+			room = 2 * chunk->size;
 		if (room < size)
 			room = size;
 		chunk = malloc(sizeof(*chunk) + room);
@@ -150,10 +154,25 @@ static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node
 
 	if (node == NULL || (node->hash == hash && same_frame(&node->frame, frame)))
 		return node;
+	if (tree->buckets == 0) {
+		for (node = parent->first_child; node != NULL && !same_frame(&node->frame, frame);)
+			node = node->next_sibling;
+		return node;
+	}
 	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL; node = node->next_in_bucket)
 		if (node->parent == parent && node->hash == hash && same_frame(&node->frame, frame))
 			return node;
 	return NULL;
+}
+
+/* In depth-first order. */
+static struct tdt_node *next(const struct tdt_node *node)
+{
+	if (node->first_child != NULL)
+		return node->first_child;
+	while (node != NULL && node->next_sibling == NULL)
+		node = node->parent;
+	return node == NULL ? NULL : node->next_sibling;
 }
 
 static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_node *node)
@@ -164,22 +183,21 @@ static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_n
 	*head = node;
 }
 
-/* Make room in the table for one more node. */
+/* Make room in the table for one more node, and have one if the tree is no more small. */
 static int grow(struct tdt__tree *tree)
 {
-	uint32_t buckets = tree->buckets == 0 ? FIRST_BUCKETS : tree->buckets * 2;
+	uint32_t buckets = tree->buckets == 0 ? 2 * SMALL : tree->buckets * 2;
 	struct tdt_node **bucket;
 
-	if (tree->n <= tree->buckets || tree->buckets > UINT32_MAX / 2)
+	if (tree->n < SMALL || tree->n <= tree->buckets || tree->buckets > UINT32_MAX / 2)
 		return 0;
 	bucket = calloc(buckets, sizeof(struct tdt_node *));
 	if (bucket == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->buckets; i++) {
-		for (struct tdt_node *node = tree->bucket[i], *next; node != NULL; node = next) {
-			next = node->next_in_bucket;
-			into_bucket(bucket, buckets, node);
-		}
+	for (struct tdt_node *node = next(&tree->root); node != NULL; node = next(node)) {
+		if (tree->buckets == 0)
+			node->hash = hash_frame(node->parent, &node->frame);
+		into_bucket(bucket, buckets, node);
 	}
 	free(tree->bucket);
 	tree->bucket = bucket;
@@ -224,7 +242,8 @@ static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, 
 	else
 		parent->last_child->next_sibling = node;
 	parent->last_child = node;
-	into_bucket(tree->bucket, tree->buckets, node);
+	if (tree->buckets != 0)
+		into_bucket(tree->bucket, tree->buckets, node);
 	return node;
 }
 
@@ -236,7 +255,9 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent, 
 
 	if (parent == NULL)
 		parent = &tree->root;
-	hash = hash_frame(parent, frame);
+	if (grow(tree) != 0)
+		goto no_memory;
+	hash = tree->buckets != 0 ? hash_frame(parent, frame) : 0;
 	node = find(tree, parent, frame, hash);
 	if (node != NULL) {
 		if (leaves > UINT32_MAX - node->leaves)
@@ -254,7 +275,7 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent, 
 	node->frame = *frame;
 	node->hash = hash;
 	node->leaves = leaves;
-	if ((copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0) || grow(tree) != 0)
+	if (copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0)
 		goto no_memory;
 	return append(tree, parent, node);
 
@@ -283,11 +304,7 @@ const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node)
 
 const struct tdt_node *tdt_node_next(const struct tdt_node *node)
 {
-	if (node->first_child != NULL)
-		return node->first_child;
-	while (node != NULL && node->next_sibling == NULL)
-		node = node->parent;
-	return node == NULL ? NULL : node->next_sibling;
+	return next(node);
 }
 
 const struct tdt_frame *tdt_node_frame(const struct tdt_node *node)

@@ -23,7 +23,7 @@ struct tdt_node {
 	struct tdt_node *last_child;
 	struct tdt_node *next_sibling;
 	struct tdt_node *next_in_bucket;
-	uint32_t hash; /* of the parent and the frame */
+	uint32_t hash; /* of the parent and the frame; 0 without a table */
 	uint32_t id;
 	uint32_t leaves;
 };
@@ -33,7 +33,7 @@ struct tdt__tree {
 	struct tdt_node root;
 	uint32_t n;               /* nodes, the root included */
 	struct tdt_node **bucket; /* all nodes but the root, by hash: many siblings are found as fast as few */
-	uint32_t buckets;         /* a power of two, or 0 */
+	uint32_t buckets;         /* a power of two, or 0: the tree is small, and has no table */
 	struct tdt__chunk *chunk; /* the one that is being filled, then the full ones */
 };
 

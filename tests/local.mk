@@ -71,6 +71,7 @@ tests_programs = \
 	tests/check_deadlock \
 	tests/check_driver \
 	tests/check_dump_all \
+	tests/check_dump_cost \
 	tests/check_dump_json \
 	tests/check_dump_signal \
 	tests/check_dump_stuck \
@@ -233,6 +234,10 @@ tests_check_dump_signal_LDADD = $(tests_core)
 tests_check_dump_stuck_SOURCES = tests/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
 tests_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_check_dump_stuck_LDADD = $(tests_rt)
+
+tests_check_dump_cost_SOURCES = tests/check_dump_cost.c $(tests_dumped) $(tests_no_memory)
+tests_check_dump_cost_CFLAGS = $(tests_cflags)
+tests_check_dump_cost_LDADD = $(tests_lib)
 
 tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_check_dump_text_CFLAGS = $(tests_cflags)

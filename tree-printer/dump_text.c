@@ -153,8 +153,8 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 
 /* ---- Groups ---- */
 
-static int group(struct tdt__out *out, struct tdt__string *string, const struct tdt_snapshot_group *of,
-		 const struct tdt__dump *dump)
+static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__frames *frames,
+		 const struct tdt_snapshot_group *of, const struct tdt__dump *dump)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -173,7 +173,7 @@ static int group(struct tdt__out *out, struct tdt__string *string, const struct 
 	if (string->failed)
 		err = -ENOMEM;
 	else if (root != NULL)
-		err = tdt__print_tree(out, NULL, root, dump->options);
+		err = tdt__print_tree(out, NULL, root, frames);
 	if (err != 0)
 		tdt__out_add(out, no_memory, sizeof(no_memory) - 1);
 	tdt__out_add(out, "\n", 1);
@@ -191,6 +191,7 @@ static int give_up(struct tdt__string *string)
 
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
+	struct tdt__frames frames = { .options = dump->options };
 	struct tdt__string string = { 0 };
 	int err = 0;
 
@@ -204,10 +205,11 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 		err = give_up(&string) != 0 ? -ENOMEM : err;
 	}
 	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
-		if (group(out, &string, &dump->snapshot->groups[i], dump) != 0)
+		if (group(out, &string, &frames, &dump->snapshot->groups[i], dump) != 0)
 			err = -ENOMEM;
 		give_up(&string);
 	}
 	tdt__string_free(&string);
+	tdt__frames_fini(&frames);
 	return err;
 }

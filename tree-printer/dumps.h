@@ -5,7 +5,7 @@
 /*
  * The forms of a snapshot.  dump.c has looked at it: it is whole, and the names in its trees have been looked up, as
  * far as there was memory.  All are linear in the number of tasks, and need memory for one group at a time, beside the
- * names.
+ * names of tasks and what is known of frames.
  */
 
 #include "names.h"

@@ -11,6 +11,7 @@ libtdt_core_la_SOURCES += \
 	tree-printer/dumps.h \
 	tree-printer/folded.c \
 	tree-printer/frame.c \
+	tree-printer/frames.c \
 	tree-printer/json.c \
 	tree-printer/names.c \
 	tree-printer/names.h \

@@ -34,6 +34,11 @@ void tdt__string_puts(struct tdt__string *string, const char *text);
 void tdt__string_printf(struct tdt__string *string, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tdt__string_free(struct tdt__string *string);
 
+/* A number's digits, in base 10 or 16: somewhere in `text`, to its end. */
+#define TDT__DIGITS 21
+const char *tdt__digits(char text[TDT__DIGITS], uint64_t value, unsigned int base);
+void tdt__string_number(struct tdt__string *string, uint64_t value);
+
 /*
  * Add `text`, which may come from anywhere, so that it can't do anything to a terminal: what is no valid UTF-8, a
  * control character, or one that changes the direction of writing comes out escaped as in C, and so does a backslash,
@@ -82,6 +87,33 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
 /* What the text form puts behind the name: where that is.  May add nothing. */
 void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		      const struct tdt_print_options *options);
+
+/*
+ * How frames read: name and place.  A text is written once and has a number, the same for all frames that read the same.
+ * Frames must stay as they are meanwhile.  To begin with: the options, and zeros.
+ */
+struct tdt__frames {
+	const struct tdt_print_options *options;
+	struct tdt__string string; /* the texts */
+	struct tdt__frame_text *text;
+	uint32_t texts;
+	uint32_t *by_text; /* a hash table: a text + 1, or 0 */
+	struct tdt__frame_seen *seen; /* one, too */
+	size_t n_seen;
+	size_t slots; /* of both: a power of two, or 0 */
+};
+
+/* The number of a frame's text.  UINT32_MAX: no memory. */
+uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame);
+void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
+void tdt__frames_fini(struct tdt__frames *frames);
+
+/* For hashes. */
+static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
 
 /* Sequences for a terminal, added where the options want colours. */
 #define TDT__BOLD "\033[1m"
@@ -149,7 +181,7 @@ int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const
 
 /* The tree alone, behind `head` (may be NULL).  With -ENOMEM some of it may have been written. */
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
-		    const struct tdt_print_options *options);
+		    struct tdt__frames *frames);
 
 /* The stacks of a tree that `tasks` tasks have, behind the first frame `task`, which is escaped. */
 int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks, const struct tdt_node *root,
@@ -158,7 +190,7 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 /* Parts of the JSON: text as it is; a number, or a string of digits where readers would lose some; and values. */
 void tdt__json_text(struct tdt__out *out, const char *text);
 void tdt__json_u64(struct tdt__out *out, uint64_t value);
-int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
+void tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
 int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
 
 #endif

@@ -60,6 +60,24 @@ void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 		tdt__string_add(string, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
+const char *tdt__digits(char text[TDT__DIGITS], uint64_t value, unsigned int base)
+{
+	char *at = text + TDT__DIGITS - 1;
+
+	*at = '\0';
+	do
+		*--at = "0123456789abcdef"[value % base];
+	while ((value /= base) != 0);
+	return at;
+}
+
+void tdt__string_number(struct tdt__string *string, uint64_t value)
+{
+	char digits[TDT__DIGITS];
+
+	tdt__string_puts(string, tdt__digits(digits, value, 10));
+}
+
 void tdt__string_free(struct tdt__string *string)
 {
 	free(string->bytes);
@@ -100,6 +118,16 @@ static void escape_code(struct tdt__string *string, uint32_t code)
 		tdt__string_printf(string, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
 }
 
+/* How many characters of ASCII stand there that need no escape: of most texts, all. */
+static size_t plain(const char *text, char quote)
+{
+	size_t n = 0;
+
+	while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '\\' && text[n] != quote)
+		n++;
+	return n;
+}
+
 void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote)
 {
 	size_t n;
@@ -107,6 +135,11 @@ void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8,
 	for (; *text != '\0'; text += n) {
 		uint32_t code;
 
+		n = plain(text, quote);
+		if (n != 0) {
+			tdt__string_add(string, text, n);
+			continue;
+		}
 		n = tdt__utf8_decode(text, &code);
 		if (n == 0) {
 			tdt__string_printf(string, "\\x%02x", (unsigned char)*text);

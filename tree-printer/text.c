@@ -4,7 +4,8 @@
  *
  * A sibling that reads the same as one before it, with all below it, is drawn once.  To find them each subtree gets a
  * number, its *shape*, the same for all that read the same: a table from what a subtree reads like (its line, then the
- * shapes below it) to numbers, filled from the bottom up.  Comparing two subtrees is then comparing two numbers.
+ * shapes below it) to numbers, filled from the bottom up.  Comparing two subtrees is then comparing two numbers; and two
+ * lines, too, since frames that read the same have one text (frames.c).
  */
 
 #include <config.h>
@@ -21,7 +22,7 @@ enum {
 	LEVELS = 100 /* indented; what is deeper has its level told by a number */
 };
 
-/* A line, and its place among those that are drawn. */
+/* A row, and its place among those that are drawn. */
 struct line {
 	uint32_t first_child;
 	uint32_t next_sibling;
@@ -29,10 +30,17 @@ struct line {
 	uint32_t shape;
 };
 
+/* What a line says.  Without padding: it is compared as bytes. */
+struct saying {
+	uint64_t frames;  /* 0: it is a frame; else it stands for so many */
+	uint64_t leaves;  /* 0: not said */
+	uint32_t text;    /* of the frame */
+	uint32_t guessed; /* or not */
+};
+
 /* What subtrees of a shape read like. */
 struct shape {
-	size_t at; /* in the text: the line, then, for the comparison only, the children */
-	size_t line_size;
+	size_t at; /* in the text: what the line says, then its children */
 	size_t size;
 	uint32_t hash;
 	uint32_t seen_under; /* the row whose children were last compared, and the first child of this shape there */
@@ -41,54 +49,59 @@ struct shape {
 
 struct text {
 	const struct tdt_print_options *options;
+	struct tdt__frames *frames;
 	struct tdt__view view;
 	struct line *line;   /* of each row */
 	struct shape *shape; /* at most one for each row */
 	uint32_t shapes;
 	uint32_t *slot; /* a hash table: a shape + 1, or 0 */
 	size_t slots;   /* a power of two, more than shapes */
-	struct tdt__string string;
+	struct tdt__string string; /* of which shapes are made; in whole words */
 };
 
-static void place(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+/* False: no memory. */
+static bool say(struct text *text, const struct tdt__row *row, bool has_children, struct saying *saying)
 {
-	size_t before = string->n, start;
-
-	tdt__color(string, TDT__DIM, options);
-	start = string->n;
-	tdt__frame_place(string, frame, options);
-	if (string->n == start)
-		string->n = before;
-	else
-		tdt__color(string, TDT__PLAIN, options);
+	*saying = (struct saying){ .frames = row->frames };
+	if (row->node == NULL) {
+		saying->leaves = row->leaves;
+		return true;
+	}
+	saying->text = tdt__frames_find(text->frames, tdt_node_frame(row->node));
+	saying->guessed = tdt_node_frame(row->node)->guessed != 0;
+	if (row->leaves > 1 || has_children)
+		saying->leaves = row->leaves;
+	return saying->text != UINT32_MAX;
 }
 
-static void frame_line(struct text *text, const struct tdt__row *row, bool has_children)
+static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves, const char *after)
 {
-	const struct tdt_frame *frame = tdt_node_frame(row->node);
-	struct tdt__string *string = &text->string;
+	char text[48];
+	int n = snprintf(text, sizeof(text), "%s%" PRIu64 " lea%s%s", before, leaves, leaves == 1 ? "f" : "ves", after);
 
-	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD, text->options);
-	tdt__frame_name(string, frame, text->options);
-	tdt__color(string, TDT__PLAIN, text->options);
-	place(string, frame, text->options);
-	if (frame->guessed)
-		tdt__string_puts(string, " (callers may be missing)");
-	if (row->leaves > 1 || (row->leaves == 1 && has_children)) {
-		tdt__string_puts(string, " (");
-		tdt__count_leaves(string, row->leaves);
-		tdt__string_puts(string, ")");
-	}
+	tdt__out_add(out, text, (size_t)n);
 }
 
-static void below_line(struct tdt__string *string, const struct tdt__row *row)
+static void write_saying(struct tdt__out *out, const struct tdt__frames *frames, const struct saying *saying)
 {
-	tdt__string_printf(string, "... %" PRIu64 " frame%s", row->frames, row->frames == 1 ? "" : "s");
-	if (row->leaves != 0) {
-		tdt__string_puts(string, " and ");
-		tdt__count_leaves(string, row->leaves);
+	static const char guessed[] = " (callers may be missing)";
+	char text[48];
+
+	if (saying->frames != 0) {
+		int n = snprintf(text, sizeof(text), "... %" PRIu64 " frame%s", saying->frames,
+				 saying->frames == 1 ? "" : "s");
+
+		tdt__out_add(out, text, (size_t)n);
+		if (saying->leaves != 0)
+			write_leaves(out, " and ", saying->leaves, "");
+		tdt__out_add(out, " below", 6);
+		return;
 	}
-	tdt__string_puts(string, " below");
+	tdt__frames_write(out, frames, saying->text);
+	if (saying->guessed)
+		tdt__out_add(out, guessed, sizeof(guessed) - 1);
+	if (saying->leaves != 0)
+		write_leaves(out, " (", saying->leaves, ")");
 }
 
 /* Leave out the children of `row` that read the same as one before. */
@@ -111,22 +124,23 @@ static void join_repeats(struct text *text, uint32_t row)
 	}
 }
 
-/* FNV-1a */
-static uint32_t hash_bytes(const char *bytes, size_t n)
+static uint32_t hash_words(const char *bytes, size_t n)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = 0, word;
 
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-	return (uint32_t)(hash ^ hash >> 32);
+	for (size_t i = 0; i < n; i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		hash = tdt__mix(hash, word);
+	}
+	return (uint32_t)hash;
 }
 
 /* The shape of what stands at the end of the text from `at` on; it is taken off again if there was such a one. */
-static uint32_t find_shape(struct text *text, size_t at, size_t line_size)
+static uint32_t find_shape(struct text *text, size_t at)
 {
 	const char *bytes = text->string.bytes;
 	size_t size = text->string.n - at;
-	uint32_t hash = hash_bytes(bytes + at, size);
+	uint32_t hash = hash_words(bytes + at, size);
 	size_t slot = hash & (text->slots - 1);
 
 	for (; text->slot[slot] != 0; slot = (slot + 1) & (text->slots - 1)) {
@@ -137,30 +151,30 @@ static uint32_t find_shape(struct text *text, size_t at, size_t line_size)
 			return text->slot[slot] - 1;
 		}
 	}
-	text->shape[text->shapes] = (struct shape){ .at = at, .line_size = line_size, .size = size, .hash = hash };
+	text->shape[text->shapes] = (struct shape){ .at = at, .size = size, .hash = hash };
 	text->slot[slot] = ++text->shapes;
 	return text->shapes - 1;
 }
 
-/* Write the line of `row`, whose children are done, and find its shape. */
+/* Find the shape of `row`, whose children are done. */
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
-	size_t at = text->string.n, line_size;
+	size_t at = text->string.n;
+	struct saying saying;
 
 	join_repeats(text, row);
-	if (text->view.row[row].node == NULL)
-		below_line(&text->string, &text->view.row[row]);
-	else
-		frame_line(text, &text->view.row[row], line->first_child != NONE);
-	line_size = text->string.n - at;
-	tdt__string_add(&text->string, "", 1); /* where the line ends: no line has a NUL */
+	if (!say(text, &text->view.row[row], line->first_child != NONE, &saying)) {
+		text->string.failed = true;
+		return;
+	}
+	tdt__string_add(&text->string, &saying, sizeof(saying));
 	for (uint32_t child = line->first_child; child != NONE; child = text->line[child].next_sibling) {
 		tdt__string_add(&text->string, &text->line[child].shape, sizeof(line->shape));
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
 	if (!text->string.failed)
-		line->shape = find_shape(text, at, line_size);
+		line->shape = find_shape(text, at);
 }
 
 /* From the last row to the first: children before their parents. */
@@ -191,48 +205,54 @@ struct indentation {
 	size_t size[LEVELS + 2];
 };
 
-static void indent(struct tdt__string *string, struct indentation *indentation, const struct glyphs *glyphs,
-		   uint32_t depth, bool last)
+static void out_text(struct tdt__out *out, const char *text)
+{
+	tdt__out_add(out, text, strlen(text));
+}
+
+static void indent(struct tdt__out *out, struct indentation *indentation, const struct glyphs *glyphs, uint32_t depth,
+		   bool last)
 {
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
+	char level[16];
 
 	if (depth > LEVELS) {
-		tdt__string_add(string, indentation->bytes, indentation->size[LEVELS + 1]);
-		tdt__string_printf(string, "[%" PRIu32 "] ", depth);
+		tdt__out_add(out, indentation->bytes, indentation->size[LEVELS + 1]);
+		snprintf(level, sizeof(level), "[%" PRIu32 "] ", depth);
+		out_text(out, level);
 		return;
 	}
-	tdt__string_add(string, indentation->bytes, indentation->size[depth]);
-	tdt__string_puts(string, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
+	tdt__out_add(out, indentation->bytes, indentation->size[depth]);
+	out_text(out, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
 	memcpy(indentation->bytes + indentation->size[depth], more, strlen(more));
 	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
 }
 
-static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row, struct tdt__string *string,
-		     struct indentation *indentation)
+static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row, struct indentation *indentation)
 {
 	const struct glyphs *glyphs = text->options->utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
 	const struct line *line = &text->line[row];
-	const struct shape *shape = &text->shape[line->shape];
+	struct saying saying;
+	char times[24];
 
-	string->n = 0;
-	indent(string, indentation, glyphs, text->view.row[row].depth, line->next_sibling == NONE);
-	tdt__string_add(string, text->string.bytes + shape->at, shape->line_size);
-	if (line->times > 1)
-		tdt__string_printf(string, "%s%" PRIu32, glyphs->times, line->times);
-	tdt__string_puts(string, "\n");
-	if (!string->failed)
-		tdt__out_add(out, string->bytes, string->n);
+	memcpy(&saying, text->string.bytes + text->shape[line->shape].at, sizeof(saying));
+	indent(out, indentation, glyphs, text->view.row[row].depth, line->next_sibling == NONE);
+	write_saying(out, text->frames, &saying);
+	if (line->times > 1) {
+		snprintf(times, sizeof(times), "%s%" PRIu32, glyphs->times, line->times);
+		out_text(out, times);
+	}
+	tdt__out_add(out, "\n", 1);
 }
 
-static int draw(struct tdt__out *out, const struct text *text)
+static void draw(struct tdt__out *out, const struct text *text)
 {
-	struct tdt__string string = { 0 };
-	struct indentation indentation = { 0 };
+	struct indentation indentation;
 	uint32_t row = text->line[0].first_child;
-	int err;
 
-	while (row != NONE && !string.failed && out->error == 0) {
-		draw_row(out, text, row, &string, &indentation);
+	indentation.size[1] = 0;
+	while (row != NONE && out->error == 0) {
+		draw_row(out, text, row, &indentation);
 		if (text->line[row].first_child != NONE) {
 			row = text->line[row].first_child;
 			continue;
@@ -241,9 +261,6 @@ static int draw(struct tdt__out *out, const struct text *text)
 			row = text->view.row[row].parent;
 		row = text->line[row].next_sibling; /* of the task: NONE */
 	}
-	err = string.failed ? -ENOMEM : 0;
-	tdt__string_free(&string);
-	return err;
 }
 
 static int allocate(struct text *text)
@@ -257,10 +274,10 @@ static int allocate(struct text *text)
 }
 
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
-		    const struct tdt_print_options *options)
+		    struct tdt__frames *frames)
 {
-	struct text text = { .options = options };
-	int err = tdt__view_make(&text.view, root, options);
+	struct text text = { .options = frames->options, .frames = frames };
+	int err = tdt__view_make(&text.view, root, frames->options);
 
 	if (err != 0)
 		return err;
@@ -272,7 +289,7 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const 
 	if (err == 0) {
 		if (head != NULL)
 			tdt__out_add(out, head->bytes, head->n);
-		err = draw(out, &text);
+		draw(out, &text);
 	}
 	tdt__string_free(&text.string);
 	free(text.slot);
@@ -286,12 +303,14 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const s
 		    const struct tdt_print_options *options)
 {
 	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	struct tdt__frames frames = { .options = options };
 	struct tdt__string head = { 0 };
 	int err;
 
 	tdt__task_line(&head, info, TDT_ANSWER_FRESH, options);
 	tdt__wait_lines(&head, info, NULL, options);
-	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, options);
+	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames);
 	tdt__string_free(&head);
+	tdt__frames_fini(&frames);
 	return err;
 }
