@@ -146,8 +146,8 @@ libtdt_core_la_SOURCES += \
 	src/rules.c \
 	src/rules.h
 endif
-libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS)
-libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(IBERTY_LIBS) -lpthread
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
+libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc

@@ -475,7 +475,7 @@ START_TEST(every_allocation_may_fail)
 	printing_begin(&printing);
 	for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++) {
 		printing.options = PRINT(.format = (enum tdt_print_format)format);
-		no_memory_each(print_again, &printing, format == TDT_PRINT_JSON ? 5 : 20);
+		no_memory_each(print_again, &printing, 20);
 	}
 	printing_end(&printing);
 }

@@ -205,7 +205,7 @@ START_TEST(every_allocation_may_fail)
 	setvbuf(printing.file, buffer, _IOFBF, sizeof(buffer));
 	for (int form = TDT_PRINT_TEXT; form <= TDT_PRINT_FOLDED; form++) {
 		printing.options = *OPTIONS(.format = (enum tdt_print_format)form);
-		no_memory_each(print_once, &printing, form == TDT_PRINT_JSON ? 1 : 5);
+		no_memory_each(print_once, &printing, form == TDT_PRINT_JSON ? 100 : 5);
 	}
 	fclose(printing.file);
 	tdt_trace_free(printing.trace);

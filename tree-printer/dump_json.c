@@ -49,30 +49,34 @@ static void rings(struct tdt__out *out, const struct tdt_snapshot *snapshot, boo
 	tdt__json_text(out, "]");
 }
 
-static void tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
+static int tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
 {
-	for (size_t i = 0; i < group->n && out->error == 0; i++) {
+	int err = 0;
+
+	for (size_t i = 0; i < group->n && err == 0 && out->error == 0; i++) {
 		const struct tdt_trace_info info = tdt__dump_task(group, i);
 
 		if (i > 0)
 			tdt__json_text(out, ",");
-		tdt__json_task(out, &info);
+		err = tdt__json_task(out, &info);
 	}
+	return err;
 }
 
 static int group(struct tdt__out *out, const struct tdt_snapshot_group *of)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
-	int err = 0;
+	int err;
 
 	if (of->trace != NULL && root == NULL)
 		return -ENOMEM;
 	tdt__json_text(out, "{\"answer\":\"");
 	tdt__json_text(out, answer_words[of->answer]);
 	tdt__json_text(out, "\",\"tasks\":[");
-	tasks(out, of);
-	tdt__json_text(out, "]");
-	if (root != NULL) {
+	err = tasks(out, of);
+	if (err == 0)
+		tdt__json_text(out, "]");
+	if (err == 0 && root != NULL) {
 		tdt__json_text(out, ",\"nodes\":");
 		err = tdt__json_nodes(out, root);
 	}

@@ -34,11 +34,6 @@ void tdt__string_puts(struct tdt__string *string, const char *text);
 void tdt__string_printf(struct tdt__string *string, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tdt__string_free(struct tdt__string *string);
 
-/* A number's digits, in base 10 or 16: somewhere in `text`, to its end. */
-#define TDT__DIGITS 21
-const char *tdt__digits(char text[TDT__DIGITS], uint64_t value, unsigned int base);
-void tdt__string_number(struct tdt__string *string, uint64_t value);
-
 /*
  * Add `text`, which may come from anywhere, so that it can't do anything to a terminal: what is no valid UTF-8, a
  * control character, or one that changes the direction of writing comes out escaped as in C, and so does a backslash,
@@ -190,7 +185,7 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 /* Parts of the JSON: text as it is; a number, or a string of digits where readers would lose some; and values. */
 void tdt__json_text(struct tdt__out *out, const char *text);
 void tdt__json_u64(struct tdt__out *out, uint64_t value);
-void tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
+int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
 int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
 
 #endif

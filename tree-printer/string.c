@@ -60,24 +60,6 @@ void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 		tdt__string_add(string, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-const char *tdt__digits(char text[TDT__DIGITS], uint64_t value, unsigned int base)
-{
-	char *at = text + TDT__DIGITS - 1;
-
-	*at = '\0';
-	do
-		*--at = "0123456789abcdef"[value % base];
-	while ((value /= base) != 0);
-	return at;
-}
-
-void tdt__string_number(struct tdt__string *string, uint64_t value)
-{
-	char digits[TDT__DIGITS];
-
-	tdt__string_puts(string, tdt__digits(digits, value, 10));
-}
-
 void tdt__string_free(struct tdt__string *string)
 {
 	free(string->bytes);
