@@ -11,15 +11,13 @@ BENCHES = \
 	bench/capture \
 	bench/coroutine \
 	bench/dump \
-	bench/probes \
 	bench/poll \
+	bench/probes \
 	bench/registry \
 	bench/running \
-	bench/runtime
-EXTRA_PROGRAMS = $(BENCHES)
 	bench/runtime \
 	bench/symbols
-EXTRA_PROGRAMS = $(BENCHES) bench/probes
+EXTRA_PROGRAMS = $(BENCHES)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 bench_capture_SOURCES = bench/capture.c bench/measure.h
@@ -56,20 +54,14 @@ bench_runtime_SOURCES = bench/runtime.c bench/measure.h
 bench_runtime_CFLAGS = $(AM_CFLAGS)
 bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
-# A library without probes, for bench/poll to compare with (tests/sanitizers.mk has in_own_build).
-.PHONY: bench bench-without-probes
-bench-without-probes:
 bench_symbols_SOURCES = bench/symbols.c
 bench_symbols_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_symbols_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_CC='"$(CC)"' -DBENCH_CXX='"$(CXX)"'
 bench_symbols_LDADD = libbench.la libtdt.la
 
-.PHONY: bench bench-probes
-bench: $(BENCHES)
-	@for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
-
-# Against a build of the library without probes (tests/sanitizers.mk has in_own_build).
-bench-probes: bench/probes
+# A library without probes, for bench/poll to compare with (tests/sanitizers.mk has in_own_build).
+.PHONY: bench bench-without-probes
+bench-without-probes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
 
 bench: $(BENCHES) bench-without-probes
