@@ -20,9 +20,10 @@ BENCHES = \
 EXTRA_PROGRAMS = $(BENCHES)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
-bench_capture_SOURCES = bench/capture.c bench/measure.h
+# libgcc_s first: libunwind has an _Unwind_Backtrace(), too.
+bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
-bench_capture_LDADD = libbench.la libtdt-core.la
+bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
 
 bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer

@@ -178,18 +178,30 @@ static void open_leaf(struct tdt__capture *capture)
 	capture->match = TDT__NO_FRAME;
 }
 
+/* Have frames of the leaf before be compared from `match` on. */
+static void compare_from(struct tdt__capture *capture, uint32_t match)
+{
+	capture->match = match;
+	capture->plain = capture->end;
+	if (tdt__is_frame(match) && capture->frames[match].frame.cfa < capture->end)
+		capture->plain = capture->frames[match].frame.cfa;
+}
+
 /*
  * The walk for the leaf goes on to `stack`.  Frames of the leaf before are compared from the innermost stack on that
  * both have; those on stacks that were left since are memory that may be gone.
  */
 static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *stack, uintptr_t end)
 {
+	uint32_t match = capture->match;
+
+	if (stack == capture->common) {
+		match = capture->last;
+		while (tdt__is_frame(match) && capture->frames[match].frame.level > level_of(stack))
+			match = capture->frames[match].parent;
+	}
 	capture->end = end;
-	if (stack != capture->common)
-		return;
-	capture->match = capture->last;
-	while (tdt__is_frame(capture->match) && capture->frames[capture->match].frame.level > level_of(stack))
-		capture->match = capture->frames[capture->match].parent;
+	compare_from(capture, match);
 }
 
 /* End the leaf's stack: what follows its last frame is `parent`, a frame of an earlier leaf, the top or a cut. */
@@ -213,15 +225,38 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 }
 
 /*
+ * Go from frame `index`, recorded for an earlier leaf, out through frames that were recorded one after the other, as far
+ * as they are on the stack still, as they were.  Returns the first that isn't, or whose caller is not the next.
+ *
+ * This is most of what a further leaf costs.  So it is first done as if nothing had changed: with no branch but the
+ * loop's, and no load that waits for the one before.
+ */
+static uint32_t go_along(const struct tdt__captured *frames, uint32_t index)
+{
+	uintptr_t changed = 0;
+	uint32_t end;
+
+	for (end = index; frames[end].parent == end + 1; end++)
+		changed |= tdt__walk_changed(&frames[end].frame, &frames[end + 1].frame);
+	if (__builtin_expect(changed == 0, 1))
+		return end;
+	while (index != end && tdt__walk_leads_to(&frames[index].frame, &frames[index + 1].frame))
+		index++;
+	return index;
+}
+
+/*
  * Whether frame `index`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
  * not, frames up to the one that changed needn't be looked at again.
  */
 static bool still_there(struct tdt__capture *capture, uint32_t index)
 {
 	while (tdt__is_frame(index)) {
-		uint32_t parent = capture->frames[index].parent;
 		const struct tdt__frame *caller = &capture->top;
+		uint32_t parent;
 
+		index = go_along(capture->frames, index);
+		parent = capture->frames[index].parent;
 		if (tdt__is_frame(parent))
 			caller = &capture->frames[parent].frame;
 		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
@@ -230,7 +265,7 @@ static bool still_there(struct tdt__capture *capture, uint32_t index)
 		    !tdt__walk_leads_to(&capture->frames[index].frame, caller)) {
 			if (tdt__is_frame(parent) && caller->level != capture->frames[index].frame.level)
 				return true; /* the end of a stack: who entered it waits there, and has not moved */
-			capture->match = parent;
+			compare_from(capture, parent);
 			return false;
 		}
 		index = parent;
@@ -249,7 +284,7 @@ static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt_
 
 	while (tdt__is_frame(index) && capture->frames[index].frame.cfa < frame->cfa)
 		index = capture->frames[index].parent;
-	capture->match = index;
+	compare_from(capture, index);
 	if (!tdt__is_frame(index))
 		return TDT__NO_FRAME;
 	last = &capture->frames[index].frame;
@@ -271,8 +306,10 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
 		return;
 	}
-	/* The next that is appended is the caller. */
-	*captured = (struct tdt__captured){ *frame, capture->n, 0 };
+	if (&captured->frame != frame) /* see next_place() */
+		captured->frame = *frame;
+	captured->parent = capture->n; /* the next that is appended is the caller */
+	captured->leaves = 0;
 }
 
 /* --- One walk for the captures of all polls in a chain ------------------- */
@@ -312,6 +349,22 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 		close_leaf(capture, TDT__PARENT_CUT(cut));
 	else if (walked == TDT__WALK_TOP) /* of a poll outside, on this stack; this one is on another */
 		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_STACK));
+}
+
+/*
+ * The same for a frame like most, in a few instructions: new, and neither the last nor where one of the leaf before could
+ * be.  It lies where next_place() said.  False: it isn't such a frame.
+ */
+static inline bool take_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	uint32_t n = capture->n;
+
+	if (frame->cfa >= capture->plain || n == capture->capacity || n - capture->own == capture->max_frames)
+		return false;
+	capture->frames[n].parent = n + 1;
+	capture->frames[n].leaves = 0;
+	capture->n = n + 1;
+	return true;
 }
 
 /* Returns whether some capture wants more frames. */
@@ -387,14 +440,21 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	return reach;
 }
 
+/* Where the walk puts the next frame: where the capture will want it, if it has room. */
+static struct tdt__frame *next_place(struct tdt__capture *capture, struct tdt__frame *elsewhere)
+{
+	return capture->n < capture->capacity ? &capture->frames[capture->n].frame : elsewhere;
+}
+
 /*
  * One walk for all, from `at` to the end of `stack`.  Returns whether some capture wants to know what is outside of the
  * stack: who entered it.
  */
 static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
 {
+	struct tdt__capture *only = asked(first->outer) == NULL ? first->capture : NULL;
 	struct tdt__walk *walk = &first->capture->walk;
-	struct tdt__frame frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp };
+	struct tdt__frame elsewhere = { .pc = at.pc, .cfa = at.sp, .fp = at.fp }, *frame = &elsewhere;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
 	enum tdt__walked walked;
@@ -405,15 +465,19 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	else if (lies_on(stack, at.sp, end_of(stack)))
 		reach = end_of(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
-		take_all(first, &frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		take_all(first, frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
 	tdt__walk_start(walk, at, reach);
 	do {
-		walked = tdt__walk_next(walk, &frame);
-		frame.level = level;
-		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(frame.cfa, base);
-		more = take_all(first, &frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+		/* Most of the time goes by in here. */
+		do {
+			frame = next_place(first->capture, &elsewhere);
+			walked = tdt__walk_next(walk, &at, frame);
+			frame->level = level;
+		} while (only != NULL && walked == TDT__WALK_FRAME && frame->cfa < reach && take_plain(only, frame));
+		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(frame->cfa, base);
+		more = take_all(first, frame, over ? TDT__WALK_FRAME : walked, walk->cut);
 	} while (more && !over);
 	return more;
 }

@@ -62,6 +62,7 @@ struct tdt__capture {
 	uint32_t own;              /* index of its first frame */
 	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
 	uint32_t match;            /* how far that leaf's frames were compared */
+	uintptr_t plain;           /* a frame whose CFA is below is none of those, nor the last */
 	const struct tdt_stack *common; /* the innermost stack of that leaf that was not left since; NULL: not entered */
 	uint64_t entries;          /* of stacks on this thread, before that leaf */
 

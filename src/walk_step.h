@@ -40,12 +40,19 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 #define tdt__walk_outdated tdt__walk_step_outdated
 #define tdt__walk_start tdt__walk_step_start
 #define tdt__walk_start_copied tdt__walk_step_start_copied
-#define tdt__walk_next tdt__walk_step_next
 #define tdt__walk_next_copied tdt__walk_step_next
 
 static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step *walk)
 {
 	return walk->modules;
+}
+
+/* The cursor knows where it is by itself. */
+static inline enum tdt__walked tdt__walk_next(struct tdt__walk_step *walk, struct tdt__registers *at,
+					      struct tdt__frame *frame)
+{
+	(void)at;
+	return tdt__walk_step_next(walk, frame);
 }
 
 /* Get ready as `other` is, which can't fail. */
@@ -82,6 +89,11 @@ static inline bool tdt__walk_leads_to(const struct tdt__frame *frame, const stru
 	(void)frame;
 	(void)caller;
 	return false;
+}
+
+static inline uintptr_t tdt__walk_changed(const struct tdt__frame *frame, const struct tdt__frame *caller)
+{
+	return !tdt__walk_leads_to(frame, caller);
 }
 #endif
 

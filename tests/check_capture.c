@@ -233,6 +233,109 @@ START_TEST(equal_inner_frames_under_other_callers_are_others)
 END_TEST
 
 /*
+ * The same at every depth: as many calls as `mask` has bits, each of one function or its twin.  From one leaf to the next
+ * one of them is the other, and all inside of it, and all outside, are as they were.
+ */
+#define BITS 6
+
+static tdt_poll_t (*const bits[2])(unsigned depth, unsigned mask, struct tdt_context *cx);
+
+static NOINLINE tdt_poll_t bit_0(unsigned depth, unsigned mask, struct tdt_context *cx)
+{
+	if (depth == 0)
+		HERE(chain_middle(cx));
+	else
+		HERE(bits[mask >> (depth - 1) & 1](depth - 1, mask, cx));
+	return TDT_PENDING;
+}
+
+static NOINLINE tdt_poll_t bit_1(unsigned depth, unsigned mask, struct tdt_context *cx)
+{
+	if (depth == 0)
+		HERE(chain_middle(cx));
+	else
+		HERE(bits[mask >> (depth - 1) & 1](depth - 1, mask, cx));
+	return TDT_PENDING;
+}
+
+static tdt_poll_t (*const bits[2])(unsigned depth, unsigned mask, struct tdt_context *cx) = { bit_0, bit_1 };
+
+static NOINLINE tdt_poll_t all_masks(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1u << BITS; i++)
+		HERE(bits[0](BITS, i ^ i >> 1, cx)); /* a Gray code */
+	return TDT_PENDING;
+}
+
+START_TEST(a_caller_that_is_another_is_found_at_every_depth)
+{
+	check_exact(all_masks, 1u << BITS);
+}
+END_TEST
+
+/*
+ * Frames that are gone, whose return addresses and saved registers lie untouched in a hole of the frame that came after
+ * them: only the frame pointer that the frame inside of it has saved is another.
+ */
+static NOINLINE tdt_poll_t in_hole(struct tdt_context *cx, size_t size)
+{
+	char *more = __builtin_alloca(size); /* has it save the frame pointer, and keep its own */
+
+	__asm__ volatile("" : : "r"(more) : "memory");
+	HERE(chain_middle(cx));
+	__asm__ volatile("" : : "r"(more) : "memory");
+	return TDT_PENDING;
+}
+
+static NOINLINE tdt_poll_t with_hole(struct tdt_context *cx, size_t size)
+{
+	char *hole = __builtin_alloca(size);
+
+	__asm__ volatile("" : : "r"(hole) : "memory");
+	HERE(in_hole(cx, 16));
+	__asm__ volatile("" : : "r"(hole) : "memory");
+	return TDT_PENDING;
+}
+
+static NOINLINE tdt_poll_t large(struct tdt_context *cx, size_t size)
+{
+	char buffer[512];
+
+	__asm__ volatile("" : : "r"(buffer) : "memory");
+	HERE(with_hole(cx, size));
+	__asm__ volatile("" : : "r"(buffer) : "memory");
+	return TDT_PENDING;
+}
+
+static NOINLINE tdt_poll_t small(struct tdt_context *cx, size_t size)
+{
+	char buffer[16];
+
+	__asm__ volatile("" : : "r"(buffer) : "memory");
+	HERE(with_hole(cx, size));
+	__asm__ volatile("" : : "r"(buffer) : "memory");
+	return TDT_PENDING;
+}
+
+static NOINLINE tdt_poll_t holes(void *state, struct tdt_context *cx)
+{
+	tdt_poll_t (*volatile sizes[2])(struct tdt_context *cx, size_t size) = { large, small };
+
+	(void)state;
+	/* One call for both; one of the holes is as much larger as the frame is smaller. */
+	for (size_t i = 0; i < 128; i++)
+		HERE(sizes[i % 2](cx, i % 2 == 0 ? 16 : 8 * (i + 1)));
+	return TDT_PENDING;
+}
+
+START_TEST(callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers)
+{
+	check_exact(holes, 128);
+}
+END_TEST
+
+/*
  * A function that realigns its frame finds its CFA in memory: called with stacks that differ by less than it aligns to,
  * its registers are the same, and so may be what is left over where its return address was.
  */
@@ -553,6 +656,8 @@ int main(void)
 	tcase_add_test(tests, five_thousand_leaves_under_one_join);
 	tcase_add_test(tests, a_poll_that_clones_nothing_gives_a_tree_of_nothing);
 	tcase_add_test(tests, equal_inner_frames_under_other_callers_are_others);
+	tcase_add_test(tests, a_caller_that_is_another_is_found_at_every_depth);
+	tcase_add_test(tests, callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers);
 	tcase_add_test(tests, realigned_frames_are_exact);
 	tcase_add_test(tests, ten_thousand_frames_are_all_there);
 	tcase_add_test(tests, a_stack_beyond_the_limit_is_cut_and_says_so);

@@ -118,14 +118,16 @@ static struct tdt__walk_step by_steps;
 static struct tdt__walk by_rules;
 #endif
 
-#define WALK(walk, prefix, stack, from, top)                                                                           \
+/* `next` yields the next frame into `frame`; `at` is its to use. */
+#define WALK(walk, start, next, stack, from, top)                                                                      \
 	do {                                                                                                           \
+		struct tdt__registers at = (from);                                                                     \
 		struct tdt__frame frame;                                                                               \
 		enum tdt__walked walked;                                                                               \
                                                                                                                        \
 		(stack)->n = 0;                                                                                        \
-		prefix##_start(&(walk), (from), (top));                                                                \
-		while ((walked = prefix##_next(&(walk), &frame)) == TDT__WALK_FRAME) {                                 \
+		start(&(walk), at, (top));                                                                             \
+		while ((walked = (next)) == TDT__WALK_FRAME) {                                                         \
 			REQUIRE(!frame.guessed, "a guess at %#lx", (unsigned long)frame.pc);                           \
 			push((stack), frame.pc, frame.cfa);                                                            \
 		}                                                                                                      \
@@ -151,10 +153,10 @@ static __attribute__((noinline)) void look(struct stack *stack, uintptr_t top)
 
 	unw_getcontext(&context);
 	walk_by_cursor(stack, &context, top);
-	WALK(by_steps, tdt__walk_step, &other, from, top);
+	WALK(by_steps, tdt__walk_step_start, tdt__walk_step_next(&by_steps, &frame), &other, from, top);
 	check_same(&other, stack);
 #if TDT_WALK_RULES
-	WALK(by_rules, tdt__walk, &other, from, top);
+	WALK(by_rules, tdt__walk_start, tdt__walk_next(&by_rules, &at, &frame), &other, from, top);
 	check_same(&other, stack);
 #endif
 	REQUIRE(from.pc == stack->pc[0], "not its caller");
