@@ -22,9 +22,9 @@
  *
  * So it is never in two queues.
  *
- * References are held by wakers, and there is one more until the task is done.  It is not done as long as the runtime is
- * there; and its future has a reference of the handle.  So it needs none of these, unless there are wakers left when it
- * is dropped: tdt__task_drop() then takes one of each for them.
+ * References are held by wakers, and there is one more until the task is done.  Until then the runtime stays, since
+ * tdt_rt_free() drops all tasks first; and the handle, of which the future has a reference.  So the task needs none of
+ * these two, unless there are wakers left when it is dropped: tdt__task_drop() then takes one of each for them.
  */
 
 #include <stdatomic.h>
