@@ -8,6 +8,7 @@ libbench_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 libbench_la_LIBADD = $(JANSSON_LIBS)
 
 BENCHES = \
+	bench/asleep \
 	bench/capture \
 	bench/coroutine \
 	bench/dump \
@@ -15,8 +16,9 @@ BENCHES = \
 	bench/probes \
 	bench/registry \
 	bench/running \
-	bench/runtime \
-	bench/symbols
+	bench/spawn \
+	bench/symbols \
+	bench/wake
 EXTRA_PROGRAMS = $(BENCHES)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
@@ -51,9 +53,25 @@ bench_registry_SOURCES = bench/registry.c
 bench_registry_CFLAGS = $(AM_CFLAGS)
 bench_registry_LDADD = libbench.la libtdt.la -lpthread
 
-bench_runtime_SOURCES = bench/runtime.c bench/measure.h
-bench_runtime_CFLAGS = $(AM_CFLAGS)
-bench_runtime_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
+bench_asleep_SOURCES = bench/asleep.c
+bench_asleep_CFLAGS = $(AM_CFLAGS)
+bench_asleep_LDADD = libbench.la libtdt-rt.la libtdt.la
+
+# GNU Pth, to compare with.
+if HAVE_PTH
+PTH_SOURCES = bench/pth.c bench/pth.h
+else
+PTH_SOURCES = bench/pth_none.c bench/pth.h
+endif
+EXTRA_DIST += bench/pth.c bench/pth_none.c
+
+bench_spawn_SOURCES = bench/spawn.c bench/pool.c bench/pool.h $(PTH_SOURCES)
+bench_spawn_CFLAGS = $(AM_CFLAGS) $(LIBUV_CFLAGS)
+bench_spawn_LDADD = libbench.la libtdt-rt.la libtdt.la $(LIBUV_LIBS) $(PTH_LIBS) -lpthread
+
+bench_wake_SOURCES = bench/wake.c $(PTH_SOURCES)
+bench_wake_CFLAGS = $(AM_CFLAGS)
+bench_wake_LDADD = libbench.la libtdt-rt.la libtdt.la $(PTH_LIBS) -lpthread
 
 bench_symbols_SOURCES = bench/symbols.c
 bench_symbols_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer

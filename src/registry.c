@@ -25,6 +25,11 @@ struct shard {
 	_Alignas(64) pthread_mutex_t lock;
 	struct tdt_handle *free; /* linked by child_state */
 	struct slab *slab;	 /* the one that is not used up, if any */
+	/*
+	 * Records that threads of other shards gave back, linked by child_state.  They put theirs in without the lock;
+	 * who has it takes all.
+	 */
+	_Alignas(64) struct tdt_handle *_Atomic returned;
 };
 
 struct slab {
@@ -116,6 +121,12 @@ static void clear(struct tdt_handle *task)
 		TDT__POKE(tdt__record_words(&task->record)[i], 0);
 }
 
+/* Acquire what those who gave them back did to them: pairs with give_to_other(). */
+static struct tdt_handle *take_returned(struct shard *shard)
+{
+	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
+}
+
 struct tdt_handle *tdt__registry_take(void)
 {
 	struct shard *shard = own_shard();
@@ -123,6 +134,8 @@ struct tdt_handle *tdt__registry_take(void)
 
 	pthread_mutex_lock(&shard->lock);
 	task = shard->free;
+	if (task == NULL)
+		task = take_returned(shard);
 	if (task != NULL)
 		shard->free = task->child_state;
 	else
@@ -145,16 +158,37 @@ void tdt__registry_publish(struct tdt_handle *task)
 	__atomic_store_n(&task->record.seq, task->record.seq + 1, __ATOMIC_RELEASE);
 }
 
+/* The next task gets it, while it is in the caches. */
+static void give_to_own(struct shard *shard, struct tdt_handle *task)
+{
+	pthread_mutex_lock(&shard->lock);
+	task->child_state = shard->free;
+	shard->free = task;
+	pthread_mutex_unlock(&shard->lock);
+}
+
+/* Where one thread spawns and others end what it spawned, with the lock they would wait for each other at every task. */
+static void give_to_other(struct shard *shard, struct tdt_handle *task)
+{
+	struct tdt_handle *first = atomic_load_explicit(&shard->returned, memory_order_relaxed);
+
+	do
+		task->child_state = first;
+	/* Release all that was done to the record.  Pairs with take_returned(). */
+	while (!atomic_compare_exchange_weak_explicit(&shard->returned, &first, task, memory_order_release,
+						      memory_order_relaxed));
+}
+
 void tdt__registry_give(struct tdt_handle *task)
 {
 	struct shard *shard = slab_of(task)->shard;
 
 	TDT__POKE(task->record.state, TDT_RECORD_FREE);
 	tdt__watched_drop(task);
-	pthread_mutex_lock(&shard->lock);
-	task->child_state = shard->free;
-	shard->free = task;
-	pthread_mutex_unlock(&shard->lock);
+	if (shard == own_shard())
+		give_to_own(shard, task);
+	else
+		give_to_other(shard, task);
 }
 
 /* --- Reading --------------------------------------------------------------- */

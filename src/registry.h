@@ -9,7 +9,7 @@
  * come to a record may look at it whenever it likes, and finds out afterwards whose it was, by `seq` and `id`.
  *
  * Records are given out by several *shards*, each with a lock and slabs of its own, that a thread chooses by its id:
- * threads that spawn and end tasks seldom meet.  A record goes back to the shard it came from.
+ * threads that spawn and end tasks seldom meet.  A record goes back to the shard it came from, whoever gives it back.
  *
  *   tdt__registry_take, publish   whoever makes the task: nobody else knows it
  *   the record's other fields     the poller, each by one store; `woken` and `woken_by`: whoever wakes the task

@@ -359,6 +359,52 @@ START_TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 }
 END_TEST
 
+#define MANY 600 /* more than a worker's own queue has room for */
+
+static struct leaf many[MANY];
+static int many_numbers[MANY], many_dropped;
+static atomic_bool half_is_there, all_are_there;
+
+static void note_number(struct leaf *leaf)
+{
+	MUST(*(int *)leaf->data == many_dropped);
+	many_dropped++;
+}
+
+/* On the only worker: half of them, then those that another thread spawns meanwhile; and keep the worker until the end. */
+static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	(void)cx;
+	for (int i = 0; i < MANY / 2; i++)
+		spawn(tdt_rt_current(), &many[i]);
+	half_is_there = true;
+	UNTIL(all_are_there);
+	do
+		MUST(tdt_rt_spawn(tdt_rt_current(), TDT_FUTURE_NONE, NULL) == NULL);
+	while (errno != ESHUTDOWN);
+}
+
+START_TEST(free_drops_what_was_never_polled_too)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf busy = { .open = true, .on_poll = spawn_half_and_stay };
+
+	for (int i = 0; i < MANY; i++) {
+		many_numbers[i] = i;
+		many[i] = (struct leaf){ .on_drop = note_number, .data = &many_numbers[i] };
+	}
+	spawn(rt, &busy);
+	UNTIL(half_is_there);
+	for (int i = MANY / 2; i < MANY; i++)
+		spawn(rt, &many[i]);
+	all_are_there = true;
+	tdt_rt_free(rt);
+	ck_assert_int_eq(many_dropped, MANY);
+	ck_assert_int_eq(many[MANY - 1].polls, 0);
+}
+END_TEST
+
 /* The drop of one task wakes another one, still there; and one that is gone. */
 static void wake_data(struct leaf *leaf)
 {
@@ -562,6 +608,7 @@ int main(void)
 	tcase_add_test(end, to_wake_a_task_that_ended_does_nothing);
 	tcase_add_test(end, wakers_outlive_the_runtime);
 	tcase_add_test(end, free_drops_what_still_waits_in_the_order_of_spawning);
+	tcase_add_test(end, free_drops_what_was_never_polled_too);
 	tcase_add_test(end, drops_may_wake_tasks);
 	tcase_add_test(end, a_drop_cannot_spawn_while_the_runtime_ends);
 	tcase_add_test(end, a_worker_cannot_free_its_runtime);

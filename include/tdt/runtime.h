@@ -106,8 +106,9 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  *
  * It waits for polls in progress, however long they take.  Nobody may be in tdt_rt_block_on(), or use `rt` afterwards.
  * Other threads may be in tdt_rt_spawn() when it begins, if they have returned from it before it has (the drop of a
- * task may wait for them): the task is dropped like the others, or the call says ESHUTDOWN.  Wakers and handles of its
- * tasks, and sockets, may live on: to wake a task that is gone does nothing.
+ * task may wait for them): the task is dropped like the others, or by tdt_rt_spawn() itself, which has taken it over;
+ * or the call says ESHUTDOWN.  Wakers and handles of its tasks, and sockets, may live on: to wake a task that is gone
+ * does nothing.
  *
  * On a worker of `rt`, which would have to wait for itself, or in its tdt_rt_block_on(), it does nothing and sets errno
  * to EDEADLK.

@@ -19,6 +19,7 @@ void tdt__live_fini(struct tdt__live *live)
 
 void tdt__live_add(struct tdt__live *live, struct tdt__task *task)
 {
+	pthread_mutex_lock(&live->lock);
 	task->live = live;
 	task->newer = NULL;
 	task->older = live->newest;
@@ -27,6 +28,7 @@ void tdt__live_add(struct tdt__live *live, struct tdt__task *task)
 	else
 		live->oldest = task;
 	live->newest = task;
+	pthread_mutex_unlock(&live->lock);
 }
 
 void tdt__live_remove(struct tdt__task *task)
@@ -47,19 +49,48 @@ void tdt__live_remove(struct tdt__task *task)
 
 struct tdt__task *tdt__live_take(struct tdt__live *live, struct tdt__task *chain)
 {
-	struct tdt__task *taken, *merged = NULL, **end = &merged;
-
 	pthread_mutex_lock(&live->lock);
-	taken = live->oldest;
+	if (live->newest != NULL) {
+		live->newest->newer = chain;
+		chain = live->oldest;
+	}
 	live->oldest = live->newest = NULL;
 	pthread_mutex_unlock(&live->lock);
-	while (taken != NULL && chain != NULL) {
-		struct tdt__task **first = taken->number < chain->number ? &taken : &chain;
+	return chain;
+}
+
+static struct tdt__task *merge(struct tdt__task *one, struct tdt__task *other)
+{
+	struct tdt__task *merged, **end = &merged;
+
+	while (one != NULL && other != NULL) {
+		struct tdt__task **first = one->number < other->number ? &one : &other;
 
 		*end = *first;
 		end = &(*first)->newer;
 		*first = *end;
 	}
-	*end = taken != NULL ? taken : chain;
+	*end = one != NULL ? one : other;
+	return merged;
+}
+
+struct tdt__task *tdt__live_sort(struct tdt__task *chain)
+{
+	struct tdt__task *sorted[64] = { NULL }, *merged = NULL; /* sorted[i]: of 2^i tasks, or NULL */
+
+	while (chain != NULL) {
+		struct tdt__task *some = chain;
+		int i = 0;
+
+		chain = chain->newer;
+		some->newer = NULL;
+		for (; sorted[i] != NULL; i++) {
+			some = merge(sorted[i], some);
+			sorted[i] = NULL;
+		}
+		sorted[i] = some;
+	}
+	for (int i = 0; i < 64; i++)
+		merged = merge(sorted[i], merged);
 	return merged;
 }

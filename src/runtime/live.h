@@ -3,9 +3,9 @@
 #define TDT_RUNTIME_LIVE_H
 
 /*
- * The live tasks: all that were spawned and have not ended, so that tdt_rt_free() finds them.  Each worker has a list
- * of those that were spawned on it, whose lock is seldom wanted by another thread; a runtime has one more for those
- * spawned elsewhere.  Tasks are numbered in the order they were spawned, over all lists.
+ * The live tasks: all that have been polled and not ended, so that tdt_rt_free() finds them.  (Those that were never
+ * polled are in queues.)  Each worker has a list of those that were first polled on it, whose lock is seldom wanted by
+ * another thread.  A task that ends in its first poll was never in one.
  */
 
 #include <pthread.h>
@@ -20,13 +20,16 @@ struct tdt__live {
 void tdt__live_init(struct tdt__live *live);
 void tdt__live_fini(struct tdt__live *live);
 
-/* Add a task, the newest.  The caller has the lock. */
+/* Add a task. */
 void tdt__live_add(struct tdt__live *live, struct tdt__task *task);
 
 /* Take a task out of the list it is in. */
 void tdt__live_remove(struct tdt__task *task);
 
-/* Take all out of `live`, and put them into the chain `chain` (linked by `newer`), which is kept in order of number. */
+/* Take all out of `live`, and put them before the chain `chain` (linked by `newer`). */
 struct tdt__task *tdt__live_take(struct tdt__live *live, struct tdt__task *chain);
+
+/* Put a chain into the order in which its tasks were spawned. */
+struct tdt__task *tdt__live_sort(struct tdt__task *chain);
 
 #endif

@@ -39,6 +39,15 @@ bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task)
 	return true;
 }
 
+void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first)
+{
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+
+	for (; first != NULL; first = first->next)
+		put(ring, tail++, first);
+	atomic_store(&ring->tail, tail); /* as in push */
+}
+
 struct tdt__task *tdt__ring_pop(struct tdt__ring *ring)
 {
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);

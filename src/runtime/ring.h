@@ -13,7 +13,7 @@
  *   steal from      +      +        +            +           +
  *   steal into      -      -        +            -           +
  *
- * that is, push, pop, half and stealing *into* a ring are its owner's.
+ * that is, push, fill, pop, half and stealing *into* a ring are its owner's.
  *
  * `head` and `tail` count what was taken out and put in, and wrap.  Who takes something first copies it, then moves
  * `head` on with a compare-and-swap: if that fails somebody else has taken it.  (A thief that is stopped in between
@@ -36,6 +36,9 @@ struct tdt__ring {
 
 /* Put `task` last.  False if the ring is full. */
 bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task);
+
+/* Put all tasks from `first` on, linked by `next`, into the ring, which is empty; they fit. */
+void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first);
 
 /* Take the first task out; NULL if there is none. */
 struct tdt__task *tdt__ring_pop(struct tdt__ring *ring);

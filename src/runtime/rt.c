@@ -35,7 +35,6 @@ void tdt__rt_unref(struct tdt_rt *rt)
 		return;
 	for (unsigned i = 0; i < rt->n_workers; i++)
 		tdt__worker_fini(&rt->workers[i]);
-	tdt__live_fini(&rt->live);
 	tdt__idle_fini(&rt->idle);
 	tdt__inject_fini(&rt->inject);
 	tdt__driver_unref(rt->driver);
@@ -128,7 +127,6 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	tdt__inject_init(&rt->inject);
 	tdt__idle_init(&rt->idle);
 	rt->forks = tdt__rt_forks;
-	tdt__live_init(&rt->live);
 	rt->n_workers = workers;
 	for (unsigned i = 0; i < workers; i++)
 		tdt__worker_init(&rt->workers[i], rt, i);
@@ -150,17 +148,33 @@ fail:
 
 /* --- The end ---------------------------------------------------------------------- */
 
-/*
- * Take all live tasks, the oldest first, linked by `newer`.  A spawn that has a list's lock before us has its task in
- * it; one that has it later sees `closing`.
- */
-static struct tdt__task *take_live(struct tdt_rt *rt)
+/* Put the tasks of a queue, linked by `next`, that were never polled before the chain, linked by `newer`. */
+static struct tdt__task *take_new(struct tdt__task *queue, struct tdt__task *chain)
 {
-	struct tdt__task *tasks = tdt__live_take(&rt->live, NULL);
+	for (; queue != NULL; queue = queue->next)
+		if (queue->live == NULL) {
+			queue->newer = chain;
+			chain = queue;
+		}
+	return chain;
+}
 
-	for (unsigned i = 0; i < rt->n_workers; i++)
+/*
+ * Take all tasks, the oldest first, linked by `newer`: those that were polled are in lists, all others in queues.  The
+ * workers have stopped; another thread may put a task into the shared queue before it is closed, or has to keep it.
+ */
+static struct tdt__task *take_all(struct tdt_rt *rt)
+{
+	struct tdt__task *tasks = take_new(tdt__inject_close(&rt->inject), NULL), *task;
+
+	for (unsigned i = 0; i < rt->n_workers; i++) {
+		while ((task = tdt__ring_pop(&rt->workers[i].ring)) != NULL) {
+			task->next = NULL;
+			tasks = take_new(task, tasks);
+		}
 		tasks = tdt__live_take(&rt->workers[i].live, tasks);
-	return tasks;
+	}
+	return tdt__live_sort(tasks);
 }
 
 void tdt_rt_free(struct tdt_rt *rt)
@@ -173,11 +187,9 @@ void tdt_rt_free(struct tdt_rt *rt)
 		errno = EDEADLK;
 		return;
 	}
-	atomic_store_explicit(&rt->closing, true, memory_order_relaxed); /* the locks of the lists order it */
+	atomic_store_explicit(&rt->closing, true, memory_order_relaxed);
 	stop(rt, rt->n_workers);
-	/* Before any task goes: who wakes one puts it behind the last one in the queue, and writes to that. */
-	tdt__inject_close(&rt->inject);
-	for (task = take_live(rt); task != NULL; task = newer) {
+	for (task = take_all(rt); task != NULL; task = newer) {
 		newer = task->newer;
 		tdt__task_drop(task);
 	}

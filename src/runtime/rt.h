@@ -5,8 +5,8 @@
 /*
  * A runtime: what its workers share.  It stays after tdt_rt_free() as long as there is a waker of one of its tasks.
  *
- * Locks, each of which is taken with none of the others held: those of the lists of live tasks, that of the shared
- * queue, that of the parked workers.
+ * Locks, each of which is taken with none of the others held: those of the lists of live tasks, those of the shared
+ * queue (inject.h), that of the parked workers.
  */
 
 #include <stdatomic.h>
@@ -21,18 +21,17 @@
 #include "worker.h"
 
 struct tdt_rt {
-	/* Written by every spawn and every task's end; what follows is read by every poll, and so is kept apart. */
-	atomic_uint refs;	  /* of its maker, and of each task */
+	/* Written by every spawn; what follows is read by every poll, and so is kept apart. */
+	atomic_uint refs;	  /* of its maker, and of each task that wakers have outlived */
 	_Atomic uint64_t spawned; /* tasks; relaxed */
 	char apart[64];
 
-	atomic_bool closing;  /* tdt_rt_free() has begun.  Spawning reads it under the lock of a list of live tasks */
+	atomic_bool closing;  /* tdt_rt_free() has begun */
 	atomic_bool stopping; /* workers poll nothing more */
 	uint32_t forks;       /* tdt__rt_forks when it was made: in a child it is another.  Constant */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;
-	struct tdt__live live; /* the tasks that were spawned by threads that are no worker of this runtime */
 	unsigned n_workers;
 	struct tdt__worker workers[];
 };

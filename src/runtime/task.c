@@ -23,6 +23,7 @@ static void unref(struct tdt__task *task)
 	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
 	if (atomic_fetch_sub_explicit(&task->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	/* What tdt__task_drop() took for those who had wakers then. */
 	tdt_handle_unref(task->handle);
 	free(task);
 	tdt__rt_unref(rt);
@@ -72,7 +73,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 		return;
 	if (!told)
 		tdt_task_woken(task->handle);
-	tdt__worker_schedule(task);
+	tdt__worker_schedule(task->rt, task);
 }
 
 static void waker_drop(const struct tdt_waker *waker)
@@ -92,6 +93,14 @@ static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, w
 
 void tdt__task_drop(struct tdt__task *task)
 {
+	/* Acquire what who had wakers did: pairs with unref().  If nobody has one now, nobody ever will again. */
+	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
+		tdt_future_drop(&task->future);
+		free(task);
+		return;
+	}
+	tdt_handle_ref(task->handle);
+	tdt__rt_ref(task->rt);
 	/* Acquire what the last poll did: pairs with the release at its end. */
 	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
 	tdt_future_drop(&task->future);
@@ -106,17 +115,20 @@ void tdt__task_run(struct tdt__task *task)
 	/* Acquire what all who have woken it did before: pairs with waker_wake_by_ref(). */
 	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
 	if (tdt_future_poll(&task->future, &cx) != TDT_PENDING) {
-		tdt__live_remove(task);
+		if (task->live != NULL)
+			tdt__live_remove(task);
 		tdt__task_drop(task);
 		return;
 	}
+	if (task->live == NULL)
+		tdt__live_add(&tdt__current.worker->live, task);
 	/* Release the task to who wakes it (waker_wake_by_ref()).  From then on it is another's, and may be gone. */
 	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE, memory_order_release,
 						    memory_order_relaxed))
 		return;
 	/* It was woken meanwhile.  An exchange, to pass on to the next poll what wake-ups release to it. */
 	atomic_exchange_explicit(&task->state, TDT__SCHEDULED, memory_order_acq_rel);
-	tdt__worker_schedule(task);
+	tdt__worker_schedule(task->rt, task);
 }
 
 /* --- Spawning ----------------------------------------------------------------------- */
@@ -128,13 +140,13 @@ static struct tdt__task *task_new(struct tdt_rt *rt)
 	if (task == NULL)
 		return NULL;
 	*task = (struct tdt__task){ .waker = { &waker_vtable }, .rt = rt };
-	atomic_init(&task->refs, 2); /* the list of live tasks, and the spawner until it has scheduled the task */
+	atomic_init(&task->refs, 1);
 	atomic_init(&task->state, TDT__SCHEDULED);
 	return task;
 }
 
-/* Give the task its future, traced.  0 or a negative errno, and `fut` is as it was. */
-static int trace(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
+/* Give the task its future, traced, and the caller a handle of it.  NULL and errno, and `fut` is as it was. */
+static struct tdt_handle *trace(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
 {
 	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
 
@@ -142,57 +154,36 @@ static int trace(struct tdt__task *task, struct tdt_future fut, const struct tdt
 		tdt_handle_ref(traced.handle);
 	else
 		traced = tdt_traced_with(fut, attr);
-	if (traced.handle == NULL)
-		return -errno;
 	task->future = traced.future;
 	task->handle = traced.handle;
-	return 0;
-}
-
-/*
- * Put the task among the live ones.  Under the lock of its list, since nothing may fail once the future is traced, nor
- * the runtime begin to close in between.
- */
-static int enlist(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
-{
-	struct tdt_rt *rt = task->rt;
-	struct tdt__worker *worker = tdt__current.worker;
-	struct tdt__live *live = worker != NULL && worker->rt == rt ? &worker->live : &rt->live;
-	int error = -ESHUTDOWN;
-
-	pthread_mutex_lock(&live->lock);
-	if (!atomic_load_explicit(&rt->closing, memory_order_relaxed))
-		error = trace(task, fut, attr);
-	if (error == 0) {
-		task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
-		tdt__rt_ref(rt);
-		tdt__live_add(live, task);
-	}
-	pthread_mutex_unlock(&live->lock);
-	return error;
+	return traced.handle;
 }
 
 struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr)
 {
 	struct tdt_handle *handle;
 	struct tdt__task *task;
-	int error;
 
 	if (rt == NULL) {
 		errno = EINVAL;
 		return NULL;
 	}
+	/* Relaxed: should it begin from now on, the queue is found closed, or the task in it. */
+	if (atomic_load_explicit(&rt->closing, memory_order_relaxed)) {
+		errno = ESHUTDOWN;
+		return NULL;
+	}
 	task = task_new(rt);
 	if (task == NULL)
 		return NULL;
-	error = enlist(task, fut, attr);
-	if (error != 0) {
+	handle = trace(task, fut, attr);
+	if (handle == NULL) {
 		free(task);
-		errno = -error;
 		return NULL;
 	}
-	handle = tdt_handle_ref(task->handle);
-	tdt__worker_schedule(task);
-	unref(task);
+	task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
+	/* Too late: it can't be given back, since it is traced.  So it is dropped, as it would be a little later. */
+	if (!tdt__worker_schedule(rt, task))
+		tdt__task_drop(task);
 	return handle;
 }

@@ -20,8 +20,11 @@
  *   RUNNING      DONE         the worker, after the last poll
  *   any          DONE         tdt_rt_free(), when there are no workers
  *
- * So it is never in two queues.  References are held by who may wake it (wakers) and by the list of live tasks (live.h)
- * until it is done; a queue needs none, since what is in a queue is live.
+ * So it is never in two queues.
+ *
+ * References are held by wakers, and there is one more until the task is done.  Until then the runtime stays, since
+ * tdt_rt_free() drops all tasks first; and the handle, of which the future has a reference.  So the task needs none of
+ * these two, unless there are wakers left when it is dropped: tdt__task_drop() then takes one of each for them.
  */
 
 #include <stdatomic.h>
@@ -41,21 +44,20 @@ struct tdt__task {
 	atomic_uint state; /* enum tdt__task_state */
 
 	struct tdt_future future;  /* of who runs it, or of tdt_rt_free() */
-	struct tdt_handle *handle; /* constant, as is `rt`; a reference of each is held as long as the task is there */
+	struct tdt_handle *handle; /* constant, as is `rt` */
 	struct tdt_rt *rt;
 
 	struct tdt__task *next; /* in a queue; of whom the queue belongs to */
 
-	/* The list of live tasks; under its lock. */
-	struct tdt__live *live;
-	struct tdt__task *older, *newer;
-	uint64_t number; /* how many were spawned before */
+	struct tdt__live *live;		 /* the list of live tasks it is in; NULL: in a queue, or in its first poll */
+	struct tdt__task *older, *newer; /* in that list, under its lock */
+	uint64_t number;		 /* how many were spawned before */
 };
 
 /* Poll a task that was taken out of a queue.  On a worker.  It may be gone afterwards. */
 void tdt__task_run(struct tdt__task *task);
 
-/* Drop a live task, which was just taken out of the list of live tasks and is not being polled, and never will be. */
+/* Drop a task that is in no queue and no list any more, is not being polled, and never will be. */
 void tdt__task_drop(struct tdt__task *task);
 
 #endif

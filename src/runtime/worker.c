@@ -45,13 +45,13 @@ static void push(struct tdt__worker *worker, struct tdt__task *task)
 	}
 }
 
-void tdt__worker_schedule(struct tdt__task *task)
+bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 {
 	struct tdt__worker *worker = tdt__current.worker;
-	struct tdt_rt *rt = task->rt; /* it stays: we are its worker, or have a waker */
 
 	if (worker == NULL || worker->rt != rt) {
-		tdt__inject_push(&rt->inject, task, task, 1);
+		if (!tdt__inject_push(&rt->inject, task, task, 1))
+			return false;
 		tdt__idle_notify(rt);
 	} else if (tdt__ring_is_empty(&worker->ring)) {
 		push(worker, task);
@@ -60,6 +60,7 @@ void tdt__worker_schedule(struct tdt__task *task)
 		push(worker, task);
 		tdt__idle_notify(rt);
 	}
+	return true;
 }
 
 /* --- Taking them out ----------------------------------------------------------- */
@@ -69,7 +70,7 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 {
 	struct tdt_rt *rt = worker->rt;
 	size_t n = tdt__inject_length(&rt->inject);
-	struct tdt__task *first, *next;
+	struct tdt__task *first;
 
 	if (n == 0)
 		return NULL;
@@ -77,10 +78,7 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 	first = tdt__inject_take(&rt->inject, n < BATCH ? n : BATCH);
 	if (first == NULL || first->next == NULL)
 		return first;
-	for (struct tdt__task *task = first->next; task != NULL; task = next) {
-		next = task->next;
-		push(worker, task);
-	}
+	tdt__ring_fill(&worker->ring, first->next);
 	/* For a moment they were in no queue, and a worker that looked for them then may have gone to sleep. */
 	tdt__idle_notify(rt);
 	return first;

@@ -33,7 +33,7 @@ struct tdt__worker {
 	unsigned number;
 	pthread_t thread; /* of who starts and joins it */
 
-	struct tdt__live live; /* the tasks that were spawned here */
+	struct tdt__live live; /* the tasks that were first polled here */
 
 	/* Parking: under the lock of struct tdt__idle. */
 	struct tdt__worker *below; /* on the stack of parked workers */
@@ -49,8 +49,11 @@ void tdt__worker_fini(struct tdt__worker *worker);
 /* Start its thread.  0 or a negative errno. */
 int tdt__worker_start(struct tdt__worker *worker);
 
-/* Put `task`, which is scheduled, into a queue: on a worker of its runtime into that one's, else into the shared one.
+/*
+ * Put `task` of `rt`, which is scheduled, into a queue: on a worker of `rt` into that one's, else into the shared one.
+ * False: that one is closed, and nothing was done.  The task may be gone on return; `rt` is not, since the caller is
+ * its worker, has a waker of the task, or was given it.
  */
-void tdt__worker_schedule(struct tdt__task *task);
+bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
 #endif
