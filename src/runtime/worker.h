@@ -53,4 +53,7 @@ int tdt__worker_start(struct tdt__worker *worker);
  */
 void tdt__worker_schedule(struct tdt__task *task);
 
+/* Tell workers of the tasks that this thread, a driver's, has woken while it gathered them. */
+void tdt__worker_tell_gathered(void);
+
 #endif
