@@ -12,6 +12,7 @@ BENCHES = \
 	bench/capture \
 	bench/coroutine \
 	bench/dump \
+	bench/echo \
 	bench/poll \
 	bench/probes \
 	bench/registry \
@@ -34,6 +35,18 @@ bench_dump_LDADD = libbench.la libtdt-rt.la libtdt.la
 bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
+
+# The demo's server, with names and lines as it has them there.
+bench_echo_SOURCES = \
+	bench/echo.c \
+	bench/load.c \
+	bench/load.h \
+	bench/uv_echo.c \
+	bench/uv_echo.h \
+	demo/echo.c \
+	demo/echo.h
+bench_echo_CFLAGS = $(demo_cflags) $(LIBUV_CFLAGS)
+bench_echo_LDADD = libbench.la libtdt-rt.la libtdt.la $(LIBUV_LIBS) -lpthread
 
 # The runtime's own, to have it poll without the wrapper.
 bench_poll_SOURCES = bench/poll.c

@@ -6,7 +6,7 @@
  *
  *   prepare   tell libuv of sockets, and of the timer that is due first; publish until when the poll may sleep
  *   poll      sleep in epoll_wait() until something happens; wake who waits for sockets
- *   check     say that it is awake
+ *   check     have a worker look for the tasks that were woken; say that it is awake
  *   timer     fire timers that are due, and wake who waits for them
  *
  * `sleeps_until` saves system calls.  Others wake the thread (a write to an eventfd) only if it might sleep for longer
@@ -35,6 +35,7 @@
 #include "loop.h"
 #include "socket.h"
 #include "timer.h"
+#include "worker.h"
 
 /* --- The loop ---------------------------------------------------------------- */
 
@@ -82,6 +83,7 @@ static void on_check(uv_check_t *check)
 	struct tdt__driver *driver = check->data;
 	bool stopped;
 
+	tdt__worker_tell_gathered();
 	pthread_mutex_lock(&driver->lock);
 	driver->sleeps_until = 0;
 	stopped = tdt__driver_stopped(driver);

@@ -7,7 +7,7 @@
  *
  * A thread of its own, and not the worker that happens to be parked: a task that blocks its worker then holds up
  * nobody's timer, busy workers need not look at the loop every so often, and libuv, whose handles are not thread-safe,
- * is called by one thread only.  It costs one switch of threads from an event to its task.
+ * is called by one thread only.  It costs one switch of threads from the events of a turn to their tasks.
  */
 
 struct tdt__driver;

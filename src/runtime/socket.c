@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "current.h"
+#include "task.h"
+#include "worker.h"
 
 static const unsigned side_bits[] = { [TDT__READ] = UV_READABLE, [TDT__WRITE] = UV_WRITABLE };
 
@@ -48,11 +50,29 @@ static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
 
 /* --- On the driver's thread ---------------------------------------------------- */
 
-static void wake(struct tdt__socket *socket, unsigned bits)
+/*
+ * Have a task run; a worker that sleeps hears of it when all sockets that are ready have been told.  Were it woken for
+ * the first it might be asleep again by the second: two switches of threads for each.
+ *
+ * Any other waker may do anything, even wait for those tasks: so they are told of before.
+ */
+static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
+{
+	const struct tdt_waker *waker = tdt__slot_take(slot);
+
+	if (waker != NULL && tdt__task_has_waker(waker))
+		tdt__current.gathers = driver;
+	else
+		tdt__worker_tell_gathered();
+	tdt_waker_wake(waker);
+	tdt__current.gathers = NULL;
+}
+
+static void wake(struct tdt__socket *socket, unsigned bits, struct tdt__driver *driver)
 {
 	for (int side = TDT__READ; side <= TDT__WRITE; side++)
 		if (bits & side_bits[side])
-			tdt__slot_wake(&socket->sides[side].slot);
+			wake_slot(&socket->sides[side].slot, driver);
 }
 
 /* Its owner has freed it, and nobody waits; or the driver was stopped, which who waits will find out. */
@@ -60,7 +80,7 @@ void tdt__socket_closed(uv_handle_t *handle)
 {
 	struct tdt__socket *socket = handle->data;
 
-	wake(socket, UV_READABLE | UV_WRITABLE);
+	wake(socket, UV_READABLE | UV_WRITABLE, NULL);
 	unref(socket);
 }
 
@@ -76,7 +96,7 @@ static void on_ready(uv_poll_t *handle, int status, int events)
 	pthread_mutex_lock(&driver->lock);
 	socket->armed &= ~ready;
 	pthread_mutex_unlock(&driver->lock);
-	wake(socket, ready);
+	wake(socket, ready, driver); /* in the loop's poll: its check follows */
 }
 
 static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
@@ -103,7 +123,7 @@ static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int err
 	socket->known = false;
 	unlist(socket, driver);
 	pthread_mutex_unlock(&driver->lock);
-	wake(socket, UV_READABLE | UV_WRITABLE);
+	wake(socket, UV_READABLE | UV_WRITABLE, NULL);
 	unref(socket);
 }
 

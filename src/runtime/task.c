@@ -89,6 +89,11 @@ static void waker_wake(const struct tdt_waker *waker)
 
 static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref, waker_drop };
 
+bool tdt__task_has_waker(const struct tdt_waker *waker)
+{
+	return waker->vtable == &waker_vtable;
+}
+
 /* --- Polls ------------------------------------------------------------------------ */
 
 void tdt__task_drop(struct tdt__task *task)

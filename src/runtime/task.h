@@ -28,6 +28,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tdt/future.h>
@@ -53,6 +54,9 @@ struct tdt__task {
 	struct tdt__task *older, *newer; /* in that list, under its lock */
 	uint64_t number;		 /* how many were spawned before */
 };
+
+/* Whether it is a task's, of whatever runtime: to wake it runs no code but ours. */
+bool tdt__task_has_waker(const struct tdt_waker *waker);
 
 /* Poll a task that was taken out of a queue.  On a worker.  It may be gone afterwards. */
 void tdt__task_run(struct tdt__task *task);

@@ -52,7 +52,10 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 	if (worker == NULL || worker->rt != rt) {
 		if (!tdt__inject_push(&rt->inject, task, task, 1))
 			return false;
-		tdt__idle_notify(rt);
+		if (tdt__current.gathers == rt->driver)
+			tdt__current.gathered = rt;
+		else
+			tdt__idle_notify(rt);
 	} else if (tdt__ring_is_empty(&worker->ring)) {
 		push(worker, task);
 		tdt__idle_notify_lone(rt);
@@ -61,6 +64,15 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 		tdt__idle_notify(rt);
 	}
 	return true;
+}
+
+void tdt__worker_tell_gathered(void)
+{
+	struct tdt_rt *rt = tdt__current.gathered;
+
+	tdt__current.gathered = NULL;
+	if (rt != NULL)
+		tdt__idle_notify(rt);
 }
 
 /* --- Taking them out ----------------------------------------------------------- */

@@ -56,4 +56,7 @@ int tdt__worker_start(struct tdt__worker *worker);
  */
 bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
+/* Tell workers of the tasks that this thread, a driver's, has woken while it gathered them. */
+void tdt__worker_tell_gathered(void);
+
 #endif
