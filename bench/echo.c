@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Whether the tasks of a busy program feel that it is watched, or that all of its tasks are asked again and again: the
- * echo server of the demo, as busy as a client can keep it; with some connections, with 10,000 tasks beside them that
- * wait, and with many connections.
+ * echo server of the demo, as busy as a client can keep it; with some connections, with many, and with 10,000 tasks that
+ * wait beside some.
  *
  * The server, its runtime's driver, the ticker and the thread that dumps all run on one CPU, the client on another.  So
  * whatever CPU time tracing takes is taken from the echoes, and nothing can hide on a CPU that was idle.  Beside it
  * stands an echo server on bare libuv, with the same client, on the same CPU.
  *
- * A round is made of short slices, in which each situation has its turn: what disturbs one disturbs all.  Beside
- * the echoes a second stands the CPU time that the server's process used for each, which other processes disturb less;
- * and how long the slowest echoes took.
+ * Each situation has many short slices, each between two in which nothing disturbs.  The load goes on from one to the
+ * next: it takes a while to be even.  What is compared is the throughput in each slice with that of the two beside it,
+ * since from one second to another it changes by more than tracing costs.  Beside it stands the CPU time of the server's
+ * process for each echo, and how long echoes took.
  */
 
 #include <config.h>
@@ -33,8 +34,6 @@
 #include "uv_echo.h"
 
 #define MS INT64_C(1000000)
-#define SLICE_MS 50
-#define SLICES 10 /* a round */
 #define FEW 8
 #define MANY LOAD_CONNECTIONS
 #define IDLE 10000
@@ -42,42 +41,44 @@
 
 enum { OURS, LIBUV };
 enum dump { NO_DUMP, RAW, TEXT };
-enum phase { ALONE, BESIDE_IDLE, MANY_CONNECTIONS, PHASES };
 
-#define BACK_TO_BACK 1000000
+static const struct phase {
+	unsigned connections;
+	int idle; /* tasks beside them */
+	int slice_ms;
+	int turns; /* a round: how often each of its situations is measured */
+} phases[] = {
+	{ .connections = FEW, .slice_ms = 30, .turns = 6 },
+	{ .connections = MANY, .slice_ms = 100, .turns = 5 },		   /* an epoch of the watch takes as long */
+	{ .connections = FEW, .idle = IDLE, .slice_ms = 100, .turns = 1 }, /* with a dump in each: 10 a second */
+};
+
+#define PHASES (sizeof phases / sizeof phases[0])
 
 static struct situation {
-	enum phase phase;
+	unsigned phase;
 	const char *name;
 	int server;
 	bool watched;
-	enum dump dump;
-	int dumps; /* a second */
+	enum dump dump; /* one, in the middle of the slice */
+	double target;  /* of its throughput; 0: it is there to compare with */
 
-	struct figure *rate, *used, *slow, *slowest, *took;
-	double echoes, seconds, cpu; /* of this round */
+	struct figure *rate, *part, *used, *slow, *slowest, *took, *cost;
 } situations[] = {
-	{ .phase = ALONE, .name = "bare libuv, untraced", .server = LIBUV },
-	{ .phase = ALONE, .name = "undisturbed" },
-	{ .phase = ALONE, .name = "undisturbed again" },
-	{ .phase = ALONE, .name = "watched at 10 ms", .watched = true },
-	{ .phase = ALONE, .name = "100 dumps/s, raw", .dump = RAW, .dumps = 100 },
-	{ .phase = ALONE, .name = "100 dumps/s, as text", .dump = TEXT, .dumps = 100 },
-	{ .phase = BESIDE_IDLE, .name = "undisturbed" },
-	{ .phase = BESIDE_IDLE, .name = "undisturbed again" },
-	{ .phase = BESIDE_IDLE, .name = "10 dumps/s, raw", .dump = RAW, .dumps = 10 },
-	{ .phase = BESIDE_IDLE, .name = "10 dumps/s, as text", .dump = TEXT, .dumps = 10 },
-	{ .phase = BESIDE_IDLE, .name = "one raw dump after the other", .dump = RAW, .dumps = BACK_TO_BACK },
-	{ .phase = MANY_CONNECTIONS, .name = "bare libuv, untraced", .server = LIBUV },
-	{ .phase = MANY_CONNECTIONS, .name = "undisturbed" },
-	{ .phase = MANY_CONNECTIONS, .name = "undisturbed again" },
-	{ .phase = MANY_CONNECTIONS, .name = "watched at 10 ms", .watched = true },
-	{ .phase = MANY_CONNECTIONS, .name = "10 dumps/s, raw", .dump = RAW, .dumps = 10 },
+	{ .phase = 0, .name = "undisturbed" },
+	{ .phase = 0, .name = "watched at 10 ms", .watched = true, .target = 0.99 },
+	{ .phase = 0, .name = "bare libuv, untraced", .server = LIBUV },
+	{ .phase = 1, .name = "undisturbed" },
+	{ .phase = 1, .name = "watched at 10 ms", .watched = true, .target = 0.99 },
+	{ .phase = 1, .name = "bare libuv, untraced", .server = LIBUV },
+	{ .phase = 2, .name = "undisturbed" },
+	{ .phase = 2, .name = "10 dumps/s, raw", .dump = RAW, .target = 0.95 },
+	{ .phase = 2, .name = "10 dumps/s, as text", .dump = TEXT, .target = 0.95 },
 };
 
 #define SITUATIONS (sizeof situations / sizeof situations[0])
+#define LIBUV_EVERY 20 /* turns */
 
-static int64_t slice_ns = SLICE_MS * MS;
 static struct load *load;
 static pid_t libuv;
 static FILE *nowhere;
@@ -171,124 +172,153 @@ static void dump_once(struct situation *situation)
 	add(situation->took, (double)(now() - start) / 1e6);
 }
 
-static int dumps_by(const struct situation *situation, int slice)
-{
-	return situation->dumps * slice * SLICE_MS / 1000;
-}
-
-static void disturb(struct situation *situation, int slice, int64_t start)
-{
-	int n = dumps_by(situation, slice + 1) - dumps_by(situation, slice);
-
-	for (int i = 0; i < n && now() < start + slice_ns; i++) {
-		sleep_until(start + slice_ns * (2 * i + 1) / (2 * n));
-		dump_once(situation);
-	}
-	sleep_until(start + slice_ns);
-}
-
 static uint64_t echoes(const struct situation *situation)
 {
 	return atomic_load(&load->account[situation - situations].echoes);
 }
 
-static void measure_slice(struct situation *situation, int slice)
+static int64_t slice_ns(const struct phase *phase)
 {
-	int64_t start, cpu;
-	uint64_t before;
+	return (quick ? 20 : phase->slice_ms) * MS;
+}
 
-	if (situation->watched && tdt_watch(10 * MS) != 0)
-		die("tdt_watch");
-	load_turn(load, situation->server, situation->phase == MANY_CONNECTIONS ? MANY : FEW,
-		  (unsigned)(situation - situations));
-	usleep(2000); /* until all are under way */
+/* Returns the throughput. */
+static double measure_slice(struct situation *situation)
+{
+	const struct phase *phase = &phases[situation->phase];
+	int64_t start, cpu, ns;
+	uint64_t before;
+	double n, rate;
+
+	load_turn(load, situation->server, phase->connections, (unsigned)(situation - situations));
 	before = echoes(situation);
 	cpu = used(situation->server);
 	start = now();
-	disturb(situation, slice, start);
-	situation->seconds += (double)(now() - start) / 1e9;
-	situation->cpu += (double)(used(situation->server) - cpu) / 1e3;
-	situation->echoes += (double)(echoes(situation) - before);
+	if (situation->watched && tdt_watch(10 * MS) != 0)
+		die("tdt_watch");
+	if (situation->dump != NO_DUMP) {
+		sleep_until(start + slice_ns(phase) / 2);
+		dump_once(situation);
+	}
+	sleep_until(start + slice_ns(phase));
+	ns = now() - start;
+	n = (double)(echoes(situation) - before);
+	if (n < 1)
+		n = 1; /* none in a short slice of a busy machine */
+	rate = n / (double)ns * 1e9;
+	add(situation->rate, rate);
+	add(situation->used, (double)(used(situation->server) - cpu) / n / 1e3);
 	tdt_watch(0);
-	load_turn(load, -1, 0, 0);
+	return rate;
 }
 
-/* --- Rounds ---------------------------------------------------------------------------- */
+/* --- Turns ----------------------------------------------------------------------------- */
 
-static void tell_round(struct situation *situation)
+/* All messages begin at once: until they come evenly. */
+static void settle(const struct phase *phase, int server)
 {
-	struct load_account *account = &load->account[situation - situations];
-
-	add(situation->rate, situation->echoes / situation->seconds);
-	add(situation->used, situation->cpu / situation->echoes);
-	add(situation->slow, load_quantile(account, 0.99) / 1e3);
-	add(situation->slowest, (double)atomic_load(&account->longest) / 1e3);
-	load_clear(account);
-	situation->echoes = situation->seconds = situation->cpu = 0;
+	load_turn(load, server, phase->connections, SITUATIONS);
+	usleep(quick ? 20000 : 100000);
 }
 
-/* Forth, and back: what changes steadily does to all the same. */
-static void measure(enum phase phase)
+static double measure_libuv(struct situation *situation)
 {
-	for (int slice = 0; slice < SLICES; slice++)
+	double rate;
+
+	settle(&phases[situation->phase], LIBUV);
+	rate = measure_slice(situation);
+	settle(&phases[situation->phase], OURS);
+	return rate;
+}
+
+/* Beside what is undisturbed before, and after; the throughput of the latter is returned. */
+static double compare(struct situation *situation, struct situation *undisturbed, double before)
+{
+	double rate = situation->server == LIBUV ? measure_libuv(situation) : measure_slice(situation);
+	double after = measure_slice(undisturbed);
+	double part = rate / ((before + after) / 2);
+
+	add(situation->part, part);
+	if (situation->dump != NO_DUMP)
+		add(situation->cost, (1 - part) * (double)slice_ns(&phases[situation->phase]) / MS);
+	return after;
+}
+
+static void measure(unsigned phase)
+{
+	struct situation *undisturbed = situations;
+	double before;
+
+	while (undisturbed->phase != phase)
+		undisturbed++;
+	settle(&phases[phase], OURS);
+	before = measure_slice(undisturbed);
+	for (int turn = 0; turn < rounds * phases[phase].turns; turn++)
 		for (size_t i = 0; i < SITUATIONS; i++) {
-			size_t number = slice % 2 == 0 ? i : SITUATIONS - 1 - i;
+			struct situation *situation = &situations[turn % 2 == 0 ? i : SITUATIONS - 1 - i];
 
-			if (situations[number].phase == phase)
-				measure_slice(&situations[number], slice);
+			if (situation->phase == phase && situation != undisturbed &&
+			    (situation->server != LIBUV || turn % LIBUV_EVERY == 0))
+				before = compare(situation, undisturbed, before);
 		}
+	load_turn(load, -1, 0, 0);
+	for (size_t i = 0; i < SITUATIONS; i++)
+		if (situations[i].phase == phase) {
+			add(situations[i].slow, load_quantile(&load->account[i], 0.99) / 1e3);
+			add(situations[i].slowest, (double)atomic_load(&load->account[i].longest) / 1e3);
+		}
+}
+
+/* Make the connections, have trees ready for all tasks, and look names up for the first time. */
+static void warm_up(const struct phase *phase)
+{
+	settle(phase, LIBUV);
+	settle(phase, OURS);
+	if (tdt_watch(10 * MS) != 0)
+		die("tdt_watch");
+	usleep(quick ? 50000 : 300000);
+	tdt_watch(0);
+	tdt_dump(nowhere, NULL);
+}
+
+static struct figure *figure_in(const char *unit, const char *name)
+{
+	struct figure *made = figure(name, NULL);
+
+	in_unit(made, unit);
+	return made;
+}
+
+static void make_figures(struct situation *situation)
+{
+	remark(" %s", situation->name);
+	situation->rate = figure("  throughput", NULL);
+	if (situation->server != OURS || situation->watched || situation->dump != NO_DUMP) {
+		situation->part = figure_uncertain("  of the undisturbed");
+		in_unit(situation->part, "95 % certain");
+	}
+	if (situation->target != 0)
+		at_least(situation->part, situation->target);
+	situation->used = figure_in("us an echo", "  CPU time");
+	situation->slow = figure_in("us", "  99 of 100 echoes within");
+	situation->slowest = figure_in("us", "  the slowest echo");
+	if (situation->dump == NO_DUMP)
+		return;
+	situation->took = figure_in("ms", "  a dump");
+	situation->cost = figure_uncertain("  what it took from the echoes");
+	in_unit(situation->cost, "ms, 95 % certain");
+}
+
+static void make_phase(unsigned phase)
+{
+	if (phases[phase].idle != 0)
+		remark("The server with %u connections, and %d tasks that wait, %d functions deep:",
+		       phases[phase].connections, phases[phase].idle, DEPTH);
+	else
+		remark("The server with %u connections:", phases[phase].connections);
 	for (size_t i = 0; i < SITUATIONS; i++)
 		if (situations[i].phase == phase)
-			tell_round(&situations[i]);
-}
-
-/* Make the connections, and look names up for the first time. */
-static void warm_up(enum phase phase)
-{
-	for (int server = OURS; server <= LIBUV; server++) {
-		load_turn(load, server, phase == MANY_CONNECTIONS ? MANY : FEW, SITUATIONS);
-		usleep(200000);
-	}
-	tdt_dump(nowhere, NULL);
-	load_turn(load, -1, 0, 0);
-}
-
-static void make_figures(enum phase phase)
-{
-	struct figure *rate = NULL, *cpu = NULL;
-
-	if (phase == ALONE)
-		remark("The server with %d connections:", FEW);
-	else if (phase == BESIDE_IDLE)
-		remark("And with %d tasks that wait, %d functions deep:", IDLE, DEPTH);
-	else
-		remark("And with %d connections:", MANY);
-	for (size_t i = 0; i < SITUATIONS; i++) {
-		struct situation *situation = &situations[i];
-
-		if (situation->phase != phase)
-			continue;
-		remark(" %s", situation->name);
-		situation->rate = figure("  throughput", rate);
-		situation->used = figure("  CPU time", cpu);
-		in_unit(situation->used, "us an echo");
-		situation->slow = figure("  99 of 100 echoes within", NULL);
-		in_unit(situation->slow, "us");
-		situation->slowest = figure("  the slowest echo", NULL);
-		in_unit(situation->slowest, "us");
-		if (situation->dump != NO_DUMP) {
-			situation->took = figure("  a dump", NULL);
-			in_unit(situation->took, "ms");
-		}
-		if (situation->server == OURS && rate == NULL) {
-			rate = situation->rate;
-			cpu = situation->used;
-		} else if (situation->watched) {
-			ratio_at_least(situation->rate, 0.99);
-		} else if (situation->dump != NO_DUMP && situation->dumps != BACK_TO_BACK) {
-			ratio_at_least(situation->rate, 0.95);
-		}
-	}
+			make_figures(&situations[i]);
 }
 
 /* The first two CPUs that we may use; -1: there are less. */
@@ -328,12 +358,10 @@ int main(int argc, char **argv)
 	struct service service;
 	uint16_t ports[2];
 	const char *what;
-	enum phase phases = allow_descriptors() ? PHASES : MANY_CONNECTIONS;
+	bool many = allow_descriptors();
 	int cpu[2];
 
-	report_start(argc, argv, "Does a busy echo server feel that it is watched, or dumped?", "echoes a second", 7);
-	if (quick)
-		slice_ns = 5 * MS;
+	report_start(argc, argv, "Does a busy echo server feel that it is watched, or dumped?", "echoes a second", 40);
 	choose_cpus(cpu);
 	load = load_start(cpu[1], SITUATIONS + 1);
 	libuv = uv_echo_start(cpu[0], &ports[LIBUV]);
@@ -345,15 +373,16 @@ int main(int argc, char **argv)
 	nowhere = fopen("/dev/null", "we");
 	if (nowhere == NULL)
 		die("/dev/null");
-	for (enum phase phase = 0; phase < PHASES; phase++)
-		make_figures(phase);
+	for (unsigned phase = 0; phase < PHASES; phase++)
+		make_phase(phase);
 
-	for (enum phase phase = 0; phase < phases; phase++) {
-		if (phase == BESIDE_IDLE)
+	for (unsigned phase = 0; phase < PHASES; phase++) {
+		if (phases[phase].connections == MANY && !many)
+			continue;
+		if (phases[phase].idle != 0)
 			spawn_idle(service.rt);
-		warm_up(phase);
-		for (int i = 0; i < rounds; i++)
-			measure(phase);
+		warm_up(&phases[phase]);
+		measure(phase);
 	}
 
 	load_stop(load);

@@ -106,10 +106,24 @@ static void dial(struct server *server)
 		die("epoll_ctl");
 }
 
+/* Whether it is the turn to go on as in `turn`; if to another account, that is the turn now. */
+static bool goes_on(struct load *load, uint64_t *turn)
+{
+	uint64_t next = atomic_load_explicit(&load->turn, memory_order_relaxed);
+
+	if (next == *turn)
+		return true;
+	if ((uint32_t)next != (uint32_t)*turn)
+		return false;
+	*turn = next;
+	/* Release what was counted in the turn before.  Pairs with load_turn(). */
+	atomic_store_explicit(&load->done, next, memory_order_release);
+	return true;
+}
+
 /* Talk to the server until it is another's turn. */
 static void talk_to(struct load *load, struct server *server, uint64_t turn)
 {
-	struct load_account *account = &load->account[turn >> 32];
 	unsigned out = turn >> 8 & 0xffffff; /* messages */
 	struct epoll_event events[EVENTS];
 
@@ -125,8 +139,8 @@ static void talk_to(struct load *load, struct server *server, uint64_t turn)
 
 			if (!hear(connection))
 				continue;
-			count(account, (uint64_t)(now() - connection->sent_at));
-			if (atomic_load_explicit(&load->turn, memory_order_relaxed) == turn)
+			count(&load->account[turn >> 32], (uint64_t)(now() - connection->sent_at));
+			if (goes_on(load, &turn))
 				say(connection);
 			else
 				out--;

@@ -45,7 +45,7 @@ struct load *load_start(int cpu, unsigned accounts);
 /* Tell it of the `n` servers, which are on this host.  It connects to them as their turn comes. */
 void load_connect(struct load *load, const uint16_t *ports, size_t n);
 
-/* Returns when the client does so. */
+/* Returns when the client does so.  If but the account is another, the messages go on meanwhile. */
 void load_turn(struct load *load, int server, unsigned connections, unsigned account);
 
 void load_stop(struct load *load);

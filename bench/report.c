@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum target { NO_TARGET, AT_MOST, RATIO_AT_MOST, RATIO_AT_LEAST };
+enum target { NO_TARGET, AT_MOST, AT_LEAST, RATIO_AT_MOST, RATIO_AT_LEAST };
 
 struct figure {
 	struct figure *next;
@@ -18,6 +18,7 @@ struct figure {
 	const struct figure *baseline;
 	const struct figure *more, *less; /* of a difference */
 	bool remark;                      /* its name is all there is */
+	bool uncertain;                   /* figure_uncertain() */
 	enum target target;
 	double limit;
 	double *value; /* in the order of the rounds */
@@ -102,6 +103,14 @@ struct figure *figure_added(const char *name, struct figure *more, struct figure
 	return figure;
 }
 
+struct figure *figure_uncertain(const char *name)
+{
+	struct figure *figure = new_line(strdup(name));
+
+	figure->uncertain = true;
+	return figure;
+}
+
 void remark(const char *format, ...)
 {
 	char *text = NULL;
@@ -139,6 +148,11 @@ void at_most(struct figure *figure, double limit)
 	set_target(figure, AT_MOST, limit);
 }
 
+void at_least(struct figure *figure, double limit)
+{
+	set_target(figure, AT_LEAST, limit);
+}
+
 void ratio_at_most(struct figure *figure, double limit)
 {
 	set_target(figure, RATIO_AT_MOST, limit);
@@ -162,14 +176,28 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* How many values are left off at either end. */
+static size_t left_off(const struct figure *figure)
+{
+	size_t n = figure->n, off = 0;
+
+	if (!figure->uncertain)
+		return 0;
+	/* The median's rank is n / 2, with a standard error of sqrt(n) / 2; twice that are 95 %. */
+	while (2 * off + 1 < n && (n - 2 * off) * (n - 2 * off) > 4 * n)
+		off++;
+	return off;
+}
+
 static struct spread spread_of(const struct figure *figure)
 {
 	double *sorted = need(malloc(figure->n * sizeof sorted[0]));
+	size_t off = left_off(figure);
 	struct spread spread;
 
 	memcpy(sorted, figure->value, figure->n * sizeof sorted[0]);
 	qsort(sorted, figure->n, sizeof sorted[0], by_value);
-	spread = (struct spread){ sorted[0], sorted[figure->n / 2], sorted[figure->n - 1] };
+	spread = (struct spread){ sorted[off], sorted[figure->n / 2], sorted[figure->n - 1 - off] };
 	free(sorted);
 	return spread;
 }
@@ -205,6 +233,8 @@ static bool is_met(const struct figure *figure)
 	switch (figure->target) {
 	case AT_MOST:
 		return median(figure) <= figure->limit;
+	case AT_LEAST:
+		return median(figure) >= figure->limit;
 	case RATIO_AT_MOST:
 		return has_ratio(figure) && ratio_of(figure) <= figure->limit;
 	case RATIO_AT_LEAST:
@@ -224,18 +254,20 @@ static const char *number(double value, char text[32])
 {
 	double size = value < 0 ? -value : value;
 
-	snprintf(text, 32, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : 2, value);
+	snprintf(text, 32, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : size >= 2 ? 2 : 3, value);
 	return text;
 }
 
 static void print_target(const struct figure *figure)
 {
+	static const char *const signs[] = {
+		[AT_MOST] = "<=", [AT_LEAST] = ">=", [RATIO_AT_MOST] = "x <=", [RATIO_AT_LEAST] = "x >="
+	};
 	char text[32];
 
 	if (figure->target == NO_TARGET)
 		return;
-	snprintf(text, sizeof text, "%s%s %g", figure->target == AT_MOST ? "" : "x ",
-		 figure->target == RATIO_AT_LEAST ? ">=" : "<=", figure->limit);
+	snprintf(text, sizeof text, "%s %g", signs[figure->target], figure->limit);
 	printf("  %-10s %s", text, is_met(figure) ? "met" : "MISSED");
 }
 
@@ -296,14 +328,16 @@ static json_t *json_of(const struct figure *figure)
 	if (figure->n == 0)
 		return line;
 	spread = spread_of(figure);
-	json_object_update_new(line, json_pack("{s:I, s:f, s:f, s:f}", "rounds", (json_int_t)figure->n, "min",
-					       spread.min, "median", spread.median, "max", spread.max));
+	json_object_update_new(line, json_pack("{s:I, s:f, s:f, s:f}", "rounds", (json_int_t)figure->n,
+					       figure->uncertain ? "low" : "min", spread.min, "median", spread.median,
+					       figure->uncertain ? "high" : "max", spread.max));
 	if (has_ratio(figure))
 		json_object_update_new(line, json_pack("{s:s, s:f}", "to",
 						       figure->baseline->name + strspn(figure->baseline->name, " "),
 						       "ratio", ratio_of(figure)));
 	if (figure->target != NO_TARGET) {
 		static const char *const kinds[] = { [AT_MOST] = "median_at_most",
+						     [AT_LEAST] = "median_at_least",
 						     [RATIO_AT_MOST] = "ratio_at_most",
 						     [RATIO_AT_LEAST] = "ratio_at_least" };
 

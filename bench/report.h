@@ -48,6 +48,12 @@ struct figure *figure(const char *name, struct figure *baseline);
 /* A line that says by how much `more` was above `less`, round by round. */
 struct figure *figure_added(const char *name, struct figure *more, struct figure *less);
 
+/*
+ * A line of very many values, each of which says little: beside their median stand, in place of the least and the most,
+ * those between which it lies with 95 % certainty.  (JSON: low, high.)
+ */
+struct figure *figure_uncertain(const char *name);
+
 /* A line between the others that is no figure: a heading, or what could not be measured and why. */
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -60,6 +66,7 @@ double median(const struct figure *figure);
 
 /* The target: of its median, or of its ratio to the baseline. */
 void at_most(struct figure *figure, double limit);
+void at_least(struct figure *figure, double limit);
 void ratio_at_most(struct figure *figure, double limit);
 void ratio_at_least(struct figure *figure, double limit);
 

@@ -35,6 +35,11 @@ struct tdt__capture *tdt__ready_take(void)
 	return ready != NULL ? &ready->capture : NULL;
 }
 
+uint32_t tdt__ready_taken(void)
+{
+	return atomic_load_explicit(&pool.taken, memory_order_relaxed);
+}
+
 static void clear(struct tdt__capture *capture)
 {
 	tdt__capture_clear(capture);

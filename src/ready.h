@@ -12,6 +12,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct tdt__capture;
 
@@ -20,6 +21,9 @@ struct tdt__capture;
 /* The poller's side.  NULL: there is none left. */
 struct tdt__capture *tdt__ready_take(void);
 void tdt__ready_give(struct tdt__capture *capture);
+
+/* How many were taken so far, modulo 2^32. */
+uint32_t tdt__ready_taken(void);
 
 /*
  * The ticker's side: have enough of them, that know the code as it is loaded now.  Takes tdt__unwind_lock.  False: no

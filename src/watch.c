@@ -29,6 +29,8 @@ pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* the interval did */
 static uint64_t interval;                                 /* 0: nobody watches */
 static uint16_t epoch;                                    /* the last there was */
+static uint64_t age;                                      /* of the epoch, as far as ticks tell */
+static uint32_t taken;                                    /* captures, before the epoch */
 static bool ticking;                                      /* there is a ticker */
 static bool told;                                         /* tdt_watch() was called: the environment is not asked */
 
@@ -46,21 +48,42 @@ static void advance(void)
 	if (++epoch == 0)
 		epoch = 1;
 	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
+	age = 0;
+	taken = tdt__ready_taken();
+}
+
+/*
+ * How long the epoch is to last for what it took: so that all of them together take a CPU no more than some part of its
+ * time, however many tasks there are.  Not for ever, since a task's first poll is captured in any epoch: of tasks that
+ * come and go there is no end.
+ */
+static uint64_t due(void)
+{
+	uint64_t ns = (tdt__ready_taken() - taken) * (SECOND / TDT__WATCH_MOST);
+
+	return ns < TDT__WATCH_LONGEST ? ns : TDT__WATCH_LONGEST;
 }
 
 /* Without memory there is less in the pools: who finds nothing there is left out. */
-static void tick(void)
+static void tick(uint64_t passed)
 {
 	stock();
-	advance();
+	age += passed;
+	if (age >= due())
+		advance();
+}
+
+void tdt__watch_pass(uint64_t ns)
+{
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (interval != 0)
+		tick(ns);
+	pthread_mutex_unlock(&tdt__watch_lock);
 }
 
 void tdt__watch_tick(void)
 {
-	pthread_mutex_lock(&tdt__watch_lock);
-	if (interval != 0)
-		tick();
-	pthread_mutex_unlock(&tdt__watch_lock);
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 }
 
 /* Sleep until `time`, or something changes. */
@@ -85,7 +108,7 @@ static void *tdt_watch_ticker(void *arg)
 			pthread_cond_wait(&changed, &tdt__watch_lock);
 			last = tdt__clock();
 		} else if (now - last >= interval) {
-			tick();
+			tick(interval);
 			last += interval;
 			if (now - last >= interval)
 				last = now;

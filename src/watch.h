@@ -5,7 +5,7 @@
 /*
  * Watching.  A thread of its own, the ticker, advances the epoch once an interval; a poll that finds that its task was
  * last looked at in another epoch is captured (poll.c), and what was captured becomes the task's last tree (watched.h).
- * So a poll has no clock to read.
+ * So a poll has no clock to read.  After an epoch in which many were captured the ticker waits longer.
  *
  *   ticker                              poller
  *     top up the pools                    epoch == record.own_epoch?  poll as ever
@@ -39,6 +39,10 @@ static inline uint16_t tdt__epoch_now(void)
 {
 	return atomic_load_explicit(&tdt__epoch.now, memory_order_relaxed);
 }
+
+/* Captures a second that the ticker allows, and the longest that an epoch lasts for it, ns. */
+#define TDT__WATCH_MOST 10000
+#define TDT__WATCH_LONGEST UINT64_C(1000000000)
 
 /* Bytes: two trees of 12 frames. */
 #define TDT__WATCH_FETCHED 512
@@ -94,8 +98,11 @@ void tdt__watch_by_environment(void);
 /* What the environment means, in nanoseconds; -1: nothing that is understood.  `text` may be NULL. */
 int64_t tdt__watch_parse(const char *text);
 
-/* What the ticker does once an interval, now, if somebody watches; for tests. */
+/* What the ticker does once an interval, now, if somebody watches, after an interval that was long enough; for tests. */
 void tdt__watch_tick(void);
+
+/* The same after an interval of so long. */
+void tdt__watch_pass(uint64_t ns);
 
 /* What the calls in watch.c, and the ticker, have of their own.  Held across fork (fork.c). */
 extern pthread_mutex_t tdt__watch_lock;

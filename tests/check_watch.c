@@ -665,6 +665,80 @@ START_TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 }
 END_TEST
 
+/* --- How often -------------------------------------------------------------------------------- */
+
+#define INTERVAL (SECOND / 100)
+#define FEW (INTERVAL / (SECOND / TDT__WATCH_MOST)) /* tasks that can all be captured in each */
+
+/* Each is captured, as the first poll of a task is in any epoch. */
+static void poll_new_tasks(int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
+
+		test_events_clear();
+		test_task_init(&task, NULL);
+		test_task_poll(&task);
+		test_task_fini(&task);
+	}
+}
+
+/* How many intervals pass until the task is captured again. */
+static int intervals_until_watched(struct test_task *task)
+{
+	int intervals = 0;
+
+	do {
+		tdt__watch_pass(INTERVAL);
+		intervals++;
+		test_events_clear();
+		test_task_poll(task);
+	} while (polls_since(task->handle) != 0);
+	return intervals;
+}
+
+START_TEST(of_few_tasks_each_is_captured_in_every_interval)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	for (int i = 0; i < 5; i++) {
+		poll_new_tasks(FEW - 1);
+		ck_assert_int_eq(intervals_until_watched(&task), 1);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(of_more_tasks_each_is_captured_as_much_less_often)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	poll_new_tasks(FEW);
+	ck_assert_int_eq(intervals_until_watched(&task), 2);
+	poll_new_tasks(7 * FEW - 1);
+	ck_assert_int_eq(intervals_until_watched(&task), 7);
+	/* What an epoch took is its own affair. */
+	ck_assert_int_eq(intervals_until_watched(&task), 1);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	poll_new_tasks(TDT__WATCH_MOST + TDT__WATCH_MOST / 10);
+	ck_assert_int_eq(intervals_until_watched(&task), SECOND / INTERVAL);
+	test_task_fini(&task);
+}
+END_TEST
+
 /* --- On and off ---------------------------------------------------------------------------------- */
 
 START_TEST(off_it_captures_no_more_and_on_again_it_does)
@@ -875,8 +949,8 @@ int main(void)
 {
 	Suite *suite = suite_create("watch");
 	TCase *kept = tcase_create("kept"), *size = tcase_create("size"), *pools = tcase_create("pools");
-	TCase *on = tcase_create("on"), *environment = tcase_create("environment");
-	TCase *by_hand[] = { kept, size, pools, on };
+	TCase *often = tcase_create("often"), *on = tcase_create("on"), *environment = tcase_create("environment");
+	TCase *by_hand[] = { kept, size, pools, often, on };
 
 	for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++)
 		tcase_add_checked_fixture(by_hand[i], watch_by_hand, watch_no_more);
@@ -910,6 +984,11 @@ int main(void)
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);
 	suite_add_tcase(suite, pools);
+
+	tcase_add_test(often, of_few_tasks_each_is_captured_in_every_interval);
+	tcase_add_test(often, of_more_tasks_each_is_captured_as_much_less_often);
+	tcase_add_test(often, of_any_number_of_tasks_each_is_captured_within_a_second);
+	suite_add_tcase(suite, often);
 
 	tcase_add_test(on, off_it_captures_no_more_and_on_again_it_does);
 	tcase_add_test(on, a_ticker_advances_the_epoch_with_whatever_interval_is_set);
