@@ -11,11 +11,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,19 +161,21 @@ static pid_t start_tracer(const struct hit *hit, size_t n)
 {
 	char name[] = "bpftrace", option[] = "-e", program[4 * sizeof self] = "";
 	char *arguments[] = { name, option, program, NULL };
-	posix_spawn_file_actions_t actions;
 	size_t length = 0;
 	pid_t tracer;
 
 	for (size_t i = 0; i < n; i++)
 		length += (size_t)snprintf(program + length, sizeof program - length, "usdt:%s:%s { %s }\n", self,
 					   hit[i].probe, hit[i].action);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&tracer, "bpftrace", &actions, NULL, arguments, environ) != 0)
-		tracer = -1;
-	posix_spawn_file_actions_destroy(&actions);
+	tracer = fork();
+	if (tracer == 0) {
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would go on tracing */
+		if (dup2(null, STDOUT_FILENO) != -1 && dup2(null, STDERR_FILENO) != -1)
+			execvp(name, arguments);
+		_exit(127);
+	}
 	return tracer;
 }
 

@@ -324,19 +324,33 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
  */
 #define LARGE (16 << 20)
 
+/* Whether the file that is mapped at `start` has `size` bytes.  One that could not be mapped was read into memory. */
+static bool is_mapped(const char *start, size_t size)
+{
+	char *path = tdt__modules_path_at((uintptr_t)start);
+	struct stat status;
+	bool mapped = path != NULL && stat(path, &status) == 0 && (uintmax_t)status.st_size == size;
+
+	free(path);
+	return mapped;
+}
+
+/*
+ * Of all but the section headers, which come last.  libdwfl has debug files mapped to be written to, and libelf writes to
+ * the header of a section when it expands that: in memory, and there it must stay.
+ */
 static void advise(Dwarf *dwarf, int advice)
 {
+	Elf *elf = dwarf != NULL ? dwarf_getelf(dwarf) : NULL;
 	size_t size = 0;
-	char *start = dwarf != NULL ? elf_rawfile(dwarf_getelf(dwarf), &size) : NULL;
-	char *path;
+	char *start = elf_rawfile(elf, &size);
+	GElf_Ehdr header;
 
-	if (start == NULL || size < LARGE)
+	if (start == NULL || size < LARGE || gelf_getehdr(elf, &header) == NULL || !is_mapped(start, size))
 		return;
-	/* One that could not be mapped was read into memory, and there it must stay. */
-	path = tdt__modules_path_at((uintptr_t)start);
-	if (path != NULL)
-		madvise(start, size, advice);
-	free(path);
+	if (header.e_shoff < size)
+		size = header.e_shoff;
+	madvise(start, size - size % (size_t)sysconf(_SC_PAGESIZE), advice);
 }
 
 void tdt__debuginfo_read_sparsely(Dwarf *dwarf)
@@ -347,7 +361,7 @@ void tdt__debuginfo_read_sparsely(Dwarf *dwarf)
 
 void tdt__debuginfo_forget_pages(Dwarf *dwarf)
 {
-	advise(dwarf, MADV_DONTNEED); /* nobody writes to it */
+	advise(dwarf, MADV_DONTNEED);
 }
 
 void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)

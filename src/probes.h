@@ -58,7 +58,7 @@ static inline void tdt__probes_forked(void)
 }
 #endif
 
-/* Fire the probe: what the macros below call. */
+/* Fire the probe: what the macro below calls; those of workers are for thread.c alone. */
 #define TDT__DECLARE(name) void tdt_probe_##name(const struct tdt_handle *task);
 TDT__TASK_PROBES(TDT__DECLARE)
 #undef TDT__DECLARE
@@ -71,11 +71,6 @@ TDT__WORKER_PROBES(TDT__DECLARE)
 	do {                                                                                                           \
 		if (TDT__PROBED(name))                                                                                 \
 			tdt_probe_##name(task);                                                                        \
-	} while (0)
-#define TDT__PROBE_WORKER(name)                                                                                        \
-	do {                                                                                                           \
-		if (TDT__PROBED(name))                                                                                 \
-			tdt_probe_##name();                                                                            \
 	} while (0)
 
 #endif

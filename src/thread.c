@@ -44,28 +44,36 @@ bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 	return record != NULL && tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;
 }
 
+/* Fire a probe of workers.  It may be the first call in the process; a child must know of what was hit: see probes.c. */
+#define PROBE(name)                                                                                                    \
+	do {                                                                                                           \
+		if (TDT__PROBED(name)) {                                                                               \
+			tdt__fork_init();                                                                              \
+			tdt_probe_##name();                                                                            \
+		}                                                                                                      \
+	} while (0)
+
 void tdt_worker_thread_start(void)
 {
 	tdt__thread.worker = true;
-	tdt__fork_init(); /* its probes must not fire in a child as they are: see probes.c */
-	TDT__PROBE_WORKER(worker__thread__start);
+	PROBE(worker__thread__start);
 }
 
 void tdt_worker_thread_stop(void)
 {
-	TDT__PROBE_WORKER(worker__thread__stop);
+	PROBE(worker__thread__stop);
 	tdt__thread.worker = false;
 	tdt__thread.now = 0;
 }
 
 void tdt_worker_thread_park(void)
 {
-	TDT__PROBE_WORKER(worker__thread__park);
+	PROBE(worker__thread__park);
 }
 
 void tdt_worker_thread_unpark(void)
 {
-	TDT__PROBE_WORKER(worker__thread__unpark);
+	PROBE(worker__thread__unpark);
 }
 
 void tdt_worker_now(uint64_t monotonic_ns)

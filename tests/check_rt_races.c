@@ -5,12 +5,15 @@
 
 #include <check.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <tdt/tdt.h>
 
@@ -302,6 +305,125 @@ START_TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 }
 END_TEST
 
+/* --- Who the driver wakes -------------------------------------------------------------- */
+
+/* A waker that is no task's, and blocks the thread that wakes it. */
+struct blocking {
+	struct tdt_waker waker;
+	atomic_bool *until;
+	atomic_bool begun, over;
+};
+
+static const struct tdt_waker *blocking_clone(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void blocking_wake(const struct tdt_waker *waker)
+{
+	struct blocking *blocking = (struct blocking *)(uintptr_t)waker;
+
+	blocking->begun = true;
+	UNTIL(*blocking->until);
+	blocking->over = true;
+}
+
+static void blocking_drop(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable blocking_vtable = { blocking_clone, blocking_wake, blocking_wake, blocking_drop };
+
+/* Accepts a connection, and says so. */
+struct accepting {
+	struct tdt_tcp_listener *listener;
+	struct tdt_future future;
+	struct tdt_tcp *tcp;
+	int error, client;
+	const struct tdt_waker *waker; /* to wait with; NULL: that of its task */
+	atomic_bool done;
+};
+
+static tdt_poll_t accepting_poll(void *state, struct tdt_context *cx)
+{
+	struct accepting *accepting = state;
+	struct tdt_context other = { accepting->waker };
+	tdt_poll_t result = tdt_future_poll(&accepting->future, accepting->waker != NULL ? &other : cx);
+
+	if (accepting->waker != NULL)
+		return result == TDT_PENDING ? TDT_READY : TDT_PANICKED;
+	accepting->done = result == TDT_READY;
+	return result;
+}
+
+static void accepting_new(struct accepting *accepting)
+{
+	accepting->listener = tdt_tcp_listen("127.0.0.1", 0);
+	ck_assert_ptr_nonnull(accepting->listener);
+	accepting->future = tdt_tcp_accept(accepting->listener, &accepting->tcp, &accepting->error);
+	ck_assert(!tdt_future_is_none(&accepting->future));
+}
+
+static void accepting_connect(struct accepting *accepting)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(tdt_tcp_listener_port(accepting->listener)),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	accepting->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(connect(accepting->client, (struct sockaddr *)&to, sizeof to), 0);
+}
+
+static void accepting_free(struct accepting *accepting)
+{
+	tdt_future_drop(&accepting->future);
+	tdt_tcp_free(accepting->tcp);
+	tdt_tcp_listener_free(accepting->listener);
+	close(accepting->client);
+}
+
+/* Workers hear of tasks when the driver's turn is over, but for that no turn must wait for a task. */
+START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
+{
+	struct tdt_rt *rt = rt_with(1);
+
+	for (int round = 0; round < 10; round++) {
+		atomic_bool both_ready = false;
+		struct accepting task = { 0 }, first = { 0 }, second = { 0 };
+		struct blocking holds = { .waker = { &blocking_vtable }, .until = &both_ready };
+		struct blocking waits = { .waker = { &blocking_vtable }, .until = &task.done };
+		struct tdt_handle *handle;
+
+		accepting_new(&task);
+		accepting_new(&first);
+		accepting_new(&second);
+		first.waker = &holds.waker;
+		second.waker = &waits.waker;
+		handle = tdt_rt_spawn(rt, (struct tdt_future){ &task, accepting_poll, nothing }, NULL);
+		ck_assert_ptr_nonnull(handle);
+		tdt_trace_free(tdt_backtrace(handle)); /* it waits */
+		tdt_handle_unref(handle);
+		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &second, accepting_poll, nothing }), 0);
+		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &first, accepting_poll, nothing }), 0);
+
+		/* Hold the driver up until both others are ready: in its next turn it finds them, in this order. */
+		accepting_connect(&first);
+		UNTIL(holds.begun);
+		accepting_connect(&task);
+		accepting_connect(&second);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL); /* the worker sleeps by then */
+		both_ready = true;
+		UNTIL(waits.over);
+		UNTIL(holds.over);
+		accepting_free(&first);
+		accepting_free(&second);
+		accepting_free(&task);
+	}
+	tdt_rt_free(rt);
+}
+END_TEST
+
 /* --- The end, while others go on ------------------------------------------------------- */
 
 struct ending {
@@ -463,6 +585,7 @@ int main(void)
 	tcase_add_test(run, whoever_is_woken_for_one_task_wakes_another_for_the_next);
 	tcase_add_test(run, tasks_behind_one_that_blocks_run_elsewhere);
 	tcase_add_test(run, a_task_woken_by_one_that_then_blocks_runs_elsewhere);
+	tcase_add_test(run, a_waker_may_wait_for_a_task_that_the_driver_has_woken_before);
 	suite_add_tcase(suite, run);
 	tcase_add_test(end, threads_may_spawn_while_the_end_begins);
 	tcase_add_test(end, threads_may_wake_while_and_after_it_ends);

@@ -17,6 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+#include "../src/debuginfo.h"
 #include "../src/demangle.h"
 #include "../src/ranges.h"
 #include "../src/symbolize.h"
@@ -400,6 +404,36 @@ START_TEST(a_file_removed_after_it_was_read_is_used_still)
 }
 END_TEST
 
+/* Where sections are compressed libelf writes to their headers, in the file's private mapping. */
+START_TEST(of_a_large_file_what_libelf_writes_stays)
+{
+	size_t size;
+	GElf_Ehdr header;
+	Dwarf *dwarf;
+	Elf *elf;
+	char *bytes;
+	int fd;
+
+	copy_self(SIZE_MAX);
+	ck_assert_int_eq(truncate(file, 20 << 20), 0);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	bytes = elf_rawfile(elf, &size);
+	ck_assert(dwarf != NULL && bytes != NULL && gelf_getehdr(elf, &header) != NULL);
+	bytes[header.e_shoff]++;
+	bytes[0]++;
+	tdt__debuginfo_forget_pages(dwarf);
+	bytes[header.e_shoff]--;
+	ck_assert_int_eq(bytes[header.e_shoff], 0);
+	ck_assert_int_eq(bytes[0], ELFMAG0); /* the rest was let go, or this would not tell */
+	dwarf_end(dwarf);
+	elf_end(elf);
+	close(fd);
+}
+END_TEST
+
 static void *symbolize_all(void *data)
 {
 	const struct tdt__symbol **answer = data;
@@ -516,6 +550,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_file_cut_short_gives_what_there_is, 0, 12);
 	tcase_add_loop_test(tcase, a_file_overwritten_after_it_was_read_does_no_harm, 0, 3);
 	tcase_add_test(tcase, a_file_removed_after_it_was_read_is_used_still);
+	tcase_add_test(tcase, of_a_large_file_what_libelf_writes_stays);
 
 	tcase = add_case(suite, "parts", NULL, NULL);
 	tcase_add_test(tcase, names_lose_parameters_return_types_and_hashes);

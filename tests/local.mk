@@ -112,6 +112,7 @@ tests_programs = \
 	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_shared_frames \
 	tests/check_snapshot \
 	tests/check_snapshot_rt \
 	tests/check_tasks \
@@ -337,6 +338,10 @@ tests_check_symbolize_LDADD = $(tests_core)
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_check_shared_frames_SOURCES = tests/check_shared_frames.c tests/must.h tests/seeded.h tests/test.h
+tests_check_shared_frames_CFLAGS = $(tests_cflags)
+tests_check_shared_frames_LDADD = $(tests_core)
 
 tests_check_snapshot_SOURCES = \
 	tests/check_snapshot.c \

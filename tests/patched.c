@@ -154,7 +154,6 @@ int main(void)
 	struct code ours, leafs;
 	int status;
 
-	tdt_worker_thread_start();
 	remember(&ours, tdt_probe_worker__thread__park);
 	remember(&leafs, (void (*)(void))(uintptr_t)leaf);
 	for (int i = 0; i < 6000 && (changed(&ours) == 0 || changed(&leafs) == 0 || !TDT__PROBED(worker__thread__park));
@@ -164,6 +163,8 @@ int main(void)
 	survive();
 	printf("site %x\n", changed(&ours));
 
+	/* All that a process need have done of the library's before it forks is to hit a probe. */
+	tdt_worker_thread_park();
 	fflush(stdout);
 	if (fork() == 0) {
 		for (int i = 0; i < 1000; i++)

@@ -34,7 +34,7 @@ has_said()
 
 claim "the probe is hit with a tracer attached" wait_until ended_or says child
 stop "$tracer"
-claim "all hits are counted" grep -q "^@park\[$patched\]: 100000\$" "$tmp/got"
+claim "all hits are counted" grep -q "^@park\[$patched\]: 100001\$" "$tmp/got"
 claim "registers survive" has_said "registers 0"
 claim "and flags" has_said "flags 0"
 claim "and the stack" has_said "stack 0"
