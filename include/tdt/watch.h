@@ -32,9 +32,10 @@ extern "C" {
 
 /*
  * Watch all tasks, once in `interval_ns` nanoseconds each (less than TDT_WATCH_MIN_NS counts as that; many tasks less
- * often, see above); 0: stop, and what was recorded stays.  The first call starts a thread, "tdt-watch", that sleeps but for some instructions an
- * interval, with all signals blocked.  Stopped, it sleeps on: it is never joined.  The first interval begins at once.  A
- * child of fork() is not watched until it says so itself.  Who has called this is not asked for TDT_WATCH any more.
+ * often, see above); 0: stop, and what was recorded stays.  The first call starts a thread, "tdt-watch", that sleeps but
+ * for some instructions an interval, with all signals blocked.  Stopped, it sleeps on: it is never joined.  The first
+ * interval begins at once.  A child of fork() is not watched until it says so itself.  Who has called this is not asked
+ * for TDT_WATCH any more.
  *
  * Returns 0, or -EINVAL (negative), -ENOMEM or -EAGAIN (no thread), and sets errno.  Any thread.
  */
