@@ -16,6 +16,7 @@
 
 #include "poll.h"
 #include "registers.h"
+#include "seal.h"
 #include "stack.h"
 
 /* More stacks than that, each polled on the one before, are not walked. */
@@ -87,6 +88,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->last = TDT__NO_FRAME;
 	capture->common = NULL;
 	capture->entries = 0;
+	capture->seal = NULL;
 	capture->n_waits = 0;
 	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
 }
@@ -179,12 +181,22 @@ static void open_leaf(struct tdt__capture *capture)
 }
 
 /* Have frames of the leaf before be compared from `match` on. */
-static void compare_from(struct tdt__capture *capture, uint32_t match)
+static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 {
 	capture->match = match;
 	capture->plain = capture->end;
 	if (tdt__is_frame(match) && capture->frames[match].frame.cfa < capture->end)
 		capture->plain = capture->frames[match].frame.cfa;
+}
+
+/* None of them whose CFA is below `cfa` is wanted any more. */
+static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
+{
+	uint32_t match = capture->match;
+
+	while (tdt__is_frame(match) && capture->frames[match].frame.cfa < cfa)
+		match = capture->frames[match].parent;
+	compare_from(capture, match);
 }
 
 /*
@@ -225,52 +237,39 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 }
 
 /*
- * Go from frame `index`, recorded for an earlier leaf, out through frames that were recorded one after the other, as far
- * as they are on the stack still, as they were.  Returns the first that isn't, or whose caller is not the next.
- *
- * This is most of what a further leaf costs.  So it is first done as if nothing had changed: with no branch but the
- * loop's, and no load that waits for the one before.
- */
-static uint32_t go_along(const struct tdt__captured *frames, uint32_t index)
-{
-	uintptr_t changed = 0;
-	uint32_t end;
-
-	for (end = index; frames[end].parent == end + 1; end++)
-		changed |= tdt__walk_changed(&frames[end].frame, &frames[end + 1].frame);
-	if (__builtin_expect(changed == 0, 1))
-		return end;
-	while (index != end && tdt__walk_leads_to(&frames[index].frame, &frames[index + 1].frame))
-		index++;
-	return index;
-}
-
-/*
- * Whether frame `index`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
+ * Whether frame `first`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
  * not, frames up to the one that changed needn't be looked at again.
  */
-static bool still_there(struct tdt__capture *capture, uint32_t index)
+static bool still_there(struct tdt__capture *capture, uint32_t first)
 {
-	while (tdt__is_frame(index)) {
-		const struct tdt__frame *caller = &capture->top;
-		uint32_t parent;
+	struct tdt__seal *seal = capture->seal;
+	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->frames, first) : first, parent;
+	bool skipped = index != first;
 
-		index = go_along(capture->frames, index);
-		parent = capture->frames[index].parent;
+	for (; tdt__is_frame(index); index = parent) {
+		const struct tdt__captured *captured = &capture->frames[index];
+		const struct tdt__frame *caller = &capture->top;
+
+		parent = captured->parent;
 		if (tdt__is_frame(parent))
 			caller = &capture->frames[parent].frame;
 		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
-			return true; /* cut: it would be again */
-		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) ||
-		    !tdt__walk_leads_to(&capture->frames[index].frame, caller)) {
-			if (tdt__is_frame(parent) && caller->level != capture->frames[index].frame.level)
-				return true; /* the end of a stack: who entered it waits there, and has not moved */
+			break; /* cut: it would be again */
+		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) || !tdt__walk_leads_to(&captured->frame, caller)) {
+			if (tdt__is_frame(parent) && caller->level != captured->frame.level)
+				break; /* the end of a stack: who entered it waits there, and has not moved */
 			compare_from(capture, parent);
 			return false;
 		}
-		index = parent;
 	}
+	if (seal != NULL && !skipped)
+		tdt__seal_set(seal, capture, first);
 	return true;
+}
+
+static inline bool is_same(const struct tdt__frame *a, const struct tdt__frame *b)
+{
+	return a->cfa == b->cfa && a->pc == b->pc && a->fp == b->fp;
 }
 
 /*
@@ -279,18 +278,13 @@ static bool still_there(struct tdt__capture *capture, uint32_t index)
  */
 static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	const struct tdt__frame *last;
-	uint32_t index = capture->match;
+	uint32_t index;
 
-	while (tdt__is_frame(index) && capture->frames[index].frame.cfa < frame->cfa)
-		index = capture->frames[index].parent;
-	compare_from(capture, index);
-	if (!tdt__is_frame(index))
-		return TDT__NO_FRAME;
-	last = &capture->frames[index].frame;
-	if (last->cfa != frame->cfa || last->pc != frame->pc || last->fp != frame->fp || !still_there(capture, index))
-		return TDT__NO_FRAME;
-	return index;
+	compare_up_to(capture, frame->cfa);
+	index = capture->match;
+	return tdt__is_frame(index) && is_same(&capture->frames[index].frame, frame) && still_there(capture, index)
+		       ? index
+		       : TDT__NO_FRAME;
 }
 
 static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
@@ -359,8 +353,14 @@ static inline bool take_plain(struct tdt__capture *capture, const struct tdt__fr
 {
 	uint32_t n = capture->n;
 
-	if (frame->cfa >= capture->plain || n == capture->capacity || n - capture->own == capture->max_frames)
+	if (n == capture->capacity || n - capture->own == capture->max_frames)
 		return false;
+	if (frame->cfa >= capture->plain) {
+		compare_up_to(capture, frame->cfa);
+		if (frame->cfa >= capture->end ||
+		    (frame->cfa == capture->plain && is_same(&capture->frames[capture->match].frame, frame)))
+			return false;
+	}
 	capture->frames[n].parent = n + 1;
 	capture->frames[n].leaves = 0;
 	capture->n = n + 1;
