@@ -189,7 +189,7 @@ static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 		capture->plain = capture->frames[match].frame.cfa;
 }
 
-/* None of them whose CFA is below `cfa` is wanted any more. */
+/* Those whose CFA is below `cfa` needn't be compared any more. */
 static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
 {
 	uint32_t match = capture->match;
@@ -282,9 +282,9 @@ static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt_
 
 	compare_up_to(capture, frame->cfa);
 	index = capture->match;
-	return tdt__is_frame(index) && is_same(&capture->frames[index].frame, frame) && still_there(capture, index)
-		       ? index
-		       : TDT__NO_FRAME;
+	if (!tdt__is_frame(index) || !is_same(&capture->frames[index].frame, frame) || !still_there(capture, index))
+		return TDT__NO_FRAME;
+	return index;
 }
 
 static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
@@ -300,7 +300,7 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
 		return;
 	}
-	if (&captured->frame != frame) /* see next_place() */
+	if (&captured->frame != frame) /* see walk_plain() */
 		captured->frame = *frame;
 	captured->parent = capture->n; /* the next that is appended is the caller */
 	captured->leaves = 0;
@@ -346,25 +346,14 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 }
 
 /*
- * The same for a frame like most, in a few instructions: new, and neither the last nor where one of the leaf before could
- * be.  It lies where next_place() said.  False: it isn't such a frame.
+ * Whether a frame that isn't below capture->plain is new all the same, and neither the last nor one of the leaf before:
+ * that is brought up to date.
  */
-static inline bool take_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
+static inline bool is_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	uint32_t n = capture->n;
-
-	if (n == capture->capacity || n - capture->own == capture->max_frames)
-		return false;
-	if (frame->cfa >= capture->plain) {
-		compare_up_to(capture, frame->cfa);
-		if (frame->cfa >= capture->end ||
-		    (frame->cfa == capture->plain && is_same(&capture->frames[capture->match].frame, frame)))
-			return false;
-	}
-	capture->frames[n].parent = n + 1;
-	capture->frames[n].leaves = 0;
-	capture->n = n + 1;
-	return true;
+	compare_up_to(capture, frame->cfa);
+	return frame->cfa < capture->end && (frame->cfa < capture->plain ||
+					     !is_same(&capture->frames[capture->match].frame, frame));
 }
 
 /* Returns whether some capture wants more frames. */
@@ -440,10 +429,45 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	return reach;
 }
 
-/* Where the walk puts the next frame: where the capture will want it, if it has room. */
-static struct tdt__frame *next_place(struct tdt__capture *capture, struct tdt__frame *elsewhere)
+/* Up to which frame the capture has room as it is, for the leaf that is being recorded. */
+static uint32_t room_of(const struct tdt__capture *capture)
 {
-	return capture->n < capture->capacity ? &capture->frames[capture->n].frame : elsewhere;
+	uint32_t most = capture->max_frames, room = capture->capacity - capture->own;
+
+	return capture->own + (most < room ? most : room);
+}
+
+/*
+ * Walk on, and take what there is no more to be done about: frames that are new, neither the last nor among those of the
+ * leaf before, and below `room`.  Most are, and most of the time goes by in here.  Returns what the walk says of the
+ * first that isn't, and where that is: where it will be wanted, or `elsewhere`.
+ */
+static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room, struct tdt__registers *at,
+					  uint16_t level, uintptr_t reach, struct tdt__captured *elsewhere,
+					  struct tdt__captured **captured)
+{
+	uintptr_t plain = capture->plain < reach ? capture->plain : reach;
+	struct tdt__captured *next;
+	enum tdt__walked walked;
+	uint32_t n = capture->n;
+
+	for (;;) {
+		next = n < room ? &capture->frames[n] : elsewhere;
+		walked = tdt__walk_next(&capture->walk, at, &next->frame);
+		next->frame.level = level;
+		if (walked != TDT__WALK_FRAME || n >= room)
+			break;
+		if (next->frame.cfa >= plain) {
+			if (next->frame.cfa >= reach || !is_plain(capture, &next->frame))
+				break;
+			plain = capture->plain < reach ? capture->plain : reach;
+		}
+		next->parent = ++n;
+		next->leaves = 0;
+	}
+	capture->n = n;
+	*captured = next;
+	return walked;
 }
 
 /*
@@ -452,9 +476,9 @@ static struct tdt__frame *next_place(struct tdt__capture *capture, struct tdt__f
  */
 static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
 {
-	struct tdt__capture *only = asked(first->outer) == NULL ? first->capture : NULL;
 	struct tdt__walk *walk = &first->capture->walk;
-	struct tdt__frame elsewhere = { .pc = at.pc, .cfa = at.sp, .fp = at.fp }, *frame = &elsewhere;
+	struct tdt__captured elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
+	bool alone = asked(first->outer) == NULL;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
 	enum tdt__walked walked;
@@ -465,19 +489,15 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	else if (lies_on(stack, at.sp, end_of(stack)))
 		reach = end_of(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
-		take_all(first, frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
 	tdt__walk_start(walk, at, reach);
 	do {
-		/* Most of the time goes by in here. */
-		do {
-			frame = next_place(first->capture, &elsewhere);
-			walked = tdt__walk_next(walk, &at, frame);
-			frame->level = level;
-		} while (only != NULL && walked == TDT__WALK_FRAME && frame->cfa < reach && take_plain(only, frame));
-		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(frame->cfa, base);
-		more = take_all(first, frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level, reach, &elsewhere,
+				    &captured);
+		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(captured->frame.cfa, base);
+		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked, walk->cut);
 	} while (more && !over);
 	return more;
 }
