@@ -16,6 +16,7 @@
 
 #include "poll.h"
 #include "registers.h"
+#include "seal.h"
 #include "stack.h"
 
 /* More stacks than that, each polled on the one before, are not walked. */
@@ -87,6 +88,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->last = TDT__NO_FRAME;
 	capture->common = NULL;
 	capture->entries = 0;
+	capture->seal = NULL;
 	capture->n_waits = 0;
 	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
 }
@@ -179,12 +181,22 @@ static void open_leaf(struct tdt__capture *capture)
 }
 
 /* Have frames of the leaf before be compared from `match` on. */
-static void compare_from(struct tdt__capture *capture, uint32_t match)
+static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 {
 	capture->match = match;
 	capture->plain = capture->end;
 	if (tdt__is_frame(match) && capture->frames[match].frame.cfa < capture->end)
 		capture->plain = capture->frames[match].frame.cfa;
+}
+
+/* Those whose CFA is below `cfa` needn't be compared any more. */
+static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
+{
+	uint32_t match = capture->match;
+
+	while (tdt__is_frame(match) && capture->frames[match].frame.cfa < cfa)
+		match = capture->frames[match].parent;
+	compare_from(capture, match);
 }
 
 /*
@@ -225,52 +237,39 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 }
 
 /*
- * Go from frame `index`, recorded for an earlier leaf, out through frames that were recorded one after the other, as far
- * as they are on the stack still, as they were.  Returns the first that isn't, or whose caller is not the next.
- *
- * This is most of what a further leaf costs.  So it is first done as if nothing had changed: with no branch but the
- * loop's, and no load that waits for the one before.
- */
-static uint32_t go_along(const struct tdt__captured *frames, uint32_t index)
-{
-	uintptr_t changed = 0;
-	uint32_t end;
-
-	for (end = index; frames[end].parent == end + 1; end++)
-		changed |= tdt__walk_changed(&frames[end].frame, &frames[end + 1].frame);
-	if (__builtin_expect(changed == 0, 1))
-		return end;
-	while (index != end && tdt__walk_leads_to(&frames[index].frame, &frames[index + 1].frame))
-		index++;
-	return index;
-}
-
-/*
- * Whether frame `index`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
+ * Whether frame `first`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
  * not, frames up to the one that changed needn't be looked at again.
  */
-static bool still_there(struct tdt__capture *capture, uint32_t index)
+static bool still_there(struct tdt__capture *capture, uint32_t first)
 {
-	while (tdt__is_frame(index)) {
-		const struct tdt__frame *caller = &capture->top;
-		uint32_t parent;
+	struct tdt__seal *seal = capture->seal;
+	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->frames, first) : first, parent;
+	bool skipped = index != first;
 
-		index = go_along(capture->frames, index);
-		parent = capture->frames[index].parent;
+	for (; tdt__is_frame(index); index = parent) {
+		const struct tdt__captured *captured = &capture->frames[index];
+		const struct tdt__frame *caller = &capture->top;
+
+		parent = captured->parent;
 		if (tdt__is_frame(parent))
 			caller = &capture->frames[parent].frame;
 		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
-			return true; /* cut: it would be again */
-		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) ||
-		    !tdt__walk_leads_to(&capture->frames[index].frame, caller)) {
-			if (tdt__is_frame(parent) && caller->level != capture->frames[index].frame.level)
-				return true; /* the end of a stack: who entered it waits there, and has not moved */
+			break; /* cut: it would be again */
+		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) || !tdt__walk_leads_to(&captured->frame, caller)) {
+			if (tdt__is_frame(parent) && caller->level != captured->frame.level)
+				break; /* the end of a stack: who entered it waits there, and has not moved */
 			compare_from(capture, parent);
 			return false;
 		}
-		index = parent;
 	}
+	if (seal != NULL && !skipped)
+		tdt__seal_set(seal, capture, first);
 	return true;
+}
+
+static inline bool is_same(const struct tdt__frame *a, const struct tdt__frame *b)
+{
+	return a->cfa == b->cfa && a->pc == b->pc && a->fp == b->fp;
 }
 
 /*
@@ -279,16 +278,11 @@ static bool still_there(struct tdt__capture *capture, uint32_t index)
  */
 static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	const struct tdt__frame *last;
-	uint32_t index = capture->match;
+	uint32_t index;
 
-	while (tdt__is_frame(index) && capture->frames[index].frame.cfa < frame->cfa)
-		index = capture->frames[index].parent;
-	compare_from(capture, index);
-	if (!tdt__is_frame(index))
-		return TDT__NO_FRAME;
-	last = &capture->frames[index].frame;
-	if (last->cfa != frame->cfa || last->pc != frame->pc || last->fp != frame->fp || !still_there(capture, index))
+	compare_up_to(capture, frame->cfa);
+	index = capture->match;
+	if (!tdt__is_frame(index) || !is_same(&capture->frames[index].frame, frame) || !still_there(capture, index))
 		return TDT__NO_FRAME;
 	return index;
 }
@@ -306,7 +300,7 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
 		return;
 	}
-	if (&captured->frame != frame) /* see next_place() */
+	if (&captured->frame != frame) /* see walk_plain() */
 		captured->frame = *frame;
 	captured->parent = capture->n; /* the next that is appended is the caller */
 	captured->leaves = 0;
@@ -352,19 +346,14 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 }
 
 /*
- * The same for a frame like most, in a few instructions: new, and neither the last nor where one of the leaf before could
- * be.  It lies where next_place() said.  False: it isn't such a frame.
+ * Whether a frame that isn't below capture->plain is new all the same, and neither the last nor one of the leaf before:
+ * that is brought up to date.
  */
-static inline bool take_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
+static inline bool is_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	uint32_t n = capture->n;
-
-	if (frame->cfa >= capture->plain || n == capture->capacity || n - capture->own == capture->max_frames)
-		return false;
-	capture->frames[n].parent = n + 1;
-	capture->frames[n].leaves = 0;
-	capture->n = n + 1;
-	return true;
+	compare_up_to(capture, frame->cfa);
+	return frame->cfa < capture->end && (frame->cfa < capture->plain ||
+					     !is_same(&capture->frames[capture->match].frame, frame));
 }
 
 /* Returns whether some capture wants more frames. */
@@ -440,10 +429,45 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	return reach;
 }
 
-/* Where the walk puts the next frame: where the capture will want it, if it has room. */
-static struct tdt__frame *next_place(struct tdt__capture *capture, struct tdt__frame *elsewhere)
+/* Up to which frame the capture has room as it is, for the leaf that is being recorded. */
+static uint32_t room_of(const struct tdt__capture *capture)
 {
-	return capture->n < capture->capacity ? &capture->frames[capture->n].frame : elsewhere;
+	uint32_t most = capture->max_frames, room = capture->capacity - capture->own;
+
+	return capture->own + (most < room ? most : room);
+}
+
+/*
+ * Walk on, and take what there is no more to be done about: frames that are new, neither the last nor among those of the
+ * leaf before, and below `room`.  Most are, and most of the time goes by in here.  Returns what the walk says of the
+ * first that isn't, and where that is: where it will be wanted, or `elsewhere`.
+ */
+static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room, struct tdt__registers *at,
+					  uint16_t level, uintptr_t reach, struct tdt__captured *elsewhere,
+					  struct tdt__captured **captured)
+{
+	uintptr_t plain = capture->plain < reach ? capture->plain : reach;
+	struct tdt__captured *next;
+	enum tdt__walked walked;
+	uint32_t n = capture->n;
+
+	for (;;) {
+		next = n < room ? &capture->frames[n] : elsewhere;
+		walked = tdt__walk_next(&capture->walk, at, &next->frame);
+		next->frame.level = level;
+		if (walked != TDT__WALK_FRAME || n >= room)
+			break;
+		if (next->frame.cfa >= plain) {
+			if (next->frame.cfa >= reach || !is_plain(capture, &next->frame))
+				break;
+			plain = capture->plain < reach ? capture->plain : reach;
+		}
+		next->parent = ++n;
+		next->leaves = 0;
+	}
+	capture->n = n;
+	*captured = next;
+	return walked;
 }
 
 /*
@@ -452,9 +476,9 @@ static struct tdt__frame *next_place(struct tdt__capture *capture, struct tdt__f
  */
 static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
 {
-	struct tdt__capture *only = asked(first->outer) == NULL ? first->capture : NULL;
 	struct tdt__walk *walk = &first->capture->walk;
-	struct tdt__frame elsewhere = { .pc = at.pc, .cfa = at.sp, .fp = at.fp }, *frame = &elsewhere;
+	struct tdt__captured elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
+	bool alone = asked(first->outer) == NULL;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
 	enum tdt__walked walked;
@@ -465,19 +489,15 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	else if (lies_on(stack, at.sp, end_of(stack)))
 		reach = end_of(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
-		take_all(first, frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
 	tdt__walk_start(walk, at, reach);
 	do {
-		/* Most of the time goes by in here. */
-		do {
-			frame = next_place(first->capture, &elsewhere);
-			walked = tdt__walk_next(walk, &at, frame);
-			frame->level = level;
-		} while (only != NULL && walked == TDT__WALK_FRAME && frame->cfa < reach && take_plain(only, frame));
-		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(frame->cfa, base);
-		more = take_all(first, frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level, reach, &elsewhere,
+				    &captured);
+		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(captured->frame.cfa, base);
+		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked, walk->cut);
 	} while (more && !over);
 	return more;
 }

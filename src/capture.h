@@ -21,6 +21,7 @@
 #include "walk.h"
 
 struct tdt__poll;
+struct tdt__seal;
 struct tdt_stack;
 
 /* What comes after a stack's last frame, in place of a caller's index: the traced future, or why it was cut. */
@@ -65,6 +66,7 @@ struct tdt__capture {
 	uintptr_t plain;           /* a frame whose CFA is below is none of those, nor the last */
 	const struct tdt_stack *common; /* the innermost stack of that leaf that was not left since; NULL: not entered */
 	uint64_t entries;          /* of stacks on this thread, before that leaf */
+	struct tdt__seal *seal;    /* the poll's, while it goes on; NULL: it has none */
 
 	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
 

@@ -107,6 +107,8 @@ libtdt_core_la_SOURCES = \
 	src/request.h \
 	src/running.c \
 	src/running.h \
+	src/seal.c \
+	src/seal.h \
 	src/snapshot.c \
 	src/stack.c \
 	src/stack.h \

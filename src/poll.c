@@ -20,6 +20,7 @@
 #include "registers.h"
 #include "registry.h"
 #include "request.h"
+#include "seal.h"
 #include "substitute.h"
 #include "task.h"
 #include "thread.h"
@@ -128,6 +129,7 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	if (capture == NULL)
 		return;
 	capture->elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
+	capture->seal = NULL;
 	capture->state = state;
 	if (state != TDT_TASK_WAITING)
 		capture->state_ns = 0;
@@ -180,6 +182,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 								   .stack = tdt__thread.entered,
 								   .top = TDT__OWN_TOP() };
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
+	struct tdt__seal seal;
 	int only_asked = 0;
 	tdt_poll_t result;
 
@@ -191,6 +194,8 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	poll.capture = choose_capture(poll.requests);
 	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {
+		tdt__seal_init(&seal);
+		poll.capture->seal = &seal;
 		poll.capture->began = now;
 		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;

@@ -47,6 +47,7 @@ struct tdt__frame {
 	uintptr_t fp_slot; /* where the caller's is saved; 0: in the register still, or unknown */
 	int32_t cfa_at;    /* `cfa` was read from memory, at fp + cfa_at; 0: it was computed */
 	bool guessed;      /* `cfa` was found by frame pointer */
+	uint8_t sealed;    /* where to look for it in a seal (seal.h) */
 	uint16_t level;    /* how many stacks were entered (tdt/coroutine.h) to get to the one it is on */
 };
 

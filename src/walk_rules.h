@@ -117,17 +117,6 @@ tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *call
 	       (frame->cfa_at == 0 || tdt__word_at(frame->fp + (intptr_t)frame->cfa_at) == frame->cfa);
 }
 
-/* The same without branches: 0 if it would.  Else, if its CFA was read from memory, it may even so. */
-static inline __attribute__((no_sanitize("address", "thread"))) uintptr_t
-tdt__walk_changed(const struct tdt__frame *frame, const struct tdt__frame *caller)
-{
-	/* What is in the register still can't have changed. */
-	const uintptr_t fp_slot = frame->fp_slot != 0 ? frame->fp_slot : (uintptr_t)&caller->fp;
-
-	return (tdt__word_at(frame->cfa - 8) ^ caller->pc) | (tdt__word_at(fp_slot) ^ caller->fp) |
-	       (uintptr_t)(uint32_t)frame->cfa_at;
-}
-
 /*
  * Whether the caller that was guessed may be one: that is, code.  What no module has may have been made at run time;
  * but then who calls such code without unwind information is no module either.

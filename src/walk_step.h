@@ -90,11 +90,6 @@ static inline bool tdt__walk_leads_to(const struct tdt__frame *frame, const stru
 	(void)caller;
 	return false;
 }
-
-static inline uintptr_t tdt__walk_changed(const struct tdt__frame *frame, const struct tdt__frame *caller)
-{
-	return !tdt__walk_leads_to(frame, caller);
-}
 #endif
 
 #endif

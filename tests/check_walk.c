@@ -23,6 +23,7 @@
 #include "../src/capture.h"
 #include "../src/poll.h"
 #include "../src/registers.h"
+#include "../src/seal.h"
 #include "../src/thread.h"
 #include "../src/walk.h"
 #include "../src/walk_step.h"
@@ -361,13 +362,15 @@ END_TEST
 /* --- Made-up stacks --------------------------------------------------------------------------- */
 
 /*
- * A stack as a leaf might find it, word by word, up to the frame of the traced future, `by_fp`'s.  Two leaves in one
- * poll, between which a word changes: the second's stack must be what is there then.
+ * A stack as a leaf might find it, word by word, up to the frame of the traced future, `by_fp`'s.  Leaves in one poll,
+ * between which a word changes: each one's stack must be what is there then.  Be the frames compared one by one (0) or
+ * sealed (1).
  */
 #define WORDS 64
 
 static struct {
 	struct tdt__capture *capture;
+	struct tdt__seal seal;
 	struct tdt__poll poll;
 	struct tdt__registers at;
 	uintptr_t *word;
@@ -383,15 +386,18 @@ static uintptr_t address_of(unsigned word)
 	return (uintptr_t)&made_up.word[word];
 }
 
-/* The stack begins in `code`, whose frame pointer points to word `fp`. */
-static void make_up(uintptr_t *words, const char *code, unsigned fp)
+/* The stack begins in `by_sp`, whose frame pointer points to word 12. */
+static void make_up(uintptr_t *words, bool sealed)
 {
 	memset(words, 0, WORDS * sizeof words[0]);
 	made_up.word = words;
 	made_up.capture = tdt__capture_new(64, 64);
 	ck_assert_ptr_nonnull(made_up.capture);
 	made_up.poll = (struct tdt__poll){ .capture = made_up.capture, .top = address_of(WORDS) };
-	made_up.at = (struct tdt__registers){ call_in(code), address_of(0), address_of(fp) };
+	made_up.at = (struct tdt__registers){ call_in(by_sp), address_of(0), address_of(12) };
+	tdt__seal_init(&made_up.seal);
+	if (sealed)
+		made_up.capture->seal = &made_up.seal;
 	words[WORDS - 1] = 1; /* whatever the traced future was called from */
 }
 
@@ -411,20 +417,35 @@ static void check_leaf(const char *const *codes)
 	ck_assert_uint_eq(index, TDT__PARENT_TOP);
 }
 
+/* The same of as many leaves as it takes for all frames to be sealed, and of one more. */
+static void check_leaves(const char *const *codes)
+{
+	uint32_t n;
+
+	for (int i = 0; i < 3; i++)
+		check_leaf(codes);
+	n = made_up.capture->n;
+	if (made_up.capture->seal != NULL) {
+		ck_assert_uint_gt(made_up.seal.n, 0);
+		ck_assert_uint_eq(made_up.seal.beyond, TDT__PARENT_TOP);
+	}
+	check_leaf(codes);
+	ck_assert_uint_eq(made_up.capture->n, n);
+}
+
 /* leaf (4 words), then a frame by fp until word 14, whose caller is `by_sp` until 18, then until the end. */
 START_TEST(a_return_address_that_changed_is_seen)
 {
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, by_fp, by_sp, NULL }, *second[] = { by_sp, by_fp, by_sp_saves_fp, NULL };
 
-	make_up(words, by_sp, 12);
+	make_up(words, _i != 0);
 	words[3] = call_in(by_fp);
 	words[12] = address_of(WORDS - 2);
 	words[13] = call_in(by_sp);
 	words[17] = words[19] = call_in(by_fp);
 	words[16] = address_of(WORDS - 2);
-	check_leaf(first);
-	check_leaf(first);
+	check_leaves(first);
 	words[13] = call_in(by_sp_saves_fp);
 	check_leaf(second);
 	words[13] = call_in(by_sp);
@@ -440,7 +461,7 @@ START_TEST(a_frame_pointer_that_changed_is_seen)
 	const char *first[] = { by_sp, by_fp, by_fp, by_sp, NULL };
 	const char *second[] = { by_sp, by_fp, by_fp, by_sp_saves_fp, NULL };
 
-	make_up(words, by_sp, 12);
+	make_up(words, _i != 0);
 	words[3] = call_in(by_fp);
 	words[12] = address_of(20);
 	words[13] = call_in(by_fp);
@@ -451,11 +472,37 @@ START_TEST(a_frame_pointer_that_changed_is_seen)
 	words[31] = call_in(by_sp_saves_fp);
 	words[34] = address_of(WORDS - 2);
 	words[37] = call_in(by_fp);
-	check_leaf(first);
-	check_leaf(first);
+	check_leaves(first);
 	words[12] = address_of(30);
 	check_leaf(second);
 	words[12] = address_of(20);
+	check_leaf(first);
+	tdt__capture_unref(made_up.capture);
+}
+END_TEST
+
+/* The same where the first doesn't save it just below its return address. */
+START_TEST(a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen)
+{
+	uintptr_t words[WORDS];
+	const char *first[] = { by_sp, by_sp_saves_fp, by_fp, by_sp, NULL };
+	const char *second[] = { by_sp, by_sp_saves_fp, by_fp, by_sp_saves_fp, NULL };
+
+	make_up(words, _i != 0);
+	words[3] = call_in(by_sp_saves_fp);
+	words[6] = address_of(20);
+	words[9] = call_in(by_fp);
+	words[20] = address_of(WORDS - 2);
+	words[21] = call_in(by_sp);
+	words[25] = call_in(by_fp);
+	words[30] = address_of(WORDS - 2);
+	words[31] = call_in(by_sp_saves_fp);
+	words[34] = address_of(WORDS - 2);
+	words[37] = call_in(by_fp);
+	check_leaves(first);
+	words[6] = address_of(30);
+	check_leaf(second);
+	words[6] = address_of(20);
 	check_leaf(first);
 	tdt__capture_unref(made_up.capture);
 }
@@ -467,7 +514,7 @@ START_TEST(a_cfa_in_memory_that_changed_is_seen)
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, at_fp, by_sp, NULL }, *second[] = { by_sp, at_fp, by_sp_saves_fp, NULL };
 
-	make_up(words, by_sp, 12);
+	make_up(words, _i != 0);
 	words[3] = call_in(at_fp);
 	words[11] = address_of(20);
 	words[12] = address_of(WORDS - 2);
@@ -476,8 +523,7 @@ START_TEST(a_cfa_in_memory_that_changed_is_seen)
 	words[29] = call_in(by_sp_saves_fp);
 	words[32] = address_of(WORDS - 2);
 	words[35] = call_in(by_fp);
-	check_leaf(first);
-	check_leaf(first);
+	check_leaves(first);
 	words[11] = address_of(30);
 	check_leaf(second);
 	words[11] = address_of(20);
@@ -492,7 +538,7 @@ START_TEST(a_frame_that_was_damaged_may_be_whole_again)
 	uintptr_t words[WORDS];
 	const char *whole[] = { by_sp, at_fp, by_sp, NULL };
 
-	make_up(words, by_sp, 12);
+	make_up(words, _i != 0);
 	words[3] = call_in(at_fp);
 	words[11] = 0;
 	words[12] = address_of(WORDS - 2);
@@ -511,10 +557,11 @@ static void add_rules(TCase *tests)
 	tcase_add_loop_test(tests, a_rule_is_what_the_unwind_information_says_or_none, 0,
 			    sizeof learned / sizeof learned[0]);
 	tcase_add_test(tests, a_table_grows_and_keeps_what_was_learned);
-	tcase_add_test(tests, a_return_address_that_changed_is_seen);
-	tcase_add_test(tests, a_frame_pointer_that_changed_is_seen);
-	tcase_add_test(tests, a_cfa_in_memory_that_changed_is_seen);
-	tcase_add_test(tests, a_frame_that_was_damaged_may_be_whole_again);
+	tcase_add_loop_test(tests, a_return_address_that_changed_is_seen, 0, 2);
+	tcase_add_loop_test(tests, a_frame_pointer_that_changed_is_seen, 0, 2);
+	tcase_add_loop_test(tests, a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen, 0, 2);
+	tcase_add_loop_test(tests, a_cfa_in_memory_that_changed_is_seen, 0, 2);
+	tcase_add_loop_test(tests, a_frame_that_was_damaged_may_be_whole_again, 0, 2);
 }
 #else
 static void add_rules(TCase *tests)
