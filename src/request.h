@@ -122,7 +122,10 @@ void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *wa
 /* Take all that have asked; NULL: nobody.  `*claimed` says whether the task was woken for their sake. */
 struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed);
 
-/* Answer all of `requests` with `capture` (NULL: with `error`). */
+/*
+ * Answer all of `requests` with `capture`, which was prepared for one of them and is theirs alone from then on (NULL: with
+ * `error`).
+ */
 void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests, struct tdt__capture *capture,
 			  int error);
 
