@@ -18,7 +18,7 @@
 #include "running.h"
 #include "task.h"
 
-#define WINDOW 1024u /* asked at a time: some MB, which a cache may hold */
+#define WINDOW 512u /* asked at a time: 1 MB or so, which a cache may hold */
 #define BATCH 256u   /* listed before one barrier */
 #define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
 #define FIRST_FRAMES 32u /* of a task that never told how many it takes */
@@ -48,9 +48,8 @@ struct asking {
 	unsigned taken; /* how many answers were taken out of the inbox */
 	struct tdt__inbox inbox;
 
-	/* Captures to be used again, the first that came first: by then its poll will have let go of it. */
+	/* Captures to be used again, the last that came first: it is in a cache still. */
 	struct tdt__capture **spare;
-	uint32_t first_spare;
 	uint32_t n_spare;
 
 	struct tdt__walk walk; /* what captures are made ready by */
@@ -65,16 +64,7 @@ static void keep_spare(struct asking *asking, struct tdt__capture *capture)
 		tdt__capture_unref(capture);
 		return;
 	}
-	asking->spare[(asking->first_spare + asking->n_spare++) % asking->slots] = capture;
-}
-
-static struct tdt__capture *take_spare(struct asking *asking)
-{
-	struct tdt__capture *capture = asking->spare[asking->first_spare];
-
-	asking->first_spare = (asking->first_spare + 1) % asking->slots;
-	asking->n_spare--;
-	return capture;
+	asking->spare[asking->n_spare++] = capture;
 }
 
 static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle *task)
@@ -87,7 +77,7 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 	if (frames > MOST_FRAMES)
 		frames = MOST_FRAMES;
 	if (asking->n_spare > 0) {
-		capture = take_spare(asking);
+		capture = asking->spare[--asking->n_spare];
 		if (tdt__capture_reuse(capture, &asking->walk, frames))
 			return capture;
 		tdt__capture_unref(capture);
@@ -370,7 +360,7 @@ static void end(struct asking *asking)
 		tdt__request_free(asking->slot[i].request);
 	}
 	while (asking->n_spare > 0)
-		tdt__capture_unref(take_spare(asking));
+		tdt__capture_unref(asking->spare[--asking->n_spare]);
 	if (asking->ready)
 		tdt__walk_fini(&asking->walk);
 	free(asking->spare);

@@ -136,8 +136,10 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	note_frames(task, capture->n);
 	if (capture->watched)
 		tdt__watch_end(task, capture);
-	tdt__requests_answer(task, poll->requests, capture, 0);
-	tdt__watch_put(capture);
+	if (poll->requests != NULL)
+		tdt__requests_answer(task, poll->requests, capture, 0);
+	else
+		tdt__ready_give(capture);
 }
 
 /*
@@ -158,7 +160,10 @@ static inline void left(struct tdt__poll *poll)
 
 /* --- The two kinds of poll ------------------------------------------------ */
 
-/* The request that wants most decides how far all see. */
+/*
+ * The request that wants most decides how far all see.  What was prepared for it stays its own, which nobody frees before
+ * it is answered.
+ */
 static struct tdt__capture *choose_capture(struct tdt__request *requests)
 {
 	struct tdt__capture *capture = NULL;
@@ -166,7 +171,7 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 	for (; requests != NULL; requests = requests->next)
 		if (capture == NULL || requests->capture->max_frames > capture->max_frames)
 			capture = requests->capture;
-	return capture != NULL ? tdt__capture_ref(capture) : NULL;
+	return capture;
 }
 
 /*

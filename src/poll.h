@@ -17,7 +17,7 @@ struct tdt_stack;
 struct tdt__poll {
 	struct tdt_handle *task;       /* NULL: not begun, or all is done */
 	struct tdt__poll *outer;       /* the poll this one is inside of; NULL: none */
-	struct tdt__capture *capture;  /* NULL: nobody asked */
+	struct tdt__capture *capture;  /* of one of `requests`, or one that was ready; NULL: nobody asked */
 	uintptr_t top;                 /* with a capture: TDT__OWN_TOP() of the function that polls the child */
 	const struct tdt_stack *stack; /* with a capture: that `top` is on, if it was entered; NULL: another */
 	struct tdt__request *requests; /* those that the capture answers */

@@ -17,6 +17,7 @@
 #include "thread.h"
 
 #define FIRST_FRAMES 64
+#define SECOND UINT64_C(1000000000)
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
@@ -40,8 +41,38 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 	return request;
 }
 
+void tdt__request_wait(struct tdt__request *request, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
+	int saved = errno, result;
+
+	do
+		result = sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until);
+	while (result != 0 && errno == EINTR);
+	if (result == 0)
+		request->had_post = true;
+	errno = saved; /* what it waited for may come yet, or be had otherwise */
+}
+
+/*
+ * The post that the asker did not wait for, since he found the request answered before it came.  It is on its way: this is
+ * no place to be cancelled.
+ */
+static void wait_for_post(struct tdt__request *request)
+{
+	int saved = errno, cancelled;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
+	while (sem_wait(&request->answered) != 0 && errno == EINTR)
+		;
+	pthread_setcancelstate(cancelled, &cancelled);
+	errno = saved;
+}
+
 void tdt__request_free(struct tdt__request *request)
 {
+	if (request->state == TDT__REQUEST_ANSWERED && request->blocks && !request->had_post)
+		wait_for_post(request);
 	tdt__capture_unref(request->capture);
 	tdt_waker_drop(request->waker);
 	sem_destroy(&request->answered);
@@ -49,9 +80,14 @@ void tdt__request_free(struct tdt__request *request)
 }
 
 /* The word is written under the lock; relaxed, since all but the poller read it there, and he has his barrier. */
+static uint8_t word_of(const struct tdt_handle *task)
+{
+	return atomic_load_explicit(&task->request, memory_order_relaxed);
+}
+
 static bool unclaimed(const struct tdt_handle *task)
 {
-	return atomic_load_explicit(&task->request, memory_order_relaxed) == TDT__ASKED;
+	return word_of(task) == TDT__ASKED;
 }
 
 static void claim(struct tdt_handle *task)
@@ -120,7 +156,7 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	request->next = task->requests;
 	task->requests = request;
 	/* The asker's store of the handshake: the barrier puts it before the load of `state`. */
-	atomic_fetch_or_explicit(&task->request, TDT__ASKED, memory_order_relaxed);
+	atomic_store_explicit(&task->request, word_of(task) | TDT__ASKED, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 }
 
@@ -197,7 +233,7 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	*link = request->next;
 	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
 	if (task->requests == NULL)
-		atomic_fetch_and_explicit(&task->request, (uint8_t)~TDT__ASKED, memory_order_relaxed);
+		atomic_store_explicit(&task->request, word_of(task) & ~TDT__ASKED, memory_order_relaxed);
 }
 
 bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
@@ -235,7 +271,8 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	task->requests = NULL;
 	for (struct tdt__request *request = requests; request != NULL; request = request->next)
 		request->state = TDT__REQUEST_TAKEN;
-	word = atomic_exchange_explicit(&task->request, 0, memory_order_relaxed);
+	word = word_of(task);
+	atomic_store_explicit(&task->request, 0, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 	if (claimed != NULL)
 		*claimed = (word & TDT__CLAIMED) != 0;
@@ -254,33 +291,43 @@ static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
 		sem_post(&inbox->enough);
 }
 
-/* Make it answered; then it is its asker's again, who may be gone with it at once. */
-static void answer(pthread_mutex_t *lock, struct tdt__request *request, struct tdt__capture *capture, int error)
+/* Have it go to the asker in the place of the one he prepared, unless it is that. */
+static void put_capture(struct tdt__request *request, struct tdt__capture *capture)
+{
+	struct tdt__capture *prepared = request->capture;
+
+	if (capture == prepared)
+		return;
+	request->capture = capture != NULL ? tdt__capture_ref(capture) : NULL;
+	tdt__capture_unref(prepared);
+}
+
+/*
+ * Make it answered; then it is its asker's again, who may be gone with it at once.  One that blocks only after the post,
+ * which he waits for: see tdt__request_free().
+ */
+static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 {
 	const struct tdt_waker *waker = NULL;
-	struct tdt__capture *prepared = request->capture;
-	int withdrawn;
+	bool withdrawn, posts = false;
 
-	if (capture != NULL)
-		tdt__capture_ref(capture);
 	pthread_mutex_lock(lock);
-	request->capture = capture;
-	request->error = error;
 	withdrawn = request->state == TDT__REQUEST_WITHDRAWN;
 	if (!withdrawn) {
 		request->state = TDT__REQUEST_ANSWERED;
 		waker = request->waker;
 		request->waker = NULL;
-		/* Under the lock, which a blocking asker takes before it frees what is posted to. */
+		posts = request->blocks;
+		/* Under the lock, which who gives up an inbox waits for. */
 		if (request->inbox != NULL)
 			deliver(request->inbox, request);
-		else
-			sem_post(&request->answered);
 	}
 	pthread_mutex_unlock(lock);
 	if (withdrawn)
 		tdt__request_free(request);
-	tdt__capture_unref(prepared);
+	/* It may have to wake a thread, which takes a system call: not under a lock that others wait for. */
+	if (posts)
+		sem_post(&request->answered);
 	tdt_waker_wake(waker);
 }
 
@@ -289,10 +336,15 @@ void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 
+	/* All of them before the first is answered: the capture goes with the one that it came with. */
+	for (struct tdt__request *request = requests; request != NULL; request = request->next) {
+		put_capture(request, capture);
+		request->error = error;
+	}
 	while (requests != NULL) {
 		struct tdt__request *next = requests->next;
 
-		answer(lock, requests, capture, error);
+		answer(lock, requests);
 		requests = next;
 	}
 }

@@ -40,7 +40,9 @@ struct tdt__request {
 	const struct tdt_waker *waker; /* an asker that is async: to be woken when answered; owned */
 	struct tdt__inbox *inbox;     /* an asker of many: gets it when it is answered; NULL: none */
 	void *slot;                   /* that asker's own */
-	sem_t answered;               /* an asker that blocks */
+	bool blocks;                  /* an asker that blocks says so before it asks */
+	bool had_post;                /* that asker's own: whether it has waited for this: */
+	sem_t answered;               /* posted once, after which nobody else touches the request */
 };
 
 /*
@@ -70,7 +72,7 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 /* The same with a capture that is there already, and which it takes over.  NULL: no memory, and it is the caller's. */
 struct tdt__request *tdt__request_with(struct tdt__capture *capture);
 
-/* Free a request that is not asked. */
+/* Free a request that is not asked, or not any more. */
 void tdt__request_free(struct tdt__request *request);
 
 /* List the request and see to it that the task is polled.  Its answer may be there before the call returns. */
@@ -82,6 +84,9 @@ void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request);
  */
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request);
 void tdt__request_see(struct tdt_handle *task);
+
+/* Wait until a request that `blocks` is answered, or until `deadline` (tdt__clock()). */
+void tdt__request_wait(struct tdt__request *request, uint64_t deadline);
 
 /* Whether it was answered. */
 int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request);
@@ -122,7 +127,10 @@ void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *wa
 /* Take all that have asked; NULL: nobody.  `*claimed` says whether the task was woken for their sake. */
 struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed);
 
-/* Answer all of `requests` with `capture` (NULL: with `error`). */
+/*
+ * Answer all of `requests` with `capture`, which was prepared for one of them and is theirs alone from then on (NULL: with
+ * `error`).
+ */
 void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests, struct tdt__capture *capture,
 			  int error);
 

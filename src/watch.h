@@ -83,15 +83,6 @@ static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__cap
 		tdt__watched_keep(task, capture);
 }
 
-/* Give up a capture, whether it was made for a request or taken from those that are ready. */
-static inline void tdt__watch_put(struct tdt__capture *capture)
-{
-	if (capture != NULL && capture->fixed)
-		tdt__ready_give(capture);
-	else
-		tdt__capture_unref(capture);
-}
-
 /* Do as the environment says, once a process. */
 void tdt__watch_by_environment(void);
 
