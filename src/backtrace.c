@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <tdt/hooks.h>
 #include <tdt/trace.h>
@@ -99,6 +100,16 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static void wait_answered(struct tdt__request *request, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
+	int saved = errno;
+
+	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
+		;
+	errno = saved; /* what it waited for may come yet, or be had otherwise */
+}
+
 struct question {
 	struct tdt_handle *task;
 	struct tdt__request *request; /* NULL: given up */
@@ -125,7 +136,7 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 	for (int64_t grace = GRACE; now < deadline && running == NULL; grace = grace < GRACE_MAX ? 2 * grace : grace) {
 		uint64_t was = poll;
 
-		tdt__request_wait(request, sooner(deadline, now + (uint64_t)grace));
+		wait_answered(request, sooner(deadline, now + (uint64_t)grace));
 		poll = tdt__running_poll(task);
 		now = tdt__clock();
 		if (tdt__request_answered(task, request))
@@ -145,7 +156,6 @@ static struct tdt__capture *ask(struct tdt_handle *task, uint64_t deadline, uint
 		*error = -ENOMEM;
 		return NULL;
 	}
-	question.request->blocks = true;
 	tdt__request_ask(task, question.request);
 	capture = wait_or_look(task, question.request, deadline, max_frames);
 	if (capture != NULL)

@@ -17,7 +17,6 @@
 #include "thread.h"
 
 #define FIRST_FRAMES 64
-#define SECOND UINT64_C(1000000000)
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
@@ -41,38 +40,8 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 	return request;
 }
 
-void tdt__request_wait(struct tdt__request *request, uint64_t deadline)
-{
-	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
-	int saved = errno, result;
-
-	do
-		result = sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until);
-	while (result != 0 && errno == EINTR);
-	if (result == 0)
-		request->had_post = true;
-	errno = saved; /* what it waited for may come yet, or be had otherwise */
-}
-
-/*
- * The post that the asker did not wait for, since he found the request answered before it came.  It is on its way: this is
- * no place to be cancelled.
- */
-static void wait_for_post(struct tdt__request *request)
-{
-	int saved = errno, cancelled;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
-	while (sem_wait(&request->answered) != 0 && errno == EINTR)
-		;
-	pthread_setcancelstate(cancelled, &cancelled);
-	errno = saved;
-}
-
 void tdt__request_free(struct tdt__request *request)
 {
-	if (request->state == TDT__REQUEST_ANSWERED && request->blocks && !request->had_post)
-		wait_for_post(request);
 	tdt__capture_unref(request->capture);
 	tdt_waker_drop(request->waker);
 	sem_destroy(&request->answered);
@@ -302,14 +271,11 @@ static void put_capture(struct tdt__request *request, struct tdt__capture *captu
 	tdt__capture_unref(prepared);
 }
 
-/*
- * Make it answered; then it is its asker's again, who may be gone with it at once.  One that blocks only after the post,
- * which he waits for: see tdt__request_free().
- */
+/* Make it answered; then it is its asker's again, who may be gone with it at once. */
 static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 {
 	const struct tdt_waker *waker = NULL;
-	bool withdrawn, posts = false;
+	bool withdrawn;
 
 	pthread_mutex_lock(lock);
 	withdrawn = request->state == TDT__REQUEST_WITHDRAWN;
@@ -317,17 +283,15 @@ static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 		request->state = TDT__REQUEST_ANSWERED;
 		waker = request->waker;
 		request->waker = NULL;
-		posts = request->blocks;
-		/* Under the lock, which who gives up an inbox waits for. */
+		/* Under the lock, which a blocking asker takes before it frees what is posted to. */
 		if (request->inbox != NULL)
 			deliver(request->inbox, request);
+		else
+			sem_post(&request->answered);
 	}
 	pthread_mutex_unlock(lock);
 	if (withdrawn)
 		tdt__request_free(request);
-	/* It may have to wake a thread, which takes a system call: not under a lock that others wait for. */
-	if (posts)
-		sem_post(&request->answered);
 	tdt_waker_wake(waker);
 }
 

@@ -40,9 +40,7 @@ struct tdt__request {
 	const struct tdt_waker *waker; /* an asker that is async: to be woken when answered; owned */
 	struct tdt__inbox *inbox;     /* an asker of many: gets it when it is answered; NULL: none */
 	void *slot;                   /* that asker's own */
-	bool blocks;                  /* an asker that blocks says so before it asks */
-	bool had_post;                /* that asker's own: whether it has waited for this: */
-	sem_t answered;               /* posted once, after which nobody else touches the request */
+	sem_t answered;               /* an asker that blocks */
 };
 
 /*
@@ -72,7 +70,7 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 /* The same with a capture that is there already, and which it takes over.  NULL: no memory, and it is the caller's. */
 struct tdt__request *tdt__request_with(struct tdt__capture *capture);
 
-/* Free a request that is not asked, or not any more. */
+/* Free a request that is not asked. */
 void tdt__request_free(struct tdt__request *request);
 
 /* List the request and see to it that the task is polled.  Its answer may be there before the call returns. */
@@ -84,9 +82,6 @@ void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request);
  */
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request);
 void tdt__request_see(struct tdt_handle *task);
-
-/* Wait until a request that `blocks` is answered, or until `deadline` (tdt__clock()). */
-void tdt__request_wait(struct tdt__request *request, uint64_t deadline);
 
 /* Whether it was answered. */
 int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request);
