@@ -81,7 +81,7 @@ static inline int64_t now(void)
 	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-static inline void die(const char *what)
+static inline _Noreturn void die(const char *what)
 {
 	perror(what);
 	exit(1);

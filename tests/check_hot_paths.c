@@ -136,8 +136,8 @@ static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 {
 	(void)state;
 	(void)cx;
-	atomic_exchange_explicit(&counter, 1, memory_order_relaxed);
-	return TDT_PENDING;
+	/* What was there is wanted, or a compiler may make a plain store of it. */
+	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY : TDT_PENDING;
 }
 
 static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
@@ -420,6 +420,8 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 		steps_allow();
 		STEPS_MARK();
 	}
+	/* One call for both: a compiler that forgot which it is can't make two, of which one would be new to the walk. */
+	__asm__ volatile("" : "+r"(marked));
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	if (marked)
 		STEPS_MARK();
