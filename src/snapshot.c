@@ -66,7 +66,6 @@ struct taking {
 	struct entry *entry;
 	size_t n;
 	size_t room;
-	struct entry *other; /* room for as many, to sort by */
 
 	/* Names, kept once: a hash table. */
 	const char **name;
@@ -92,7 +91,6 @@ static void taking_fini(struct taking *taking)
 	for (size_t i = 0; i < taking->n; i++)
 		tdt_handle_unref(taking->entry[i].member->task);
 	free(taking->entry);
-	free(taking->other);
 	free(taking->name);
 	snapshot_free(taking->snapshot);
 }
@@ -241,48 +239,24 @@ static void list_all(struct taking *taking)
 }
 
 /* The one that has been in its state for longest first; of those that came at once, the one with the smallest id. */
-static inline bool comes_before(const struct entry *a, const struct entry *b)
+static int by_suspicion(const void *a, const void *b)
 {
-	return a->state_ns != b->state_ns ? a->state_ns > b->state_ns : a->id < b->id;
+	const struct entry *x = a, *y = b;
+
+	if (x->state_ns != y->state_ns)
+		return x->state_ns > y->state_ns ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Where the entries from `begin` on cease to be in order. */
-static size_t run_end(const struct taking *taking, size_t begin)
-{
-	size_t end = begin + 1;
-
-	while (end < taking->n && !comes_before(&taking->entry[end], &taking->entry[end - 1]))
-		end++;
-	return end;
-}
-
-/* Merge [begin, middle) and [middle, end), each in order. */
-static void merge(struct entry *to, const struct entry *from, size_t begin, size_t middle, size_t end)
-{
-	size_t a = begin, b = middle;
-
-	for (size_t i = begin; i < end; i++)
-		to[i] = a < middle && (b == end || !comes_before(&from[b], &from[a])) ? from[a++] : from[b++];
-}
-
-/*
- * By merging what is in order already: the slabs that the tasks were listed from, mostly, or all of it the second time.
- */
 static void sort_list(struct taking *taking)
 {
-	size_t n = taking->n, first;
+	size_t sorted = 1;
 
-	while (n > 0 && (first = run_end(taking, 0)) < n) {
-		struct entry *from = taking->entry;
-
-		for (size_t begin = 0, middle, end; begin < n; begin = end) {
-			middle = run_end(taking, begin);
-			end = middle < n ? run_end(taking, middle) : n;
-			merge(taking->other, from, begin, middle, end);
-		}
-		taking->entry = taking->other;
-		taking->other = from;
-	}
+	/* It was sorted before, and has changed little. */
+	while (sorted < taking->n && by_suspicion(&taking->entry[sorted - 1], &taking->entry[sorted]) <= 0)
+		sorted++;
+	if (sorted < taking->n)
+		qsort(taking->entry, taking->n, sizeof taking->entry[0], by_suspicion);
 }
 
 /* --- Answers --------------------------------------------------------------------- */
@@ -547,8 +521,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 		goto no_memory;
 	list_all(&taking);
 	snapshot->tasks = malloc((taking.n + 1) * sizeof(struct tdt_trace_info *));
-	taking.other = malloc((taking.n + 1) * sizeof *taking.other);
-	if (snapshot->tasks == NULL || taking.other == NULL || (taking.n == 0 && taking.lost > 0))
+	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))
 		goto no_memory;
 	sort_list(&taking);
 	ask_all(&taking, &ours);
