@@ -48,7 +48,7 @@ static const struct phase {
 	int slice_ms;
 	int turns; /* a round: how often each of its situations is measured */
 } phases[] = {
-	{ .connections = FEW, .slice_ms = 30, .turns = 6 },
+	{ .connections = FEW, .slice_ms = 30, .turns = 6 },		   /* with a dump in each: 33 a second */
 	{ .connections = MANY, .slice_ms = 100, .turns = 5 },		   /* an epoch of the watch takes as long */
 	{ .connections = FEW, .idle = IDLE, .slice_ms = 100, .turns = 1 }, /* with a dump in each: 10 a second */
 };
@@ -67,6 +67,7 @@ static struct situation {
 } situations[] = {
 	{ .phase = 0, .name = "undisturbed" },
 	{ .phase = 0, .name = "watched at 10 ms", .watched = true, .target = 0.99 },
+	{ .phase = 0, .name = "33 dumps/s, as text", .dump = TEXT, .target = 0.95 },
 	{ .phase = 0, .name = "bare libuv, untraced", .server = LIBUV },
 	{ .phase = 1, .name = "undisturbed" },
 	{ .phase = 1, .name = "watched at 10 ms", .watched = true, .target = 0.99 },

@@ -47,6 +47,8 @@ static inline void tdt__walk_share(struct tdt__walk *walk, const struct tdt__wal
 {
 	struct tdt__rules *old = walk->rules;
 
+	if (old == other->rules)
+		return;
 	walk->rules = tdt__rules_ref(other->rules);
 	tdt__rules_put(old);
 }
