@@ -92,8 +92,8 @@ int main(int argc, char **argv)
 	report_start(argc, argv, "What do 10,000 sleeping tasks cost?", "ns", 3);
 	memory = figure("a task asleep", NULL);
 	in_unit(memory, "bytes of memory");
-	wakes = figure("all of them in a second", NULL);
-	in_unit(wakes, "wake-ups of the process");
+	wakes = figure("wake-ups of the process, while none is due", NULL);
+	in_unit(wakes, "a second");
 	at_most(wakes, 0);
 	dropped = figure("a task dropped while it sleeps", NULL);
 	begin();
