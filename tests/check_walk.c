@@ -454,6 +454,18 @@ START_TEST(a_return_address_that_changed_is_seen)
 }
 END_TEST
 
+/* What a frame pointer to word 20 leads to, and what one to word 30 does. */
+static void make_up_two_ways(uintptr_t *words)
+{
+	words[20] = address_of(WORDS - 2);
+	words[21] = call_in(by_sp);
+	words[25] = call_in(by_fp);
+	words[30] = address_of(WORDS - 2);
+	words[31] = call_in(by_sp_saves_fp);
+	words[34] = address_of(WORDS - 2);
+	words[37] = call_in(by_fp);
+}
+
 /* by_sp, then two frames by fp: the first tells where the second ends.  What was there before is there still. */
 START_TEST(a_frame_pointer_that_changed_is_seen)
 {
@@ -465,13 +477,7 @@ START_TEST(a_frame_pointer_that_changed_is_seen)
 	words[3] = call_in(by_fp);
 	words[12] = address_of(20);
 	words[13] = call_in(by_fp);
-	words[20] = address_of(WORDS - 2);
-	words[21] = call_in(by_sp);
-	words[25] = call_in(by_fp);
-	words[30] = address_of(WORDS - 2);
-	words[31] = call_in(by_sp_saves_fp);
-	words[34] = address_of(WORDS - 2);
-	words[37] = call_in(by_fp);
+	make_up_two_ways(words);
 	check_leaves(first);
 	words[12] = address_of(30);
 	check_leaf(second);
@@ -492,13 +498,7 @@ START_TEST(a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen)
 	words[3] = call_in(by_sp_saves_fp);
 	words[6] = address_of(20);
 	words[9] = call_in(by_fp);
-	words[20] = address_of(WORDS - 2);
-	words[21] = call_in(by_sp);
-	words[25] = call_in(by_fp);
-	words[30] = address_of(WORDS - 2);
-	words[31] = call_in(by_sp_saves_fp);
-	words[34] = address_of(WORDS - 2);
-	words[37] = call_in(by_fp);
+	make_up_two_ways(words);
 	check_leaves(first);
 	words[6] = address_of(30);
 	check_leaf(second);
