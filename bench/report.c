@@ -202,7 +202,7 @@ static struct spread spread_of(const struct figure *figure)
 	return spread;
 }
 
-double median(const struct figure *figure)
+static double median(const struct figure *figure)
 {
 	return spread_of(figure).median;
 }

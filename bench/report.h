@@ -62,8 +62,6 @@ void add(struct figure *figure, double value);
 /* Have it be in another unit than the rest. */
 void in_unit(struct figure *figure, const char *unit);
 
-double median(const struct figure *figure);
-
 /* The target: of its median, or of its ratio to the baseline. */
 void at_most(struct figure *figure, double limit);
 void at_least(struct figure *figure, double limit);

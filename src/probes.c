@@ -7,8 +7,8 @@
  *   - the arguments in registers.  perf drops an argument that is a constant, and one below the stack pointer, where
  *     Clang puts them if it may, is gone when the kernel's handler runs;
  *   - the page of a string in memory: a tracer's handler can't wait for it to be read in, and shows it empty;
- *   - a frame of its own for every function of ours, which GCC does not give one that calls nothing unless it is told
- *     to (-mno-omit-leaf-frame-pointer or not): else a tracer's ustack() leaves out who called it.
+ *   - a frame of its own for every function of ours, or a tracer's ustack() leaves out who called it.  GCC gives none to
+ *     one that calls nothing, in spite of -mno-omit-leaf-frame-pointer: so OWN_FRAME().
  *
  * On x86-64 a site may be a nop of five bytes (TDT_NOP5), which Linux makes a call from 6.18 on when it is hit with a tracer
  * attached (its arch/x86/kernel/uprobes.c): a hit is then a system call, not a breakpoint.  What that asks for:

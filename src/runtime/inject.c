@@ -65,7 +65,7 @@ struct tdt__task *tdt__inject_take(struct tdt__inject *inject, size_t n)
 		end = &(*end)->next;
 	inject->older = *end;
 	*end = NULL;
-	atomic_fetch_sub(&inject->length, taken);
+	atomic_fetch_sub(&inject->length, taken); /* sequentially consistent, as in push; too high until then is harmless */
 	pthread_mutex_unlock(&inject->older_lock);
 	return first;
 }

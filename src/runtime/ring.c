@@ -43,6 +43,8 @@ void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first)
 {
 	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
 
+	/* It is known to be `tail`: but what thieves read comes before what is put in their place.  Pairs as in push. */
+	atomic_load_explicit(&ring->head, memory_order_acquire);
 	for (; first != NULL; first = first->next)
 		put(ring, tail++, first);
 	atomic_store(&ring->tail, tail); /* as in push */

@@ -187,7 +187,7 @@ void tdt_rt_free(struct tdt_rt *rt)
 		errno = EDEADLK;
 		return;
 	}
-	atomic_store_explicit(&rt->closing, true, memory_order_relaxed);
+	atomic_store_explicit(&rt->closing, true, memory_order_relaxed); /* who overlooks it finds the queue closed */
 	stop(rt, rt->n_workers);
 	for (task = take_all(rt); task != NULL; task = newer) {
 		newer = task->newer;
