@@ -2,7 +2,7 @@
 /*
  * Frames that a leaf shares with the leaf before are not walked again, but compared.  Here call trees at random, from a
  * seed that is printed, are captured so, and each leaf once more by a capture that knows of no other leaf: both must have
- * found the same stack.
+ * found the same stack.  Half of the trees have a seal (seal.h), as polls that answer do.
  */
 
 #include <config.h>
@@ -17,6 +17,7 @@
 #include "../src/fork.h"
 #include "../src/poll.h"
 #include "../src/registers.h"
+#include "../src/seal.h"
 #include "must.h"
 #include "seeded.h"
 #include "test.h"
@@ -29,6 +30,7 @@
 static unsigned seed;
 static int leaves; /* left for this tree */
 static unsigned long frames, walked;
+static int sealed; /* trees that were, at their end */
 static struct tdt__poll sharing, fresh;
 
 /* --- What is compared --------------------------------------------------------- */
@@ -141,15 +143,21 @@ START_TEST(what_leaves_share_is_what_each_has)
 	ck_assert_int_eq(tdt__fork_init(), 0);
 	seed = seed_of_run();
 	for (int i = 0; i < 300; i++) {
+		struct tdt__seal seal;
+
 		leaves = 1 + (int)random_below(&seed, 100);
 		sharing.capture = tdt__capture_new(random_below(&seed, 2) == 0 ? 4 : 256, TDT_MAX_FRAMES);
 		fresh.capture = tdt__capture_new(256, TDT_MAX_FRAMES);
 		MUST(sharing.capture != NULL && fresh.capture != NULL);
+		tdt__seal_init(&seal);
+		sharing.capture->seal = i % 2 == 0 ? &seal : NULL;
 		tree();
+		sealed += seal.n != 0;
 		tdt__capture_unref(sharing.capture);
 		tdt__capture_unref(fresh.capture);
 	}
-	printf("# of %lu frames %lu were walked\n", frames, walked);
+	printf("# of %lu frames %lu were walked; %d trees were sealed\n", frames, walked, sealed);
+	ck_assert_int_gt(sealed, 0);
 }
 END_TEST
 
