@@ -95,6 +95,14 @@ static int is_settled(struct tdt_handle *handle, const struct tdt_trace_info *in
 		info->waits[0].kind == TDT_WAIT_MUTEX);
 }
 
+/* Return when all of them wait, and none is in a poll. */
+static void settle(void)
+{
+	for (int i = 0; i < actors; i++)
+		while (tdt_task_inspect(task[i], is_settled, NULL) == 0)
+			sched_yield();
+}
+
 /* Tasks "a", "b"..., each of which waits so: when this returns they do. */
 static void act_all(int n, struct tdt_future (*const waits[])(int i))
 {
@@ -105,9 +113,7 @@ static void act_all(int n, struct tdt_future (*const waits[])(int i))
 	while (atomic_load(&ready) < n)
 		sched_yield();
 	atomic_fetch_add(&ready, 1);
-	for (int i = 0; i < n; i++)
-		while (tdt_task_inspect(task[i], is_settled, NULL) == 0)
-			sched_yield();
+	settle();
 }
 
 /* What they may wait for. */
@@ -179,10 +185,26 @@ static const struct tdt_snapshot *take(void)
 	return snapshot;
 }
 
+/*
+ * Every task says where it waits.  One that is held up in the poll that is to answer has its stack read instead: then
+ * all are asked again, when that poll is over.
+ */
+static const struct tdt_snapshot *take_waiting(void)
+{
+	const struct tdt_snapshot *snapshot = take();
+
+	while (snapshot->answers[TDT_ANSWER_RUNNING] != 0) {
+		tdt_snapshot_free(snapshot);
+		settle();
+		snapshot = take();
+	}
+	return snapshot;
+}
+
 /* There is one ring, of all tasks, and it is a deadlock or not. */
 static void expect_ring(bool deadlock)
 {
-	const struct tdt_snapshot *snapshot = take();
+	const struct tdt_snapshot *snapshot = take_waiting();
 	const struct tdt_snapshot_cycle *ring = snapshot->cycles;
 
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
@@ -197,7 +219,7 @@ static void expect_ring(bool deadlock)
 
 static void expect_no_ring(void)
 {
-	const struct tdt_snapshot *snapshot = take();
+	const struct tdt_snapshot *snapshot = take_waiting();
 
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
 	tdt_snapshot_free(snapshot);
@@ -207,7 +229,7 @@ static void expect_no_ring(void)
 static void expect_text(const char *expected, ...) __attribute__((format(printf, 1, 2)));
 static void expect_text(const char *expected, ...)
 {
-	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND };
+	const struct tdt_snapshot *snapshot = take_waiting();
 	char *text = NULL, line[512];
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -217,7 +239,8 @@ static void expect_text(const char *expected, ...)
 	va_start(arguments, expected);
 	vsnprintf(line, sizeof line, expected, arguments);
 	va_end(arguments);
-	ck_assert_int_eq(tdt_dump(file, &options), 0);
+	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0);
+	tdt_snapshot_free(snapshot);
 	fclose(file);
 	ck_assert_msg(strstr(text, line) != NULL, "not \"%s\" in: %s", line, text);
 	free(text);
@@ -231,7 +254,7 @@ START_TEST(two_that_lock_each_others_mutex)
 
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
 	expect_ring(true);
-	snapshot = take();
+	snapshot = take_waiting();
 	for (int i = 0; i < 2; i++) {
 		const struct tdt_trace_info *info = snapshot->cycles[0].tasks[i];
 
@@ -308,7 +331,7 @@ START_TEST(one_that_waits_for_several_which_all_wait_for_it)
 	const struct tdt_snapshot *snapshot;
 
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, lock_first });
-	snapshot = take();
+	snapshot = take_waiting();
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
 	ck_assert(snapshot->cycles[0].deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0].n, 2);
@@ -343,7 +366,7 @@ START_TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
 	const struct tdt_snapshot *snapshot;
 
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, sleep_long });
-	snapshot = take();
+	snapshot = take_waiting();
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
 	ck_assert(!snapshot->cycles[0].deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0].n, 2);
@@ -511,6 +534,8 @@ START_TEST(two_who_dump_at_once_find_it)
 	fflush(stdout);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_gt(found[i], 0);
+	/* A poll that was asked for, and whose asker had read another meanwhile, may be still to come: it answers this. */
+	tdt_snapshot_free(take_waiting());
 	expect_ring(true);
 	stop();
 }
