@@ -9,6 +9,7 @@
 
 #include <tdt/tdt.h>
 
+#include "ask_waiting.h"
 #include "poll_now.h"
 #include "printed.h"
 #include "test.h"
@@ -147,13 +148,7 @@ static void expect_task_waits_in(struct tdt_future future, const char *expected)
 	ck_assert(!tdt_future_is_none(&future));
 	rt = tdt_rt_new(NULL);
 	task = tdt_rt_spawn(rt, future_of(user_poll, &future), NULL);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
-	while (tdt_trace_info(trace)->state == TDT_TASK_RUNNING) { /* on a slow machine: it writes plenty */
-		tdt_trace_free(trace);
-		trace = tdt_backtrace(task);
-		ck_assert_ptr_nonnull(trace);
-	}
+	trace = ask_waiting(task); /* it writes plenty */
 	expect_stacks(trace, expected);
 	tdt_trace_free(trace);
 	tdt_handle_unref(task);

@@ -244,7 +244,7 @@ tests_check_dump_text_SOURCES = tests/check_dump_text.c $(tests_dumped) $(tests_
 tests_check_dump_text_CFLAGS = $(tests_cflags)
 tests_check_dump_text_LDADD = $(tests_lib)
 
-tests_check_edges_SOURCES = tests/check_edges.c tests/test.h $(tests_poll_now)
+tests_check_edges_SOURCES = tests/check_edges.c tests/ask_waiting.h tests/test.h $(tests_poll_now)
 tests_check_edges_CFLAGS = $(tests_cflags)
 tests_check_edges_LDADD = $(tests_rt)
 
@@ -523,7 +523,7 @@ tests_check_walk_LDADD = \
 	tests/libframes_without_fp.la \
 	$(tests_core) -ldl
 
-tests_check_waits_SOURCES = tests/check_waits.c $(tests_poll_now) $(tests_printed)
+tests_check_waits_SOURCES = tests/check_waits.c tests/ask_waiting.h $(tests_poll_now) $(tests_printed)
 tests_check_waits_CFLAGS = $(tests_cflags)
 tests_check_waits_LDADD = $(tests_rt)
 
