@@ -363,7 +363,7 @@ static void set_seed(void)
 
 START_TEST(askers_pollers_and_droppers_get_along)
 {
-	const struct timespec while_they_play = { SECONDS, 0 };
+	const struct timespec while_they_play = { SECONDS, 0 }, a_moment = { 0, 1000000 };
 	pthread_t worker[WORKERS], asker[ASKERS], dropper;
 	uintptr_t number = 0;
 
@@ -378,6 +378,8 @@ START_TEST(askers_pollers_and_droppers_get_along)
 		pthread_create(&asker[i], NULL, ask, (void *)++number);
 	pthread_create(&dropper, NULL, drop_and_wake, (void *)++number);
 	nanosleep(&while_they_play, NULL);
+	while (atomic_load(&traces) == 0) /* they may have come late */
+		nanosleep(&a_moment, NULL);
 	atomic_store(&no_more_questions, true);
 	for (int i = 0; i < ASKERS; i++)
 		pthread_join(asker[i], NULL);
