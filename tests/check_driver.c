@@ -119,15 +119,19 @@ START_TEST(its_thread_handles_no_signals_but_its_own_faults)
 }
 END_TEST
 
+/* It may have to wait, too, before it comes to that: for whatever else goes on in the process and the machine. */
 START_TEST(with_nothing_to_do_it_sleeps)
 {
 	struct tdt__driver *driver;
 	long switches;
+	int tries = 0;
 
 	ck_assert_int_eq(tdt__driver_new(&driver), 0);
-	switches = driver_thread_asleep(0);
-	nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
-	ck_assert_int_eq(driver_thread_switches(), switches);
+	do {
+		ck_assert_int_lt(tries++, 10);
+		switches = driver_thread_asleep(0);
+		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	} while (driver_thread_switches() != switches);
 	end(driver);
 }
 END_TEST
