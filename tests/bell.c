@@ -3,6 +3,7 @@
 
 #include "bell.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -62,5 +63,6 @@ void bell_wait(struct bell *bell)
 
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += 30;
-	MUST(sem_clockwait(&bell->rung, CLOCK_MONOTONIC, &deadline) == 0);
+	while (sem_clockwait(&bell->rung, CLOCK_MONOTONIC, &deadline) != 0)
+		MUST(errno == EINTR);
 }
