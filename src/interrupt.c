@@ -139,11 +139,16 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	slot = &slots[number % SLOTS];
 	if (!pass(slot, number / SLOTS, SLOT_ARMED, SLOT_BUSY))
 		return; /* it comes late */
+	/* Who finds the thread blocked in here, asking as well, must not take that for where the poll is. */
+	tdt__thread.interrupted = true;
+	atomic_signal_fence(memory_order_seq_cst);
 	serve(slot, context);
 	if (pass(slot, number / SLOTS, SLOT_BUSY, SLOT_DONE))
 		syscall(SYS_futex, &slot->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	else
 		pass(slot, number / SLOTS, SLOT_LEFT, SLOT_FREE);
+	atomic_signal_fence(memory_order_seq_cst);
+	tdt__thread.interrupted = false;
 	errno = saved;
 }
 

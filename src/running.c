@@ -49,16 +49,17 @@ static bool still_blocked(uint32_t thread, const struct tdt__blocked *before)
 	return tdt__proc_blocked(thread, &now) == 0 && strcmp(now.text, before->text) == 0;
 }
 
-/* Read the stack of a thread that is blocked.  -EAGAIN: it is no longer, or was meanwhile not. */
+/*
+ * Read the stack of a thread that is blocked; its record may be NULL.  -EAGAIN: it is no longer, or was meanwhile not.
+ */
 static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
-			const struct tdt__blocked *blocked, struct tdt__pieces *copy)
+			const struct tdt__blocked *blocked, const struct tdt__thread *record, struct tdt__pieces *copy)
 {
 	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
 	uintptr_t top = TDT__PEEK(task->record.stack_top);
-	struct tdt__thread record;
 	int error;
 
-	tdt__pieces_plan(copy, at, top, tdt__thread_peek(thread, &record) ? &record : NULL);
+	tdt__pieces_plan(copy, at, top, record);
 	if (copy->end == TDT_CUT_NOT)
 		copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
 	error = tdt__pieces_copy(copy);
@@ -76,16 +77,22 @@ static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t de
 	int error = -EAGAIN;
 
 	for (int i = 0; i < TRIES && error == -EAGAIN; i++) {
+		const struct tdt__thread *known;
 		struct tdt__blocked blocked;
+		struct tdt__thread record;
 
 		error = tdt__proc_blocked(thread, &blocked);
 		if (error != 0)
 			return error == -ESRCH ? error : -EPERM;
 		if (tdt__running_poll(task) != polls)
 			return -EAGAIN;
+		known = !blocked.runs && tdt__thread_peek(thread, &record) ? &record : NULL;
+		/* What it is blocked in while it serves another asker is not of the poll: that runs. */
+		if (known != NULL && known->interrupted)
+			blocked.runs = true;
 		*call = blocked.runs ? -1 : blocked.call;
 		error = blocked.runs ? tdt__interrupt(task, polls, thread, deadline, copy)
-				     : read_blocked(task, polls, thread, &blocked, copy);
+				     : read_blocked(task, polls, thread, &blocked, known, copy);
 	}
 	return error;
 }

@@ -21,6 +21,7 @@ struct tdt__thread {
 	uint64_t now;           /* tdt_worker_now(); 0: never told */
 	uint32_t id;            /* gettid(2); 0: not asked for yet */
 	bool worker;
+	bool interrupted;       /* it is in the handler of interrupt.c, for an asker */
 	const struct tdt_handle *asks; /* the task that is being woken here for the sake of a request; else NULL */
 	uintptr_t stack_low;    /* of the thread's stack; both 0 until somebody asked (stack.h) */
 	uintptr_t stack_high;

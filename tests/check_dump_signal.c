@@ -144,7 +144,7 @@ START_TEST(setting_and_unsetting_dump_nothing)
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	usleep(100000);
 	ck_assert_int_eq(atomic_load(&begun), 0);
-	ck_assert_int_eq(threads_named("tdt-dump"), 1);
+	ck_assert(threads_become(1));
 	expect_dump(SIGUSR1);
 }
 END_TEST

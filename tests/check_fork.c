@@ -148,9 +148,24 @@ static void *capture_on(void *argument)
 	return argument;
 }
 
+/* A thread that asks, until it is told where the task waits. */
+struct asker {
+	struct tdt_handle *handle;
+	struct tdt_trace *trace;
+	atomic_bool answered;
+};
+
 static void *ask_blocking(void *argument)
 {
-	return tdt_backtrace(argument);
+	struct asker *asker = argument;
+
+	/* A poll that takes its time is shown where it is just now. */
+	do {
+		tdt_trace_free(asker->trace);
+		asker->trace = tdt_backtrace_timed(asker->handle, INT64_C(30000000000));
+	} while (asker->trace != NULL && tdt_trace_info(asker->trace)->state == TDT_TASK_RUNNING);
+	atomic_store(&asker->answered, true);
+	return NULL;
 }
 
 /* Look up names that are not cached, so that the lock is rarely free: one PC after another of this test's. */
@@ -170,20 +185,23 @@ static void *name_on(void *argument)
 /* In the child: asked from its only thread, or from a second one as well. */
 static void trace_in_child(bool thread_too)
 {
+	struct asker asker = { 0 };
 	struct task task;
 	pthread_t thread;
-	void *trace;
 
 	task_init(&task, wait_on, NULL);
 	capture_and_name(&task);
 	if (thread_too) {
-		MUST(pthread_create(&thread, NULL, ask_blocking, task.traced.handle) == 0);
-		while (atomic_load(&task.wakes) == 0)
+		asker.handle = task.traced.handle;
+		MUST(pthread_create(&thread, NULL, ask_blocking, &asker) == 0);
+		while (!atomic_load(&asker.answered)) {
+			if (atomic_exchange(&task.wakes, 0) > 0)
+				poll_task(&task);
 			sched_yield();
-		poll_task(&task);
-		pthread_join(thread, &trace);
-		MUST(trace != NULL && names_leaf(trace));
-		tdt_trace_free(trace);
+		}
+		pthread_join(thread, NULL);
+		MUST(asker.trace != NULL && names_leaf(asker.trace));
+		tdt_trace_free(asker.trace);
 	}
 	task_fini(&task);
 }
@@ -207,7 +225,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 
 		if (child == 0) {
 			signal(SIGALRM, SIG_DFL); /* not Check's */
-			alarm(10);
+			alarm(40);
 			trace_in_child(thread_too);
 			_exit(0);
 		}

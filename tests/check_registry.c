@@ -342,6 +342,8 @@ START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	int saying = 0;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, be_polled, &task), 0);
+	while (tdt__registry_read(task.handle, &copy) && copy.polls == 0)
+		sched_yield();
 	for (int i = 0; i < n; i++) {
 		ck_assert(tdt__registry_read(task.handle, &copy));
 		if (copy.wait_count == 0)

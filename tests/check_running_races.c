@@ -432,6 +432,8 @@ END_TEST
 /* A poll that forks goes on in the child, on its only thread, and is asked from another. */
 static void *ask_forking(void *argument)
 {
+	while (atomic_load(&spinning) == 0)
+		usleep(100);
 	check_spinning(argument);
 	atomic_store(&spun_enough, true);
 	return NULL;

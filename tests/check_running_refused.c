@@ -51,8 +51,8 @@ static void end(void)
 	stuck_task_end(&task);
 }
 
-/* Read the poll.  Returns 0 or a negative errno. */
-static int read_within(uint64_t ns)
+/* Read the poll, at once.  Returns 0 or a negative errno. */
+static int read_now(uint64_t ns)
 {
 	int error = 0;
 	struct tdt__capture *capture = tdt__running(task.traced.handle, 1, 100, tdt__clock() + ns, &error);
@@ -61,6 +61,16 @@ static int read_within(uint64_t ns)
 		return error;
 	tdt__capture_unref(capture);
 	return 0;
+}
+
+/* The same once the handler is over that served who asked before: he may have his answer sooner. */
+static int read_within(uint64_t ns)
+{
+	int error = read_now(ns);
+
+	while (error == -EPERM)
+		error = read_now(ns);
+	return error;
 }
 
 /* --- Memory ------------------------------------------------------------------------- */
@@ -93,7 +103,7 @@ START_TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent)
 	none = limit;
 	none.rlim_cur = 0;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	ck_assert_int_eq(read_within(LATE), -EPERM);
+	ck_assert_int_eq(read_now(LATE), -EPERM);
 	trace = tdt_backtrace_timed(task.traced.handle, SOON);
 	ck_assert_ptr_null(trace);
 	ck_assert_int_eq(errno, ETIMEDOUT);
@@ -109,7 +119,7 @@ END_TEST
 size_t __real_tdt__peek(void *to, uintptr_t address, size_t size);
 size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size);
 
-static atomic_bool hold;
+static atomic_bool hold, hold_blocked;
 static atomic_int held;
 
 size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
@@ -117,7 +127,8 @@ size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
 	if (atomic_load(&hold) && (unsigned)gettid() == atomic_load(&task.tid)) {
 		atomic_fetch_add(&held, 1);
 		while (atomic_load(&hold))
-			;
+			if (atomic_load(&hold_blocked))
+				usleep(100000);
 	}
 	return __real_tdt__peek(to, address, size);
 }
@@ -125,25 +136,28 @@ size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
 START_TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
 {
 	start(true);
-	for (int round = 1; round <= 20; round++) { /* more often than there are slots */
+	/* More often than there are slots. */
+	for (int round = 1; round <= 20 || atomic_load(&held) == 0; round++) {
 		atomic_store(&hold, true);
 		ck_assert_int_eq(read_within(SOON / 10), -ETIMEDOUT);
 		/* It may have been too late even to get there. */
 		atomic_store(&hold, false);
 		ck_assert_int_eq(read_within(LATE), 0);
 	}
-	ck_assert_int_gt(atomic_load(&held), 0);
 	end();
 }
 END_TEST
 
+/* Be it running there, or blocked: that is not where the poll is. */
 START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
 {
 	start(true);
+	atomic_store(&hold_blocked, _i);
 	atomic_store(&hold, true);
 	while (atomic_load(&held) == 0)
-		ck_assert_int_ne(read_within(SOON), 0);
-	ck_assert_int_eq(read_within(LATE), -EPERM);
+		ck_assert_int_ne(read_now(SOON), 0);
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(read_now(LATE), -EPERM);
 	atomic_store(&hold, false);
 	ck_assert_int_eq(read_within(LATE), 0);
 	end();
@@ -163,6 +177,6 @@ int main(void)
 	tcase_add_loop_test(tests, every_lack_of_memory_is_told, 0, 2);
 	tcase_add_loop_test(tests, without_a_descriptor_it_is_not_read_and_nothing_is_sent, 0, 2);
 	tcase_add_test(tests, a_thread_that_is_held_up_in_the_handler_is_not_waited_for);
-	tcase_add_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal);
+	tcase_add_loop_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal, 0, 2);
 	return test_run(suite);
 }

@@ -60,7 +60,11 @@ static NOINLINE void in_epoll_wait(struct stuck *stuck)
 
 static NOINLINE void in_nanosleep(struct stuck *stuck)
 {
-	stuck->result = nanosleep(&(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 }, NULL);
+	/* Once, unless who asks takes longer than that. */
+	do
+		stuck->result =
+		    nanosleep(&(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 }, NULL);
+	while (stuck->result == 0 && !atomic_load_explicit(&stuck->over, memory_order_relaxed));
 	USE(stuck);
 }
 

@@ -67,6 +67,7 @@ void stuck_task_settle(const struct stuck_task *task, bool runs)
 	char path[64], text[256] = "";
 
 	snprintf(path, sizeof path, "/proc/self/task/%u/syscall", atomic_load(&task->tid));
+	/* The number of a system call; -1: it is blocked elsewhere, in a page fault, say. */
 	for (int same = 0; same < 3;) {
 		int file = open(path, O_RDONLY | O_CLOEXEC);
 		ssize_t n;
@@ -76,7 +77,7 @@ void stuck_task_settle(const struct stuck_task *task, bool runs)
 		close(file);
 		MUST(n > 0);
 		text[n] = '\0';
-		same = (strncmp(text, "running", 7) == 0) == runs ? same + 1 : 0;
+		same = (runs ? strncmp(text, "running", 7) == 0 : text[0] >= '0' && text[0] <= '9') ? same + 1 : 0;
 		usleep(1000);
 	}
 }
