@@ -91,8 +91,7 @@ START_TEST(a_sleeping_task_tells_its_own_frames_only)
 	FILE *out;
 
 	UNTIL(leaf.waker != NULL);
-	trace = tdt_backtrace(handle);
-	ck_assert_ptr_nonnull(trace);
+	trace = leaf_trace(handle);
 	out = open_memstream(&text, &size);
 	ck_assert_int_eq(tdt_trace_print(trace, out), 0);
 	fclose(out);

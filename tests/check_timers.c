@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,53 @@ static void setup(void)
 	driven_setup();
 	test_waker_init(&waker);
 	test_waker_init(&other);
+}
+
+/* --- Holding the driver up: no timer fires meanwhile ------------------------------ */
+
+static sem_t held, let_go;
+static struct tdt_future holding;
+
+static const struct tdt_waker *clone_holding(const struct tdt_waker *holding_waker)
+{
+	return holding_waker;
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		MUST(errno == EINTR);
+}
+
+static void wake_holding(const struct tdt_waker *holding_waker)
+{
+	(void)holding_waker;
+	sem_post(&held);
+	wait_for(&let_go);
+}
+
+static void drop_holding(const struct tdt_waker *holding_waker)
+{
+	(void)holding_waker;
+}
+
+static void hold_driver(void)
+{
+	static const struct tdt_waker_vtable vtable = { clone_holding, wake_holding, wake_holding, drop_holding };
+	static const struct tdt_waker holding_waker = { &vtable };
+	struct tdt_context holding_cx = { &holding_waker };
+
+	sem_init(&held, 0, 0);
+	sem_init(&let_go, 0, 0);
+	holding = tdt_sleep_ms(1);
+	ck_assert_uint_eq(tdt_future_poll(&holding, &holding_cx), TDT_PENDING);
+	wait_for(&held);
+}
+
+static void let_driver_go(void)
+{
+	sem_post(&let_go);
+	tdt_future_drop(&holding);
 }
 
 /* --- When ---------------------------------------------------------------------- */
@@ -137,11 +186,16 @@ static void start_noting(int i, uint64_t ms)
 	one->due_ms = ((struct tdt__timer *)one->sleep.state)->due_ms;
 }
 
-/* Wait until all were woken, and compare: what was due first came first; of two due together, who was started first. */
-static void expect_in_order(int n)
+static void wait_until_woken(int n)
 {
 	while (n_woken < n)
 		drive(tdt_sleep_ms(1));
+}
+
+/* Wait until all were woken, and compare: what was due first came first; of two due together, who was started first. */
+static void expect_in_order(int n)
+{
+	wait_until_woken(n);
 	for (int i = 1; i < n; i++) {
 		const struct noting *a = woken[i - 1], *b = woken[i];
 
@@ -156,9 +210,19 @@ static void expect_in_order(int n)
 START_TEST(timers_fire_in_the_order_they_are_due)
 {
 	unsigned seed = seed_of_run();
+	uint64_t before, least = 50;
 
-	for (int i = 0; i < TIMERS; i++)
-		start_noting(i, 50 + (uint64_t)(rand_r(&seed) % 50));
+	for (;; least *= 2) { /* until all were started when the first was due: one that comes late can't be in order */
+		before = driven_now_ns();
+		for (int i = 0; i < TIMERS; i++)
+			start_noting(i, least + rand_r(&seed) % least);
+		if (driven_now_ns() - before < least * MS)
+			break;
+		wait_until_woken(TIMERS);
+		for (int i = 0; i < TIMERS; i++)
+			tdt_future_drop(&noting[i].sleep);
+		n_woken = 0;
+	}
 	expect_in_order(TIMERS);
 }
 END_TEST
@@ -194,10 +258,12 @@ START_TEST(the_last_waker_is_the_one_woken)
 {
 	struct tdt_future sleep = tdt_sleep_ms(20);
 
+	hold_driver();
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &other_cx), TDT_PENDING);
 	ck_assert_int_eq(waker.alive, 0);
 	ck_assert_int_eq(other.alive, 1);
+	let_driver_go();
 	while (other.alive != 0)
 		drive(tdt_sleep_ms(1));
 	ck_assert_int_eq(waker.wakes, 0);
@@ -243,20 +309,26 @@ static void start_and_drop(int when)
 	if (when > 1)
 		drive(tdt_sleep_ms(1));
 	tdt_future_drop(&sleep);
-	ck_assert_int_eq(waker.alive, 0);
 }
 
 START_TEST(a_timer_that_is_dropped_wakes_nobody)
 {
 	struct tdt_future late = tdt_sleep_ms(HOUR);
 	uint64_t before;
+	int alive;
 
 	ck_assert_uint_eq(tdt_future_poll(&late, &other_cx), TDT_PENDING);
-	do { /* until it was dropped in time */
-		waker.wakes = 0;
+	for (;;) { /* until it was dropped in time */
 		before = driven_now_ns();
 		start_and_drop(_i);
-	} while (driven_now_ns() - before >= 10 * MS);
+		alive = waker.alive;
+		if (driven_now_ns() - before < 10 * MS)
+			break;
+		while (waker.alive != 0) /* the driver may be about to wake it */
+			sched_yield();
+		waker.wakes = 0;
+	}
+	ck_assert_int_eq(alive, 0);
 	drive(tdt_sleep_ms(20));
 	ck_assert_int_eq(waker.wakes, 0);
 	tdt_future_drop(&late);

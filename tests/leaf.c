@@ -8,20 +8,27 @@
 #include <stddef.h>
 #include <time.h>
 
+#include <tdt/tree.h>
+
 #include "must.h"
 
 static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 {
 	struct leaf *leaf = state;
 	const struct tdt_waker *clone;
+	bool open;
 
 	MUST(atomic_load(&leaf->drops) == 0);
 	atomic_fetch_add(&leaf->polls, 1);
 	if (leaf->on_poll != NULL)
 		leaf->on_poll(leaf, cx);
 	clone = tdt_waker_clone(cx->waker);
+	/* Before the waker is there: if who has seen that opens the leaf, it is the next poll that ends it. */
+	open = atomic_load(&leaf->open);
 	tdt_waker_drop(atomic_exchange(&leaf->waker, clone));
-	return atomic_load(&leaf->open) ? leaf->result : TDT_PENDING;
+	if (!open && atomic_load(&leaf->open))
+		leaf_wake(leaf); /* who opened it meanwhile may have found no waker */
+	return open ? leaf->result : TDT_PENDING;
 }
 
 static void leaf_drop(void *state)
@@ -48,6 +55,18 @@ void leaf_open(struct leaf *leaf)
 {
 	atomic_store(&leaf->open, true);
 	leaf_wake(leaf);
+}
+
+struct tdt_trace *leaf_trace(struct tdt_handle *handle)
+{
+	for (;;) {
+		struct tdt_trace *trace = tdt_backtrace_timed(handle, INT64_C(30000000000));
+
+		MUST(trace != NULL);
+		if (tdt_trace_info(trace)->state == TDT_TASK_WAITING)
+			return trace;
+		tdt_trace_free(trace);
+	}
 }
 
 void leaf_pause(void)

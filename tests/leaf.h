@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <tdt/future.h>
+#include <tdt/trace.h>
 
 struct leaf {
 	/* What the test sets beforehand: all zero is a leaf that waits. */
@@ -16,7 +16,7 @@ struct leaf {
 	void (*on_drop)(struct leaf *leaf);			    /* called in the drop; NULL: nothing */
 	void *data;						    /* the test's */
 
-	atomic_bool open; /* a poll from now on ends it */
+	atomic_bool open; /* a poll from now on ends it; one that goes on, and has left its waker, does not */
 	atomic_int polls;
 	atomic_int drops;		       /* counted when the drop is over */
 	const struct tdt_waker *_Atomic waker; /* of the last pending poll, owned */
@@ -30,6 +30,9 @@ void leaf_wake(struct leaf *leaf);
 
 /* Let it end. */
 void leaf_open(struct leaf *leaf);
+
+/* Ask a task that waits where: again, if its worker was held up in the middle of a poll.  30 seconds at most a time. */
+struct tdt_trace *leaf_trace(struct tdt_handle *handle);
 
 /* Sleep until `condition` holds; if it never does, Check ends the test. */
 #define UNTIL(condition)                                                                                               \
