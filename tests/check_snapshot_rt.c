@@ -79,20 +79,51 @@ static const struct tdt_snapshot *take_fresh(size_t n)
 
 #define MANY 10000
 
+/* See that all have answered, and that those who could wait at one place.  Returns how many of them were not `met`. */
+static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
+{
+	size_t fresh = 0, running = snapshot->answers[TDT_ANSWER_RUNNING], first_met = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++) {
+		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+
+		for (size_t j = 0; j < group->n; j++)
+			ck_assert(strcmp(group->tasks[j]->name, "sleeper") == 0);
+		if (group->answer != TDT_ANSWER_FRESH)
+			continue;
+		ck_assert_uint_eq(fresh, 0);
+		fresh = group->n;
+		ck_assert_uint_eq(tdt_trace_info(group->trace)->leaves, 1);
+		for (size_t j = 0; j < group->n; j++) {
+			bool *this = &met[group->tasks[j]->id % MANY]; /* ids count up */
+
+			first_met += !*this;
+			*this = true;
+		}
+	}
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], fresh);
+	ck_assert_uint_eq(fresh + running, MANY);
+	if (running == 0)
+		ck_assert_uint_eq(snapshot->n_groups, 1);
+	return first_met;
+}
+
+/* Of so many there may always be one in whose poll a worker is held up: it is met the next time. */
 START_TEST(ten_thousand_tasks_on_two_workers_are_one_group)
 {
-	const struct tdt_snapshot *snapshot;
+	static bool met[MANY];
+	size_t n = 0;
 
 	start(2);
 	for (int i = 0; i < MANY; i++)
 		spawn(tdt_sleep_ms(UINT64_MAX), "sleeper");
-	snapshot = take_fresh(MANY);
-	ck_assert_uint_eq(snapshot->n_groups, 1);
-	ck_assert_uint_eq(snapshot->groups[0].n, MANY);
-	ck_assert_uint_eq(tdt_trace_info(snapshot->groups[0].trace)->leaves, 1);
-	for (size_t i = 0; i < MANY; i++)
-		ck_assert(strcmp(snapshot->groups[0].tasks[i]->name, "sleeper") == 0);
-	tdt_snapshot_free(snapshot);
+	while (n < MANY) {
+		const struct tdt_snapshot *snapshot = take(50 * SECOND);
+
+		ck_assert_ptr_nonnull(snapshot);
+		n += meet_sleepers(snapshot, met);
+		tdt_snapshot_free(snapshot);
+	}
 	stop();
 }
 END_TEST
