@@ -145,7 +145,7 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 	return snapshot;
 }
 
-/* Take one by whose end `fresh` tasks have answered: the limit is `timeout_ns`, or more on a machine that is too slow. */
+/* Take one by whose end `fresh` tasks have answered: within `timeout_ns`, or more on a machine that is too slow. */
 static const struct tdt_snapshot *take_with(size_t fresh, int64_t timeout_ns)
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
