@@ -7,9 +7,11 @@
  * valgrind.
  */
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ASAN 1
@@ -29,6 +31,15 @@
 #ifndef TSAN
 #define TSAN 0
 #endif
+
+/*
+ * Whether a child of fork() that is to be ended by an alarm was, with ThreadSanitizer, whose allocator may be locked in
+ * the child by a thread that it does not have: then it waits for ever.
+ */
+static inline bool tsan_hung(int status)
+{
+	return TSAN && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+}
 
 static inline bool in_valgrind(void)
 {
