@@ -652,3 +652,6 @@ dist_check_SCRIPTS += \
 
 check_PROGRAMS += $(tests_programs)
 TESTS += $(tests_programs) $(dist_check_SCRIPTS)
+
+# Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was built.
+tests/install.log: $(TEST_LOGS:tests/install.log=)
