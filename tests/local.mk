@@ -618,6 +618,7 @@ EXTRA_DIST += \
 	tests/headers.cc \
 	tests/lines.c \
 	tests/tap.sh \
+	tests/tracers.sh \
 	tests/tracing.sh
 
 dist_check_SCRIPTS += \
