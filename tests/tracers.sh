@@ -13,14 +13,24 @@ export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
 # wait_until COMMAND...: try it until it succeeds, for some minutes.
 wait_until()
 {
-	deadline=$(($(date +%s) + 180))
-	until "$@"; do
-		if test "$(date +%s)" -gt $deadline; then
-			echo "waited in vain: $*" >&2
-			return 1
-		fi
+	try_till $(($(date +%s) + 180)) "$@" && return
+	echo "waited in vain: $*" >&2
+	return 1
+}
+
+# try_till SECOND COMMAND...: no variable, as the command may wait, too.
+try_till()
+{
+	until all_but_first "$@"; do
+		test "$(date +%s)" -le "$1" || return
 		sleep 0.1
 	done
+}
+
+all_but_first()
+{
+	shift
+	"$@"
 }
 
 has_ended()
