@@ -10,7 +10,7 @@ cd "${top_builddir:?}" || exit
 measure()
 {
 	rm -f "$tmp/why"
-	timeout 100 "$1" --quick --json >"$tmp/line" && tests/bench_line <"$tmp/line" >"$tmp/why"
+	timeout 600 "$1" --quick --json >"$tmp/line" && tests/bench_line <"$tmp/line" >"$tmp/why"
 	measured=$?
 }
 

@@ -64,7 +64,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed, never;
 static struct task *queue, **queue_end = &queue;
 static struct gate *gates;
-static bool stopping;
+static bool stopping, idles;
 
 static struct task *task_of(const struct tdt_waker *waker)
 {
@@ -221,6 +221,8 @@ static void *idle(void *unused)
 	tdt_worker_thread_start();
 	tdt_worker_thread_park();
 	pthread_mutex_lock(&lock);
+	idles = true;
+	pthread_cond_broadcast(&changed);
 	while (!stopping)
 		pthread_cond_wait(&never, &lock);
 	pthread_mutex_unlock(&lock);
@@ -478,6 +480,10 @@ int main(void)
 	pthread_cond_init(&changed, &monotonic);
 	pthread_cond_init(&never, NULL);
 	start(&threads[WORKERS], idle);
+	pthread_mutex_lock(&lock);
+	while (!idles) /* a tracer that comes later is to see nothing of it */
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < WORKERS; i++)
 		start(&threads[i], work);
 	tasks[0] = TASK(burner);

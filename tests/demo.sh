@@ -4,6 +4,8 @@
 # it; and the echo server serves, tells where its tasks wait, and ends well whatever they do.
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
+# shellcheck source=tests/tracers.sh
+. "$top_srcdir/tests/tracers.sh"
 
 LC_ALL=C
 export LC_ALL
@@ -18,15 +20,26 @@ at()
 		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
 }
 
-# Leave out what is not the same each time, or in each build: how long, where the sources are, and columns.
+# Leave out what is not the same each time, or in each build: how long, where the sources are, and columns; and
+# whether a task was woken again while it was polled.
 even()
 {
-	sed -E 's/ pending [0-9.]+ [mnu]?s/ pending/; s#( at )[^ ]*/((demo|src)/)#\1\2#; s/(:[0-9]+):[0-9]+/\1/' "$@"
+	sed -E 's/ pending [0-9.]+ [mnu]?s/ pending/; s/, last woken [^,]*//
+		s#( at )[^ ]*/((demo|src)/)#\1\2#; s/(:[0-9]+):[0-9]+/\1/' "$@"
 }
 
 spawned_at()
 {
 	grep -nF "$2" "$demo/$1" | sed "s|:.*||; s|^|spawned at demo/$1:|"
+}
+
+# run_demo NAME: what it prints is in $tmp/out.  On a busy machine it may have no answer in the second it waits for one.
+run_demo()
+{
+	for _ in $(seq 20); do
+		"$top_builddir/demo/$1" >"$tmp/out" 2>&1
+		grep -q -e 'timed out' -e 'no breakfast' "$tmp/out" || break
+	done
 }
 
 join="tdt_join_all at src/combine.c:$(grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/combine.c" |
@@ -43,7 +56,7 @@ task 1 "foo" pending, 2 leaves, $(spawned_at taskdump.c '.name = "foo"')
           \`- $(at taskdump.c baz_poll 'TDT_AWAIT(pending())')
              \`- $(at taskdump.c pending_poll 'tdt_waker_clone(')
 END
-"$top_builddir/demo/taskdump" 2>"$tmp/out"
+run_demo taskdump
 even "$tmp/out" >"$tmp/got"
 same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
 
@@ -64,9 +77,14 @@ Slice 1 is toasted.
 Slice 2 is toasted.
 Breakfast is ready.
 END
-"$top_builddir/demo/coroutines" >"$tmp/out"
+run_demo coroutines
 even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/got"
 same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
+
+quietly()
+{
+	"$@" >/dev/null 2>&1
+}
 
 # stuck: dump the bank that stands still, to $tmp/trees.  On a busy machine some of it may not stand still yet.
 stuck()
@@ -75,8 +93,9 @@ stuck()
 		"$top_builddir/demo/stuck" >"$tmp/out" || return
 		even "$tmp/out" |
 			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||; s/ (callers may be missing)//' >"$tmp/trees"
-		grep -q '^1,004 tasks, 1 deadlock: 1,002 answered, 2 running (took ' "$tmp/trees" && return
+		quietly stands_still && return
 	done
+	stands_still && return
 	cat "$tmp/out"
 	return 1
 }
@@ -93,26 +112,41 @@ below()
 running='running for [0-9.]+ [mun]?s on thread [0-9]+'
 transfer1='task [0-9]* "alice to bob" waits for a mutex held by task [0-9]* "bob to alice"'
 transfer2='task [0-9]* "bob to alice" waits for a mutex held by task [0-9]* "alice to bob"'
-claim "stuck dumps a bank that stands still" stuck
-claim "the deadlock is named" grep -q -e "^deadlock: $transfer1, which ${transfer2#*\" }\$" \
-	-e "^deadlock: $transfer2, which ${transfer1#*\" }\$" "$tmp/trees"
-claim "the task that computes is told with its thread and stack" \
-	below "^task [0-9]+ \"report\" $running, $(spawned_at stuck.c '.name = "report"')\$" \
-	"- $(at stuck.c report_poll 'sum_up()')
+all_are_counted()
+{
+	grep -q '^1,004 tasks, 1 deadlock: 1,002 answered, 2 running (took ' "$tmp/trees"
+}
+deadlock_is_named()
+{
+	grep -q -e "^deadlock: $transfer1, which ${transfer2#*\" }\$" \
+		-e "^deadlock: $transfer2, which ${transfer1#*\" }\$" "$tmp/trees"
+}
+report="^task [0-9]+ \"report\" $running, $(spawned_at stuck.c '.name = "report"')\$"
+computing="- $(at stuck.c report_poll 'sum_up()')
  \`- $(at stuck.c sum_up 'while (')"
 reloading="^task [0-9]+ \"reload\" $running, in read[(][)], $(spawned_at stuck.c '.name = "reload"')\$"
-if test "$SANITIZERS" = no; then
-	claim "and the one that sits in read()" below "$reloading" "- $(at stuck.c reload_poll 'read_config(')
+reading="- $(at stuck.c reload_poll 'read_config(')
  \`- $(at stuck.c read_config 'read(')"
+sessions="^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$"
+waiting="- $(at stuck.c session_poll 'TDT_AWAIT(')
+ \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
+    \`- tdt_sleep_ms"
+stands_still()
+{
+	all_are_counted && deadlock_is_named && below "$report" "$computing" && grep -Eq "$reloading" "$tmp/trees" &&
+		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } && below "$sessions" "$waiting"
+}
+claim "stuck dumps a bank that stands still" stuck
+claim "all its tasks are counted" all_are_counted
+claim "the deadlock is named" deadlock_is_named
+claim "the task that computes is told with its thread and stack" below "$report" "$computing"
+if test "$SANITIZERS" = no; then
+	claim "and the one that sits in read()" below "$reloading" "$reading"
 else
 	skip "where the one that sits in read() is" "gcc splits reload_poll, and tells of two of them"
 	claim "the one that sits in read() is told" grep -Eq "$reloading" "$tmp/trees"
 fi
-claim "a thousand sessions are one group" \
-	below "^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$" \
-	"- $(at stuck.c session_poll 'TDT_AWAIT(')
- \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
-    \`- tdt_sleep_ms"
+claim "a thousand sessions are one group" below "$sessions" "$waiting"
 
 order="task 1 \"order 1\" pending, N, $(spawned_at foreign-runtime.c '.name = "order 1"')
 - $(at foreign-runtime.c order_poll 'TDT_AWAIT(')"
@@ -133,7 +167,7 @@ $(echo "$order" | sed 's/ N,/ 1 leaf,/')
     \`- $event
 And the payment: shipped.
 END
-"$top_builddir/demo/foreign-runtime" >"$tmp/out"
+run_demo foreign-runtime
 even "$tmp/out" >"$tmp/got"
 if test "$SANITIZERS" = no; then
 	same "foreign-runtime prints where an order waits, before and after a part of it has come" \
@@ -169,29 +203,31 @@ fired()
 	sed -En "s/^${1-[0-9]+} .*:([a-z_]+)\$/\1/p" "$tmp/bpftrace" | sort -u
 }
 
-# trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  A tracer attaches to them
-# one after the other, so that it has is known when all were seen; and prints them some time later.  Of a copy of the
-# library: other tests run at the same time.
+# have_fired N [PROCESS]: so many probes have.  It is printed some time later.
+have_fired()
+{
+	number=$1
+	shift
+	test "$(fired "$@" | wc -l)" -ge "$number"
+}
+
+# trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  Of a copy of the library:
+# other tests run at the same time.
 trace()
 {
 	mkdir "$tmp/traced"
 	cp "$libs/libtdt.so.0" "$tmp/traced"
 	bpftrace -B line -e "usdt:$tmp/traced/libtdt.so.0:$provider:* { printf(\"%d %s\n\", pid, probe); }
-		interval:s:60 { exit(); }" >"$tmp/bpftrace" 2>&1 &
+		interval:s:600 { exit(); }" >"$tmp/bpftrace" 2>"$tmp/bpftrace.err" &
 	tracer=$!
-	for _ in $(seq 100); do
-		run "$top_builddir/demo/.libs/foreign-runtime"
-		test "$(fired | wc -l)" = 10 && break
-		sleep 0.1
-	done
-	fired >"$tmp/all"
+	attached "$tmp/bpftrace.err"
+	run "$top_builddir/demo/.libs/foreign-runtime"
+	wait_until have_fired 10 "$pid"
+	fired "$pid" >"$tmp/all"
 	run "$tmp/without/foreign-runtime"
-	for _ in $(seq 100); do
-		test "$(fired "$pid" | wc -l)" -ge 5 && break
-		sleep 0.1
-	done
-	kill -INT $tracer
-	wait $tracer
+	wait_until have_fired 5 "$pid"
+	detach $tracer
+	tracer=
 	fired "$pid" >"$tmp/without/probes"
 }
 
@@ -226,15 +262,16 @@ fi
 
 server=
 client=
-trap 'test -z "$server$client" || kill -KILL $server $client; rm -rf "$tmp"' EXIT
+trap 'test -z "$server$client$tracer" || kill -KILL $server $client $tracer; rm -rf "$tmp"' EXIT
 
-# within TEXT FILE [LINES]: wait until the file has so many lines with that text; 20 s at most.
+# within TEXT FILE [LINES]: wait until the file has so many lines with that text.
+has_lines()
+{
+	test "$(grep -c -e "$1" "$2")" -ge "${3-1}"
+}
 within()
 {
-	for _ in $(seq 200); do
-		test "$(grep -c -e "$1" "$2")" -ge "${3-1}" && return
-		sleep 0.1
-	done
+	wait_until has_lines "$@" && return
 	cat "$2"
 	return 1
 }
@@ -248,7 +285,7 @@ start()
 	(
 		# shellcheck disable=SC3045 # dash has it, too
 		test -z "${descriptors-}" || ulimit -n "$descriptors"
-		exec "$top_builddir/demo/echo-server" --port=0 "$@" >"$tmp/out" 2>"$tmp/err"
+		exec "$top_builddir/demo/echo-server" --port=0 --idle=3600000 "$@" >"$tmp/out" 2>"$tmp/err"
 	) &
 	server=$!
 	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
@@ -266,14 +303,14 @@ stop()
 
 client()
 {
-	timeout 60 "$top_builddir/demo/echo-client" --port="$port" "$@"
+	timeout 300 "$top_builddir/demo/echo-client" --port="$port" --timeout=120000 "$@"
 }
 
 # hold OPTIONS...: a client keeps its connections, in the background; sets $client.
 hold()
 {
 	: >"$tmp/held"
-	"$top_builddir/demo/echo-client" --port="$port" --hold=120000 "$@" >"$tmp/held" 2>&1 &
+	"$top_builddir/demo/echo-client" --port="$port" --timeout=120000 --hold=3600000 "$@" >"$tmp/held" 2>&1 &
 	client=$!
 	within '^holding' "$tmp/held"
 }
@@ -315,13 +352,9 @@ ask()
 {
 	asked=$((asked + 1))
 	kill -USR1 "$server"
-	for _ in $(seq 200); do
-		whole $asked "$tmp/err" && break
-		sleep 0.1
-	done
-	whole $asked "$tmp/err" || { cat "$tmp/err"; return 1; }
+	wait_until whole $asked "$tmp/err" || { cat "$tmp/err"; return 1; }
 	awk -v nth=$asked '/^[0-9]+ tasks?[,:]/ { dump++ } dump == nth' "$tmp/err" | even | sed 's/(took .*//
-		s/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//; s/, last woken [^,]*//' >"$tmp/trees"
+		s/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/trees"
 }
 
 # waits NAME TREE: the task NAME waits there, alone or with others; what for is another matter.
@@ -339,21 +372,39 @@ tells()
 	grep -q -e "$1" "$tmp/trees" || { cat "$tmp/trees"; false; }
 }
 
-# all_wait: the ticker and connections 3 to 5 wait for the wedged mutex; the ticker comes to it after a while.
-all_wait()
+# settles COMMAND...: ask until it succeeds.  Connections that a client has closed end a while later, those that it keeps
+# may still count what they have echoed, the ticker comes to its mutex after a while, and an answer may be late.
+asked_and()
 {
-	for _ in $(seq 100); do
-		ask && waits ticker "$stuck" >/dev/null && break
-		sleep 0.1
-	done
-	waits ticker "$stuck" && waits "connection 4" "$counting" && waits "connection 5" "$counting"
+	quietly ask && quietly "$@"
+}
+settles()
+{
+	wait_until asked_and "$@" || "$@"
+}
+
+at_rest()
+{
+	tells "^4 tasks: 4 answered" && waits accept "$accepting" && waits ticker "$ticking" &&
+		waits "connection 11" "$reading"
+}
+
+# The ticker and connections 3 to 5 wait for the wedged mutex.
+at_the_lock()
+{
+	tells '^5 tasks.*: 5 answered' && waits ticker "$stuck" && waits "connection 3" "$wedged" &&
+		waits "connection 4" "$counting" && waits "connection 5" "$counting"
 }
 
 # tell_json N: a line a task, which tdt-tree reads.
+told_json()
+{
+	grep '^{' "$tmp/out" | "$top_builddir/tdt-tree" - | grep -c '^task ' | grep -qx "$1"
+}
 tell_json()
 {
 	kill -USR2 $server
-	within '^{' "$tmp/out" "$1" && grep '^{' "$tmp/out" | "$top_builddir/tdt-tree" - | grep -c '^task ' | grep -qx "$1"
+	within '^{' "$tmp/out" "$1" && wait_until quietly told_json "$1"
 }
 
 # Where tasks wait.
@@ -382,12 +433,12 @@ for workers in 1 3; do
 	claim "it echoes" client --connections=8 --messages=200
 	claim "and messages that sockets have no room for" client --connections=2 --messages=2 --size=9000000
 	claim "a client may keep its connections" hold --connections=2 --messages=1
-	claim "all tasks tell" ask
+	claim "all tasks tell" settles at_rest
 	claim "accept waits for a connection" waits accept "$accepting"
 	claim "the ticker sleeps" waits ticker "$ticking"
 	claim "connections that are open wait for something to read" waits "connection 11" "$reading"
 	claim "those that were closed are gone" tells "^4 tasks: 4 answered"
-	claim "they tell again" ask
+	claim "they tell again" settles at_rest
 	claim "the same" waits "connection 11" "$reading"
 	claim "and as JSON" tell_json 4
 	claim "the server ends well while connections are open" stop
@@ -397,8 +448,8 @@ done
 claim "a server with a bug starts" start --wedge --report=100 --workers=2
 claim "nothing is wrong as long as two connect" client --connections=2 --messages=50
 claim "then nothing comes back" fails 1 "3 of 3 connections: nothing came back" \
-	client --connections=3 --messages=1000000 --timeout=500
-claim "the ticker and the other connections are at the lock" all_wait
+	client --connections=3 --messages=1000000 --timeout=5000
+claim "the ticker and the other connections are at the lock" settles at_the_lock
 claim "the wedged connection is behind it, and at it again" waits "connection 3" "$wedged"
 claim "that is a deadlock, and told" tells '^deadlock: task [0-9]* "connection 3" waits for a mutex held by itself$'
 claim "accept still waits for connections" waits accept "$accepting"
@@ -419,21 +470,33 @@ descriptors=
 
 # A client that finds nothing wrong has shown nothing.
 if $CC -o "$tmp/wrong_echo" "$top_srcdir/tests/fixtures/wrong_echo.c" >&2; then
-	for mistake in "flip byte 50 came back as 0x" "more more came back than was sent" \
-		"close closed by the server" "hush 1 of 1 connections: nothing came back for 500 ms"; do
+	# start_wrong MISTAKE: sets $server and $port.
+	start_wrong()
+	{
 		: >"$tmp/out"
-		"$tmp/wrong_echo" "${mistake%% *}" >"$tmp/out" &
+		"$tmp/wrong_echo" "$1" >"$tmp/out" &
 		server=$!
 		within '^listening at' "$tmp/out" && port=$(sed -n 's/.* port //p' "$tmp/out")
+	}
+	for mistake in "flip byte 50 came back as 0x" "more more came back than was sent" \
+		"close closed by the server" "hush 1 of 1 connections: nothing came back for 2000 ms"; do
+		start_wrong "${mistake%% *}"
+		limit=60000
+		test "${mistake%% *}" != hush || limit=2000
 		claim "the client finds out about '${mistake%% *}'" fails 1 "${mistake#* }" \
-			client --connections=1 --messages=10 --size=100 --timeout=500
+			client --connections=1 --messages=10 --size=100 --timeout=$limit
 		wait $server
 		server=
 	done
+	# Nobody else may get the port meanwhile.
+	start_wrong refuse
+	claim "and that nobody is there" fails 1 "connection 1: Connection refused" client --connections=1
+	kill $server
+	wait $server
+	server=
 else
 	skip "the client finds out" "the fixture can't be compiled"
 fi
-claim "and that nobody is there" fails 1 "connection 1: Connection refused" client --connections=1
 
 for program in echo-server echo-client; do
 	claim "$program: --help" sh -c "'$top_builddir/demo/$program' --help | grep -q '^Usage: $program'"

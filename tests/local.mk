@@ -618,6 +618,7 @@ EXTRA_DIST += \
 	tests/headers.cc \
 	tests/lines.c \
 	tests/tap.sh \
+	tests/tracers.sh \
 	tests/tracing.sh
 
 dist_check_SCRIPTS += \
@@ -652,3 +653,6 @@ dist_check_SCRIPTS += \
 
 check_PROGRAMS += $(tests_programs)
 TESTS += $(tests_programs) $(dist_check_SCRIPTS)
+
+# Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was built.
+tests/install.log: $(TEST_LOGS:tests/install.log=)

@@ -3,7 +3,8 @@
  * Hits a probe of the library's time and again while a tracer is attached, with other values in all registers, the
  *flags and the stack each time, and says what did not survive:
  *
- *	patched		waits for a tracer at worker-thread-park and at tdt_test:leaf
+ *	patched		waits for a tracer at worker-thread-park and at tdt_test:leaf, and for a line of
+ *			input: that the tracer counts, too, for which the kernel has changed the sites before
  *
  * A call may change most of these; the probe must not, since the compiler takes it that the nop does nothing.  The
  * functions of the worker probes hold little else, so that what they were called with is what their site has.
@@ -156,10 +157,11 @@ int main(void)
 
 	remember(&ours, tdt_probe_worker__thread__park);
 	remember(&leafs, (void (*)(void))(uintptr_t)leaf);
-	for (int i = 0; i < 6000 && (changed(&ours) == 0 || changed(&leafs) == 0 || !TDT__PROBED(worker__thread__park));
-	     i++)
+	for (int i = 0;
+	     i < 30000 && (changed(&ours) == 0 || changed(&leafs) == 0 || !TDT__PROBED(worker__thread__park)); i++)
 		usleep(10000);
 	MUST(changed(&ours) != 0 && changed(&leafs) != 0 && TDT__PROBED(worker__thread__park));
+	MUST(getchar() != EOF);
 	survive();
 	printf("site %x\n", changed(&ours));
 
@@ -174,7 +176,8 @@ int main(void)
 	MUST(wait(&status) != -1);
 	printf("child %d\n", status);
 	fflush(stdout);
-	for (int i = 0; i < 6000 && TDT__PROBED(worker__thread__park); i++)
+	/* The semaphore first, then the site. */
+	for (int i = 0; i < 30000 && (TDT__PROBED(worker__thread__park) || changed(&ours) != 0); i++)
 		usleep(10000);
 	printf("semaphore %d\nsite %x\n", TDT__PROBED(worker__thread__park) ? 1 : 0, changed(&ours));
 	return EXIT_SUCCESS;

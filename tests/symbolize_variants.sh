@@ -41,7 +41,7 @@ build_id()
 # symbolize FILE BUILD_ID [DEBUG_DIRECTORY]: the addresses of `trail`, to `got`
 symbolize()
 {
-	cut -d ' ' -f 1 trail | timeout 60 "$helper" "$@" >got.symbols || echo "symbolize_pcs: $?" >>got.symbols
+	cut -d ' ' -f 1 trail | timeout 600 "$helper" "$@" >got.symbols || echo "symbolize_pcs: $?" >>got.symbols
 	sed 's/ \[.*//' got.symbols >got
 }
 

@@ -5,6 +5,7 @@
 tests=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM # by way of the other
 
 # claim TEXT COMMAND...: the command succeeds.
 claim()

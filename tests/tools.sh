@@ -4,6 +4,8 @@
 # root; and what can be known of them, and of their D twins, without.
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
+# shellcheck source=tests/tracers.sh
+. "$top_srcdir/tests/tracers.sh"
 
 : "${top_builddir:?}"
 top_builddir=$(cd "$top_builddir" && pwd)
@@ -78,7 +80,7 @@ why_not()
 		echo 'no bpftrace here'
 	elif [ "$(id -u)" != 0 ]; then
 		echo 'tracers need root'
-	elif ! timeout 20 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' 2>"$tmp/err" | grep -q works; then
+	elif ! timeout 120 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' 2>"$tmp/err" | grep -q works; then
 		echo "bpftrace does not work here: $(tail -1 "$tmp/err")"
 	fi
 }
@@ -91,23 +93,10 @@ fi
 
 cd "$tmp" || exit 99
 LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-BPFTRACE_CACHE_USER_SYMBOLS=1      # or bpftrace 0.17 closes files of its own now and then
-__BPFTRACE_NOTIFY_PROBES_ATTACHED=1 # it says so on standard error then
-export LD_LIBRARY_PATH BPFTRACE_CACHE_USER_SYMBOLS __BPFTRACE_NOTIFY_PROBES_ATTACHED
+export LD_LIBRARY_PATH
 pids=
 # shellcheck disable=SC2086 # a list
 trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
-
-# until COMMAND...: try it until it succeeds, half a minute at most.
-until_true()
-{
-	tries=0
-	until "$@" >/dev/null 2>&1; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || return 1
-		sleep 0.1
-	done
-}
 
 mkfifo in
 "$target" <in >traces 2>target.err &
@@ -124,17 +113,13 @@ dump()
 {
 	dumps=$(grep -c '^$' traces)
 	echo >&3
-	until_true dumped || return 1
-	grep -v '^$' traces | tail -5 >dump
+	wait_until dumped || return 1
+	awk 'NF == 0 { last = now; now = ""; next } { now = now $0 "\n" } END { printf "%s", last }' traces >dump
 }
-# How often the task of that name was polled.
-polls()
+# Of each task: not so if one was held up for longer than a trace is waited for.
+whole_dump()
 {
-	dump && sed -n 's/.*"name":"'"$1"'".*"polls":\([0-9]*\).*/\1/p' dump
-}
-passed()
-{
-	[ "$(polls "$1")" -ge "$2" ]
+	dump && [ "$(wc -l <dump)" = 5 ]
 }
 
 # start NAME [ARGUMENT]: the script's output will be in NAME.out, its pid is $pid_of_NAME.
@@ -146,24 +131,22 @@ start()
 	pids="$pids $!"
 	eval "pid_of_$(echo "$script" | tr - _)=$!"
 }
-attached()
+pid_of()
 {
-	until_true grep -q PROBES_ATTACHED "$1.err"
+	eval "echo \$pid_of_$(echo "$1" | tr - _)"
 }
-# stop NAME: as Ctrl-C does.  bpftrace 0.17 overlooks a signal that finds it at work, so: again and again.
+has_started()
+{
+	tracer=$(pid_of "$1")
+	attached "$1.err"
+}
+# stop NAME: as Ctrl-C does.
 stop()
 {
-	eval "stopped=\$pid_of_$(echo "$1" | tr - _)"
-	until_true interrupted && wait "$stopped"
-}
-interrupted()
-{
-	kill -INT "$stopped"
-	sleep 0.5
-	[ "$(sed -n 's/^State:[^A-Z]*\([A-Z]\).*/\1/p' "/proc/$stopped/status")" = Z ] || [ ! -e "/proc/$stopped" ]
+	detach "$(pid_of "$1")"
 }
 
-claim 'the program runs, and tells where its tasks wait' dump
+claim 'the program runs, and tells where its tasks wait' wait_until whole_dump
 
 start count-spawns
 start long-polls 30
@@ -173,20 +156,7 @@ start print-all
 start wait-stacks 2
 start worker-util
 for name in $names; do
-	claim "$name is attached" attached "$name"
-done
-# Enough has happened when the slowest has been polled so often, and what prints as it goes has printed.
-slow=$(polls laggard)
-claim 'the program goes on' until_true passed laggard $((${slow:-0} + 15))
-claim 'wait-stacks ends by itself' wait "$pid_of_wait_stacks"
-until_true grep -q '^task ' long-polls.out
-twice()
-{
-	[ "$(grep -c ':[0-9][0-9]:' worker-util.out)" -ge 2 ]
-}
-until_true twice
-for name in count-spawns long-polls oncpu-by-task poll-stats worker-util; do
-	claim "$name ends by Ctrl-C" stop "$name"
+	claim "$name is attached" has_started "$name"
 done
 
 # The line of busy.c that has that text: where a task is spawned.
@@ -198,6 +168,86 @@ three=$(line_of 'TRIFLE("one of three")')
 single=$(line_of 'TRIFLE("single")')
 laggard=$(line_of 'TASK(laggard)')
 pinger=$(line_of 'TASK(pinger)')
+
+long_poll_is_told()
+{
+	cat long-polls.out
+	# Its head, and the frames up to an empty line.
+	awk -v line="busy.c:$laggard; in task 2:" '
+		/^task 2 / && index($0, line) { on = 1; if ($5 >= 60) long = 1; next }
+		/^$/ { on = 0 }
+		on && / burn\+/ { burn = 1 }
+		on && / laggard_poll\+/ { laggard = 1 }
+		END { exit !(long && burn && laggard) }' long-polls.out
+}
+workers_are_measured()
+{
+	cat worker-util.out
+	sed -n 's/^@busy\[\([0-9]*\)\]: .*/\1/p' worker-util.out | sort -u >threads
+	# Two that work; the third was parked all the time.
+	[ "$(wc -l <threads)" = 2 ] && grep -Eq '^@parks\[[0-9]+\]: [1-9]' worker-util.out &&
+		awk '/^@busy/ && $2 >= 10 { good = 1 } END { exit !good }' worker-util.out
+}
+# The functions of a task's stacks, one line for each, without what tracers add.
+waits_of()
+{
+	awk -v key="^@waits\\\\[$1, " '$0 ~ key { on = 1; printf "\n"; next } /^[@ ]*$|^@/ { on = 0 }
+		on { sub(/\+.*/, "", $1); printf "%s ", $1 }' wait-stacks.out |
+		grep -o '[^ ]* \(tdt_select \)\{0,1\}[a-z]*_poll tdt__' | sort
+}
+cat >expected_waits <<'END'
+nap_poll pinger_poll tdt__
+never_poll tdt_select ponger_poll tdt__
+ping_poll tdt_select ponger_poll tdt__
+END
+all_wait()
+{
+	{
+		waits_of 3
+		waits_of 4
+	} >waits
+	cmp -s expected_waits waits
+}
+
+# --- Until enough has happened ---
+
+quietly()
+{
+	"$@" >/dev/null 2>&1
+}
+# The slowest has been late so often;
+late_polls()
+{
+	[ "$(grep -c '^task 2 ' long-polls.out)" -ge 15 ]
+}
+claim 'the program goes on' wait_until late_polls
+# what prints as it goes has printed what is looked for below;
+wait_until quietly long_poll_is_told
+wait_until quietly workers_are_measured
+# and for the one that samples the program has burned two seconds of processor time.
+burned()
+{
+	sed 's/.*) //' /proc/$target_pid/stat | awk '{ print $12 + $13 }'
+}
+burned_more()
+{
+	[ "$(burned)" -ge $((before + 2 * $(getconf CLK_TCK))) ]
+}
+before=$(burned)
+wait_until burned_more
+
+# wait-stacks counts its seconds from when it begins to attach, and may find a task in the middle of a poll.
+claim 'wait-stacks ends by itself' wait "$(pid_of wait-stacks)"
+for seconds in 4 8 16 32; do
+	all_wait && break
+	start wait-stacks $seconds
+	wait "$(pid_of wait-stacks)"
+done
+for name in count-spawns long-polls oncpu-by-task poll-stats worker-util; do
+	claim "$name ends by Ctrl-C" stop "$name"
+done
+
+# --- What they tell ---
 
 # A file of bpftrace's maps: the value of @$2[$3]
 value()
@@ -223,9 +273,9 @@ histogram()
 polls_are_long()
 {
 	cat poll-stats.out
-	# It burns 60 ms in each poll but those that only answer a dump.
+	# It burns 60 ms, or is held up longer, in each poll but those that only answer a dump.
 	histogram poll_us "$laggard" |
-		awk '{ n = $2 ~ /\)$/ ? $3 : $2; if (/^\[(32|64)K,/) long += n; else short += n }
+		awk '{ n = $2 ~ /\)$/ ? $3 : $2; if (/^\[((32|64|128|256|512)K|[0-9]+M),/) long += n; else short += n }
 			END { exit long < 10 || long < short }'
 }
 claim 'poll-stats: how long polls are, by the place of the spawn' polls_are_long
@@ -235,35 +285,9 @@ wakes_are_timed()
 }
 claim 'poll-stats: and how long after the wake-up they come' wakes_are_timed
 
-long_poll_is_told()
-{
-	cat long-polls.out
-	# Its head, and the frames up to an empty line.
-	awk -v line="busy.c:$laggard; in task 2:" '
-		/^task 2 / && index($0, line) { on = 1; if ($5 >= 60) long = 1; next }
-		/^$/ { on = 0 }
-		on && / burn\+/ { burn = 1 }
-		on && / laggard_poll\+/ { laggard = 1 }
-		END { exit !(long && burn && laggard) }' long-polls.out
-}
 claim 'long-polls: which task, for how long, and where' long_poll_is_told
 
-# The functions of a task's stacks, one line for each, without what tracers add.
-waits_of()
-{
-	awk -v key="^@waits\\\\[$1, " '$0 ~ key { on = 1; printf "\n"; next } /^[@ ]*$|^@/ { on = 0 }
-		on { sub(/\+.*/, "", $1); printf "%s ", $1 }' wait-stacks.out |
-		grep -o '[^ ]* \(tdt_select \)\{0,1\}[a-z]*_poll tdt__' | sort
-}
-cat >expected_waits <<'END'
-nap_poll pinger_poll tdt__
-never_poll tdt_select ponger_poll tdt__
-ping_poll tdt_select ponger_poll tdt__
-END
-{
-	waits_of 3
-	waits_of 4
-} >waits
+all_wait
 cat wait-stacks.out >&2
 same 'wait-stacks: where each task waits now, leaf by leaf' expected_waits waits
 waits_now()
@@ -290,14 +314,6 @@ burning_is_seen()
 }
 claim 'oncpu-by-task: samples where a task burns, by its id' burning_is_seen
 
-workers_are_measured()
-{
-	cat worker-util.out
-	sed -n 's/^@busy\[\([0-9]*\)\]: .*/\1/p' worker-util.out | sort -u >threads
-	# Two that work; the third was parked all the time.
-	[ "$(wc -l <threads)" = 2 ] && grep -Eq '^@parks\[[0-9]+\]: [1-9]' worker-util.out &&
-		awk '/^@busy/ && $2 >= 10 { good = 1 } END { exit !good }' worker-util.out
-}
 claim 'worker-util: how busy each worker is, in percent' workers_are_measured
 
 # --- What tdt-join-ustack makes of them --------------------------------------
@@ -306,6 +322,7 @@ join=$top_builddir/.libs/tdt-join-ustack
 [ -x "$join" ] || join=$top_builddir/tdt-join-ustack
 joined()
 {
+	wait_until whole_dump || return
 	LC_ALL=C "$join" dump oncpu-by-task.out wait-stacks.out long-polls.out >tree || return 1
 	cat tree
 	awk '/^task/ { name = $3 }
@@ -320,7 +337,7 @@ claim 'tdt-join-ustack: the wait tree with the samples in it' joined
 
 exec 3>&-
 claim 'the program ends' wait $target_pid
-claim 'and so does print-all' wait "$pid_of_print_all"
+claim 'and so does print-all' wait "$(pid_of print-all)"
 all_events()
 {
 	for event in task-spawn task-poll-start task-poll-end task-terminate task-wake task-waker-clone \

@@ -11,9 +11,9 @@ demo=${top_builddir:?}/demo
 echo_c=$top_srcdir/demo/echo.c
 tools=$(cd "$top_srcdir/tools" && pwd)
 scripts='count-spawns oncpu-by-task long-polls poll-stats print-all worker-util'
-export BPFTRACE_CACHE_USER_SYMBOLS=1 __BPFTRACE_NOTIFY_PROBES_ATTACHED=1 BPFTRACE_STRLEN=200
+export BPFTRACE_STRLEN=200
 
-"$demo/.libs/echo-server" --port=0 --report=200 >"$tmp/server.out" 2>"$tmp/server.err" &
+"$demo/.libs/echo-server" --port=0 --report=200 --idle=3600000 >"$tmp/server.out" 2>"$tmp/server.err" &
 server=$!
 started=$server
 wait_until grep -q '^listening' "$tmp/server.out"
@@ -29,10 +29,11 @@ start()
 	echo $! >"$tmp/$script.pid"
 }
 
-attached()
+all_attached()
 {
 	for script; do
-		wait_until grep -q PROBES_ATTACHED "$tmp/$script.err" || { cat "$tmp/$script.err"; return 1; }
+		tracer=$(cat "$tmp/$script.pid")
+		attached "$tmp/$script.err" || return
 	done
 }
 
@@ -53,11 +54,13 @@ claim 'the place where connections are spawned is found' test "$connection" -gt 
 for script in $scripts; do
 	case $script in
 	long-polls) start $script 3600000 ;;
+	# With room for all that it will print (about 16 MB): nothing is lost, however late it is.
+	print-all) BPFTRACE_PERF_RB_PAGES=8192 start $script ;;
 	*) start $script ;;
 	esac
 done
 # shellcheck disable=SC2086 # a list
-claim 'all scripts attach to the running server' attached $scripts
+claim 'all scripts attach to the running server' all_attached $scripts
 claim 'it serves its clients all the same' client 3 3000
 
 # What is printed as it happens: the last events of connections must be there before the scripts are stopped.
@@ -65,21 +68,29 @@ ended()
 {
 	test "$(grep -c "task-terminate.*echo.c:$connection" "$tmp/print-all.out")" = 3
 }
+# events NAME: those of connections that print-all has printed.
+events()
+{
+	grep -c " $1 .*echo.c:$connection\$" "$tmp/print-all.out"
+}
+lost()
+{
+	grep -q '^Lost' "$tmp/print-all.out" "$tmp/print-all.err"
+}
+balanced()
+{
+	lost || test "$(events task-poll-start)" = "$(events task-poll-end)"
+}
 claim 'print-all: three connections end' wait_until ended
+wait_until balanced
 two_seconds()
 {
 	test "$(grep -c '^[0-9][0-9]:' "$tmp/worker-util.out")" -ge 2
 }
 wait_until two_seconds
 for script in $scripts; do
-	stop "$(cat "$tmp/$script.pid")"
+	detach "$(cat "$tmp/$script.pid")"
 done
-
-# events NAME: those of connections that print-all has printed.
-events()
-{
-	grep -c " $1 .*echo.c:$connection\$" "$tmp/print-all.out"
-}
 
 counted()
 {
@@ -98,7 +109,7 @@ all_told()
 		test "$(events task-poll-start)" = "$(events task-poll-end)" && test "$(events task-poll-start)" -ge 100 &&
 		test "$(events task-wake)" -ge 100 && grep -q worker-thread-unpark "$tmp/print-all.out"
 }
-if grep -q '^Lost' "$tmp/print-all.out" "$tmp/print-all.err"; then
+if lost; then
 	skip 'print-all: each poll that starts ends' 'bpftrace was too slow, and says that it lost events'
 else
 	claim 'print-all: each poll that starts ends' all_told
@@ -124,6 +135,13 @@ sampled()
 {
 	grep -q 'connection_poll+' "$tmp/oncpu-by-task.out"
 }
+# It is little time: there may have been no sample just then.
+for messages in 10000 30000 100000; do
+	sampled && break
+	start oncpu-by-task
+	all_attached oncpu-by-task && client 3 "$messages" >&2
+	detach "$(cat "$tmp/oncpu-by-task.pid")"
+done
 claim 'oncpu-by-task: connections burn time in their polls' sampled
 
 claim 'long-polls: none took an hour' test -z "$(grep '^task ' "$tmp/long-polls.out")"
@@ -141,19 +159,19 @@ workers()
 claim 'worker-util: the workers, and how busy they were' workers
 
 # Where they wait, with connections that are open and silent: a dump has all tasks polled once.
-start wait-stacks 3
-claim 'wait-stacks attaches' attached wait-stacks
-client 2 1 --hold=20000 >"$tmp/client.out" 2>&1 &
+client 2 1 --hold=3600000 >"$tmp/client.out" 2>&1 &
 started="$started $!"
-both_wait()
+claim 'two connections are silent' wait_until grep -q '^holding' "$tmp/client.out"
+# run_wait_stacks SECONDS: which it counts from when it begins to attach.
+dumped_till_its_end()
 {
-	kill -USR1 "$server"
-	sleep 0.2
-	# Each dump has the two in a group, or in two, and a first line that counts four.
-	test "$(grep -c '^4 tasks' "$tmp/server.err")" -ge 2
+	has_ended "$(cat "$tmp/wait-stacks.pid")" || { kill -USR1 "$server"; false; }
 }
-wait_until both_wait
-wait_until has_ended "$(cat "$tmp/wait-stacks.pid")"
+run_wait_stacks()
+{
+	start wait-stacks "$1"
+	all_attached wait-stacks && wait_until dumped_till_its_end
+}
 waits()
 {
 	cat "$tmp/wait-stacks.out"
@@ -163,6 +181,11 @@ waits()
 			"$tmp/wait-stacks.out" | grep -q "$functions" || { echo "not there: $functions"; return 1; }
 	done
 }
+claim 'wait-stacks attaches, and ends by itself' run_wait_stacks 3
+for seconds in 6 12 24 48; do
+	waits >&2 && break
+	run_wait_stacks $seconds >&2
+done
 claim 'wait-stacks: each task, at the call it waits in' waits
 
 kill -TERM "$server"

@@ -8,11 +8,8 @@
 . "$top_srcdir/tests/tracing.sh"
 may_trace bpftrace bpftrace
 
-# Without it bpftrace 0.17 looks all symbols up anew for each stack it prints, and closes descriptors that it still
-# needs, until it ends for want of one.
-BPFTRACE_CACHE_USER_SYMBOLS=1
 BPFTRACE_STRLEN=100
-export BPFTRACE_CACHE_USER_SYMBOLS BPFTRACE_STRLEN
+export BPFTRACE_STRLEN
 
 # trace PROGRAM OUTPUT [OPTION...]: in the background, as $tracer.
 trace()
@@ -53,9 +50,10 @@ see_all()
 	trace "$tmp/all.bt" "$tmp/got" "$@"
 	# shellcheck disable=SC2086 # lists of names
 	claim "$who attaches to all probes" attaches 1 $task_probes $worker_probes
+	claim "and is ready" attached "$tmp/got.err"
 	go_on
 	wait_until all_printed # what it has not when it is stopped is lost
-	stop "$tracer"
+	detach "$tracer"
 	printed | sort -n | cut -d' ' -f2- >"$tmp/events"
 	claim_events "$who" "$tmp/events"
 }
@@ -102,14 +100,14 @@ remote_control()
 	saw_stack "$tmp/first" || diff "$tmp/expected" "$tmp/first.stack" >&2
 	trace "$tmp/clone.bt" "$tmp/second" "$@"
 	claim "a second one attaches too, and sees the same" wait_until saw_stack "$tmp/second"
-	stop "$first"
+	detach "$first"
 	claim "when the first leaves the semaphore stays up" semaphores 1 task__waker__clone
 	lines=$(wc -l <"$tmp/second")
 	more() { test "$(wc -l <"$tmp/second")" -gt "$lines"; }
 	claim "and the second goes on seeing the task" wait_until more
 	claim "whose leaves have had a substitute all the time" last_said substituted
-	stop "$tracer"
-	claim "when the second leaves too the semaphore is down" semaphores 0 task__waker__clone
+	detach "$tracer"
+	claim "when the second leaves too the semaphore is down" wait_until semaphores 0 task__waker__clone
 	claim "and leaves get the runtime's waker again" wait_until last_said real
 	go_on
 	printf 'real\nsubstituted\nreal\n' >"$tmp/kinds"

@@ -11,14 +11,16 @@ may_trace bpftrace bpftrace
 
 # A copy: see tracing.sh.
 cp "$top_builddir/tests/patched" "$tmp/patched"
-"$tmp/patched" >"$tmp/said" &
+mkfifo "$tmp/input"
+"$tmp/patched" <"$tmp/input" >"$tmp/said" &
 patched=$!
 started="$started $patched"
+exec 3>"$tmp/input"
 cat >"$tmp/count.bt" <<END
 usdt:$tmp/patched:$provider:worker__thread__park { @park[pid] = count(); }
 usdt:$tmp/patched:tdt_test:leaf { @leaf = count(); }
 END
-bpftrace "$tmp/count.bt" >"$tmp/got" 2>"$tmp/got.err" &
+bpftrace "$tmp/count.bt" >"$tmp/got" 2>"$tmp/got.err" 3>&- &
 tracer=$!
 started="$started $tracer"
 
@@ -32,8 +34,10 @@ has_said()
 	grep -qx "$1" "$tmp/said"
 }
 
-claim "the probe is hit with a tracer attached" wait_until ended_or says child
-stop "$tracer"
+claim "a tracer attaches" attached "$tmp/got.err"
+echo >&3
+claim "the probe is hit with it attached" wait_until ended_or says child
+detach "$tracer"
 claim "all hits are counted" grep -q "^@park\[$patched\]: 100001\$" "$tmp/got"
 claim "registers survive" has_said "registers 0"
 claim "and flags" has_said "flags 0"

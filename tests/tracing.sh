@@ -4,6 +4,8 @@
 # What the tests with real tracers share: source this after tap.sh.  They run tests/probed with a tracer, wait for what
 # they can see (a line, a semaphore), and never just for a while.
 
+# shellcheck source=tests/tracers.sh
+. "${top_srcdir:?}/tests/tracers.sh"
 lib=${top_builddir:?}/.libs/libtdt.so.0
 provider=$(sed -n 's/^#define TDT_USDT_PROVIDER //p' "$top_builddir/config.h")
 grep -q '^#define TDT_PROBES 1' "$top_builddir/config.h" || skip_all "built without probes"
@@ -32,17 +34,6 @@ may_trace()
 	command -v "$1" >/dev/null || skip_all "there is no $1 (Debian: $2)"
 	test "$(id -u)" = 0 || skip_all "only root may trace with $1"
 	test -d /sys/bus/event_source/devices/uprobe || skip_all "the kernel has no uprobes"
-}
-
-# wait_until COMMAND...: try it until it succeeds, for a minute.
-wait_until()
-{
-	for _ in $(seq 600); do
-		"$@" && return
-		sleep 0.1
-	done
-	echo "waited in vain: $*" >&2
-	return 1
 }
 
 # start_probed MODE: it runs; what it says is in $tmp/said, and go_on gives it its line of input.
@@ -98,38 +89,10 @@ dashed()
 	echo "$1" | sed 's/__/-/g'
 }
 
-has_ended()
-{
-	case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) in
-	'' | Z) ;;
-	*) return 1 ;;
-	esac
-}
-
-ended_or()
-{
-	has_ended "$tracer" || "$@"
-}
-
 # attaches VALUE NAME...: the tracer ($tracer) does attach, and the semaphores have this value then.
 attaches()
 {
 	wait_until ended_or semaphores "$@" && semaphores "$@"
-}
-
-# stop PID: have a tracer detach, and wait for its end.  It is told again and again: bpftrace 0.17 sleeps on if the signal
-# comes just before it goes to sleep.
-stop()
-{
-	for _ in $(seq 20); do
-		kill -INT "$1" 2>/dev/null
-		for _ in $(seq 20); do
-			has_ended "$1" && break 2
-			sleep 0.1
-		done
-	done
-	has_ended "$1" || kill -KILL "$1"
-	wait "$1"
 }
 
 # by_thread FILE...: lines of events, those of each thread together, in the order they are in.

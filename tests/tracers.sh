@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # who sources this has $tracer
+# Waiting for tracers, and ending them: all that a script needs that runs one.  Source this after tap.sh.
+
+# bpftrace says so on standard error when all its probes are attached.
+__BPFTRACE_NOTIFY_PROBES_ATTACHED=1
+# Without it bpftrace 0.17 looks all symbols up anew for each stack it prints, and closes descriptors that it still
+# needs, until it ends for want of one.
+BPFTRACE_CACHE_USER_SYMBOLS=1
+export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
+
+# wait_until COMMAND...: try it until it succeeds, for some minutes.
+wait_until()
+{
+	try_till $(($(date +%s) + 180)) "$@" && return
+	echo "waited in vain: $*" >&2
+	return 1
+}
+
+# try_till SECOND COMMAND...: no variable, as the command may wait, too.
+try_till()
+{
+	until all_but_first "$@"; do
+		test "$(date +%s)" -le "$1" || return
+		sleep 0.1
+	done
+}
+
+all_but_first()
+{
+	shift
+	"$@"
+}
+
+has_ended()
+{
+	case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) in
+	'' | Z) ;;
+	*) return 1 ;;
+	esac
+}
+
+ended_or()
+{
+	has_ended "$tracer" || "$@"
+}
+
+# attached FILE: the bpftrace with that standard error ($tracer) has all its probes attached, and they do what they are
+# to.  (The kernel has a breakpoint there, and a semaphore is up, some time before.)
+has_attached()
+{
+	grep -q PROBES_ATTACHED "$1"
+}
+attached()
+{
+	wait_until ended_or has_attached "$1"
+	has_attached "$1" && return
+	cat "$1" >&2
+	return 1
+}
+
+# What a tracer has open of the kernel's: some for each probe.
+kernel_events()
+{
+	find "/proc/$1/fd" -lname '*perf_event*' -o -lname '*bpf?link*' 2>/dev/null | wc -l
+}
+
+# detach PID: have a tracer detach, and wait for its end.  bpftrace 0.17 sleeps on if the signal comes just before it goes
+# to sleep, so it is told again; but not when it has begun to detach: then a signal ends it before it has printed its maps.
+detach()
+{
+	held=$(kernel_events "$1")
+	for _ in $(seq 60); do
+		test "$(kernel_events "$1")" != "$held" || kill -INT "$1" 2>/dev/null
+		for _ in $(seq 20); do
+			has_ended "$1" && break 2
+			sleep 0.1
+		done
+	done
+	has_ended "$1" || kill -KILL "$1"
+	wait "$1"
+}
