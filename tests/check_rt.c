@@ -14,6 +14,7 @@
 
 #include <tdt/tdt.h>
 
+#include "ask_waiting.h"
 #include "leaf.h"
 #include "must.h"
 #include "test.h"
@@ -275,7 +276,7 @@ START_TEST(a_traced_future_is_not_wrapped_twice)
 
 	ck_assert_ptr_eq(handle, traced.handle);
 	tdt_handle_unref(traced.handle); /* two references, then */
-	trace = leaf_trace(handle);
+	trace = ask_waiting(handle);
 	ck_assert_str_eq(tdt_trace_info(trace)->name, "its own");
 	tdt_trace_free(trace);
 	tdt_rt_free(rt);

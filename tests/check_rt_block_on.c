@@ -9,6 +9,7 @@
 
 #include <tdt/tdt.h>
 
+#include "ask_waiting.h"
 #include "leaf.h"
 #include "must.h"
 #include "test.h"
@@ -172,7 +173,7 @@ static void *ask(void *arg)
 	struct tdt_trace *trace;
 
 	UNTIL(leaf->polls == 1 && leaf->waker != NULL);
-	trace = leaf_trace(leaf->data);
+	trace = ask_waiting(leaf->data);
 	leaf_open(leaf);
 	return trace;
 }

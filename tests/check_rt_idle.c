@@ -11,6 +11,7 @@
 
 #include <tdt/tdt.h>
 
+#include "ask_waiting.h"
 #include "leaf.h"
 #include "test.h"
 #include "threads.h"
@@ -91,7 +92,7 @@ START_TEST(a_sleeping_task_tells_its_own_frames_only)
 	FILE *out;
 
 	UNTIL(leaf.waker != NULL);
-	trace = leaf_trace(handle);
+	trace = ask_waiting(handle);
 	out = open_memstream(&text, &size);
 	ck_assert_int_eq(tdt_trace_print(trace, out), 0);
 	fclose(out);

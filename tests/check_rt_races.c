@@ -18,6 +18,7 @@
 
 #include <tdt/tdt.h>
 
+#include "ask_waiting.h"
 #include "leaf.h"
 #include "must.h"
 #include "seeded.h"
@@ -420,7 +421,7 @@ START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 		second.waker = &waits.waker;
 		handle = tdt_rt_spawn(rt, (struct tdt_future){ &task, accepting_poll, nothing }, NULL);
 		ck_assert_ptr_nonnull(handle);
-		tdt_trace_free(leaf_trace(handle)); /* it waits */
+		tdt_trace_free(ask_waiting(handle)); /* it waits */
 		tdt_handle_unref(handle);
 		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &second, accepting_poll, nothing }), 0);
 		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &first, accepting_poll, nothing }), 0);

@@ -220,7 +220,7 @@ trace()
 	bpftrace -B line -e "usdt:$tmp/traced/libtdt.so.0:$provider:* { printf(\"%d %s\n\", pid, probe); }
 		interval:s:600 { exit(); }" >"$tmp/bpftrace" 2>"$tmp/bpftrace.err" &
 	tracer=$!
-	attached "$tmp/bpftrace.err"
+	attached "$tmp/bpftrace" "$tmp/bpftrace.err"
 	run "$top_builddir/demo/.libs/foreign-runtime"
 	wait_until have_fired 10 "$pid"
 	fired "$pid" >"$tmp/all"

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <time.h>
 
-#include <tdt/tree.h>
-
 #include "must.h"
 
 static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
@@ -55,18 +53,6 @@ void leaf_open(struct leaf *leaf)
 {
 	atomic_store(&leaf->open, true);
 	leaf_wake(leaf);
-}
-
-struct tdt_trace *leaf_trace(struct tdt_handle *handle)
-{
-	for (;;) {
-		struct tdt_trace *trace = tdt_backtrace_timed(handle, INT64_C(30000000000));
-
-		MUST(trace != NULL);
-		if (tdt_trace_info(trace)->state == TDT_TASK_WAITING)
-			return trace;
-		tdt_trace_free(trace);
-	}
 }
 
 void leaf_pause(void)

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <tdt/trace.h>
+#include <tdt/future.h>
 
 struct leaf {
 	/* What the test sets beforehand: all zero is a leaf that waits. */
@@ -30,9 +30,6 @@ void leaf_wake(struct leaf *leaf);
 
 /* Let it end. */
 void leaf_open(struct leaf *leaf);
-
-/* Ask a task that waits where: again, if its worker was held up in the middle of a poll.  30 seconds at most a time. */
-struct tdt_trace *leaf_trace(struct tdt_handle *handle);
 
 /* Sleep until `condition` holds; if it never does, Check ends the test. */
 #define UNTIL(condition)                                                                                               \

@@ -391,7 +391,7 @@ tests_check_requests_SOURCES = tests/check_requests.c tests/listed.h $(tests_ask
 tests_check_requests_CFLAGS = $(tests_cflags)
 tests_check_requests_LDADD = $(tests_core)
 
-tests_check_rt_SOURCES = tests/check_rt.c $(tests_leaf) $(tests_threads)
+tests_check_rt_SOURCES = tests/check_rt.c tests/ask_waiting.h $(tests_leaf) $(tests_threads)
 tests_check_rt_CFLAGS = $(tests_cflags)
 tests_check_rt_LDADD = $(tests_rt)
 
@@ -399,11 +399,11 @@ tests_check_ring_SOURCES = tests/check_ring.c tests/must.h tests/test.h
 tests_check_ring_CFLAGS = $(tests_cflags)
 tests_check_ring_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_check_rt_block_on_SOURCES = tests/check_rt_block_on.c $(tests_leaf)
+tests_check_rt_block_on_SOURCES = tests/check_rt_block_on.c tests/ask_waiting.h $(tests_leaf)
 tests_check_rt_block_on_CFLAGS = $(tests_cflags)
 tests_check_rt_block_on_LDADD = $(tests_rt)
 
-tests_check_rt_idle_SOURCES = tests/check_rt_idle.c $(tests_leaf) $(tests_threads)
+tests_check_rt_idle_SOURCES = tests/check_rt_idle.c tests/ask_waiting.h $(tests_leaf) $(tests_threads)
 tests_check_rt_idle_CFLAGS = $(tests_cflags)
 tests_check_rt_idle_LDADD = $(tests_rt)
 
@@ -412,7 +412,7 @@ tests_check_rt_nomem_CFLAGS = $(tests_cflags)
 tests_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
 tests_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_check_rt_races_SOURCES = tests/check_rt_races.c tests/seeded.h $(tests_leaf)
+tests_check_rt_races_SOURCES = tests/check_rt_races.c tests/ask_waiting.h tests/seeded.h $(tests_leaf)
 tests_check_rt_races_CFLAGS = $(tests_cflags)
 tests_check_rt_races_LDADD = $(tests_rt)
 

@@ -94,14 +94,12 @@ fi
 cd "$tmp" || exit 99
 LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
-pids=
-# shellcheck disable=SC2086 # a list
-trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill_started; rm -rf "$tmp"' EXIT
 
 mkfifo in
 "$target" <in >traces 2>target.err &
 target_pid=$!
-pids=$target_pid
+started=$target_pid
 exec 3>in
 
 # One more dump of all tasks, in `dump`; an empty line ends it.
@@ -128,7 +126,7 @@ start()
 	script=$1
 	shift
 	bpftrace -p $target_pid "$tools/$script.bt" "$@" >"$script.out" 2>"$script.err" 3>&- &
-	pids="$pids $!"
+	started="$started $!"
 	eval "pid_of_$(echo "$script" | tr - _)=$!"
 }
 pid_of()
@@ -138,7 +136,7 @@ pid_of()
 has_started()
 {
 	tracer=$(pid_of "$1")
-	attached "$1.err"
+	attached "$1.out" "$1.err"
 }
 # stop NAME: as Ctrl-C does.
 stop()

@@ -33,7 +33,7 @@ all_attached()
 {
 	for script; do
 		tracer=$(cat "$tmp/$script.pid")
-		attached "$tmp/$script.err" || return
+		attached "$tmp/$script.out" "$tmp/$script.err" || return
 	done
 }
 

@@ -50,7 +50,7 @@ see_all()
 	trace "$tmp/all.bt" "$tmp/got" "$@"
 	# shellcheck disable=SC2086 # lists of names
 	claim "$who attaches to all probes" attaches 1 $task_probes $worker_probes
-	claim "and is ready" attached "$tmp/got.err"
+	claim "and is ready" attached "$tmp/got" "$tmp/got.err"
 	go_on
 	wait_until all_printed # what it has not when it is stopped is lost
 	detach "$tracer"

@@ -34,7 +34,7 @@ has_said()
 	grep -qx "$1" "$tmp/said"
 }
 
-claim "a tracer attaches" attached "$tmp/got.err"
+claim "a tracer attaches" attached "$tmp/got" "$tmp/got.err"
 echo >&3
 claim "the probe is hit with it attached" wait_until ended_or says child
 detach "$tracer"

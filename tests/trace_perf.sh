@@ -28,9 +28,7 @@ perf_here()
 # An event can't go while somebody records it.
 clean_up_events()
 {
-	for pid in $started; do
-		kill -KILL "$pid" 2>/dev/null
-	done
+	kill_started
 	wait
 	perf_here probe -q --del "$events:*" >/dev/null 2>&1
 	clean_up

@@ -3,12 +3,25 @@
 # shellcheck disable=SC2154 # who sources this has $tracer
 # Waiting for tracers, and ending them: all that a script needs that runs one.  Source this after tap.sh.
 
-# bpftrace says so on standard error when all its probes are attached.
+# bpftrace says so when all its probes are attached: on standard error, or, in some versions, on standard output.
 __BPFTRACE_NOTIFY_PROBES_ATTACHED=1
 # Without it bpftrace 0.17 looks all symbols up anew for each stack it prints, and closes descriptors that it still
 # needs, until it ends for want of one.
 BPFTRACE_CACHE_USER_SYMBOLS=1
 export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
+
+# What the script has started, to be killed when it ends: but no stranger, who may have got the number of one that is gone.
+started=
+is_child()
+{
+	test "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat" 2>/dev/null)" = $$
+}
+kill_started()
+{
+	for pid in $started; do
+		! is_child "$pid" || kill -KILL "$pid"
+	done
+}
 
 # wait_until COMMAND...: try it until it succeeds, for some minutes.
 wait_until()
@@ -46,17 +59,17 @@ ended_or()
 	has_ended "$tracer" || "$@"
 }
 
-# attached FILE: the bpftrace with that standard error ($tracer) has all its probes attached, and they do what they are
-# to.  (The kernel has a breakpoint there, and a semaphore is up, some time before.)
+# attached FILE...: the bpftrace that writes them ($tracer) has all its probes attached, and they do what they are to.
+# (The kernel has a breakpoint there, and a semaphore is up, some time before.)
 has_attached()
 {
-	grep -q PROBES_ATTACHED "$1"
+	grep -q PROBES_ATTACHED "$@"
 }
 attached()
 {
-	wait_until ended_or has_attached "$1"
-	has_attached "$1" && return
-	cat "$1" >&2
+	wait_until ended_or has_attached "$@"
+	has_attached "$@" && return
+	cat "$@" >&2
 	return 1
 }
 

@@ -18,12 +18,9 @@ lib=$(readlink -f "$tmp/libtdt.so.0")
 LD_LIBRARY_PATH=$tmp:$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
-started=
 clean_up()
 {
-	for pid in $started; do
-		kill -KILL "$pid" 2>/dev/null
-	done
+	kill_started
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
