@@ -429,6 +429,12 @@ tests_check_rt_workers_LDFLAGS = \
 	-Wl,--wrap=tdt_worker_thread_unpark
 tests_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
 
+# Preloaded by make check-delays.
+check_LTLIBRARIES += tests/delays.la
+tests_delays_la_SOURCES = tests/delays.c
+tests_delays_la_CFLAGS = $(AM_CFLAGS)
+tests_delays_la_LDFLAGS = $(tests_plugin_ldflags)
+
 # Polls that get stuck, compiled in several ways.
 check_LTLIBRARIES += \
 	tests/libstuck_o0.la \

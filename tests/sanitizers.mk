@@ -4,7 +4,7 @@
 # Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
 # build; what has not changed is not built again.
 
-.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step check-soak
+.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step check-delays check-soak
 
 # One after the other, and all of them.
 check-sanitizers:
@@ -53,6 +53,17 @@ check-under-valgrind: all
 	echo 'check-valgrind: skipped: the scripts, and $(not_under_valgrind)'; \
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
+
+# With delays at random (tests/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
+# may be given.  Not the two that take a lock hundreds of thousands of times.
+not_delayed = tests/check_tree|tests/check_walk
+check-delays: all
+	+@TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
+	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
+	unit_tests=`for test in $(TESTS); do case $$test in *.sh|$(not_delayed)) ;; *) echo $$test ;; esac; done`; \
+	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED; skipped: the scripts, and $(not_delayed)"; \
+	$(MAKE) $(AM_MAKEFLAGS) tests/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/.libs/delays.so'
 
 EXTRA_DIST += tests/valgrind.supp
 

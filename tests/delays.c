@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Preloaded into a test (make check-delays): now and then a thread rests where it starts, starts another, takes or frees
+ * a lock, or has woken somebody; and some threads only run when no other wants to, so that who wakes another is overtaken
+ * by it.  All that is as it may happen on a busy machine, but there once in a thousand runs.
+ *
+ * What is chosen depends on the seed in TDT_TEST_SEED, and on how many choices went before: as good as the same in each
+ * run until threads compete.
+ */
+
+#include <config.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OFTEN 3     /* one in so many, at the start of threads */
+#define SOMETIMES 6  /* after a wake-up */
+#define SELDOM 40   /* at a lock */
+
+static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static int (*real_lock)(pthread_mutex_t *);
+static int (*real_unlock)(pthread_mutex_t *);
+static int (*real_post)(sem_t *);
+static long (*real_syscall)(long, ...);
+
+static uint64_t seed;
+static _Atomic uint64_t choices;
+
+static void *real(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+
+	if (function == NULL)
+		abort();
+	return function;
+}
+
+/* Before all others: constructors of libraries take locks. */
+static void prepare(void)
+{
+	const char *given = getenv("TDT_TEST_SEED");
+
+	if (real_syscall != NULL)
+		return;
+	seed = given != NULL ? strtoull(given, NULL, 0) : 1;
+	real_create = real("pthread_create");
+	real_lock = real("pthread_mutex_lock");
+	real_unlock = real("pthread_mutex_unlock");
+	real_post = real("sem_post");
+	real_syscall = real("syscall");
+}
+
+static __attribute__((constructor)) void prepared(void)
+{
+	prepare();
+}
+
+/* A number below `n` (splitmix64). */
+static uint64_t choose(uint64_t n)
+{
+	/* Relaxed: it only counts. */
+	uint64_t x = seed + 0x9e3779b97f4a7c15 * atomic_fetch_add_explicit(&choices, 1, memory_order_relaxed);
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+	return ((x ^ (x >> 31)) >> 16) % n;
+}
+
+/* One time in `n`, for up to 1.5 ms or, a few times, up to 30. */
+static void rest(unsigned n)
+{
+	struct timespec time = { 0, 0 };
+	int saved = errno;
+
+	if (choose(n) != 0)
+		return;
+	time.tv_nsec = (long)choose(choose(8) == 0 ? 30000000 : 1500000);
+	real_syscall(SYS_nanosleep, &time, NULL);
+	errno = saved;
+}
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static void *start(void *argument)
+{
+	struct start it = *(struct start *)argument;
+	struct sched_param none = { 0 };
+
+	free(argument);
+	if (choose(3) == 0)
+		sched_setscheduler(0, SCHED_IDLE, &none);
+	rest(OFTEN);
+	return it.function(it.argument);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *), void *argument)
+{
+	struct start *it;
+	int error;
+
+	prepare();
+	it = malloc(sizeof *it);
+	if (it == NULL)
+		return EAGAIN;
+	*it = (struct start){ function, argument };
+	error = real_create(thread, attr, start, it);
+	if (error != 0)
+		free(it);
+	rest(OFTEN);
+	return error;
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	prepare();
+	rest(2 * SELDOM);
+	return real_lock(mutex);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int error;
+
+	prepare();
+	error = real_unlock(mutex);
+	rest(SELDOM);
+	return error;
+}
+
+int sem_post(sem_t *semaphore)
+{
+	int result;
+
+	prepare();
+	result = real_post(semaphore);
+	rest(SOMETIMES);
+	return result;
+}
+
+/* As libtdt calls the futexes. */
+long syscall(long number, ...)
+{
+	long argument[6], result;
+	va_list list;
+
+	prepare();
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	result = real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+	if (number == SYS_futex)
+		rest(SOMETIMES);
+	return result;
+}
