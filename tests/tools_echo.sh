@@ -55,7 +55,7 @@ for script in $scripts; do
 	case $script in
 	long-polls) start $script 3600000 ;;
 	# With room for all that it will print (about 16 MB): nothing is lost, however late it is.
-	print-all) BPFTRACE_PERF_RB_PAGES=8192 start $script ;;
+	print-all) BPFTRACE_PERF_RB_PAGES=4096 start $script ;;
 	*) start $script ;;
 	esac
 done
