@@ -157,7 +157,8 @@ START_TEST(what_leaves_share_is_what_each_has)
 		tdt__capture_unref(fresh.capture);
 	}
 	printf("# of %lu frames %lu were walked; %d trees were sealed\n", frames, walked, sealed);
-	ck_assert_int_gt(sealed, 0);
+	/* The walk step by step can't tell by words whether it would go the same way: it seals nothing. */
+	ck_assert(TDT_WALK_RULES ? sealed > 0 : sealed == 0);
 }
 END_TEST
 
