@@ -297,13 +297,13 @@ static double asked_by_inbox(struct task *task, uint32_t leaves)
 	return ns;
 }
 
-/* As tdt_backtrace() does in another thread, which sleeps until it is answered. */
+/* As tdt_backtrace_timed() does in another thread, which sleeps until it is answered. */
 static void *ask(void *handle)
 {
-	struct tdt_trace *trace = tdt_backtrace(handle);
+	struct tdt_trace *trace = tdt_backtrace_timed(handle, INT64_C(60000000000));
 
 	if (trace == NULL)
-		die("tdt_backtrace");
+		die("tdt_backtrace_timed");
 	tdt_trace_free(trace);
 	return NULL;
 }

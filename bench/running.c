@@ -88,7 +88,9 @@ static void measure(struct figure *figure, tdt_poll_t (*poll)(void *state, struc
 
 	if (traced.handle == NULL || pthread_create(&thread, NULL, poll_it, &traced.future) != 0)
 		abort();
-	usleep(100000);
+	while (tdt__running_poll(traced.handle) == 0)
+		usleep(1000);
+	usleep(100000); /* now it blocks, or runs */
 	while (n < rounds && failed < rounds) {
 		struct tdt__capture *capture;
 		double took;
