@@ -139,7 +139,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	slot = &slots[number % SLOTS];
 	if (!pass(slot, number / SLOTS, SLOT_ARMED, SLOT_BUSY))
 		return; /* it comes late */
-	/* Who finds the thread blocked in here, asking as well, must not take that for where the poll is. */
+	/*
+	 * Who finds the thread blocked in here, asking as well, must not take that for where the poll is.  He reads it
+	 * while the thread stands still (running.c): it is enough that the compiler keeps the order.
+	 */
 	tdt__thread.interrupted = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	serve(slot, context);
