@@ -55,7 +55,8 @@ check-under-valgrind: all
 		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
 
 # With delays at random (tests/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
-# may be given.  Not in a sanitized build, whose allocator and locks come first.  Not the two that take a lock hundreds of thousands of times.
+# may be given.  Not in a sanitized build, whose allocator and locks come first.  Not the two that take a lock hundreds
+# of thousands of times.
 not_delayed = tests/check_tree|tests/check_walk
 check-delays: all
 	+@test '$(SANITIZERS)' = no || { echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
