@@ -16,7 +16,6 @@
 
 #include <config.h>
 
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,22 +321,6 @@ static void make_phase(unsigned phase)
 			make_figures(&situations[i]);
 }
 
-/* The first two CPUs that we may use; -1: there are less. */
-static void choose_cpus(int cpu[2])
-{
-	cpu_set_t set;
-	int n = 0;
-
-	cpu[0] = cpu[1] = -1;
-	if (sched_getaffinity(0, sizeof set, &set) != 0)
-		return;
-	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
-		if (CPU_ISSET(i, &set))
-			cpu[n++] = i;
-	if (n < 2)
-		cpu[0] = -1;
-}
-
 /* Whether the client can have the many connections to both servers. */
 static bool allow_descriptors(void)
 {
@@ -363,7 +346,7 @@ int main(int argc, char **argv)
 	int cpu[2];
 
 	report_start(argc, argv, "Does a busy echo server feel that it is watched, or dumped?", "echoes a second", 40);
-	choose_cpus(cpu);
+	load_cpus(cpu);
 	load = load_start(cpu[1], SITUATIONS + 1);
 	libuv = uv_echo_start(cpu[0], &ports[LIBUV]);
 	load_pin(cpu[0]);

@@ -55,6 +55,21 @@ void load_pin(int cpu)
 		die("sched_setaffinity");
 }
 
+void load_cpus(int cpu[2])
+{
+	cpu_set_t set;
+	int n = 0;
+
+	cpu[0] = cpu[1] = -1;
+	if (sched_getaffinity(0, sizeof set, &set) != 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	if (n < 2)
+		cpu[0] = -1;
+}
+
 /* --- In the process of its own ----------------------------------------------------- */
 
 static void count(struct load_account *account, uint64_t took)

@@ -56,6 +56,9 @@ double load_quantile(const struct load_account *account, double quantile);
 /* Begin the account anew, while it is not the one talked to. */
 void load_clear(struct load_account *account);
 
+/* The first two CPUs that we may use; -1: there are less. */
+void load_cpus(int cpu[2]);
+
 /* Run on this CPU alone; not if it is negative. */
 void load_pin(int cpu);
 

@@ -11,8 +11,10 @@ BENCHES = \
 	bench/asleep \
 	bench/capture \
 	bench/coroutine \
+	bench/deadline \
 	bench/dump \
 	bench/echo \
+	bench/ghosts \
 	bench/poll \
 	bench/probes \
 	bench/registry \
@@ -20,13 +22,18 @@ BENCHES = \
 	bench/spawn \
 	bench/symbols \
 	bench/wake
-EXTRA_PROGRAMS = $(BENCHES)
+EXTRA_PROGRAMS = $(BENCHES) bench/pairs
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 # libgcc_s first: libunwind has an _Unwind_Backtrace(), too.
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
+
+# Looks inside for the namer, and has files that can't be opened.
+bench_deadline_SOURCES = bench/deadline.c
+bench_deadline_CFLAGS = $(AM_CFLAGS)
+bench_deadline_LDADD = libbench.la libtdt-rt-core.la libtdt-core.la -lpthread -ldl
 
 bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -47,6 +54,17 @@ bench_echo_SOURCES = \
 	demo/echo.h
 bench_echo_CFLAGS = $(demo_cflags) $(LIBUV_CFLAGS)
 bench_echo_LDADD = libbench.la libtdt-rt.la libtdt.la $(LIBUV_LIBS) -lpthread
+
+# A server whose leaves register before they look.
+store = bench/load.c bench/load.h bench/store.c bench/store.h
+bench_ghosts_SOURCES = bench/ghosts.c $(store)
+bench_ghosts_CFLAGS = $(demo_cflags)
+bench_ghosts_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
+
+# The same for two builds, or two environments, in turn.
+bench_pairs_SOURCES = bench/pairs.c $(store)
+bench_pairs_CFLAGS = $(demo_cflags)
+bench_pairs_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread -lm
 
 # The runtime's own, to have it poll without the wrapper.
 bench_poll_SOURCES = bench/poll.c

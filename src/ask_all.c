@@ -5,23 +5,30 @@
 
 #include "ask_all.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "barrier.h"
 #include "capture.h"
 #include "clock.h"
+#include "counted.h"
 #include "fork.h"
+#include "judge.h"
 #include "poll.h"
 #include "registry.h"
 #include "request.h"
 #include "running.h"
 #include "task.h"
+#include "unloads.h"
 
 #define WINDOW 512u /* asked at a time: 1 MB or so, which a cache may hold */
 #define BATCH 256u   /* listed before one barrier */
 #define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
+#define TRIES 3
 #define FIRST_FRAMES 32u /* of a task that never told how many it takes */
+#define FEW_LEAVES 4u    /* counted clones that a capture is prepared with: most tasks have no more leaves */
+#define MANY_LEAVES 16u  /* counted clones a task that a batch has at hand */
 #define MOST_FRAMES 1024u /* that are made ready for a task that took as many: a capture grows */
 
 /* A task that is being asked, or nobody. */
@@ -30,6 +37,7 @@ struct slot {
 	struct tdt_handle *task;      /* NULL: nobody */
 	size_t index;
 	uint64_t asked_at;
+	int tries;
 	uint64_t polling; /* the number of the poll that the task was seen in, 0: in none; and when it first was */
 	uint64_t polling_since;
 };
@@ -67,6 +75,20 @@ static void keep_spare(struct asking *asking, struct tdt__capture *capture)
 	asking->spare[asking->n_spare++] = capture;
 }
 
+/* A spare one, made as new; NULL: there is none. */
+static struct tdt__capture *take_spare(struct asking *asking, uint32_t frames)
+{
+	struct tdt__capture *capture;
+
+	if (asking->n_spare == 0)
+		return NULL;
+	capture = asking->spare[--asking->n_spare];
+	if (tdt__capture_reuse(capture, &asking->walk, frames))
+		return capture;
+	tdt__capture_unref(capture);
+	return NULL;
+}
+
 static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle *task)
 {
 	uint32_t frames = tdt__frames_hint(task);
@@ -76,13 +98,17 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 		frames = FIRST_FRAMES;
 	if (frames > MOST_FRAMES)
 		frames = MOST_FRAMES;
-	if (asking->n_spare > 0) {
-		capture = asking->spare[--asking->n_spare];
-		if (tdt__capture_reuse(capture, &asking->walk, frames))
-			return capture;
+	capture = take_spare(asking, frames);
+	if (capture == NULL)
+		capture = tdt__capture_new_by(&asking->walk, frames, asking->asked->max_frames);
+	if (capture == NULL)
+		return NULL;
+	if (!tdt__capture_expect_clones(capture)) {
 		tdt__capture_unref(capture);
+		return NULL;
 	}
-	return tdt__capture_new_by(&asking->walk, frames, asking->asked->max_frames);
+	tdt__counted_prepare(capture, FEW_LEAVES);
+	return capture;
 }
 
 /* Whether captures can be made ready, by what is loaded now. */
@@ -92,16 +118,6 @@ static bool get_ready(struct asking *asking)
 		tdt__walk_fini(&asking->walk);
 	asking->ready = tdt__walk_init(&asking->walk);
 	return asking->ready;
-}
-
-static uint64_t unloads_now(void)
-{
-	uint64_t loads, unloads;
-
-	pthread_mutex_lock(&tdt__unwind_lock);
-	tdt__modules_now(&loads, &unloads);
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return unloads;
 }
 
 /* --- Slots ---------------------------------------------------------------------- */
@@ -122,34 +138,52 @@ static void tell(const struct asking *asking, size_t index, enum tdt_answer answ
 	asking->asked->answer(asking->asked->arg, index, answer, capture);
 }
 
-/* List a request for the next task.  NULL: it was not asked. */
-static struct slot *list_next(struct asking *asking)
+/*
+ * Whether the task can answer: not if it is in the middle of a poll on this thread, nor in a child of fork() that does
+ * not have the thread that polls it.
+ */
+static bool may_answer(const struct tdt_handle *task)
 {
-	struct tdt_handle *task = asking->asked->task(asking->asked->arg, asking->next);
-	struct slot *slot = &asking->slot[asking->free[asking->n_free - 1]];
-	struct tdt__capture *capture = NULL;
-	size_t index = asking->next++;
+	return !tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread));
+}
 
-	/* In the middle of a poll on this thread, or in a child of fork() without the one that polls it, it can't answer. */
-	if (!tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread)))
-		capture = new_capture(asking, task);
+/* List a request for a task in the slot.  False: no memory. */
+static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *task)
+{
+	struct tdt__capture *capture = new_capture(asking, task);
+
 	if (capture != NULL && slot->request == NULL)
 		slot->request = tdt__request_with(capture);
 	else if (capture != NULL)
 		slot->request->capture = capture;
 	if (capture == NULL || slot->request == NULL) {
 		tdt__capture_unref(capture);
+		return false;
+	}
+	slot->request->inbox = &asking->inbox;
+	slot->request->slot = slot;
+	slot->task = task;
+	slot->asked_at = asking->now;
+	slot->tries++;
+	slot->polling = 0;
+	tdt__request_list(task, slot->request);
+	return true;
+}
+
+/* List a request for the next task.  NULL: it was not asked. */
+static struct slot *list_next(struct asking *asking)
+{
+	struct tdt_handle *task = asking->asked->task(asking->asked->arg, asking->next);
+	struct slot *slot = &asking->slot[asking->free[asking->n_free - 1]];
+	size_t index = asking->next++;
+
+	slot->tries = 0;
+	if (!may_answer(task) || !list(asking, slot, task)) {
 		tell(asking, index, TDT_ANSWER_NONE, NULL);
 		return NULL;
 	}
 	asking->n_free--;
-	slot->request->inbox = &asking->inbox;
-	slot->request->slot = slot;
-	slot->task = task;
 	slot->index = index;
-	slot->asked_at = asking->now;
-	slot->polling = 0;
-	tdt__request_list(task, slot->request);
 	return slot;
 }
 
@@ -172,6 +206,7 @@ static void ask_batch(struct asking *asking)
 		tell(asking, asking->next++, TDT_ANSWER_NONE, NULL);
 		return;
 	}
+	tdt__counted_stock(asking->slots < BATCH ? asking->slots * MANY_LEAVES : BATCH * MANY_LEAVES);
 	while (n < BATCH && asking->n_free > 0 && asking->next < asking->asked->n) {
 		struct slot *slot = list_next(asking);
 
@@ -187,18 +222,38 @@ static void ask_batch(struct asking *asking)
 
 /* --- Answers ---------------------------------------------------------------------- */
 
-static void settle(struct asking *asking, struct slot *slot, uint64_t unloads)
+/* Ask the task of the slot, which has answered, again.  False: there is no memory. */
+static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt__unloads *count)
+{
+	bool ready =
+	    (asking->ready && tdt__walk_modules(&asking->walk)->unloads == count->n) || get_ready(asking);
+
+	if (!ready || !list(asking, slot, slot->task))
+		return false;
+	tdt__barrier_heavy();
+	tdt__request_see(slot->task);
+	return true;
+}
+
+/* Whether the walk may have gone astray, and there is time to ask again. */
+static bool is_worth_another(const struct asking *asking, const struct slot *slot, struct tdt__capture *capture,
+			     struct tdt__unloads *count)
+{
+	return tdt__judge(capture, count) == -EAGAIN && capture->state == TDT_TASK_WAITING &&
+	       slot->tries < TRIES && asking->now < asking->asked->deadline;
+}
+
+static void settle(struct asking *asking, struct slot *slot, struct tdt__unloads *count)
 {
 	int error;
 	struct tdt__capture *capture = tdt__request_empty(slot->request, &error);
 
+	if (capture != NULL && is_worth_another(asking, slot, capture, count) &&
+	    ask_again(asking, slot, count)) {
+		keep_spare(asking, capture);
+		return;
+	}
 	vacate(asking, slot);
-	/*
-	 * The walk was safe, but may have gone astray: a module was unloaded meanwhile.  There is no time to ask again.
-	 * Relaxed: others that were answered by it find out by themselves.
-	 */
-	if (capture != NULL && capture->unloads != unloads)
-		atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
 	tell(asking, slot->index, TDT_ANSWER_FRESH, capture);
 	if (capture != NULL)
 		keep_spare(asking, capture);
@@ -207,17 +262,15 @@ static void settle(struct asking *asking, struct slot *slot, uint64_t unloads)
 static void take_answers(struct asking *asking)
 {
 	struct tdt__request *request = tdt__inbox_take(&asking->inbox);
-	uint64_t unloads;
+	struct tdt__unloads count = { .deadline = asking->asked->deadline }; /* one number for all of them */
 
-	if (request == NULL)
-		return;
-	asking->answered_at = asking->now;
-	unloads = unloads_now();
+	if (request != NULL)
+		asking->answered_at = asking->now;
 	while (request != NULL) {
 		struct tdt__request *next = request->next;
 
 		asking->taken++;
-		settle(asking, request->slot, unloads);
+		settle(asking, request->slot, &count);
 		request = next;
 	}
 }

@@ -13,6 +13,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "fork.h"
+#include "judge.h"
 #include "options.h"
 #include "poll.h"
 #include "request.h"
@@ -20,6 +21,7 @@
 #include "task.h"
 #include "thread.h"
 #include "trace.h"
+#include "unloads.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)
@@ -28,20 +30,6 @@
 /* A poll that goes on for so long after it was asked is looked at; and again after twice as long, and so on. */
 #define GRACE (5 * MS)
 #define GRACE_MAX (320 * MS)
-
-/*
- * Whether the rules the capture was walked by were true all the time: no module went away since the asker got them, so
- * none can have been replaced by another at its address.  Otherwise the walk was safe, but may have gone astray.
- */
-static bool walked_well(const struct tdt__capture *capture)
-{
-	uint64_t loads, unloads;
-
-	pthread_mutex_lock(&tdt__unwind_lock);
-	tdt__modules_now(&loads, &unloads);
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return unloads == capture->unloads;
-}
 
 /* What has been answered so far: the best capture, or else an error. */
 struct answers {
@@ -52,10 +40,12 @@ struct answers {
 
 /*
  * Take an answer in: a capture, or NULL and `error`.  Returns whether that will do.  If not, it is worth asking again:
- * the capture may have gone astray.  It is marked, and kept in case no better one comes.
+ * the capture may have gone astray, and is kept in case no better one comes.
  */
-static bool settle(struct answers *answers, struct tdt__capture *capture, int error)
+static bool settle(struct answers *answers, struct tdt__capture *capture, int error, uint64_t deadline)
 {
+	struct tdt__unloads count = { .deadline = deadline };
+
 	answers->tries++;
 	if (capture == NULL) {
 		answers->error = error;
@@ -63,11 +53,10 @@ static bool settle(struct answers *answers, struct tdt__capture *capture, int er
 	}
 	tdt__capture_unref(answers->capture);
 	answers->capture = capture;
-	if (walked_well(capture))
+	if (capture->state == TDT_TASK_RUNNING) /* it was judged when it was made */
 		return true;
-	/* Relaxed: others that were answered by it find out by themselves. */
-	atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
-	return capture->state != TDT_TASK_WAITING || answers->tries == TRIES;
+	return tdt__judge(capture, &count) != -EAGAIN || capture->state != TDT_TASK_WAITING ||
+	       answers->tries == TRIES;
 }
 
 /* The trace that the answers come to; NULL and errno. */
@@ -178,7 +167,7 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 
 	do
 		capture = ask(task, deadline, max_frames, &error);
-	while (!settle(&answers, capture, error));
+	while (!settle(&answers, capture, error, deadline));
 	return conclude(&answers, task);
 }
 
@@ -295,7 +284,7 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 		}
 		capture = tdt__request_result(asking->request, &error);
 		asking->request = NULL;
-	} while (!settle(&asking->answers, capture, error));
+	} while (!settle(&asking->answers, capture, error, 0)); /* a poll waits no longer than it must */
 	return finish(asking);
 }
 

@@ -10,37 +10,68 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "modules.h"
+#include "namer.h"
+#include "over.h"
 #include "symbolize.h"
 
 struct merge {
 	struct tdt__tree *tree;
 	const struct tdt__capture *capture;
-	const struct tdt__modules *modules;
+	struct tdt__name *name; /* of each captured frame */
 	struct tdt_node **node; /* of each captured frame that has one already: its innermost function */
 	uint32_t *path;         /* the frames of one stack that have none, innermost first */
+	uint32_t *leaves;       /* of each captured frame, those that aren't over */
 };
 
-/* Put the functions at a captured PC under `parent`, outermost first.  Returns the innermost. */
-static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, const struct tdt__captured *captured)
+/* What is known of the code at a frame's PC. */
+static struct tdt_frame describe(const struct tdt__name *name)
 {
-	const struct tdt__module *module = tdt__modules_find(merge->modules, captured->frame.pc - 1);
-	const struct tdt__symbol *symbol = NULL;
-	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_FRAME, .pc = captured->frame.pc };
-	size_t places = 0;
+	const struct tdt__module *module = name->module;
+	const struct tdt__symbol *symbol = name->symbol;
+	struct tdt_frame frame = { .size = sizeof frame, .kind = TDT_NODE_FRAME, .pc = name->pc };
 
-	if (module != NULL) {
-		symbol = tdt__symbolize(module, captured->frame.pc, true);
-		if (symbol == NULL)
-			return NULL;
-		frame.module = module->path;
-		frame.module_offset = captured->frame.pc - module->bias;
-		frame.build_id = module->build_id[0] != '\0' ? module->build_id : NULL;
-		frame.symbol = symbol->symbol;
-		frame.symbol_offset = symbol->symbol_offset;
-		places = symbol->n;
-	}
-	frame.guessed = captured->frame.guessed ||
+	if (module == NULL)
+		return frame;
+	frame.module = tdt__module_path(module);
+	frame.module_offset = name->pc - module->bias;
+	frame.build_id = module->build_id[0] != '\0' ? module->build_id : NULL;
+	frame.unnamed = symbol == NULL;
+	if (symbol == NULL)
+		return frame;
+	frame.symbol = symbol->symbol;
+	frame.symbol_offset = symbol->symbol_offset;
+	frame.also = symbol->also;
+	return frame;
+}
+
+/*
+ * Whether the frame of `inner` is only the rest of the function that is inlined innermost at its caller,
+ * `outer`: gcc splits functions whose beginning often returns, and inlines the beginning alone.
+ */
+static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *outer)
+{
+	if (inner == NULL || outer == NULL || inner->symbol == NULL || inner->n == 0 || outer->n < 2)
+		return false;
+	return strstr(inner->symbol, ".part.") != NULL && inner->place[inner->n - 1].function != NULL &&
+	       outer->place[0].function != NULL &&
+	       strcmp(inner->place[inner->n - 1].function, outer->place[0].function) == 0;
+}
+
+/*
+ * Put the functions at a captured PC under `parent`, outermost first.  Returns the innermost node.
+ * `inner` is the frame that this frame has called, or TDT__NO_FRAME.
+ */
+static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, uint32_t index, uint32_t inner)
+{
+	const struct tdt__symbol *symbol = merge->name[index].symbol;
+	struct tdt_frame frame = describe(&merge->name[index]);
+	size_t places = symbol != NULL ? symbol->n : 0;
+	size_t last = inner != TDT__NO_FRAME && is_rest(merge->name[inner].symbol, symbol) ? 2 : 1;
+
+	frame.guessed = merge->capture->frames[index].frame.guessed ||
 			atomic_load_explicit(&merge->capture->astray, memory_order_relaxed);
 	do {
 		if (places > 0) {
@@ -52,13 +83,14 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 			frame.line = place->line;
 			frame.column = place->column;
 		}
-		parent = tdt__tree_add(merge->tree, parent, &frame, places <= 1 ? captured->leaves : 0, false);
+		parent = tdt__tree_add(merge->tree, parent, &frame, places <= 1 ? merge->leaves[index] : 0, false);
 		/* What follows was inlined into what was just added. */
 		frame.inlined = true;
 		frame.guessed = false;
 		frame.symbol = NULL;
 		frame.symbol_offset = 0;
-	} while (parent != NULL && places-- > 1);
+		frame.also = NULL;
+	} while (parent != NULL && places-- > last);
 	return parent;
 }
 
@@ -80,34 +112,76 @@ static int add_stack(struct merge *merge, uint32_t leaf)
 {
 	const struct tdt__captured *frames = merge->capture->frames;
 	struct tdt_node *node;
-	uint32_t n = 0, index = leaf;
+	uint32_t n = 0, index = leaf, inner;
 
 	for (; tdt__is_frame(index) && merge->node[index] == NULL; index = frames[index].parent)
 		merge->path[n++] = index;
 	node = tdt__is_frame(index) ? merge->node[index] : outermost(merge, index);
 	while (node != NULL && n > 0) {
 		index = merge->path[--n];
-		node = add_frame(merge, node, &frames[index]);
+		inner = n > 0 ? merge->path[n - 1] : TDT__NO_FRAME;
+		node = add_frame(merge, node, index, inner);
 		merge->node[index] = node;
 	}
 	return node != NULL ? 0 : -errno;
 }
 
-int tdt__call_tree(struct tdt__tree *tree, const struct tdt__capture *capture)
+/*
+ * Which modules the frames lie in.  If modules were unloaded meanwhile that may be another now: then only those that
+ * last are told.
+ */
+static void find_modules(struct merge *merge)
 {
-	struct merge merge = { tree, capture, tdt__walk_modules(&capture->walk), NULL, NULL };
-	int error = 0;
+	const struct tdt__modules *modules = tdt__walk_modules(&merge->capture->walk);
+	bool astray = atomic_load_explicit(&merge->capture->astray, memory_order_relaxed);
 
+	for (uint32_t i = 0; i < merge->capture->n; i++) {
+		struct tdt__name *name = &merge->name[i];
+
+		name->pc = merge->capture->frames[i].frame.pc;
+		name->module = tdt__modules_find(modules, name->pc - 1);
+		if (astray && name->module != NULL && !name->module->lasting)
+			name->module = NULL;
+		if (name->module != NULL)
+			tdt__module_path(name->module); /* found out here, where no lock is held */
+	}
+}
+
+static int make(struct merge *merge, struct tdt__over *over, uint64_t deadline)
+{
+	const struct tdt__capture *capture = merge->capture;
+	long left;
+	int error;
+
+	find_modules(merge);
+	left = tdt__namer_find(tdt__walk_modules(&capture->walk), merge->name, capture->n, deadline);
+	if (left < 0)
+		return (int)left;
+	error = tdt__over_find(capture, merge->name, merge->leaves, over);
+	for (uint32_t i = 0; error == 0 && i < capture->n; i++)
+		if (merge->leaves[i] > 0)
+			error = add_stack(merge, i);
+	return error;
+}
+
+int tdt__call_tree(struct tdt__tree *tree, const struct tdt__capture *capture, struct tdt__over *over,
+		   uint64_t deadline)
+{
+	struct merge merge = { .tree = tree, .capture = capture };
+	int error = -ENOMEM;
+
+	*over = (struct tdt__over){ 0 };
 	if (capture->n == 0)
 		return 0;
+	merge.name = calloc(capture->n, sizeof merge.name[0]);
 	merge.node = calloc(capture->n, sizeof merge.node[0]);
 	merge.path = malloc(capture->n * sizeof merge.path[0]);
-	if (merge.node == NULL || merge.path == NULL)
-		error = -ENOMEM;
-	for (uint32_t i = 0; error == 0 && i < capture->n; i++)
-		if (capture->frames[i].leaves > 0)
-			error = add_stack(&merge, i);
+	merge.leaves = malloc(capture->n * sizeof merge.leaves[0]);
+	if (merge.name != NULL && merge.node != NULL && merge.path != NULL && merge.leaves != NULL)
+		error = make(&merge, over, deadline);
+	free(merge.leaves);
 	free(merge.path);
 	free(merge.node);
+	free(merge.name);
 	return error;
 }

@@ -9,15 +9,18 @@
 
 #include "capture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tdt/coroutine.h>
 
+#include "counted.h"
 #include "poll.h"
 #include "registers.h"
 #include "seal.h"
 #include "stack.h"
+#include "task.h"
 
 /* More stacks than that, each polled on the one before, are not walked. */
 #define MAX_LEVEL UINT16_MAX
@@ -27,7 +30,8 @@ static uint16_t level_of(const struct tdt_stack *stack)
 	return stack != NULL ? (uint16_t)stack->level : 0;
 }
 
-static bool init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
+bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames,
+			  uint32_t max_frames)
 {
 	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
 	capture->frames = malloc(frames * sizeof capture->frames[0]);
@@ -39,17 +43,6 @@ static bool init_by(struct tdt__capture *capture, const struct tdt__walk *walk, 
 	return true;
 }
 
-bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames)
-{
-	struct tdt__walk walk;
-	bool made;
-
-	if (!tdt__walk_init(&walk))
-		return false;
-	made = init_by(capture, &walk, frames, max_frames);
-	tdt__walk_fini(&walk);
-	return made;
-}
 
 struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
 {
@@ -57,7 +50,7 @@ struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t 
 
 	if (capture == NULL)
 		return NULL;
-	if (!init_by(capture, walk, frames, max_frames)) {
+	if (!tdt__capture_init_by(capture, walk, frames, max_frames)) {
 		free(capture);
 		return NULL;
 	}
@@ -86,9 +79,13 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->elsewhere = 0;
 	capture->open = false;
 	capture->last = TDT__NO_FRAME;
+	capture->fresh = TDT__NO_FRAME;
 	capture->common = NULL;
 	capture->entries = 0;
 	capture->seal = NULL;
+	capture->given = NULL;
+	capture->counts = false;
+	tdt__counted_release(capture, false);
 	capture->n_waits = 0;
 	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
 }
@@ -121,6 +118,20 @@ bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *wa
 	return true;
 }
 
+bool tdt__capture_expect_clones(struct tdt__capture *capture)
+{
+	struct tdt__clone *clones;
+
+	if (capture->clones_room >= capture->capacity)
+		return true;
+	clones = realloc(capture->clones, capture->capacity * sizeof *clones);
+	if (clones == NULL)
+		return false;
+	capture->clones = clones;
+	capture->clones_room = capture->capacity;
+	return true;
+}
+
 struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture)
 {
 	struct tdt__capture *copy =
@@ -143,14 +154,21 @@ struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
 	return capture;
 }
 
+void tdt__capture_fini(struct tdt__capture *capture)
+{
+	tdt__walk_fini(&capture->walk);
+	tdt__counted_release(capture, true);
+	free(capture->clones);
+	free(capture->waits);
+	free(capture->frames);
+}
+
 void tdt__capture_unref(struct tdt__capture *capture)
 {
 	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
 	if (capture == NULL || atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	tdt__walk_fini(&capture->walk);
-	free(capture->waits);
-	free(capture->frames);
+	tdt__capture_fini(capture);
 	free(capture);
 }
 
@@ -176,6 +194,8 @@ static void open_leaf(struct tdt__capture *capture)
 	capture->common = stack;
 	capture->entries = tdt__thread.entries;
 	capture->open = true;
+	capture->fresh = TDT__NO_FRAME;
+	capture->doubtful = false;
 	capture->own = capture->n;
 	capture->match = TDT__NO_FRAME;
 }
@@ -222,6 +242,11 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 	uint32_t innermost = capture->own;
 
 	capture->open = false;
+	if (__builtin_expect(capture->doubtful, 0) && !tdt__is_frame(parent) &&
+	    parent != TDT__PARENT_TOP) {
+		capture->n = capture->own;
+		return;
+	}
 	if (capture->n == capture->own) {
 		if (!tdt__is_frame(parent)) { /* not one frame could be kept */
 			capture->lost++;
@@ -234,6 +259,7 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 	capture->frames[innermost].leaves++;
 	capture->leaves++;
 	capture->last = innermost;
+	capture->fresh = innermost;
 }
 
 /*
@@ -411,6 +437,25 @@ static bool lies_on(const struct tdt_stack *stack, uintptr_t low, uintptr_t high
 }
 
 /*
+ * Have every capture begin a leaf, which cloned the waker of `inner`.  A poll outside of that one
+ * has led to it for sure if it passed its waker on.  Otherwise it may have been switched away from,
+ * on a stack that nobody tells of: then the leaf is none of its own.
+ */
+static void open_all(struct tdt__poll *first, const struct tdt__poll *inner)
+{
+	const struct tdt_waker *given = NULL;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		bool sure = poll == inner || given == &poll->task->substitute.waker;
+
+		open_leaf(poll->capture);
+		poll->capture->doubtful = !sure;
+		if (sure)
+			given = poll->capture->given;
+	}
+}
+
+/*
  * Get ready to walk from `sp` on `stack`.  Returns how far that stack goes on: to the CFA of the outermost poll's frame
  * there, where polls on other stacks are cut, or 0 for none.
  */
@@ -419,10 +464,12 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	uintptr_t reach = 0;
 
 	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-		bool here = poll->stack == stack &&
-			    (lies_on(stack, sp, poll->top) || tdt__stack_readable(sp, poll->top));
+		bool sure = lies_on(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
+		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, poll->top));
 
 		begin_stack(poll->capture, stack, here ? poll->top : UINTPTR_MAX);
+		if (here && sure)
+			poll->capture->doubtful = false;
 		if (here && poll->top > reach)
 			reach = poll->top;
 	}
@@ -489,6 +536,7 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	else if (lies_on(stack, at.sp, end_of(stack)))
 		reach = end_of(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
+		tdt__walk_meet(walk, at.pc - 1); /* it is not walked from, but is to have a name */
 		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
@@ -502,9 +550,9 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	return more;
 }
 
-void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
+void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at)
 {
-	struct tdt__poll *first = asked(chain);
+	struct tdt__poll *first = asked(poll);
 	const struct tdt_stack *stack = tdt__thread.entered;
 	struct tdt__walk *walk;
 	uint32_t own, most, learned;
@@ -512,8 +560,7 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at)
 	if (first == NULL)
 		return;
 	walk = &first->capture->walk;
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer))
-		open_leaf(poll->capture);
+	open_all(first, poll);
 	own = walk->learns;
 	most = walk->learns = share_rules(first);
 	while (walk_stack(first, stack, at)) {
@@ -542,6 +589,34 @@ void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
 		capture->open = false;
 	else
 		close_leaf(capture, TDT__PARENT_CUT(cut));
+}
+
+/*
+ * Where a frame was read from and how it is sealed is of no use after the poll: its new index, and
+ * whether it has one, lie there.
+ */
+void tdt__capture_prune(struct tdt__capture *capture)
+{
+	struct tdt__captured *frames = capture->frames;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < capture->n; i++)
+		frames[i].frame.sealed = 0;
+	for (uint32_t i = 0; i < capture->n; i++)
+		if (frames[i].leaves > 0)
+			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed; at = frames[at].parent)
+				frames[at].frame.sealed = 1;
+	for (uint32_t i = 0; i < capture->n; i++)
+		if (frames[i].frame.sealed)
+			frames[i].frame.cfa_at = (int32_t)n++;
+	for (uint32_t i = 0; i < capture->n; i++)
+		if (frames[i].frame.sealed && tdt__is_frame(frames[i].parent))
+			frames[i].parent = (uint32_t)frames[frames[i].parent].frame.cfa_at;
+	n = 0;
+	for (uint32_t i = 0; i < capture->n; i++)
+		if (frames[i].frame.sealed)
+			frames[n++] = frames[i];
+	capture->n = n;
 }
 
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)

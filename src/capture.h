@@ -20,6 +20,8 @@
 
 #include "walk.h"
 
+struct tdt__clone;
+struct tdt__counted;
 struct tdt__poll;
 struct tdt__seal;
 struct tdt_stack;
@@ -45,8 +47,9 @@ struct tdt__capture {
 	uint32_t max_frames;
 	bool fixed;                /* what room it has is all it gets: see ready.h */
 	bool watched;              /* it becomes the task's last tree: see watch.h */
+	uint16_t promised;         /* what the task's `own_epoch` was then: see watched.h */
 	struct tdt__walk walk;
-	uint64_t unloads;          /* of modules, before it was begun; see walked_well() in backtrace.c */
+	uint64_t unloads;          /* of modules, before it was begun; see judge.h */
 
 	/* The stacks. */
 	struct tdt__captured *frames;
@@ -59,6 +62,7 @@ struct tdt__capture {
 
 	/* The leaf that is being recorded. */
 	bool open;
+	bool doubtful;             /* it is this poll's only if the walk gets to `end` */
 	uintptr_t end;             /* where the traced future's own frame begins; UINTPTR_MAX: on another stack */
 	uint32_t own;              /* index of its first frame */
 	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
@@ -66,9 +70,18 @@ struct tdt__capture {
 	uintptr_t plain;           /* a frame whose CFA is below is none of those, nor the last */
 	const struct tdt_stack *common; /* the innermost stack of that leaf that was not left since; NULL: not entered */
 	uint64_t entries;          /* of stacks on this thread, before that leaf */
+	uint32_t fresh;            /* the leaf that was recorded last; TDT__NO_FRAME: it was lost */
 	struct tdt__seal *seal;    /* the poll's, while it goes on; NULL: it has none */
+	const struct tdt_waker *given; /* to the poll; of use while it goes on */
 
 	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
+
+	/* Counted clones: see counted.h. */
+	bool counts;               /* leaves get them in this poll */
+	struct tdt__counted *_Atomic prepared; /* which the poll may hand out, as a list */
+	struct tdt__clone *clones; /* which it has handed out */
+	_Atomic uint32_t n_clones;
+	uint32_t clones_room;
 
 	/* What the leaves say they wait for. */
 	struct tdt_wait *waits;
@@ -94,11 +107,16 @@ struct tdt__capture {
  */
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames);
 
-/* The same in the caller's memory, where it stays: it is never given up.  False: no memory. */
-bool tdt__capture_init(struct tdt__capture *capture, uint32_t frames, uint32_t max_frames);
-
 /* The same, to walk as `walk` is ready to. */
 struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames);
+
+/*
+ * The same in the caller's memory, where it stays: it is not for tdt__capture_unref().  False: no
+ * memory.
+ */
+bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames,
+			  uint32_t max_frames);
+void tdt__capture_fini(struct tdt__capture *capture);
 
 /*
  * Make it as new, to walk as `walk` is ready to, with room for `frames` frames if there is memory.  False: it can't be,
@@ -112,14 +130,17 @@ struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture);
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
 
+/* Have room for as many counted clones as for frames.  False: no memory. */
+bool tdt__capture_expect_clones(struct tdt__capture *capture);
+
 /* Have it be as it was made, but for the room it has got. */
 void tdt__capture_clear(struct tdt__capture *capture);
 
 /*
- * Record a leaf whose clone was called with registers `at` into every capture of the chain of polls, by one walk.  May
- * set errno.
+ * Record a leaf whose clone was called with registers `at` into the captures of `poll`, whose waker
+ * it cloned, and of the polls outside of that, by one walk.  May set errno.
  */
-void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
+void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at);
 
 /*
  * Record a stack that somebody else walks: begin, add its frames from the innermost on, end with why it ends before the
@@ -128,6 +149,9 @@ void tdt__capture_leaf(struct tdt__poll *chain, struct tdt__registers at);
 void tdt__capture_begin(struct tdt__capture *capture);
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
+
+/* The poll has ended: give up the frames that lead to no leaf. */
+void tdt__capture_prune(struct tdt__capture *capture);
 
 /* Note what a leaf waits for.  Without memory, or in a fixed one, it is lost. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Calls, and the beginnings of functions, as machine code has them.  What isn't understood gives no answer. */
+/* Calls, jumps, and the frames of functions, as machine code has them.  What isn't understood gives no answer. */
 
 #include <config.h>
 
@@ -8,13 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "instruction.h"
+#include "modules.h"
 #include "peek.h"
-
-/* Code that is loaded, or nothing. */
-static bool is_code(const struct tdt__modules *modules, uintptr_t address)
-{
-	return tdt__modules_find(modules, address) != NULL;
-}
 
 #if defined(__x86_64__)
 
@@ -65,18 +61,20 @@ static bool calls_by_register(const unsigned char *end)
 	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14); /* call *1000(%rsp); call *table(,%rax,8) */
 }
 
-enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t address, uintptr_t function)
+enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
 {
 	unsigned char code[7], *end = code + sizeof code;
 	uintptr_t target;
 
-	if (!is_code(modules, address - 1) || tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
+	*called = 0;
+	if (!tdt__is_loaded(address - 1) || tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
 		return TDT__CALL_NONE;
 	if (end[-5] == 0xe8) {
 		target = address + (uintptr_t)(intptr_t)offset_at(end - 4);
-		if (target == function || (is_code(modules, target) && through_plt(target) == function))
+		*called = tdt__is_loaded(target) ? through_plt(target) : target;
+		if (target == function || *called == function)
 			return TDT__CALL_DIRECT;
-		if (is_code(modules, target))
+		if (tdt__is_loaded(target))
 			return TDT__CALL_ANOTHER;
 	}
 	if (end[-6] == 0xff && end[-5] == 0x15) { /* call *pointer(%rip), as of -fno-plt; or a variable */
@@ -86,220 +84,233 @@ enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t addr
 	return calls_by_register(end) ? TDT__CALL_INDIRECT : TDT__CALL_NONE;
 }
 
-/* How long the operand is that begins with the byte `modrm`, of code that has at least 2 bytes more. */
-static size_t operand_length(const unsigned char *modrm)
-{
-	unsigned mode = modrm[0] >> 6, base = modrm[0] & 7;
-	size_t length = 1;
+/* --- A function, instruction by instruction --------------------------------------------- */
 
-	if (mode == 3)
-		return length;
-	if (base == 4) {
-		base = modrm[1] & 7;
-		length++;
+#define CHUNK ((size_t)1024)
+
+struct sweep {
+	uintptr_t at, end;
+	struct tdt__instruction instruction; /* at `at` */
+	unsigned char code[CHUNK];
+	uintptr_t from; /* where `code` was read */
+	size_t got;
+};
+
+/* Read the instruction that the sweep is at.  False: the function ends, or what is there is none. */
+static bool sweep_read(struct sweep *sweep)
+{
+	unsigned char code[TDT__INSTRUCTION_MAX] = { 0 };
+	size_t size = sizeof code;
+
+	if (sweep->at >= sweep->end)
+		return false;
+	if (sweep->at - sweep->from + sizeof code > sweep->got) {
+		sweep->from = sweep->at;
+		sweep->got = tdt__peek(sweep->code, sweep->at,
+				       sweep->end - sweep->at < CHUNK ? sweep->end - sweep->at : CHUNK);
 	}
-	if (mode == 1)
-		return length + 1;
-	return length + (mode == 2 || base == 5 ? 4 : 0);
+	if (size > sweep->got - (sweep->at - sweep->from))
+		size = sweep->got - (sweep->at - sweep->from);
+	memcpy(code, sweep->code + (sweep->at - sweep->from), size);
+	return size != 0 && tdt__instruction_read(code, sweep->at, &sweep->instruction) &&
+	       sweep->instruction.length <= size;
 }
+
+static void add_jump(struct tdt__jumps *jumps, uintptr_t to)
+{
+	if (tdt__is_loaded(to))
+		to = through_plt(to);
+	for (unsigned i = 0; i < jumps->n; i++)
+		if (jumps->to[i] == to)
+			return;
+	if (jumps->n == TDT__JUMPS_MAX)
+		jumps->all = false;
+	else
+		jumps->to[jumps->n++] = to;
+}
+
+void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
+{
+	struct sweep sweep = { .at = start, .end = end };
+	bool added = false;
+
+	*jumps = (struct tdt__jumps){ .all = true };
+	for (; sweep_read(&sweep); sweep.at += sweep.instruction.length) {
+		const struct tdt__instruction *instruction = &sweep.instruction;
+		uintptr_t to = (uintptr_t)instruction->value;
+
+		if (instruction->effect == TDT__EFFECT_POINTER && !added)
+			jumps->all = false;
+		if ((instruction->effect == TDT__EFFECT_JUMPS || instruction->effect == TDT__EFFECT_MAY_JUMP) &&
+		    (to < start || to >= end))
+			add_jump(jumps, to);
+		added = instruction->adds;
+	}
+	if (sweep.at < end)
+		jumps->all = false;
+}
+
+/* --- The size of a frame ------------------------------------------------------------------ */
 
 /*
- * The length of an instruction that compilers put between those that make a frame, and that leaves rsp alone: moves,
- * lea, sums, tests.  0: it is another.
+ * How deep the stack is at a place in the code, below where it was at the function's entry.  Code behind a jump is not
+ * gone on to from there: if an earlier instruction jumps to it, it is as deep there; else as deep as the function is when
+ * it has made its frame.
  */
-static size_t harmless(const unsigned char *code)
-{
-	size_t at = 0;
-	unsigned rex = 0;
+#define NOTED 128
+#define UNKNOWN INTPTR_MIN
 
-	if (code[at] == 0x66 || code[at] == 0xf3 || code[at] == 0xf2)
-		at++;
-	else if (code[at] == 0x64)
-		at++;
-	if ((code[at] & 0xf0) == 0x40)
-		rex = code[at++];
-	switch (code[at]) {
-	case 0x01: /* add */
-	case 0x03:
-	case 0x09: /* or */
-	case 0x0b:
-	case 0x21: /* and */
-	case 0x23:
-	case 0x29: /* sub */
-	case 0x2b:
-	case 0x31: /* xor */
-	case 0x33:
-	case 0x38: /* cmpb */
-	case 0x39: /* cmp */
-	case 0x3a:
-	case 0x3b:
-	case 0x89: /* mov */
-	case 0x8b:
-	case 0x8d: /* lea */
-	case 0x63: /* movslq */
-	case 0x84: /* test */
-	case 0x85:
-	case 0x88: /* movb */
-	case 0x8a:
-		/* What is put into rsp (as to align it) makes another frame. */
-		if ((code[at] & 2) != 0 || code[at] == 0x8d ? (code[at + 1] & 0x38) == 0x20 && (rex & 0xc) == 8
-							    : (code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
-			return 0;
-		return at + 1 + operand_length(code + at + 1);
-	case 0x83: /* add, or, and, sub, xor, cmp, with a constant */
-	case 0xc1: /* shl, shr, sar */
-		if ((code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
-			return 0;
-		return at + 1 + operand_length(code + at + 1) + 1;
-	case 0x80: /* cmpb, and others of bytes */
-		return at + 1 + operand_length(code + at + 1) + 1;
-	case 0x81:
-		if ((code[at + 1] & 0xc7) == 0xc4 && (rex & 9) == 8)
-			return 0;
-		return at + 1 + operand_length(code + at + 1) + (code[0] == 0x66 ? 2 : 4);
-	case 0x90: /* nop */
-		return at + 1;
-	case 0xc7: /* mov, of a constant */
-		return at + 1 + operand_length(code + at + 1) + (code[0] == 0x66 ? 2 : 4);
-	case 0xc6: /* movb, of a constant */
-		return at + 1 + operand_length(code + at + 1) + 1;
-	case 0x0f:
-		switch (code[at + 1]) {
-		case 0x10: /* movups, movss */
-		case 0x11:
-		case 0x16: /* movhps */
-		case 0x17:
-		case 0x1f: /* nop */
-		case 0x28: /* movaps */
-		case 0x29:
-		case 0x57: /* xorps */
-		case 0x6c: /* punpcklqdq */
-		case 0x6e: /* movd */
-		case 0x6f: /* movdqa */
-		case 0x7e:
-		case 0x7f:
-		case 0xb6: /* movzbl */
-		case 0xb7:
-		case 0xbe: /* movsbl */
-		case 0xbf:
-		case 0xd6: /* movq */
-		case 0xef: /* pxor */
-			return at + 2 + operand_length(code + at + 2);
-		}
-		return 0;
-	default:
-		return (code[at] & 0xf8) == 0xb8 ? at + 1 + ((rex & 8) != 0 ? 8 : 4) : 0; /* mov, of a constant */
+struct depths {
+	struct note {
+		uintptr_t from; /* of code that is as deep from here on; or, of one that is jumped to, just here */
+		intptr_t depth;
+	} seen[NOTED], wanted[NOTED];
+	unsigned n_seen, n_wanted;
+	intptr_t depth;
+	intptr_t fp;   /* how deep the stack was, or would be, where the frame pointer points to; UNKNOWN: none yet */
+	intptr_t body; /* how deep the stack is once the frame is made; UNKNOWN: it isn't */
+	bool variable; /* it is not known how deep it is */
+};
+
+/* The oldest are given up for new ones: then a loop that far back is not seen. */
+static void see(struct depths *depths, uintptr_t from)
+{
+	if (depths->n_seen == NOTED) {
+		depths->n_seen = NOTED / 2;
+		memmove(depths->seen, depths->seen + NOTED / 2, sizeof depths->seen / 2);
+	}
+	depths->seen[depths->n_seen++] = (struct note){ from, depths->depth };
+}
+
+static intptr_t seen_at(const struct depths *depths, uintptr_t address)
+{
+	for (unsigned i = depths->n_seen; i > 0; i--)
+		if (depths->seen[i - 1].from <= address)
+			return depths->seen[i - 1].depth;
+	return UNKNOWN;
+}
+
+static intptr_t wanted_at(const struct depths *depths, uintptr_t address)
+{
+	for (unsigned i = depths->n_wanted; i > 0; i--)
+		if (depths->wanted[i - 1].from == address)
+			return depths->wanted[i - 1].depth;
+	return UNKNOWN;
+}
+
+/* Keep those that come after `at`. */
+static void want(struct depths *depths, uintptr_t at, uintptr_t to)
+{
+	unsigned n = 0;
+
+	if (wanted_at(depths, to) == depths->depth)
+		return;
+	if (depths->n_wanted == NOTED) {
+		for (unsigned i = 0; i < NOTED; i++)
+			if (depths->wanted[i].from > at)
+				depths->wanted[n++] = depths->wanted[i];
+		depths->n_wanted = n;
+	}
+	if (depths->n_wanted == NOTED)
+		depths->variable = true;
+	else
+		depths->wanted[depths->n_wanted++] = (struct note){ to, depths->depth };
+}
+
+/* A jump backward to where the stack was less deep is a loop that makes room. */
+static void jump(struct depths *depths, uintptr_t from, uintptr_t to)
+{
+	if (depths->fp != UNKNOWN && depths->body == UNKNOWN)
+		depths->body = depths->depth;
+	if (depths->depth == UNKNOWN)
+		return;
+	if (to <= from) {
+		intptr_t then = seen_at(depths, to);
+
+		if (then != UNKNOWN && then != depths->depth)
+			depths->variable = true;
+	} else {
+		want(depths, from, to);
 	}
 }
 
-#define CHUNK ((uintptr_t)1024)
-
-/* mov %rsp, %rbp: either of its encodings. */
-uintptr_t tdt__code_framing(uintptr_t from, uintptr_t to)
+/* Go over an instruction.  Returns whether control goes on behind it. */
+static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instruction *instruction)
 {
-	unsigned char code[CHUNK];
-	size_t got;
-
-	for (; from + TDT__FRAMING_LENGTH <= to; from += got - (TDT__FRAMING_LENGTH - 1)) {
-		got = tdt__peek(code, from, to - from < CHUNK ? to - from : CHUNK);
-		if (got < TDT__FRAMING_LENGTH)
-			return 0;
-		for (size_t at = 0; at + TDT__FRAMING_LENGTH <= got; at++)
-			if (memcmp(code + at, "\x48\x89\xe5", 3) == 0 || memcmp(code + at, "\x48\x8b\xec", 3) == 0)
-				return from + at + TDT__FRAMING_LENGTH;
+	switch (instruction->effect) {
+	case TDT__EFFECT_NONE:
+		return true;
+	case TDT__EFFECT_ADDS:
+		if (depths->depth != UNKNOWN)
+			depths->depth -= instruction->value;
+		break;
+	case TDT__EFFECT_FROM_FP:
+		depths->depth = depths->fp != UNKNOWN ? depths->fp - instruction->value : UNKNOWN;
+		break;
+	case TDT__EFFECT_TO_FP:
+		if (depths->depth == UNKNOWN || (depths->fp != UNKNOWN && depths->fp != depths->depth - instruction->value))
+			depths->variable = true; /* it has two kinds of frames */
+		else
+			depths->fp = depths->depth - instruction->value;
+		return true;
+	case TDT__EFFECT_SETS:
+		depths->depth = UNKNOWN;
+		break;
+	case TDT__EFFECT_MOVES: /* before there is a frame pointer it does not matter by how much */
+		if (depths->fp != UNKNOWN)
+			depths->variable = true;
+		return true;
+	case TDT__EFFECT_JUMPS:
+		jump(depths, at, (uintptr_t)instruction->value);
+		return false;
+	case TDT__EFFECT_MAY_JUMP:
+		jump(depths, at, (uintptr_t)instruction->value);
+		return true;
+	case TDT__EFFECT_LEAVES:
+	case TDT__EFFECT_POINTER:
+	case TDT__EFFECT_TABLE:
+		return false;
 	}
-	return 0;
+	see(depths, at + instruction->length);
+	return true;
 }
 
-/* Whether it goes elsewhere: compilers make a frame without.  (call, jmp, jcc, ret, the former two by pointers, too) */
-static bool goes_elsewhere(const unsigned char *code)
+intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
 {
-	if (code[0] == 0x41 && code[1] == 0xff)
-		code++;
-	if (code[0] == 0xff)
-		return (code[1] & 0x38) == 0x10 || (code[1] & 0x38) == 0x20;
-	if (code[0] == 0x0f)
-		return (code[1] & 0xf0) == 0x80;
-	return (code[0] & 0xf0) == 0x70 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb || code[0] == 0xc3;
-}
+	struct sweep sweep = { .at = start, .end = end };
+	struct depths depths = { .fp = UNKNOWN, .body = UNKNOWN };
+	intptr_t there = UNKNOWN;
 
-/* The number of the register that is pushed there; -1: none is. */
-static int pushes(const unsigned char *code, size_t *length)
-{
-	bool rex = code[0] == 0x41;
+	see(&depths, start);
+	while (!depths.variable && sweep_read(&sweep)) {
+		intptr_t wanted = wanted_at(&depths, sweep.at);
 
-	*length = rex ? 2 : 1;
-	return (code[rex] & 0xf8) == 0x50 ? (code[rex] & 7) + (rex ? 8 : 0) : -1;
-}
-
-/* How much room `sub` makes; 0: it is something else. */
-static int32_t makes_room(const unsigned char *code, size_t *length)
-{
-	if (code[0] != 0x48 || (code[1] != 0x83 && code[1] != 0x81) || code[2] != 0xec)
-		return 0;
-	*length = code[1] == 0x83 ? 4 : 7;
-	return code[1] == 0x83 ? (int8_t)code[3] : offset_at(code + 3);
-}
-
-/* Room is made a page at a time, each of which is touched: orq $0, (%rsp); movq $0, (%rsp).  The length; 0: not so. */
-static size_t touches(const unsigned char *code)
-{
-	if (memcmp(code, "\x48\x83\x0c\x24\x00", 5) == 0)
-		return 5;
-	return memcmp(code, "\x48\xc7\x04\x24\x00\x00\x00\x00", 8) == 0 ? 8 : 0;
-}
-
-#define PROLOGUE 128
-#define LONGEST 16
-#define SAVED (1u << 3 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15) /* rbx, r12 to r15: callees save them */
-#define RAX (1u << 0)						    /* pushed for room alone */
-
-/* push what is to be saved; sub $room, %rsp, or no room. */
-intptr_t tdt__code_frame_size(uintptr_t behind)
-{
-	unsigned char code[PROLOGUE + LONGEST] = { 0 };
-	size_t got = tdt__peek(code, behind, PROLOGUE), at = 0, length, touched;
-	unsigned may_push = SAVED | RAX;
-	bool in_pages = false;
-	intptr_t size = 0;
-
-	for (; at < got; at += length) {
-		int pushed = pushes(code + at, &length);
-		int32_t room;
-
-		if (pushed >= 0) { /* what is pushed twice is an argument, that is not there at each call */
-			if ((may_push >> pushed & 1) == 0)
-				return -1;
-			may_push = pushed == 0 ? 0 : may_push & ~(1u << pushed);
-			size += 8;
-			continue;
+		if (wanted != UNKNOWN && wanted != depths.depth) {
+			depths.depth = wanted;
+			see(&depths, sweep.at);
 		}
-		room = makes_room(code + at, &length);
-		if (room != 0) {
-			size += room;
-			touched = touches(code + at + length);
-			if (touched == 0)
-				return size;
-			in_pages = true;
-			length += touched;
-			continue;
+		if (sweep.at == pc)
+			there = depths.depth != UNKNOWN && depths.fp != UNKNOWN ? depths.depth - depths.fp : -1;
+		if (!go_over(&depths, sweep.at, &sweep.instruction)) {
+			depths.depth = depths.body != UNKNOWN ? depths.body : depths.depth;
+			see(&depths, sweep.at + sweep.instruction.length);
 		}
-		if (goes_elsewhere(code + at))
-			return in_pages ? -1 : size; /* in a loop, for more pages; or this is all */
-		length = harmless(code + at);
-		if (length == 0)
-			return -1;
+		sweep.at += sweep.instruction.length;
 	}
-	return -1;
+	/* A return address may be the function's end, behind a call that never returns. */
+	if (pc == end && there == UNKNOWN && depths.depth != UNKNOWN && depths.fp != UNKNOWN)
+		there = depths.depth - depths.fp;
+	return depths.variable || sweep.at < end || there < 0 ? -1 : there;
 }
 
 #elif defined(__aarch64__)
 
-enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t address, uintptr_t function)
+enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
 {
 	uint32_t code;
 
-	if (!is_code(modules, address - 1) || address % 4 != 0 ||
+	*called = 0;
+	if (!tdt__is_loaded(address - 1) || address % 4 != 0 ||
 	    tdt__peek(&code, address - 4, sizeof code) != sizeof code)
 		return TDT__CALL_NONE;
 	if ((code & 0xfffffc1f) == 0xd63f0000) /* blr */
@@ -308,19 +319,22 @@ enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t addr
 		return TDT__CALL_NONE;
 	/* 26 bits, signed, of words. */
 	address += (uintptr_t)((intptr_t)((uintptr_t)code << 38) >> 36) - 4;
+	*called = address;
 	return address == function ? TDT__CALL_DIRECT : TDT__CALL_ANOTHER;
 }
 
-uintptr_t tdt__code_framing(uintptr_t from, uintptr_t to)
+void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
 {
-	(void)from;
-	(void)to;
-	return 0;
+	(void)start;
+	(void)end;
+	*jumps = (struct tdt__jumps){ .all = false };
 }
 
-intptr_t tdt__code_frame_size(uintptr_t behind)
+intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
 {
-	(void)behind;
+	(void)start;
+	(void)end;
+	(void)pc;
 	return -1;
 }
 

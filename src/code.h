@@ -7,9 +7,10 @@
  * is read through the kernel (peek.h), since it may be unloaded meanwhile.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "modules.h"
+#define TDT__JUMPS_MAX 8
 
 enum tdt__call {
 	TDT__CALL_NONE,	    /* there is no call before that address */
@@ -19,27 +20,25 @@ enum tdt__call {
 	TDT__CALL_DIRECT    /* a call of just that function */
 };
 
-/* What kind of call of the function at `function` (0: unknown) may have `address` for its return address. */
-enum tdt__call tdt__code_call(const struct tdt__modules *modules, uintptr_t address, uintptr_t function);
+/*
+ * What kind of call of the function at `function` (0: unknown) may have `address` for its return address.  `*called`:
+ * the function that it calls directly, or 0.
+ */
+enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called);
+
+/* Where code of a function jumps to, outside of it: tail calls, and other parts of the function. */
+struct tdt__jumps {
+	bool all; /* there are no others: no jump by a pointer, and no more than there is room for */
+	unsigned n;
+	uintptr_t to[TDT__JUMPS_MAX];
+};
+
+void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps);
 
 /*
- * Where code goes on behind what may be the instruction that makes the stack pointer the frame pointer: the first such
- * place in [from, to).  0: there is none.  Instructions begin wherever they please: so it has to be asked of others,
- * too, whether it is one.
+ * How far the stack pointer is below the frame pointer where the function [start, end) is at `pc`: an instruction that
+ * has not been executed.  -1: can't be told; it makes room at run time (alloca()), or it has no frame pointer there.
  */
-uintptr_t tdt__code_framing(uintptr_t from, uintptr_t to);
-
-#if defined(__x86_64__)
-#define TDT__FRAMING_LENGTH 3 /* of that instruction */
-#else
-#define TDT__FRAMING_LENGTH 4
-#endif
-
-/*
- * How far below its frame pointer a function keeps its stack pointer, unless it makes room at run time (alloca(),
- * arguments on the stack) for more.  `behind` is where its code goes on when it has its frame pointer.  -1: can't be
- * told.
- */
-intptr_t tdt__code_frame_size(uintptr_t behind);
+intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc);
 
 #endif

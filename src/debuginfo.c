@@ -22,6 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <elfutils/libdwelf.h>
+
+#include "debugfile.h"
 #include "modules.h"
 
 static char default_path[] = ":.debug:/usr/lib/debug";
@@ -61,19 +64,6 @@ bool tdt__debuginfo_descriptors(void)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	return !lack;
-}
-
-/* A regular file's descriptor, or -1.  The file may be another than the one loaded: a FIFO must not block us. */
-static int open_file(const char *path)
-{
-	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
 }
 
 static bool has_build_id(Dwfl_Module *elf, const char *build_id)
@@ -137,51 +127,19 @@ bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info)
 	return false;
 }
 
-/* Whether what is called `name` in `directory`, seen from the file `path`, is there and is no regular file. */
-static bool is_special(const char *path, const char *directory, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	char place[PATH_MAX];
-	struct stat status;
-
-	return slash != NULL &&
-	       snprintf(place, sizeof(place), "%.*s%s/%s", (int)(slash - path), path, directory, name) <
-		   (int)sizeof(place) &&
-	       stat(place, &status) == 0 && !S_ISREG(status.st_mode);
-}
-
-/* libdwfl looks for `debuglink` (NULL: the file's own name and .debug) beside the file, and where that really is. */
-static bool finds_special(const char *path, const char *debuglink)
-{
-	const char *slash = strrchr(path, '/');
-	const char *base = slash != NULL ? slash + 1 : path;
-	char *real = realpath(path, NULL);
-	char name[NAME_MAX + 1];
-	bool special;
-
-	snprintf(name, sizeof(name), "%s%s", debuglink != NULL ? debuglink : base, debuglink != NULL ? "" : ".debug");
-	special = is_special(path, "", name) || is_special(path, "/.debug", name);
-	if (real != NULL)
-		special = special || is_special(real, "", name) || is_special(real, "/.debug", name);
-	free(real);
-	return special;
-}
-
 static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
 			  const char *debuglink, GElf_Word crc, char **found)
 {
-	int fd;
+	int fd = tdt__debugfile_find(elf, info, name, base, path, debuglink, crc, found);
 
-	/* libdwfl opens what it finds, and a FIFO would block it.  By build-id it may find the right one still. */
-	if (path != NULL && finds_special(path, debuglink))
-		debuglink = ".";
-	fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
 	if (fd >= 0) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		remember_file(*info, fd);
 	}
 	return fd;
 }
+
+/* --- Opening ------------------------------------------------------------------ */
 
 /* The addresses the file is to be loaded at, as its segments (in ascending order) say. */
 static bool find_addresses(Elf *elf, GElf_Addr *start, GElf_Addr *end)
@@ -240,7 +198,7 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 		.find_debuginfo = find_debuginfo,
 		.debuginfo_path = &tdt__debuginfo_path,
 	};
-	struct opened opened = { .info = info, .fd = open_file(path) };
+	struct opened opened = { .info = info, .fd = tdt__debugfile_open(path) };
 	GElf_Addr start, end, bias;
 	int fd = opened.fd;
 	bool right = false;
@@ -295,7 +253,7 @@ void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const ch
 		open_debug_file(info, build_id);
 }
 
-/* Where tdt__debuginfo_try() was called: one at a time, by the lock. */
+/* Where tdt__debuginfo_try() was called: there is one namer. */
 static jmp_buf *way_out;
 
 static void __attribute__((noreturn)) leave(void)
@@ -303,12 +261,41 @@ static void __attribute__((noreturn)) leave(void)
 	longjmp(*way_out, 1);
 }
 
+/* Whether `name`, seen from the file `path` as libdw sees it, is there and is no regular file. */
+static bool is_special(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	char place[PATH_MAX];
+	struct stat status;
+	int n;
+
+	if (name[0] == '/' || slash == NULL)
+		n = snprintf(place, sizeof place, "%s", name);
+	else
+		n = snprintf(place, sizeof place, "%.*s/%s", (int)(slash - path), path, name);
+	return n < (int)sizeof place && stat(place, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* What dwz moved out of several modules is opened by libdw itself, which a FIFO would block. */
+static bool shares_special(const struct tdt__debuginfo *info, Dwarf *dwarf)
+{
+	const void *id;
+	const char *name;
+
+	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) <= 0)
+		return false;
+	for (int i = 0; i < info->n_files; i++)
+		if (info->file[i].path != NULL && is_special(info->file[i].path, name))
+			return true;
+	return false;
+}
+
 Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 {
 	Dwarf *dwarf = info->elf != NULL ? dwfl_module_getdwarf(info->elf, bias) : NULL;
 	Dwarf *shared;
 
-	if (dwarf == NULL)
+	if (dwarf == NULL || shares_special(info, dwarf))
 		return NULL;
 	dwarf_new_oom_handler(dwarf, leave);
 	shared = dwarf_getalt(dwarf); /* what dwz moved out of several modules */

@@ -4,7 +4,7 @@
 
 /*
  * A module's ELF file and its debug information, wherever that lies: in the file, in a separate one named by build-id
- * or .gnu_debuglink.  All addresses are the ELF file's own.  Everything here under tdt__symbol_lock (fork.h).
+ * or .gnu_debuglink.  All addresses are the ELF file's own.  Everything here is for the namer only (namer.h).
  */
 
 #include <stdbool.h>

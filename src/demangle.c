@@ -75,3 +75,8 @@ const char *tdt__demangle(const char *name)
 	known = demangle(name);
 	return known != NULL ? keep(known) : NULL;
 }
+
+void tdt__demangle_abandon(void)
+{
+	names = NULL;
+}

@@ -23,10 +23,11 @@
 #define REFERENCE_LIMIT 16 /* from a copy to its declaration; libdw's own limit */
 #define NAME_LIMIT 1024    /* a longer one is left unqualified */
 #define NESTING_LIMIT 8    /* of functions in functions */
+#define LEVEL_LIMIT 256    /* of DIEs in DIEs; against a damaged file */
 
 struct qualified {
 	const void *declaration; /* where its DIE lies in the mapped file */
-	const char *name;
+	const char *name;	 /* NULL: it is being put together */
 };
 
 static htab_t known; /* struct qualified *, by `declaration`; never removed */
@@ -81,8 +82,15 @@ static Dwarf_Die declaration_of(const Dwarf_Die *function)
 	return die;
 }
 
-/* What a DIE adds to the names of those in it; NULL: nothing. */
-static const char *qualifier(Dwarf_Die *die)
+/* The functions of a closure: its body, and what gcc and clang make of it where a plain function is wanted. */
+static bool is_of_closure(const char *function)
+{
+	return strncmp(function, "operator()", strlen("operator()")) == 0 || strncmp(function, "_FUN", 4) == 0 ||
+	       strncmp(function, "__invoke", 8) == 0;
+}
+
+/* What a DIE adds to the names of those in it, `inner` say; NULL: nothing. */
+static const char *qualifier(Dwarf_Die *die, const char *inner)
 {
 	const char *name;
 
@@ -94,10 +102,18 @@ static const char *qualifier(Dwarf_Die *die)
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
 		name = dwarf_diename(die);
-		return name != NULL ? name : "(anonymous)";
+		if (name == NULL)
+			name = is_of_closure(inner) ? "{lambda}" : "(anonymous)";
+		return name;
 	default:
 		return NULL;
 	}
+}
+
+/* Whether `next`, by the file the sibling of `die`, lies behind it, but not behind `offset`. */
+static bool is_between(Dwarf_Die *next, Dwarf_Die *die, Dwarf_Off offset)
+{
+	return dwarf_dieoffset(next) > dwarf_dieoffset(die) && dwarf_dieoffset(next) <= offset;
 }
 
 /* Make `die` the child of it that is, or holds, the DIE at `offset`. */
@@ -109,7 +125,7 @@ static bool enter(Dwarf_Die *die, Dwarf_Off offset)
 		return false;
 	do {
 		*die = next;
-	} while (dwarf_siblingof(die, &next) == 0 && dwarf_dieoffset(&next) <= offset);
+	} while (dwarf_siblingof(die, &next) == 0 && is_between(&next, die, offset));
 	return true;
 }
 
@@ -132,13 +148,16 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 	Dwarf_Die die = *unit;
 	size_t length = 0;
 	const char *part;
+	int level = 0;
 
 	while (enter(&die, declaration) && dwarf_dieoffset(&die) < declaration) {
+		if (++level > LEVEL_LIMIT)
+			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram) {
 			length = 0; /* its own declaration may be elsewhere, and says what is around it */
 			part = name_of(&die, nesting + 1);
 		} else {
-			part = qualifier(&die);
+			part = qualifier(&die, name);
 		}
 		if (part != NULL && !(append(text, &length, part) && append(text, &length, "::")))
 			return false;
@@ -146,32 +165,62 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 	return append(text, &length, name);
 }
 
-/* NULL: no memory. */
-static const char *keep(const void *declaration, const char *name)
+/* Remember that the name of `declaration` is being put together.  NULL: no memory. */
+static struct qualified *begin_name(const void *declaration)
 {
 	struct qualified *qualified = malloc(sizeof(*qualified));
 	void **slot;
 
 	if (qualified == NULL)
 		return NULL;
-	*qualified = (struct qualified){ .declaration = declaration, .name = tdt__intern(name) };
-	slot = qualified->name != NULL ? htab_find_slot(known, qualified, INSERT) : NULL;
+	*qualified = (struct qualified){ .declaration = declaration };
+	slot = htab_find_slot(known, qualified, INSERT);
 	if (slot == NULL) {
 		free(qualified);
 		return NULL;
 	}
 	*slot = qualified;
-	return qualified->name;
+	return qualified;
+}
+
+/* Remember `name`, or, if there is no memory for it, nothing. */
+static const char *end_name(struct qualified *qualified, const char *name)
+{
+	qualified->name = tdt__intern(name);
+	if (qualified->name != NULL)
+		return qualified->name;
+	htab_remove_elt(known, qualified);
+	free(qualified);
+	return NULL;
+}
+
+/*
+ * Each name is put together once.  In a damaged file a name may be part of itself: there, and where
+ * it is too long, it stays unqualified.
+ */
+static const char *put_together(Dwarf_Die *declaration, const char *name, int nesting)
+{
+	char text[NAME_LIMIT];
+	struct qualified *qualified;
+	const char *kept;
+	Dwarf_Die unit;
+	bool whole;
+
+	if (nesting == NESTING_LIMIT || dwarf_diecu(declaration, &unit, NULL, NULL) == NULL)
+		return name;
+	qualified = begin_name(declaration->addr);
+	if (qualified == NULL)
+		return name;
+	whole = qualify(text, &unit, dwarf_dieoffset(declaration), name, nesting);
+	kept = end_name(qualified, whole ? text : name);
+	return kept != NULL ? kept : name;
 }
 
 static const char *qualified_name(Dwarf_Die *function, const char *name, int nesting)
 {
-	char text[NAME_LIMIT];
 	Dwarf_Die declaration = declaration_of(function);
 	struct qualified sought = { .declaration = declaration.addr };
 	struct qualified *found;
-	const char *kept;
-	Dwarf_Die unit;
 
 	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
 		return name;
@@ -180,13 +229,9 @@ static const char *qualified_name(Dwarf_Die *function, const char *name, int nes
 	if (known == NULL)
 		return name;
 	found = htab_find(known, &sought);
-	if (found != NULL)
-		return found->name;
-	if (nesting == NESTING_LIMIT || dwarf_diecu(&declaration, &unit, NULL, NULL) == NULL ||
-	    !qualify(text, &unit, dwarf_dieoffset(&declaration), name, nesting))
-		return name;
-	kept = keep(declaration.addr, text);
-	return kept != NULL ? kept : name;
+	if (found == NULL)
+		return put_together(&declaration, name, nesting);
+	return found->name != NULL ? found->name : name;
 }
 
 static const char *name_of(Dwarf_Die *function, int nesting)
@@ -208,4 +253,20 @@ static const char *name_of(Dwarf_Die *function, int nesting)
 const char *tdt__diename(Dwarf_Die *function)
 {
 	return name_of(function, 0);
+}
+
+bool tdt__diename_is_async(Dwarf_Die *function)
+{
+	static const char *const starts[] = { "{async_fn#", "{async_block#", "{async_closure#" };
+	const char *name = string_of(function, DW_AT_name);
+
+	for (size_t i = 0; name != NULL && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+void tdt__diename_abandon(void)
+{
+	known = NULL;
 }

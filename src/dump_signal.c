@@ -28,6 +28,7 @@
 #include <tdt/dump.h>
 
 #include "fork.h"
+#include "service.h"
 
 /* Raised by the handler, and by who wants the thread to end. */
 static sem_t wanted;
@@ -88,26 +89,7 @@ static void *dump(void *nothing)
 	}
 }
 
-/* With all signals blocked, which a thread inherits. */
-static int start_thread(void)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-	int error = pthread_attr_init(&attr);
-
-	if (error != 0)
-		return -error;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, &attr, dump, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -error;
-}
-
-/* Have a thread in this process. */
+/* Have a thread in this process.  Gives up the lock meanwhile: see service.h. */
 static int need_thread(void)
 {
 	int error;
@@ -117,9 +99,13 @@ static int need_thread(void)
 	/* No thread of this process waits for it: what was raised in vain is gone. */
 	sem_init(&wanted, 0, 0);
 	atomic_store_explicit(&signaled, false, memory_order_relaxed);
-	error = start_thread();
-	dumper.running = error == 0;
+	dumper.running = true;
 	dumper.forks = tdt__forks;
+	pthread_mutex_unlock(&tdt__signal_lock);
+	error = tdt__service_start(dump);
+	pthread_mutex_lock(&tdt__signal_lock);
+	if (error != 0)
+		dumper.running = false;
 	return error;
 }
 
@@ -160,18 +146,29 @@ static bool can_dump(int signo)
 	       signo != SIGILL;
 }
 
+/* 0, or why the signal can't dump; its disposition goes to `old`. */
+static int check(int signo, struct sigaction *old)
+{
+	if (!can_dump(signo) || sigaction(signo, NULL, old) != 0)
+		return -EINVAL;
+	return is_free(old) ? 0 : -EBUSY;
+}
+
+/* All is looked at again behind need_thread(), which gives up the lock. */
 static int change(int signo)
 {
 	struct sigaction old;
-	int error;
+	int error = check(signo, &old);
 
-	if (!can_dump(signo) || sigaction(signo, NULL, &old) != 0)
-		return -EINVAL;
-	if (!is_free(&old))
-		return -EBUSY;
-	if (signo == dumper.signo && is_ours(&old))
-		return need_thread();
-	error = need_thread();
+	if (error != 0)
+		return error;
+	do
+		error = need_thread();
+	while (error == 0 && !dumper.running);
+	if (error == 0)
+		error = check(signo, &old);
+	if (error == 0 && signo == dumper.signo && is_ours(&old))
+		return 0;
 	if (error == 0)
 		error = set_handler(signo, &old);
 	if (error == 0) {

@@ -5,6 +5,9 @@
 
 #include "elfsym.h"
 
+#include <ctype.h>
+#include <string.h>
+
 /* A range's value is rank and index: of several symbols at one address the best has the greatest. */
 #define RANK_SHIFT 32
 #define RANK_SIZED 4
@@ -112,4 +115,32 @@ const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf
 		return NULL;
 	*start = range->low;
 	return dwfl_module_getsym(elf, (int)(uint32_t)range->value, &symbol, NULL);
+}
+
+static bool is_mangled(const char *name)
+{
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+static bool is_name_of_its_own(const GElf_Sym *symbol, const char *name)
+{
+	if (name == NULL || GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size == 0)
+		return false;
+	return is_mangled(name) || (GELF_ST_BIND(symbol->st_info) != STB_WEAK &&
+				    !(name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]))));
+}
+
+const char *tdt__elfsym_next(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t start, size_t *at)
+{
+	if (*at == 0)
+		*at = tdt__ranges_from(symbols, start);
+	while (*at < symbols->n && symbols->range[*at].low == start) {
+		GElf_Sym symbol;
+		const char *name =
+			dwfl_module_getsym(elf, (int)(uint32_t)symbols->range[(*at)++].value, &symbol, NULL);
+
+		if (is_name_of_its_own(&symbol, name))
+			return name;
+	}
+	return NULL;
 }

@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include "barrier.h"
+#include "counted.h"
 #include "interrupt.h"
+#include "namer.h"
 #include "poll.h"
 #include "probes.h"
 #include "registry.h"
 #include "task.h"
 #include "thread.h"
+#include "unloads.h"
 #include "watch.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,9 +56,11 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&tdt__signal_lock);
 	pthread_mutex_lock(&tdt__watch_lock);
+	pthread_mutex_lock(&tdt__counted_lock);
 	pthread_mutex_lock(&tdt__symbol_lock);
 	pthread_mutex_lock(&tdt__unwind_lock);
 	pthread_mutex_lock(&tdt__interrupt_lock);
+	tdt__unloads_lock();
 	for (int i = 0; i < REQUEST_LOCKS; i++)
 		pthread_mutex_lock(&request_locks[i].mutex);
 	tdt__registry_lock_all();
@@ -66,9 +71,11 @@ static void after_fork(void)
 	tdt__registry_unlock_all();
 	for (int i = REQUEST_LOCKS; i-- > 0;)
 		pthread_mutex_unlock(&request_locks[i].mutex);
+	tdt__unloads_unlock();
 	pthread_mutex_unlock(&tdt__interrupt_lock);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	pthread_mutex_unlock(&tdt__symbol_lock);
+	pthread_mutex_unlock(&tdt__counted_lock);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	pthread_mutex_unlock(&tdt__signal_lock);
 }
@@ -111,6 +118,8 @@ static void after_fork_in_child(void)
 	tdt__interrupt_forked();
 	tdt__barrier_init();
 	tdt__watch_forked();
+	tdt__unloads_forked();
+	tdt__namer_forked();
 	after_fork();
 }
 
@@ -122,6 +131,9 @@ static void init(void)
 	/* A child that was forked while another thread was here comes here again: twice locked would be for ever. */
 	if (!registered)
 		fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
+	/* Whoever wants their service may do so when threads can't be started: see service.h. */
+	tdt__namer_begin();
+	tdt__unloads_begin();
 }
 
 int tdt__fork_init(void)

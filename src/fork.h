@@ -6,9 +6,12 @@
  * Every lock libtdt has, in one place, because fork() must find them free: a child inherits them as they are, but not
  * the threads that would release them.  They are taken before a fork and released after it on both sides.
  *
- * Order: tdt__signal_lock, tdt__watch_lock (watch.h), tdt__symbol_lock, tdt__unwind_lock, tdt__interrupt_lock, then one
- * of the request locks, then one of the registry's (registry.c).  No foreign code (poll, wake, clone, drop) is called
- * with any of them held.
+ * So fork() waits for whoever holds one, and none is held for longer than some tens of microseconds: not while names are
+ * looked up, a debug file is read, or the loader is asked; and no foreign code (poll, wake, clone, drop) is called with
+ * any of them held.
+ *
+ * Order: tdt__signal_lock, tdt__watch_lock (watch.h), tdt__counted_lock (counted.h), tdt__symbol_lock, tdt__unwind_lock,
+ * tdt__interrupt_lock, that of unloads.h, then one of the request locks, then one of the registry's (registry.c).
  */
 
 #include <pthread.h>
@@ -18,12 +21,12 @@
 /* Which signal dumps, and who does it (dump_signal.c).  Held for some system calls. */
 extern pthread_mutex_t tdt__signal_lock;
 
-/* libdw, and the cache of symbols.  May be held for long (opening debug files): never taken on a polling thread. */
+/* The cache of symbols, and the namer's queue (namer.h).  Never taken on a polling thread. */
 extern pthread_mutex_t tdt__symbol_lock;
 
 /*
- * libunwind, and the dynamic loader's list of modules.  Taken by polling threads, too, for what is new: some 6 us for
- * a PC, and what it takes to list the modules after one was loaded or unloaded.
+ * libunwind, and the modules and rules that are known.  Taken by polling threads, too, for what is new: some 7 us for a
+ * PC, and some more for the first in its module.
  */
 extern pthread_mutex_t tdt__unwind_lock;
 
@@ -43,8 +46,8 @@ void tdt__request_locks_pass(void);
 extern uint32_t tdt__forks;
 
 /*
- * Have the locks held across fork, and make the process ready for tdt__barrier_heavy() (barrier.h), again in a child.
- * Once a process; later calls return what the first did: 0 or a negative errno.
+ * Have the locks held across fork, make the process ready for tdt__barrier_heavy() (barrier.h), again in a child, and
+ * start the library's threads.  Once a process; later calls return what the first did: 0 or a negative errno.
  */
 int tdt__fork_init(void);
 

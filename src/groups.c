@@ -54,7 +54,9 @@ static bool is_astray(const struct tdt__capture *capture)
 /* A PC means the same under all snapshots of the modules that have this in common. */
 static uint64_t generation(const struct tdt__capture *capture)
 {
-	return tdt__walk_modules(&capture->walk)->unloads;
+	const struct tdt__modules *modules = tdt__walk_modules(&capture->walk);
+
+	return modules->lasting ? 0 : modules->unloads + 1;
 }
 
 static uint64_t hash_of(enum tdt_answer answer, enum tdt_task_state state, const struct tdt__capture *capture)

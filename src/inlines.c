@@ -35,6 +35,7 @@ struct tdt__unit {
 	Dwarf_Die die;
 	struct tdt__ranges functions; /* to offsets of their DIEs */
 	enum depth depth;
+	Dwarf_Off last; /* while the functions are read: the offset of the DIE that was read last */
 };
 
 #define NESTING_LIMIT 256 /* of DIEs; against a damaged file */
@@ -51,6 +52,25 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
+/*
+ * Whether `die` lies behind the DIE at `*last`; if so, `*last` becomes the offset of `die`.  In a
+ * sound file every DIE lies behind those that were read before it.  A damaged file may lead back to
+ * them, and would have them read again without end.  So the reader stops there: its work is bounded
+ * by the size of what it reads.
+ */
+static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+
+	if (offset <= *last)
+		return false;
+	*last = offset;
+	return true;
+}
+
+/* More are not kept: in a damaged file each of thousands of functions may have the same long list. */
+#define RANGES_MAX ((size_t)1 << 22)
+
 static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
 {
 	Dwarf_Addr base;
@@ -58,7 +78,7 @@ static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t valu
 	Dwarf_Addr high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+	while (ranges->n < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
 		if (low < high && !is_dropped(low) && !tdt__ranges_add(ranges, low, high, value))
 			return false;
 	}
@@ -94,6 +114,7 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 static bool read_units(struct tdt__inlines *inlines)
 {
 	Dwarf_CU *cu = NULL;
+	Dwarf_Off last = 0;
 	Dwarf_Die die;
 	unsigned int n = 0;
 
@@ -102,6 +123,9 @@ static bool read_units(struct tdt__inlines *inlines)
 	tdt__debuginfo_read_sparsely(inlines->dwarf);
 	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
 	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
+		/* The units of .debug_types come last, and begin at 0 again.  They have no code. */
+		if (!moves_on(&die, &last))
+			break;
 		if (!add_unit(inlines, &die) || (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
 			return false;
 	}
@@ -141,6 +165,8 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 	do {
 		int tag = dwarf_tag(&die);
 
+		if (!moves_on(&die, &unit->last))
+			return true;
 		if (tag == DW_TAG_subprogram && has_code(&die) &&
 		    !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
 			return false;
@@ -153,6 +179,7 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 static bool read_unit(struct tdt__unit *unit, enum depth depth)
 {
 	unit->depth = READ_NOTHING;
+	unit->last = dwarf_dieoffset(&unit->die);
 	tdt__ranges_clear(&unit->functions);
 	if (!read_functions(unit, &unit->die, depth, 0))
 		return false;
@@ -200,8 +227,11 @@ static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
 	}
 	scope = &scopes->scope[scopes->n++];
 	*scope = (struct tdt__scope){ 0 };
-	if (function != NULL)
+	if (function != NULL) {
 		scope->name = tdt__diename(function);
+		scope->die = dwarf_dieoffset(function);
+		scope->body = tdt__diename_is_async(function);
+	}
 	return scope;
 }
 
@@ -232,6 +262,7 @@ static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr addre
 /* Make `die` the child of it that holds `address`. */
 static bool enter(Dwarf_Die *die, Dwarf_Addr address)
 {
+	Dwarf_Off last = dwarf_dieoffset(die);
 	Dwarf_Die child;
 
 	if (dwarf_child(die, &child) != 0)
@@ -239,6 +270,8 @@ static bool enter(Dwarf_Die *die, Dwarf_Addr address)
 	do {
 		int tag = dwarf_tag(&child);
 
+		if (!moves_on(&child, &last))
+			return false;
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
 		    dwarf_haspc(&child, address) > 0) {
 			*die = child;
@@ -248,16 +281,55 @@ static bool enter(Dwarf_Die *die, Dwarf_Addr address)
 	return false;
 }
 
+#define ORIGIN_LIMIT 16 /* from a copy to what it is a copy of */
+
+static Dwarf_Die origin_of(const Dwarf_Die *function)
+{
+	Dwarf_Die die = *function;
+	Dwarf_Attribute attribute;
+
+	for (int i = 0; i < ORIGIN_LIMIT; i++)
+		if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == NULL ||
+		    dwarf_formref_die(&attribute, &die) == NULL)
+			break;
+	return die;
+}
+
+static int declared(Dwarf_Die *function, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (int)value;
+}
+
+/*
+ * Whether `inlined` is no call, but the rest of `function`.  GCC splits a function whose beginning often
+ * returns, to have that inlined alone; and may then put the rest back, as inlined into the function itself
+ * where its name stands.  A recursive call has a place of its own.
+ */
+static bool is_rest(Dwarf_Die *inlined, Dwarf_Die *function)
+{
+	int line = number_of(inlined, DW_AT_call_line), column = number_of(inlined, DW_AT_call_column);
+
+	return line != 0 && column != 0 && origin_of(inlined).addr == origin_of(function).addr &&
+	       line == declared(function, DW_AT_decl_line) && column == declared(function, DW_AT_decl_column);
+}
+
 /* Push the functions from `die` inwards. */
 static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
 	struct tdt__scope *scope = push(scopes, die);
+	Dwarf_Die function = *die;
 
 	while (scope != NULL && enter(die, address)) {
-		if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
+		if (dwarf_tag(die) != DW_TAG_inlined_subroutine || is_rest(die, &function))
 			continue;
 		set_call(scope, unit, die);
 		scope = push(scopes, die);
+		function = *die;
 	}
 	if (scope != NULL)
 		set_line(scope, unit, address);

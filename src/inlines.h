@@ -4,7 +4,7 @@
 
 /*
  * Which functions an address lies in, by DWARF: the one that has code of its own, and those inlined there.  Everything
- * under tdt__symbol_lock (fork.h), and within tdt__debuginfo_try() (debuginfo.h).
+ * is for the namer only (namer.h), and within tdt__debuginfo_try() (debuginfo.h).
  */
 
 #include <stdbool.h>
@@ -33,6 +33,8 @@ struct tdt__scope {
 	const char *file;
 	int line;
 	int column;
+	uint64_t die; /* the offset of the function's DIE, or of its inlined instance's; 0: unknown */
+	bool body;    /* of a Rust async function or block */
 };
 
 /* Outermost first.  All zero is an empty one, which may be used again and again. */

@@ -38,3 +38,8 @@ const char *tdt__intern(const char *text)
 	*slot = copy;
 	return copy;
 }
+
+void tdt__intern_abandon(void)
+{
+	texts = NULL;
+}

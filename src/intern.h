@@ -4,8 +4,11 @@
 
 /*
  * The copy of `text` that lives as long as the process: one a text, however often it is asked for.  NULL: no memory.
- * Under tdt__symbol_lock (fork.h).
+ * The namer only (namer.h).
  */
 const char *tdt__intern(const char *text);
+
+/* In a child of fork(): see tdt__symbols_abandon(). */
+void tdt__intern_abandon(void);
 
 #endif

@@ -95,6 +95,23 @@ static struct tdt__registers registers_of(const ucontext_t *context)
 #endif
 }
 
+/* All of them, by the numbers they have in unwind information. */
+static void note_registers(struct tdt__pieces *copy, const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+								 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+								 REG_R12, REG_R13, REG_R14, REG_R15 };
+
+	for (unsigned i = 0; i < TDT__GENERAL_REGISTERS; i++)
+		copy->registers[i] = (uintptr_t)context->uc_mcontext.gregs[numbers[i]];
+	copy->has_registers = true;
+#else
+	(void)copy;
+	(void)context;
+#endif
+}
+
 /* Copy what the thread's own stack has, if the kernel would not. */
 static __attribute__((no_sanitize("address", "thread"))) size_t copy_own_stack(void *to, uintptr_t from, size_t size)
 {
@@ -122,8 +139,11 @@ static void serve(struct slot *slot, const ucontext_t *context)
 	slot->error = -EAGAIN;
 	if (!tdt__polled_here(slot->task) || record->polls != slot->polls || record->state != TDT_RECORD_POLLING)
 		return;
-	tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top, &tdt__thread);
-	slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_stack);
+	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
+				       &tdt__thread);
+	note_registers(&slot->copy, context);
+	if (slot->error == 0)
+		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_stack);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)

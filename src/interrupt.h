@@ -22,7 +22,7 @@ struct tdt__pieces;
  *
  * Returns 0 or a negative errno: -EAGAIN that poll is over; -ESRCH so is the thread; -EPERM it has the signal blocked,
  * or that can't be told, and nothing was sent; -EBUSY every signal is taken; -ETIMEDOUT it didn't get to the handler;
- * -ENOMEM; -EFAULT the stack can't be read.
+ * -ENOMEM; -EFAULT the stack can't be read; -ENOTSUP the thread is not on it.
  */
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
 		   struct tdt__pieces *copy);

@@ -47,6 +47,8 @@ libtdt_core_la_SOURCES = \
 	src/call_tree.h \
 	src/capture.c \
 	src/capture.h \
+	src/cfi.c \
+	src/cfi.h \
 	src/clock.h \
 	src/code.c \
 	src/code.h \
@@ -54,8 +56,12 @@ libtdt_core_la_SOURCES = \
 	src/combine.h \
 	src/combine_new.c \
 	src/coroutine.c \
+	src/counted.c \
+	src/counted.h \
 	src/cycles.c \
 	src/cycles.h \
+	src/debugfile.c \
+	src/debugfile.h \
 	src/debuginfo.c \
 	src/debuginfo.h \
 	src/demangle.c \
@@ -68,12 +74,15 @@ libtdt_core_la_SOURCES = \
 	src/fiber.h \
 	src/find_fp.c \
 	src/find_fp.h \
+	src/follow.h \
 	src/fork.c \
 	src/fork.h \
 	src/groups.c \
 	src/groups.h \
 	src/inlines.c \
 	src/inlines.h \
+	src/instruction.c \
+	src/instruction.h \
 	src/intern.c \
 	src/intern.h \
 	src/interrupt.c \
@@ -81,14 +90,26 @@ libtdt_core_la_SOURCES = \
 	src/join.c \
 	src/join.h \
 	src/join_new.c \
+	src/judge.c \
+	src/judge.h \
 	src/kept.h \
+	src/lasting.c \
+	src/lasting.h \
 	src/modules.c \
 	src/modules.h \
+	src/namer.c \
+	src/namer.h \
 	src/options.h \
+	src/over.c \
+	src/over.h \
+	src/pages.c \
+	src/pages.h \
 	src/peek.c \
 	src/peek.h \
 	src/pieces.c \
 	src/pieces.h \
+	src/plt.c \
+	src/plt.h \
 	src/poll.c \
 	src/poll.h \
 	src/pool.c \
@@ -109,6 +130,8 @@ libtdt_core_la_SOURCES = \
 	src/running.h \
 	src/seal.c \
 	src/seal.h \
+	src/service.c \
+	src/service.h \
 	src/snapshot.c \
 	src/stack.c \
 	src/stack.h \
@@ -132,6 +155,8 @@ libtdt_core_la_SOURCES = \
 	src/trace.h \
 	src/tree.c \
 	src/tree.h \
+	src/unloads.c \
+	src/unloads.h \
 	src/unwinder.c \
 	src/unwinder.h \
 	src/walk.h \
@@ -145,11 +170,16 @@ libtdt_core_la_SOURCES = \
 	src/watched.h
 if WALK_RULES
 libtdt_core_la_SOURCES += \
+	src/follow.c \
 	src/rules.c \
 	src/rules.h
 endif
-libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
-libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+if SWITCH_X86_64
+libtdt_core_la_SOURCES += \
+	src/switch_x86_64.S
+endif
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(ZLIB_LIBS) $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc
@@ -164,7 +194,7 @@ EXTRA_DIST += src/syscall_names.awk
 lib_LTLIBRARIES += libtdt.la
 libtdt_la_SOURCES =
 libtdt_la_LIBADD = libtdt-core.la
-libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
+libtdt_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NOW_LDFLAGS) \
 	-Wl,--version-script=$(srcdir)/src/libtdt.map \
 	-Wl,--exclude-libs,libiberty.a -Wl,-z,nodelete
 if !SANITIZED # Clang leaves a sanitizer's symbols to the program.

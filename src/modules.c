@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Snapshots of what the dynamic loader has loaded. */
+/* Tables of the modules that were met, and what memory says of a module. */
 
 #include <config.h>
 
 #include "modules.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,70 +14,152 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
-struct counts {
-	uint64_t loads, unloads;
-};
+#include "lasting.h"
+#include "pages.h"
 
-static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
+bool tdt__is_loaded(uintptr_t address)
 {
-	struct counts *counts = data;
+	struct dl_find_object found;
 
-	(void)size;
-	counts->loads = info->dlpi_adds;
-	counts->unloads = info->dlpi_subs;
-	return 1; /* the first module tells; no need to see the others */
+	return _dl_find_object((void *)address, &found) == 0;
 }
 
-void tdt__modules_now(uint64_t *loads, uint64_t *unloads)
-{
-	struct counts counts = { 0, 0 };
-
-	dl_iterate_phdr(read_counts, &counts);
-	*loads = counts.loads;
-	*unloads = counts.unloads;
-}
+/* --- What memory says of a module ------------------------------------------ */
 
 static size_t padded(size_t size, size_t align)
 {
 	return (size + align - 1) & ~(align - 1);
 }
 
+static bool is_build_id(const ElfW(Nhdr) *note)
+{
+	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0;
+}
+
 /* Notes are aligned to 4 bytes, or to 8 if their segment says so. */
-static void read_build_id(struct tdt__module *module, uintptr_t notes, size_t size, size_t align)
+static void read_build_id(struct tdt__module *module, const unsigned char *notes, size_t size, size_t align)
 {
 	align = align == 8 ? 8 : 4;
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)notes;
-		const char *name = (const char *)(note + 1);
-		const uint8_t *id = (const uint8_t *)note + padded(sizeof *note + note->n_namesz, align);
-		size_t whole = padded((size_t)(id - (const uint8_t *)note) + note->n_descsz, align);
+		size_t head = padded(sizeof *note + note->n_namesz, align), whole = head + padded(note->n_descsz, align);
 
-		if (whole > size)
+		if (head > size || whole > size || whole < head)
 			return;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-			for (size_t i = 0; i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
-				sprintf(module->build_id + 2 * i, "%02x", id[i]);
+		for (size_t i = 0; is_build_id(note) && i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
+			sprintf(module->build_id + 2 * i, "%02x", notes[head + i]);
+		if (module->build_id[0] != '\0')
 			return;
-		}
 		notes += whole;
 		size -= whole;
 	}
 }
 
-static bool in_segments(const struct dl_phdr_info *info, uintptr_t address, size_t size)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+#define NOTES_SIZE 1024   /* of a segment of notes: what lies behind is not read */
+#define SEGMENTS_MAX 32u  /* that are looked at; linkers make about a dozen */
+#define PATH_SIZE 4096
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) != 0 && address >= start &&
-		    address - start <= segment->p_filesz && size <= segment->p_filesz - (address - start))
-			return true;
-	}
-	return false;
+/* What is read.  Not on the stack, which may be a coroutine's.  Under tdt__unwind_lock. */
+static _Alignas(8) unsigned char notes[NOTES_SIZE];
+static ElfW(Phdr) segments[SEGMENTS_MAX];
+static char path_read[PATH_SIZE];
+
+static void read_notes(struct tdt__module *module, const ElfW(Phdr) *segment)
+{
+	size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
+
+	read_build_id(module, notes, tdt__pages_copy(notes, module->bias + segment->p_vaddr, size), segment->p_align);
 }
+
+static bool is_executable(const struct tdt__module *module)
+{
+	return module->link_map == (uintptr_t)_r_debug.r_map;
+}
+
+/*
+ * Where the program headers of the module lie, and how many there are.  The ELF header says so,
+ * which lies where the module begins, unless a linker's script had it otherwise.  Of an executable
+ * with holes between its segments, which lld often leaves, each segment is a module to
+ * _dl_find_object(); the kernel says where that executable's program headers are.
+ */
+static uintptr_t program_headers(const struct tdt__module *module, size_t *n)
+{
+	ElfW(Ehdr) header;
+
+	if (tdt__pages_copy(&header, module->start, sizeof header) == sizeof header &&
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0) {
+		*n = header.e_phnum;
+		return module->start + header.e_phoff;
+	}
+	*n = is_executable(module) ? getauxval(AT_PHNUM) : 0;
+	return getauxval(AT_PHDR);
+}
+
+static void read_segments(struct tdt__module *module)
+{
+	size_t n;
+	uintptr_t headers = program_headers(module, &n);
+
+	n = n < SEGMENTS_MAX ? n : SEGMENTS_MAX;
+	n = tdt__pages_copy(segments, headers, n * sizeof segments[0]) / sizeof segments[0];
+	for (size_t i = 0; i < n && module->build_id[0] == '\0'; i++)
+		if (segments[i].p_type == PT_NOTE)
+			read_notes(module, &segments[i]);
+}
+
+/* The executable's path, which the loader does not have.  Without /proc it is the one that the process was started by. */
+static char *executable_path(void)
+{
+	const char *started = (const char *)getauxval(AT_EXECFN);
+	ssize_t n = readlink("/proc/self/exe", path_read, sizeof path_read - 1);
+
+	if (n > 0) {
+		path_read[n] = '\0';
+		return strdup(path_read);
+	}
+	return strdup(started != NULL ? started : "");
+}
+
+/* The loader gives the executable no name, and the kernel's own module none that is a file. */
+static char *path_of(const struct tdt__module *module, uintptr_t name)
+{
+	if (is_executable(module))
+		return executable_path();
+	path_read[tdt__pages_copy(path_read, name, sizeof path_read - 1)] = '\0';
+	return strdup(path_read[0] == '\0' || module->start == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : path_read);
+}
+
+/*
+ * 0, -ENOENT (it can't be read: it is gone, or reading is refused) or -ENOMEM.  A module that goes meanwhile is described
+ * wrongly, which its table's number of unloads tells.
+ */
+static int describe(struct tdt__module *module, const struct dl_find_object *found)
+{
+	struct link_map map;
+	int saved = errno;
+
+	tdt__pages_forget(); /* the loader's records change */
+	*module = (struct tdt__module){
+		.start = (uintptr_t)found->dlfo_map_start,
+		.end = (uintptr_t)found->dlfo_map_end,
+		.link_map = (uintptr_t)found->dlfo_link_map,
+		.lasting = tdt__is_lasting(found->dlfo_link_map),
+	};
+	if (tdt__pages_copy(&map, module->link_map, sizeof map) != sizeof map) {
+		errno = saved;
+		return -ENOENT;
+	}
+	module->bias = map.l_addr;
+	read_segments(module);
+	module->path = path_of(module, (uintptr_t)map.l_name);
+	errno = saved;
+	return module->path != NULL ? 0 : -ENOMEM;
+}
+
+/* --- Paths ------------------------------------------------------------------- */
 
 /* What the line of /proc/self/maps names, if it is about `address`; NULL: nothing. */
 static char *mapped_path(char *line, uintptr_t address)
@@ -95,140 +178,169 @@ char *tdt__modules_path_at(uintptr_t address)
 {
 	char *line = NULL, *path = NULL;
 	size_t size = 0;
-	FILE *maps;
-	int cancel;
+	FILE *maps = fopen("/proc/self/maps", "re");
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a lock is held */
-	maps = fopen("/proc/self/maps", "re");
 	while (maps != NULL && path == NULL && getline(&line, &size, maps) >= 0)
 		path = mapped_path(line, address);
 	free(line);
 	if (maps != NULL)
 		fclose(maps);
-	pthread_setcancelstate(cancel, NULL);
 	return path;
 }
 
-/* The loader gives the executable no name, and the kernel's own module none that is a file. */
-static char *path_of(const struct dl_phdr_info *info, uintptr_t start, bool executable)
+static const char *last_part(const char *path)
 {
-	char exe[4096], *path = NULL;
-	ssize_t n;
+	const char *slash = strrchr(path, '/');
 
-	if (executable) {
-		n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-		exe[n > 0 ? n : 0] = '\0';
-		return strdup(exe);
-	}
-	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0' || strncmp(info->dlpi_name, "linux-", 6) == 0)
-		return strdup("[vdso]");
-	/* The loader has the path it was given, which may be relative to a directory that was left since. */
-	if (info->dlpi_name[0] != '/')
-		path = tdt__modules_path_at(start);
-	return path != NULL ? path : strdup(info->dlpi_name);
+	return slash != NULL ? slash + 1 : path;
 }
 
-static void add_segment(struct tdt__module *module, uintptr_t start, const ElfW(Phdr) *segment)
+/* If another file is mapped there by now, what the loader had is better. */
+static char *find_whole(const struct tdt__module *module)
 {
-	uintptr_t end = start + segment->p_memsz;
+	char *path = tdt__modules_path_at(module->start);
 
-	if (start < module->start)
-		module->start = start;
-	if (end > module->end)
-		module->end = end;
-	for (int i = 0; i < TDT__SEGMENTS_MAX && (segment->p_flags & PF_R) != 0; i++) {
-		if (module->readable[i].end == 0) {
-			module->readable[i].start = start;
-			module->readable[i].end = end;
-			break;
+	if (path != NULL && strcmp(last_part(path), last_part(module->path)) == 0)
+		return path;
+	free(path);
+	return strdup(module->path);
+}
+
+const char *tdt__module_path(const struct tdt__module *module)
+{
+	char *_Atomic *whole = (char *_Atomic *)(uintptr_t)&module->whole;
+	char *found, *others = NULL;
+
+	if (module->path[0] == '/' || module->path[0] == '[')
+		return module->path;
+	/* Acquire the string.  Pairs with the exchange below. */
+	found = atomic_load_explicit(whole, memory_order_acquire);
+	if (found != NULL)
+		return found;
+	found = find_whole(module);
+	if (found == NULL)
+		return module->path;
+	/* Release the string to others, or acquire theirs. */
+	if (atomic_compare_exchange_strong_explicit(whole, &others, found, memory_order_acq_rel, memory_order_acquire))
+		return found;
+	free(found);
+	return others;
+}
+
+/* --- Tables -------------------------------------------------------------------- */
+
+static struct tdt__modules *table_new(uint64_t unloads, size_t room)
+{
+	struct tdt__modules *table = calloc(1, sizeof *table + room * sizeof table->module[0]);
+
+	if (table == NULL)
+		return NULL;
+	atomic_init(&table->refs, 1);
+	table->unloads = unloads;
+	table->lasting = true;
+	return table;
+}
+
+struct tdt__modules *tdt__modules_new(uint64_t unloads)
+{
+	return table_new(unloads, 0);
+}
+
+static void table_free(struct tdt__modules *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		free(table->module[i].path);
+		free(table->module[i].whole);
+	}
+	free(table);
+}
+
+/* Put the module, whose path the table takes over, where it belongs: there is room for it. */
+static void put(struct tdt__modules *table, const struct tdt__module *module)
+{
+	size_t at = table->n++;
+
+	for (; at > 0 && table->module[at - 1].start > module->start; at--)
+		table->module[at] = table->module[at - 1];
+	table->module[at] = *module;
+	table->lasting = table->lasting && module->lasting;
+}
+
+/* A copy, with room for one module more.  NULL: no memory. */
+static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloads, bool lasting_only)
+{
+	struct tdt__modules *table = table_new(unloads, from->n + 1);
+
+	for (size_t i = 0; table != NULL && i < from->n; i++) {
+		struct tdt__module module = from->module[i];
+
+		if (lasting_only && !module.lasting)
+			continue;
+		module.whole = NULL;
+		module.path = strdup(module.path);
+		if (module.path == NULL) {
+			table_free(table);
+			return NULL;
 		}
+		put(table, &module);
 	}
+	return table;
 }
 
-static int describe(struct tdt__module *module, const struct dl_phdr_info *info, bool executable)
+static void replace(struct tdt__modules **table, struct tdt__modules *by)
 {
-	memset(module, 0, sizeof *module);
-	module->bias = info->dlpi_addr;
-	module->start = UINTPTR_MAX;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD) {
-			add_segment(module, start, segment);
-		} else if (segment->p_type == PT_NOTE && module->build_id[0] == '\0' &&
-			   in_segments(info, start, segment->p_memsz)) {
-			read_build_id(module, start, segment->p_memsz, segment->p_align);
-		}
-	}
-	module->path = path_of(info, module->start, executable);
-	return module->path != NULL ? 0 : -ENOMEM;
+	tdt__modules_unref(*table);
+	*table = by;
 }
 
-struct taking {
-	struct tdt__modules *modules;
-	size_t capacity;
-	bool failed;
-};
-
-static int take_one(struct dl_phdr_info *info, size_t size, void *data)
+static bool is_same(const struct tdt__module *module, const struct dl_find_object *found)
 {
-	struct taking *taking = data;
-	struct tdt__modules *modules = taking->modules;
-	bool executable = modules->n == 0;
+	return module->link_map == (uintptr_t)found->dlfo_link_map &&
+	       module->start == (uintptr_t)found->dlfo_map_start && module->end == (uintptr_t)found->dlfo_map_end;
+}
 
-	(void)size;
-	modules->loads = info->dlpi_adds;
-	modules->unloads = info->dlpi_subs;
-	if (modules->n == taking->capacity) {
-		size_t capacity = 2 * taking->capacity;
-		size_t bytes = sizeof *modules + capacity * sizeof modules->module[0];
+/* Whether a module of the table lies, in part, where that one does now. */
+static bool is_displaced(const struct tdt__modules *table, const struct dl_find_object *found)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->module[i].start < (uintptr_t)found->dlfo_map_end &&
+		    table->module[i].end > (uintptr_t)found->dlfo_map_start)
+			return true;
+	return false;
+}
 
-		modules = realloc(modules, bytes);
-		if (modules == NULL)
-			goto failed;
-		taking->modules = modules;
-		taking->capacity = capacity;
+int tdt__modules_meet(struct tdt__modules **table, uintptr_t pc)
+{
+	const struct tdt__module *known = tdt__modules_find(*table, pc);
+	struct dl_find_object found;
+	struct tdt__module module;
+	struct tdt__modules *more;
+	int error;
+
+	if (_dl_find_object((void *)pc, &found) != 0)
+		return -ENOENT;
+	if (known != NULL && is_same(known, &found))
+		return 0;
+	error = describe(&module, &found);
+	if (error != 0)
+		return error;
+	more = copy(*table, (*table)->unloads, is_displaced(*table, &found));
+	if (more == NULL) {
+		free(module.path);
+		return -ENOMEM;
 	}
-	if (describe(&modules->module[modules->n], info, executable) != 0)
-		goto failed;
-	modules->n++;
+	put(more, &module);
+	replace(table, more);
 	return 0;
-
-failed:
-	taking->failed = true;
-	return 1;
 }
 
-static int by_start(const void *a, const void *b)
+bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads)
 {
-	const struct tdt__module *x = a, *y = b;
+	struct tdt__modules *lasting = copy(*table, unloads, true);
 
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static void modules_free(struct tdt__modules *modules)
-{
-	for (size_t i = 0; i < modules->n; i++)
-		free(modules->module[i].path);
-	free(modules);
-}
-
-struct tdt__modules *tdt__modules_take(void)
-{
-	struct taking taking = { .capacity = 16 };
-
-	taking.modules = calloc(1, sizeof *taking.modules + taking.capacity * sizeof taking.modules->module[0]);
-	if (taking.modules == NULL)
-		return NULL;
-	atomic_init(&taking.modules->refs, 1);
-	dl_iterate_phdr(take_one, &taking);
-	if (taking.failed) {
-		modules_free(taking.modules);
-		return NULL;
-	}
-	qsort(taking.modules->module, taking.modules->n, sizeof taking.modules->module[0], by_start);
-	return taking.modules;
+	if (lasting != NULL)
+		replace(table, lasting);
+	return lasting != NULL;
 }
 
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules)
@@ -241,7 +353,7 @@ void tdt__modules_unref(struct tdt__modules *modules)
 {
 	/* Release what this holder read; acquire (by the last) what all others did: pairs with itself. */
 	if (modules != NULL && atomic_fetch_sub_explicit(&modules->refs, 1, memory_order_acq_rel) == 1)
-		modules_free(modules);
+		table_free(modules);
 }
 
 const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address)
@@ -259,15 +371,4 @@ const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, 
 	if (low < modules->n && address >= modules->module[low].start)
 		return &modules->module[low];
 	return NULL;
-}
-
-bool tdt__modules_readable(const struct tdt__modules *modules, uintptr_t address)
-{
-	const struct tdt__module *module = tdt__modules_find(modules, address);
-
-	for (int i = 0; module != NULL && i < TDT__SEGMENTS_MAX; i++)
-		if (address >= module->readable[i].start && address < module->readable[i].end &&
-		    module->readable[i].end - address >= sizeof(uintptr_t))
-			return true;
-	return false;
 }

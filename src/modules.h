@@ -3,8 +3,18 @@
 #define TDT_SRC_MODULES_H
 
 /*
- * Which executable and libraries are loaded where.  A snapshot is immutable and reference counted: a trace keeps the
- * one its PCs were captured under, and so names them rightly after a dlclose.
+ * Which executables and libraries the captured PCs lie in.
+ *
+ * The loader's list of modules is never gone through: its lock may be held for ever by a callback of the host's.  A
+ * module is looked up by a PC that was met in it, with _dl_find_object(), which takes no lock, and what is read of it is
+ * copied by the kernel (pages.h), since it may be unloaded meanwhile.
+ *
+ * A table holds the modules that were met since the process had unloaded `unloads` modules.  It is immutable and
+ * reference counted: a trace keeps the one that its PCs were captured under, and so names them rightly after a
+ * dlclose().  Two things can be said of a PC that was looked up in a table:
+ *
+ *   lasting modules  were there when the process began, and are never unloaded: what was found is true for ever
+ *   all others       what was found is true if, afterwards, no more than `unloads` modules were unloaded (unloads.h)
  */
 
 #include <stdatomic.h>
@@ -14,48 +24,68 @@
 
 #define TDT__BUILD_ID_MAX 32 /* bytes; ld's default is 20 */
 
-#define TDT__SEGMENTS_MAX 8 /* that are looked at; linkers make four or five */
-
 struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;
-	struct {
-		uintptr_t start;
-		uintptr_t end;
-	} readable[TDT__SEGMENTS_MAX]; /* those of them that can be read; the rest is empty */
-	uintptr_t bias;  /* address in memory - address in the ELF file (dlpi_addr) */
-	char *path;      /* of the file, absolute if that can be known; "[vdso]" for the kernel's */
+	uintptr_t bias;  /* address in memory - address in the ELF file */
+	char *path;      /* of the file, as the loader has it: see tdt__module_path(); "[vdso]" for the kernel's */
+	char *_Atomic whole; /* found out once, if `path` is relative; NULL: not yet */
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
+	uintptr_t link_map; /* the loader's own record of it, whose address is compared, and nothing else */
+	bool lasting;
 };
 
 struct tdt__modules {
 	atomic_uint refs;
-	uint64_t loads;   /* how many modules had been loaded and unloaded when it was taken (dlpi_adds, dlpi_subs): */
-	uint64_t unloads; /* a PC means the same in two snapshots with the same `unloads` */
+	uint64_t unloads; /* how many modules the process had unloaded at some time before the first of these was met */
+	bool lasting;     /* all of them are */
 	size_t n;
 	struct tdt__module module[]; /* sorted by start */
 };
 
-/* How many loads and unloads there have been.  Takes the loader's own lock: only under tdt__unwind_lock (fork.h). */
-void tdt__modules_now(uint64_t *loads, uint64_t *unloads);
+/* Whether `address` lies in a module that is loaded now.  Any thread, no lock; async-signal-safe. */
+bool tdt__is_loaded(uintptr_t address);
 
-/* A snapshot with one reference; NULL: no memory.  Only under tdt__unwind_lock. */
-struct tdt__modules *tdt__modules_take(void);
+/* A table without modules, with one reference.  NULL: no memory. */
+struct tdt__modules *tdt__modules_new(uint64_t unloads);
 
-/* Whether more was loaded and unloaded before `a` was taken than before `b`. */
+/*
+ * Have `*table` hold the module that `pc` lies in now: it is exchanged for another table if that is necessary (the
+ * reference goes with it).  If a module of the table has gone that lay there, all that are not lasting are left out of
+ * the new one.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  Only under tdt__unwind_lock (fork.h).
+ */
+int tdt__modules_meet(struct tdt__modules **table, uintptr_t pc);
+
+/*
+ * Exchange `*table` for one with that number of unloads, which has its lasting modules only.  False: no memory, and
+ * nothing has changed.
+ */
+bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads);
+
+/* Whether `a` was made later than `b`: after more unloads, or when more modules had been met. */
 static inline bool tdt__modules_newer(const struct tdt__modules *a, const struct tdt__modules *b)
 {
-	return a->loads + a->unloads > b->loads + b->unloads;
+	return a->unloads != b->unloads ? a->unloads > b->unloads : a->n > b->n;
+}
+
+/* Whether a module of `from` may be missing in `to`, which was made later: others may be where it was. */
+static inline bool tdt__modules_lost(const struct tdt__modules *from, const struct tdt__modules *to)
+{
+	return to != from && (to->unloads != from->unloads || to->n <= from->n);
 }
 
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules);
 void tdt__modules_unref(struct tdt__modules *modules);
 
-/* The module whose segments `address` lies in; NULL: none.  Any thread, no lock. */
+/* The module of the table whose segments `address` lies in; NULL: none.  Any thread, no lock. */
 const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address);
 
-/* Whether a module has a word at `address`, as long as it is loaded.  Any thread, no lock. */
-bool tdt__modules_readable(const struct tdt__modules *modules, uintptr_t address);
+/*
+ * The path of the module's file.  The loader has the path that it was given, which may be relative to a directory that
+ * was left since; the first call for such a module reads /proc/self/maps, for the whole path.  It lives as long as the
+ * module.  Any thread that may wait.
+ */
+const char *tdt__module_path(const struct tdt__module *module);
 
 /* The whole path, to be freed, of the file that is mapped at `address`; NULL: none, or it can't be known. */
 char *tdt__modules_path_at(uintptr_t address);

@@ -16,6 +16,8 @@
 #include "peek.h"
 #include "thread.h"
 
+#define LEVELS_MAX 1024 /* more stacks, each entered from the one before, are not looked at */
+
 /* --- Which there are -------------------------------------------------------------- */
 
 static uintptr_t end_of(const struct tdt_stack *stack)
@@ -43,6 +45,37 @@ static bool find_stack(const struct tdt_stack *entered, uintptr_t sp, struct tdt
 		entered = found->outer;
 	}
 	return false;
+}
+
+/* Whether [low, high) lies on the own stack of that thread, if it is known. */
+static bool lies_on_own(const struct tdt__thread *thread, uintptr_t low, uintptr_t high)
+{
+	return thread != NULL && low >= thread->stack_low && low < high &&
+	       high <= thread->stack_high;
+}
+
+/*
+ * Whether a thread that is at `sp` is on the stack that `top` lies on, or on one that was entered
+ * from there.  Nothing is known of stacks that nobody tells of.
+ */
+enum where { ELSEWHERE, THERE, UNKNOWN };
+
+static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintptr_t top)
+{
+	const struct tdt_stack *entered = thread != NULL ? thread->entered : NULL;
+	struct tdt_stack stack;
+
+	for (unsigned i = 0; i < LEVELS_MAX && find_stack(entered, sp, &stack); i++) {
+		if (lies_on(&stack, sp, top))
+			return THERE;
+		sp = stack.sp;
+		entered = stack.outer;
+	}
+	if (lies_on_own(thread, sp, top))
+		return THERE;
+	if (sp >= top || lies_on_own(thread, sp, sp + 1) || lies_on_own(thread, top, top + 1))
+		return ELSEWHERE;
+	return UNKNOWN;
 }
 
 /* Have the last piece be all that is left of `stack`, whose base nobody has told. */
@@ -73,6 +106,7 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 		piece->level = (uint16_t)stack.level;
 	if (!last)
 		piece->top = lies_on(&stack, at->sp, stack.base) ? stack.base : 0;
+	piece->entered = !last && piece->top != 0;
 	piece->size = tdt__stack_copy_extent(piece, TDT__STACK_COPY_MAX - pieces->size);
 	if (piece->top == 0) {
 		end_with_stack(piece, &stack, &piece->size);
@@ -86,19 +120,32 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	return true;
 }
 
-void tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
-		      const struct tdt__thread *thread)
+/* As many as a plan has room for. */
+static void plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
+		 const struct tdt_stack *entered)
 {
-	const struct tdt_stack *entered = thread != NULL ? thread->entered : NULL;
-
 	pieces->n = 0;
 	pieces->size = 0;
 	pieces->end = TDT_CUT_NOT;
+	pieces->has_registers = false;
 	while (add_piece(pieces, &at, top, &entered))
 		if (pieces->n == TDT__PIECES_MAX || TDT__STACK_COPY_MAX - pieces->size < TDT__STACK_COPY_LEAST) {
 			pieces->end = TDT_CUT_LIMIT;
 			return;
 		}
+}
+
+int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
+		     const struct tdt__thread *thread)
+{
+	enum where where = where_is(thread, at.sp, top);
+
+	if (where == ELSEWHERE)
+		return -ENOTSUP;
+	plan(pieces, at, top, thread != NULL ? thread->entered : NULL);
+	pieces->doubtful = where == UNKNOWN;
+	pieces->piece[pieces->n - 1].doubtful = where == UNKNOWN;
+	return 0;
 }
 
 /* --- Copying them --------------------------------------------------------------------- */
@@ -150,19 +197,35 @@ int tdt__pieces_dup(struct tdt__pieces *to, const struct tdt__pieces *from)
 
 /* --- Walking them ------------------------------------------------------------------------ */
 
-void tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture)
+static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 {
 	struct tdt__registers at = pieces->piece[0].at;
+	const uintptr_t *registers = pieces->has_registers ? pieces->registers : NULL;
 	unsigned i = 0;
 
 	at.pc++; /* walk.h */
 	tdt__capture_begin(capture);
-	while (
-	    tdt__stack_copy_capture(&pieces->piece[i], at, i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
+	while (tdt__stack_copy_capture(&pieces->piece[i], at, i == 0 ? registers : NULL,
+				       i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
 		if (++i == pieces->n) {
 			tdt__capture_end(capture, pieces->end);
 			return;
 		}
 		at = pieces->piece[i].at;
 	}
+}
+
+/* Whether the walk has got to the traced future, and nothing on the way was guessed. */
+static bool has_arrived(const struct tdt__capture *capture)
+{
+	for (uint32_t i = 0; i < capture->n; i++)
+		if (capture->frames[i].frame.guessed)
+			return false;
+	return capture->n == 0 || capture->frames[capture->n - 1].parent == TDT__PARENT_TOP;
+}
+
+int tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture)
+{
+	walk(pieces, capture);
+	return !pieces->doubtful || has_arrived(capture) ? 0 : -ENOTSUP;
 }

@@ -13,6 +13,7 @@
 #include "barrier.h"
 #include "capture.h"
 #include "clock.h"
+#include "counted.h"
 #include "join.h"
 #include "kept.h"
 #include "poll.h"
@@ -108,13 +109,38 @@ static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
 	tdt__thread.poll = poll;
 }
 
-static inline void leave(struct tdt__poll *poll)
+/*
+ * Take a poll out of the middle of the chain: polls inside of it have not ended.  A coroutine
+ * library has switched away in the middle of one of them, which it must not (tdt/coroutine.h).  A
+ * poll that began on another thread is not in this thread's chain: the chain of that thread can't
+ * be changed from here, and this thread's is left as it is.
+ */
+static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll *poll)
 {
-	tdt__thread.poll = poll->outer;
+	struct tdt__poll **link = &tdt__thread.poll;
+
+	while (*link != NULL && *link != poll)
+		link = &(*link)->outer;
+	if (*link != NULL)
+		*link = poll->outer;
 }
 
-static void note_frames(struct tdt_handle *task, uint32_t n)
+/* Polls of one thread end in the reverse order of their beginnings. */
+static inline void leave(struct tdt__poll *poll)
 {
+	if (LIKELY(tdt__thread.poll == poll))
+		tdt__thread.poll = poll->outer;
+	else
+		leave_middle(poll);
+}
+
+/*
+ * How much room the capture took, before anything is removed from it: for frames, and for counted
+ * clones.
+ */
+static void note_frames(struct tdt_handle *task, const struct tdt__capture *capture)
+{
+	uint32_t n = capture->n > capture->leaves ? capture->n : capture->leaves;
 	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
 
 	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
@@ -133,7 +159,6 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	capture->state = state;
 	if (state != TDT_TASK_WAITING)
 		capture->state_ns = 0;
-	note_frames(task, capture->n);
 	if (capture->watched)
 		tdt__watch_end(task, capture);
 	if (poll->requests != NULL)
@@ -201,6 +226,8 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	if (poll.capture != NULL) {
 		tdt__seal_init(&seal);
 		poll.capture->seal = &seal;
+		poll.capture->given = given;
+		tdt__counted_begin(poll.capture, poll.requests != NULL);
 		poll.capture->began = now;
 		poll.capture->polls = task->record.polls;
 		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
@@ -217,6 +244,12 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	enter(&poll, task);
 	result = tdt__child_poll(task, cx);
 	leave(&poll);
+	/* Before anybody is woken: a leaf that is polled again gives up its counted clone. */
+	if (poll.capture != NULL) {
+		note_frames(task, poll.capture);
+		if (result == TDT_PENDING)
+			tdt__counted_settle(poll.capture);
+	}
 	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
 	if (only_asked && result == TDT_PENDING) {
 		TDT__POKE(task->record.since, since);

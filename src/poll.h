@@ -23,13 +23,19 @@ struct tdt__poll {
 	struct tdt__request *requests; /* those that the capture answers */
 };
 
-/* Whether this thread is in the middle of a poll of `task`. */
+/* The poll of `task` that this thread is in the middle of; NULL: it is in none. */
+static inline struct tdt__poll *tdt__poll_here(const struct tdt_handle *task)
+{
+	struct tdt__poll *poll = tdt__thread.poll;
+
+	while (poll != NULL && poll->task != task)
+		poll = poll->outer;
+	return poll;
+}
+
 static inline bool tdt__polled_here(const struct tdt_handle *task)
 {
-	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
-		if (poll->task == task)
-			return true;
-	return false;
+	return tdt__poll_here(task) != NULL;
 }
 
 #endif

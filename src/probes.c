@@ -40,14 +40,33 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-/* Give the site just before a name, which the compiler's output knows and the symbol table does not. */
-#define NAME_SITE(name) __asm__ volatile(".set .Lsite_" #name ", 990b")
-#else
-#define NAME_SITE(name) (void)0
 #endif
 
 #include "probes.h"
 #include "task.h"
+
+#ifdef TDT_NOP5
+/*
+ * List the site just before, with its semaphore, in a section of their own: a table whose ends the linker knows.  A name
+ * of the site would not do: link-time optimization may put what uses it into another object, and a symbol that all objects
+ * know would be what tracers print for the function.
+ */
+#define STRING_OF(text) #text
+#define STRING(text) STRING_OF(text)
+#define LIST_SITE(name)                                                                                                \
+	__asm__ volatile(".pushsection tdt_sites, \"a\", @progbits\n\t.balign 4\n\t"                                   \
+			 ".long 990b - .\n\t.long " STRING(TDT__SEMAPHORE(name)) " - .\n\t.popsection")
+
+struct site {
+	int32_t code;      /* where it is, from here */
+	int32_t semaphore; /* the same of that */
+};
+
+extern const struct site __start_tdt_sites[] __attribute__((visibility("hidden")));
+extern const struct site __stop_tdt_sites[] __attribute__((visibility("hidden")));
+#else
+#define LIST_SITE(name) (void)0
+#endif
 
 /* On aarch64 a note names the whole register also for a line of 32 bits; the size stands beside it. */
 #ifdef __clang__
@@ -77,7 +96,7 @@ TDT__WORKER_PROBES(SEMAPHORE)
 		OWN_FRAME();                                                                                           \
 		(void)*(const volatile char *)file;                                                                    \
 		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                                          \
-		NAME_SITE(name);                                                                                       \
+		LIST_SITE(name);                                                                                       \
 	}
 TDT__TASK_PROBES(TASK_PROBE)
 
@@ -86,7 +105,7 @@ TDT__TASK_PROBES(TASK_PROBE)
 	{                                                                                                              \
 		OWN_FRAME();                                                                                           \
 		STAP_PROBE(TDT_USDT_PROVIDER, name);                                                                   \
-		NAME_SITE(name);                                                                                       \
+		LIST_SITE(name);                                                                                       \
 	}
 TDT__WORKER_PROBES(WORKER_PROBE)
 
@@ -109,14 +128,11 @@ static bool leads_nowhere(const unsigned char *site)
 	return !mapped;
 }
 
-#define DECLARE_SITE(name)                                                                                             \
-	extern const unsigned char site_##name[] __asm__(".Lsite_" #name) __attribute__((visibility("hidden")));
-TDT__TASK_PROBES(DECLARE_SITE)
-TDT__WORKER_PROBES(DECLARE_SITE)
-
-#define SILENCE(name)                                                                                                  \
-	if (leads_nowhere(site_##name))                                                                                \
-		TDT__SEMAPHORE(name) = 0;
+/* What lies so far from the field. */
+static void *at(const int32_t *field)
+{
+	return (void *)((uintptr_t)field + (uintptr_t)(intptr_t)*field);
+}
 
 /*
  * The kernel does not know such a site for one of its own, and so does not lower the semaphore when the tracer leaves.
@@ -124,8 +140,9 @@ TDT__WORKER_PROBES(DECLARE_SITE)
  */
 void tdt__probes_forked(void)
 {
-	TDT__TASK_PROBES(SILENCE)
-	TDT__WORKER_PROBES(SILENCE)
+	for (const struct site *site = __start_tdt_sites; site < __stop_tdt_sites; site++)
+		if (leads_nowhere(at(&site->code)))
+			*(volatile unsigned short *)at(&site->semaphore) = 0;
 }
 #else
 void tdt__probes_forked(void)

@@ -46,7 +46,7 @@ void tdt__ranges_sort(struct tdt__ranges *ranges)
 	}
 }
 
-const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address)
+size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low)
 {
 	size_t from = 0;
 	size_t to = ranges->n;
@@ -54,11 +54,18 @@ const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (ranges->range[middle].low <= address)
+		if (ranges->range[middle].low < low)
 			from = middle + 1;
 		else
 			to = middle;
 	}
+	return from;
+}
+
+const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address)
+{
+	size_t from = address != UINT64_MAX ? tdt__ranges_from(ranges, address + 1) : ranges->n;
+
 	/* The nearest one that begins before it may be over already, and lie inside a longer one. */
 	while (from-- > 0 && ranges->range[from].reach > address) {
 		if (ranges->range[from].high > address)

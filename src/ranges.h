@@ -33,6 +33,9 @@ void tdt__ranges_sort(struct tdt__ranges *ranges);
 /* The last range in that order that holds `address`; NULL: none. */
 const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address);
 
+/* The index of the first range that begins at `low` or behind it. */
+size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low);
+
 /* Empty it, and free its memory. */
 void tdt__ranges_clear(struct tdt__ranges *ranges);
 

@@ -11,8 +11,8 @@
 #include "pool.h"
 #include "watched.h"
 
-#define FEW 16    /* that are there from the start */
-#define MANY 1024 /* at most: polls that go on at once, one inside the other or on other threads */
+#define FEW 64    /* that are there from the start: polls that go on at once */
+#define MANY 1024 /* at most, one inside the other or on other threads */
 
 struct ready {
 	struct tdt__pool_item item;
@@ -21,7 +21,7 @@ struct ready {
 
 static struct tdt__pool pool = { .size = sizeof(struct ready) };
 
-/* The ticker's own. */
+/* Under tdt__watch_lock. */
 static struct tdt__walk newest; /* what they are to know; if `known` */
 static bool known;
 static bool all_know; /* every one does, those in use included */
@@ -56,21 +56,17 @@ void tdt__ready_give(struct tdt__capture *capture)
 
 /* --- The ticker's side -------------------------------------------------------- */
 
-/* Know what is loaded now, and what was learned. */
-static bool renew_newest(void)
+void tdt__ready_know(struct tdt__walk *walk)
 {
-	struct tdt__walk walk;
-
-	if (known && !tdt__walk_outdated(&newest))
-		return true;
-	if (!tdt__walk_init(&walk))
-		return false;
+	if (known && tdt__walk_same(&newest, walk)) {
+		tdt__walk_fini(walk);
+		return;
+	}
 	if (known)
 		tdt__walk_fini(&newest);
-	newest = walk;
+	newest = *walk;
 	known = true;
 	all_know = false;
-	return true;
 }
 
 /* Tell all that are in the pool.  Those in use come back as they are, and are told the next time. */
@@ -98,7 +94,12 @@ static bool make(void)
 	ready = (void *)tdt__pool_make(&pool);
 	if (ready == NULL)
 		return false;
-	if (!tdt__capture_init(&ready->capture, TDT__WATCHED_MAX, TDT_MAX_FRAMES)) {
+	if (!tdt__capture_init_by(&ready->capture, &newest, TDT__WATCHED_MAX, TDT_MAX_FRAMES)) {
+		tdt__pool_unmake(&pool);
+		return false;
+	}
+	if (!tdt__capture_expect_clones(&ready->capture)) {
+		tdt__capture_fini(&ready->capture);
 		tdt__pool_unmake(&pool);
 		return false;
 	}
@@ -113,7 +114,7 @@ bool tdt__ready_stock(void)
 	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
 	uint32_t want = pool.made < FEW ? FEW : pool.made + (missed < FEW ? missed : FEW);
 
-	if (!renew_newest())
+	if (!known)
 		return false;
 	if (!all_know)
 		tell_all();

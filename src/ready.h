@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "walk.h"
+
 struct tdt__capture;
 
 #define TDT__READY_LEARNS 8
@@ -26,9 +28,10 @@ void tdt__ready_give(struct tdt__capture *capture);
 uint32_t tdt__ready_taken(void);
 
 /*
- * The ticker's side: have enough of them, that know the code as it is loaded now.  Takes tdt__unwind_lock.  False: no
- * memory for all of it.
+ * The ticker's side, under tdt__watch_lock: have all of them walk as `walk` is ready to, which is taken over; and have
+ * enough of them.  False: no memory for all, or the former was never done.
  */
+void tdt__ready_know(struct tdt__walk *walk);
 bool tdt__ready_stock(void);
 
 #endif

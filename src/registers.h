@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The general registers, as many as DWARF numbers from 0 on: of them sp is one (x86-64). */
+#define TDT__GENERAL_REGISTERS 16
+
 /*
  * TDT__OWN_TOP() marks where a function's frame begins, for walks to end at: tdt__is_top() tells it from its callees',
  * whose CFAs are all below.  Elsewhere than on x86-64 the CFA can't be told from the frame pointer, but lies above it.

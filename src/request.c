@@ -11,12 +11,14 @@
 
 #include "barrier.h"
 #include "capture.h"
+#include "counted.h"
 #include "fork.h"
 #include "registry.h"
 #include "task.h"
 #include "thread.h"
 
 #define FIRST_FRAMES 64
+#define FEW_LEAVES 16 /* of a task that never took more room than that */
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
@@ -33,10 +35,16 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 {
 	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture = tdt__capture_new(frames > FIRST_FRAMES ? frames : FIRST_FRAMES, max_frames);
-	struct tdt__request *request = capture != NULL ? tdt__request_with(capture) : NULL;
+	struct tdt__request *request = NULL;
 
-	if (request == NULL)
+	if (capture != NULL && tdt__capture_expect_clones(capture))
+		request = tdt__request_with(capture);
+	if (request == NULL) {
 		tdt__capture_unref(capture);
+		return NULL;
+	}
+	tdt__counted_stock(2 * capture->clones_room);
+	tdt__counted_prepare(capture, frames > FIRST_FRAMES ? frames : FEW_LEAVES);
 	return request;
 }
 

@@ -6,16 +6,24 @@
  * values that no address has, far from each other; and each word of the stack holds one more such value.  Where the CFA
  * and the saved registers are then said to be, tells what they are computed from, for frames of any size.  Nothing of
  * the real stack is read.
+ *
+ * libunwind refuses some unwind information, and there is some that this trick can't tell from nonsense.  Then the
+ * information itself is read (cfi.h).
  */
 
 #include <config.h>
 
 #include "rules.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cfi.h"
+#include "clock.h"
 #include "fork.h"
+#include "lasting.h"
+#include "pages.h"
+#include "unloads.h"
 #include "unwinder.h"
 
 /*
@@ -29,8 +37,7 @@
 #define OTHER (6 * MADE_UP)
 #define WORDS_SPREAD ((intptr_t)1 << 28)
 
-/* Where unwind information can be: the kernel maps nothing below (vm.mmap_min_addr), nor, unless asked to, above. */
-#define LOWEST ((uintptr_t)1 << 16)
+/* Unwind information lies below: the kernel maps nothing above unless asked to. */
 #define HIGHEST ((uintptr_t)1 << 47)
 
 /* Whether `address` is `base` and an offset that a rule can have. */
@@ -48,11 +55,11 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 
 	(void)space;
 	(void)data;
-	if (write || address < LOWEST)
+	if (write)
 		return -UNW_EINVAL;
 	if (address < HIGHEST)
-		memcpy(value, (const void *)address, sizeof *value);
-	else if (is_near(address, FP, &offset))
+		return tdt__unwinder_word(address, value);
+	if (is_near(address, FP, &offset))
 		*value = WORDS + (uintptr_t)(offset * WORDS_SPREAD);
 	else
 		*value = OTHER;
@@ -154,6 +161,90 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 	return rule;
 }
 
+/* --- By the information itself -------------------------------------------- */
+
+static bool fits(intptr_t value, int32_t *narrow)
+{
+	*narrow = (int32_t)value;
+	return *narrow == value;
+}
+
+static bool cfa_in_memory(struct tdt__rule *rule, uintptr_t expression)
+{
+	intptr_t at, plus;
+	uint32_t number;
+
+	if (!tdt__cfi_is_word(expression, &number, &at, &plus))
+		return false;
+	if (number == TDT__CFI_FP && plus == 0) {
+		rule->cfa_kind = TDT__CFA_AT_FP;
+		return fits(at, &rule->cfa);
+	}
+	rule->cfa_kind = TDT__CFA_AT_SP;
+	return number == TDT__CFI_SP && plus >= 0 && plus < 1 << TDT__AT_SP_BITS &&
+	       fits(at * (1 << TDT__AT_SP_BITS) + plus, &rule->cfa);
+}
+
+static bool cfa_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *cfa)
+{
+	if (cfa->kind == TDT__CFI_VALUE)
+		return cfa_in_memory(rule, (uintptr_t)cfa->n);
+	rule->cfa_kind = cfa->number == TDT__CFI_SP ? TDT__CFA_SP : TDT__CFA_FP;
+	return cfa->kind == TDT__CFI_PLUS && (cfa->number == TDT__CFI_SP || cfa->number == TDT__CFI_FP) &&
+	       fits(cfa->n, &rule->cfa);
+}
+
+static bool fp_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *fp)
+{
+	intptr_t offset = fp->n;
+	uint32_t number;
+
+	switch (fp->kind) {
+	case TDT__CFI_SAME:
+	case TDT__CFI_LOST: /* it may well not be needed */
+		return true;
+	case TDT__CFI_AT_CFA:
+		rule->fp_kind = TDT__FP_AT_CFA;
+		break;
+	case TDT__CFI_AT:
+		rule->fp_kind = TDT__FP_AT_FP;
+		if (!tdt__cfi_is_sum((uintptr_t)fp->n, &number, &offset) || number != TDT__CFI_FP)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	rule->fp = (int16_t)(offset / 8);
+	return rule->fp * (intptr_t)8 == offset;
+}
+
+static struct tdt__rule read_information(uintptr_t pc)
+{
+	struct tdt__rule rule = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	const struct tdt__cfi_place *pc_place;
+	struct tdt__cfi_row row;
+	int error = tdt__cfi_find(pc, &row);
+
+	if (error == -ENOENT)
+		return rule;
+	pc_place = &row.place[TDT__CFI_PC];
+	if (error == 0 && !row.interrupted && pc_place->kind == TDT__CFI_AT_CFA && pc_place->n == -8 &&
+	    cfa_by_row(&rule, &row.cfa) && fp_by_row(&rule, &row.place[TDT__CFI_FP]))
+		return rule;
+	return (struct tdt__rule){ 0, 0, TDT__CFA_OTHER, TDT__FP_SAME };
+}
+
+/*
+ * At the return of a function that gcc realigns, the information still says that the caller's rbp is saved where rbp
+ * points to.  But rbp has been restored: of the frame nothing is left but the return address.
+ */
+static struct tdt__rule mend(struct tdt__rule rule)
+{
+	if (rule.cfa_kind == TDT__CFA_SP && rule.cfa == 8 && rule.fp_kind == TDT__FP_AT_FP)
+		return (struct tdt__rule){ 8, 0, TDT__CFA_SP, TDT__FP_SAME };
+	return rule;
+}
+
 /* --- The table ---------------------------------------------------------- */
 
 #define FIRST_BITS 10
@@ -185,12 +276,20 @@ static void rules_insert(struct tdt__rules *rules, uintptr_t pc, struct tdt__rul
 	rules->used++;
 }
 
-static void rules_copy(struct tdt__rules *to, const struct tdt__rules *from)
+static bool is_lasting(const struct tdt__rules *rules, uintptr_t pc)
+{
+	const struct tdt__module *module = tdt__modules_find(rules->modules, pc);
+
+	return module != NULL && module->lasting;
+}
+
+/* All rules, or those for code that lasts. */
+static void rules_copy(struct tdt__rules *to, const struct tdt__rules *from, bool lasting_only)
 {
 	for (size_t i = 0; i < (size_t)1 << from->bits; i++) {
 		uintptr_t pc = atomic_load_explicit(&from->entry[i].pc, memory_order_relaxed);
 
-		if (pc != 0)
+		if (pc != 0 && (!lasting_only || is_lasting(from, pc)))
 			rules_insert(to, pc, from->entry[i].rule);
 	}
 }
@@ -201,38 +300,69 @@ static void replace_current(struct tdt__rules *rules)
 	current = rules;
 }
 
-static bool is_current(void)
+/* Have a table.  False: no memory. */
+static bool begin(void)
 {
-	uint64_t loads, unloads;
+	struct tdt__modules *none;
 
-	tdt__modules_now(&loads, &unloads);
-	return current != NULL && current->modules->loads == loads && current->modules->unloads == unloads;
-}
-
-/* Make `current` fit what is loaded now.  False: no memory, and it is as it was. */
-static bool renew(void)
-{
-	struct tdt__modules *modules;
-	struct tdt__rules *rules;
-	bool same_code;
-
-	if (is_current())
-		return true;
 	if (!make_space())
 		return false;
-	modules = tdt__modules_take();
-	if (modules == NULL)
+	if (current != NULL)
+		return true;
+	tdt__is_lasting(NULL); /* which takes a while: not in the poll that will be walked */
+	none = tdt__modules_new(0);
+	if (none == NULL)
 		return false;
-	/* What was learned stays true until a module goes: another may then take its addresses. */
-	same_code = current != NULL && current->modules->unloads == modules->unloads;
-	rules = rules_new(same_code ? current->bits : FIRST_BITS, modules);
+	current = rules_new(FIRST_BITS, none);
+	tdt__modules_unref(none);
+	return current != NULL;
+}
+
+/*
+ * Go by these modules from now on, which replace those of `current`; takes over the reference.  If some are lost, what
+ * was learned stays true for those that last.  False: no memory.
+ */
+static bool use(struct tdt__modules *modules)
+{
+	bool lost = tdt__modules_lost(current->modules, modules);
+	struct tdt__rules *rules = rules_new(current->bits, modules);
+
 	tdt__modules_unref(modules);
 	if (rules == NULL)
 		return false;
-	if (same_code)
-		rules_copy(rules, current);
+	rules_copy(rules, current, lost);
+	if (lost)
+		tdt__pages_forget();
 	replace_current(rules);
 	return true;
+}
+
+/* So many modules are unloaded by now. */
+static bool renew(uint64_t unloads)
+{
+	struct tdt__modules *modules = current->modules;
+
+	if (unloads <= modules->unloads)
+		return true;
+	tdt__modules_ref(modules);
+	if (!tdt__modules_renew(&modules, unloads)) {
+		tdt__modules_unref(modules);
+		return false;
+	}
+	return use(modules);
+}
+
+/* Have `current` know the module of `pc`, as it is now.  Returns 0, -ENOENT (there is none) or -ENOMEM. */
+static int meet(uintptr_t pc)
+{
+	struct tdt__modules *modules = tdt__modules_ref(current->modules);
+	int error = tdt__modules_meet(&modules, pc);
+
+	if (error != 0 || modules == current->modules) {
+		tdt__modules_unref(modules);
+		return error;
+	}
+	return use(modules) ? 0 : -ENOMEM;
 }
 
 /* Keep the table at most half full, so that a look-up ends soon.  False: it is full enough, and there is no memory. */
@@ -245,7 +375,7 @@ static bool make_room(void)
 	rules = rules_new(current->bits + 1, current->modules);
 	if (rules == NULL)
 		return false;
-	rules_copy(rules, current);
+	rules_copy(rules, current, false);
 	replace_current(rules);
 	return true;
 }
@@ -253,53 +383,77 @@ static bool make_room(void)
 static struct tdt__rule find_or_ask(uintptr_t pc)
 {
 	struct tdt__rule rule = tdt__rules_find(current, pc);
+	int error;
 
 	if (rule.cfa_kind != TDT__CFA_NONE)
 		return rule;
+	error = meet(pc);
+	if (error == -ENOMEM)
+		return rule;
 	/* A PC outside every module (code made at run time) is never kept: it may mean something else tomorrow. */
-	if (tdt__modules_find(current->modules, pc) == NULL)
+	if (error != 0)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
 	rule = ask_libunwind(pc);
+	if (rule.cfa_kind == TDT__CFA_UNKNOWN)
+		rule = read_information(pc);
+	rule = mend(rule);
 	if (make_room())
 		rules_insert(current, pc, rule);
 	return rule;
 }
 
+/* Exchange a reference for one to the newest table. */
+static void adopt_current(struct tdt__rules **rules)
+{
+	if (*rules == current)
+		return;
+	tdt__rules_put(*rules);
+	*rules = tdt__rules_ref(current);
+}
+
 struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc)
 {
-	struct tdt__rule rule = { 0, 0, TDT__CFA_NONE, TDT__FP_SAME };
+	struct tdt__rule rule;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (renew()) {
-		rule = find_or_ask(pc);
-		if (*rules != current) {
-			tdt__rules_put(*rules);
-			*rules = tdt__rules_ref(current);
-		}
-	}
+	rule = find_or_ask(pc);
+	adopt_current(rules);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rule;
+}
+
+void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc)
+{
+	pthread_mutex_lock(&tdt__unwind_lock);
+	meet(pc);
+	adopt_current(rules);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+}
+
+/* Whether the number of unloads is to be asked for: the first time, and if modules are known that may go. */
+static bool may_have_changed(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	may = current == NULL || !current->modules->lasting;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return may;
 }
 
 struct tdt__rules *tdt__rules_get(void)
 {
 	struct tdt__rules *rules = NULL;
+	uint64_t unloads = 0; /* no more than there were */
 
+	/* Not with the lock held: it waits for the loader. */
+	if (may_have_changed())
+		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (renew())
+	if (begin() && renew(unloads))
 		rules = tdt__rules_ref(current);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rules;
-}
-
-bool tdt__rules_current(const struct tdt__rules *rules)
-{
-	bool is;
-
-	pthread_mutex_lock(&tdt__unwind_lock);
-	is = rules == current && is_current();
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return is;
 }
 
 struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)

@@ -8,10 +8,11 @@
  *
  * Nearly every frame a compiler makes fits one sentence: "the CFA is rsp (or rbp) plus so much, the return address lies
  * just below it, and the caller's rbp lies there (or is in rbp still)".  Frames realigned with alloca need one more:
- * "the CFA lies in memory at rbp plus so much".  What fits neither is cut, or guessed by frame pointer.
+ * "the CFA lies in memory at rbp plus so much".  And hand-written assembly needs this: "the word at rsp plus so much is the
+ * caller's rsp, less what was pushed then".  What fits none of these is cut, or guessed by frame pointer.
  *
- * A table holds what was learned while no module was unloaded: it is good for the PCs of one snapshot of the modules.
- * Entries are only added, and never change: looking up takes no lock.  Whoever walks holds a reference.
+ * A table holds the rules for the PCs of one table of modules (modules.h).  Entries are only added, and never change:
+ * looking up takes no lock.  Whoever walks holds a reference.
  *
  *                    overlaps with   find    learn   get
  *	tdt__rules_find               yes     yes     yes     no lock
@@ -31,9 +32,13 @@ enum tdt__rule_cfa {
 	TDT__CFA_SP,        /* CFA = sp + cfa */
 	TDT__CFA_FP,        /* CFA = fp + cfa */
 	TDT__CFA_AT_FP,     /* CFA = the word at fp + cfa */
+	TDT__CFA_AT_SP,     /* CFA = the word at sp + (cfa >> TDT__AT_SP_BITS), and the lowest bits of cfa */
 	TDT__CFA_OUTERMOST, /* there is no caller */
-	TDT__CFA_UNKNOWN    /* no unwind information, or none that fits: guess */
+	TDT__CFA_OTHER,     /* there is unwind information that no rule can say: follow.h, or guess */
+	TDT__CFA_UNKNOWN    /* no unwind information: guess */
 };
+
+#define TDT__AT_SP_BITS 8
 
 enum tdt__rule_fp {
 	TDT__FP_SAME = 0, /* the caller's fp is in fp still */
@@ -85,16 +90,19 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 }
 
 /*
- * Learn the rule for code at `pc`.  Cold: takes tdt__unwind_lock, and takes some 6 us.  `*rules` is exchanged for the
- * newest table (the reference goes with it).  TDT__CFA_NONE: no memory to find out.
+ * Learn the rule for code at `pc`.  Cold: takes tdt__unwind_lock, and some 7 us.  `*rules` is exchanged for the newest
+ * table (the reference goes with it).  TDT__CFA_NONE: no memory to find out.
  */
 struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc);
 
-/* A reference to the table for what is loaded now.  NULL: no memory. */
-struct tdt__rules *tdt__rules_get(void);
+/* Have the table know the module that `pc` lies in now, if there is memory; otherwise as tdt__rules_learn(). */
+void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc);
 
-/* Whether tdt__rules_get() would give just that table. */
-bool tdt__rules_current(const struct tdt__rules *rules);
+/*
+ * A reference to a table for what is loaded now, as far as that can be known soon (unloads.h).  NULL: no memory.  Takes
+ * tdt__unwind_lock.
+ */
+struct tdt__rules *tdt__rules_get(void);
 
 struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules);
 void tdt__rules_put(struct tdt__rules *rules);

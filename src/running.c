@@ -13,6 +13,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "interrupt.h"
+#include "judge.h"
 #include "pieces.h"
 #include "poll.h"
 #include "proc_thread.h"
@@ -20,6 +21,7 @@
 #include "syscall_name.h"
 #include "task.h"
 #include "thread.h"
+#include "unloads.h"
 
 #define TRIES 3
 #define FIRST_FRAMES 64
@@ -59,13 +61,16 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 	uintptr_t top = TDT__PEEK(task->record.stack_top);
 	int error;
 
-	tdt__pieces_plan(copy, at, top, record);
-	if (copy->end == TDT_CUT_NOT)
-		copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
-	error = tdt__pieces_copy(copy);
-	if (error != 0 || (still_blocked(thread, blocked) && still_runs(task, polls, thread, top)))
+	error = tdt__pieces_plan(copy, at, top, record);
+	if (error == 0) {
+		if (copy->end == TDT_CUT_NOT)
+			copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
+		error = tdt__pieces_copy(copy);
+	}
+	if (still_blocked(thread, blocked) && still_runs(task, polls, thread, top))
 		return error;
-	free(copy->bytes);
+	if (error == 0)
+		free(copy->bytes);
 	return -EAGAIN;
 }
 
@@ -116,8 +121,8 @@ static void fill_in(struct tdt__capture *capture, const struct tdt_record *recor
 	capture->syscall = call >= 0 ? tdt__syscall_name(call) : NULL;
 }
 
-static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
-					    uint64_t deadline, int *error)
+static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+					 uint64_t deadline, int *error)
 {
 	struct tdt__capture *capture;
 	struct tdt__pieces copy;
@@ -134,7 +139,7 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 	}
 	*error = read_stack(task, polls, deadline, &copy, &call);
 	if (*error == 0) {
-		tdt__pieces_capture(&copy, capture);
+		*error = tdt__pieces_capture(&copy, capture);
 		free(copy.bytes);
 		fill_in(capture, &task->record, polls, call);
 	}
@@ -145,6 +150,20 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 		return capture;
 	tdt__capture_unref(capture);
 	return NULL;
+}
+
+/* Again, if a module was unloaded while the stack was read and walked. */
+static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+					    uint64_t deadline, int *error)
+{
+	for (int tries = 1;; tries++) {
+		struct tdt__capture *capture = capture_once(task, polls, max_frames, deadline, error);
+		struct tdt__unloads count = { .deadline = deadline };
+
+		if (capture == NULL || tdt__judge(capture, &count) != -EAGAIN || tries == TRIES)
+			return capture;
+		tdt__capture_unref(capture);
+	}
 }
 
 /* A thread that is cancelled is so at some other time: it would leave slots and descriptors behind. */

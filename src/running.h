@@ -27,6 +27,10 @@ uint64_t tdt__running_poll(const struct tdt_handle *task);
  *	-EPERM      its thread runs, and can't be sent the signal: it is blocked, or that can't be told
  *	-EBUSY      its thread runs, and every signal is taken
  *	-ETIMEDOUT  its thread runs, and did not get to answer until `deadline` (CLOCK_MONOTONIC, in nanoseconds)
+ *	-ENOTSUP    its thread is not on the poll's stack, nor on one that was entered from there
+ *	            (tdt/coroutine.h): it is in a signal handler with a stack of its own, or on a
+ *	            coroutine that nobody tells of, or the poll has been switched away from.  Or nobody
+ *	            tells of the poll's stack, and the walk has not shown that the thread is on it
  *	-EFAULT     its stack can't be read
  *	-ENOMEM
  *

@@ -61,6 +61,10 @@ struct taking {
 	struct snapshot *snapshot;
 	struct tdt_task_filter filter;
 	uint64_t start;
+	uint64_t deadline; /* of the whole */
+	size_t watched;    /* tasks that have a tree from that */
+	size_t unanswered; /* tasks so far */
+	bool late;
 	size_t lost;
 
 	struct entry *entry;
@@ -207,6 +211,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	member->sure = false;
 	member->own_polls = own_polls(record);
 	member->task = task;
+	taking->watched += record->tree != 0;
 	taking->entry[taking->n++] = (struct entry){ said->info.state_ns, said->info.id, member };
 	return true;
 }
@@ -324,15 +329,45 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 	return tell_record(taking, member, &said); /* its name is kept: this needs no memory */
 }
 
+/* What it takes to sort and print a task, and to read a tree that it was watched with. */
+#define TASK_NS UINT64_C(300)
+#define TREE_NS UINT64_C(3000)
+
+/* The time that is left when asking ends: a quarter of all, and what so many tasks need; but no more than three quarters. */
+static uint64_t rest_of(const struct taking *taking)
+{
+	uint64_t quarter = (taking->deadline - taking->start) / 4;
+	uint64_t rest = quarter + taking->n * TASK_NS + taking->watched * TREE_NS;
+
+	return rest < 3 * quarter ? rest : 3 * quarter;
+}
+
+/* The part of that which is for names and for printing. */
+static uint64_t end_of(const struct taking *taking)
+{
+	uint64_t rest = rest_of(taking), end = (taking->deadline - taking->start) / 8 + taking->n * TASK_NS;
+
+	return end < rest ? end : rest;
+}
+
+/* Whether trees that were watched are no more looked for.  A look at the clock serves some tasks. */
+static bool is_late(struct taking *taking)
+{
+	if (!taking->late && taking->unanswered++ % 64 == 0)
+		taking->late = tdt__clock() >= taking->deadline - end_of(taking);
+	return taking->late;
+}
+
 static void no_answer(struct taking *taking, struct member *member)
 {
 	struct tdt_trace *last = NULL;
 	struct tdt__capture *tree = NULL;
+	bool late = is_late(taking);
 
-	if (!tell_record_again(taking, member))
+	if (!late && !tell_record_again(taking, member))
 		return;
 	/* As old as it was when the wait was as long as is told. */
-	if (!tdt__polled_here(member->task))
+	if (!late && !tdt__polled_here(member->task))
 		last = tdt__watched_trace(member->task, member->info.state == TDT_TASK_RUNNING ? 0 : taking->start);
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
@@ -376,7 +411,7 @@ static void ask_all(struct taking *taking, const struct tdt_dump_options *option
 		.task = task_of,
 		.answer = answer,
 		.arg = taking,
-		.deadline = taking->start + (uint64_t)(options->timeout_ns != 0 ? options->timeout_ns : SECOND),
+		.deadline = taking->deadline - rest_of(taking),
 		.max_frames = options->max_frames != 0 ? options->max_frames : TDT_MAX_FRAMES,
 	};
 
@@ -519,6 +554,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	snapshot = taking.snapshot = calloc(1, sizeof *snapshot);
 	if (snapshot == NULL || !tdt__groups_init(&snapshot->groups))
 		goto no_memory;
+	taking.deadline = taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : SECOND);
 	list_all(&taking);
 	snapshot->tasks = malloc((taking.n + 1) * sizeof(struct tdt_trace_info *));
 	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))

@@ -5,22 +5,55 @@
 
 #include "stack.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "peek.h"
 #include "thread.h"
 
 #define PAGE 4096 /* or a part of one */
 #define PAGES_MAX 1024 /* IOV_MAX; a walk over more of a foreign stack is not worth the trouble */
 
-static __attribute__((noinline)) void find_own_stack(void)
+/*
+ * Less than a kernel leaves free below the main thread's stack, where the limit of that may be
+ * none.
+ */
+#define MAIN_STACK_MAX ((rlim_t)64 << 20)
+
+/*
+ * The main thread's stack, if `here` is on it: it lies below what the kernel has put on its
+ * end.  The C library would go through all of /proc/self/maps, which has two lines for each
+ * coroutine of ours.
+ */
+static bool find_main_stack(uintptr_t here, struct tdt__thread *thread)
+{
+	uintptr_t end = (getauxval(AT_EXECFN) | (PAGE - 1)) + 1;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > MAIN_STACK_MAX)
+		limit.rlim_cur = MAIN_STACK_MAX;
+	if (here >= end || end - here >= limit.rlim_cur)
+		return false;
+	thread->stack_low = end - limit.rlim_cur;
+	thread->stack_high = end;
+	return true;
+}
+
+__attribute__((noinline, cold)) void tdt__stack_find(void)
 {
 	struct tdt__thread *thread = &tdt__thread;
+	int saved = errno;
 	pthread_attr_t attr;
 	void *low;
 	size_t size;
 
+	/* In a child the main thread is the one that called fork(), with the stack it had. */
+	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread))
+		return;
 	thread->stack_low = thread->stack_high = 1; /* asked, and not known */
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		if (pthread_attr_getstack(&attr, &low, &size) == 0) {
@@ -29,6 +62,18 @@ static __attribute__((noinline)) void find_own_stack(void)
 		}
 		pthread_attr_destroy(&attr);
 	}
+	errno = saved;
+}
+
+/* The same where process_vm_readv() is refused: each page by itself. */
+static bool probe_each(const struct iovec *page, unsigned n)
+{
+	char byte;
+
+	for (unsigned i = 0; i < n; i++)
+		if (tdt__peek(&byte, (uintptr_t)page[i].iov_base, 1) != 1)
+			return false;
+	return true;
 }
 
 /* Read a byte of each page through the kernel, which says no where we would fault. */
@@ -43,23 +88,21 @@ static __attribute__((noinline)) bool probe(uintptr_t low, uintptr_t high)
 
 	while (readable && at < high) {
 		unsigned n = 0;
+		ssize_t got;
 
 		for (; n < batch && at < high; at += PAGE)
 			from[n++] = (struct iovec){ (void *)at, 1 };
-		readable = process_vm_readv(getpid(), &to, 1, from, n, 0) == (ssize_t)n;
+		got = process_vm_readv(getpid(), &to, 1, from, n, 0);
+		readable = got == (ssize_t)n || (got < 0 && errno != EFAULT && probe_each(from, n));
 	}
 	return readable;
 }
 
 bool tdt__stack_readable(uintptr_t low, uintptr_t high)
 {
-	const struct tdt__thread *thread = &tdt__thread;
-
 	if (low >= high)
 		return false;
-	if (__builtin_expect(thread->stack_high == 0, 0))
-		find_own_stack();
-	if (low >= thread->stack_low && high <= thread->stack_high)
-		return true;
-	return probe(low, high);
+	if (__builtin_expect(tdt__thread.stack_high == 0, 0))
+		tdt__stack_find();
+	return tdt__stack_is_own(low, high) || probe(low, high);
 }

@@ -5,6 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "thread.h"
+
+/*
+ * Find out where this thread's own stack lies, with its first poll: some microseconds.  If that
+ * can't be told, both ends are 1.  Not async-signal-safe, but for
+ * the main thread if it is on that stack.
+ */
+void tdt__stack_find(void);
+
+/* Whether all of [low, high) is on this thread's own stack, which has been found. */
+static inline bool tdt__stack_is_own(uintptr_t low, uintptr_t high)
+{
+	return low >= tdt__thread.stack_low && low < high && high <= tdt__thread.stack_high;
+}
+
 /*
  * Whether all of [low, high) is one piece of stack that can be read.  Free if it lies on this thread's own stack, whose
  * place is asked for once a thread; one system call for others (a host's coroutines, a signal stack), of which the

@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "find_fp.h"
+#include "follow.h"
 
 size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room)
 {
@@ -55,7 +56,7 @@ static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struc
 	bool sure;
 
 	at.fp = tdt__find_fp(copy, walk, at, &sure);
-	if (at.fp == TDT__NO_FP) {
+	if (at.fp == TDT__NO_FP || (copy->doubtful && !sure)) {
 		walk->cut = cut == TDT_CUT_CORRUPT ? TDT_CUT_NO_INFO : cut;
 		return TDT__WALK_CUT;
 	}
@@ -65,8 +66,26 @@ static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struc
 	return walked;
 }
 
-bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, bool last,
-			     struct tdt__capture *capture)
+/*
+ * One step out of the frame the walk is at.  A frame that no rule describes is followed, unless even that fails; then
+ * a guess will do.
+ */
+static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t *registers, struct tdt__walk *walk,
+			     struct tdt__frame *frame)
+{
+	struct tdt__registers at = walk->at;
+	enum tdt__walked walked = tdt__stack_copy_next(copy, walk, frame);
+
+	if ((frame->guessed || (walked == TDT__WALK_CUT && walk->cut == TDT_CUT_UNSUPPORTED)) &&
+	    tdt__follow(copy, registers, walk, at, frame, &walked))
+		return walked;
+	if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
+		walked = find_and_go_on(copy, walk, at, frame);
+	return walked;
+}
+
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, const uintptr_t *registers,
+			     bool last, struct tdt__capture *capture)
 {
 	struct tdt__walk *walk = &capture->walk;
 	enum tdt__walked walked;
@@ -75,10 +94,7 @@ bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__reg
 
 	tdt__stack_copy_walk(copy, walk, at);
 	do {
-		at = walk->at;
-		walked = tdt__stack_copy_next(copy, walk, &frame);
-		if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
-			walked = find_and_go_on(copy, walk, at, &frame);
+		walked = next(copy, registers, walk, &frame);
 		frame.level = copy->level;
 		/* The traced future's own is not shown. */
 		more = (last && walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);

@@ -28,6 +28,8 @@ struct tdt__stack_copy {
 	size_t size;
 	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
 	uintptr_t poll;	      /* the function that was called by whose frame begins at `top`; 0: unknown */
+	bool entered;	      /* `top` is where the outermost frame of a stack ends that was entered */
+	bool doubtful;	      /* `top` may be on another stack: take no step that isn't sure */
 	uint16_t level;	      /* as in struct tdt__frame */
 	unsigned char *bytes;
 };
@@ -71,9 +73,10 @@ static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy
 
 /*
  * Walk the copy from `at`, and add its frames to the leaf that was begun.  Returns whether it was walked to its top, and
- * the leaf goes on outside of it; else the leaf has ended.  `last`: the top is the traced future's own.
+ * the leaf goes on outside of it; else the leaf has ended.  `registers`: see follow.h.  `last`: the top is the traced
+ * future's own.
  */
-bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, bool last,
-			     struct tdt__capture *capture);
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, const uintptr_t *registers,
+			     bool last, struct tdt__capture *capture);
 
 #endif

@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "capture.h"
+#include "counted.h"
 #include "poll.h"
 #include "probes.h"
 #include "registers.h"
@@ -35,31 +36,39 @@ static struct tdt_handle *task_of(struct tdt__substitute *substitute)
 }
 
 /*
+ * Returns the poll that the leaf is in; NULL: it is on another thread.
+ *
  * The leaf has not called anything that says it sets errno: nothing that recording takes may show in it.  Always inlined:
  * on the stacks that tracers take here stand the user's functions and the call that the leaf made.
  */
-static inline __attribute__((always_inline)) void record(struct tdt__substitute *substitute, struct tdt__registers at)
+static inline __attribute__((always_inline)) struct tdt__poll *record(struct tdt__substitute *substitute,
+								      struct tdt__registers at)
 {
 	struct tdt_handle *task = task_of(substitute);
+	struct tdt__poll *poll = tdt__poll_here(task);
 	int saved = errno;
 
-	if (tdt__polled_here(task))
-		tdt__capture_leaf(tdt__thread.poll, at);
+	if (poll != NULL)
+		tdt__capture_leaf(poll, at);
 	else
 		atomic_fetch_add_explicit(&task->elsewhere, 1, memory_order_relaxed);
 	TDT__PROBE_TASK(task__waker__clone, task);
 	errno = saved;
+	return poll;
 }
 
 static __attribute__((noinline)) const struct tdt_waker *tdt_substitute_clone(const struct tdt_waker *waker)
 {
 	struct tdt__substitute *substitute = substitute_of(waker);
 	const struct tdt_waker *real = real_of(substitute), *clone;
+	struct tdt__poll *poll;
 
 	if (real == NULL)
 		return NULL;
-	record(substitute, TDT__CALLER_REGISTERS());
+	poll = record(substitute, TDT__CALLER_REGISTERS());
 	clone = real->vtable->clone(real);
+	if (poll != NULL && clone != NULL)
+		clone = tdt__counted_give(poll, clone);
 	TDT_KEEP_FRAME();
 	return clone;
 }

@@ -3,13 +3,15 @@
 #define TDT_SRC_SUBSTITUTE_H
 
 /*
- * The substitute: the waker a task's child is polled with while a capture is made, or a tracer is attached to
- * task-waker-clone.  Its clone records the stack, fires that probe, and hands out a clone of the real waker, so that no
- * waker of ours is ever kept by anybody.
+ * The substitute: the waker a task's child is polled with while a capture is made, or a tracer is
+ * attached to task-waker-clone.  Its clone records the stack, fires that probe, and hands out a
+ * clone of the real waker: in polls that were made for a request wrapped in a counted clone
+ * (counted.h).
  */
 
 #include <tdt/future.h>
 
+#include "counted.h"
 #include "task.h"
 
 extern const struct tdt_waker_vtable tdt__substitute_vtable;
@@ -20,14 +22,17 @@ static inline void tdt__substitute_init(struct tdt__substitute *substitute)
 }
 
 /*
- * The runtime's own waker under `waker`, which may be the substitute of a traced future outside this one.  NULL: it is
- * one that was kept beyond its poll.
+ * The runtime's own waker under `waker`, which may be the substitute of a traced future outside
+ * this one, or a counted clone that a runtime inside that one passes on.  NULL: it is a substitute
+ * that was kept beyond its poll.
  */
 static inline const struct tdt_waker *tdt__waker_beneath(const struct tdt_waker *waker)
 {
 	if (__builtin_expect(waker->vtable == &tdt__substitute_vtable, 0))
 		waker = atomic_load_explicit(&((const struct tdt__substitute *)(const void *)waker)->real,
 					     memory_order_relaxed);
+	else if (__builtin_expect(waker->vtable == &tdt__counted_vtable, 0))
+		waker = tdt__counted_real(waker);
 	return waker;
 }
 

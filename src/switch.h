@@ -6,14 +6,14 @@
  * From one stack to another, on the same thread.  Registers that a call preserves are, and the modes of the FPU; the
  * thread's signal mask is not touched.
  *
- * By the C library's contexts, of which each switch is two system calls; or, on x86-64, by some instructions.  Not those
- * where this code is compiled for shadow stacks, which only the C library can switch: what is not compiled for them is
- * not marked so, and they are off in its process.
+ * On x86-64 some instructions do it (switch_x86_64.S).  They do not switch shadow stacks, so the
+ * library is marked as code that can't run with them.  Elsewhere the C library's contexts do it, at two
+ * system calls a switch.
  */
 
 #include <stddef.h>
 
-#if defined(__x86_64__) && !(defined(__CET__) && __CET__ & 2)
+#if defined(__x86_64__)
 #define TDT__SWITCH_BY_CONTEXT 0
 #else
 #define TDT__SWITCH_BY_CONTEXT 1

@@ -4,7 +4,8 @@
  * the ELF symbols (elfsym.h) and from DWARF (inlines.h).
  *
  * A symbol belongs to a file and an address in it, not to a place in memory: it stays right when a module is unloaded,
- * and loaded elsewhere.  Everything here is protected by tdt__symbol_lock.
+ * and loaded elsewhere.  The tables are changed by the namer, under tdt__symbol_lock, and read by others under it; all
+ * else is the namer's own.
  */
 
 #include <config.h>
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +23,15 @@
 
 #include "debuginfo.h"
 #include "demangle.h"
+#include "diename.h"
 #include "elfsym.h"
 #include "fork.h"
 #include "inlines.h"
 #include "intern.h"
+#include "plt.h"
 
 struct file {
-	char *path;
+	char *path; /* this and the next never change */
 	char build_id[sizeof(((struct tdt__module *)NULL)->build_id)];
 	struct tdt__debuginfo info;
 	struct tdt__ranges symbols;
@@ -52,6 +56,18 @@ struct entry {
 
 static htab_t files;   /* struct file *, by path and build-id; never removed */
 static htab_t entries; /* struct entry *, by key; never freed */
+
+static struct tdt__scopes spare_scopes; /* the namer's, kept for the next time */
+
+static void lock(void)
+{
+	pthread_mutex_lock(&tdt__symbol_lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&tdt__symbol_lock);
+}
 
 static hashval_t hash_file(const void *file)
 {
@@ -132,6 +148,7 @@ static bool open_file(struct file *file)
 	return true;
 }
 
+/* Enter a file in the table.  NULL: no memory. */
 static struct file *new_file(const struct tdt__module *module)
 {
 	struct file *file = calloc(1, sizeof(*file));
@@ -140,7 +157,7 @@ static struct file *new_file(const struct tdt__module *module)
 	if (file == NULL)
 		return NULL;
 	memcpy(file->build_id, module->build_id, sizeof(file->build_id));
-	file->path = strdup(module->path);
+	file->path = strdup(tdt__module_path(module));
 	if (file->path == NULL)
 		goto free_file;
 	slot = htab_find_slot(files, file, INSERT);
@@ -156,19 +173,36 @@ free_file:
 	return NULL;
 }
 
-static struct file *find_file(const struct tdt__module *module)
+/* NULL: it was not looked for yet. */
+static struct file *known_file(const struct tdt__module *module)
 {
 	static struct file *last; /* most PCs of a stack are of one file */
+	const char *path = tdt__module_path(module);
 	struct file sought;
 
-	if (last != NULL && strcmp(last->build_id, module->build_id) == 0 && strcmp(last->path, module->path) == 0)
-		return open_file(last) ? last : NULL;
-	sought.path = module->path;
+	if (last != NULL && strcmp(last->build_id, module->build_id) == 0 && strcmp(last->path, path) == 0)
+		return last;
+	if (files == NULL)
+		return NULL;
+	sought.path = (char *)(uintptr_t)path;
 	memcpy(sought.build_id, module->build_id, sizeof(sought.build_id));
 	last = htab_find(files, &sought);
-	if (last == NULL)
-		last = new_file(module);
-	return last != NULL && open_file(last) ? last : NULL;
+	return last;
+}
+
+static struct file *find_file(const struct tdt__module *module)
+{
+	struct file *file = NULL;
+
+	tdt__module_path(module); /* found out without the lock, if it has to be */
+	lock();
+	if (create_tables()) {
+		file = known_file(module);
+		if (file == NULL)
+			file = new_file(module);
+	}
+	unlock();
+	return file != NULL && open_file(file) ? file : NULL;
 }
 
 /* What a look-up of scopes needs, in one piece for tdt__debuginfo_try(). */
@@ -235,24 +269,76 @@ static void fill_places(struct tdt__symbol *symbol, const struct tdt__scopes *sc
 			.directory = scopes->directory,
 			.line = scope->line > 0 ? (uint32_t)scope->line : 0,
 			.column = scope->column > 0 ? (uint32_t)scope->column : 0,
+			.die = scope->die,
+			.body = scope->body,
 		};
 	}
+}
+
+/* Whether `symbol` is the same name as `function`, which has none, with what the function is in. */
+static bool is_qualified(const char *symbol, const char *function)
+{
+	size_t n = strlen(symbol), n_function = strlen(function);
+
+	return strstr(function, "::") == NULL && n > n_function + 2 &&
+	       strcmp(symbol + n - n_function, function) == 0 &&
+	       strncmp(symbol + n - n_function - 2, "::", 2) == 0;
 }
 
 /* What DWARF doesn't say of the function that has the code, the symbol table may. */
 static void fill_from_symbol(struct tdt__symbol *symbol)
 {
 	struct tdt__place *outermost;
+	const char *demangled;
 
 	if (symbol->symbol == NULL)
 		return;
 	if (symbol->n == 0)
 		symbol->n = 1;
 	outermost = &symbol->place[symbol->n - 1];
-	if (outermost->function == NULL)
-		outermost->function = tdt__demangle(symbol->symbol);
+	demangled = tdt__demangle(symbol->symbol);
+	/* With -g1 nothing is around a function, a lambda say. */
+	if (outermost->function == NULL || (demangled != NULL && is_qualified(demangled, outermost->function)))
+		outermost->function = demangled;
 	if (outermost->function == NULL)
 		outermost->function = symbol->symbol;
+}
+
+static bool has_name(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Functions whose code is all the same may have been folded into one: set what else this one is called.
+ * This is done only where debug information describes the function.  Where there is none, as in most
+ * system libraries, further names are mostly aliases.  Without memory the names are left out.
+ */
+static void fill_also(struct tdt__symbol *symbol, struct file *file, uint64_t start)
+{
+	const struct tdt__place *outermost = &symbol->place[symbol->n - 1];
+	const char *names[TDT__ALSO_MAX + 1] = { outermost->function }, *name;
+	const char **also;
+	size_t n = 1, at = 0;
+
+	if (outermost->die == 0 || outermost->function == NULL)
+		return;
+	while (n <= TDT__ALSO_MAX &&
+	       (name = tdt__elfsym_next(&file->symbols, file->info.elf, start, &at)) != NULL) {
+		const char *kept = tdt__intern(name);
+		const char *demangled = kept != NULL ? tdt__demangle(kept) : NULL;
+
+		if (demangled != NULL)
+			kept = demangled;
+		if (kept != NULL && !has_name(names, n, kept) && strcmp(name, symbol->symbol) != 0)
+			names[n++] = kept;
+	}
+	also = n > 1 ? calloc(n, sizeof(also[0])) : NULL;
+	if (also != NULL)
+		symbol->also = memcpy(also, names + 1, (n - 1) * sizeof(also[0]));
 }
 
 static bool keep_string(const char **string)
@@ -277,70 +363,122 @@ static bool keep_strings(struct tdt__symbol *symbol)
 	return kept;
 }
 
+static const char *find_elf_symbol(struct file *file, uint64_t address, uint64_t *start)
+{
+	const char *name = tdt__elfsym_find(&file->symbols, file->info.elf, address, start);
+
+	return name == NULL && file->info.elf != NULL ? tdt__plt_find(file->info.elf, address, start) : name;
+}
+
 static struct entry *look_up(const struct key *key, struct file *file, struct entry *older)
 {
-	static struct tdt__scopes scopes; /* kept for the next time */
 	uint64_t address = key->address - key->return_address;
+	const struct tdt__scopes *scopes = &spare_scopes;
 	struct entry *entry;
 	uint64_t start;
 
-	if (!look_up_scopes(file, address, &scopes))
+	if (!look_up_scopes(file, address, &spare_scopes))
 		return NULL;
-	entry = calloc(1, sizeof(*entry) + (scopes.n + 1) * sizeof(entry->symbol.place[0]));
+	entry = calloc(1, sizeof(*entry) + (scopes->n + 1) * sizeof(entry->symbol.place[0]));
 	if (entry == NULL)
 		return NULL;
 	entry->key = *key;
 	entry->unread = file->state == CLOSED;
 	entry->older = older;
 	if (may_read(file))
-		entry->symbol.symbol = tdt__elfsym_find(&file->symbols, file->info.elf, address, &start);
+		entry->symbol.symbol = find_elf_symbol(file, address, &start);
 	if (entry->symbol.symbol != NULL)
 		entry->symbol.symbol_offset = key->address - start;
-	entry->symbol.n = scopes.n;
-	fill_places(&entry->symbol, &scopes);
+	entry->symbol.n = scopes->n;
+	fill_places(&entry->symbol, scopes);
 	fill_from_symbol(&entry->symbol);
 	if (!keep_strings(&entry->symbol)) {
 		free(entry);
 		return NULL;
 	}
+	if (entry->symbol.symbol != NULL && may_read(file))
+		fill_also(&entry->symbol, file, start);
 	return entry;
+}
+
+/* NULL: it was not looked up yet. */
+static struct entry *known_entry(const struct key *key)
+{
+	return entries != NULL ? htab_find(entries, key) : NULL;
+}
+
+/* Have others find it.  False: no memory. */
+static bool enter(struct entry *entry)
+{
+	void **slot;
+
+	lock();
+	slot = htab_find_slot(entries, entry, INSERT);
+	if (slot != NULL)
+		*slot = entry;
+	unlock();
+	return slot != NULL;
 }
 
 static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address, bool return_address)
 {
 	struct key key = { .file = file, .address = address, .return_address = return_address };
-	struct entry *entry = htab_find(entries, &key);
-	void **slot;
+	struct entry *entry;
 
+	lock();
+	entry = known_entry(&key);
+	unlock();
 	if (entry != NULL && (!entry->unread || file->state == CLOSED))
 		return &entry->symbol;
 	entry = look_up(&key, file, entry);
 	if (entry == NULL)
 		return NULL;
-	slot = htab_find_slot(entries, entry, INSERT);
-	if (slot == NULL) {
+	if (!enter(entry)) {
+		free((void *)(uintptr_t)entry->symbol.also);
 		free(entry);
 		return NULL;
 	}
-	*slot = entry;
 	return &entry->symbol;
 }
 
 const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address)
 {
 	const struct tdt__symbol *symbol = NULL;
-	struct file *file;
 	int saved = errno;
-	int cancel;
+	struct file *file = find_file(module);
 
-	/* Opening files is a cancellation point, and a thread must not end with the lock held. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&tdt__symbol_lock);
-	file = create_tables() ? find_file(module) : NULL;
 	if (file != NULL)
 		symbol = find_symbol(file, pc - module->bias, return_address);
-	pthread_mutex_unlock(&tdt__symbol_lock);
-	pthread_setcancelstate(cancel, NULL);
 	errno = symbol != NULL ? saved : ENOMEM;
 	return symbol;
+}
+
+const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool return_address)
+{
+	struct key key = { known_file(module), pc - module->bias, return_address };
+	struct entry *entry = key.file != NULL ? known_entry(&key) : NULL;
+
+	return entry != NULL && !entry->unread ? &entry->symbol : NULL;
+}
+
+static int abandon_file(void **slot, void *nothing)
+{
+	struct file *file = *slot;
+
+	(void)nothing;
+	file->info = (struct tdt__debuginfo){ 0 };
+	file->symbols = (struct tdt__ranges){ 0 };
+	file->inlines = (struct tdt__inlines){ 0 };
+	file->state = CLOSED;
+	return 1;
+}
+
+void tdt__symbols_abandon(void)
+{
+	if (files != NULL)
+		htab_traverse_noresize(files, abandon_file, NULL);
+	spare_scopes = (struct tdt__scopes){ 0 };
+	tdt__diename_abandon();
+	tdt__demangle_abandon();
+	tdt__intern_abandon();
 }

@@ -3,8 +3,8 @@
 #define TDT_SRC_SYMBOLIZE_H
 
 /*
- * From a PC to function, file, line and column, by libdw.  For askers, never on a polling thread: it takes a lock and may
- * be slow.
+ * From a PC to function, file, line and column, by libdw.  It may be slow, and wait for files: so one thread at a time,
+ * the namer (namer.h), looks names up, with no lock held.  What it has found is cached, for all.
  */
 
 #include "modules.h"
@@ -16,12 +16,19 @@ struct tdt__place {
 	const char *directory; /* where its unit was compiled; NULL: unknown */
 	uint32_t line;         /* 0: unknown */
 	uint32_t column;
+	uint64_t die;          /* tells it from all other functions and inlined instances of the file; 0: no debug
+				  information describes it */
+	bool body;             /* of a Rust async function or block */
 };
+
+#define TDT__ALSO_MAX 4
 
 /* All that is known of a PC. */
 struct tdt__symbol {
 	const char *symbol;        /* the ELF symbol it lies in, mangled; NULL: none */
 	uint64_t symbol_offset;    /* of the PC itself (not PC - 1) in it */
+	const char *const *also;   /* other functions that were folded with the outermost, TDT__ALSO_MAX at most, then
+				      NULL; NULL: none */
 	size_t n;                  /* 0: not even a name */
 	struct tdt__place place[]; /* innermost first; all but the last are inlined into the next */
 };
@@ -36,8 +43,17 @@ struct tdt__symbol {
  *
  * NULL: no memory (errno ENOMEM) and nothing else; later there may be an answer.  If libdw itself runs out of memory
  * half way, that module's debug information is lost to the process, its ELF symbols are not.  Debug files stay mapped,
- * but not open.  Any thread; takes tdt__symbol_lock (fork.h).
+ * but not open.  The namer only; takes tdt__symbol_lock (fork.h) for some instructions.
  */
 const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
+
+/* The cached answer; NULL: there is none.  Any thread, under tdt__symbol_lock. */
+const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool return_address);
+
+/*
+ * In a child of fork(), where the namer was in the middle of something: forget what it works with, as it is, without
+ * freeing any of it.  The cache stays.
+ */
+void tdt__symbols_abandon(void);
 
 #endif

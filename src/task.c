@@ -12,6 +12,7 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "counted.h"
 #include "fork.h"
 #include "options.h"
 #include "poll.h"
@@ -77,6 +78,7 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
+	tdt__watched_promise(task);
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
 	/*
 	 * The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
@@ -104,6 +106,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 		errno = -error;
 		return untraced;
 	}
+	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	task = task_new(fut, &ours);
 	if (task == NULL)
@@ -146,6 +149,11 @@ void tdt_task_woken(struct tdt_handle *handle)
 		TDT__POKE(handle->record.own_woken, tdt__woken_mark(TDT__PEEK(handle->record.polls)));
 	}
 	TDT__PROBE_TASK(task__wake, handle);
+}
+
+const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
+{
+	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
 }
 
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)

@@ -98,7 +98,8 @@ struct tdt_handle {
 
 	/*
 	 * What others may look at: see TDT__PEEK().  Its `own_bits`: above.  `own_hint`: see tdt__frames_hint().
-	 * `own_woken`: see tdt__was_woken().  `own_epoch`: of the watch, when the task was last looked at.
+	 * `own_woken`: see tdt__was_woken().  `own_epoch`: of the watch, when the task was last looked at (or what it was
+	 * promised: watched.h).
 	 */
 	struct tdt_record record;
 };

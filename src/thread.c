@@ -13,6 +13,7 @@
 #include "peek.h"
 #include "probes.h"
 #include "registers.h"
+#include "stack.h"
 #include "thread.h"
 #include "walk.h"
 
@@ -32,6 +33,8 @@ __attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
 	uint32_t id = (uint32_t)gettid();
 
 	tdt__thread.id = id;
+	if (tdt__thread.stack_high == 0) /* else it was forked */
+		tdt__stack_find();
 	/* Relaxed: who looks for this thread has found it in a poll, which has released all of this. */
 	atomic_store_explicit(&records[id % RECORDS], &tdt__thread, memory_order_relaxed);
 	return id;
@@ -86,6 +89,8 @@ __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 {
 	struct tdt__registers caller = TDT__CALLER_REGISTERS();
 
+	if (stack == NULL)
+		return;
 	stack->outer = tdt__thread.entered;
 	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
 	stack->entry = ++tdt__thread.entries;
@@ -99,5 +104,6 @@ __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 
 void tdt_stack_leave(struct tdt_stack *stack)
 {
-	tdt__thread.entered = stack->outer;
+	if (stack != NULL)
+		tdt__thread.entered = stack->outer;
 }

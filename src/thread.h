@@ -23,7 +23,7 @@ struct tdt__thread {
 	bool worker;
 	bool interrupted;       /* it is in the handler of interrupt.c, for an asker */
 	const struct tdt_handle *asks; /* the task that is being woken here for the sake of a request; else NULL */
-	uintptr_t stack_low;    /* of the thread's stack; both 0 until somebody asked (stack.h) */
+	uintptr_t stack_low;    /* of its own stack: see stack.h.  Both 0: not found yet */
 	uintptr_t stack_high;
 	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL: none */
 	uint64_t entries;          /* how many times one was, so far */
@@ -34,7 +34,7 @@ struct tdt__thread {
 
 extern TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
-/* The id of this thread.  A system call once a thread. */
+/* The id of this thread.  Some system calls once a thread. */
 uint32_t tdt__thread_id_find(void);
 
 static inline uint32_t tdt__thread_id(void)

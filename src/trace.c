@@ -15,16 +15,34 @@
 
 #include "call_tree.h"
 #include "capture.h"
+#include "clock.h"
+#include "counted.h"
+#include "namer.h"
 #include "options.h"
 #include "task.h"
 
+/*
+ * A tree, and what the trace says of its task from then on: how many leaves wait is known with their
+ * names.  The info that was lent before is not changed, since others may be reading it.
+ */
+struct named {
+	struct tdt__tree tree;
+	struct tdt_trace_info info; /* of a captured trace */
+};
+
 static struct tdt__tree *tree_new(void)
 {
-	struct tdt__tree *tree = malloc(sizeof *tree);
+	struct named *named = malloc(sizeof *named);
 
-	if (tree != NULL)
-		tdt__tree_init(tree);
-	return tree;
+	if (named == NULL)
+		return NULL;
+	tdt__tree_init(&named->tree);
+	return &named->tree;
+}
+
+static struct named *named_of(struct tdt__tree *tree)
+{
+	return (struct named *)(void *)tree;
 }
 
 static void tree_free(struct tdt__tree *tree)
@@ -32,7 +50,7 @@ static void tree_free(struct tdt__tree *tree)
 	if (tree == NULL)
 		return;
 	tdt__tree_fini(tree);
-	free(tree);
+	free(named_of(tree));
 }
 
 /* --- Captured --------------------------------------------------------------- */
@@ -41,6 +59,7 @@ struct tdt_trace *tdt__trace_bare(struct tdt__capture *capture)
 {
 	struct tdt_trace *trace = calloc(1, sizeof *trace);
 
+	tdt__counted_release(capture, true); /* the trace may be kept for long */
 	if (trace == NULL) {
 		tdt__capture_unref(capture);
 		return NULL;
@@ -81,19 +100,25 @@ struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt_
 }
 
 /* Make the tree of a captured trace.  Several threads may, at once: the first to be ready wins. */
-static const struct tdt__tree *make_tree(struct tdt_trace *trace)
+static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
 {
 	struct tdt__tree *tree = tree_new(), *others = NULL;
+	struct tdt_trace_info *info;
+	struct tdt__over over;
 	int error;
 
 	if (tree == NULL)
 		return NULL;
-	error = tdt__call_tree(tree, trace->capture);
+	error = tdt__call_tree(tree, trace->capture, &over, deadline);
 	if (error != 0) {
 		tree_free(tree);
 		errno = -error;
 		return NULL;
 	}
+	info = &named_of(tree)->info;
+	*info = trace->info;
+	info->leaves = over.left;
+	info->leaves_unsure = over.unsure;
 	/* Release this tree to those who find it; acquire the other's if there is one.  Pairs with tdt_trace_root(). */
 	if (atomic_compare_exchange_strong_explicit(&trace->tree, &others, tree, memory_order_acq_rel,
 						    memory_order_acquire))
@@ -102,20 +127,36 @@ static const struct tdt__tree *make_tree(struct tdt_trace *trace)
 	return others;
 }
 
-const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
+/* Whether the caller gave a trace; if not, errno says so. */
+static bool is_trace(const struct tdt_trace *trace)
 {
-	/* Acquire: the nodes, which another thread may have made.  Pairs with the exchange in make_tree(). */
-	const struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
+	if (__builtin_expect(trace == NULL, 0))
+		errno = EINVAL;
+	return trace != NULL;
+}
 
+const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_t deadline)
+{
+	const struct tdt__tree *tree;
+
+	if (!is_trace(trace))
+		return NULL;
+	/* Acquire: the nodes, which another thread may have made.  Pairs with the exchange in make_tree(). */
+	tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
 	/* The trace is as constant as ever to its readers: it only remembers its names. */
 	if (tree == NULL)
-		tree = make_tree((struct tdt_trace *)(uintptr_t)trace);
+		tree = make_tree((struct tdt_trace *)(uintptr_t)trace, deadline);
 	return tree != NULL ? &tree->root : NULL;
+}
+
+const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
+{
+	return tdt__trace_root_by(trace, tdt__clock() + TDT__NAMER_TIME);
 }
 
 uint32_t tdt_trace_stacks(const struct tdt_trace *trace)
 {
-	return trace->capture != NULL ? trace->capture->leaves : 0;
+	return is_trace(trace) && trace->capture != NULL ? trace->capture->leaves : 0;
 }
 
 /* The innermost frame of stack `index`; TDT__NO_FRAME: there is no such stack. */
@@ -129,14 +170,13 @@ static uint32_t innermost(const struct tdt__capture *capture, uint32_t index)
 	return TDT__NO_FRAME;
 }
 
-size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
+/* Of stack `index`: how many PCs it has, `max` of them at most in `pcs`, and why it ends. */
+static size_t stack_of(const struct tdt__capture *capture, uint32_t index, uint64_t *pcs, size_t max,
+		       enum tdt_cut *cut)
 {
-	const struct tdt__capture *capture = trace->capture;
-	uint32_t frame = capture != NULL ? innermost(capture, index) : TDT__NO_FRAME;
+	uint32_t frame = innermost(capture, index);
 	size_t n = 0;
 
-	if (cut != NULL)
-		*cut = TDT_CUT_NOT;
 	if (frame == TDT__NO_FRAME)
 		return 0;
 	for (; tdt__is_frame(frame); frame = capture->frames[frame].parent, n++)
@@ -145,6 +185,19 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 	if (cut != NULL)
 		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
 	return n;
+}
+
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
+{
+	if (cut != NULL)
+		*cut = TDT_CUT_NOT;
+	if (!is_trace(trace))
+		return 0;
+	if (pcs == NULL && max != 0) {
+		errno = EINVAL;
+		return 0;
+	}
+	return trace->capture != NULL ? stack_of(trace->capture, index, pcs, max, cut) : 0;
 }
 
 /* --- Built ------------------------------------------------------------------ */
@@ -212,7 +265,7 @@ failed:
 static bool is_frame(const struct tdt_frame *frame)
 {
 	if (frame->kind == TDT_NODE_CUT)
-		return frame->cut >= TDT_CUT_LIMIT && frame->cut <= TDT_CUT_MEMORY;
+		return frame->cut >= TDT_CUT_LIMIT && frame->cut <= TDT_CUT_UNSUPPORTED;
 	return frame->kind == TDT_NODE_FRAME && frame->cut == TDT_CUT_NOT;
 }
 
@@ -237,9 +290,33 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 
 /* --- Both --------------------------------------------------------------------- */
 
+/* What is said of the task now that there are names; NULL: there are none yet, or the trace was built. */
+static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
+{
+	/* Acquire: what another thread may have made.  Pairs with the exchange in make_tree(). */
+	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
+
+	return trace->capture != NULL && tree != NULL ? &named_of(tree)->info : NULL;
+}
+
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
 {
-	return &trace->info;
+	const struct tdt_trace_info *info;
+
+	if (!is_trace(trace))
+		return NULL;
+	info = named_info(trace);
+	return info != NULL ? info : &trace->info;
+}
+
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info)
+{
+	const struct tdt_trace_info *named = named_info(trace);
+
+	if (named == NULL)
+		return;
+	info->leaves = named->leaves;
+	info->leaves_unsure = named->leaves_unsure;
 }
 
 void tdt_trace_free(struct tdt_trace *trace)

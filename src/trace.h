@@ -30,4 +30,13 @@ struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt_
 /* The same, with nothing said of a task yet: that is for the caller to fill in. */
 struct tdt_trace *tdt__trace_bare(struct tdt__capture *capture);
 
+/*
+ * Say of a task with the same stacks how many leaves it has, if the trace's names were looked up:
+ * before that nobody knows which of the leaves that were captured are over.
+ */
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info);
+
+/* tdt_trace_root(), with another limit for the names (tdt__clock()). */
+const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_t deadline);
+
 #endif

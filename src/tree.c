@@ -215,6 +215,27 @@ static int keep_string(struct tdt__tree *tree, const char **string, const char *
 	return tdt__tree_string(tree, *string, string);
 }
 
+/* An array of strings that ends with NULL. */
+static int keep_array(struct tdt__tree *tree, const char *const **array)
+{
+	const char **kept;
+	size_t n = 0;
+	int err = 0;
+
+	if (*array == NULL)
+		return 0;
+	while ((*array)[n] != NULL)
+		n++;
+	kept = allocate(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
+	if (kept == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && err == 0; i++)
+		err = tdt__tree_string(tree, (*array)[i], &kept[i]);
+	kept[n] = NULL;
+	*array = kept;
+	return err;
+}
+
 static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const struct tdt_frame *parent)
 {
 	int err = keep_string(tree, &frame->function, parent->function);
@@ -229,6 +250,8 @@ static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const s
 		err = keep_string(tree, &frame->symbol, parent->symbol);
 	if (err == 0)
 		err = keep_string(tree, &frame->build_id, parent->build_id);
+	if (err == 0)
+		err = keep_array(tree, &frame->also);
 	return err;
 }
 
@@ -237,6 +260,7 @@ static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, 
 	node->tree = tree;
 	node->parent = parent;
 	node->id = tree->n++;
+	tree->unnamed += node->frame.unnamed;
 	if (parent->last_child == NULL)
 		parent->first_child = node;
 	else
@@ -287,37 +311,45 @@ no_memory:
 	return NULL;
 }
 
+/* Whether the caller gave a node; if not, errno says so. */
+static bool is_node(const struct tdt_node *node)
+{
+	if (__builtin_expect(node == NULL, 0))
+		errno = EINVAL;
+	return node != NULL;
+}
+
 const struct tdt_node *tdt_node_parent(const struct tdt_node *node)
 {
-	return node->parent;
+	return is_node(node) ? node->parent : NULL;
 }
 
 const struct tdt_node *tdt_node_first_child(const struct tdt_node *node)
 {
-	return node->first_child;
+	return is_node(node) ? node->first_child : NULL;
 }
 
 const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node)
 {
-	return node->next_sibling;
+	return is_node(node) ? node->next_sibling : NULL;
 }
 
 const struct tdt_node *tdt_node_next(const struct tdt_node *node)
 {
-	return next(node);
+	return is_node(node) ? next(node) : NULL;
 }
 
 const struct tdt_frame *tdt_node_frame(const struct tdt_node *node)
 {
-	return &node->frame;
+	return is_node(node) ? &node->frame : NULL;
 }
 
 uint32_t tdt_node_leaves(const struct tdt_node *node)
 {
-	return node->leaves;
+	return is_node(node) ? node->leaves : 0;
 }
 
 uint32_t tdt_node_id(const struct tdt_node *node)
 {
-	return node->id;
+	return is_node(node) ? node->id : 0;
 }

@@ -32,6 +32,7 @@ struct tdt_node {
 struct tdt__tree {
 	struct tdt_node root;
 	uint32_t n;               /* nodes, the root included */
+	uint32_t unnamed;         /* those of them that were not named in time */
 	struct tdt_node **bucket; /* all nodes but the root, by hash: many siblings are found as fast as few */
 	uint32_t buckets;         /* a power of two, or 0: the tree is small, and has no table */
 	struct tdt__chunk *chunk; /* the one that is being filled, then the full ones */

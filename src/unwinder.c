@@ -5,14 +5,64 @@
 
 #include "unwinder.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "cfi.h"
 #include "fork.h"
+#include "pages.h"
 
-/* The kernel maps nothing below (vm.mmap_min_addr). */
-#define LOWEST ((uintptr_t)1 << 16)
+/* libunwind exports it, but declares it in a private header. */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *table,
+					      unw_proc_info_t *info, int need_unwind_info, void *data);
+
+int tdt__unwinder_word(uintptr_t address, unw_word_t *value)
+{
+	return tdt__pages_copy(value, address, sizeof *value) == sizeof *value ? 0 : -UNW_EINVAL;
+}
+
+/* The head of .eh_frame_hdr: version, and the encodings (DW_EH_PE_*) of a pointer, of the table's length, and of it. */
+struct head {
+	uint8_t version;
+	uint8_t pointer;
+	uint8_t length;
+	uint8_t table;
+};
+
+/* Version 1, a length of 4 bytes, and a table of pairs of 4 bytes, relative to the head: what all linkers make. */
+static int is_usual(struct head head)
+{
+	return head.version == 1 && head.length == 0x03 && head.table == 0x3b;
+}
+
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need_unwind_info, void *data)
+{
+	unw_dyn_info_t table = { .format = UNW_INFO_FORMAT_REMOTE_TABLE };
+	struct dl_find_object found;
+	unw_word_t words[2];
+	uint32_t length;
+	uintptr_t start;
+	struct head head;
+
+	if (_dl_find_object((void *)ip, &found) != 0 || found.dlfo_eh_frame == NULL)
+		return -UNW_ENOINFO;
+	start = (uintptr_t)found.dlfo_eh_frame;
+	if (tdt__unwinder_word(start, &words[0]) != 0 || tdt__unwinder_word(start + 8, &words[1]) != 0)
+		return -UNW_ENOINFO;
+	memcpy(&head, &words[0], sizeof head);
+	memcpy(&length, &words[1], sizeof length);
+	if (!is_usual(head))
+		return -UNW_ENOINFO;
+	table.start_ip = (unw_word_t)found.dlfo_map_start;
+	table.end_ip = (unw_word_t)found.dlfo_map_end;
+	table.u.rti.segbase = start;
+	table.u.rti.table_data = start + 12;
+	table.u.rti.table_len = (unw_word_t)length * 8 / sizeof(unw_word_t);
+	return UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_unwind_info, data);
+}
 
 unw_addr_space_t tdt__unwinder_new(tdt__unwinder_memory_fn *memory, tdt__unwinder_register_fn *registers,
 				   unw_caching_policy_t caching)
@@ -25,6 +75,7 @@ unw_addr_space_t tdt__unwinder_new(tdt__unwinder_memory_fn *memory, tdt__unwinde
 	/* This makes libunwind initialize itself, before which its local accessors aren't there. */
 	unw_set_caching_policy(space, caching);
 	accessors = *unw_get_accessors(unw_local_addr_space);
+	accessors.find_proc_info = find_proc_info;
 	accessors.access_mem = memory;
 	accessors.access_reg = registers;
 	*unw_get_accessors(space) = accessors;
@@ -39,42 +90,15 @@ int tdt__unwinder_knows(unw_cursor_t *cursor)
 	return unw_get_proc_info(cursor, &info) == 0 && info.end_ip - info.start_ip > 1;
 }
 
-static int read_memory(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *data)
-{
-	(void)space;
-	(void)data;
-	if (write || address < LOWEST)
-		return -UNW_EINVAL;
-	memcpy(value, (const void *)address, sizeof *value); /* unwind information: the stack is not looked at */
-	return 0;
-}
-
-static int read_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
-{
-	const uintptr_t *pc = data;
-
-	(void)space;
-	if (write)
-		return -UNW_EREADONLYREG;
-	*value = number == UNW_REG_IP ? *pc : 0;
-	return 0;
-}
-
+/* The PC may be of a module that no table has (modules.h): so no page is kept from before, nor for later. */
 uintptr_t tdt__unwinder_function(uintptr_t pc, uintptr_t *end)
 {
-	static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
-	uintptr_t start = 0;
-	unw_cursor_t cursor;
-	unw_proc_info_t info;
+	uintptr_t start;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (space == NULL)
-		space = tdt__unwinder_new(read_memory, read_register, UNW_CACHE_NONE);
-	if (space != NULL && unw_init_remote(&cursor, space, &pc) >= 0 && tdt__unwinder_knows(&cursor) &&
-	    unw_get_proc_info(&cursor, &info) == 0) {
-		start = info.start_ip;
-		*end = info.end_ip;
-	}
+	tdt__pages_forget();
+	start = tdt__cfi_function(pc, end);
+	tdt__pages_forget();
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return start;
 }

@@ -4,6 +4,8 @@
 
 /* The walk by rules.  Once the rules are known it takes no lock, allocates nothing, and makes no system call. */
 
+#include <errno.h>
+
 #include "rules.h"
 #include "walk.h"
 
@@ -19,9 +21,14 @@ struct tdt__walk {
 /* Get ready to walk code as it is loaded now.  Asker's side: takes tdt__unwind_lock.  False: no memory. */
 static inline bool tdt__walk_init(struct tdt__walk *walk)
 {
+	int saved = errno;
+
 	walk->rules = tdt__rules_get();
 	walk->learns = TDT__LEARNS_ALL;
-	return walk->rules != NULL;
+	if (walk->rules == NULL)
+		return false;
+	errno = saved; /* libunwind sets it to 0 when it is used for the first time */
+	return true;
 }
 
 /* Get ready as `other` is, which can't fail. */
@@ -29,12 +36,6 @@ static inline void tdt__walk_init_as(struct tdt__walk *walk, const struct tdt__w
 {
 	walk->rules = tdt__rules_ref(other->rules);
 	walk->learns = TDT__LEARNS_ALL;
-}
-
-/* Whether one that is made ready now would be another.  Takes tdt__unwind_lock. */
-static inline bool tdt__walk_outdated(const struct tdt__walk *walk)
-{
-	return !tdt__rules_current(walk->rules);
 }
 
 /* Whether both go by the same; and have one go by what the other does. */
@@ -56,6 +57,13 @@ static inline void tdt__walk_share(struct tdt__walk *walk, const struct tdt__wal
 static inline void tdt__walk_fini(struct tdt__walk *walk)
 {
 	tdt__rules_put(walk->rules);
+}
+
+/* Have the PC, which may not have been walked from, be named by what is loaded now.  Takes tdt__unwind_lock. */
+static inline void tdt__walk_meet(struct tdt__walk *walk, uintptr_t pc)
+{
+	if (tdt__modules_find(walk->rules->modules, pc) == NULL)
+		tdt__rules_meet(&walk->rules, pc);
 }
 
 /* What the PCs that were walked are to be named by. */
@@ -85,8 +93,21 @@ static inline void tdt__walk_start_copied(struct tdt__walk *walk, struct tdt__re
 	walk->shift = shift;
 }
 
-/* What a stack is made of lies between variables, too, where sanitizers see none. */
-static inline __attribute__((no_sanitize("address", "thread"))) uintptr_t tdt__word_at(uintptr_t address)
+/*
+ * Words of a stack also lie between variables, where a sanitizer reports an error: tdt__word_at() must not be
+ * instrumented.  Clang instruments a function that is inlined by force (tdt__walk_step_out()) as it does the caller, in
+ * spite of no_sanitize.  So in Clang's sanitized builds tdt__word_at() is never inlined.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TDT__UNINSTRUMENTED __attribute__((noinline, no_sanitize("address", "thread")))
+#endif
+#endif
+#ifndef TDT__UNINSTRUMENTED
+#define TDT__UNINSTRUMENTED __attribute__((no_sanitize("address", "thread")))
+#endif
+
+static inline TDT__UNINSTRUMENTED uintptr_t tdt__word_at(uintptr_t address)
 {
 	return *(const volatile uintptr_t *)address;
 }
@@ -123,11 +144,9 @@ tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *call
  * Whether the caller that was guessed may be one: that is, code.  What no module has may have been made at run time;
  * but then who calls such code without unwind information is no module either.
  */
-static inline bool tdt__walk_may_call(const struct tdt__walk *walk, uintptr_t caller, uintptr_t callee)
+static __attribute__((noinline, cold, unused)) bool tdt__walk_may_call(uintptr_t caller, uintptr_t callee)
 {
-	const struct tdt__modules *modules = walk->rules->modules;
-
-	return tdt__modules_find(modules, caller - 1) != NULL || tdt__modules_find(modules, callee) == NULL;
+	return tdt__is_loaded(caller - 1) || !tdt__is_loaded(callee);
 }
 
 /*
@@ -139,7 +158,7 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 		   uintptr_t red_zone)
 {
 	/* The call is before the return address: what comes after it may belong to other code. */
-	uintptr_t code = at->pc - 1, cfa, fp_slot = 0;
+	uintptr_t code = at->pc - 1, cfa, word, fp_slot = 0;
 	struct tdt__rule rule;
 	bool guessed = false;
 
@@ -165,6 +184,18 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 			cfa = tdt__word_at(at->fp + (intptr_t)rule.cfa + shift);
 			frame->cfa_at = rule.cfa;
 			break;
+		case TDT__CFA_AT_SP:
+			word = at->sp + (intptr_t)(rule.cfa >> TDT__AT_SP_BITS);
+			if (!tdt__walk_may_read(walk, at, word, red_zone))
+				return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
+			cfa = tdt__word_at(word + shift) + (rule.cfa & ((1 << TDT__AT_SP_BITS) - 1));
+			/*
+			 * For tdt__walk_leads_to(): the word is less than the CFA, so that no later leaf shares the
+			 * frame.  Its own fp may be anything, and far from the word.
+			 */
+			frame->fp = word - 8;
+			frame->cfa_at = 8;
+			break;
 		case TDT__CFA_OUTERMOST:
 			return tdt__walk_cut(walk, TDT_CUT_STACK);
 		case TDT__CFA_NONE:
@@ -173,8 +204,9 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 			/* A function that keeps a frame pointer links its frame into a chain: rbp lies at its CFA - 16. */
 			if (!tdt__walk_may_read(walk, at, at->fp, red_zone) ||
 			    !tdt__walk_may_read(walk, at, at->fp + 8, red_zone) ||
-			    !tdt__walk_may_call(walk, tdt__word_at(at->fp + 8 + shift), code))
-				return tdt__walk_cut(walk, TDT_CUT_NO_INFO);
+			    !tdt__walk_may_call(tdt__word_at(at->fp + 8 + shift), code))
+				return tdt__walk_cut(walk, rule.cfa_kind == TDT__CFA_OTHER ? TDT_CUT_UNSUPPORTED :
+												 TDT_CUT_NO_INFO);
 			cfa = at->fp + 16;
 			fp_slot = at->fp;
 			guessed = true;

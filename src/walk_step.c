@@ -9,10 +9,14 @@
 
 #include "walk_step.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fork.h"
+#include "pages.h"
 #include "registers.h"
+#include "unloads.h"
 #include "unwinder.h"
 
 #if defined(__x86_64__)
@@ -40,10 +44,9 @@ static __attribute__((no_sanitize("address", "thread"))) int access_mem(unw_addr
 	(void)space;
 	if (write)
 		return -UNW_EINVAL;
-	if (address >= walk->low && address <= walk->top + TDT__TOP_RECORD - sizeof *value)
-		address += (uintptr_t)walk->shift;
-	else if (!tdt__modules_readable(walk->modules, address))
-		return -UNW_EINVAL;
+	if (address < walk->low || address > walk->top + TDT__TOP_RECORD - sizeof *value)
+		return tdt__unwinder_word(address, value);
+	address += (uintptr_t)walk->shift;
 	*value = ((const volatile struct word *)address)->value;
 	return 0;
 }
@@ -73,9 +76,9 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 #define KNOWN 1024
 
 /* Under tdt__unwind_lock. */
-static unw_addr_space_t space; /* NULL: not made */
-static uintptr_t known[KNOWN]; /* PCs that have unwind information, each in the place its value says; 0: none */
-static uint64_t known_unloads; /* what is known, and what libunwind has cached, is so since as many unloads */
+static unw_addr_space_t space;       /* NULL: not made */
+static struct tdt__modules *current; /* with a reference of its own; NULL: none yet */
+static uintptr_t known[KNOWN];       /* PCs that have unwind information, each in the place its value says; 0: none */
 
 /* Whether there is unwind information for the PC the cursor is at, which the walk has as `pc`. */
 static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
@@ -90,39 +93,88 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 	return true;
 }
 
-static void forget(uint64_t unloads)
+/* Forget all that libunwind said: modules have gone, and others may be where they were. */
+static void forget(void)
 {
 	unw_flush_cache(space, 0, 0);
 	memset(known, 0, sizeof known);
-	known_unloads = unloads;
+	tdt__pages_forget();
 }
 
-/* Have the walk know the modules as they are now, and nothing be known of any that went.  False: no memory. */
-static bool renew(struct tdt__walk_step *walk)
+static bool begin(void)
 {
-	struct tdt__modules *modules = tdt__modules_take();
+	if (space == NULL)
+		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
+	if (current == NULL)
+		current = tdt__modules_new(0);
+	return space != NULL && current != NULL;
+}
 
-	if (modules == NULL)
-		return false;
-	tdt__modules_unref(walk->modules);
-	walk->modules = modules;
-	if (modules->unloads != known_unloads)
-		forget(modules->unloads);
-	return true;
+static bool renew(uint64_t unloads)
+{
+	if (unloads <= current->unloads)
+		return true;
+	forget();
+	return tdt__modules_renew(&current, unloads);
+}
+
+/* Have `current` know the module of `pc`, as it is now.  False: no memory. */
+static bool meet(uintptr_t pc)
+{
+	struct tdt__modules *before = tdt__modules_ref(current);
+	bool met = tdt__modules_meet(&current, pc) != -ENOMEM;
+
+	if (tdt__modules_lost(before, current))
+		forget();
+	tdt__modules_unref(before);
+	return met;
+}
+
+static void adopt_current(struct tdt__walk_step *walk)
+{
+	struct tdt__modules *old = walk->modules;
+
+	walk->modules = tdt__modules_ref(current);
+	tdt__modules_unref(old);
+}
+
+static bool may_have_changed(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	may = current == NULL || !current->lasting;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return may;
 }
 
 bool tdt__walk_step_init(struct tdt__walk_step *walk)
 {
+	uint64_t unloads = 0;
+	int saved = errno;
 	bool ready;
 
 	walk->modules = NULL;
 	walk->learns = TDT__LEARNS_ALL;
+	/* Not with the lock held: it waits for the loader. */
+	if (may_have_changed())
+		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (space == NULL)
-		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
-	ready = space != NULL && renew(walk);
+	ready = begin() && renew(unloads);
+	if (ready)
+		adopt_current(walk);
 	pthread_mutex_unlock(&tdt__unwind_lock);
+	if (ready)
+		errno = saved; /* libunwind sets it to 0 when it is used for the first time */
 	return ready;
+}
+
+void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc)
+{
+	pthread_mutex_lock(&tdt__unwind_lock);
+	meet(pc);
+	adopt_current(walk);
+	pthread_mutex_unlock(&tdt__unwind_lock);
 }
 
 void tdt__walk_step_fini(struct tdt__walk_step *walk)
@@ -155,30 +207,6 @@ static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
 	return TDT__WALK_CUT;
 }
 
-static bool is_outdated(const struct tdt__walk_step *walk)
-{
-	uint64_t loads, unloads;
-
-	tdt__modules_now(&loads, &unloads);
-	return loads != walk->modules->loads || unloads != walk->modules->unloads;
-}
-
-bool tdt__walk_step_outdated(const struct tdt__walk_step *walk)
-{
-	bool outdated;
-
-	pthread_mutex_lock(&tdt__unwind_lock);
-	outdated = is_outdated(walk);
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return outdated;
-}
-
-/* Modules may have been loaded since the walk was made ready, or unloaded, when no word of theirs can be read. */
-static bool know_modules(struct tdt__walk_step *walk)
-{
-	return !is_outdated(walk) || renew(walk);
-}
-
 static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)
 {
 	struct tdt__registers *at = &walk->at;
@@ -186,8 +214,9 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	int more;
 
 	*frame = (struct tdt__frame){ .pc = at->pc, .cfa = at->sp, .fp = at->fp };
-	if (!know_modules(walk))
+	if (!meet(at->pc - 1))
 		return cut(walk, TDT_CUT_MEMORY);
+	adopt_current(walk);
 	if (walk->first && unw_init_remote(&walk->cursor, space, walk) < 0)
 		return cut(walk, TDT_CUT_NO_INFO);
 	walk->first = false;
@@ -195,7 +224,7 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 		return cut(walk, TDT_CUT_NO_INFO);
 	more = unw_step(&walk->cursor);
 	if (more < 0) /* it needs a register that the walk doesn't know, or a word out of bounds */
-		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT);
+		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_UNSUPPORTED : TDT_CUT_CORRUPT);
 	if (unw_get_reg(&walk->cursor, UNW_REG_SP, &sp) < 0 || sp <= at->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
 	if (sp > walk->top && !tdt__is_top(sp, walk->top))

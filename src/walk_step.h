@@ -26,8 +26,8 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk);
 void tdt__walk_step_fini(struct tdt__walk_step *walk);
 void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
 
-/* Whether one that is made ready now would be another. */
-bool tdt__walk_step_outdated(const struct tdt__walk_step *walk);
+/* Have the PC be named by what is loaded now, if there is memory. */
+void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc);
 
 void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top,
 				 intptr_t shift);
@@ -37,7 +37,7 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 #define tdt__walk tdt__walk_step
 #define tdt__walk_init tdt__walk_step_init
 #define tdt__walk_fini tdt__walk_step_fini
-#define tdt__walk_outdated tdt__walk_step_outdated
+#define tdt__walk_meet tdt__walk_step_meet
 #define tdt__walk_start tdt__walk_step_start
 #define tdt__walk_start_copied tdt__walk_step_start_copied
 #define tdt__walk_next_copied tdt__walk_step_next
@@ -65,7 +65,7 @@ static inline void tdt__walk_init_as(struct tdt__walk_step *walk, const struct t
 /* Whether both go by the same modules; and have one go by the other's. */
 static inline bool tdt__walk_same(const struct tdt__walk_step *a, const struct tdt__walk_step *b)
 {
-	return a->modules->loads == b->modules->loads && a->modules->unloads == b->modules->unloads;
+	return a->modules == b->modules;
 }
 
 static inline void tdt__walk_share(struct tdt__walk_step *walk, const struct tdt__walk_step *other)

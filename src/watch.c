@@ -9,7 +9,7 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,9 @@
 #include <tdt/watch.h>
 
 #include "clock.h"
+#include "counted.h"
 #include "fork.h"
+#include "service.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -36,16 +38,51 @@ static bool told;                                         /* tdt_watch() was cal
 
 /* --- The ticker --------------------------------------------------------------- */
 
+#define CLONES 1024 /* counted clones that are there at each tick */
+
+#define SLICE 64 /* things that are made without giving up the lock, which fork() waits for */
+
+static void give_way(void)
+{
+	pthread_mutex_unlock(&tdt__watch_lock);
+	sched_yield();
+	pthread_mutex_lock(&tdt__watch_lock);
+}
+
+/*
+ * Have captures know what is loaded now, and leaves find counted clones.  Gives up the lock
+ * meanwhile, since that may wait for the loader.
+ */
+static bool renew(void)
+{
+	struct tdt__walk walk;
+	bool ready;
+
+	pthread_mutex_unlock(&tdt__watch_lock);
+	ready = tdt__walk_init(&walk);
+	if (tdt__counted_wanted(false))
+		tdt__counted_stock(CLONES);
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (ready)
+		tdt__ready_know(&walk);
+	return ready;
+}
+
+/* Have enough of what polls take.  Gives up the lock now and then.  False: no memory for all of it. */
 static bool stock(void)
 {
-	bool ready = tdt__ready_stock();
+	bool ready = renew() && tdt__ready_stock();
+	int more;
 
-	return tdt__watched_stock() && ready;
+	tdt__watched_count();
+	while ((more = tdt__watched_stock(SLICE)) > 0)
+		give_way();
+	return ready && more == 0;
 }
 
 static void advance(void)
 {
-	if (++epoch == 0)
+	if (++epoch == TDT__PROMISED)
 		epoch = 1;
 	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
 	age = 0;
@@ -68,6 +105,8 @@ static uint64_t due(void)
 static void tick(uint64_t passed)
 {
 	stock();
+	if (interval == 0) /* meanwhile */
+		return;
 	age += passed;
 	if (age >= due())
 		advance();
@@ -100,6 +139,7 @@ static void *tdt_watch_ticker(void *arg)
 	uint64_t last = tdt__clock();
 
 	(void)arg;
+	pthread_setname_np(pthread_self(), "tdt-watch");
 	pthread_mutex_lock(&tdt__watch_lock);
 	for (;;) {
 		uint64_t now = tdt__clock();
@@ -119,22 +159,17 @@ static void *tdt_watch_ticker(void *arg)
 	return NULL;
 }
 
+/* Gives up the lock meanwhile: see service.h. */
 static int start_ticker(void)
 {
-	sigset_t all, before;
-	pthread_t thread;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, NULL, tdt_watch_ticker, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error != 0)
-		return -error;
-	pthread_setname_np(thread, "tdt-watch");
-	pthread_detach(thread);
 	ticking = true;
-	return 0;
+	pthread_mutex_unlock(&tdt__watch_lock);
+	error = tdt__service_start(tdt_watch_ticker);
+	pthread_mutex_lock(&tdt__watch_lock);
+	ticking = error == 0;
+	return error;
 }
 
 /* --- Starting and stopping ------------------------------------------------------- */
@@ -150,12 +185,15 @@ static void set_interval(uint64_t ns)
 	pthread_cond_signal(&changed);
 }
 
-static int watch(int64_t ns)
+/* `tasks` have no tree yet. */
+static int watch(int64_t ns, uint32_t tasks)
 {
 	int error = 0;
 
 	if (ns > 0 && ns < TDT_WATCH_MIN_NS)
 		ns = TDT_WATCH_MIN_NS;
+	if (ns > 0 && interval == 0)
+		tdt__watched_expect(tasks);
 	if (ns > 0 && interval == 0 && !stock())
 		return -ENOMEM;
 	if (ns > 0 && !ticking)
@@ -168,11 +206,12 @@ static int watch(int64_t ns)
 int tdt_watch(int64_t interval_ns)
 {
 	int error = interval_ns < 0 ? -EINVAL : tdt__fork_init();
+	uint32_t tasks = interval_ns > 0 ? tdt__watched_without() : 0;
 
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);
 		told = true;
-		error = watch(interval_ns);
+		error = watch(interval_ns, tasks);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
 	if (error != 0)
@@ -217,7 +256,7 @@ static void by_environment(void)
 
 	pthread_mutex_lock(&tdt__watch_lock);
 	if (ns > 0 && !told)
-		watch(ns);
+		watch(ns, 0);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	errno = saved;
 }

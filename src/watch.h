@@ -12,7 +12,9 @@
  *     epoch = the next                    record.own_epoch = epoch
  *     sleep                               take a capture, poll, keep its tree, give it back
  *
- * What is not in the pools is not waited for: the task is left out in this epoch.  (ready.h, watched.h)
+ * What is not in the pools is not waited for: the task is left out in this epoch.  (ready.h,
+ * watched.h)  But a task that is polled once and then hangs would never have a tree: so for each
+ * task that is spawned there is room for one (watched.h).
  */
 
 #include <pthread.h>
@@ -54,20 +56,23 @@ static inline uint16_t tdt__epoch_now(void)
  */
 static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture **capture)
 {
-	uint16_t epoch = tdt__epoch_now();
+	uint16_t epoch = tdt__epoch_now(), seen = task->record.own_epoch;
 
-	if (epoch == task->record.own_epoch)
+	if (epoch == seen)
 		return;
 	if (epoch != 0 && *capture != NULL && (*capture)->max_frames < TDT_MAX_FRAMES)
 		return;
+	if (epoch != 0 && *capture == NULL)
+		*capture = tdt__ready_take();
+	if (*capture == NULL && epoch != 0 && tdt__is_promised(seen))
+		return; /* the next poll will do */
 	TDT__POKE(task->record.own_epoch, epoch);
 	if (epoch == 0)
-		return;
-	if (*capture == NULL)
-		*capture = tdt__ready_take();
-	if (*capture == NULL)
+		tdt__watched_redeem(seen);
+	if (epoch == 0 || *capture == NULL)
 		return;
 	(*capture)->watched = true;
+	(*capture)->promised = seen;
 	/* Fetch its trees, which are written when the poll is over: of many tasks they are in no cache by now. */
 	for (uintptr_t line = 0; line < TDT__WATCH_FETCHED; line += 64)
 		__builtin_prefetch((const void *)((uintptr_t)TDT__PEEK(task->record.tree) + line));
@@ -81,6 +86,7 @@ static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__cap
 {
 	if (capture->state == TDT_TASK_WAITING)
 		tdt__watched_keep(task, capture);
+	tdt__watched_redeem(capture->promised);
 }
 
 /* Do as the environment says, once a process. */

@@ -9,10 +9,12 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "judge.h"
 #include "registry.h"
 #include "task.h"
 #include "tasks.h"
 #include "trace.h"
+#include "unloads.h"
 #include "watched.h"
 
 /* Say in the capture what the record says, as if it had been captured now.  False: no memory. */
@@ -29,19 +31,13 @@ static bool bring_up_to_date(struct tdt__capture *capture, const struct tdt_trac
 	return capture->n_waits == info->n_waits;
 }
 
-/* If modules were unloaded since the tree was made, its PCs may be another's. */
-static void mark_astray(struct tdt__capture *capture)
-{
-	if (tdt__walk_modules(&capture->walk)->unloads != capture->unloads)
-		atomic_store_explicit(&capture->astray, true, memory_order_relaxed);
-}
-
 struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
 {
 	struct tdt__watched_tree tree;
 	struct tdt__task_info now;
 	struct tdt_record record;
 	struct tdt_trace *trace;
+	struct tdt__unloads count = { 0 };
 	uint64_t time;
 	int error = handle == NULL ? -EINVAL : tdt__watched_read(handle, &tree);
 
@@ -58,7 +54,7 @@ struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
 		errno = ENOMEM;
 		return NULL;
 	}
-	mark_astray(tree.capture);
+	tdt__judge(tree.capture, &count);
 	trace = tdt__trace_captured(handle, tree.capture);
 	if (trace == NULL)
 		return NULL;

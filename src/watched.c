@@ -25,6 +25,7 @@
 #include "pool.h"
 #include "registry.h"
 #include "task.h"
+#include "watch.h"
 
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");
@@ -45,13 +46,14 @@ static struct tdt__pool pools[CLASSES] = { CLASS(8),  CLASS(12), CLASS(16), CLAS
 					   CLASS(28), CLASS(32), CLASS(40), CLASS(48),  CLASS(64),
 					   CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX) };
 
-static struct tdt__pool *pool_of(uint32_t n)
+/* The smallest that has room for so many; the largest if there is none. */
+static size_t class_of(uint32_t n)
 {
 	size_t class = 0;
 
 	while (class < CLASSES - 1 && rooms[class] < n)
 		class++;
-	return &pools[class];
+	return class;
 }
 
 static struct tdt_registry_tree *tree_of(struct tdt_registry_watched *watched, uint32_t number)
@@ -72,7 +74,91 @@ static struct tdt_registry_watched *watched_of(const struct tdt_handle *task)
 
 static void give(struct tdt_registry_watched *watched)
 {
-	tdt__pool_give(pool_of(watched->room), (struct tdt__pool_item *)(void *)watched);
+	tdt__pool_give(&pools[class_of(watched->room)], (struct tdt__pool_item *)(void *)watched);
+}
+
+/* --- Promises -------------------------------------------------------------- */
+
+#define UNKNOWN CLASSES
+#define FIRST_FRAMES 32 /* before there was any tree */
+
+/*
+ * Relaxed, all of it: numbers that lag behind for a moment cost a task its first tree in that
+ * moment at worst, and there are some more in every pool than were promised.
+ */
+static _Atomic uint32_t promised[CLASSES]; /* and not redeemed */
+static _Atomic size_t usual = UNKNOWN;     /* the class that first trees need */
+static _Atomic size_t largest = UNKNOWN;   /* that one of them needed since the last tick */
+
+_Static_assert(TDT__PROMISED + CLASSES - 1 <= UINT16_MAX, "a promise says which size");
+
+static size_t promised_class(uint16_t own_epoch)
+{
+	return own_epoch - TDT__PROMISED;
+}
+
+void tdt__watched_redeem(uint16_t own_epoch)
+{
+	if (tdt__is_promised(own_epoch))
+		atomic_fetch_sub_explicit(&promised[promised_class(own_epoch)], 1, memory_order_relaxed);
+}
+
+/* The first trees of a burst tell those that are spawned in it what to expect. */
+static void learn_usual(size_t class)
+{
+	size_t now = atomic_load_explicit(&usual, memory_order_relaxed);
+
+	if (now == UNKNOWN || now < class)
+		atomic_store_explicit(&usual, class, memory_order_relaxed);
+	now = atomic_load_explicit(&largest, memory_order_relaxed);
+	if (now == UNKNOWN || now < class)
+		atomic_store_explicit(&largest, class, memory_order_relaxed);
+}
+
+static size_t usual_class(void)
+{
+	size_t class = atomic_load_explicit(&usual, memory_order_relaxed);
+
+	return class != UNKNOWN ? class : class_of(FIRST_FRAMES);
+}
+
+/* A tick later there may be other tasks. */
+static void forget_usual(void)
+{
+	size_t class = atomic_exchange_explicit(&largest, UNKNOWN, memory_order_relaxed);
+
+	if (class != UNKNOWN)
+		atomic_store_explicit(&usual, class, memory_order_relaxed);
+}
+
+/* From the pool, unless it is promised to others.  NULL: there is none. */
+static struct tdt_registry_watched *take_from(size_t class, bool is_promised)
+{
+	struct tdt__pool *pool = &pools[class];
+
+	if (!is_promised && atomic_load_explicit(&pool->stock, memory_order_relaxed) <=
+				    atomic_load_explicit(&promised[class], memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
+		return NULL;
+	}
+	return (void *)tdt__pool_take(pool);
+}
+
+/*
+ * Room for the `n` frames of a task's first tree.  If there is none of that size a larger one will
+ * do, and if there is none either a smaller one: a tree that is cut says more than none.
+ */
+static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
+{
+	size_t class = class_of(n), own = tdt__is_promised(own_epoch) ? promised_class(own_epoch) : CLASSES;
+	struct tdt_registry_watched *watched = NULL;
+
+	learn_usual(class);
+	for (size_t c = class; watched == NULL && c < CLASSES; c++)
+		watched = take_from(c, c == own);
+	for (size_t c = class; watched == NULL && c-- > 0;)
+		watched = take_from(c, c == own);
+	return watched;
 }
 
 /* --- Writing --------------------------------------------------------------- */
@@ -108,10 +194,14 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 	struct tdt_registry_watched *old = watched_of(task), *watched = old;
 	uint32_t n = capture->n < TDT__WATCHED_MAX ? capture->n : TDT__WATCHED_MAX, number;
 
-	if (old == NULL || old->room < n)
-		watched = (void *)tdt__pool_take(pool_of(n));
+	if (old == NULL)
+		watched = take_first(n, capture->promised);
+	else if (old->room < n)
+		watched = take_from(class_of(n), false);
 	if (watched == NULL)
 		return;
+	if (n > watched->room)
+		n = watched->room;
 	number = TDT__PEEK(watched->published) + 1;
 	/* What is written from here on is not seen with what was published before.  Pairs with copy(). */
 	atomic_thread_fence(memory_order_release);
@@ -130,6 +220,8 @@ void tdt__watched_drop(struct tdt_handle *task)
 {
 	struct tdt_registry_watched *watched = watched_of(task);
 
+	tdt__watched_redeem(task->record.own_epoch);
+	TDT__POKE(task->record.own_epoch, 0);
 	if (watched == NULL)
 		return;
 	TDT__POKE(task->record.tree, 0);
@@ -193,9 +285,13 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 		 */
 		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
 		    TDT__PEEK(watched->published) == tree->published)
-			return 0;
+			break;
 		tdt__capture_unref(tree->capture);
 	}
+	/* What has been captured before may be new to the requester's table. */
+	for (uint32_t i = 0; i < tree->capture->n; i++)
+		tdt__walk_meet(&tree->capture->walk, tree->capture->frames[i].frame.pc - 1);
+	return 0;
 }
 
 /* --- Having enough ----------------------------------------------------------- */
@@ -215,28 +311,99 @@ static bool make(struct tdt__pool *pool, uint32_t room)
 	return true;
 }
 
+/* Under tdt__watch_lock. */
+static uint32_t due[CLASSES]; /* to be made */
+static uint32_t expected;     /* of the usual size */
+
+#define AHEAD 64 /* are made when a promise finds too few, so that not every spawn takes the lock */
+
+void tdt__watched_promise(struct tdt_handle *task)
+{
+	size_t class;
+	uint32_t want;
+	bool made = true;
+
+	if (tdt__epoch_now() == 0)
+		return;
+	class = usual_class();
+	want = atomic_fetch_add_explicit(&promised[class], 1, memory_order_relaxed) + 1;
+	if (atomic_load_explicit(&pools[class].stock, memory_order_relaxed) < want) {
+		pthread_mutex_lock(&tdt__watch_lock);
+		for (int i = 0; made && i < AHEAD; i++)
+			made = make(&pools[class], rooms[class]);
+		pthread_mutex_unlock(&tdt__watch_lock);
+	}
+	TDT__POKE(task->record.own_epoch, (uint16_t)(TDT__PROMISED + class));
+}
+
+uint32_t tdt__watched_promises(void)
+{
+	uint32_t n = 0;
+
+	for (size_t class = 0; class < CLASSES; class++)
+		n += atomic_load_explicit(&promised[class], memory_order_relaxed);
+	return n;
+}
+
+uint32_t tdt__watched_without(void)
+{
+	struct tdt__cursor cursor = { .slab = NULL };
+	const struct tdt_handle *task;
+	uint32_t n = 0;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		uint32_t state = TDT__PEEK(task->record.state);
+
+		n += state != TDT_RECORD_FREE && state != TDT_RECORD_ENDED && TDT__PEEK(task->record.tree) == 0;
+	}
+	return n;
+}
+
+void tdt__watched_expect(uint32_t n)
+{
+	expected = n;
+}
+
 /*
  * Who missed one wants it again next time; and of those that were taken lately, some more.  Not as many more: when all
  * tasks have theirs, what is left here serves nobody.
  */
-static bool stock(struct tdt__pool *pool, uint32_t room)
+static uint32_t lacking(struct tdt__pool *pool)
 {
 	uint32_t missed = atomic_exchange_explicit(&pool->missed, 0, memory_order_relaxed);
 	uint32_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
-	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8;
+	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8 +
+			atomic_load_explicit(&promised[pool - pools], memory_order_relaxed);
 	uint32_t have = atomic_load_explicit(&pool->stock, memory_order_relaxed);
 
-	for (uint32_t i = 0; have + i < want && i < STEP; i++)
-		if (!make(pool, room))
-			return false;
-	return true;
+	if (have >= want)
+		return 0;
+	return want - have < STEP ? want - have : STEP;
 }
 
-bool tdt__watched_stock(void)
+void tdt__watched_count(void)
 {
-	bool enough = true;
-
 	for (size_t class = 0; class < CLASSES; class++)
-		enough = stock(&pools[class], rooms[class]) && enough;
-	return enough;
+		due[class] = lacking(&pools[class]);
+	due[usual_class()] += expected;
+	expected = 0;
+	forget_usual();
+}
+
+int tdt__watched_stock(uint32_t n)
+{
+	int error = 0;
+
+	for (size_t class = 0; class < CLASSES; class++) {
+		for (; due[class] > 0 && n > 0; n--) {
+			due[class]--;
+			if (make(&pools[class], rooms[class]))
+				continue;
+			due[class] = 0;
+			error = -ENOMEM;
+		}
+		if (due[class] > 0)
+			return 1;
+	}
+	return error;
 }

@@ -41,7 +41,7 @@ echo '#include <sys/syscall.h>' >"$tmp/calls.c"
 
 for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/runtime/*.c "$top_srcdir"/tree-printer/*.c; do
 	case $source in
-	*/rules.c) continue ;; # for x86-64 alone
+	*/follow.c | */rules.c) continue ;; # for x86-64 alone
 	*/probes.c)
 		if ! grep -q 'TDT_PROBES 1' "$tmp/config.h"; then
 			skip "${source#"$top_srcdir/"}" "built without probes"

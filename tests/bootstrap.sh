@@ -111,6 +111,21 @@ bootstrap: missing packages; install them with
 bootstrap: going on without
 END
 
+fake clang 'echo 14.0.6'
+claim "clang's libFuzzer is missed by clang's version" bootstrap 1000 "libclang-rt-14-dev" packages-for-check
+says "which is in its name" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends libclang-rt-14-dev
+bootstrap: going on without
+END
+fake clang 'exit 127'
+claim "without clang another user goes on, too" bootstrap 1000 "clang libclang-rt-dev" packages-for-check
+says "and is told the system's own version of both" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends clang libclang-rt-dev
+bootstrap: going on without
+END
+
 claim "with the tests' packages there it succeeds" bootstrap 1000 "" packages-for-check
 says "and is silent" </dev/null
 

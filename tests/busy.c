@@ -171,8 +171,8 @@ static uint64_t open_gates(void)
 
 	for (struct gate *gate = gates; gate != NULL; gate = gate->next) {
 		if (gate->waker != NULL && gate->due <= time) {
-			wake_locked(task_of(gate->waker));
-			drop_waker(gate->waker); /* never the last one: the task has the gate */
+			wake_locked(task_of(tdt_waker_beneath(gate->waker)));
+			tdt_waker_drop(gate->waker); /* never the last one: the task has the gate */
 			gate->waker = NULL;
 		} else if (gate->waker != NULL && gate->due < next) {
 			next = gate->due;

@@ -307,7 +307,7 @@ static bool child_may_have_threads(void)
 #endif
 
 	if (!may)
-		printf("# no threads in a child under ThreadSanitizer: not tried\n");
+		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
 	return may;
 }
 

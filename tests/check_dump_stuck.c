@@ -257,7 +257,7 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	until_all_are_watched();
 	holder = spawn_reader();
 	usleep(200000);
-	snapshot = take_with_runner(200 * MS);
+	snapshot = take_with_runner(1000 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_LAST], QUEUED);

@@ -185,6 +185,25 @@ START_TEST(groups_tell_where_their_trees_are_from)
 }
 END_TEST
 
+START_TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
+{
+	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2), TASK(.id = 2, .leaves_unsure = 2),
+					   TASK(.id = 3, .leaves_unsure = 3) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:2*", &tasks[2], 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "3 tasks: 3 answered\n\n"
+		      "2 tasks pending: 1 and 2\n"
+		      "   some of these 2 may be over: the task may have gone on in the same poll\n"
+		      "- a at x.c:1\n\n"
+		      "task 3 pending, 1 leaf\n"
+		      "   some of these 3 may be over: the task may have gone on in the same poll\n"
+		      "- a at x.c:2\n\n");
+}
+END_TEST
+
 START_TEST(what_most_of_a_group_wait_for_is_told_first)
 {
 	struct tdt_wait waits[40];
@@ -519,6 +538,7 @@ int main(void)
 	tcase_add_test(text, a_group_tells_only_what_all_share);
 	tcase_add_test(text, times_of_a_group_are_a_range);
 	tcase_add_test(text, groups_tell_where_their_trees_are_from);
+	tcase_add_test(text, groups_and_tasks_tell_of_leaves_that_may_be_over);
 	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
 	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
 	tcase_add_test(text, a_long_ring_is_cut_and_closed);

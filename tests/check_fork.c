@@ -17,11 +17,12 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/symbolize.h"
+#include "../src/fork.h"
+#include "../src/modules.h"
+#include "../src/namer.h"
 #include "futures.h"
 #include "must.h"
 #include "sanitized.h"
-#include "self.h"
 #include "test.h"
 
 #define CHILDREN 200
@@ -168,18 +169,25 @@ static void *ask_blocking(void *argument)
 	return NULL;
 }
 
-/* Look up names that are not cached, so that the lock is rarely free: one PC after another of this test's. */
+/* Have names looked up that are not cached, so that the namer is rarely idle: one PC after another of this test's. */
 static void *name_on(void *argument)
 {
-	const struct tdt__module *self = argument;
+	struct tdt__modules *modules = tdt__modules_new(0);
 	uintptr_t pc = (uintptr_t)wait_on;
 
+	pthread_mutex_lock(&tdt__unwind_lock);
+	MUST(modules != NULL && tdt__modules_meet(&modules, pc) == 0);
+	pthread_mutex_unlock(&tdt__unwind_lock);
 	while (!atomic_load(&over)) {
+		const struct tdt__module *self = &modules->module[0];
+		struct tdt__name name = { self, pc, NULL };
+
+		MUST(tdt__namer_find(modules, &name, 1, UINT64_MAX / 2) == 0);
 		pc = pc + 1 < self->end ? pc + 1 : self->start;
-		MUST(tdt__symbolize(self, pc, false) != NULL);
 		sched_yield();
 	}
-	return NULL;
+	tdt__modules_unref(modules);
+	return argument;
 }
 
 /* In the child: asked from its only thread, or from a second one as well. */
@@ -206,11 +214,13 @@ static void trace_in_child(bool thread_too)
 	task_fini(&task);
 }
 
-static __attribute__((unused)) void fork_children(bool thread_too) /* not under a sanitizer */
+/*
+ * With ThreadSanitizer a child ends at once: a thread that the child does not have may hold a lock of the sanitizer's
+ * allocator, the namer above all, and the child's own namer would then wait for that lock for ever.
+ */
+static __attribute__((unused)) void fork_children(bool thread_too) /* not under AddressSanitizer */
 {
 	pthread_t thread[CAPTURERS], naming;
-	/* Here, for it takes the dynamic loader's lock, which a fork() does not wait for. */
-	struct tdt__module self = self_module((uintptr_t)wait_on);
 	struct task first;
 
 	/* ThreadSanitizer does not let a child into a pthread_once() that another thread was in. */
@@ -218,7 +228,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	task_fini(&first);
 	for (int i = 0; i < CAPTURERS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
-	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, &self), 0);
+	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, NULL), 0);
 	for (int i = 0; i < CHILDREN; i++) {
 		pid_t child = fork();
 		int status;
@@ -226,7 +236,8 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 		if (child == 0) {
 			signal(SIGALRM, SIG_DFL); /* not Check's */
 			alarm(40);
-			trace_in_child(thread_too);
+			if (!TSAN)
+				trace_in_child(thread_too);
 			_exit(0);
 		}
 		ck_assert_int_gt(child, 0);
@@ -238,7 +249,6 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	for (int i = 0; i < CAPTURERS; i++)
 		pthread_join(thread[i], NULL);
 	pthread_join(naming, NULL);
-	free(self.path);
 }
 
 START_TEST(children_forked_while_others_capture_can_ask_themselves)
@@ -246,6 +256,8 @@ START_TEST(children_forked_while_others_capture_can_ask_themselves)
 #if ASAN
 	printf("# not tried: AddressSanitizer's allocator may be locked in a child\n");
 #else
+	if (TSAN)
+		printf("# not tried: ThreadSanitizer's allocator may be locked in a child, which ends at once\n");
 	fork_children(false);
 #endif
 }

@@ -20,7 +20,7 @@ static struct tdt_trace *everything(void)
 	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX }, { TDT_WAIT_TIMER, 0, 0 } };
 	struct tdt_trace_info info = { .size = sizeof(info), .id = UINT64_MAX, .name = "n\"é", .file = "f.c", .line = 1,
 				       .column = 2, .state = TDT_TASK_RUNNING, .leaves = 3, .leaves_elsewhere = 4,
-				       .leaves_lost = 5, .state_ns = (UINT64_C(1) << 53) - 1,
+				       .leaves_lost = 5, .leaves_unsure = 2, .state_ns = (UINT64_C(1) << 53) - 1,
 				       .polls = UINT64_C(1) << 53, .parent = UINT64_MAX, .woken_ns = 6,
 				       .woken_by = 7, .age_ns = 8, .polls_since = 9, .thread = UINT32_MAX,
 				       .syscall = "read", .waits = waits, .n_waits = 2 };
@@ -39,7 +39,7 @@ static struct tdt_trace *everything(void)
 static const char everything_json[] =
 	"{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\",\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
 	"\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,\"polls\":\"9007199254740992\",\"leaves\":3,"
-	"\"leaves_elsewhere\":4,\"leaves_lost\":5,\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
+	"\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
 	"\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
 	"{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\"},"
 	"{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
@@ -113,7 +113,7 @@ START_TEST(every_word_of_the_json_reads_back)
 		tdt_trace_free(again);
 		free(text);
 	}
-	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_MEMORY; cut++) {
+	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_UNSUPPORTED; cut++) {
 		struct tdt_trace *trace = new_trace(0), *again;
 		const struct tdt_frame frame = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)cut };
 		char *text;

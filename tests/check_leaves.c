@@ -41,13 +41,13 @@ static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
 {
 	uint32_t in_tree = 0;
 
-	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves_lost, 0);
 	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
 		ck_assert_int_ne(tdt_node_frame(node)->kind, TDT_NODE_CUT);
 		in_tree += tdt_node_leaves(node);
 	}
 	ck_assert_uint_eq(in_tree, leaves);
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
 }
 
 /* Each of these asks the leaf twice, and expects the same again. */
@@ -124,15 +124,43 @@ static tdt_poll_t clone_many(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
+static tdt_poll_t clone_twice(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+START_TEST(a_leaf_that_clones_again_is_one_leaf)
+{
+	int n = 1000;
+
+	expect_each_time(clone_twice, NULL, "clone_twice", 1);
+	expect_each_time(clone_many, &n, "clone_many", 1);
+}
+END_TEST
+
+static tdt_poll_t poll_many(void *state, struct tdt_context *cx)
+{
+	static tdt_poll_t (*volatile const child)(void *state, struct tdt_context *cx) = clone_one;
+
+	for (int i = 0; i < *(int *)state; i++) {
+		child(NULL, cx);
+		TDT_KEEP_FRAME();
+	}
+	return TDT_PENDING;
+}
+
 START_TEST(identical_leaves_are_counted)
 {
 	int n = 1000;
 
-	expect_each_time(clone_many, &n, "clone_many", 1000);
+	expect_each_time(poll_many, &n, "clone_one", 1000);
 }
 END_TEST
 
-START_TEST(the_clone_a_leaf_gets_is_the_runtimes)
+START_TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_trace *trace;
@@ -140,7 +168,7 @@ START_TEST(the_clone_a_leaf_gets_is_the_runtimes)
 	test_task_init(&task, NULL);
 	trace = captured(&task);
 	expect_leaves(trace, 1);
-	ck_assert_ptr_eq(task.leaf.waker, &task.waker.waker);
+	ck_assert_ptr_eq(tdt_waker_beneath(task.leaf.waker), &task.waker.waker);
 	test_future_wake(&task.leaf);
 	ck_assert_int_eq(task.waker.wakes, 1);
 	tdt_trace_free(trace);
@@ -397,7 +425,7 @@ START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 }
 END_TEST
 
-START_TEST(what_leaves_of_nested_tasks_clone_is_the_runtimes_waker)
+START_TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 99 } }, outer = { 0 };
 	struct test_asking asking[2];
@@ -407,7 +435,7 @@ START_TEST(what_leaves_of_nested_tasks_clone_is_the_runtimes_waker)
 	test_ask(&asking[0], inner.handle);
 	test_ask(&asking[1], outer.handle);
 	test_task_poll(&outer);
-	ck_assert_ptr_eq(inner.leaf.waker, &outer.waker.waker);
+	ck_assert_ptr_eq(tdt_waker_beneath(inner.leaf.waker), &outer.waker.waker);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(test_answer(&asking[i])->leaves, 1);
 		test_asking_fini(&asking[i]);
@@ -479,8 +507,9 @@ int main(void)
 	tcase_add_test(leaves, who_clones_the_waker_is_a_leaf);
 	tcase_add_test(leaves, who_yields_is_a_leaf);
 	tcase_add_test(leaves, a_poll_that_clones_nothing_has_no_leaf);
+	tcase_add_test(leaves, a_leaf_that_clones_again_is_one_leaf);
 	tcase_add_test(leaves, identical_leaves_are_counted);
-	tcase_add_test(leaves, the_clone_a_leaf_gets_is_the_runtimes);
+	tcase_add_test(leaves, the_clone_a_leaf_gets_stands_for_the_runtimes);
 	tcase_add_test(leaves, a_leaf_on_another_thread_is_counted_apart);
 	tcase_add_test(leaves, a_capture_leaves_errno_alone);
 	suite_add_tcase(suite, leaves);
@@ -492,7 +521,7 @@ int main(void)
 	suite_add_tcase(suite, misuse);
 
 	tcase_add_test(nested, each_of_three_nested_tasks_answers_with_its_own_part);
-	tcase_add_test(nested, what_leaves_of_nested_tasks_clone_is_the_runtimes_waker);
+	tcase_add_test(nested, what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker);
 	tcase_add_test(nested, nested_tasks_in_a_join_are_branches_of_the_outer_one);
 	tcase_add_test(nested, a_nested_task_that_ends_says_so_and_the_outer_one_goes_on);
 	suite_add_tcase(suite, nested);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Who looks names up: those who ask, never a thread that polls, whatever is asked meanwhile.  All look-ups go through
- * tdt__symbolize(), and all of libdw is used under one lock.
+ * Who looks names up: the namer, for those who ask, never a thread that polls, whatever is asked meanwhile.  All look-ups
+ * go through tdt__symbolize(), or through tdt__symbol_known() if they are cached, which is under a lock.
  */
 
 #include <config.h>
@@ -33,6 +33,14 @@ const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module
 {
 	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
 	return __real_tdt__symbolize(module, pc, return_address);
+}
+
+const struct tdt__symbol *__real_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret);
+const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret);
+const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret)
+{
+	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
+	return __real_tdt__symbol_known(module, pc, ret);
 }
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);

@@ -339,7 +339,7 @@ START_TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 	void (*thunk)(struct tdt_context * cx);
 
 	if (code == MAP_FAILED) {
-		printf("# no memory may be written and executed: not tried\n");
+		printf("# not tried: no memory may be written and executed\n");
 		return;
 	}
 	memcpy(&thunk, &code, sizeof thunk);

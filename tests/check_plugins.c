@@ -45,7 +45,7 @@ static bool plugin_replace(struct plugin *plugin)
 	ck_assert_int_eq(dlclose(plugin->library), 0);
 	plugin_open(plugin, "b");
 	if (plugin->poll != old)
-		printf("# the other plugin is not at the same address: not tried\n");
+		printf("# not tried: the other plugin is not at the same address\n");
 	return plugin->poll == old;
 }
 

@@ -16,6 +16,7 @@
 #include <tdt/runtime.h>
 
 #include "../src/runtime/rt.h"
+#include "../src/runtime/task.h"
 #include "leaf.h"
 #include "must.h"
 #include "test.h"
@@ -411,6 +412,42 @@ START_TEST(block_on_tells_wake_ups_and_is_no_worker)
 }
 END_TEST
 
+/* --- Wakers that libtdt hands out in captured polls -------------------------------------- */
+
+static atomic_int counted; /* clones that were not the runtime's own */
+
+static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
+{
+	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
+
+	(void)leaf;
+	MUST(tdt__task_has_waker(clone));
+	counted += clone != tdt_waker_beneath(clone);
+	tdt_waker_drop(clone);
+}
+
+/* The driver gathers the tasks it wakes by them, as by its own. */
+START_TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = look_at_clone };
+	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
+	struct tdt_trace *trace;
+
+	UNTIL(leaf.waker != NULL);
+	ck_assert_int_eq(counted, 0);
+	trace = tdt_backtrace(handle);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_eq(counted, 1);
+	MUST(tdt__task_has_waker(leaf.waker) && leaf.waker != tdt_waker_beneath(leaf.waker));
+	tdt_trace_free(trace);
+	leaf_open(&leaf);
+	UNTIL(leaf.drops == 1);
+	tdt_handle_unref(handle);
+	tdt_rt_free(rt);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rt_workers");
@@ -430,6 +467,7 @@ int main(void)
 	tcase_add_test(wake_ups, a_wake_up_is_told_before_the_poll_it_leads_to);
 	tcase_add_test(wake_ups, wake_ups_that_lead_to_one_poll_are_told_once);
 	tcase_add_test(wake_ups, block_on_tells_wake_ups_and_is_no_worker);
+	tcase_add_test(wake_ups, a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is);
 	suite_add_tcase(suite, wake_ups);
 	return test_run(suite);
 }

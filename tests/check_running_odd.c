@@ -8,6 +8,7 @@
 #include <config.h>
 
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,16 +299,14 @@ static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_poll_that_has_gone_to_another_stack_is_cut_there)
+/*
+ * Nobody can tell it from a scheduler that the coroutine has switched to in the middle of its poll.
+ */
+START_TEST(a_poll_gone_to_a_stack_nobody_tells_of_is_not_read)
 {
 	void *memory = malloc(256 << 10);
-	struct tdt_trace *trace = gate_ask(coroutine_poll, memory, _i, NULL);
-	char *path = stuck_path(trace);
 
-	ck_assert_msg(strstr(path, gate_seen(_i, "on_coroutine gate_stay")) != NULL, "%s", path);
-	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
-	free(path);
-	tdt_trace_free(trace);
+	ck_assert_int_eq(gate_ask_in_vain(coroutine_poll, memory, _i), -ENOTSUP);
 	free(memory);
 }
 END_TEST
@@ -331,25 +330,18 @@ static tdt_poll_t raising_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_poll_that_is_in_a_handler_on_a_signal_stack_is_cut_there)
+START_TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read)
 {
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	void *memory;
-	struct tdt_trace *trace;
-	char *path;
 
-	if (SANITIZED && _i) {
+	if (TSAN && _i) {
 		printf("# not tried: ThreadSanitizer delivers no signal in a handler\n");
 		return;
 	}
 	memory = malloc(256 << 10);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-	trace = gate_ask(raising_poll, memory, _i, NULL);
-	path = stuck_path(trace);
-	ck_assert_msg(strstr(path, gate_seen(_i, "stay_in_handler gate_stay")) != NULL, "%s", path);
-	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
-	free(path);
-	tdt_trace_free(trace);
+	ck_assert_int_eq(gate_ask_in_vain(raising_poll, memory, _i), -ENOTSUP);
 	free(memory);
 }
 END_TEST
@@ -392,8 +384,8 @@ START_TEST(a_task_polled_on_a_signal_stack_is_whole)
 	struct tdt_trace *trace;
 	char *path;
 
-	if (SANITIZED && _i) {
-		printf("# not tried: ThreadSanitizer delivers no signal in a handler\n");
+	if (SANITIZED) {
+		puts("# not tried: a sanitizer's read() can't be left without a guess, nor its signals come in a handler");
 		return;
 	}
 	memory = malloc(256 << 10);
@@ -448,7 +440,7 @@ START_TEST(a_thread_in_vfork_gives_what_can_be_known)
 {
 	struct tdt_trace *trace;
 
-	if (SANITIZED) {
+	if (TSAN) {
 		printf("# not tried: ThreadSanitizer makes a fork of it\n");
 		return;
 	}
@@ -473,8 +465,8 @@ int main(void)
 	tcase_add_test(tests, frames_of_calls_that_are_over_are_not_taken_for_live_ones);
 	tcase_add_loop_test(tests, a_hole_in_the_stack_ends_it, 0, 2);
 	tcase_add_loop_test(tests, ten_megabytes_of_stack_are_cut_at_the_limit, 0, 2);
-	tcase_add_loop_test(tests, a_poll_that_has_gone_to_another_stack_is_cut_there, 0, 2);
-	tcase_add_loop_test(tests, a_poll_that_is_in_a_handler_on_a_signal_stack_is_cut_there, 0, 2);
+	tcase_add_loop_test(tests, a_poll_gone_to_a_stack_nobody_tells_of_is_not_read, 0, 2);
+	tcase_add_loop_test(tests, a_poll_in_a_handler_on_a_signal_stack_is_not_read, 0, 2);
 	tcase_add_loop_test(tests, a_task_polled_on_a_signal_stack_is_whole, 0, 2);
 	tcase_add_test(tests, a_thread_in_vfork_gives_what_can_be_known);
 	return test_run(suite);

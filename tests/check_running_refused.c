@@ -17,6 +17,7 @@
 #include "../src/clock.h"
 #include "../src/peek.h"
 #include "../src/running.h"
+#include "../src/stack.h"
 #include "gate.h"
 #include "no_memory.h"
 #include "stuck_task.h"
@@ -25,9 +26,15 @@
 #define SOON UINT64_C(200000000)
 #define LATE UINT64_C(30000000000)
 
+static bool know_stack;
+
 static tdt_poll_t staying_poll(void *state, struct tdt_context *cx)
 {
+	uintptr_t here = (uintptr_t)&here;
+
 	(void)state;
+	if (know_stack)
+		tdt__stack_readable(here, here + 1); /* as the first capture of a thread does */
 	gate_stay();
 	__asm__ volatile("" : : "r"(cx) : "memory");
 	return TDT_READY;
@@ -124,8 +131,8 @@ END_TEST
 size_t __real_tdt__peek(void *to, uintptr_t address, size_t size);
 size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size);
 
-static atomic_bool hold, hold_blocked;
-static atomic_int held;
+static atomic_bool hold, hold_blocked, refuse;
+static atomic_int held, refused;
 
 size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
 {
@@ -134,6 +141,10 @@ size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
 		while (atomic_load(&hold))
 			if (atomic_load(&hold_blocked))
 				usleep(100000);
+	}
+	if (atomic_load(&refuse) && (unsigned)gettid() == atomic_load(&task.tid)) {
+		atomic_fetch_add(&refused, 1);
+		return 0;
 	}
 	return __real_tdt__peek(to, address, size);
 }
@@ -169,6 +180,20 @@ START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
 }
 END_TEST
 
+/* --- A thread whose memory the kernel does not copy --------------------------------------- */
+
+START_TEST(where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack)
+{
+	know_stack = true;
+	start(true);
+	atomic_store(&refuse, true);
+	for (int i = 0; i < 10 || atomic_load(&refused) == 0; i++)
+		ck_assert_int_eq(read_within(LATE), 0);
+	atomic_store(&refuse, false);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite;
@@ -182,6 +207,7 @@ int main(void)
 	tcase_add_loop_test(tests, every_lack_of_memory_is_told, 0, 2);
 	tcase_add_loop_test(tests, without_a_descriptor_it_is_not_read_and_nothing_is_sent, 0, 2);
 	tcase_add_test(tests, a_thread_that_is_held_up_in_the_handler_is_not_waited_for);
+	tcase_add_test(tests, where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack);
 	tcase_add_loop_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal, 0, 2);
 	return test_run(suite);
 }

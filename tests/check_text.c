@@ -45,7 +45,7 @@ START_TEST(lines_are_utf8_where_the_locale_is)
 	if (setlocale(LC_ALL, "C.UTF-8") != NULL)
 		expect_trace(trace, NULL, design_utf8);
 	else
-		printf("# no locale C.UTF-8 here: not tried\n");
+		printf("# not tried: no locale C.UTF-8 here\n");
 	setlocale(LC_ALL, "C");
 	tdt_trace_free(trace);
 }
@@ -92,6 +92,9 @@ START_TEST(the_task_s_line_tells_what_is_known)
 		{ { .id = 5, .leaves_elsewhere = 1 }, "task 5 pending, no leaves, 1 more on other threads\n" },
 		{ { .id = 5, .leaves = 2, .leaves_elsewhere = 3, .leaves_lost = 4 },
 		  "task 5 pending, 2 leaves, 3 more on other threads, 4 more lost for want of memory\n" },
+		{ { .id = 5, .leaves = 3, .leaves_unsure = 2 },
+		  "task 5 pending, 3 leaves\n"
+		  "   some of these 2 may be over: the task may have gone on in the same poll\n" },
 		{ { .id = 6, .leaves = 1, .file = "/a/../b.c" }, "task 6 pending, 1 leaf, spawned at /a/../b.c\n" },
 		{ { .id = 6, .leaves = 1, .file = "b.c", .line = 3, .column = 9 },
 		  "task 6 pending, 1 leaf, spawned at b.c:3:9\n" },
@@ -248,7 +251,7 @@ START_TEST(the_decimal_point_is_a_point_in_every_locale)
 		expect_trace(trace, OPTIONS(ASCII), design_ascii);
 	}
 	if (!tried)
-		printf("# no locale with another decimal point here: not tried\n");
+		printf("# not tried: no locale with another decimal point here\n");
 	setlocale(LC_ALL, "C");
 	tdt_trace_free(trace);
 }
@@ -279,6 +282,9 @@ START_TEST(a_frame_tells_what_is_known)
 		  "- g at /b/x.h:2\n", "- g at /b/x.h:2\n", "- g (inlined)\n" },
 		{ FRAME(.function = "h", .guessed = 1), "- h (callers may be missing)\n",
 		  "- h (callers may be missing)\n", "- h (callers may be missing)\n" },
+		{ FRAME(.function = "", .pc = 0x1f, .file = "/b/x.c", .line = 3), "- 0x1f at /b/x.c:3\n",
+		  "- 0x1f at /b/x.c:3\n", "- 0x1f\n" },
+		{ FRAME(.module = "/l/", .pc = 0x1f), "- 0x1f\n", "- 0x1f\n", "- 0x1f\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -549,9 +555,10 @@ START_TEST(cuts_are_told_in_words)
 		[TDT_CUT_CORRUPT] = "the stack or its unwind information is corrupt",
 		[TDT_CUT_STACK] = "the leaf was polled on another stack",
 		[TDT_CUT_MEMORY] = "no memory for more frames",
+		[TDT_CUT_UNSUPPORTED] = "a frame whose unwind information can't be followed",
 	};
 
-	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_MEMORY; cut++) {
+	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_UNSUPPORTED; cut++) {
 		struct tdt_trace *trace = new_trace(1);
 		const struct tdt_frame frame = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)cut };
 		char expected[200];
@@ -611,7 +618,7 @@ START_TEST(colors_by_themselves_only_on_a_terminal_that_can)
 	struct tdt_trace *trace = design();
 
 	if (master < 0) {
-		printf("# no pseudo terminals here: not tried\n");
+		printf("# not tried: no pseudo terminals here\n");
 		tdt_trace_free(trace);
 		return;
 	}
@@ -659,6 +666,60 @@ START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 		     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
 		     "- " EVIL_ASCII("") "\n");
 	tdt_trace_free(trace);
+}
+END_TEST
+
+/* Characters that turn the direction of writing round, end lines, or are seen by nobody. */
+static const struct {
+	uint32_t first, last;
+} unseen[] = {
+	{ 0x80, 0x9f },	    { 0xad, 0xad },	{ 0x34f, 0x34f },     { 0x61c, 0x61c },
+	{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },   { 0x200b, 0x200f },
+	{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },   { 0xfeff, 0xfeff },
+	{ 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+	{ 0xe0000, 0xe0fff },
+};
+
+static void encode(char *bytes, uint32_t code)
+{
+	static const uint32_t first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	int n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	bytes[n] = '\0';
+	for (int i = n - 1; i > 0; i--, code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+	bytes[0] = (char)(first[n] | code);
+}
+
+static void expect_name(uint32_t code, bool escaped)
+{
+	char name[8], text[16], expected[64];
+	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = name, .leaves = 1 };
+	struct tdt_trace *trace;
+
+	encode(name, code);
+	snprintf(text, sizeof(text), code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+	snprintf(expected, sizeof(expected), "task 1 \"%s\" pending, 1 leaf\n", escaped ? text : name);
+	trace = tdt_trace_new(&info);
+	expect_trace(trace, OPTIONS(UTF8), expected);
+	tdt_trace_free(trace);
+}
+
+START_TEST(no_character_of_a_name_goes_unseen)
+{
+	for (uint32_t code = unseen[_i].first; code <= unseen[_i].last; code++)
+		expect_name(code, true);
+}
+END_TEST
+
+START_TEST(characters_beside_those_are_printed)
+{
+	static const uint32_t seen[] = { 0xa0,	 0xae,	 0x61b,	 0x61d,	 0x180a, 0x1810,  0x200a,
+					 0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0xfefe,  0xff00,
+					 0xfffc, 0xfffd, 0xfe0f, 0xe9,	 0x20ac, 0x1d11e, 0x1f980 };
+
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+		expect_name(seen[i], false);
 }
 END_TEST
 
@@ -720,6 +781,9 @@ int main(void)
 	tcase_add_test(text, colors_when_asked_for);
 	tcase_add_test(text, colors_by_themselves_only_on_a_terminal_that_can);
 	tcase_add_test(text, nothing_in_a_name_reaches_a_terminal_as_it_is);
+	tcase_add_loop_test(text, no_character_of_a_name_goes_unseen, 0,
+			    sizeof(unseen) / sizeof(unseen[0]));
+	tcase_add_test(text, characters_beside_those_are_printed);
 	suite_add_tcase(suite, text);
 	tcase_add_test(size, a_hundred_thousand_siblings_are_printed);
 	suite_add_tcase(suite, size);

@@ -283,7 +283,7 @@ START_TEST(what_is_no_frame_is_refused)
 		{ .size = sizeof(bad[0]), .kind = TDT_NODE_TASK },
 		{ .size = sizeof(bad[0]), .kind = (enum tdt_node_kind)3 },
 		{ .size = sizeof(bad[0]), .kind = TDT_NODE_CUT },
-		{ .size = sizeof(bad[0]), .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)6 },
+		{ .size = sizeof(bad[0]), .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)7 },
 		{ .size = sizeof(bad[0]), .kind = TDT_NODE_FRAME, .cut = TDT_CUT_LIMIT },
 		{ .size = 0, .kind = TDT_NODE_FRAME },
 	};

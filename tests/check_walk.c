@@ -288,6 +288,17 @@ CODE(at_fp_far, ".cfi_escape 0x0f, 4, 0x76, 0x80, 0x60, 0x06\n.cfi_escape 0x10, 
 CODE(outermost, ".cfi_undefined 16\n");
 CODE(by_rbx, ".cfi_def_cfa 3, 16\n");
 CODE(at_sp, ".cfi_escape 0x0f, 3, 0x77, 0x08, 0x06\n");
+/* What libunwind refuses: the word at rsp + 152, or - 8, and 8; and xmm6 and xmm15 are saved. */
+CODE(at_sp_plus_8, ".cfi_escape 0x0f, 6, 0x77, 0x98, 0x01, 0x06, 0x23, 8\n.cfi_offset 6, -24\n");
+CODE(at_sp_below, ".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8\n");
+CODE(at_sp_plus_too_much, ".cfi_escape 0x0f, 6, 0x77, 0x08, 0x06, 0x23, 0x80, 0x02\n");
+CODE(by_sp_saves_vectors, ".cfi_def_cfa_offset 48\n.cfi_offset 6, -32\n.cfi_offset 23, -48\n.cfi_offset 32, -64\n");
+CODE(at_fp_saves_vectors, ".cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n.cfi_escape 0x10, 6, 2, 0x76, 0\n"
+			  ".cfi_escape 0x10, 23, 2, 0x76, 0x60\n");
+/* At the return of a function that gcc realigned. */
+CODE(returns_realigned, ".cfi_def_cfa 7, 8\n.cfi_escape 0x10, 6, 2, 0x76, 0\n");
+extern const char no_information[];
+__asm__(".pushsection .text\nno_information:\nnop\nnop\nnop\n.popsection\n");
 CODE(at_fp_plus_8, ".cfi_escape 0x0f, 5, 0x76, 0x78, 0x06, 0x23, 8\n");
 CODE(at_at_fp, ".cfi_escape 0x0f, 4, 0x76, 0x78, 0x06, 0x06\n");
 CODE(at_zero, ".cfi_escape 0x0f, 2, 0x30, 0x06\n");
@@ -311,17 +322,24 @@ static const struct {
 	{ at_fp, { -8, 0, TDT__CFA_AT_FP, TDT__FP_AT_FP } },
 	{ at_fp_far, { -4096, 0, TDT__CFA_AT_FP, TDT__FP_AT_FP } },
 	{ outermost, { 0, 0, TDT__CFA_OUTERMOST, TDT__FP_SAME } },
-	{ by_rbx, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ at_sp, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ at_fp_plus_8, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ at_at_fp, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ at_zero, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ at_minus_one, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ return_in_register, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ return_elsewhere, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ fp_in_register, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ fp_too_far, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
-	{ fp_unaligned, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
+	{ by_rbx, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ at_sp, { 8 << TDT__AT_SP_BITS, 0, TDT__CFA_AT_SP, TDT__FP_SAME } },
+	{ at_sp_plus_8, { (152 << TDT__AT_SP_BITS) + 8, -3, TDT__CFA_AT_SP, TDT__FP_AT_CFA } },
+	{ at_sp_below, { (-8 * (1 << TDT__AT_SP_BITS)) + 8, 0, TDT__CFA_AT_SP, TDT__FP_SAME } },
+	{ at_sp_plus_too_much, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ by_sp_saves_vectors, { 48, -4, TDT__CFA_SP, TDT__FP_AT_CFA } },
+	{ at_fp_saves_vectors, { -8, 0, TDT__CFA_AT_FP, TDT__FP_AT_FP } },
+	{ returns_realigned, { 8, 0, TDT__CFA_SP, TDT__FP_SAME } },
+	{ no_information, { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME } },
+	{ at_fp_plus_8, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ at_at_fp, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ at_zero, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ at_minus_one, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ return_in_register, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ return_elsewhere, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ fp_in_register, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ fp_too_far, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
+	{ fp_unaligned, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
 };
 
 START_TEST(a_rule_is_what_the_unwind_information_says_or_none)
@@ -335,7 +353,7 @@ START_TEST(a_rule_is_what_the_unwind_information_says_or_none)
 		struct tdt__rule rule = tdt__rules_learn(&rules, pc);
 
 		ck_assert_int_eq(rule.cfa_kind, wanted->cfa_kind);
-		if (wanted->cfa_kind == TDT__CFA_UNKNOWN)
+		if (wanted->cfa_kind == TDT__CFA_UNKNOWN || wanted->cfa_kind == TDT__CFA_OTHER)
 			continue;
 		ck_assert_int_eq(rule.fp_kind, wanted->fp_kind);
 		ck_assert_int_eq(rule.cfa, wanted->cfa);

@@ -276,6 +276,32 @@ START_TEST(what_makes_no_sense_is_refused)
 }
 END_TEST
 
+/* 0 would say that nobody watches, and polls would be captured no more. */
+START_TEST(the_number_of_an_epoch_wraps_and_is_never_0)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	unsigned before = tdt__epoch_now(), wraps = 0;
+
+	test_task_init(&task, NULL);
+	for (unsigned i = 0; i <= UINT16_MAX; i++) {
+		unsigned now;
+
+		tdt__watch_tick();
+		now = tdt__epoch_now();
+		ck_assert_uint_ne(now, 0);
+		ck_assert_uint_ne(now, before);
+		if (now < before) {
+			test_task_poll(&task);
+			ck_assert_uint_eq(polls_since(task.handle), 0);
+			wraps++;
+		}
+		before = now;
+	}
+	ck_assert_uint_eq(wraps, 1);
+	test_task_fini(&task);
+}
+END_TEST
+
 /* --- How much is kept ------------------------------------------------------------------------ */
 
 struct deep {
@@ -560,23 +586,56 @@ END_TEST
 
 /* --- Pools ------------------------------------------------------------------------------------ */
 
+#define ENOUGH 256 /* captures that a few ticks never make */
+
+static int take_all_captures(struct tdt__capture **taken)
+{
+	int n = 0;
+
+	while (n < ENOUGH && (taken[n] = tdt__ready_take()) != NULL)
+		n++;
+	ck_assert_int_lt(n, ENOUGH);
+	return n;
+}
+
+static void give_back(struct tdt__capture **taken, int n)
+{
+	while (n > 0)
+		tdt__ready_give(taken[--n]);
+}
+
 START_TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
-	struct tdt__capture *taken[64];
-	int n = 0;
+	struct tdt__capture *taken[ENOUGH];
+	int n;
 
 	test_task_init(&task, NULL);
-	while (n < 64 && (taken[n] = tdt__ready_take()) != NULL)
-		n++;
-	ck_assert_int_lt(n, 64);
 	test_task_poll(&task);
-	expect_none(task.handle);
-	for (int i = 0; i < n; i++)
-		tdt__ready_give(taken[i]);
-	test_task_poll(&task);
-	expect_none(task.handle);
 	tdt__watch_tick();
+	n = take_all_captures(taken);
+	test_task_poll(&task);
+	ck_assert_uint_eq(polls_since(task.handle), 1);
+	give_back(taken, n);
+	test_task_poll(&task);
+	ck_assert_uint_eq(polls_since(task.handle), 2);
+	tdt__watch_tick();
+	test_task_poll(&task);
+	ck_assert_uint_eq(polls_since(task.handle), 0);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	struct tdt__capture *taken[ENOUGH];
+	int n = take_all_captures(taken);
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	expect_none(task.handle);
+	give_back(taken, n);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
@@ -585,59 +644,97 @@ END_TEST
 
 START_TEST(captures_that_were_missed_are_there_the_next_time)
 {
-	struct tdt__capture *taken[64];
-	int n = 0, more;
+	struct tdt__capture *taken[ENOUGH];
+	int n = take_all_captures(taken), more;
 
-	while (n < 64 && (taken[n] = tdt__ready_take()) != NULL)
-		n++;
-	ck_assert_int_lt(n, 64);
 	tdt__watch_tick();
-	for (more = n; more < 64 && (taken[more] = tdt__ready_take()) != NULL;)
-		more++;
-	ck_assert_int_gt(more, n);
-	while (more > 0)
-		tdt__ready_give(taken[--more]);
+	more = take_all_captures(taken + n);
+	ck_assert_int_gt(more, 0);
+	give_back(taken, n + more);
 }
 END_TEST
 
-#define MANY 1000
+#define MANY 10000
+#define SOME 1000
 
-START_TEST(many_tasks_at_once_have_their_trees_in_some_epochs)
+static struct test_task burst[MANY];
+
+static int burst_size;
+
+static void spawn_burst(int n)
 {
-	static struct test_task task[MANY];
-	int there = 0;
-
-	for (int i = 0; i < MANY; i++) {
-		task[i].leaf = (struct test_future){ .name = 'a', .pending = 99, .yield = true };
-		test_task_init(&task[i], NULL);
+	burst_size = n;
+	for (int i = 0; i < burst_size; i++) {
+		burst[i].leaf = (struct test_future){ .name = 'a', .pending = 99, .yield = true };
+		test_task_init(&burst[i], NULL);
 	}
-	for (int epoch = 0; epoch < 3; epoch++) {
-		there = 0;
-		for (int i = 0; i < MANY; i++) {
-			struct tdt_trace *trace;
+}
 
-			test_events_clear();
-			test_task_poll(&task[i]);
-			trace = tdt_backtrace_last(task[i].handle);
-			there += trace != NULL && tdt_trace_info(trace)->polls_since == 0;
-			tdt_trace_free(trace);
-		}
-		ck_assert_int_gt(there, 0);
-		if (epoch == 0)
-			ck_assert_int_lt(there, MANY);
-		tdt__watch_tick();
-	}
-	ck_assert_int_eq(there, MANY);
-	for (int i = 0; i < MANY; i++) {
+static void poll_burst(void)
+{
+	for (int i = 0; i < burst_size; i++) {
 		test_events_clear();
-		test_task_fini(&task[i]);
+		test_task_poll(&burst[i]);
 	}
+}
+
+static void expect_a_tree_each(void)
+{
+	for (int i = 0; i < burst_size; i++)
+		ck_assert_uint_eq(polls_since(burst[i].handle), 0);
+}
+
+static void end_burst(void)
+{
+	for (int i = 0; i < burst_size; i++) {
+		test_events_clear();
+		test_task_fini(&burst[i]);
+	}
+}
+
+/* Nobody ticks: what they need was made when they were spawned. */
+START_TEST(each_task_of_a_burst_has_a_tree_after_its_only_poll)
+{
+	spawn_burst(MANY);
+	poll_burst();
+	expect_a_tree_each();
+	end_burst();
+}
+END_TEST
+
+START_TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll)
+{
+	ck_assert_int_eq(tdt_watch(0), 0);
+	spawn_burst(SOME);
+	poll_burst();
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_burst();
+	expect_a_tree_each();
+	end_burst();
+}
+END_TEST
+
+/* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
+START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
+{
+	uint32_t n = tdt__watched_promises();
+
+	spawn_burst(SOME);
+	ck_assert_uint_eq(tdt__watched_promises(), n + SOME);
+	end_burst();
+	ck_assert_uint_eq(tdt__watched_promises(), n);
+	spawn_burst(SOME);
+	ck_assert_int_eq(tdt_watch(0), 0);
+	poll_burst();
+	ck_assert_uint_eq(tdt__watched_promises(), n);
+	end_burst();
+	ck_assert_uint_eq(tdt__watched_promises(), n);
 }
 END_TEST
 
 START_TEST(a_task_that_is_gone_leaves_its_trees_to_others)
 {
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < SOME; i++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
 
 		test_events_clear();
@@ -651,7 +748,7 @@ END_TEST
 
 START_TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 {
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < SOME; i++) {
 		struct deep deep = { 1, 1 };
 		struct tdt_future child = deep_future(&deep);
 		struct test_task task = { 0 };
@@ -820,7 +917,7 @@ START_TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 		test_task_poll(&task);
 		MUST(polls_since(task.handle) == polls + 1);
 #ifdef TSAN
-		printf("# a child starts no thread under ThreadSanitizer: not tried\n");
+		printf("# not tried: a child starts no thread under ThreadSanitizer\n");
 #else
 		MUST(tdt_watch(1) == 0);
 		poll_until_watched(&task);
@@ -891,7 +988,7 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 START_TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 {
 	if (tdt_registry.slabs != 0) {
-		printf("# a future was traced already: not tried\n");
+		printf("# not tried: a future was traced already\n");
 		return;
 	}
 	expect_of_environment("20ms", -1, 20000000);
@@ -968,6 +1065,7 @@ int main(void)
 	tcase_add_test(kept, nested_tasks_have_a_tree_each);
 	tcase_add_test(kept, a_poll_that_is_asked_for_too_answers_and_is_kept);
 	tcase_add_test(kept, what_makes_no_sense_is_refused);
+	tcase_add_test(kept, the_number_of_an_epoch_wraps_and_is_never_0);
 	tcase_add_test(kept, a_tree_is_found_by_the_documented_layout_alone);
 	suite_add_tcase(suite, kept);
 
@@ -983,8 +1081,11 @@ int main(void)
 	suite_add_tcase(suite, size);
 
 	tcase_add_test(pools, with_no_capture_left_a_task_is_left_out_until_the_next_epoch);
+	tcase_add_test(pools, with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll);
 	tcase_add_test(pools, captures_that_were_missed_are_there_the_next_time);
-	tcase_add_test(pools, many_tasks_at_once_have_their_trees_in_some_epochs);
+	tcase_add_test(pools, each_task_of_a_burst_has_a_tree_after_its_only_poll);
+	tcase_add_test(pools, each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
+	tcase_add_test(pools, what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);
 	suite_add_tcase(suite, pools);

@@ -76,6 +76,8 @@ claim_exports()
 	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
 	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
+	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"
+	claim "what is bound in $1 is read-only then" grep -q GNU_RELRO "$tmp/dynamic"
 	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
 	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
 }

@@ -6,10 +6,16 @@
 #include "gate.h"
 
 #include <check.h>
+#include <errno.h>
 #include <unistd.h>
 
+#include "../src/capture.h"
+#include "../src/clock.h"
+#include "../src/running.h"
 #include "must.h"
 #include "stuck_task.h"
+
+#define MINUTE UINT64_C(60000000000)
 
 struct gate gate;
 
@@ -58,6 +64,38 @@ struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *c
 	close(gate.pipe[0]);
 	close(gate.pipe[1]);
 	return trace;
+}
+
+int gate_error(struct tdt_handle *handle)
+{
+	struct tdt__capture *capture;
+	int error;
+
+	do { /* it may have the signal blocked still for who asked before */
+		error = 0;
+		capture = tdt__running(handle, 1, TDT_MAX_FRAMES, tdt__clock() + MINUTE, &error);
+		tdt__capture_unref(capture);
+	} while (error == -EAGAIN || error == -EPERM);
+	return error;
+}
+
+int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
+		     bool spin)
+{
+	struct stuck_task task = { 0 };
+	int error;
+
+	gate_close(spin);
+	stuck_task_start(&task, poll, state);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(100);
+	stuck_task_settle(&task, spin);
+	error = gate_error(task.traced.handle);
+	gate_open();
+	stuck_task_end(&task);
+	close(gate.pipe[0]);
+	close(gate.pipe[1]);
+	return error;
 }
 
 const char *gate_seen(bool spin, const char *functions)

@@ -33,6 +33,13 @@ void gate_stay(void);
 struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, bool spin,
 			   pthread_attr_t *attr);
 
+/* Ask the same way, of what can't be read.  Returns the error: see src/running.h. */
+int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
+		     bool spin);
+
+/* Why a poll number 1 that stays as it is can't be read; 0: it can. */
+int gate_error(struct tdt_handle *handle);
+
 /*
  * What to look for in the path of a poll that was blocked: with a sanitizer the way out of its own read() may not be
  * found once something is missing further out.  Of one that spins, under ThreadSanitizer: nothing ("").

@@ -320,6 +320,48 @@ help_and_version()
 }
 claim '--help and --version print to standard output' help_and_version
 
+# --- Very many ---
+
+# many_stacks FORMAT: a stack for each of 60,000 functions, whose names awk formats.
+many_stacks()
+{
+	awk -v format="$1" 'BEGIN {
+		for (i = 0; i < 60000; i++) {
+			printf "@oncpu[7, \n    "
+			printf format "\n", i
+			print "    tdt_select+72\n    serve_poll+155\n    tdt__traced_poll+195\n]: 1"
+		}
+	}'
+}
+
+# A wait tree in which 60,000 futures wait side by side.
+many_waits()
+{
+	head -n 6 tasks.json | sed 's/"leaves":2/"leaves":60000/; $s/,$//'
+	awk 'BEGIN {
+		for (i = 0; i < 60000; i++)
+			printf ",{\"id\":%d,\"parent\":3,\"kind\":\"frame\",\"function\":\"ns::leaf_%d\"," \
+				"\"pc\":\"0x%x\",\"leaves\":1}\n", i + 4, i, 65536 + i
+		print "]}"
+	}'
+}
+
+# joins TRACES STACKS N: it ends, and 60,000 rows were seen N times each.
+joins()
+{
+	timeout 300 "$join" "$1" "$2" >out 2>&1 || return
+	rows=$(grep -c " on CPU x$3\$" out)
+	echo "$rows rows"
+	[ "$rows" = 60000 ]
+}
+
+many_stacks 'int ns::leaf_%d(int, char const*)+1' >many.txt
+cat many.txt many.txt >twice.txt
+many_waits >wide.json
+claim '60,000 different stacks are joined' joins tasks.json many.txt 1
+claim 'and found again when they come again' joins tasks.json twice.txt 2
+claim 'and laid over 60,000 futures that wait side by side' joins wide.json many.txt 1
+
 # --- What is wrong is told, and where ---
 
 # fails STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE, a pattern.

@@ -21,12 +21,15 @@ AM_TESTS_ENVIRONMENT = \
 	BENCHES='$(BENCHES)'; export BENCHES; \
 	$(sanitizer_environment)
 
-# What an environment sets already stays.
+# What an environment sets already stays.  AddressSanitizer makes no signal stacks: a thread that was cancelled leaves its
+# stack marked as in use, and Clang's runtime, which takes the signal stack down in such a thread, reports itself.
+# ThreadSanitizer would sleep for a second at the end of each process that has threads: of most test cases, that is.
 if SANITIZED
 sanitizer_environment = \
-	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1}; export ASAN_OPTIONS; \
+	CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-3}; export CK_TIMEOUT_MULTIPLIER; \
+	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1:use_sigaltstack=0}; export ASAN_OPTIONS; \
 	UBSAN_OPTIONS=$${UBSAN_OPTIONS-print_stacktrace=1}; export UBSAN_OPTIONS; \
-	TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}; export TSAN_OPTIONS;
+	TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:atexit_sleep_ms=0}; export TSAN_OPTIONS;
 endif
 
 # Tests that look inside link libtdt-core.la, all others the library as installed.
@@ -62,7 +65,10 @@ tests_asking = tests/asking.c tests/asking.h $(tests_futures)
 tests_programs = \
 	tests/check_abi \
 	tests/check_async \
+	tests/check_barrier \
 	tests/check_capture \
+	tests/check_code \
+	tests/check_counted \
 	tests/check_combine \
 	tests/check_concurrent \
 	tests/check_cycles \
@@ -77,20 +83,36 @@ tests_programs = \
 	tests/check_dump_stuck \
 	tests/check_dump_text \
 	tests/check_edges \
+	tests/check_errno \
+	tests/check_folded \
 	tests/check_fork \
 	tests/check_future \
+	tests/check_ghosts \
+	tests/check_ghosts_races \
+	tests/check_handlers \
+	tests/check_handlers_static \
 	tests/check_handshake \
+	tests/check_host_fork \
+	tests/check_host_loader \
+	tests/check_host_naming \
+	tests/check_host_unload \
 	tests/check_hot_paths \
 	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
 	tests/check_kept_naive \
 	tests/check_leaves \
+	tests/check_modules \
 	tests/check_mutex \
+	tests/check_namer \
 	tests/check_naming \
 	tests/check_net \
+	tests/check_null \
+	tests/check_odd_frames \
 	tests/check_odd_stacks \
 	tests/check_oneshot \
+	tests/check_over \
+	tests/check_peek \
 	tests/check_plugins \
 	tests/check_print \
 	tests/check_probes \
@@ -109,9 +131,12 @@ tests_programs = \
 	tests/check_running_races \
 	tests/check_running_refused \
 	tests/check_running_stacks \
+	tests/check_stack \
 	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
+	tests/check_switched \
+	tests/check_syscalls_refused \
 	tests/check_shared_frames \
 	tests/check_snapshot \
 	tests/check_snapshot_rt \
@@ -139,6 +164,10 @@ tests_check_async_SOURCES = tests/check_async.c $(tests_futures)
 tests_check_async_CFLAGS = $(tests_cflags)
 tests_check_async_LDADD = $(CHECK_LIBS)
 
+tests_check_barrier_SOURCES = tests/check_barrier.c tests/refuse_call.h $(tests_asking)
+tests_check_barrier_CFLAGS = $(tests_cflags)
+tests_check_barrier_LDADD = $(tests_core)
+
 tests_check_capture_SOURCES = tests/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_check_capture_CFLAGS = $(tests_cflags)
 tests_check_capture_LDADD = $(tests_lib)
@@ -151,15 +180,33 @@ tests_check_mutex_SOURCES = \
 tests_check_mutex_CFLAGS = $(tests_cflags)
 tests_check_mutex_LDADD = $(tests_rt)
 
+tests_check_modules_SOURCES = tests/check_modules.c tests/must.h tests/test.h
+tests_check_modules_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_modules_CFLAGS = $(tests_cflags)
+tests_check_modules_LDADD = $(tests_core) -ldl
+tests_check_modules_LDFLAGS = -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_clockwait
+EXTRA_tests_check_modules_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
+
+# A look-up that stands still, threads that can't be had; and what libdw loads.
+tests_check_namer_SOURCES = tests/check_namer.c tests/must.h tests/sanitized.h tests/test.h
+tests_check_namer_CFLAGS = $(tests_cflags)
+tests_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__service_start
+tests_check_namer_LDADD = $(tests_core) -ldl
+
 tests_check_naming_SOURCES = tests/check_naming.c tests/must.h tests/sanitized.h tests/test.h
 tests_check_naming_CFLAGS = $(tests_cflags)
-tests_check_naming_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=pthread_mutex_lock
+tests_check_naming_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__symbol_known \
+	-Wl,--wrap=pthread_mutex_lock
 tests_check_naming_LDADD = $(tests_core)
 
 tests_check_net_SOURCES = tests/check_net.c tests/seeded.h $(tests_driven) $(tests_no_memory)
 tests_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
 tests_check_net_LDADD = $(tests_rt_core)
+
+tests_check_null_SOURCES = tests/check_null.c tests/test.h $(tests_poll_now)
+tests_check_null_CFLAGS = $(tests_cflags)
+tests_check_null_LDADD = $(tests_rt)
 
 tests_check_odd_stacks_SOURCES = tests/check_odd_stacks.c $(tests_expected)
 tests_check_odd_stacks_CFLAGS = $(tests_cflags)
@@ -173,14 +220,36 @@ tests_check_oneshot_SOURCES = \
 tests_check_oneshot_CFLAGS = $(tests_cflags)
 tests_check_oneshot_LDADD = $(tests_rt)
 
+tests_check_over_SOURCES = tests/check_over.c tests/seeded.h tests/test.h $(tests_poll_now)
+tests_check_over_CFLAGS = $(tests_cflags)
+tests_check_over_LDADD = $(tests_lib)
+
+tests_check_peek_SOURCES = tests/check_peek.c tests/must.h tests/refuse_call.h tests/test.h
+tests_check_peek_CFLAGS = $(tests_cflags)
+tests_check_peek_LDADD = $(tests_core)
+
 tests_check_plugins_SOURCES = tests/check_plugins.c $(tests_expected) $(tests_no_memory)
 tests_check_plugins_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
 tests_check_plugins_CFLAGS = $(tests_cflags)
 tests_check_plugins_LDADD = $(tests_lib) -ldl
 EXTRA_tests_check_plugins_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
 
+tests_check_ghosts_SOURCES = tests/check_ghosts.c tests/must.h $(tests_futures)
+tests_check_ghosts_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_ghosts_CFLAGS = $(tests_cflags)
+tests_check_ghosts_LDADD = $(tests_lib) -ldl
+EXTRA_tests_check_ghosts_DEPENDENCIES = tests/ghost_plugin.la
+
+check_LTLIBRARIES = tests/ghost_plugin.la
+tests_ghost_plugin_la_SOURCES = tests/ghost_plugin.c
+tests_ghost_plugin_la_LDFLAGS = $(tests_plugin_ldflags)
+
+tests_check_ghosts_races_SOURCES = tests/check_ghosts_races.c tests/must.h tests/sanitized.h tests/test.h
+tests_check_ghosts_races_CFLAGS = $(tests_cflags)
+tests_check_ghosts_races_LDADD = $(tests_rt)
+
 # Modules that check_plugins loads; -rpath makes libtool build them shared.
-check_LTLIBRARIES = tests/plugin_a.la tests/plugin_b.la
+check_LTLIBRARIES += tests/plugin_a.la tests/plugin_b.la
 tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
 tests_plugin_a_la_SOURCES = tests/plugin.c
 tests_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
@@ -189,9 +258,35 @@ tests_plugin_b_la_SOURCES = tests/plugin.c
 tests_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
 tests_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 
+# Plugins of the tests of hosts: b has larger frames than a, c has those of a; d has a constructor that takes its time,
+# e no debug information.
+check_LTLIBRARIES += $(tests_host_plugins_la)
+tests_host_plugin_a_la_SOURCES = tests/host_plugin.c tests/host_plugin.h
+tests_host_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_host_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_host_plugin_b_la_SOURCES = tests/host_plugin.c tests/host_plugin.h
+tests_host_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048 -DPLUGIN_BACKWARDS
+tests_host_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_host_plugin_c_la_SOURCES = tests/host_plugin.c tests/host_plugin.h
+tests_host_plugin_c_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=c -DPLUGIN_FRAME=1024 -DPLUGIN_BACKWARDS
+tests_host_plugin_c_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_host_plugin_d_la_SOURCES = tests/host_plugin.c tests/host_plugin.h
+tests_host_plugin_d_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=d -DPLUGIN_FRAME=1024 -DPLUGIN_CONSTRUCTOR_MS=50
+tests_host_plugin_d_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_host_plugin_e_la_SOURCES = tests/host_plugin.c tests/host_plugin.h
+tests_host_plugin_e_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=e -DPLUGIN_FRAME=1024
+tests_host_plugin_e_la_LDFLAGS = $(tests_plugin_ldflags) -Wl,-s
+tests_check_code_SOURCES = tests/check_code.c tests/must.h tests/test.h
+tests_check_code_CFLAGS = $(tests_cflags)
+tests_check_code_LDADD = $(tests_core)
+
 tests_check_combine_SOURCES = tests/check_combine.c $(tests_futures)
 tests_check_combine_CFLAGS = $(tests_cflags)
 tests_check_combine_LDADD = $(tests_lib)
+
+tests_check_counted_SOURCES = tests/check_counted.c tests/seeded.h $(tests_asking)
+tests_check_counted_CFLAGS = $(tests_cflags)
+tests_check_counted_LDADD = $(tests_core)
 
 tests_check_cycles_SOURCES = tests/check_cycles.c tests/test.h $(tests_no_memory)
 tests_check_cycles_CFLAGS = $(tests_cflags)
@@ -248,14 +343,87 @@ tests_check_edges_SOURCES = tests/check_edges.c tests/ask_waiting.h tests/test.h
 tests_check_edges_CFLAGS = $(tests_cflags)
 tests_check_edges_LDADD = $(tests_rt)
 
+tests_check_errno_SOURCES = tests/check_errno.c tests/test.h $(tests_poll_now)
+tests_check_errno_CFLAGS = $(tests_cflags)
+tests_check_errno_LDADD = $(tests_lib) -lpthread
+
 tests_check_future_SOURCES = tests/check_future.c $(tests_futures)
 tests_check_future_CFLAGS = $(tests_cflags)
 tests_check_future_LDADD = $(CHECK_LIBS)
+
+# The static one as in a program that binds late, which tests the library's objects alone.
+tests_check_handlers_SOURCES = tests/check_handlers.c tests/test.h $(tests_stuck_task)
+tests_check_handlers_CFLAGS = $(tests_cflags)
+tests_check_handlers_LDADD = $(tests_lib) -lpthread
+
+tests_check_handlers_static_SOURCES = $(tests_check_handlers_SOURCES)
+tests_check_handlers_static_CFLAGS = $(tests_cflags)
+tests_check_handlers_static_LDFLAGS = -static-libtool-libs -Wl,-z,lazy
+tests_check_handlers_static_LDADD = $(tests_lib) -lpthread
 
 tests_check_handshake_SOURCES = tests/check_handshake.c tests/seeded.h
 tests_check_handshake_CFLAGS = $(tests_cflags)
 tests_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_check_handshake_LDADD = libtdt-core.la
+
+# Hosts whose plugins come and go, whose loader is busy, whose files can't be read: in calls of libc that tests
+# hold up, since tests/calls.c defines them in the executable.
+tests_calls = tests/calls.c tests/calls.h tests/apart.c tests/apart.h
+tests_host_plugins = tests/host_plugins.c tests/host_plugins.h tests/host_plugin.h
+tests_host_cppflags = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_host_plugins_la = \
+	tests/host_plugin_a.la \
+	tests/host_plugin_b.la \
+	tests/host_plugin_c.la \
+	tests/host_plugin_d.la \
+	tests/host_plugin_e.la
+
+tests_check_host_fork_SOURCES = \
+	tests/check_host_fork.c \
+	tests/must.h \
+	tests/sanitized.h \
+	tests/test.h \
+	$(tests_calls) \
+	$(tests_host_plugins) \
+	$(tests_poll_now)
+tests_check_host_fork_CPPFLAGS = $(tests_host_cppflags)
+tests_check_host_fork_CFLAGS = $(tests_cflags)
+tests_check_host_fork_LDADD = $(tests_lib) -ldl -lpthread
+EXTRA_tests_check_host_fork_DEPENDENCIES = $(tests_host_plugins_la)
+
+tests_check_host_loader_SOURCES = \
+	tests/check_host_loader.c \
+	tests/apart.c \
+	tests/apart.h \
+	$(tests_host_plugins) \
+	$(tests_poll_now) \
+	$(tests_stuck_task)
+tests_check_host_loader_CPPFLAGS = $(tests_host_cppflags)
+tests_check_host_loader_CFLAGS = $(tests_cflags)
+tests_check_host_loader_LDADD = $(tests_lib) -ldl -lpthread
+EXTRA_tests_check_host_loader_DEPENDENCIES = $(tests_host_plugins_la)
+
+tests_check_host_naming_SOURCES = \
+	tests/check_host_naming.c \
+	tests/must.h \
+	tests/test.h \
+	$(tests_calls) \
+	$(tests_host_plugins) \
+	$(tests_poll_now)
+tests_check_host_naming_CPPFLAGS = $(tests_host_cppflags)
+tests_check_host_naming_CFLAGS = $(tests_cflags)
+tests_check_host_naming_LDADD = $(tests_lib) -ldl -lpthread
+EXTRA_tests_check_host_naming_DEPENDENCIES = $(tests_host_plugins_la)
+
+tests_check_host_unload_SOURCES = \
+	tests/check_host_unload.c \
+	$(tests_calls) \
+	$(tests_host_plugins) \
+	$(tests_stuck_task)
+tests_check_host_unload_CPPFLAGS = $(tests_host_cppflags)
+tests_check_host_unload_CFLAGS = $(tests_cflags)
+tests_check_host_unload_LDADD = $(tests_lib) -ldl -lpthread
+EXTRA_tests_check_host_unload_DEPENDENCIES = $(tests_host_plugins_la)
 
 # What is executed, instruction by instruction.
 tests_check_hot_paths_SOURCES = \
@@ -327,17 +495,34 @@ tests_check_timers_SOURCES = tests/check_timers.c tests/seeded.h $(tests_driven)
 tests_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_check_timers_LDADD = $(tests_rt_core)
 
+tests_check_stack_SOURCES = tests/check_stack.c tests/must.h tests/sanitized.h tests/test.h
+tests_check_stack_CFLAGS = $(tests_cflags)
+tests_check_stack_LDADD = $(tests_core) -lpthread
+
 tests_check_stepped_SOURCES = tests/check_stepped.c tests/must.h tests/test.h
 tests_check_stepped_CFLAGS = $(tests_cflags)
 tests_check_stepped_LDADD = $(tests_core)
 
-tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/self.h
+tests_check_symbolize_SOURCES = tests/check_symbolize.c tests/must.h tests/self.h
 tests_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
 tests_check_symbolize_LDADD = $(tests_core)
 
 tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
+
+tests_switched = tests/switched.c tests/switched.h tests/must.h src/fiber.h
+
+tests_check_switched_SOURCES = tests/check_switched.c $(tests_switched) $(tests_asking)
+tests_check_switched_CFLAGS = $(tests_cflags)
+tests_check_switched_LDADD = $(tests_lib)
+
+# What a filter refuses.
+tests_check_syscalls_refused_SOURCES = tests/check_syscalls_refused.c tests/must.h tests/sanitized.h tests/test.h
+tests_check_syscalls_refused_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_syscalls_refused_CFLAGS = $(tests_cflags)
+tests_check_syscalls_refused_LDADD = $(tests_lib) -ldl -lpthread
+EXTRA_tests_check_syscalls_refused_DEPENDENCIES = tests/plugin_a.la
 
 tests_check_shared_frames_SOURCES = tests/check_shared_frames.c tests/must.h tests/seeded.h tests/test.h
 tests_check_shared_frames_CFLAGS = $(tests_cflags)
@@ -353,7 +538,7 @@ tests_check_snapshot_SOURCES = \
 tests_check_snapshot_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
 tests_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
 tests_check_snapshot_LDADD = $(tests_core) -ldl
-EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la
+EXTRA_tests_check_snapshot_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
 
 tests_check_snapshot_rt_SOURCES = tests/check_snapshot_rt.c tests/sanitized.h tests/seeded.h $(tests_leaf)
 tests_check_snapshot_rt_CFLAGS = $(tests_cflags)
@@ -461,6 +646,34 @@ tests_libstuck_without_fp_la_SOURCES = tests/stuck.c tests/stuck.h
 tests_libstuck_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_without_fp
 tests_libstuck_without_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer
 
+# Frames of unusual shapes, compiled in two ways.
+check_LTLIBRARIES += \
+	tests/libodd_frames_o1.la \
+	tests/libodd_frames_o2.la
+tests_libodd_frames_o1_la_SOURCES = tests/odd_frames.c tests/odd_frames.h
+tests_libodd_frames_o1_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_o1
+tests_libodd_frames_o1_la_CFLAGS = $(AM_CFLAGS)
+$(tests_libodd_frames_o1_la_OBJECTS): CFLAGS += -O1
+tests_libodd_frames_o2_la_SOURCES = tests/odd_frames.c tests/odd_frames.h
+tests_libodd_frames_o2_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_o2
+tests_libodd_frames_o2_la_CFLAGS = $(AM_CFLAGS)
+$(tests_libodd_frames_o2_la_OBJECTS): CFLAGS += -O2
+
+tests_check_odd_frames_SOURCES = \
+	tests/check_odd_frames.c \
+	tests/odd_frames.h \
+	tests/steps.c \
+	tests/steps.h \
+	tests/sanitized.h \
+	tests/must.h \
+	tests/test.h \
+	$(tests_poll_now)
+tests_check_odd_frames_CFLAGS = $(tests_cflags)
+tests_check_odd_frames_LDADD = \
+	tests/libodd_frames_o1.la \
+	tests/libodd_frames_o2.la \
+	$(tests_core) -ldl
+
 tests_stuck_task = tests/stuck_task.c tests/stuck_task.h tests/must.h tests/sanitized.h tests/test.h
 
 tests_check_running_SOURCES = tests/check_running.c tests/stuck.h $(tests_stuck_task)
@@ -477,7 +690,7 @@ tests_gate = tests/gate.c tests/gate.h $(tests_stuck_task)
 
 tests_check_running_odd_SOURCES = tests/check_running_odd.c tests/seeded.h $(tests_gate)
 tests_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
-tests_check_running_odd_LDADD = $(tests_lib) -lpthread
+tests_check_running_odd_LDADD = $(tests_core) -lpthread
 
 tests_check_running_races_SOURCES = tests/check_running_races.c tests/seeded.h $(tests_stuck_task)
 tests_check_running_races_CFLAGS = $(tests_cflags)
@@ -488,9 +701,9 @@ tests_check_running_refused_CFLAGS = $(tests_cflags)
 tests_check_running_refused_LDFLAGS = -Wl,--wrap=tdt__peek
 tests_check_running_refused_LDADD = $(tests_core) -lpthread
 
-tests_check_running_stacks_SOURCES = tests/check_running_stacks.c $(tests_gate)
+tests_check_running_stacks_SOURCES = tests/check_running_stacks.c $(tests_gate) $(tests_switched)
 tests_check_running_stacks_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
-tests_check_running_stacks_LDADD = $(tests_lib) -lpthread
+tests_check_running_stacks_LDADD = $(tests_core) -lpthread
 
 tests_check_leaves_SOURCES = tests/check_leaves.c $(tests_asking)
 tests_check_leaves_CFLAGS = $(tests_cflags)
@@ -500,7 +713,11 @@ tests_check_traced_nomem_SOURCES = tests/check_traced_nomem.c $(tests_no_memory)
 tests_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_check_traced_nomem_LDADD = $(tests_lib)
 
-tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/sanitized.h tests/self.h tests/test.h $(tests_futures)
+tests_check_folded_SOURCES = tests/check_folded.c tests/test.h $(tests_poll_now)
+tests_check_folded_CFLAGS = $(tests_cflags)
+tests_check_folded_LDADD = $(tests_lib)
+
+tests_check_fork_SOURCES = tests/check_fork.c tests/must.h tests/sanitized.h tests/test.h $(tests_futures)
 tests_check_fork_CFLAGS = $(tests_cflags)
 tests_check_fork_LDADD = $(tests_core)
 
@@ -540,9 +757,9 @@ tests_check_watch_LDADD = $(tests_core)
 tests_check_watch_poll_SOURCES = tests/check_watch_poll.c tests/must.h tests/test.h $(tests_no_memory)
 tests_check_watch_poll_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
 tests_check_watch_poll_CFLAGS = $(tests_cflags)
-tests_check_watch_poll_LDFLAGS = -Wl,--wrap=pthread_mutex_lock
+tests_check_watch_poll_LDFLAGS = -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_create
 tests_check_watch_poll_LDADD = $(tests_core) -ldl
-EXTRA_tests_check_watch_poll_DEPENDENCIES = tests/plugin_a.la
+EXTRA_tests_check_watch_poll_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
 
 tests_check_watch_races_SOURCES = tests/check_watch_races.c tests/must.h tests/seeded.h tests/test.h
 tests_check_watch_races_CFLAGS = $(tests_cflags)
@@ -567,6 +784,27 @@ check-soak: tests/soak
 	tests/soak $(SOAK_SECONDS)
 SOAK_SECONDS = 120
 
+# A host that does all at once what may harm it while it is traced: `make check-host`.
+check_PROGRAMS += tests/host
+tests_host_SOURCES = \
+	tests/host.c \
+	tests/host_ops.c \
+	tests/host_ops.h \
+	tests/host_tasks.c \
+	tests/host_tasks.h \
+	tests/must.h \
+	tests/sanitized.h \
+	tests/seeded.h \
+	$(tests_host_plugins)
+tests_host_CPPFLAGS = $(tests_host_cppflags)
+tests_host_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_host_LDADD = libtdt.la -ldl -lpthread
+EXTRA_tests_host_DEPENDENCIES = $(tests_host_plugins_la)
+
+check-host: tests/host
+	tests/host $(HOSTFLAGS) $(SECONDS)
+HOSTFLAGS =
+
 check_PROGRAMS += tests/busy
 tests_busy_SOURCES = tests/busy.c
 tests_busy_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
@@ -587,6 +825,14 @@ check_PROGRAMS += tests/patched
 tests_patched_SOURCES = tests/patched.c tests/must.h
 tests_patched_CFLAGS = $(AM_CFLAGS)
 tests_patched_LDADD = libtdt-core.la
+
+# All that the library does, for strace to look at.
+check_PROGRAMS += tests/syscalls
+tests_syscalls_SOURCES = tests/syscalls.c tests/must.h
+tests_syscalls_CFLAGS = $(AM_CFLAGS)
+tests_syscalls_LDADD = libtdt.la -ldl -lpthread
+EXTRA_tests_syscalls_DEPENDENCIES = tests/plugin_a.la
+
 # Benchmarks, and what looks at what they print.
 check_PROGRAMS += $(BENCHES) tests/bench_line
 tests_bench_line_SOURCES = tests/bench_line.c
@@ -594,7 +840,10 @@ tests_bench_line_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_bench_line_LDADD = $(JANSSON_LIBS)
 
 # A reader that has nothing of ours, and what it reads, with libtdt in both ways.
-check_PROGRAMS += tests/registry_reader tests/registry_tasks tests/registry_tasks_static
+check_PROGRAMS += tests/registry_image tests/registry_reader
+check_PROGRAMS += tests/registry_tasks tests/registry_tasks_static
+tests_registry_image_SOURCES = tests/registry_image.c tests/must.h
+tests_registry_image_CFLAGS = $(AM_CFLAGS)
 tests_registry_reader_SOURCES = tests/registry_reader.c
 tests_registry_reader_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_registry_reader_LDADD = -lelf
@@ -608,20 +857,36 @@ tests_registry_tasks_static_LDADD = libtdt.la -lpthread
 
 EXTRA_DIST += \
 	tests/aarch64/libunwind.h \
+	tests/fixtures/blocked.c \
 	tests/fixtures/chain.c \
 	tests/fixtures/coroutines.cc \
+	tests/fixtures/damaged.S \
+	tests/fixtures/hooks.c \
 	tests/fixtures/names.cc \
 	tests/fixtures/names.rs \
 	tests/fixtures/runner.c \
+	tests/fixtures/split.c \
 	tests/fixtures/trail.h \
 	tests/fixtures/tree.c \
 	tests/fixtures/tree.cc \
 	tests/fixtures/tree_coroutine.cc \
+	tests/fixtures/over.c \
+	tests/fixtures/over.cc \
+	tests/fixtures/over.h \
+	tests/fixtures/over.rs \
+	tests/fixtures/over_main.c \
 	tests/fixtures/tree_main.c \
+	tests/fixtures/tree_stack.c \
 	tests/fixtures/wrong_echo.c \
+	tests/ghosts/harness.c \
+	tests/ghosts/shapes.c \
+	tests/ghosts/shapes.cc \
+	tests/ghosts/shapes.h \
+	tests/ghosts/shapes.rs \
 	tests/rust/tree.rs \
 	tests/headers.c \
 	tests/headers.cc \
+	tests/instrumentation.sh \
 	tests/lines.c \
 	tests/tap.sh \
 	tests/tracers.sh \
@@ -630,21 +895,30 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/aarch64.sh \
 	tests/bench.sh \
+	tests/blocked.sh \
 	tests/bootstrap.sh \
 	tests/cxx.sh \
+	tests/damaged_dwarf.sh \
 	tests/demo.sh \
 	tests/exports.sh \
+	tests/failures.sh \
 	tests/fences.sh \
+	tests/ghosts.sh \
 	tests/gnumakefile.sh \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/join_ustack.sh \
 	tests/lines.sh \
+	tests/odd_frames.sh \
 	tests/probes.sh \
 	tests/registry.sh \
+	tests/over.sh \
 	tests/rust.sh \
+	tests/skips.sh \
 	tests/soak.sh \
+	tests/switch.sh \
 	tests/symbolize_variants.sh \
+	tests/syscalls.sh \
 	tests/tdt_tree.sh \
 	tests/tools.sh \
 	tests/tools_echo.sh \
@@ -659,6 +933,13 @@ dist_check_SCRIPTS += \
 
 check_PROGRAMS += $(tests_programs)
 TESTS += $(tests_programs) $(dist_check_SCRIPTS)
+
+# The trees of programs that are compiled with each option of tests/instrumentation.sh, at each
+# level.  It takes some 15 minutes.
+check-instrumentation: all
+	@INSTRUMENTATION=each; export INSTRUMENTATION; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='tests/variants.sh tests/cxx.sh'
+.PHONY: check-instrumentation
 
 # Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was built.
 tests/install.log: $(TEST_LOGS:tests/install.log=)

@@ -4,7 +4,7 @@
 
 /*
  * Let each allocation of a call fail in turn.  malloc and its kin are replaced in the whole test program (glibc lets a
- * program do that); the sanitizers and valgrind do so themselves, so there it is only said that nothing was tried.
+ * program do that, and so do the sanitizers); valgrind does so itself, so there it is only said that nothing was tried.
  */
 
 /* Whether allocations can be made to fail here. */

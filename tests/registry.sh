@@ -60,6 +60,52 @@ true_of_their_ids()
 
 claim "the reader has no code of ours" sh -c "! ldd '$reader' | grep tdt"
 
+# --- An image that is damaged, or made to do harm ---
+
+# lists DAMAGE: the reader comes to an end; what it prints is in $tmp/listed and $tmp/why.
+lists()
+{
+	"$top_builddir/tests/registry_image" "$1" >"$tmp/image" &&
+		timeout 120 "$reader" "$tmp/image" >"$tmp/listed" 2>"$tmp/why"
+}
+
+# refuses DAMAGE MESSAGE: it comes to an end with that message.
+refuses()
+{
+	lists "$1"
+	status=$?
+	tail -n 5 "$tmp/listed" "$tmp/why"
+	[ $status = 1 ] && grep -q "$2" "$tmp/why"
+}
+
+cat >"$tmp/expected" <<'END'
+1 idle 0 0 - 0 file.c task 1
+2 idle 0 0 - 0  task 2
+3 idle 0 0 - 0  task 3
+4 idle 0 0 - 0  task 4
+END
+lists none
+same "an image is read" "$tmp/expected" "$tmp/listed"
+xs=$(printf '%064d' 0 | tr 0 x)
+cat >"$tmp/expected" <<END
+1 idle 0 0 - 0 \\x1b[2Jfile.c \\x1b]0;me\\x07\\x0a\\\\\\xe2\\x80\\xae\\x7f
+2 idle 0 0 - 0  $xs
+3 idle 0 0 - 0  task 3
+4 idle 0 0 - 0  task 4
+END
+lists escapes
+same "bytes that could harm a terminal are escaped" "$tmp/expected" "$tmp/listed"
+claim "a slab that comes after itself is told" refuses slab-again 'slabs lead back'
+claim "so are two that come after each other" refuses slabs-again 'slabs lead back'
+claim "and a slab with more records than it has room for" refuses used 'more records than room'
+claim "and one with more than there is memory" refuses room 'a record'
+claim "and records that lie on each other" refuses stride 'another layout'
+claim "and an address at the end of all memory" refuses address 'a record'
+claim "and a list of files that is too long" refuses files 'no tdt_registry'
+claim "and a path without an end" refuses path 'no tdt_registry'
+
+# --- Processes, and their core files ---
+
 for program in registry_tasks registry_tasks_static; do
 	claim "$program starts" start "$program"
 	if ! read_tasks "$pid" 2>"$tmp/why" && grep -q 'not permitted' "$tmp/why"; then

@@ -7,7 +7,11 @@
  *	registry_reader CORE-FILE
  *
  * It prints a line a task: its id, state, parent, polls, whether what it waits for is told (kind object owner, or -),
- * the line and the file where it was spawned, its name.
+ * the line and the file where it was spawned, its name.  Bytes of names that are no printable ASCII
+ * come out as \x1b.
+ *
+ * What it reads may be damaged, or made to do harm.  The reader compares it with what the layout
+ * allows, and always comes to an end.
  */
 
 #include <config.h>
@@ -19,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,6 +33,13 @@ static void __attribute__((noreturn)) die(const char *what)
 {
 	fprintf(stderr, "registry_reader: ");
 	perror(what);
+	exit(1);
+}
+
+static void __attribute__((noreturn)) refuse(const char *why)
+{
+	fflush(stdout);
+	fprintf(stderr, "registry_reader: %s\n", why);
 	exit(1);
 }
 
@@ -46,6 +58,19 @@ static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const cha
 {
 	if (n_mappings < sizeof mappings / sizeof mappings[0] && path[0] == '/')
 		mappings[n_mappings++] = (struct mapping){ start, end, offset, strdup(path) };
+}
+
+/* Open the file that is said to be mapped; -1: it can't be, or is no regular file (a FIFO would block us). */
+static int open_mapped(const struct mapping *mapping)
+{
+	struct stat status;
+	int file = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (file >= 0 && (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))) {
+		close(file);
+		file = -1;
+	}
+	return file;
 }
 
 static void read_auxv(const uint64_t *auxv, size_t size)
@@ -88,14 +113,31 @@ static void open_process(const char *number)
 static int core;
 static Elf *core_elf;
 
+static uint64_t number(const char *numbers, uint64_t index)
+{
+	uint64_t value;
+
+	memcpy(&value, numbers + index * sizeof(value), sizeof(value));
+	return value;
+}
+
 /* Mapped files: how many, the size of a page; of each start, end and offset in pages; the names. */
 static void read_files(const char *note, size_t size)
 {
-	const uint64_t *numbers = (const void *)note;
-	const char *name = (const char *)(numbers + 2 + 3 * numbers[0]), *end = note + size;
+	size_t room = size / sizeof(uint64_t), n = room < 2 ? 0 : (room - 2) / 3, length;
+	const char *name, *end = note + size;
 
-	for (uint64_t i = 0; i < numbers[0] && name < end; i++, name += strlen(name) + 1)
-		add_mapping(numbers[2 + 3 * i], numbers[3 + 3 * i], numbers[4 + 3 * i] * numbers[1], name);
+	if (n == 0 || number(note, 0) > n)
+		return;
+	n = number(note, 0);
+	name = note + (2 + 3 * n) * sizeof(uint64_t);
+	for (size_t i = 0; i < n; i++, name += length + 1) {
+		length = strnlen(name, (size_t)(end - name));
+		if (length == (size_t)(end - name))
+			return;
+		add_mapping(number(note, 2 + 3 * i), number(note, 3 + 3 * i),
+			    number(note, 4 + 3 * i) * number(note, 1), name);
+	}
 }
 
 static void read_notes(const GElf_Phdr *segment)
@@ -137,7 +179,8 @@ static bool read_core(uint64_t address, void *buffer, size_t size)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (gelf_getphdr(core_elf, (int)i, &segment) == NULL || segment.p_type != PT_LOAD ||
-		    address < segment.p_vaddr || address + size > segment.p_vaddr + segment.p_filesz)
+		    address < segment.p_vaddr || address - segment.p_vaddr > segment.p_filesz ||
+		    size > segment.p_filesz - (address - segment.p_vaddr))
 			continue;
 		return pread(core, buffer, size, (off_t)(segment.p_offset + address - segment.p_vaddr)) ==
 		       (ssize_t)size;
@@ -171,7 +214,7 @@ static void read_string(uint64_t address, char *string, size_t size)
 
 		if (address < mappings[i].start || address >= mappings[i].end)
 			continue;
-		file = open(mappings[i].path, O_RDONLY | O_CLOEXEC);
+		file = open_mapped(&mappings[i]);
 		n = (size_t)pread(file, string, size - 1, (off_t)(mappings[i].offset + address - mappings[i].start));
 		close(file);
 		if (n >= size)
@@ -222,7 +265,7 @@ static uint64_t find_in_file(Elf *elf, uint64_t *base)
 /* Where the file mapped there has the symbol in memory; or 0. */
 static uint64_t address_by(const struct mapping *mapping)
 {
-	int file = open(mapping->path, O_RDONLY | O_CLOEXEC);
+	int file = open_mapped(mapping);
 	Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
 	uint64_t base, value = elf != NULL ? find_in_file(elf, &base) : 0;
 
@@ -251,13 +294,30 @@ static uint64_t find_registry(void)
 
 /* --- The records --------------------------------------------------------------------------- */
 
-static const struct tdt_registry_slab *slab_at(uint64_t address)
+static struct tdt_registry_slab slab_at(uint64_t address)
 {
-	static struct tdt_registry_slab slab;
+	struct tdt_registry_slab slab;
 
 	if (!read_memory(address, &slab, sizeof slab, false))
 		die("a slab");
-	return &slab;
+	if (slab.used > slab.room)
+		refuse("a slab has more records than room");
+	return slab;
+}
+
+/*
+ * New slabs come before the first, and none ever changes its place: so the list that begins at `first` ends.  If it
+ * does not, one who takes two steps at a time meets one who takes one.
+ */
+static void check_list(uint64_t first)
+{
+	for (uint64_t slow = first, fast = first; fast != 0; slow = slab_at(slow).next) {
+		fast = slab_at(fast).next;
+		if (fast != 0)
+			fast = slab_at(fast).next;
+		if (fast != 0 && fast == slab_at(slow).next)
+			refuse("slabs lead back to each other");
+	}
 }
 
 /* Read it until nothing of it changes, or only what does with each poll.  False: there is no task. */
@@ -281,6 +341,17 @@ static bool read_record(uint64_t address, struct tdt_record *record, bool *still
 	return false;
 }
 
+static void print_escaped(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size && text[i] != '\0'; i++)
+		if (text[i] == '\\')
+			printf("\\\\");
+		else if (text[i] >= ' ' && text[i] <= '~')
+			putchar(text[i]);
+		else
+			printf("\\x%02x", (unsigned char)text[i]);
+}
+
 static void print(const struct tdt_record *record, bool still)
 {
 	static const char *const states[] = { "free", "idle", "polling", "ended" };
@@ -295,7 +366,22 @@ static void print(const struct tdt_record *record, bool still)
 		printf("%d,%" PRIu64 ",%" PRIu64 " ", record->wait_kind, record->wait_object, record->wait_owner);
 	else
 		printf("- ");
-	printf("%" PRIu32 " %s %.64s\n", record->line, file, record->name);
+	printf("%" PRIu32 " ", record->line);
+	print_escaped(file, sizeof file);
+	putchar(' ');
+	print_escaped(record->name, sizeof record->name);
+	putchar('\n');
+}
+
+static void print_slab(const struct tdt_registry *registry, const struct tdt_registry_slab *slab)
+{
+	for (uint32_t i = 0; i < slab->used; i++) {
+		struct tdt_record record;
+		bool still;
+
+		if (read_record(slab->records + (uint64_t)i * registry->stride, &record, &still))
+			print(&record, still);
+	}
 }
 
 int main(int argc, char **argv)
@@ -311,28 +397,20 @@ int main(int argc, char **argv)
 	else
 		open_core(argv[1]);
 	address = find_registry();
-	if (address == 0) {
-		fprintf(stderr, "registry_reader: no tdt_registry\n");
-		return 1;
-	}
+	if (address == 0)
+		refuse("no tdt_registry");
 	if (!read_memory(address, &registry, sizeof registry, false))
 		die("the registry");
 	if (memcmp(registry.magic, TDT_REGISTRY_MAGIC, sizeof registry.magic) != 0 ||
-	    registry.version != TDT_REGISTRY_VERSION || registry.record_size < sizeof(struct tdt_record)) {
-		fprintf(stderr, "registry_reader: another layout\n");
-		return 1;
-	}
-	for (uint64_t slab = registry.slabs; slab != 0; slab = slab_at(slab)->next) {
-		uint64_t records = slab_at(slab)->records;
-		uint32_t used = slab_at(slab)->used;
+	    registry.version != TDT_REGISTRY_VERSION || registry.record_size < sizeof(struct tdt_record) ||
+	    registry.stride < registry.record_size)
+		refuse("another layout");
+	check_list(registry.slabs);
+	for (uint64_t address_of = registry.slabs; address_of != 0;) {
+		struct tdt_registry_slab slab = slab_at(address_of);
 
-		for (uint32_t i = 0; i < used; i++) {
-			struct tdt_record record;
-			bool still;
-
-			if (read_record(records + (uint64_t)i * registry.stride, &record, &still))
-				print(&record, still);
-		}
+		print_slab(&registry, &slab);
+		address_of = slab.next;
 	}
 	return 0;
 }

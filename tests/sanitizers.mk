@@ -1,34 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The tests once more, under the sanitizers, under valgrind, and with the slow walk of stacks, which is the reference:
-# each in a build of its own below the build directory.
+# The tests once more, under the sanitizers, under valgrind, with the slow walk of stacks, which is the reference, and to
+# see what they cover: each in a build of its own below the build directory.
 # Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
 # build; what has not changed is not built again.
 
-.PHONY: check-sanitizers check-asan check-tsan check-valgrind check-under-valgrind check-step check-delays check-soak
+.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind check-step check-delays \
+	check-soak check-host check-host-asan check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
 check-sanitizers:
 	@status=0; \
-	for goal in check-asan check-tsan check-valgrind; do $(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; done; \
+	for goal in check-asan check-clang check-tsan check-valgrind; do $(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; done; \
 	exit $$status
 
-# Shell text that takes `name`, the `flags` of configure, and `goal`.
+# Shell text that takes `name`, the `flags` of configure, and `goal`; and `cc` and `cxx`, if the compilers are others.
 in_own_build = \
 	mkdir -p build-$$name && \
 	$(MAKE) $(AM_MAKEFLAGS) distdir distdir=build-$$name/source >/dev/null && \
 	cd build-$$name && \
-	{ test -f libtool || source/configure -q CC='$(CC)' CXX='$(CXX)' $$flags; } && \
+	{ test -f libtool || source/configure -q CC="$${cc-$(CC)}" CXX="$${cxx-$(CXX)}" $$flags; } && \
 	echo "== $$name: $$goal" && \
 	$(MAKE) $(AM_MAKEFLAGS) $$goal
 
 check-asan:
 	+@name=asan; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build)
 
+# The same by Clang, whose UBSan finds what GCC's does not (a number added to NULL, a function called by another type).
+check-clang:
+	+@if test -n '$(TEST_CLANG)' && test -n '$(TEST_CLANGXX)'; then \
+		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; \
+		name=clang; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build); \
+	else \
+		echo 'check-clang: skipped: there is no clang'; \
+	fi
+
 check-tsan:
 	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
 
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check; $(in_own_build)
+
+# The stress of a host, by Clang's sanitizers and by ThreadSanitizer.
+check-host-asan:
+	+@cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; \
+	name=clang; flags=--with-sanitizers=address,undefined; goal=check-host; $(in_own_build)
+
+check-host-tsan:
+	+@name=tsan; flags=--with-sanitizers=thread; goal=check-host; $(in_own_build)
 
 # DWARF 4, as Valgrind gives up at Clang's DWARF 5.
 check-valgrind:
@@ -39,11 +57,12 @@ check-valgrind:
 		echo 'check-valgrind: skipped: there is no valgrind'; \
 	fi
 
-# Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process of its own, so
-# that errors and leaks are found, and named, case by case.  Not check_fork: a child has lost the threads that would free
-# what it inherits.  Not check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
-# cursor, too, which probes memory with system calls.
-not_under_valgrind = tests/check_fork|tests/check_symbolize_nomem|tests/check_walk
+# Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process of its own, so that
+# errors and leaks are found, and named, case by case.  Not check_fork: a child has lost the threads that would free
+# what it inherits (so check_namer and check_host_*).  Not check_errno: no poll that goes on is read there.  Not
+# check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local cursor, too, which
+# probes memory with system calls.
+not_under_valgrind = tests/check_fork|tests/check_errno|tests/check_host_*|tests/check_namer|tests/check_symbolize_nomem|tests/check_walk
 under_valgrind = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/valgrind.supp
 
@@ -56,8 +75,8 @@ check-under-valgrind: all
 
 # With delays at random (tests/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
 # may be given.  Not in a sanitized build, whose allocator and locks come first.  Not the two that take a lock hundreds
-# of thousands of times.
-not_delayed = tests/check_tree|tests/check_walk
+# of thousands of times, nor two that try the same at very many moments.
+not_delayed = tests/check_tree|tests/check_walk|tests/check_host_unload|tests/check_syscalls_refused
 check-delays: all
 	+@test '$(SANITIZERS)' = no || { echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
 	TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
@@ -67,7 +86,32 @@ check-delays: all
 	$(MAKE) $(AM_MAKEFLAGS) tests/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/.libs/delays.so'
 
-EXTRA_DIST += tests/valgrind.supp
+# Which lines of the library and of the programs the tests run: a table, and pages below build-coverage/.  A process that
+# ends by _exit() does not write what it has counted, and children in tests do so: here they end by exit().  GCC puts a
+# function of its own in place of fork(), which forgets what the handlers of pthread_atfork() have counted in the child:
+# not here.
+coverage:
+	+@if command -v lcov >/dev/null; then \
+		CFLAGS='-O1 -g --coverage -D_exit=exit -fno-builtin-fork' CXXFLAGS='-O1 -g --coverage'; export CFLAGS CXXFLAGS; \
+		name=coverage; flags=; goal=coverage-report; $(in_own_build); \
+	else \
+		echo 'coverage: there is no lcov (Debian: lcov)' >&2; \
+		exit 1; \
+	fi
+
+# Tests that fail do not spoil the figures: some count instructions, or link a program with nothing but libtdt.a.  The
+# benchmarks are left out: in this build bench/probes waits for bpftrace until it is stopped, ten minutes later.
+coverage-report: all
+	@find . -name '*.gcda' -exec rm {} +
+	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'
+	@lcov -q --capture --directory . --base-directory . --output-file coverage.all 2>coverage.log || { cat coverage.log; exit 1; }
+	@lcov -q --output-file coverage.info --extract coverage.all \
+		$(foreach folder,include src tree-printer tools,'$(abs_top_srcdir)/$(folder)/*')
+	@genhtml -q --output-directory coverage --prefix '$(abs_top_srcdir)' coverage.info
+	@$(AWK) -v root='$(abs_top_srcdir)/' -f $(srcdir)/tests/coverage.awk coverage.info
+	@echo; echo 'each file and line: $(abs_builddir)/coverage/index.html'
+
+EXTRA_DIST += tests/coverage.awk tests/valgrind.supp
 
 distclean-local:
-	rm -rf build-asan build-step build-tsan build-valgrind
+	rm -rf build-asan build-clang build-coverage build-fuzz build-step build-tsan build-valgrind

@@ -385,9 +385,9 @@ int main(int argc, char **argv)
 
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* so that all is counted in the same place */
 	if (TSAN)
-		printf("# no watch in children under ThreadSanitizer, which lets them start no threads: not tried\n");
+		printf("# not tried: no watch in children under ThreadSanitizer, which lets them start no threads\n");
 	if (ASAN)
-		printf("# no children under AddressSanitizer, whose allocator may be locked in them: not tried\n");
+		printf("# not tried: no children under AddressSanitizer, whose allocator may be locked in them\n");
 	rounds = seconds / ROUND_S < 3 ? 3 : seconds / ROUND_S;
 	seconds_each = seconds / rounds;
 	nowhere = fopen("/dev/null", "we");

@@ -31,7 +31,10 @@ static NOINLINE void in_read_late(struct stuck *stuck)
 	USE(&byte);
 }
 
-/* Frames of one function, each as large as it happens to be, behind calls of just that function. */
+/*
+ * Frames of one function, each as large as it happens to be, behind calls of just that function.  Those that are gone
+ * would look the same: the innermost is marked.
+ */
 static NOINLINE void again(struct stuck *stuck, int depth)
 {
 	char *room = __builtin_alloca((size_t)(100 * depth));
@@ -143,7 +146,7 @@ static tdt_poll_t large_poll(void *state, struct tdt_context *cx)
 const struct stuck_poll STUCK_TABLE[] = {
 	{ "in_read", "stuck_poll step_one step_two in_read", "read", stuck_poll, in_read },
 	{ "in_read_late", "stuck_poll step_one step_two in_read_late", "read", stuck_poll, in_read_late },
-	{ "in_read_again", "stuck_poll step_one step_two in_read_again again again again again", "read", stuck_poll,
+	{ "in_read_again", "stuck_poll step_one step_two in_read_again again again again ~again", "read", stuck_poll,
 	  in_read_again },
 	{ "in_epoll_wait", "stuck_poll step_one step_two in_epoll_wait", "epoll_wait", stuck_poll, in_epoll_wait },
 	{ "in_nanosleep", "stuck_poll step_one step_two in_nanosleep", "clock_nanosleep", stuck_poll, in_nanosleep },

@@ -259,6 +259,20 @@ shared_dwarf()
 	check "debug information shared by dwz"
 }
 
+# A section that names a file like those of dwz, where a FIFO is: libdw would wait for it, so its debug information is
+# left alone.
+shared_fifo()
+{
+	build "$cc" -g -O0 "$sources/chain.c"
+	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail >expected
+	printf 'fifo\0\001\002\003\004' >alt_link
+	objcopy --add-section .gnu_debugaltlink=alt_link fixture
+	mkfifo fifo
+	cut -d ' ' -f 1 trail | timeout 10 "$helper" "$work/fixture" "$(build_id fixture)" |
+		sed 's/ \[.*//' >got
+	check "a FIFO in place of a file shared by dwz is not waited for"
+}
+
 rust()
 {
 	if ! command -v rustc >/dev/null; then
@@ -298,6 +312,59 @@ cross_check()
 	check "as addr2line -i says, for each instruction ($(wc -l <addresses)) of a build with -O2 -flto"
 }
 
+# With little debug information nothing is around a function but what its symbol says.
+lambdas()
+{
+	for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
+		if [ -z "$compiler" ]; then
+			skip "lambdas with -g1" "no such compiler"
+			continue
+		fi
+		build "$compiler" -g1 -O1 "$sources/names.cc"
+		symbolize "$work/fixture" "$(build_id fixture)"
+		sed -n 's/^[^ ]* \(space::[a-z_]*()::\).*\(::operator()\)@.*/\1\2/p' got | sort >lambdas
+		printf '%s\n' 'space::lambda()::::operator()' 'space::static_lambda()::::operator()' >expected
+		mv lambdas got
+		check "lambdas are named with the function around them, $compiler -g1"
+	done
+}
+
+# Each stub of the PLT, at its first byte and in its middle, is called what objdump (and gdb) call it.
+stubs()
+{
+	how=$1
+	shift
+	if ! build "$@" "$sources/chain.c" 2>/dev/null; then
+		skip "stubs of the PLT, $how" "the linker can't"
+		return
+	fi
+	objdump -d fixture | sed -n 's/^0*\([0-9a-f]*\) <\(.*@plt\)>:$/\1 \2/p' >stubs
+	while read -r address name; do
+		printf '0x%x %s@?:0\n' $((0x$address + 1)) "$name" $((0x$address + 6)) "$name"
+	done <stubs >trail
+	cp trail expected
+	symbolize "$work/fixture" "$(build_id fixture)"
+	check "stubs of the PLT, $how ($(wc -l <stubs))"
+}
+
+plt()
+{
+	case $($cc -dumpmachine) in
+	x86_64-*) ;;
+	*)
+		skip "stubs of the PLT" "they are read on x86-64 alone"
+		return
+		;;
+	esac
+	stubs "as the compiler has them" "$cc" -g -O2
+	stubs "-z now" "$cc" -g -O2 -Wl,-z,now
+	stubs "-z lazy" "$cc" -g -O2 -Wl,-z,lazy
+	stubs "for branch tracking" "$cc" -g -O2 -fcf-protection=full -Wl,-z,lazy -Wl,-z,ibtplt
+	stubs "-no-pie, stripped" "$cc" -O2 -no-pie -s
+	stubs "by gold" "$cc" -g -O2 -fuse-ld=gold
+	stubs "by lld" "$cc" -g -O2 -fuse-ld=lld
+}
+
 each_compiler
 cc=${TEST_GCC:-$TEST_CLANG}
 cxx=${TEST_GXX:-$TEST_CLANGXX}
@@ -307,6 +374,9 @@ large_files
 libraries
 split_dwarf
 shared_dwarf
+shared_fifo
 rust
 cross_check
+lambdas
+plt
 echo "1..$n"

@@ -14,7 +14,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
-echo 1..23
+echo 1..27
 n=0
 failed=0
 
@@ -72,6 +72,32 @@ END
 same 'text is the default' expected out
 "$tdt_tree" - <two.json >out 2>&1
 same 'standard input is the default, and -' expected out
+
+cat >also.json <<'END'
+{"tdt":1,"task":{"id":7,"state":"waiting","leaves":1},"nodes":[{"id":0,"kind":"task"},
+{"id":1,"parent":0,"kind":"frame","function":"a","file":"/b/d.c","line":18,"pc":"0x10","leaves":1,
+"also":["b","c","d","e","f"]}]}
+END
+cat >expected <<'END'
+task 7 pending, 1 leaf
+- a at /b/d.c:18 (also b, c, d, e)
+END
+"$tdt_tree" --format=json also.json | "$tdt_tree" - >out 2>&1
+same 'other names of a folded function are kept, four at most' expected out
+sed 's/"b","c"/"b",1/' also.json >bad.json
+fails 'and are strings' 1 'nodes\[1\].also: not an array of strings' "$tdt_tree" bad.json
+
+cat >unsure.json <<'END'
+{"tdt":1,"task":{"id":7,"state":"waiting","leaves":3,"leaves_unsure":2},"nodes":[{"id":0,"kind":"task"}]}
+END
+cat >expected <<'END'
+task 7 pending, 3 leaves
+   some of these 2 may be over: the task may have gone on in the same poll
+END
+"$tdt_tree" unsure.json >out 2>&1
+same 'leaves that may be over are marked in text' expected out
+"$tdt_tree" --format=json unsure.json | "$tdt_tree" - >out 2>&1
+same 'and in JSON' expected out
 
 cat >expected <<'END'
 task 7 "bar" pending, 2 leaves, spawned at d.c:88

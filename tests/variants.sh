@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The same tree whatever compiler, level, debug information and kind of linking made the program.
+# The same tree whatever compiler, level, instrumentation, debug information and kind of linking made the program.
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:?}/tests/tap.sh"
+# shellcheck source=tests/instrumentation.sh
+. "$top_srcdir/tests/instrumentation.sh"
 
 test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
 test -e "${top_builddir:?}/.libs/libtdt.so" || skip_all "built without a shared library"
@@ -36,6 +38,17 @@ shop::till::queue_poll tree.cc:$(line tree.cc queue)
   shop::basket<shop::basket<char, 1>, 2>::poll tree.cc:$(line tree.cc poll)
    shop::basket<shop::basket<char, 1>, 2>::step tree.cc:$(line tree.cc step)
     shop::pending_poll tree.cc:$(line tree.cc pending)
+END
+
+cat >tree_stack.c.want <<END
+serve_poll tree_stack.c:$(line tree_stack.c serve)
+ cook tree_stack.c:$(line tree_stack.c cook)
+  use_stove tree_stack.c:$(line tree_stack.c stove)
+   pending_poll tree_stack.c:$(line tree_stack.c pending)
+ their_poll tree_stack.c:$(line tree_stack.c poll)
+  their_entry tree_stack.c:$(line tree_stack.c entry)
+   their_wait tree_stack.c:$(line tree_stack.c wait)
+    pending_poll tree_stack.c:$(line tree_stack.c pending)
 END
 
 # build C-COMPILER FLAGS..., build_cxx C-COMPILER C++-COMPILER FLAGS...: the program is ./tree.
@@ -107,7 +120,7 @@ done
 # libtdt itself in the program, compiled with it.
 build_lto()
 {
-	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw jansson) &&
+	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib jansson) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer -w -I"$top_builddir" \
 			-I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree
@@ -117,12 +130,13 @@ lto_sources()
 {
 	for source in "$top_srcdir"/src/*.c "$top_srcdir"/tree-printer/*.c; do
 		case $source in
-		*/rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
+		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*'*'* | */tdt-tree.c) ;;
 		*) echo "$source" ;;
 		esac
 	done
+	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo "$top_srcdir/src/switch_x86_64.S" ;; esac
 }
 
 if [ -n "$TEST_GCC" ]; then
@@ -131,12 +145,66 @@ else
 	skip "all in one by -flto" "there is no gcc"
 fi
 
+# A function that gcc splits is shown once, on the line that it has come to; a recursive one as often as it is called.
+cat >split.want <<END
+leaf_poll split.c:$(line split.c leaf)
+caller_poll split.c:$(line split.c caller)
+ leaf_poll split.c:$(line split.c leaf)
+deep_poll split.c:$(line split.c six)
+ deep split.c:$(line split.c deep)
+  deep split.c:$(line split.c deep)
+   deep split.c:$(line split.c deep)
+    deep split.c:$(line split.c deep)
+     deep split.c:$(line split.c deep)
+      deep split.c:$(line split.c deep)
+END
+build_split()
+{
+	"$@" -g "$fixtures/tree_main.c" "$fixtures/split.c" $shared -o tree
+}
+for compiler in "$TEST_GCC" "$TEST_CLANG"; do
+	for level in 0 1 2 3; do
+		if [ -n "$compiler" ]; then
+			same_tree split.want "split functions, $compiler -O$level" build_split "$compiler" -O$level
+		else
+			skip "split functions -O$level" "there is one compiler less"
+		fi
+	done
+done
+
 # An own combinator that ends in a call which becomes a jump is lost; all others are there.
 lost()
 {
 	"$CC" -O2 -g -DCARELESS "$fixtures/tree_main.c" "$fixtures/tree.c" $shared -o tree && ./tree >got &&
 		! grep careless_poll got && test "$(grep -c _poll got)" = 8
 }
+
+# Instrumented programs: a tree of futures, one with two kinds of coroutines that have stacks, and one in C++.
+# shellcheck disable=SC2086 # a list of flags
+build_instrumented()
+{
+	fixture=$1
+	shift
+	"$CC" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
+		"$@" -g main.o "$fixtures/$fixture" hooks.o $shared -o tree
+}
+
+instrumented_tree()
+{
+	fixture=$1
+	shift
+	same_tree "$fixture.want" "$* $fixture" build_instrumented "$fixture" "$@"
+}
+
+claim "the hooks of instrumented programs are built" build_hooks
+for compiler in "$TEST_GCC" "$TEST_CLANG"; do
+	test -n "$compiler" || continue
+	instrumented "$compiler" instrumented_tree tree.c
+	instrumented "$compiler" instrumented_tree tree_stack.c
+done
+for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
+	test -z "$compiler" || instrumented "$compiler" instrumented_tree tree.cc
+done
 
 # Without debug information in the program.
 stripped()

@@ -6,6 +6,7 @@
 
 #include <tdt/tree.h>
 
+#include "join_index.h"
 #include "ustack.h"
 
 /* How many stacks of each kind end in a node. */
@@ -15,6 +16,7 @@ struct tally {
 
 struct joined {
 	struct tdt_trace *trace;
+	struct join_index index; /* of its tree, once there is a stack */
 	struct tally *tally; /* by id of the node */
 	size_t room;
 	struct tally all; /* of the task */

@@ -24,6 +24,8 @@ tdt_join_ustack_SOURCES = \
 	tools/join-ustack.c \
 	tools/join.c \
 	tools/join.h \
+	tools/join_index.c \
+	tools/join_index.h \
 	tools/join_print.c \
 	tools/ustack.c \
 	tools/ustack.h \
@@ -36,4 +38,4 @@ tdt_join_ustack_SOURCES = \
 	tree-printer/terminal.c \
 	tree-printer/view.c
 tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS)
+tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)

@@ -135,9 +135,12 @@ static void clear(struct ustack *stack)
 /* `name+offset` of `n` bytes; true if the number is there, and `n` is the name's then. */
 static bool split_offset(const char *text, size_t *n, int base, uint64_t *offset)
 {
-	const char *plus = memrchr(text, '+', *n), *at = plus + 1;
+	const char *plus = memrchr(text, '+', *n), *at;
 
-	if (plus == NULL || plus == text || !take_number(&at, base, offset) || at != text + *n)
+	if (plus == NULL || plus == text)
+		return false;
+	at = plus + 1;
+	if (!take_number(&at, base, offset) || at != text + *n)
 		return false;
 	*n = (size_t)(plus - text);
 	return true;

@@ -9,8 +9,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Not a way into a snapshot: the rule for every struct of a caller's that may grow. */
+/* The rule for every struct of a caller's that may grow; and names by a deadline, and how many are missing. */
+#include "../src/clock.h"
+#include "../src/namer.h"
 #include "../src/options.h"
+#include "../src/trace.h"
+#include "../src/tree.h"
 
 #define MAX_IDS 8
 
@@ -21,6 +25,8 @@ struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, siz
 	tdt__options_read(&info, sizeof(info), group->tasks[i]); /* if it is larger: what we know of it */
 	if (info.size == 0)
 		memcpy(&info, group->tasks[i], sizeof(info));
+	if (group->trace != NULL)
+		tdt__trace_count(group->trace, &info);
 	return info;
 }
 
@@ -70,13 +76,19 @@ static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
 }
 
 /* Returns 0 or -ENOMEM: then some trees have no names yet, and the forms find that out again. */
-static int look_up(const struct tdt_snapshot *snapshot)
+static int look_up(const struct tdt_snapshot *snapshot, uint64_t deadline, uint64_t *unnamed)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		if (snapshot->groups[i].trace != NULL && tdt_trace_root(snapshot->groups[i].trace) == NULL)
+	for (size_t i = 0; i < snapshot->n_groups; i++) {
+		const struct tdt_trace *trace = snapshot->groups[i].trace;
+		const struct tdt_node *root = trace != NULL ? tdt__trace_root_by(trace, deadline) : NULL;
+
+		if (root != NULL)
+			*unnamed += root->tree->unnamed;
+		else if (trace != NULL)
 			err = -ENOMEM;
+	}
 	return err;
 }
 
@@ -87,11 +99,12 @@ static int print_locked(FILE *file, const struct tdt__dump *dump)
 	return tdt__out_end(&out, print_form(&out, dump));
 }
 
-static int print(const struct tdt__dump *dump, FILE *out)
+static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 {
 	struct tdt__dump named = *dump;
 	struct tdt__names *names = NULL;
-	int err = look_up(dump->snapshot), written; /* may take its time: not with the stream locked */
+	int err = look_up(dump->snapshot, deadline, &named.unnamed); /* may take its time: not with the stream locked */
+	int written;
 
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
 		return err; /* it would be no use */
@@ -120,7 +133,8 @@ static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapsh
 	return err == 0 && !is_whole(ours) ? -EINVAL : err;
 }
 
-int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options)
+int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options,
+			   uint64_t deadline)
 {
 	int saved = errno; /* finding out about a terminal sets it, though nothing is wrong */
 	struct tdt_dump_options ours;
@@ -132,8 +146,13 @@ int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const str
 		const struct tdt__dump dump = { .snapshot = &copy, .options = &form,
 						.max_ids = ours.max_ids != 0 ? ours.max_ids : MAX_IDS };
 
-		err = print(&dump, out);
+		err = print(&dump, out, deadline);
 	}
 	errno = err == 0 ? saved : -err;
 	return err;
+}
+
+int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options)
+{
+	return tdt__snapshot_print_by(snapshot, out, options, tdt__clock() + TDT__NAMER_TIME);
 }

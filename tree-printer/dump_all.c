@@ -3,31 +3,36 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "dumps.h"
 
 #include <errno.h>
 
 /* The same rule as everywhere for a struct of a caller's that may grow. */
+#include "../src/clock.h"
 #include "../src/options.h"
 
-/* Wrong options are told before anybody is asked. */
-static int check(FILE *out, const struct tdt_dump_options *options)
-{
-	struct tdt_dump_options ours;
-	struct tdt_print_options form;
-	int err = out == NULL ? -EINVAL : tdt__options_read(&ours, sizeof(ours), options);
+#define SECOND UINT64_C(1000000000)
 
-	return err == 0 ? tdt__print_options_read(&form, ours.print, out) : err;
+/* Wrong options are told before anybody is asked. */
+static int check(FILE *out, const struct tdt_dump_options *options, struct tdt_dump_options *ours)
+{
+	struct tdt_print_options form;
+	int err = out == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), options);
+
+	return err == 0 ? tdt__print_options_read(&form, ours->print, out) : err;
 }
 
 int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 {
-	int saved = errno, err = check(out, options);
+	uint64_t start = tdt__clock();
+	struct tdt_dump_options ours;
+	int saved = errno, err = check(out, options, &ours);
 
 	if (err == 0) {
 		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
+		uint64_t deadline = start + (ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : SECOND);
 
-		err = snapshot == NULL ? -errno : tdt_snapshot_print(snapshot, out, options);
+		err = snapshot == NULL ? -errno : tdt__snapshot_print_by(snapshot, out, options, deadline);
 		tdt_snapshot_free(snapshot);
 	}
 	errno = err == 0 ? saved : -err;

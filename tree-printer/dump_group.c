@@ -265,6 +265,7 @@ void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_grou
 
 	find_facts(&facts, group);
 	head(string, group, &facts, dump);
+	tdt__unsure_line(string, &facts.first);
 	if (facts.waits == 0)
 		return;
 	while (table.slots / 2 <= facts.waits)

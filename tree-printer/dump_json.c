@@ -19,13 +19,18 @@ static void member(struct tdt__out *out, const char *before, const char *key, ui
 	tdt__json_u64(out, value);
 }
 
-static void summary(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+static void summary(struct tdt__out *out, const struct tdt__dump *dump)
 {
+	const struct tdt_snapshot *snapshot = dump->snapshot;
+
+
 	member(out, "", "took_ns", snapshot->took_ns);
 	member(out, ",", "tasks", snapshot->tasks);
 	for (int answer = TDT_ANSWER_FRESH; answer <= TDT_ANSWER_NONE; answer++)
 		member(out, ",", answer_words[answer], snapshot->answers[answer]);
 	member(out, ",", "lost", snapshot->lost);
+	if (dump->unnamed != 0)
+		member(out, ",", "unnamed", dump->unnamed);
 }
 
 static void rings(struct tdt__out *out, const struct tdt_snapshot *snapshot, bool deadlocks)
@@ -93,7 +98,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 
 	snprintf(head, sizeof(head), "{\"tdt\":%d,\"dump\":{", SCHEMA);
 	tdt__json_text(out, head);
-	summary(out, snapshot);
+	summary(out, dump);
 	tdt__json_text(out, "},\"deadlocks\":");
 	rings(out, snapshot, true);
 	tdt__json_text(out, ",\"rings\":");

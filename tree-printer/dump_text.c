@@ -91,6 +91,8 @@ static void summary(struct tdt__string *string, const struct tdt__dump *dump)
 	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
+	summary_part(string, dump->unnamed, dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
+		     &before);
 	if (snapshot->took_ns != 0) {
 		tdt__string_puts(string, " (took");
 		tdt__duration(string, snapshot->took_ns);
@@ -167,6 +169,7 @@ static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__f
 		struct tdt_trace_info info = tdt__dump_task(of, 0);
 
 		tdt__task_line(string, &info, of->answer, dump->options);
+		tdt__unsure_line(string, &info);
 		tdt__wait_lines(string, &info, dump->names, dump->options);
 	}
 	out_string(out, string);

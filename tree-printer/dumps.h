@@ -16,7 +16,12 @@ struct tdt__dump {
 	const struct tdt__names *names; /* text only; NULL: there was no memory for them */
 	const struct tdt_print_options *options;
 	size_t max_ids; /* 1 at least */
+	uint64_t unnamed; /* frames that were not named in time */
 };
+
+/* tdt_snapshot_print(), with names as far as they are found by `deadline` (CLOCK_MONOTONIC, in nanoseconds). */
+int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options,
+			   uint64_t deadline);
 
 /* A task of a group, with zeros for what an older header had no field for. */
 struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);

@@ -27,6 +27,8 @@ static const char *cut_text(enum tdt_cut cut)
 		return "... cut: the leaf was polled on another stack";
 	case TDT_CUT_MEMORY:
 		return "... cut: no memory for more frames";
+	case TDT_CUT_UNSUPPORTED:
+		return "... cut: a frame whose unwind information can't be followed";
 	case TDT_CUT_NOT:
 		break;
 	}
@@ -63,6 +65,8 @@ static void address(struct tdt__string *string, const struct tdt_frame *frame, c
 
 void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
 {
+	size_t start = string->n;
+
 	if (frame->kind == TDT_NODE_CUT) {
 		tdt__string_puts(string, cut_text(frame->cut));
 	} else if (frame->function == NULL || (options->addresses && has_address(frame))) {
@@ -72,6 +76,8 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, 
 		if (options->addresses && frame->inlined) /* a tracer shows the function it was inlined into */
 			tdt__string_puts(string, " (inlined)");
 	}
+	if (string->n == start) /* a function or module without a name: "" in JSON */
+		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
 static size_t append(char *path, size_t n, const char *component, size_t length)
@@ -134,11 +140,27 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	free(directory);
 }
 
+static void also(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+{
+	const char *before = " (also ";
+
+	if (frame->also == NULL || frame->also[0] == NULL)
+		return;
+	for (const char *const *name = frame->also; *name != NULL; name++) {
+		tdt__string_puts(string, before);
+		escape(string, *name, options);
+		before = ", ";
+	}
+	tdt__string_puts(string, ")");
+}
+
 void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		      const struct tdt_print_options *options)
 {
 	if (options->addresses)
 		return;
+	if (frame->unnamed)
+		tdt__string_puts(string, " (not named in time)");
 	if (frame->file != NULL) {
 		tdt__string_puts(string, " at ");
 		source_path(string, frame, options);
@@ -151,4 +173,5 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		module_offset(string, frame, options);
 		tdt__string_puts(string, ")");
 	}
+	also(string, frame, options);
 }

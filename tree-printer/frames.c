@@ -39,7 +39,7 @@ static bool is_same(const struct tdt_frame *a, const struct tdt_frame *b)
 	       a->file == b->file && a->directory == b->directory && a->module == b->module &&
 	       a->module_offset == b->module_offset && a->symbol == b->symbol &&
 	       a->symbol_offset == b->symbol_offset && a->inlined == b->inlined && a->kind == b->kind &&
-	       a->cut == b->cut;
+	       a->cut == b->cut && a->also == b->also;
 }
 
 static uint32_t hash_frame(const struct tdt_frame *frame)

@@ -60,15 +60,14 @@ static void set_address(struct object *object, const char *key, uint64_t value)
 	set(object, key, json_string_nocheck(digits));
 }
 
-/* Bytes that are no UTF-8 become U+FFFD, the replacement character. */
-static void set_string(struct object *object, const char *key, const char *text)
+/* Bytes that are no UTF-8 become U+FFFD, the replacement character.  NULL: no memory. */
+static json_t *new_string(const char *text)
 {
 	struct tdt__string valid = { 0 };
+	json_t *string;
 	uint32_t code;
 	size_t n;
 
-	if (text == NULL)
-		return;
 	for (; *text != '\0'; text += n) {
 		n = tdt__utf8_decode(text, &code);
 		if (n != 0) {
@@ -79,8 +78,15 @@ static void set_string(struct object *object, const char *key, const char *text)
 		}
 	}
 	tdt__string_add(&valid, "", 1);
-	set(object, key, valid.failed ? NULL : json_string_nocheck(valid.bytes));
+	string = valid.failed ? NULL : json_string_nocheck(valid.bytes);
 	tdt__string_free(&valid);
+	return string;
+}
+
+static void set_string(struct object *object, const char *key, const char *text)
+{
+	if (text != NULL)
+		set(object, key, new_string(text));
 }
 
 static int add(const char *bytes, size_t n, void *out)
@@ -143,6 +149,7 @@ int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	set_u64(&task, "state_ns", info->state_ns);
 	set_u64(&task, "polls", info->polls);
 	set(&task, "leaves", json_integer(info->leaves));
+	set_known(&task, "leaves_unsure", info->leaves_unsure);
 	set(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
 	set(&task, "leaves_lost", json_integer(info->leaves_lost));
 	set_known_u64(&task, "parent", info->parent);
@@ -155,6 +162,16 @@ int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	if (info->n_waits != 0 && info->waits != NULL)
 		set_waits(&task, info);
 	return finish(out, &task);
+}
+
+static void set_also(struct object *node, const char *const *also)
+{
+	json_t *array = json_array();
+
+	for (; *also != NULL && array != NULL; also++)
+		if (json_array_append_new(array, new_string(*also)) != 0)
+			node->failed = true;
+	set(node, "also", array);
 }
 
 static void set_frame(struct object *node, const struct tdt_frame *frame)
@@ -172,10 +189,14 @@ static void set_frame(struct object *node, const struct tdt_frame *frame)
 	if (frame->symbol != NULL || frame->symbol_offset != 0)
 		set_address(node, "symbol_offset", frame->symbol_offset);
 	set_string(node, "build_id", frame->build_id);
+	if (frame->also != NULL)
+		set_also(node, frame->also);
 	if (frame->inlined)
 		set(node, "inlined", json_true());
 	if (frame->guessed)
 		set(node, "guessed", json_true());
+	if (frame->unnamed)
+		set(node, "unnamed", json_true());
 }
 
 static int print_node(struct tdt__out *out, const struct tdt_node *node)

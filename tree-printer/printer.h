@@ -142,6 +142,9 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *i
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer,
 		    const struct tdt_print_options *options);
 
+/* Below that, if some of its leaves may be over.  May add nothing. */
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);
+
 /*
  * What tasks wait for, below their line.  Only what the tree doesn't say: who is waited for, and which mutex or channel
  * of several it is.

@@ -226,6 +226,7 @@ static int read_task(const struct place *place, struct tdt_trace_info *info, str
 	    get_word(place, "state", state_words, N_WORDS(state_words), &state) ||
 	    get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
 	    get_number(place, "polls", UINT64_MAX, &info->polls) || get_u32(place, "leaves", &info->leaves) ||
+	    get_u32(place, "leaves_unsure", &info->leaves_unsure) ||
 	    get_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
 	    get_u32(place, "leaves_lost", &info->leaves_lost) ||
 	    get_number(place, "parent", UINT64_MAX, &info->parent) ||
@@ -238,6 +239,28 @@ static int read_task(const struct place *place, struct tdt_trace_info *info, str
 		return -1;
 	info->state = (enum tdt_task_state)state;
 	info->waits = *waits;
+	return 0;
+}
+
+/* So many other names of a function are read, and what is beyond is passed over. */
+#define ALSO_MAX 4
+
+/* `also` becomes what the frame has. */
+static int read_also(const struct place *place, struct tdt_frame *frame, const char *also[ALSO_MAX + 1])
+{
+	const json_t *array = json_object_get(place->object, "also");
+	size_t n = 0;
+
+	if (array != NULL && !json_is_array(array))
+		return fail_at(place, "also", "not an array");
+	for (; n < json_array_size(array) && n < ALSO_MAX; n++) {
+		also[n] = json_string_value(json_array_get(array, n));
+		if (also[n] == NULL)
+			return fail_at(place, "also", "not an array of strings");
+	}
+	also[n] = NULL;
+	if (n > 0)
+		frame->also = also;
 	return 0;
 }
 
@@ -257,7 +280,7 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 	    get_string(place, "module", &frame->module) || get_address(place, "module_offset", &frame->module_offset) ||
 	    get_string(place, "symbol", &frame->symbol) || get_address(place, "symbol_offset", &frame->symbol_offset) ||
 	    get_string(place, "build_id", &frame->build_id) || get_flag(place, "inlined", &frame->inlined) ||
-	    get_flag(place, "guessed", &frame->guessed))
+	    get_flag(place, "guessed", &frame->guessed) || get_flag(place, "unnamed", &frame->unnamed))
 		return -1;
 	return 0;
 }
@@ -266,6 +289,7 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 static int read_node(const struct place *place, size_t i, struct tdt_trace *trace, const struct tdt_node **nodes)
 {
 	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_TASK };
+	const char *also[ALSO_MAX + 1];
 	uint64_t id, parent;
 	uint32_t leaves;
 	unsigned int kind;
@@ -287,7 +311,7 @@ static int read_node(const struct place *place, size_t i, struct tdt_trace *trac
 		return -1;
 	if (parent >= i)
 		return fail_at(place, "parent", "not the id of a node before this one");
-	if (read_frame(place, &frame) != 0)
+	if (read_frame(place, &frame) != 0 || read_also(place, &frame, also) != 0)
 		return -1;
 	nodes[i] = tdt_trace_add(trace, nodes[parent], &frame, leaves);
 	return nodes[i] != NULL ? 0 : fail(place->reader, strerror(errno));

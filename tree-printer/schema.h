@@ -28,6 +28,7 @@ static const char *const cut_words[] = {
 	[TDT_CUT_CORRUPT] = "corrupt",
 	[TDT_CUT_STACK] = "stack",
 	[TDT_CUT_MEMORY] = "memory",
+	[TDT_CUT_UNSUPPORTED] = "unsupported",
 };
 
 /* A reader or a writer of traces alone has no use for the last. */

@@ -83,11 +83,40 @@ size_t tdt__utf8_decode(const char *text, uint32_t *code)
 	return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
 }
 
-/* Control characters, separators of lines, and what turns the direction of writing round. */
+/*
+ * Control characters, separators of lines, characters that turn the direction of writing round, and
+ * invisible ones: two names that differ in those alone would look the same.  (The invisible ones are
+ * Unicode's Default_Ignorable_Code_Point and annotations, without the variation selectors of emoji.)
+ */
 static bool is_harmful(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0, 0x1f },
+		{ 0x7f, 0x9f },
+		{ 0xad, 0xad },	      /* the soft hyphen */
+		{ 0x34f, 0x34f },     /* the grapheme joiner */
+		{ 0x61c, 0x61c },     /* direction of letters */
+		{ 0x115f, 0x1160 },   /* fillers of Hangul */
+		{ 0x17b4, 0x17b5 },   /* vowels of Khmer */
+		{ 0x180b, 0x180f },   /* selectors of Mongolian */
+		{ 0x200b, 0x200f },   /* joiners, the space without width, direction */
+		{ 0x2028, 0x202e },   /* ends of lines, direction */
+		{ 0x2060, 0x206f },   /* joiners, operators, direction */
+		{ 0x3164, 0x3164 },   /* a filler of Hangul */
+		{ 0xfeff, 0xfeff },   /* the byte order mark */
+		{ 0xffa0, 0xffa0 },   /* a filler of Hangul */
+		{ 0xfff0, 0xfffb },   /* annotations */
+		{ 0x1bca0, 0x1bca3 }, /* formats of shorthand */
+		{ 0x1d173, 0x1d17a }, /* formats of music */
+		{ 0xe0000, 0xe0fff }, /* tags */
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code <= ranges[i].last)
+			return code >= ranges[i].first;
+	return false;
 }
 
 static void escape_code(struct tdt__string *string, uint32_t code)

@@ -3,6 +3,7 @@
  * What the text form says of a task above its tree: its line, and what it waits for.
  *
  *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88 by task 3
+ *	   some of these 2 may be over: the task may have gone on in the same poll
  *	   waits for a mutex (0x7f1208) held by task 9
  */
 
@@ -186,6 +187,15 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 	tdt__task_place(string, info, options);
 	tdt__task_parent(string, info);
 	tdt__string_puts(string, "\n");
+}
+
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info)
+{
+	if (info->leaves_unsure != 0)
+		tdt__string_printf(string,
+				   "   some of these %" PRIu32
+				   " may be over: the task may have gone on in the same poll\n",
+				   info->leaves_unsure);
 }
 
 /* ---- What it waits for ---- */

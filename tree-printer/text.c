@@ -308,6 +308,7 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const s
 	int err;
 
 	tdt__task_line(&head, info, TDT_ANSWER_FRESH, options);
+	tdt__unsure_line(&head, info);
 	tdt__wait_lines(&head, info, NULL, options);
 	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames);
 	tdt__string_free(&head);

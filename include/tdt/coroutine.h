@@ -98,7 +98,8 @@ int tdt_co_await(struct tdt_future future);
  * --- Coroutines of other libraries -----------------------------------------
  *
  * A backtrace goes down one stack.  Whoever switches to another one himself, to poll there, tells of it; then the
- * backtrace goes on from the end of that stack where the switch was made:
+ * backtrace goes on from the end of that stack where the switch was made.  If nobody tells, a
+ * leaf on that stack is cut at its end, and a poll that goes on there is not read from outside:
  *
  *	static void entry(struct their_coroutine *co)           // the outermost function on the coroutine's stack
  *	{
@@ -141,13 +142,21 @@ struct tdt_stack {
 #endif
 
 /*
- * Say that this thread is about to go over to `stack`, and that it has come back.  Both are called by one function on
- * the stack it comes from, right before and right behind the switch.  They nest: who is on one stack may enter another,
- * and leaves it first.  Between the two `stack` stays as and where it is.  A coroutine is not switched out in the middle
- * of a poll of a traced future that was begun on its stack: what it awaits is polled, and it is switched out when that
- * poll has returned TDT_PENDING.
+ * Say that this thread is about to go over to `stack`, and that it has come back.  Both are called
+ * by one function on the stack it comes from, right before and right behind the switch.  They nest:
+ * who is on one stack may enter another, and leaves it first.  Between the two `stack` stays as and
+ * where it is.
  *
- * Owner thread only: whoever resumes it, one at a time.
+ * A coroutine is not switched away from in the middle of a poll of a traced future that began on
+ * its stack: what it awaits is polled, and it is switched away from when that poll has returned
+ * TDT_PENDING.  If it is all the same, and goes on later on the same thread, no harm is done: the
+ * polls of a thread may end in any order, and a poll is read from outside only while its thread is
+ * on the poll's own stack.  But tdt_current_task_id(), tdt_leaf_waits_on() and the tasks' parents
+ * and wakers are then those of the poll that began last on the thread and has not ended.  It is
+ * undefined what happens if such a coroutine goes on on another thread, or is destroyed, before its
+ * poll has ended: the thread where the poll began has it among its polls for ever.
+ *
+ * NULL does nothing.  Owner thread only: whoever resumes it, one at a time.
  */
 void tdt_stack_enter(struct tdt_stack *stack);
 void tdt_stack_leave(struct tdt_stack *stack);

@@ -43,13 +43,21 @@
  *
  * Threads: a suspended coroutine belongs to no thread, each poll may be on another one.
  *
- * How its frames come into a backtrace.  A suspended coroutine has no frame on the stack, and to resume it goes on
- * *behind* the co_await: who polls what it awaits can't be itself.  But every await has a return address, that of the
- * call of await_suspend(), which debug information knows to be in the coroutine, on the line of the co_await.  So the
- * poll of what is awaited is called from a frame that is made up: it has that return address, is as large as the
- * coroutine's frame was there, and keeps the frame pointer wherever that code may have it saved; so that its unwind
- * information holds, and tdt's walk, gdb and tracers go through it, to the poll above.  Nothing ever returns to it.
- * This is for x86-64, with gcc and clang.  Elsewhere coroutines work the same, but their trees show the leaf alone.
+ * How the frames of coroutines come into a backtrace.  A suspended coroutine has no frame on the
+ * stack, and a coroutine that is resumed continues *behind* its co_await: it cannot poll what it
+ * awaits itself.  But every co_await calls await_suspend(), and debug information knows the
+ * return address of that call to be in the coroutine, on the line of the co_await.  So the
+ * awaited future is polled from a made-up frame.  The made-up frame has that return address, and
+ * it holds what the call-frame information of the coroutine reads from the stack there: it is as
+ * large as the coroutine's frame was, and a frame pointer leads to it.  tdt's walk, gdb and
+ * tracers step through it to the poll above.  Nothing ever returns to the made-up frame.
+ *
+ * The three functions that need exact registers and an exact stack are written in assembly, outside
+ * of all C++ functions: no option of the compiler (-finstrument-functions, -pg, --coverage, stack
+ * protectors, sanitizers, -mstackrealign, LTO...) can put code into them.  This is for x86-64, with
+ * gcc and clang.  On other machines coroutines work the same, but their trees show the leaf alone.
+ * The assembly is in AT&T syntax, so compile without -masm=intel; and a header unit has none, so
+ * include this header, do not import it.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -111,8 +119,20 @@ template <typename T = void> class task;
 namespace detail
 {
 
+/*
+ * The place of a coroutine's await, as a call would leave it on the stack: the return address of
+ * the call, and the size of the coroutine's frame during the call.  `cfa` is the end of that
+ * frame, known while the coroutine runs.  The assembly below knows this layout.
+ */
+struct await_place {
+	const void *pc = nullptr;
+	std::size_t size = 0;
+	const char *cfa = nullptr;
+};
+
 /* What is known of every coroutine, whatever its value. */
 struct coroutine {
+	await_place place;
 	void *frame = nullptr;                 /* its handle's address */
 	const tdt_future *awaited = nullptr;   /* in the frame; nullptr: it has not begun */
 	tdt_poll_t awaited_end = TDT_PENDING;
@@ -120,12 +140,30 @@ struct coroutine {
 	bool failed = false;
 	std::exception_ptr own_error;
 	std::exception_ptr *error = &own_error; /* where the exception goes that leaves it */
-
-	/* The place of its await, as a call would leave it on the stack; and its own frame's end, while it runs. */
-	const void *pc = nullptr;
-	std::size_t size = 0;
-	const char *cfa = nullptr;
 };
+
+/* Suspends at every co_await: the awaited future is polled by tdt__co_poll() alone. */
+struct awaiter {
+	coroutine *self;
+
+#if TDT__CO_FRAMES
+	/*
+	 * Store the place of this call in `self->place`.  The result is always true.  The
+	 * compiler must not know that: the call could become a jump, which has no return address.
+	 */
+	__attribute__((visibility("hidden"))) bool await_suspend(std::coroutine_handle<>) noexcept
+		__asm__("tdt__co_suspend");
+#else
+	bool await_suspend(std::coroutine_handle<>) noexcept { return true; }
+#endif
+};
+
+#if TDT__CO_FRAMES
+static_assert(offsetof(awaiter, self) == 0 && offsetof(coroutine, place) == 0 &&
+		      offsetof(await_place, pc) == 0 && offsetof(await_place, size) == 8 &&
+		      offsetof(await_place, cfa) == 16,
+	      "the assembly of tdt/coroutine.hpp knows these");
+#endif
 
 } // namespace detail
 } // namespace tdt
@@ -145,65 +183,147 @@ TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const td
 	return tdt_future_poll(awaited, cx);
 }
 
+/*
+ * tdt__co_poll_from(awaited, cx, pc, size, poll) calls `poll`(`awaited`, `cx`) from a made-up
+ * frame of `size` bytes, whose call returns to `pc`.
+ *
+ * tdt__co_resume_at(frame, cfa) resumes the coroutine `frame` and stores the end of its stack
+ * frame in `*cfa`.  The first word of a coroutine is the function that resumes it.
+ */
 #if TDT__CO_FRAMES
-/* Call `poll`(`awaited`, `cx`) from a frame of `size` bytes that has called from `pc`. */
-TDT__CO_LOCAL __attribute__((naked, noinline)) tdt_poll_t tdt__co_poll_from(const tdt_future *, tdt_context *,
-									     const void *, std::size_t,
-									     tdt__co_poll_fn *)
-{
-	__asm__("push %rbp\n\t"
-		".cfi_def_cfa_offset 16\n\t"
-		".cfi_offset %rbp, -16\n\t"
-		"push %rbx\n\t"
-		".cfi_def_cfa_offset 24\n\t"
-		".cfi_offset %rbx, -24\n\t"
-		"sub $8, %rsp\n\t"
-		".cfi_def_cfa_offset 32\n\t"
-		"mov %rsp, %rbx\n\t"
-		"nop\n"
-		/* Where the made-up frame would return to. */
-		"1:\n\t"
-		".cfi_def_cfa %rbx, 32\n\t"
-		"lea 1b(%rip), %rax\n\t"
-		"push %rax\n\t"
-		/* Where it may have saved the caller's rbp: functions begin with at most six pushes. */
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"push %rbp\n\t"
-		"mov %rbx, %rax\n\t"
-		"sub %rcx, %rax\n\t"
-		"mov %rax, %rsp\n\t"
-		/* Its call, and its rbp if it has a frame pointer. */
-		"push %rdx\n\t"
-		"lea -16(%rbx), %rax\n\t"
-		"push %rax\n\t"
-		"mov %rsp, %rbp\n\t"
-		".cfi_remember_state\n\t"
-		".cfi_def_cfa %rsp, 16\n\t"
-		"call *%r8\n\t"
-		".cfi_restore_state\n\t"
-		"mov %rbx, %rsp\n\t"
-		".cfi_def_cfa %rsp, 32\n\t"
-		"add $8, %rsp\n\t"
-		".cfi_def_cfa_offset 24\n\t"
-		"pop %rbx\n\t"
-		".cfi_def_cfa_offset 16\n\t"
-		"pop %rbp\n\t"
-		".cfi_def_cfa_offset 8\n\t"
-		"ret");
-}
+#define TDT__CO_ASM extern "C" __attribute__((visibility("hidden")))
 
-/* Resume `frame`, with the end of its stack frame in `*cfa`.  The first word of a coroutine is the function for it. */
-TDT__CO_LOCAL __attribute__((naked, noinline)) void tdt__co_resume_at(void *, const char **)
-{
-	__asm__("lea 8(%rsp), %rax\n\t"
-		"mov %rax, (%rsi)\n\t"
-		"jmp *(%rdi)");
-}
+TDT__CO_ASM tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *pc,
+					 std::size_t size, tdt__co_poll_fn *poll);
+TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
+
+#undef TDT__CO_ASM
+
+/*
+ * Every object file that includes this header has these functions, and the linker keeps one copy
+ * (a COMDAT group).  Link-time optimization puts the assembly of several files into one: .ifndef
+ * has the assembler take the first copy only.  It may also discard the symbols, so sizes are of
+ * local labels.
+ *
+ * The made-up frame, from its end (rbx) down:
+ *
+ *	-8	the return address: 1: in tdt__co_poll_from
+ *	-16	the caller's rbp, for walks along frame pointers; the made-up rbp points here
+ *	-24	rbx, six times.  Where gcc realigns the stack, it may save the end of the frame
+ *	...	below rbp, among at most six saved registers, and the call-frame information
+ *	-64	reads it from there.  (A coroutine that does not realign may have saved its
+ *		caller's rbp here.  Nothing needs that value: at 1: the rule of rbp is its own.)
+ *	-size	where the call of await_suspend() was made; `pc` lies below
+ *
+ * The call-frame information of 1: is that of the nop before it, since lookups subtract one from
+ * return addresses.  It needs rsp only, which is right after any frame.  The caller's r12 to r15
+ * are not known there, and it says so: the made-up frame has nothing but rbx where the coroutine
+ * saved them.
+ */
+__asm__(".ifndef tdt__co_poll_from\n\t"
+	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
+	".p2align 4\n\t"
+	".weak tdt__co_poll_from\n\t"
+	".hidden tdt__co_poll_from\n\t"
+	".type tdt__co_poll_from, @function\n"
+	"tdt__co_poll_from:\n"
+	"2:\n\t"
+	".cfi_startproc\n\t"
+	"endbr64\n\t"
+	"push %rbp\n\t"
+	".cfi_def_cfa_offset 16\n\t"
+	".cfi_offset %rbp, -16\n\t"
+	"push %rbx\n\t"
+	".cfi_def_cfa_offset 24\n\t"
+	".cfi_offset %rbx, -24\n\t"
+	"sub $8, %rsp\n\t"
+	".cfi_def_cfa_offset 32\n\t"
+	"mov %rsp, %rbx\n\t"
+	".cfi_remember_state\n\t"
+	".cfi_undefined %r12\n\t"
+	".cfi_undefined %r13\n\t"
+	".cfi_undefined %r14\n\t"
+	".cfi_undefined %r15\n\t"
+	"nop\n"
+	"1:\n\t"
+	".cfi_restore_state\n\t"
+	".cfi_def_cfa %rbx, 32\n\t"
+	"lea 1b(%rip), %rax\n\t"
+	"push %rax\n\t"
+	"push %rbp\n\t"
+	"push %rbx\n\t"
+	"push %rbx\n\t"
+	"push %rbx\n\t"
+	"push %rbx\n\t"
+	"push %rbx\n\t"
+	"push %rbx\n\t"
+	"mov %rbx, %rax\n\t"
+	"sub %rcx, %rax\n\t"
+	"mov %rax, %rsp\n\t"
+	/* The call from the made-up frame, and its rbp, as a function that is called saves it. */
+	"push %rdx\n\t"
+	"lea -16(%rbx), %rax\n\t"
+	"push %rax\n\t"
+	"mov %rsp, %rbp\n\t"
+	".cfi_remember_state\n\t"
+	".cfi_def_cfa %rsp, 16\n\t"
+	".cfi_undefined %rbx\n\t"
+	"call *%r8\n\t"
+	".cfi_restore_state\n\t"
+	"mov %rbx, %rsp\n\t"
+	".cfi_def_cfa %rsp, 32\n\t"
+	"add $8, %rsp\n\t"
+	".cfi_def_cfa_offset 24\n\t"
+	"pop %rbx\n\t"
+	".cfi_def_cfa_offset 16\n\t"
+	"pop %rbp\n\t"
+	".cfi_def_cfa_offset 8\n\t"
+	"ret\n\t"
+	".cfi_endproc\n"
+	"3:\n\t"
+	".size tdt__co_poll_from, 3b - 2b\n"
+
+	".p2align 4\n\t"
+	".weak tdt__co_resume_at\n\t"
+	".hidden tdt__co_resume_at\n\t"
+	".type tdt__co_resume_at, @function\n"
+	"tdt__co_resume_at:\n"
+	"4:\n\t"
+	".cfi_startproc\n\t"
+	"endbr64\n\t"
+	"lea 8(%rsp), %rax\n\t"
+	"mov %rax, (%rsi)\n\t"
+	"jmp *(%rdi)\n\t"
+	".cfi_endproc\n"
+	"5:\n\t"
+	".size tdt__co_resume_at, 5b - 4b\n"
+
+	/*
+	 * awaiter::await_suspend().  The frame of the coroutine ends at `self->place.cfa`, and
+	 * begins above our return address.
+	 */
+	".p2align 4\n\t"
+	".weak tdt__co_suspend\n\t"
+	".hidden tdt__co_suspend\n\t"
+	".type tdt__co_suspend, @function\n"
+	"tdt__co_suspend:\n"
+	"6:\n\t"
+	".cfi_startproc\n\t"
+	"endbr64\n\t"
+	"mov (%rdi), %rcx\n\t"
+	"mov (%rsp), %rax\n\t"
+	"mov %rax, (%rcx)\n\t"
+	"mov 16(%rcx), %rax\n\t"
+	"sub %rsp, %rax\n\t"
+	"sub $8, %rax\n\t"
+	"mov %rax, 8(%rcx)\n\t"
+	"mov $1, %eax\n\t"
+	"ret\n\t"
+	".cfi_endproc\n"
+	"7:\n\t"
+	".size tdt__co_suspend, 7b - 6b\n\t"
+	".popsection\n\t"
+	".endif");
 #else
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *, std::size_t,
 					   tdt__co_poll_fn *poll)
@@ -226,8 +346,8 @@ TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 		return TDT_PANICKED;
 	do {
 		if (self->awaited != nullptr) {
-			tdt_poll_t end = tdt__co_poll_from(self->awaited, cx, self->pc, self->size,
-							   tdt__co_poll_awaited);
+			tdt_poll_t end = tdt__co_poll_from(self->awaited, cx, self->place.pc,
+							   self->place.size, tdt__co_poll_awaited);
 
 			if (end == TDT_PENDING)
 				return TDT_PENDING;
@@ -239,7 +359,7 @@ TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 			}
 #endif
 		}
-		tdt__co_resume_at(self->frame, &self->cfa);
+		tdt__co_resume_at(self->frame, &self->place.cfa);
 	} while (!std::coroutine_handle<>::from_address(self->frame).done());
 	self->ended = true;
 	return self->failed ? TDT_PANICKED : TDT_READY;
@@ -255,40 +375,14 @@ namespace tdt
 namespace detail
 {
 
-/* Suspends at every co_await: what is awaited is polled by tdt__co_poll() alone. */
-struct awaiter {
-	coroutine *self;
-
-	bool await_ready() const noexcept { return false; }
-
-      protected:
-	/* In await_suspend(), which is called by the coroutine: `pc` is in that one, and `frame` our own. */
-	__attribute__((always_inline)) bool suspend_at(const tdt_future *awaited, const void *pc,
-						       const void *frame) noexcept
-	{
-		bool suspended = true;
-
-		self->awaited = awaited;
-		self->pc = pc;
-		/* Saved rbp and return address end our own frame, and there the coroutine's begins. */
-		self->size = static_cast<std::size_t>(self->cfa - (static_cast<const char *>(frame) + 16));
-		/* A result nobody can foresee, lest the call become a jump, and have no return address. */
-		__asm__ volatile("" : "+r"(suspended));
-		return suspended;
-	}
-};
-
-#define TDT__CO_SUSPEND_AT(awaited)                                                                                    \
-	this->suspend_at((awaited), __builtin_extract_return_addr(__builtin_return_address(0)),                       \
-			 __builtin_frame_address(0))
-
 struct future_awaiter : awaiter {
 	future awaited;
 
 	future_awaiter(coroutine *awaiting, future &&taken) noexcept : awaiter{ awaiting }, awaited(std::move(taken)) {}
-	__attribute__((noinline)) bool await_suspend(std::coroutine_handle<>) noexcept
+	bool await_ready() const noexcept
 	{
-		return TDT__CO_SUSPEND_AT(&awaited.get());
+		self->awaited = &awaited.get();
+		return false;
 	}
 	void await_resume() const
 	{
@@ -307,14 +401,13 @@ template <typename T> struct task_awaiter : awaiter {
 		: awaiter{ awaiting }, awaited(std::move(taken)), borrowed(awaited.borrow())
 	{
 	}
-	__attribute__((noinline)) bool await_suspend(std::coroutine_handle<>) noexcept
+	bool await_ready() const noexcept
 	{
-		return TDT__CO_SUSPEND_AT(&borrowed);
+		self->awaited = &borrowed;
+		return false;
 	}
 	T await_resume() { return awaited.take(); }
 };
-
-#undef TDT__CO_SUSPEND_AT
 
 struct promise_base : coroutine {
 	std::suspend_always initial_suspend() const noexcept { return {}; }

@@ -64,7 +64,8 @@ struct tdt_snapshot {
 /* Choices; all zero (but `size`) for the defaults.  `size` as in struct tdt_task_attr. */
 struct tdt_dump_options {
 	size_t size;
-	int64_t timeout_ns;                    /* for the whole dump; 0: 1 second; negative: EINVAL */
+	int64_t timeout_ns;                    /* for the whole dump; 0: 1 second; negative: EINVAL.  Asking takes three
+						  quarters of it at most; tdt_dump() looks names up for the rest */
 	const struct tdt_task_filter *filter;  /* NULL: all tasks */
 	const struct tdt_print_options *print; /* NULL: the defaults.  tdt_dump() only */
 	uint32_t max_frames;                   /* as in struct tdt_backtrace_options */
@@ -96,12 +97,18 @@ void tdt_snapshot_free(const struct tdt_snapshot *snapshot); /* NULL does nothin
  *	╼ connection_poll at demo/echo.c:196:3
  *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
  *
+ * Names are looked up now, for 5 seconds at most.  Frames that have none then are module and offset, with a word for it,
+ * and the summary counts them: "3 frames not named in time".
+ *
  * Returns 0 or a negative errno, as tdt_trace_print_with() does; -EINVAL, too, if the snapshot is not whole.  With
  * -ENOMEM text has been printed as far as there was memory, and is marked where something is missing.
  */
 int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options);
 
-/* Take a snapshot, print it, free it.  Errors of all three.  tdt_dump_all() is this with NULL. */
+/*
+ * Take a snapshot, print it, free it, with one deadline for taking it and for names.  (What writing to `out` takes, if
+ * nobody reads, is not counted.)  Errors of all three.  tdt_dump_all() is this with NULL.
+ */
 int tdt_dump(FILE *out, const struct tdt_dump_options *options);
 
 /*
@@ -110,6 +117,10 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  * Signals that come while it does lead to one more dump.  What goes wrong with stderr harms nobody.  The signal's old
  * disposition comes back with 0, or when another signal is chosen.  A child of fork() ignores the signal until it calls
  * this itself.
+ *
+ * The handler runs on the thread's alternate stack, if it has one (sigaltstack(2)), else on the
+ * stack that the thread is on.  It takes what the kernel puts there, getauxval(AT_MINSIGSTKSZ)
+ * bytes, and less than 1 KiB.
  *
  * Returns 0, or -EINVAL (no such signal, or one that can't be caught, or that the processor raises: SIGSEGV...), -EBUSY
  * (the signal has a handler already), -EAGAIN (no thread), -ENOMEM, and sets errno; then all is as before.  Any thread.

@@ -18,6 +18,7 @@
  *   poll   - returns TDT_READY, TDT_PENDING or TDT_PANICKED, and nothing else.
  *          - must tolerate spurious polls: being polled though nothing woke it.
  *          - may be called from any thread, but by one at a time; the caller orders one poll before the next.
+ *          - returns on the thread, and on the stack, that it was called on: see tdt/coroutine.h.
  *          - does not unwind (no C++ exception, Rust panic or longjmp leaves it) and does not free `state`.
  *          - is not called again after TDT_READY or TDT_PANICKED.  tdt's own futures answer such a poll with
  *            TDT_PANICKED and call no child.
@@ -27,9 +28,10 @@
  *
  *   A waker that comes in a context is *borrowed* for the poll: it may be cloned, and woken with `wake_by_ref`; it is
  *   neither woken with `wake` nor dropped, and the pointer is not kept.  A clone is *owned*: it is ended by exactly one
- *   `wake` (which consumes it) or `drop`.  A clone may be another pointer with another vtable than its original; it may
- *   be used and dropped from any thread, also after the task has ended.  `clone` gives NULL when it fails.  A waker's
- *   functions do not unwind.
+ *   `wake` (which consumes it) or `drop`.  A clone may be another pointer with another vtable than
+ *   its original (in a traced task it may be a waker of libtdt's: tdt_leaf_wakers()); it may be used
+ *   and dropped from any thread, also after the task has ended.  `clone` gives NULL when it fails.
+ *   A waker's functions do not unwind.
  */
 
 #include <stddef.h>

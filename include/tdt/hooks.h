@@ -62,6 +62,23 @@ void tdt_worker_thread_unpark(void);
 void tdt_task_woken(struct tdt_handle *handle);
 
 /*
+ * The runtime's own waker that `waker` stands for; `waker` itself if it is the runtime's own
+ * already.  For the author of a runtime, or of a leaf that belongs to one, who looks into a waker
+ * (compares its vtable, takes the task out of it).
+ *
+ * In a poll that somebody has asked for (tdt_backtrace(), dumps) a leaf borrows a waker of
+ * libtdt's, and its clones are *counted clones*, also of libtdt: they forward to a clone of the
+ * runtime's waker, and a leaf that holds none when the poll is over is known to wait no more.  A
+ * leaf that takes the task out of its waker and then drops its clone looks like such a leaf: if it
+ * waits beside others it is missing from the trace.  A program with a leaf like that turns counted
+ * clones off: tdt_leaf_wakers(false).
+ *
+ * The answer is borrowed from `waker`: it is good as long as that is.  NULL: `waker` is NULL, or
+ * was borrowed for a poll that is over.  Any thread; async-signal-safe.
+ */
+const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
+
+/*
  * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about
  * to return TDT_PENDING, once, on the thread that polls.  It is kept for the innermost traced task, until that is polled
  * again, and shows in traces and dumps; a ring of tasks that wait for each other is named there, if every leaf of each

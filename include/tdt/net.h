@@ -55,7 +55,7 @@ struct tdt_tcp;          /* a connection */
  */
 struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port);
 
-/* The port that `listener` listens at. */
+/* The port that `listener` listens at; 0 and errno: EINVAL (`listener` is NULL). */
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 
 /* Close and free a listener.  NULL does nothing.  Any thread. */

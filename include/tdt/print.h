@@ -41,6 +41,8 @@ enum tdt_print_choice {
  *	task 9 pending 60.00 s, 1 leaf, as seen 4.200 s and 12 polls ago, last woken 60.00 s ago by task 8
  *	   waits for a mutex (0x7f1208) held by task 8
  *
+ * A frame whose names were not found in time reads `libfoo.so+0x1234 (not named in time)`.
+ *
  * A sibling subtree that reads the same as one before it is drawn once, with ×N behind it.  Without debug information a
  * frame reads `function (libfoo.so+0x1234)`, or only `libfoo.so+0x1234`.  Lines below level 100 are indented as level
  * 100 is, and start with their level: `[101] `.
@@ -53,7 +55,8 @@ enum tdt_print_choice {
  *
  * but not what it is made of: leaves that wait there count for it.
  *
- * Control characters, invalid UTF-8 and the like in names come out escaped, as in C: no name can harm a terminal.
+ * Control characters, invisible ones, those that turn the direction of writing round, and invalid UTF-8
+ * come out of names escaped, as in C: no name can harm a terminal, or hide a part of itself.
  */
 struct tdt_print_options {
 	size_t size;

@@ -49,6 +49,11 @@
  *
  * (A tree is written at most once an interval, so that rarely has to be done twice.)
  *
+ * The memory may be damaged, and a name may hold any bytes.  In sound memory the list of slabs has an end
+ * and no slab is in it twice, `used` is at most `room`, and `stride` is at least `record_size`.  A reader
+ * that looks at these comes to an end in any memory.  It does not print names as they are
+ * (tests/registry_reader.c).
+ *
  * The layout has a version.  Later versions with the same number only use what is reserved here.
  */
 
@@ -151,8 +156,8 @@ struct tdt_registry_entry {
 struct tdt_registry_tree {
 	uint64_t polls;     /* the record's, in the poll it is of */
 	uint64_t when;      /* that poll began */
-	uint64_t unloads;   /* modules that had been unloaded before (dlpi_subs): if more were since, `pc` and parents may
-			       be wrong */
+	uint64_t unloads;   /* so many modules at least had been unloaded before (dlpi_subs): if more are now, `pc` and parents
+			       in modules that were not there when the process began may be wrong */
 	uint32_t n;         /* entries */
 	uint32_t leaves;    /* stacks */
 	uint32_t elsewhere; /* wakers cloned on other threads: not in the tree */

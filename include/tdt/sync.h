@@ -45,12 +45,12 @@ void tdt_mutex_free(struct tdt_mutex *mutex);
  */
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex);
 
-/* Take the mutex if it is free.  Any thread, never blocks. */
+/* Take the mutex if it is free.  False and errno EINVAL if `mutex` is NULL.  Any thread, never blocks. */
 bool tdt_mutex_try_lock(struct tdt_mutex *mutex);
 
 /*
- * Unlock: from any thread, by whoever holds the mutex.  Returns 0, or -EPERM if nobody holds it (and sets errno), and
- * changes nothing then.
+ * Unlock: from any thread, by whoever holds the mutex.  Returns 0, or -EPERM if nobody holds it, or -EINVAL if
+ * `mutex` is NULL (and sets errno), and changes nothing then.
  */
 int tdt_mutex_unlock(struct tdt_mutex *mutex);
 
@@ -76,7 +76,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 
 /*
  * Send `value`, and free the sender, also if that fails.  Returns 0, and the value belongs to the channel; or -EPIPE
- * (and sets errno), when the receiver is gone, and the value stays the caller's.  Any thread; never blocks.
+ * when the receiver is gone, or -EINVAL if `sender` is NULL (and sets errno), and the value stays the caller's.
+ * Any thread; never blocks.
  */
 int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value);
 

@@ -14,16 +14,24 @@
  *	tdt_trace_free(trace);
  *	tdt_handle_unref(traced.handle);
  *
- * How it works: a future that returns TDT_PENDING must have cloned the waker it was polled with.  When somebody asks,
- * the next poll is given a waker of ours whose clone records the stack, from the *leaf* that clones up to the traced
- * future, and hands out a clone of the real waker.  The stacks of the leaves make the task's call tree.  Names are
- * found later, on the asker's thread (tdt/tree.h).  While nobody asks nothing is recorded, and a poll costs some
- * nanoseconds more.
+ * How it works: a future that returns TDT_PENDING must have cloned the waker it was polled with.
+ * When somebody asks, the next poll is given a waker of ours whose clone records the stack, from
+ * the *leaf* that clones up to the traced future.  The stacks of the leaves make the task's call
+ * tree.  Names are found later, on the requester's thread (tdt/tree.h).  While nobody asks nothing
+ * is recorded, and a poll costs some nanoseconds more.
+ *
+ * A leaf may clone its waker, then find that it is ready, and let the task go on to the next leaf
+ * in the same poll.  So that it is not taken for one that waits, in a poll that was made for a
+ * request the leaf's clone is a *counted clone*: a waker of ours that forwards to a clone of the
+ * runtime's, and counts who holds it.  When the poll has ended, the leaves whose counted clone was
+ * dropped and never woken are taken out, unless all were.  See tdt_leaf_wakers().
  *
  * Errors: a call that returns a pointer returns NULL and sets errno; one that returns an int returns 0 or a negative
- * errno, and sets errno too.
+ * errno, and sets errno too.  A call that succeeds leaves errno as it was, and so does what the library
+ * adds to a poll.
  */
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <tdt/future.h>
@@ -103,6 +111,8 @@ struct tdt_traced {
  * poll that unwinds (a C++ exception, a thread that exits or is cancelled) ends the task as TDT_PANICKED too, and who
  * asked is answered; the unwinding goes on.
  *
+ * The first call of a process starts two threads, which sleep until a tree is asked for (tdt(3), "Threads, signals, fork").
+ *
  * Cost: a poll nobody asks about, some nanoseconds.  A runtime whose wakers are not their own clones (`clone` returns
  * another pointer than it was given) pays one more clone and drop a pending poll.  Any thread.
  */
@@ -123,11 +133,16 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * by that.  One that runs is sent a signal: the highest real-time signal that has the default disposition when it is
  * first needed, which has a handler of the library's from then on.  Should the thread block just then, poll(2), select(2),
  * epoll_wait(2), nanosleep(2), and what waits with a time limit, may return EINTR; what SA_RESTART covers goes on.
+ * The handler runs on the thread's alternate stack, if it has one (sigaltstack(2)), else on the
+ * stack that the thread is on: a coroutine's, say.  There must be room for what the kernel puts
+ * there, getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB.
  *
  * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno:
  *   ESRCH      the task has ended or was dropped, before or meanwhile, and no poll took the request
  *   ETIMEDOUT  not answered in time: its runtime didn't poll it; or it is in the middle of a poll whose stack can't be
- *              read, since its thread runs with that signal blocked, or with no signal left for it, or there is no /proc.
+ *              read, since its thread runs with that signal blocked, or with no signal left for it,
+ *              or there is no /proc, or the thread is on another stack than the poll (a signal's, or
+ *              a coroutine's that nobody tells of).
  *              tdt_task_inspect() (tdt/tasks.h) says which.  The request is withdrawn; the task may see one spurious
  *              poll of it
  *   EDEADLK    asked from inside a poll of a traced future, or on a worker thread (tdt_worker_thread_start()): it could
@@ -174,6 +189,29 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt
 struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error);
 
 /*
+ * Choose which polls give leaves counted clones: a waker of libtdt's, which forwards to a clone of
+ * the runtime's waker.
+ *
+ *   never called   polls that were made for a request
+ *   true           those, and the polls that the watch captures (tdt/watch.h)
+ *   false          none
+ *
+ * In the environment, TDT_LEAF_WAKERS=1 and =0 do the same from the first traced future on; who has
+ * called this is not asked for it.  A change counts for polls that begin after it; counted clones
+ * that are held keep forwarding.
+ *
+ * These must turn them off: a runtime or a leaf that casts an owned waker to a type of its own (or
+ * asks it with tdt_waker_beneath(), tdt/hooks.h, instead); and a program with a leaf that takes
+ * what it needs out of its waker and then drops the waker.  Without counted clones a leaf that has
+ * gone on is still recognized by the names of the functions it was called by, in many cases, and
+ * marked in others.
+ *
+ * Cost: some 30 ns a leaf in a poll that gives them, and some 20 ns a leaf in the next poll, where
+ * the leaf registers again.  Any thread; async-signal-safe.
+ */
+void tdt_leaf_wakers(bool on);
+
+/*
  * The handle of a traced future, borrowed: tdt_handle_ref() it to keep it.  NULL if `fut` is NULL, or not one that
  * tdt_traced_with() made.
  */
@@ -196,7 +234,7 @@ uint64_t tdt_current_task_id(void);
 
 /*
  * Print `trace` to `out` as text: the task's line, then its tree (tdt/print.h has other forms).  Names are looked up
- * now, if they haven't been.  Returns 0 or a negative errno (-EINVAL, -ENOMEM, or what writing `out` gave: -ENOSPC,
+ * now, if they haven't been, for 5 seconds at most (tdt_trace_root()).  Returns 0 or a negative errno (-EINVAL, -ENOMEM, or what writing `out` gave: -ENOSPC,
  * -EPIPE if the process ignores SIGPIPE...); `out` is flushed, so that a full disk is not found out later.  The lines
  * come out in one piece where several threads print to one `out`.
  */

@@ -19,9 +19,9 @@
  *
  * (A tree is as deep as the stack was: code that may meet deep ones should use tdt_node_parent() instead of recursion.)
  *
- * No pointer may be NULL, unless it is said below.  All that these calls return belongs to the trace and lives as long
- * as it.  A trace may be read by several threads at once; building and freeing want it for themselves.  Nothing here is
- * async-signal-safe.
+ * Where a trace or a node is NULL, these calls return NULL or 0 and set errno to EINVAL.  All that they
+ * return belongs to the trace and lives as long as it.  A trace may be read by several threads at once;
+ * building and freeing want it for themselves.  Nothing here is async-signal-safe.
  */
 
 #include <tdt/trace.h>
@@ -71,7 +71,9 @@ struct tdt_trace_info {
 	uint32_t line;
 	uint32_t column; /* 0: unknown */
 	enum tdt_task_state state;
-	uint32_t leaves;           /* stacks in the tree; 0: the poll cloned no waker: nothing says what it waits for */
+	uint32_t leaves;           /* in the tree; 0: the poll cloned no waker, so nothing says what
+				      it waits for.  Until tdt_trace_root() has found the names:
+				      all that were captured */
 	uint32_t leaves_elsewhere; /* wakers cloned on other threads during the poll: not in the tree */
 	uint32_t leaves_lost;      /* stacks dropped for want of memory, or of room (tdt/watch.h) */
 	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
@@ -86,11 +88,17 @@ struct tdt_trace_info {
 	uint32_t n_waits;
 	const struct tdt_wait *waits; /* what its leaves wait for, as far as they tell; NULL: none does */
 	const char *syscall;       /* TDT_TASK_RUNNING: the system call the thread is blocked in; NULL: none */
+	uint32_t leaves_unsure;    /* so many of `leaves` are at places where some may be over, since
+				      the task may have gone on in the same poll; 0: none is in
+				      doubt.  See "Leaves that are over" in tdt-trace(5).  Set when
+				      the names are known */
 };
 
 /*
- * What a trace says of its task.  Never NULL (`trace` must not be).  (A call of a struct's name, as stat(): C++ wants
- * the struct with `struct` before it, and g++ -Wshadow would warn.)
+ * The facts that a trace has of its task.  Never NULL, unless `trace` is.  Once tdt_trace_root() has found
+ * the names, this call returns another struct than before, with the leaves counted anew; the old
+ * one stays valid.  (A call of a struct's name, as stat(): C++ wants the struct with `struct`
+ * before it, and g++ -Wshadow would warn.)
  */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -112,7 +120,10 @@ enum tdt_cut {
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
 	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the traced future, and
 				 the way there was not told (tdt_stack_enter()) */
-	TDT_CUT_MEMORY = 5    /* no memory to record more frames */
+	TDT_CUT_MEMORY = 5,   /* no memory to record more frames */
+	TDT_CUT_UNSUPPORTED = 6 /* a frame whose unwind information can't be followed: it goes by a
+				   register that is not known there, or the library doesn't
+				   understand it */
 };
 
 /*
@@ -141,6 +152,12 @@ struct tdt_frame {
 	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it
 				    went by frame pointer, or by what looks like one (of a thread that is blocked),
 				    or modules were unloaded meanwhile */
+	uint8_t unnamed;         /* its names were not found in time: nothing but module and offset is known */
+	const char *const *also; /* what else the function may be called: compilers and linkers fold
+				    functions with the same code into one.  At most 4 names, then
+				    NULL.  Names that are weak, or that C reserves for libraries, are
+				    taken for aliases and left out; and so are all names where no
+				    debug information describes the function.  NULL: none */
 };
 
 /*
@@ -148,11 +165,16 @@ struct tdt_frame {
  * were first seen.  Frames are one node if their PC and their parents are; frames of one function, line and column
  * under one parent are one too (a compiler may make several calls of one), with the PC that was seen first.
  *
- * The first call looks the names up, through libdw, on this thread: a millisecond or more for the first trace of a
- * process, some tens if it leads through a unit of thousands of functions.  No other call on a trace's way here does, so
- * a thread that polls never waits for names, unless it asks for them itself.
- * A frame whose module has no debug information, or is gone, has what could be found.  With DEBUGINFOD_URLS set in the
- * environment libdw may ask those servers for debug files.  NULL and errno: ENOMEM.
+ * The first call has the names looked up, through libdw, by a thread of the library's ("tdt-names", all signals
+ * blocked), and waits for them, 5 seconds at most: a millisecond or more for the first trace of a process, some tens if it
+ * leads through a unit of thousands of functions.  Frames whose names are not found by then (a stalled file system, huge
+ * debug information) are marked as `unnamed`, and stay so in this trace; a later trace may find them.  Where no thread can
+ * be started the names are looked up by the caller itself, with no limit.  No other call looks names up but those that
+ * print, so a thread that polls never waits for names, unless it asks for them itself.
+ *
+ * A frame whose module has no debug information, or is gone, has what could be found.  Debug files are looked for by
+ * build-id and beside the module; with TDT_DEBUGINFOD=1 and DEBUGINFOD_URLS set in the environment libdw also asks those
+ * servers (for which it calls dlopen(), and may wait for the loader).  NULL and errno: EINVAL, ENOMEM.
  */
 const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace);
 
@@ -163,7 +185,7 @@ const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node); /* NU
 /* The next node in depth-first order, parents first; NULL after the last.  Start with the root. */
 const struct tdt_node *tdt_node_next(const struct tdt_node *node);
 
-/* What the node stands for.  Never NULL. */
+/* What the node stands for.  Never NULL, unless `node` is. */
 const struct tdt_frame *tdt_node_frame(const struct tdt_node *node);
 
 /* How many leaves waited just here: 0 for a frame that only leads to others. */
@@ -173,10 +195,11 @@ uint32_t tdt_node_leaves(const struct tdt_node *node);
 uint32_t tdt_node_id(const struct tdt_node *node);
 
 /*
- * The raw stacks, with no look-up of names: how many were captured, and the PCs of stack `index`, innermost first.
- * Writes at most `max` of them to `pcs` and returns how many there are; 0 if there is no such stack.  `cut` (may be
- * NULL) is set to why the stack ends before the traced future, if it does.  A trace that was built, not captured, has
- * no raw stacks.
+ * The raw stacks, with no look-up of names, and so those of leaves that are over, too: how many
+ * were captured, and the PCs of stack `index`, innermost first.  Writes at most `max` of them to
+ * `pcs` (may be NULL if `max` is 0) and returns how many there are; 0 if there is no such stack.
+ * `cut` (may be NULL) is set to why the stack ends before the traced future, if it does.  A trace
+ * that was built, not captured, has no raw stacks.
  */
 uint32_t tdt_trace_stacks(const struct tdt_trace *trace);
 size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut);

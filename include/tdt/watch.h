@@ -8,7 +8,9 @@
  *
  * What a watched poll needs was made ready beforehand, by a thread of libtdt's; what is not there is gone without:
  *
- * - a task may be left out once, when many want to be watched for the first time, or their trees grow
+ * - each task that waits has a tree from its first poll on, also in a burst of many: room for it is made when the task is
+ *   spawned (or, for the tasks that are there already, in tdt_watch()).  If the trees of many tasks grow at once, some
+ *   keep the tree before until the next interval; a first tree that is larger than those before it may be cut
  * - a tree has at most 512 frames; what is beyond is cut (TDT_CUT_LIMIT), leaves too many are counted as lost
  * - of code that was met for the first time only 8 frames are learned a poll, at some 6 us each and under a lock: a
  *   stack with more is cut (TDT_CUT_LIMIT), and goes further the next time

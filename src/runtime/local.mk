@@ -51,7 +51,7 @@ libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 lib_LTLIBRARIES += libtdt-rt.la
 libtdt_rt_la_SOURCES =
 libtdt_rt_la_LIBADD = libtdt-rt-core.la libtdt.la
-libtdt_rt_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
+libtdt_rt_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NOW_LDFLAGS) \
 	-Wl,--version-script=$(srcdir)/src/runtime/libtdt-rt.map -Wl,-z,nodelete
 if !SANITIZED
 libtdt_rt_la_LDFLAGS += -Wl,-z,defs

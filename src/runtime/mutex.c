@@ -118,6 +118,10 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 	uint64_t task = tdt_current_task_id();
 	bool got;
 
+	if (mutex == NULL) {
+		errno = EINVAL;
+		return false;
+	}
 	pthread_mutex_lock(&mutex->lock);
 	got = !mutex->held;
 	mutex->held = true;
@@ -132,6 +136,10 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	const struct tdt_waker *waker = NULL;
 	bool held;
 
+	if (mutex == NULL) {
+		errno = EINVAL;
+		return -EINVAL;
+	}
 	pthread_mutex_lock(&mutex->lock);
 	held = mutex->held;
 	if (held)

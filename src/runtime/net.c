@@ -70,6 +70,10 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 {
 	union tdt__address address = { 0 };
 
+	if (listener == NULL) {
+		errno = EINVAL;
+		return 0;
+	}
 	/* A sockaddr_in6 has its port where a sockaddr_in has it. */
 	if (getsockname(listener->socket.fd, &address.any, &(socklen_t){ sizeof(address) }) != 0)
 		return 0;

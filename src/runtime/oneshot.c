@@ -62,6 +62,10 @@ int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
 	struct tdt__channel *channel = channel_of(sender);
 	bool sent;
 
+	if (channel == NULL) {
+		errno = EINVAL;
+		return -EINVAL;
+	}
 	channel->value = value;
 	sent = settle(channel, TDT__SENT);
 	if (sent)

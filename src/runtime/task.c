@@ -91,7 +91,7 @@ static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, w
 
 bool tdt__task_has_waker(const struct tdt_waker *waker)
 {
-	return waker->vtable == &waker_vtable;
+	return tdt_waker_beneath(waker)->vtable == &waker_vtable;
 }
 
 /* --- Polls ------------------------------------------------------------------------ */

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Two syntaxes: the value of TDT_WATCH, and the options of tdt-tree.  The first line of the input is
+ * a value of TDT_WATCH, which a reference in this file reads, too.  Each line is an argument of
+ * tdt-tree.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../src/watch.h"
+#include "fuzz.h"
+
+#define main tdt_tree_main
+static int tdt_tree_main(int argc, char **argv);
+#include "../../tree-printer/tdt-tree.c"
+#undef main
+
+/* The number that begins `text`, at most INT64_MAX and 1, and how many digits it has. */
+static uint64_t leading_number(const char *text, size_t *digits)
+{
+	const uint64_t too_large = (uint64_t)INT64_MAX + 1;
+	uint64_t value = 0;
+
+	*digits = strspn(text, "0123456789");
+	for (size_t i = 0; i < *digits && value < too_large; i++) {
+		__uint128_t next = (__uint128_t)value * 10 + (uint64_t)(text[i] - '0');
+
+		value = next < too_large ? (uint64_t)next : too_large;
+	}
+	return value;
+}
+
+/* How many nanoseconds a unit has; 0: it is none. */
+static uint64_t nanoseconds(const char *unit)
+{
+	return strcmp(unit, "ns") == 0				  ? 1
+	       : strcmp(unit, "us") == 0			  ? 1000
+	       : strcmp(unit, "ms") == 0 || strcmp(unit, "") == 0 ? 1000000
+	       : strcmp(unit, "s") == 0				  ? 1000000000
+								  : 0;
+}
+
+/* What tdt__watch_parse() is to return: tdt(3), "Environment". */
+static int64_t interval(const char *text)
+{
+	size_t digits;
+	uint64_t number = leading_number(text, &digits), unit = nanoseconds(text + digits);
+	__uint128_t whole = (__uint128_t)number * unit;
+
+	if (text[0] == '\0')
+		return 0;
+	if (digits == 0 || unit == 0 || number > INT64_MAX || whole > INT64_MAX)
+		return -1;
+	return (int64_t)whole;
+}
+
+#define ARGUMENTS_MAX 16
+
+/* Split `text` at its line ends, which are overwritten. */
+static int split(char *text, char **argv)
+{
+	static char program[] = "tdt-tree";
+	int argc = 0;
+
+	argv[argc++] = program;
+	for (char *line = strtok(text, "\n"); line != NULL && argc < ARGUMENTS_MAX - 1;
+	     line = strtok(NULL, "\n"))
+		argv[argc++] = line;
+	argv[argc] = NULL;
+	return argc;
+}
+
+/* The program, with nothing to read.  (Not with the name of a file, which may be there.) */
+static void run_tree(int argc, char **argv)
+{
+	FILE *streams[3] = { stdin, stdout, stderr };
+	char *text = NULL;
+	size_t n;
+
+	stdin = fopen("/dev/null", "re");
+	stdout = open_memstream(&text, &n);
+	stderr = fopen("/dev/null", "we");
+	CLAIM(stdin != NULL && stdout != NULL && stderr != NULL);
+	optind = 0; /* glibc's getopt begins anew */
+	CLAIM(tdt_tree_main(argc, argv) <= EXIT_BAD_USAGE);
+	fclose(stdin);
+	fclose(stdout);
+	fclose(stderr);
+	stdin = streams[0];
+	stdout = streams[1];
+	stderr = streams[2];
+	claim_harmless(text, n, false, false);
+	free(text);
+}
+
+/* Whether `argv` has no argument that may be a file's name: an option, or the value of one. */
+static bool names_no_file(char *const *argv)
+{
+	for (argv++; *argv != NULL; argv++)
+		if ((*argv)[0] != '-' || strcmp(*argv, "--") == 0)
+			return false;
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = calloc(1, size + 1);
+	char *argv[ARGUMENTS_MAX];
+	char *line;
+	int argc;
+
+	CLAIM(text != NULL);
+	if (size > 0)
+		memcpy(text, data, size);
+	line = strndup(text, strcspn(text, "\n"));
+	CLAIM(line != NULL && tdt__watch_parse(line) == interval(line));
+	free(line);
+	argc = split(text, argv);
+	if (names_no_file(argv))
+		run_tree(argc, argv);
+	free(text);
+	return 0;
+}

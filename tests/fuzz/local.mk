@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Fuzzing: a target is a file with one function.  `make fuzz` has libFuzzer make up bytes for it;
+# `make check` gives it the bytes that are kept, by replay.c (tests/fuzz.sh).  tests/fuzz/README
+# tells how to keep an input.
+
+.PHONY: fuzz fuzz-here
+
+fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
+fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
+	tools/join.c \
+	tools/join.h \
+	tools/join_index.c \
+	tools/join_index.h \
+	tools/join_print.c \
+	tools/ustack.c \
+	tools/ustack.h \
+	tree-printer/read_json.c \
+	tree-printer/read_json.h
+fuzz_cflags = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
+fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
+
+check_PROGRAMS += \
+	tests/fuzz/replay_environment \
+	tests/fuzz/replay_json \
+	tests/fuzz/replay_symbolize \
+	tests/fuzz/replay_ustack
+tests_fuzz_replay_environment_SOURCES = tests/fuzz/replay.c $(fuzz_environment)
+tests_fuzz_replay_environment_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_environment_LDADD = $(fuzz_libs)
+tests_fuzz_replay_json_SOURCES = tests/fuzz/replay.c $(fuzz_json)
+tests_fuzz_replay_json_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_json_LDADD = $(fuzz_libs)
+tests_fuzz_replay_symbolize_SOURCES = tests/fuzz/replay.c $(fuzz_symbolize)
+tests_fuzz_replay_symbolize_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_symbolize_LDADD = $(fuzz_libs)
+tests_fuzz_replay_ustack_SOURCES = tests/fuzz/replay.c $(fuzz_ustack)
+tests_fuzz_replay_ustack_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_ustack_LDADD = $(fuzz_libs)
+dist_check_SCRIPTS += tests/fuzz.sh
+
+# With libFuzzer, which only Clang has.
+fuzz_programs = \
+	tests/fuzz/fuzz_environment \
+	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_symbolize \
+	tests/fuzz/fuzz_ustack
+EXTRA_PROGRAMS += $(fuzz_programs)
+CLEANFILES += $(fuzz_programs)
+tests_fuzz_fuzz_environment_SOURCES = $(fuzz_environment)
+tests_fuzz_fuzz_environment_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_environment_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_environment_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_json_SOURCES = $(fuzz_json)
+tests_fuzz_fuzz_json_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_json_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_json_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_symbolize_SOURCES = tests/fuzz/mutate_elf.c $(fuzz_symbolize)
+tests_fuzz_fuzz_symbolize_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_symbolize_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_symbolize_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_ustack_SOURCES = $(fuzz_ustack)
+tests_fuzz_fuzz_ustack_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_ustack_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_ustack_LDADD = $(fuzz_libs)
+
+SECONDS = 60
+
+# In a build of its own, with the whole library instrumented.
+fuzz:
+	+@sh $(srcdir)/tests/fuzz/have_fuzzer.sh || exit; \
+	CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'; CXXFLAGS=$$CFLAGS; export CFLAGS CXXFLAGS; \
+	name=fuzz; flags='CC=clang CXX=clang++ --with-sanitizers=address,undefined'; \
+	goal='fuzz-here SECONDS=$(SECONDS)'; $(in_own_build)
+
+fuzz-here: $(fuzz_programs)
+	@AWK='$(AWK)'; TEST_GCC='$(TEST_GCC)'; TEST_GXX='$(TEST_GXX)'; export AWK TEST_GCC TEST_GXX; \
+	TEST_CLANG='$(TEST_CLANG)'; TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANG TEST_CLANGXX; \
+	sh $(srcdir)/tests/fuzz/run.sh $(SECONDS) json ustack environment symbolize
+
+EXTRA_DIST += \
+	tests/fuzz/README \
+	tests/fuzz/have_fuzzer.sh \
+	tests/fuzz/json.dict \
+	tests/fuzz/known \
+	tests/fuzz/make_seeds.sh \
+	tests/fuzz/run.sh \
+	tests/fuzz/seeds \
+	tests/fuzz/small.cc \
+	tests/fuzz/unhex.awk \
+	tests/fuzz/ustack.dict

@@ -1,0 +1,26 @@
+// gcc -O2 -g -Wl,-Ttext=0x100000 : whole
+// There is a hole between the segments of the program, as lld often makes them.
+#include "truth.h"
+
+const unsigned truth_plain_polls = 0;
+
+static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
+{
+	truth_leaf_polled(state);
+	truth_leaf_cloned(state, tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static tdt_poll_t root_poll(void *state, struct tdt_context *cx)
+{
+	struct truth_children *children = state;
+	tdt_poll_t r = tdt_future_poll(&children->child[0], cx);
+
+	TDT_KEEP_FRAME();
+	return r;
+}
+
+struct tdt_future truth_root(void)
+{
+	return truth_children_new(root_poll, 1, truth_leaf_new(leaf_poll, TRUTH_FOR_EVER, TRUTH_EMPTIED));
+}
