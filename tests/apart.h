@@ -24,7 +24,10 @@ int apart(void (*body)(void *arg), void *arg, char wrong[256]);
 /* The same, and the test fails if it ended in another way than by returning. */
 void apart_must(void (*body)(void *arg), void *arg);
 
-/* Called in the child: say what comes next.  Of fork()'s children as well. */
+/*
+ * Called in the child, from any thread: say what comes next.  Of fork()'s children as well.  The text was there before
+ * apart() was called, as a literal is: the parent reads it.
+ */
 void apart_doing(const char *what);
 
 #endif
