@@ -297,7 +297,7 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 /* --- Having enough ----------------------------------------------------------- */
 
 #define BASE ((size_t)16384) /* bytes of each size that are there even if nobody took one lately */
-#define STEP 65536u          /* are made at a time at most */
+#define STEP 65536u          /* are made at a time at most, and those that are expected */
 
 static bool make(struct tdt__pool *pool, uint32_t room)
 {
@@ -345,6 +345,15 @@ uint32_t tdt__watched_promises(void)
 	return n;
 }
 
+uint32_t tdt__watched_made(void)
+{
+	uint32_t n = 0;
+
+	for (size_t class = 0; class < CLASSES; class++)
+		n += pools[class].made;
+	return n;
+}
+
 uint32_t tdt__watched_without(void)
 {
 	struct tdt__cursor cursor = { .slab = NULL };
@@ -366,26 +375,27 @@ void tdt__watched_expect(uint32_t n)
 
 /*
  * Who missed one wants it again next time; and of those that were taken lately, some more.  Not as many more: when all
- * tasks have theirs, what is left here serves nobody.
+ * tasks have theirs, what is left here serves nobody.  `more` are expected to be taken besides.
  */
-static uint32_t lacking(struct tdt__pool *pool)
+static uint32_t lacking(struct tdt__pool *pool, uint32_t more)
 {
 	uint32_t missed = atomic_exchange_explicit(&pool->missed, 0, memory_order_relaxed);
 	uint32_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
 	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8 +
-			atomic_load_explicit(&promised[pool - pools], memory_order_relaxed);
+			atomic_load_explicit(&promised[pool - pools], memory_order_relaxed) + more;
 	uint32_t have = atomic_load_explicit(&pool->stock, memory_order_relaxed);
 
 	if (have >= want)
 		return 0;
-	return want - have < STEP ? want - have : STEP;
+	return want - have < STEP + more ? want - have : STEP + more;
 }
 
 void tdt__watched_count(void)
 {
+	size_t usual_now = usual_class();
+
 	for (size_t class = 0; class < CLASSES; class++)
-		due[class] = lacking(&pools[class]);
-	due[usual_class()] += expected;
+		due[class] = lacking(&pools[class], class == usual_now ? expected : 0);
 	expected = 0;
 	forget_usual();
 }

@@ -75,6 +75,9 @@ struct tdt_trace *tdt__watched_trace(struct tdt_handle *task, uint64_t as_of);
 /* How many promises are to be kept; for tests. */
 uint32_t tdt__watched_promises(void);
 
+/* How many rooms for trees were made so far; for tests, under tdt__watch_lock or while nobody ticks. */
+uint32_t tdt__watched_made(void);
+
 /* How many tasks have no tree. */
 uint32_t tdt__watched_without(void);
 

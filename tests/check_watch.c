@@ -714,6 +714,25 @@ START_TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_p
 }
 END_TEST
 
+/* Tasks that are there and have no tree are expected to take one: but once, not at each start. */
+START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time)
+{
+	uint32_t made;
+
+	ck_assert_int_eq(tdt_watch(0), 0);
+	spawn_burst(SOME);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	made = tdt__watched_made();
+	ck_assert_uint_ge(made, SOME);
+	for (int i = 0; i < 20; i++) {
+		ck_assert_int_eq(tdt_watch(0), 0);
+		ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	}
+	ck_assert_uint_eq(tdt__watched_made(), made);
+	end_burst();
+}
+END_TEST
+
 /* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
 START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
@@ -1085,6 +1104,7 @@ int main(void)
 	tcase_add_test(pools, captures_that_were_missed_are_there_the_next_time);
 	tcase_add_test(pools, each_task_of_a_burst_has_a_tree_after_its_only_poll);
 	tcase_add_test(pools, each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
+	tcase_add_test(pools, a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
 	tcase_add_test(pools, what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);
