@@ -24,9 +24,9 @@
 #include <tdt/runtime.h>
 
 #include "../src/clock.h"
-#include "../src/fork.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
+#include "../src/unwinder.h"
 #include "report.h"
 
 #define MS INT64_C(1000000)

@@ -13,7 +13,6 @@
 #include "capture.h"
 #include "clock.h"
 #include "counted.h"
-#include "fork.h"
 #include "judge.h"
 #include "poll.h"
 #include "registry.h"

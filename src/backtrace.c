@@ -12,7 +12,6 @@
 
 #include "capture.h"
 #include "clock.h"
-#include "fork.h"
 #include "judge.h"
 #include "options.h"
 #include "poll.h"

@@ -13,7 +13,6 @@
 #include <tdt/trace.h>
 
 #include "capture.h"
-#include "fork.h"
 #include "poll.h"
 #include "pool.h"
 

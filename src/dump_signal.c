@@ -17,6 +17,8 @@
 
 #include <config.h>
 
+#include "dump_signal.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -27,8 +29,10 @@
 
 #include <tdt/dump.h>
 
-#include "fork.h"
 #include "service.h"
+#include "start.h"
+
+pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Raised by the handler, and by who wants the thread to end. */
 static sem_t wanted;
@@ -191,7 +195,7 @@ static int stop(void)
 
 int tdt_dump_on_signal(int signo)
 {
-	int saved = errno, error = tdt__fork_init();
+	int saved = errno, error = tdt__start();
 
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__signal_lock);

@@ -6,8 +6,8 @@
 #include "follow.h"
 
 #include "cfi.h"
-#include "fork.h"
 #include "stack_copy.h"
+#include "unwinder.h"
 
 #define STEPS 1000 /* as many frames are gone through again for one that needs it */
 

@@ -1,145 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The locks, and what happens to them when the process forks. */
+/*
+ * What happens to the library when the process forks: the order of all locks, and who is told in the child.
+ *
+ * A child inherits the locks as they are, but not the threads that would release them.  So fork() has to find them free:
+ * they are taken before a fork and released after it, on both sides.
+ *
+ * Thus fork() waits for whoever holds one, and nobody holds one for longer than some tens of microseconds: not while
+ * names are looked up, a debug file is read, or the loader is asked; and no foreign code (poll, wake, clone, drop) is
+ * called with any of them held.
+ */
 
 #include <config.h>
 
-#include "fork.h"
+#include <stddef.h>
 
-#include <signal.h>
-#include <stdint.h>
-#include <unistd.h>
-
-#include "barrier.h"
 #include "counted.h"
+#include "dump_signal.h"
 #include "interrupt.h"
 #include "namer.h"
 #include "poll.h"
 #include "probes.h"
 #include "registry.h"
-#include "task.h"
+#include "request.h"
+#include "start.h"
+#include "symbolize.h"
 #include "thread.h"
 #include "unloads.h"
+#include "unwinder.h"
 #include "watch.h"
 
-pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /*
- * Enough that the askers of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which holds
- * them all: more than 64 at once are too many for it.
+ * Whoever holds several locks took them in this order; then come that of unloads.h, one of the requests', and one of the
+ * registry's.
  */
-#define REQUEST_LOCKS 32
+static pthread_mutex_t *const locks[] = { &tdt__signal_lock, &tdt__watch_lock,	&tdt__counted_lock,
+					  &tdt__symbol_lock, &tdt__unwind_lock, &tdt__interrupt_lock };
 
-/* Each on a cache line of its own. */
-static struct {
-	_Alignas(64) pthread_mutex_t mutex;
-} request_locks[REQUEST_LOCKS] = { [0 ... REQUEST_LOCKS - 1] = { PTHREAD_MUTEX_INITIALIZER } };
+#define LOCKS (sizeof locks / sizeof locks[0])
 
-pthread_mutex_t *tdt__request_lock(const void *task)
+static void before(void)
 {
-	uintptr_t address = (uintptr_t)task;
-
-	return &request_locks[(address >> 6 ^ address >> 12) % REQUEST_LOCKS].mutex;
-}
-
-void tdt__request_locks_pass(void)
-{
-	for (int i = 0; i < REQUEST_LOCKS; i++) {
-		pthread_mutex_lock(&request_locks[i].mutex);
-		pthread_mutex_unlock(&request_locks[i].mutex);
-	}
-}
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&tdt__signal_lock);
-	pthread_mutex_lock(&tdt__watch_lock);
-	pthread_mutex_lock(&tdt__counted_lock);
-	pthread_mutex_lock(&tdt__symbol_lock);
-	pthread_mutex_lock(&tdt__unwind_lock);
-	pthread_mutex_lock(&tdt__interrupt_lock);
+	for (size_t i = 0; i < LOCKS; i++)
+		pthread_mutex_lock(locks[i]);
 	tdt__unloads_lock();
-	for (int i = 0; i < REQUEST_LOCKS; i++)
-		pthread_mutex_lock(&request_locks[i].mutex);
+	tdt__request_locks_hold();
 	tdt__registry_lock_all();
 }
 
-static void after_fork(void)
+static void after(void)
 {
 	tdt__registry_unlock_all();
-	for (int i = REQUEST_LOCKS; i-- > 0;)
-		pthread_mutex_unlock(&request_locks[i].mutex);
+	tdt__request_locks_release();
 	tdt__unloads_unlock();
-	pthread_mutex_unlock(&tdt__interrupt_lock);
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	pthread_mutex_unlock(&tdt__symbol_lock);
-	pthread_mutex_unlock(&tdt__counted_lock);
-	pthread_mutex_unlock(&tdt__watch_lock);
-	pthread_mutex_unlock(&tdt__signal_lock);
+	for (size_t i = LOCKS; i-- > 0;)
+		pthread_mutex_unlock(locks[i]);
 }
 
-uint32_t tdt__forks;
-
-/* The ids that the thread that forked, and its parents', had in the processes before: the last few of them. */
-static struct {
-	uint32_t id[16];
-	unsigned n;
-} lineage;
-
-bool tdt__thread_is_here(uint32_t id)
+static void in_child(void)
 {
-	if (tdt__forks == 0 || id == 0)
-		return true;
-	for (unsigned i = 0; i < sizeof lineage.id / sizeof lineage.id[0]; i++)
-		if (lineage.id[i] == id)
-			return true;
-	return tgkill(getpid(), (pid_t)id, 0) == 0;
-}
-
-/* This thread has another id in the child, and is in the middle of the same polls. */
-static void take_polls_along(void)
-{
-	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
-	tdt__thread.id = 0;
-	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
-		TDT__POKE(poll->task->record.thread, tdt__thread_id());
-}
-
-static bool registered; /* in a child: these handlers have run */
-
-static void after_fork_in_child(void)
-{
-	registered = true;
-	tdt__forks++;
 	tdt__probes_forked();
-	take_polls_along();
+	tdt__thread_forked();
+	tdt__polls_forked();
 	tdt__interrupt_forked();
-	tdt__barrier_init();
 	tdt__watch_forked();
 	tdt__unloads_forked();
 	tdt__namer_forked();
-	after_fork();
+	after();
 }
 
-static int fork_status;
-
-static void init(void)
+/* Whoever wants their service may do so when threads can't be started: see service.h. */
+static void begin(void)
 {
-	tdt__barrier_init();
-	/* A child that was forked while another thread was here comes here again: twice locked would be for ever. */
-	if (!registered)
-		fork_status = -pthread_atfork(before_fork, after_fork, after_fork_in_child);
-	/* Whoever wants their service may do so when threads can't be started: see service.h. */
 	tdt__namer_begin();
 	tdt__unloads_begin();
 }
 
-int tdt__fork_init(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, init);
-	return fork_status;
-}
+const struct tdt__fork_handlers tdt__fork_handlers = { begin, before, after, in_child };

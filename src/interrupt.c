@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "fork.h"
 #include "peek.h"
 #include "pieces.h"
 #include "poll.h"
@@ -176,6 +175,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 }
 
 /* --- The signal ----------------------------------------------------------------- */
+
+pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int chosen; /* under tdt__interrupt_lock; 0: none yet */
 

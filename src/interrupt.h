@@ -11,6 +11,7 @@
  * does nothing but for a request that waits for just this thread's poll.
  */
 
+#include <pthread.h>
 #include <stdint.h>
 
 struct tdt_handle;
@@ -26,6 +27,9 @@ struct tdt__pieces;
  */
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
 		   struct tdt__pieces *copy);
+
+/* Protects the choice of the signal.  It is held for two system calls, and across fork() (fork.c). */
+extern pthread_mutex_t tdt__interrupt_lock;
 
 /* In a child of fork(): those who waited are gone. */
 void tdt__interrupt_forked(void);

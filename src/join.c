@@ -22,7 +22,7 @@
 
 #include <tdt/hooks.h>
 
-#include "fork.h"
+#include "request.h"
 #include "task.h"
 
 struct tdt__joiner {

@@ -12,7 +12,7 @@
 
 /*
  * Whether the loader's record `map` is that of such a module.  The answer may be false for one that lasts (as some of
- * those are that only other libraries need), never true for one that may go.  Only under tdt__unwind_lock (fork.h): the first call finds out, with
+ * those are that only other libraries need), never true for one that may go.  Only under tdt__unwind_lock: the first call finds out, with
  * some system calls.  NULL: only find out.
  */
 bool tdt__is_lasting(const struct link_map *map);

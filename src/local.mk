@@ -69,6 +69,7 @@ libtdt_core_la_SOURCES = \
 	src/diename.c \
 	src/diename.h \
 	src/dump_signal.c \
+	src/dump_signal.h \
 	src/elfsym.c \
 	src/elfsym.h \
 	src/fiber.h \
@@ -76,7 +77,6 @@ libtdt_core_la_SOURCES = \
 	src/find_fp.h \
 	src/follow.h \
 	src/fork.c \
-	src/fork.h \
 	src/groups.c \
 	src/groups.h \
 	src/inlines.c \
@@ -137,6 +137,8 @@ libtdt_core_la_SOURCES = \
 	src/stack.h \
 	src/stack_copy.c \
 	src/stack_copy.h \
+	src/start.c \
+	src/start.h \
 	src/substitute.c \
 	src/substitute.h \
 	src/switch.c \

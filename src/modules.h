@@ -52,7 +52,7 @@ struct tdt__modules *tdt__modules_new(uint64_t unloads);
 /*
  * Have `*table` hold the module that `pc` lies in now: it is exchanged for another table if that is necessary (the
  * reference goes with it).  If a module of the table has gone that lay there, all that are not lasting are left out of
- * the new one.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  Only under tdt__unwind_lock (fork.h).
+ * the new one.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  Only under tdt__unwind_lock.
  */
 int tdt__modules_meet(struct tdt__modules **table, uintptr_t pc);
 

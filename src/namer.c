@@ -18,7 +18,6 @@
 
 #include "clock.h"
 #include "debugfile.h"
-#include "fork.h"
 #include "modules.h"
 #include "service.h"
 #include "symbolize.h"

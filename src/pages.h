@@ -7,7 +7,7 @@
  * (peek.h), a page at a time, and the pages that were read last are kept, since a system call takes a microsecond.
  *
  * A kept page may be out of date.  The caller forgets all pages before it reads what may have changed.  Everything here is
- * under tdt__unwind_lock (fork.h).
+ * under tdt__unwind_lock.
  */
 
 #include <stddef.h>

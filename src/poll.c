@@ -327,3 +327,9 @@ void tdt__traced_drop(void *state)
 	task->child_drop(task->child_state);
 	tdt_handle_unref(task);
 }
+
+void tdt__polls_forked(void)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		TDT__POKE(poll->task->record.thread, tdt__thread_id());
+}

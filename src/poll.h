@@ -38,4 +38,7 @@ static inline bool tdt__polled_here(const struct tdt_handle *task)
 	return tdt__poll_here(task) != NULL;
 }
 
+/* In a child of fork(): its thread is in the middle of the same polls, with another id. */
+void tdt__polls_forked(void);
+
 #endif

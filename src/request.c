@@ -12,10 +12,48 @@
 #include "barrier.h"
 #include "capture.h"
 #include "counted.h"
-#include "fork.h"
 #include "registry.h"
 #include "task.h"
 #include "thread.h"
+
+/*
+ * Enough locks that the requesters of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which
+ * holds them all: ThreadSanitizer allows 64 at once.
+ */
+#define REQUEST_LOCKS 32
+
+/* Each on a cache line of its own. */
+static struct {
+	_Alignas(64) pthread_mutex_t mutex;
+} request_locks[REQUEST_LOCKS] = { [0 ... REQUEST_LOCKS - 1] = { PTHREAD_MUTEX_INITIALIZER } };
+
+pthread_mutex_t *tdt__request_lock(const void *task)
+{
+	uintptr_t address = (uintptr_t)task;
+
+	return &request_locks[(address >> 6 ^ address >> 12) % REQUEST_LOCKS].mutex;
+}
+
+void tdt__request_locks_hold(void)
+{
+	for (int i = 0; i < REQUEST_LOCKS; i++)
+		pthread_mutex_lock(&request_locks[i].mutex);
+}
+
+void tdt__request_locks_release(void)
+{
+	for (int i = REQUEST_LOCKS; i-- > 0;)
+		pthread_mutex_unlock(&request_locks[i].mutex);
+}
+
+/* Take and release each lock once: whoever has held one has done what he did under it. */
+static void pass_request_locks(void)
+{
+	for (int i = 0; i < REQUEST_LOCKS; i++) {
+		pthread_mutex_lock(&request_locks[i].mutex);
+		pthread_mutex_unlock(&request_locks[i].mutex);
+	}
+}
 
 #define FIRST_FRAMES 64
 #define FEW_LEAVES 16 /* of a task that never took more room than that */
@@ -348,6 +386,6 @@ void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
 void tdt__inbox_fini(struct tdt__inbox *inbox)
 {
 	/* Pollers are in an inbox with their task's lock held. */
-	tdt__request_locks_pass();
+	pass_request_locks();
 	sem_destroy(&inbox->enough);
 }

@@ -14,6 +14,7 @@
  * All transitions are made under tdt__request_lock(task).
  */
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -61,6 +62,16 @@ struct tdt__inbox {
 	atomic_uint wanted;
 	sem_t enough;
 };
+
+/*
+ * The lock of the lists of requests and of joiners of a task, chosen by the task's address.  It is held for some
+ * instructions.
+ */
+pthread_mutex_t *tdt__request_lock(const void *task);
+
+/* For fork.c: hold all of these locks across fork(). */
+void tdt__request_locks_hold(void);
+void tdt__request_locks_release(void);
 
 /* --- The asker's side --- */
 

@@ -20,7 +20,6 @@
 
 #include "cfi.h"
 #include "clock.h"
-#include "fork.h"
 #include "lasting.h"
 #include "pages.h"
 #include "unloads.h"

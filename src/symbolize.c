@@ -25,10 +25,11 @@
 #include "demangle.h"
 #include "diename.h"
 #include "elfsym.h"
-#include "fork.h"
 #include "inlines.h"
 #include "intern.h"
 #include "plt.h"
+
+pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct file {
 	char *path; /* this and the next never change */

@@ -7,7 +7,14 @@
  * the namer (namer.h), looks names up, with no lock held.  What it has found is cached, for all.
  */
 
+#include <pthread.h>
+
 #include "modules.h"
+
+/*
+ * Protects the cache of symbols, and the namer's queue (namer.h).  Polling threads never take it.
+ */
+extern pthread_mutex_t tdt__symbol_lock;
 
 /* A function at a PC: one that was inlined there, or the one it all was inlined into. */
 struct tdt__place {
@@ -43,7 +50,7 @@ struct tdt__symbol {
  *
  * NULL: no memory (errno ENOMEM) and nothing else; later there may be an answer.  If libdw itself runs out of memory
  * half way, that module's debug information is lost to the process, its ELF symbols are not.  Debug files stay mapped,
- * but not open.  The namer only; takes tdt__symbol_lock (fork.h) for some instructions.
+ * but not open.  The namer only; takes tdt__symbol_lock for some instructions.
  */
 const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
 

@@ -13,11 +13,11 @@
 #include "capture.h"
 #include "clock.h"
 #include "counted.h"
-#include "fork.h"
 #include "options.h"
 #include "poll.h"
 #include "probes.h"
 #include "registry.h"
+#include "start.h"
 #include "substitute.h"
 #include "thread.h"
 #include "watch.h"
@@ -101,7 +101,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 	if (error == 0)
 		error = tdt__options_read(&ours, sizeof ours, attr);
 	if (error == 0)
-		error = tdt__fork_init();
+		error = tdt__start();
 	if (error != 0) {
 		errno = -error;
 		return untraced;

@@ -3,17 +3,18 @@
 
 #include <config.h>
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include <tdt/coroutine.h>
 #include <tdt/hooks.h>
 
-#include "fork.h"
 #include "peek.h"
 #include "probes.h"
 #include "registers.h"
 #include "stack.h"
+#include "start.h"
 #include "thread.h"
 #include "walk.h"
 
@@ -47,11 +48,33 @@ bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 	return record != NULL && tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;
 }
 
+/* The ids that the thread that forked, and its parents', had in the processes before: the last few of them. */
+static struct {
+	uint32_t id[16];
+	unsigned n;
+} lineage;
+
+bool tdt__thread_is_here(uint32_t id)
+{
+	if (tdt__forks == 0 || id == 0)
+		return true;
+	for (unsigned i = 0; i < sizeof lineage.id / sizeof lineage.id[0]; i++)
+		if (lineage.id[i] == id)
+			return true;
+	return tgkill(getpid(), (pid_t)id, 0) == 0;
+}
+
+void tdt__thread_forked(void)
+{
+	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
+	tdt__thread.id = 0;
+}
+
 /* Fire a probe of workers.  It may be the first call in the process; a child must know of what was hit: see probes.c. */
 #define PROBE(name)                                                                                                    \
 	do {                                                                                                           \
 		if (TDT__PROBED(name)) {                                                                               \
-			tdt__fork_init();                                                                              \
+			tdt__start();                                                                              \
 			tdt_probe_##name();                                                                            \
 		}                                                                                                      \
 	} while (0)

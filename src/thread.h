@@ -30,6 +30,16 @@ struct tdt__thread {
 	struct tdt__coroutine *coroutine; /* the innermost that runs here; NULL: none */
 };
 
+/*
+ * Whether the thread that a record names is one of this process; in a child of fork(), most are not.  (0, nobody yet,
+ * counts as one.)  A task that was last polled by a thread that is gone must not be woken: its runtime has no thread that
+ * would poll it, and may have been in the middle of anything, with its locks held for ever.  May set errno.
+ */
+bool tdt__thread_is_here(uint32_t id);
+
+/* In a child of fork(): this thread has another id there. */
+void tdt__thread_forked(void);
+
 #define TDT__STATIC_TLS __thread __attribute__((tls_model("initial-exec")))
 
 extern TDT__STATIC_TLS struct tdt__thread tdt__thread;

@@ -40,7 +40,7 @@ bool tdt__unloads_now(uint64_t *unloads, uint64_t deadline);
 /* Start the teller, for those who come later: see service.h.  In a child of fork() the first call above does. */
 void tdt__unloads_begin(void);
 
-/* Taken before fork() (fork.h), for which the teller stays out of the loader's list: at most a millisecond is waited. */
+/* Taken before fork() (fork.c), for which the teller stays out of the loader's list: at most a millisecond is waited. */
 void tdt__unloads_lock(void);
 void tdt__unloads_unlock(void);
 

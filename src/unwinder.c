@@ -12,8 +12,9 @@
 #include <string.h>
 
 #include "cfi.h"
-#include "fork.h"
 #include "pages.h"
+
+pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* libunwind exports it, but declares it in a private header. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *table,

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "fork.h"
 #include "pages.h"
 #include "registers.h"
 #include "unloads.h"

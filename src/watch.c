@@ -18,8 +18,8 @@
 
 #include "clock.h"
 #include "counted.h"
-#include "fork.h"
 #include "service.h"
+#include "start.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -205,7 +205,7 @@ static int watch(int64_t ns, uint32_t tasks)
 
 int tdt_watch(int64_t interval_ns)
 {
-	int error = interval_ns < 0 ? -EINVAL : tdt__fork_init();
+	int error = interval_ns < 0 ? -EINVAL : tdt__start();
 	uint32_t tasks = interval_ns > 0 ? tdt__watched_without() : 0;
 
 	if (error == 0) {

@@ -17,9 +17,9 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/fork.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
+#include "../src/unwinder.h"
 #include "futures.h"
 #include "must.h"
 #include "sanitized.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../src/clock.h"
-#include "../src/fork.h"
+#include "../src/start.h"
 #include "../src/modules.h"
 #include "../src/unloads.h"
 #include "must.h"
@@ -284,7 +284,7 @@ START_TEST(a_child_has_a_teller_of_its_own)
 	pid_t child;
 	int status;
 
-	ck_assert_int_eq(tdt__fork_init(), 0);
+	ck_assert_int_eq(tdt__start(), 0);
 	dlclose(plugin_open("a"));
 	unloads_by(30 * SECOND);
 	child = fork();

@@ -21,11 +21,12 @@
 
 #include "../src/clock.h"
 #include "../src/debugfile.h"
-#include "../src/fork.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
 #include "../src/service.h"
+#include "../src/start.h"
 #include "../src/symbolize.h"
+#include "../src/unwinder.h"
 #include "must.h"
 #include "sanitized.h"
 #include "test.h"
@@ -65,7 +66,7 @@ static void set_up(void)
 {
 	sem_init(&held, 0, 0);
 	sem_init(&let_go, 0, 0);
-	MUST(tdt__fork_init() == 0);
+	MUST(tdt__start() == 0);
 	table = tdt__modules_new(0);
 	pthread_mutex_lock(&tdt__unwind_lock);
 	MUST(table != NULL && tdt__modules_meet(&table, (uintptr_t)set_up) == 0);

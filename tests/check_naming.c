@@ -17,7 +17,6 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/fork.h"
 #include "../src/probes.h"
 #include "../src/symbolize.h"
 #include "must.h"

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "../src/capture.h"
-#include "../src/fork.h"
+#include "../src/start.h"
 #include "../src/poll.h"
 #include "../src/registers.h"
 #include "../src/seal.h"
@@ -140,7 +140,7 @@ static NOINLINE void tree(void)
 
 START_TEST(what_leaves_share_is_what_each_has)
 {
-	ck_assert_int_eq(tdt__fork_init(), 0);
+	ck_assert_int_eq(tdt__start(), 0);
 	seed = seed_of_run();
 	for (int i = 0; i < 300; i++) {
 		struct tdt__seal seal;

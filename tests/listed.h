@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include "../src/fork.h"
 #include "../src/request.h"
 #include "../src/task.h"
 
