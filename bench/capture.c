@@ -30,10 +30,10 @@
 #include <tdt/tree.h>
 
 #include "../src/capture.h"
+#include "../src/handle.h"
 #include "../src/poll.h"
 #include "../src/registers.h"
 #include "../src/request.h"
-#include "../src/task.h"
 #include "../src/thread.h"
 #include "../src/walk.h"
 #include "report.h"

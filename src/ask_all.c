@@ -13,12 +13,12 @@
 #include "capture.h"
 #include "clock.h"
 #include "counted.h"
+#include "handle.h"
 #include "judge.h"
 #include "poll.h"
 #include "registry.h"
 #include "request.h"
 #include "running.h"
-#include "task.h"
 #include "unloads.h"
 
 #define WINDOW 512u /* asked at a time: 1 MB or so, which a cache may hold */

@@ -12,12 +12,12 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "handle.h"
 #include "judge.h"
 #include "options.h"
 #include "poll.h"
 #include "request.h"
 #include "running.h"
-#include "task.h"
 #include "thread.h"
 #include "trace.h"
 #include "unloads.h"

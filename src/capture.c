@@ -16,11 +16,11 @@
 #include <tdt/coroutine.h>
 
 #include "counted.h"
+#include "handle.h"
 #include "poll.h"
 #include "registers.h"
 #include "seal.h"
 #include "stack.h"
-#include "task.h"
 
 /* More stacks than that, each polled on the one before, are not walked. */
 #define MAX_LEVEL UINT16_MAX

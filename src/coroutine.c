@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -222,4 +223,30 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg, const struct td
 	tdt__fiber_init(&co->fiber, co->stack.low, co->stack.size);
 	tdt__context_make(&co->inside, co->stack.low, co->stack.size, tdt__coroutine_main);
 	return (struct tdt_future){ co, tdt__coroutine_poll, tdt__coroutine_drop };
+}
+
+/* --- Stacks of others ------------------------------------------------------ */
+
+/* The frames outside are those of the caller, who waits in its switch to the stack. */
+__attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
+{
+	struct tdt__registers caller = TDT__CALLER_REGISTERS();
+
+	if (stack == NULL)
+		return;
+	stack->outer = tdt__thread.entered;
+	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
+	stack->entry = ++tdt__thread.entries;
+	stack->pc = caller.pc;
+	stack->sp = caller.sp;
+	stack->fp = caller.fp;
+	/* A signal handler may poll: what it finds entered is whole. */
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.entered = stack;
+}
+
+void tdt_stack_leave(struct tdt_stack *stack)
+{
+	if (stack != NULL)
+		tdt__thread.entered = stack->outer;
 }

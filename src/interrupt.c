@@ -34,12 +34,12 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "handle.h"
 #include "peek.h"
 #include "pieces.h"
 #include "poll.h"
 #include "proc_thread.h"
 #include "registry.h"
-#include "task.h"
 #include "thread.h"
 
 /* How long a thread may have the signal blocked before it counts as one that has: so often, so many nanoseconds. */

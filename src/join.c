@@ -22,8 +22,8 @@
 
 #include <tdt/hooks.h>
 
+#include "handle.h"
 #include "request.h"
-#include "task.h"
 
 struct tdt__joiner {
 	struct tdt_handle *task; /* a reference */

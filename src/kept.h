@@ -12,7 +12,7 @@
  * In a header of its own, so that a test can build the wrapper with a naive answer, and see it fail.
  */
 
-#include "task.h"
+#include "handle.h"
 
 static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
 {

@@ -79,6 +79,10 @@ libtdt_core_la_SOURCES = \
 	src/fork.c \
 	src/groups.c \
 	src/groups.h \
+	src/handle.c \
+	src/handle.h \
+	src/handshake.h \
+	src/hooks.c \
 	src/inlines.c \
 	src/inlines.h \
 	src/instruction.c \
@@ -148,7 +152,6 @@ libtdt_core_la_SOURCES = \
 	src/syscall_name.c \
 	src/syscall_name.h \
 	src/task.c \
-	src/task.h \
 	src/tasks.c \
 	src/tasks.h \
 	src/thread.c \
@@ -169,7 +172,8 @@ libtdt_core_la_SOURCES = \
 	src/watch.h \
 	src/watch_last.c \
 	src/watched.c \
-	src/watched.h
+	src/watched.h \
+	src/wrapper.h
 if WALK_RULES
 libtdt_core_la_SOURCES += \
 	src/follow.c \

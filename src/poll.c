@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in
- * task.h.
+ * handshake.h.
  *
  * The poll of a task nobody asks about is the library's hottest path: no lock, no allocation, no fence, no system call.
  */
@@ -14,6 +14,8 @@
 #include "capture.h"
 #include "clock.h"
 #include "counted.h"
+#include "handle.h"
+#include "handshake.h"
 #include "join.h"
 #include "kept.h"
 #include "poll.h"
@@ -23,12 +25,21 @@
 #include "request.h"
 #include "seal.h"
 #include "substitute.h"
-#include "task.h"
 #include "thread.h"
 #include "watch.h"
+#include "wrapper.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
+{
+	tdt_poll_t (*poll)(void *, struct tdt_context *) = (void *)(uintptr_t)task->record.poll;
+	tdt_poll_t result = poll(task->child_state, cx);
+
+	TDT_KEEP_FRAME();
+	return result;
+}
 
 /* --- After a poll ------------------------------------------------------- */
 

@@ -42,8 +42,8 @@
 #include <unistd.h>
 #endif
 
+#include "handle.h"
 #include "probes.h"
-#include "task.h"
 
 #ifdef TDT_NOP5
 /*

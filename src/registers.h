@@ -37,6 +37,13 @@ static inline bool tdt__is_top(uintptr_t cfa, uintptr_t top)
 #endif
 }
 
+/* What a frame is known by: `pc` is a return address (the frame called something that hasn't returned). */
+struct tdt__registers {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+};
+
 /* The caller's registers: the frame record at the frame pointer holds the caller's frame pointer. */
 #define TDT__CALLER_REGISTERS()                                                                                        \
 	((struct tdt__registers){ (uintptr_t)__builtin_return_address(0), TDT__OWN_CFA(),                              \

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task.h"
+#include "handle.h"
 #include "thread.h"
-#include "watched.h"
 
 /*
  * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
@@ -107,7 +106,7 @@ static struct tdt_handle *first_use(struct shard *shard)
 
 /*
  * As it was before it was used, but for `seq`, which only rises.  `state` is FREE and `refs` 0 as it is, and the one is
- * looked at by readers, the other by tdt__registry_ref().
+ * looked at by readers, the other by tdt__handle_ref_if_same().
  */
 static void clear(struct tdt_handle *task)
 {
@@ -183,8 +182,6 @@ void tdt__registry_give(struct tdt_handle *task)
 {
 	struct shard *shard = slab_of(task)->shard;
 
-	TDT__POKE(task->record.state, TDT_RECORD_FREE);
-	tdt__watched_drop(task);
 	if (shard == own_shard())
 		give_to_own(shard, task);
 	else
@@ -243,22 +240,6 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 			copy->wait_count = 0;
 	} while (TDT__PEEK(task->record.seq) != copy->seq);
 	return copy->state != TDT_RECORD_FREE;
-}
-
-bool tdt__registry_ref(struct tdt_handle *task, uint32_t seq)
-{
-	unsigned refs = atomic_load_explicit(&task->refs, memory_order_relaxed);
-
-	do
-		if (refs == 0)
-			return false;
-	/* Acquire: if it is another task's by now, its `seq` is seen.  Pairs with the store in task.c's task_new(). */
-	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1, memory_order_acquire,
-						      memory_order_relaxed));
-	if (TDT__PEEK(task->record.seq) == seq)
-		return true;
-	tdt_handle_unref(task);
-	return false;
 }
 
 void tdt__registry_lock_all(void)

@@ -14,7 +14,7 @@
  *   tdt__registry_take, publish   whoever makes the task: nobody else knows it
  *   the record's other fields     the poller, each by one store; `woken` and `woken_by`: whoever wakes the task
  *   tdt__registry_give            whoever gives the last reference back
- *   tdt__registry_next, read, ref any thread, any time, with no lock, and of any record
+ *   tdt__registry_next, read      any thread, any time, with no lock, and of any record
  */
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct tdt_handle *tdt__registry_take(void);
 /* The record is filled in: readers find it. */
 void tdt__registry_publish(struct tdt_handle *task);
 
-/* Give a record back that nobody has a reference to. */
+/* Give a record back that nobody has a reference to, and whose `state` is TDT_RECORD_FREE. */
 void tdt__registry_give(struct tdt_handle *task);
 
 /* Every place that was a record once, one after the other; start with all zeros.  NULL: that was the last. */
@@ -62,10 +62,6 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);
  * polled.  False: there is no task (any more), live or ended.
  */
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy);
-
-/* One more reference, if that place still is the task it was when its `seq` was read.  It may be any task's, or
- * nobody's. */
-bool tdt__registry_ref(struct tdt_handle *task, uint32_t seq);
 
 /* The locks, for fork.c. */
 void tdt__registry_lock_all(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Requests: listing, taking, answering.  See task.h for the handshake, request.h for a request's life. */
+/* Requests: listing, taking, answering.  See handshake.h for the handshake, request.h for a request's life. */
 
 #include <config.h>
 
@@ -12,8 +12,9 @@
 #include "barrier.h"
 #include "capture.h"
 #include "counted.h"
+#include "handle.h"
+#include "handshake.h"
 #include "registry.h"
-#include "task.h"
 #include "thread.h"
 
 /*

@@ -12,6 +12,7 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "handle.h"
 #include "interrupt.h"
 #include "judge.h"
 #include "pieces.h"
@@ -19,7 +20,6 @@
 #include "proc_thread.h"
 #include "registry.h"
 #include "syscall_name.h"
-#include "task.h"
 #include "thread.h"
 #include "unloads.h"
 

@@ -20,10 +20,10 @@
 #include "clock.h"
 #include "cycles.h"
 #include "groups.h"
+#include "handle.h"
 #include "options.h"
 #include "poll.h"
 #include "registry.h"
-#include "task.h"
 #include "tasks.h"
 #include "trace.h"
 #include "watched.h"
@@ -234,7 +234,7 @@ static void list_all(struct taking *taking)
 		    !is_live(&record))
 			continue;
 		tdt__task_info(&said, &record, taking->start);
-		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__registry_ref(task, record.seq))
+		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__handle_ref_if_same(task, record.seq))
 			continue;
 		if (!list(taking, task, &said, &record)) {
 			tdt_handle_unref(task);

@@ -12,7 +12,7 @@
 #include <tdt/future.h>
 
 #include "counted.h"
-#include "task.h"
+#include "handle.h"
 
 extern const struct tdt_waker_vtable tdt__substitute_vtable;
 

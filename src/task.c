@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Making a traced future, and its handles. */
+/* Making a traced future. */
 
 #include <config.h>
-
-#include "task.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include <tdt/hooks.h>
 
-#include "capture.h"
 #include "clock.h"
 #include "counted.h"
+#include "handle.h"
 #include "options.h"
 #include "poll.h"
 #include "probes.h"
@@ -21,6 +19,8 @@
 #include "substitute.h"
 #include "thread.h"
 #include "watch.h"
+#include "watched.h"
+#include "wrapper.h"
 
 static _Atomic uint64_t next_id = 1; /* relaxed: nothing hangs on it but being different */
 
@@ -82,7 +82,7 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
 	/*
 	 * The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
-	 * tdt__registry_ref().
+	 * tdt__handle_ref_if_same().
 	 */
 	atomic_store_explicit(&task->refs, 2, memory_order_release);
 	tdt__registry_publish(task);
@@ -118,70 +118,6 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 struct tdt_handle *tdt_future_handle(const struct tdt_future *fut)
 {
 	return fut != NULL && fut->poll == tdt__traced_poll ? fut->state : NULL;
-}
-
-uint64_t tdt_handle_id(const struct tdt_handle *handle)
-{
-	return handle != NULL ? handle->record.id : 0;
-}
-
-struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
-{
-	if (handle != NULL)
-		atomic_fetch_add_explicit(&handle->refs, 1, memory_order_relaxed);
-	return handle;
-}
-
-void tdt_handle_unref(struct tdt_handle *handle)
-{
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
-	if (handle != NULL && atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
-		tdt__registry_give(handle);
-}
-
-void tdt_task_woken(struct tdt_handle *handle)
-{
-	if (handle == NULL)
-		return;
-	if (handle != tdt__thread.asks) { /* to be asked is not what it waited for */
-		TDT__POKE(handle->record.woken, tdt__now());
-		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
-		TDT__POKE(handle->record.own_woken, tdt__woken_mark(TDT__PEEK(handle->record.polls)));
-	}
-	TDT__PROBE_TASK(task__wake, handle);
-}
-
-const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
-{
-	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
-}
-
-void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
-{
-	const struct tdt__poll *poll = tdt__thread.poll;
-	struct tdt_record *record;
-	uint32_t polls;
-
-	if (poll == NULL)
-		return;
-	if (__builtin_expect(poll->capture != NULL, 0))
-		tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
-	record = &poll->task->record;
-	polls = (uint32_t)record->polls;
-	if (record->wait_count != 0 && record->wait_polls == polls) {
-		if (record->wait_count < UINT8_MAX)
-			TDT__POKE(record->wait_count, record->wait_count + 1);
-		return;
-	}
-	/*
-	 * Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
-	 * tdt__registry_read().
-	 */
-	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
 }
 
 uint64_t tdt_current_task_id(void)

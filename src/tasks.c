@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "clock.h"
+#include "handle.h"
 #include "options.h"
 #include "registry.h"
-#include "task.h"
 
 #define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING))
 
@@ -116,7 +116,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 		if (!tdt__registry_read(task, &record) || !is_live(&record))
 			continue;
 		tdt__task_info(&info, &record, now);
-		if (!tdt__filter_lets(&ours, &info.info) || !tdt__registry_ref(task, record.seq))
+		if (!tdt__filter_lets(&ours, &info.info) || !tdt__handle_ref_if_same(task, record.seq))
 			continue;
 		result = each(task, &info.info, arg);
 		tdt_handle_unref(task);
@@ -133,7 +133,7 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
 		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && record.id == id &&
-		    is_live(&record) && tdt__registry_ref(task, record.seq))
+		    is_live(&record) && tdt__handle_ref_if_same(task, record.seq))
 			return task;
 	errno = ESRCH;
 	return NULL;

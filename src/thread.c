@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The thread's own record, and the hooks that tell of it. */
+/* The records of threads. */
 
 #include <config.h>
 
@@ -7,16 +7,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include <tdt/coroutine.h>
-#include <tdt/hooks.h>
-
 #include "peek.h"
-#include "probes.h"
-#include "registers.h"
 #include "stack.h"
 #include "start.h"
 #include "thread.h"
-#include "walk.h"
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
@@ -68,65 +62,4 @@ void tdt__thread_forked(void)
 {
 	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
 	tdt__thread.id = 0;
-}
-
-/* Fire a probe of workers.  It may be the first call in the process; a child must know of what was hit: see probes.c. */
-#define PROBE(name)                                                                                                    \
-	do {                                                                                                           \
-		if (TDT__PROBED(name)) {                                                                               \
-			tdt__start();                                                                              \
-			tdt_probe_##name();                                                                            \
-		}                                                                                                      \
-	} while (0)
-
-void tdt_worker_thread_start(void)
-{
-	tdt__thread.worker = true;
-	PROBE(worker__thread__start);
-}
-
-void tdt_worker_thread_stop(void)
-{
-	PROBE(worker__thread__stop);
-	tdt__thread.worker = false;
-	tdt__thread.now = 0;
-}
-
-void tdt_worker_thread_park(void)
-{
-	PROBE(worker__thread__park);
-}
-
-void tdt_worker_thread_unpark(void)
-{
-	PROBE(worker__thread__unpark);
-}
-
-void tdt_worker_now(uint64_t monotonic_ns)
-{
-	tdt__thread.now = monotonic_ns;
-}
-
-/* The frames outside are those of the caller, who waits in its switch to the stack. */
-__attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
-{
-	struct tdt__registers caller = TDT__CALLER_REGISTERS();
-
-	if (stack == NULL)
-		return;
-	stack->outer = tdt__thread.entered;
-	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
-	stack->entry = ++tdt__thread.entries;
-	stack->pc = caller.pc;
-	stack->sp = caller.sp;
-	stack->fp = caller.fp;
-	/* A signal handler may poll: what it finds entered is whole. */
-	atomic_signal_fence(memory_order_release);
-	tdt__thread.entered = stack;
-}
-
-void tdt_stack_leave(struct tdt_stack *stack)
-{
-	if (stack != NULL)
-		tdt__thread.entered = stack->outer;
 }

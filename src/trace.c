@@ -17,9 +17,9 @@
 #include "capture.h"
 #include "clock.h"
 #include "counted.h"
+#include "handle.h"
 #include "namer.h"
 #include "options.h"
-#include "task.h"
 
 /*
  * A tree, and what the trace says of its task from then on: how many leaves wait is known with their

@@ -20,6 +20,8 @@
 
 #include <tdt/tree.h>
 
+#include "registers.h"
+
 /*
  * A walk may also be made of a copy of another thread's stack (tdt__walk_start_copied()), whose innermost frame has
  * called nothing: its `pc` is one more than where it is, so that it is looked up where it is like all others.  Nothing
@@ -32,13 +34,6 @@
 #define TDT__RED_ZONE ((uintptr_t)0)
 #endif
 #define TDT__NO_FP ((uintptr_t)1)
-
-/* What a frame is known by: `pc` is a return address (the frame called something that hasn't returned). */
-struct tdt__registers {
-	uintptr_t pc;
-	uintptr_t sp;
-	uintptr_t fp;
-};
 
 struct tdt__frame {
 	uintptr_t pc;

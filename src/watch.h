@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "capture.h"
+#include "handle.h"
 #include "ready.h"
 #include "registry.h"
-#include "task.h"
 #include "watched.h"
 
 /*

@@ -9,9 +9,9 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "handle.h"
 #include "judge.h"
 #include "registry.h"
-#include "task.h"
 #include "tasks.h"
 #include "trace.h"
 #include "unloads.h"

@@ -22,9 +22,9 @@
 #include <stdlib.h>
 
 #include "capture.h"
+#include "handle.h"
 #include "pool.h"
 #include "registry.h"
-#include "task.h"
 #include "watch.h"
 
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");

@@ -19,7 +19,7 @@
 #include <tdt/tree.h>
 
 #include "../src/fiber.h"
-#include "../src/task.h"
+#include "../src/handle.h"
 #include "poll_now.h"
 #include "seeded.h"
 #include "test.h"

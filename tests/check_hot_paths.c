@@ -18,9 +18,10 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "../src/handle.h"
 #include "../src/probes.h"
-#include "../src/task.h"
 #include "../src/watch.h"
+#include "../src/wrapper.h"
 #include "must.h"
 #include "stepped.h"
 #include "test.h"

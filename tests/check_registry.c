@@ -18,8 +18,8 @@
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
+#include "../src/handle.h"
 #include "../src/registry.h"
-#include "../src/task.h"
 #include "must.h"
 #include "no_memory.h"
 #include "sanitized.h"
@@ -163,16 +163,16 @@ START_TEST(a_record_that_is_being_made_is_no_task_yet)
 	ck_assert_ptr_nonnull(task);
 	ck_assert_uint_eq(look().live, 0);
 	ck_assert(!tdt__registry_read(task, &copy));
-	ck_assert(!tdt__registry_ref(task, task->record.seq));
+	ck_assert(!tdt__handle_ref_if_same(task, task->record.seq));
 	TDT__POKE(task->record.state, TDT_RECORD_IDLE);
 	atomic_store(&task->refs, 1);
 	tdt__registry_publish(task);
 	ck_assert(tdt__registry_read(task, &copy));
-	ck_assert(tdt__registry_ref(task, copy.seq));
+	ck_assert(tdt__handle_ref_if_same(task, copy.seq));
 	tdt_handle_unref(task);
 	tdt_handle_unref(task);
 	ck_assert(!tdt__registry_read(task, &copy));
-	ck_assert(!tdt__registry_ref(task, copy.seq));
+	ck_assert(!tdt__handle_ref_if_same(task, copy.seq));
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
 	end(&task);
 	task = trace_with(TDT_TASK_ATTR(.id = 5));
 	ck_assert_ptr_eq(task.handle, handle);
-	ck_assert(!tdt__registry_ref(handle, copy.seq));
+	ck_assert(!tdt__handle_ref_if_same(handle, copy.seq));
 	ck_assert_uint_eq(atomic_load(&handle->refs), 2);
 	end(&task);
 }

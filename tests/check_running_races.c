@@ -22,8 +22,8 @@
 
 #include "../src/capture.h"
 #include "../src/clock.h"
+#include "../src/handle.h"
 #include "../src/running.h"
-#include "../src/task.h"
 #include "../src/trace.h"
 #include "must.h"
 #include "seeded.h"

@@ -13,8 +13,8 @@
 
 #include <tdt/hooks.h>
 
+#include "../src/handle.h"
 #include "../src/registry.h"
-#include "../src/task.h"
 #include "must.h"
 #include "test.h"
 

@@ -12,7 +12,8 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include "../src/task.h"
+#include "../src/handle.h"
+#include "../src/handshake.h"
 #include "asking.h"
 #include "test.h"
 #include "unwinding.h"

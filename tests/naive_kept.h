@@ -7,7 +7,7 @@
  * pointer.  tests/check_kept.c built with this in its place shows what comes of it.
  */
 
-#include "../src/task.h"
+#include "../src/handle.h"
 
 #define TESTS_NAIVE_KEPT 1
 

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_H
-#define TDT_SRC_TASK_H
+#ifndef TDT_SRC_HANDLE_H
+#define TDT_SRC_HANDLE_H
 
 /*
  * A traced future's record: the state of its wrapper, and what its handles point to.  It lives until the future and all
  * handles are gone.
- *
- * Who touches what:
- *   the poller   whoever polls or drops the future: one at a time, by the ABI
- *   askers       any thread with a handle
- *
- * The handshake (why it loses no wake-up is in barrier.h).  The poller announces what it does in `state`, then looks at
- * `request`; an asker sets `request`, then looks at `state`:
- *
- *   poller                                    asker
- *     state = POLLING                           list the request, request = ASKED
- *     light barrier                             heavy barrier
- *     request?  yes: take the list, capture     state?
- *     poll the child                              IDLE: take the kept waker and wake it
- *     keep the waker                              POLLING: that poll's end will see the request
- *     state = IDLE                                ENDED: no poll will come; fail the request
- *     light barrier
- *     request?  yes: wake the task
- *
- * Who wakes sets CLAIMED first, so that one wake-up serves all.  Only who has a waker to wake may claim: others rely on
- * it, and do nothing.
  */
 
 #include <stdatomic.h>
@@ -47,9 +27,6 @@ enum tdt__outcome {
 	TDT__OUTCOME_PANICKED,
 	TDT__OUTCOME_DROPPED
 };
-
-#define TDT__ASKED 1u   /* there are requests in the list */
-#define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake: a poll will come */
 
 /*
  * What record.own_bits are.  TDT__OWN_CLONE: `kept` was passed to the poll it was made in, its clone returned itself.
@@ -143,17 +120,10 @@ static inline void tdt__not_woken(struct tdt_handle *task)
 					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
-{
-	tdt_poll_t (*poll)(void *, struct tdt_context *) = (void *)(uintptr_t)task->record.poll;
-	tdt_poll_t result = poll(task->child_state, cx);
-
-	TDT_KEEP_FRAME();
-	return result;
-}
-
-/* The wrapper: what a traced future's poll and drop are (poll.c). */
-tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx);
-void tdt__traced_drop(void *state);
+/*
+ * As tdt_handle_ref(), of a place in the registry that may be any task's, or nobody's: false unless it still is the task
+ * that it was when its `seq` was read.
+ */
+bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq);
 
 #endif
