@@ -82,6 +82,8 @@ why_not()
 		echo 'tracers need root'
 	elif ! timeout 120 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' 2>"$tmp/err" | grep -q works; then
 		echo "bpftrace does not work here: $(tail -1 "$tmp/err")"
+	elif ! has_tracefs; then
+		echo 'there is no tracefs'
 	fi
 }
 why=$(why_not)

@@ -6,6 +6,7 @@
 # shellcheck source=tests/tracing.sh
 . "$top_srcdir/tests/tracing.sh"
 may_trace bpftrace bpftrace
+has_tracefs || skip_all "there is no tracefs"
 
 demo=${top_builddir:?}/demo
 echo_c=$top_srcdir/demo/echo.c

@@ -7,8 +7,7 @@
 . "$top_srcdir/tests/tracing.sh"
 may_trace perf linux-perf
 perf --version >/dev/null 2>&1 || skip_all "there is no perf for this kernel"
-mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
-	skip_all "there is no tracefs"
+has_tracefs || skip_all "there is no tracefs"
 perf record -h 2>&1 | grep -q -e --control || skip_all "this perf can't tell when it records (5.10 can)"
 
 # Names of events are the kernel's, for all.

@@ -10,6 +10,13 @@ __BPFTRACE_NOTIFY_PROBES_ATTACHED=1
 BPFTRACE_CACHE_USER_SYMBOLS=1
 export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
 
+# has_tracefs: tracepoints, and perf's probes, are found there.  Not every machine mounts it when it starts.
+has_tracefs()
+{
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
+		mountpoint -q /sys/kernel/tracing
+}
+
 # What the script has started, to be killed when it ends: but no stranger, who may have got the number of one that is gone.
 started=
 is_child()
