@@ -24,6 +24,7 @@
 #include <tdt/runtime.h>
 
 #include "../src/clock.h"
+#include "../src/loaded.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
 #include "../src/unwinder.h"
@@ -175,8 +176,8 @@ static void *name_all(void *nothing)
 	uintptr_t pc = (uintptr_t)name_all;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (modules == NULL || tdt__modules_meet(&modules, pc) != 0)
-		die("tdt__modules_meet");
+	if (modules == NULL || tdt__loaded_meet(&modules, pc) != 0)
+		die("tdt__loaded_meet");
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	while (!atomic_load(&over)) {
 		struct tdt__name name = { &modules->module[0], pc, NULL };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "instruction.h"
+#include "loaded.h"
 #include "modules.h"
 #include "peek.h"
 

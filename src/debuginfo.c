@@ -25,6 +25,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "debugfile.h"
+#include "maps.h"
 #include "modules.h"
 
 static char default_path[] = ":.debug:/usr/lib/debug";
@@ -87,20 +88,16 @@ static bool has_build_id(Dwfl_Module *elf, const char *build_id)
 	return true;
 }
 
-static void remember_file(struct tdt__debuginfo *info, int fd)
+static void remember_file(struct tdt__debuginfo *info, int fd, const char *path)
 {
 	struct tdt__debuginfo_file *file = &info->file[info->n_files];
-	char link[32], path[PATH_MAX];
 	struct stat status;
-	ssize_t n;
 
 	if (info->n_files == TDT__DEBUGINFO_FILES || fstat(fd, &status) != 0)
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path));
 	*file = (struct tdt__debuginfo_file){
 		.fd = fd,
-		.path = n > 0 ? strndup(path, (size_t)n) : NULL,
+		.path = realpath(path, NULL),
 		.device = status.st_dev,
 		.inode = status.st_ino,
 		.size = status.st_size,
@@ -134,7 +131,7 @@ static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf
 
 	if (fd >= 0) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-		remember_file(*info, fd);
+		remember_file(*info, fd, *found);
 	}
 	return fd;
 }
@@ -219,7 +216,7 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 		*data = info;
 	}
 	if (right) {
-		remember_file(info, fd);
+		remember_file(info, fd, path);
 		return true;
 	}
 	/* What libdwfl took over it ends itself. */
@@ -243,14 +240,15 @@ static bool open_debug_file(struct tdt__debuginfo *info, const char *build_id)
 	return n < (int)sizeof(path) && open_as(info, path, build_id);
 }
 
-void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *build_id)
+void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped, const char *build_id)
 {
 	*info = (struct tdt__debuginfo){ 0 };
 	if (open_as(info, path, build_id))
 		return;
 	/* With nothing to know the right file by, another one than `path` would be a guess. */
-	if (strlen(build_id) > 2 && !open_as(info, "/proc/self/exe", build_id))
-		open_debug_file(info, build_id);
+	if (strlen(build_id) <= 2 || (mapped != NULL && open_as(info, mapped, build_id)))
+		return;
+	open_debug_file(info, build_id);
 }
 
 /* Where tdt__debuginfo_try() was called: there is one namer. */
@@ -314,7 +312,7 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 /* Whether the file that is mapped at `start` has `size` bytes.  One that could not be mapped was read into memory. */
 static bool is_mapped(const char *start, size_t size)
 {
-	char *path = tdt__modules_path_at((uintptr_t)start);
+	char *path = tdt__maps_path((uintptr_t)start);
 	struct stat status;
 	bool mapped = path != NULL && stat(path, &status) == 0 && (uintmax_t)status.st_size == size;
 

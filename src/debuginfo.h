@@ -50,9 +50,10 @@ bool tdt__debuginfo_descriptors(void);
 
 /*
  * Open the ELF file `path` if its build-id is `build_id` (in hexadecimal; "": it must have none).  If it is not, take
- * /proc/self/exe, whose file may have been deleted, or the debug file of that build-id.  `info` must stay where it is.
+ * what `mapped` opens, which may have been deleted (NULL: nothing), or the debug file of that build-id.  `info` must stay
+ * where it is.
  */
-void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *build_id);
+void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped, const char *build_id);
 
 /*
  * Its DWARF, searched for at the first call; an address there is one in the ELF file minus `bias`.  NULL: none.

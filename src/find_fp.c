@@ -29,6 +29,7 @@
 #include "find_fp.h"
 
 #include "code.h"
+#include "loaded.h"
 #include "modules.h"
 #include "stack_copy.h"
 #include "unwinder.h"

@@ -99,6 +99,10 @@ libtdt_core_la_SOURCES = \
 	src/kept.h \
 	src/lasting.c \
 	src/lasting.h \
+	src/loaded.c \
+	src/loaded.h \
+	src/maps.c \
+	src/maps.h \
 	src/modules.c \
 	src/modules.h \
 	src/namer.c \

@@ -3,15 +3,13 @@
 #define TDT_SRC_MODULES_H
 
 /*
- * Which executables and libraries the captured PCs lie in.
+ * Which executables and libraries PCs lie in, in some process.
  *
- * The loader's list of modules is never gone through: its lock may be held for ever by a callback of the host's.  A
- * module is looked up by a PC that was met in it, with _dl_find_object(), which takes no lock, and what is read of it is
- * copied by the kernel (pages.h), since it may be unloaded meanwhile.
+ * A table is immutable and reference counted: a trace keeps the one that its PCs were captured under, and so names them
+ * rightly after a dlclose().  Who fills it, and how (loaded.h for this process), is not known here.
  *
- * A table holds the modules that were met since the process had unloaded `unloads` modules.  It is immutable and
- * reference counted: a trace keeps the one that its PCs were captured under, and so names them rightly after a
- * dlclose().  Two things can be said of a PC that was looked up in a table:
+ * A table of this process holds the modules that were met since it had unloaded `unloads` modules.  Two things can be said
+ * of a PC that was looked up in it:
  *
  *   lasting modules  were there when the process began, and are never unloaded: what was found is true for ever
  *   all others       what was found is true if, afterwards, no more than `unloads` modules were unloaded (unloads.h)
@@ -30,6 +28,9 @@ struct tdt__module {
 	uintptr_t bias;  /* address in memory - address in the ELF file */
 	char *path;      /* of the file, as the loader has it: see tdt__module_path(); "[vdso]" for the kernel's */
 	char *_Atomic whole; /* found out once, if `path` is relative; NULL: not yet */
+	/* How to find that out: a whole path, to be freed; NULL: it can't be known, or there is no memory. */
+	char *(*find_path)(const struct tdt__module *module);
+	const char *mapped; /* opens the file that is mapped, if `path` does not any more; for ever; NULL: nothing does */
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
 	uintptr_t link_map; /* the loader's own record of it, whose address is compared, and nothing else */
 	bool lasting;
@@ -43,18 +44,14 @@ struct tdt__modules {
 	struct tdt__module module[]; /* sorted by start */
 };
 
-/* Whether `address` lies in a module that is loaded now.  Any thread, no lock; async-signal-safe. */
-bool tdt__is_loaded(uintptr_t address);
-
 /* A table without modules, with one reference.  NULL: no memory. */
 struct tdt__modules *tdt__modules_new(uint64_t unloads);
 
 /*
- * Have `*table` hold the module that `pc` lies in now: it is exchanged for another table if that is necessary (the
- * reference goes with it).  If a module of the table has gone that lay there, all that are not lasting are left out of
- * the new one.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  Only under tdt__unwind_lock.
+ * Exchange `*table` for one that has the module, too, whose `path` and `whole` it takes over, and without the modules that
+ * are not lasting, if `lasting_only`.  False: no memory, and nothing has changed.
  */
-int tdt__modules_meet(struct tdt__modules **table, uintptr_t pc);
+bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module, bool lasting_only);
 
 /*
  * Exchange `*table` for one with that number of unloads, which has its lasting modules only.  False: no memory, and
@@ -82,12 +79,9 @@ const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, 
 
 /*
  * The path of the module's file.  The loader has the path that it was given, which may be relative to a directory that
- * was left since; the first call for such a module reads /proc/self/maps, for the whole path.  It lives as long as the
- * module.  Any thread that may wait.
+ * was left since; the first call for such a module finds out the whole path.  It lives as long as the module.  Any
+ * thread that may wait.
  */
 const char *tdt__module_path(const struct tdt__module *module);
-
-/* The whole path, to be freed, of the file that is mapped at `address`; NULL: none, or it can't be known. */
-char *tdt__modules_path_at(uintptr_t address);
 
 #endif

@@ -21,6 +21,7 @@
 #include "cfi.h"
 #include "clock.h"
 #include "lasting.h"
+#include "loaded.h"
 #include "pages.h"
 #include "unloads.h"
 #include "unwinder.h"
@@ -355,7 +356,7 @@ static bool renew(uint64_t unloads)
 static int meet(uintptr_t pc)
 {
 	struct tdt__modules *modules = tdt__modules_ref(current->modules);
-	int error = tdt__modules_meet(&modules, pc);
+	int error = tdt__loaded_meet(&modules, pc);
 
 	if (error != 0 || modules == current->modules) {
 		tdt__modules_unref(modules);

@@ -32,7 +32,8 @@
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct file {
-	char *path; /* this and the next never change */
+	char *path; /* this and the next two never change */
+	const char *mapped;
 	char build_id[sizeof(((struct tdt__module *)NULL)->build_id)];
 	struct tdt__debuginfo info;
 	struct tdt__ranges symbols;
@@ -136,7 +137,7 @@ static bool open_file(struct file *file)
 			return false;
 		if (!tdt__debuginfo_descriptors())
 			return true;
-		tdt__debuginfo_open(&file->info, file->path, file->build_id);
+		tdt__debuginfo_open(&file->info, file->path, file->mapped, file->build_id);
 		file->state = file->info.elf != NULL ? FOUND : OPEN;
 	}
 	if (file->state == FOUND) {
@@ -158,6 +159,7 @@ static struct file *new_file(const struct tdt__module *module)
 	if (file == NULL)
 		return NULL;
 	memcpy(file->build_id, module->build_id, sizeof(file->build_id));
+	file->mapped = module->mapped;
 	file->path = strdup(tdt__module_path(module));
 	if (file->path == NULL)
 		goto free_file;

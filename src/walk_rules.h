@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "loaded.h"
 #include "rules.h"
 #include "walk.h"
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "loaded.h"
 #include "pages.h"
 #include "registers.h"
 #include "unloads.h"
@@ -121,7 +122,7 @@ static bool renew(uint64_t unloads)
 static bool meet(uintptr_t pc)
 {
 	struct tdt__modules *before = tdt__modules_ref(current);
-	bool met = tdt__modules_meet(&current, pc) != -ENOMEM;
+	bool met = tdt__loaded_meet(&current, pc) != -ENOMEM;
 
 	if (tdt__modules_lost(before, current))
 		forget();

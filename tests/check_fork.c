@@ -17,6 +17,7 @@
 
 #include <tdt/tdt.h>
 
+#include "../src/loaded.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
 #include "../src/unwinder.h"
@@ -176,7 +177,7 @@ static void *name_on(void *argument)
 	uintptr_t pc = (uintptr_t)wait_on;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	MUST(modules != NULL && tdt__modules_meet(&modules, pc) == 0);
+	MUST(modules != NULL && tdt__loaded_meet(&modules, pc) == 0);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	while (!atomic_load(&over)) {
 		const struct tdt__module *self = &modules->module[0];

@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #include "../src/clock.h"
-#include "../src/start.h"
+#include "../src/loaded.h"
 #include "../src/modules.h"
+#include "../src/start.h"
 #include "../src/unloads.h"
 #include "must.h"
 #include "test.h"
@@ -43,7 +44,7 @@ static void tear_down(void)
 
 static const struct tdt__module *meet(const void *address)
 {
-	ck_assert_int_eq(tdt__modules_meet(&table, (uintptr_t)address), 0);
+	ck_assert_int_eq(tdt__loaded_meet(&table, (uintptr_t)address), 0);
 	return tdt__modules_find(table, (uintptr_t)address);
 }
 
@@ -83,13 +84,23 @@ START_TEST(a_plugin_does_not_last)
 }
 END_TEST
 
+START_TEST(the_executable_can_be_opened_when_it_was_deleted)
+{
+	void *plugin = plugin_open("a");
+
+	ck_assert_str_eq(meet((const void *)(uintptr_t)set_up)->mapped, "/proc/self/exe");
+	ck_assert_ptr_null(meet(dlsym(plugin, "plugin_poll"))->mapped);
+	dlclose(plugin);
+}
+END_TEST
+
 START_TEST(nothing_is_known_of_what_is_no_module)
 {
 	int local;
 
-	ck_assert_int_eq(tdt__modules_meet(&table, (uintptr_t)&local), -ENOENT);
-	ck_assert_int_eq(tdt__modules_meet(&table, 1), -ENOENT);
-	ck_assert_int_eq(tdt__modules_meet(&table, UINTPTR_MAX), -ENOENT);
+	ck_assert_int_eq(tdt__loaded_meet(&table, (uintptr_t)&local), -ENOENT);
+	ck_assert_int_eq(tdt__loaded_meet(&table, 1), -ENOENT);
+	ck_assert_int_eq(tdt__loaded_meet(&table, UINTPTR_MAX), -ENOENT);
 	ck_assert_uint_eq(table->n, 0);
 	ck_assert(!tdt__is_loaded((uintptr_t)&local));
 }
@@ -107,7 +118,7 @@ START_TEST(a_module_in_the_place_of_another_displaces_all_that_may_go)
 	ck_assert_uint_eq(table->n, 3);
 	ck_assert_ptr_nonnull(old);
 	dlclose(plugin);
-	ck_assert_int_eq(tdt__modules_meet(&table, poll), -ENOENT);
+	ck_assert_int_eq(tdt__loaded_meet(&table, poll), -ENOENT);
 	plugin = plugin_open("b"); /* one more handle of the one that stays */
 	dlclose(plugin);
 	plugin = plugin_open("a");
@@ -310,6 +321,7 @@ int main(void)
 	tcase_add_checked_fixture(modules, set_up, tear_down);
 	tcase_add_test(modules, what_the_process_began_with_lasts);
 	tcase_add_test(modules, a_plugin_does_not_last);
+	tcase_add_test(modules, the_executable_can_be_opened_when_it_was_deleted);
 	tcase_add_test(modules, nothing_is_known_of_what_is_no_module);
 	tcase_add_test(modules, a_module_in_the_place_of_another_displaces_all_that_may_go);
 	tcase_add_test(modules, what_lasts_is_known_after_an_unload);

@@ -21,6 +21,7 @@
 
 #include "../src/clock.h"
 #include "../src/debugfile.h"
+#include "../src/loaded.h"
 #include "../src/modules.h"
 #include "../src/namer.h"
 #include "../src/service.h"
@@ -69,7 +70,7 @@ static void set_up(void)
 	MUST(tdt__start() == 0);
 	table = tdt__modules_new(0);
 	pthread_mutex_lock(&tdt__unwind_lock);
-	MUST(table != NULL && tdt__modules_meet(&table, (uintptr_t)set_up) == 0);
+	MUST(table != NULL && tdt__loaded_meet(&table, (uintptr_t)set_up) == 0);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 }
 
@@ -232,7 +233,7 @@ static void name_libc(void)
 	struct tdt__name name;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	ck_assert_int_eq(tdt__modules_meet(&table, pc), 0);
+	ck_assert_int_eq(tdt__loaded_meet(&table, pc), 0);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	name = (struct tdt__name){ tdt__modules_find(table, pc), pc, NULL };
 	ck_assert_int_eq(tdt__namer_find(table, &name, 1, tdt__clock() + LONG), 0);

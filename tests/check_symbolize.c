@@ -22,8 +22,9 @@
 
 #include "../src/debuginfo.h"
 #include "../src/demangle.h"
-#include "../src/ranges.h"
+#include "../src/loaded.h"
 #include "../src/namer.h"
+#include "../src/ranges.h"
 #include "../src/symbolize.h"
 #include "../src/unwinder.h"
 #include "fixtures/trail.h"
@@ -319,6 +320,10 @@ START_TEST(a_deleted_executable_is_still_there)
 
 	if (self.build_id[0] == '\0')
 		return; /* then nothing says that it is the one */
+	module.mapped = NULL;
+	ck_assert_uint_eq(symbolize(&module, pc, false)->n, 0);
+	module.mapped = "/proc/self/exe";
+	module.path = place;
 	ck_assert_uint_eq(symbolize(&module, pc, true)->n, 3);
 }
 END_TEST
@@ -443,7 +448,7 @@ static void *symbolize_all(void *data)
 	struct tdt__modules *modules = tdt__modules_new(0);
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	MUST(modules != NULL && tdt__modules_meet(&modules, pc) == 0);
+	MUST(modules != NULL && tdt__loaded_meet(&modules, pc) == 0);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	for (uintptr_t i = 0; i < 200; i++) {
 		struct tdt__name name = { tdt__modules_find(modules, pc), pc + i, NULL };
