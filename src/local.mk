@@ -83,6 +83,8 @@ libtdt_core_la_SOURCES = \
 	src/handle.h \
 	src/handshake.h \
 	src/hooks.c \
+	src/index.c \
+	src/index.h \
 	src/inlines.c \
 	src/inlines.h \
 	src/instruction.c \

@@ -97,6 +97,7 @@ tests_programs = \
 	tests/check_host_naming \
 	tests/check_host_unload \
 	tests/check_hot_paths \
+	tests/check_index \
 	tests/check_join \
 	tests/check_json \
 	tests/check_kept \
@@ -435,6 +436,10 @@ tests_check_hot_paths_SOURCES = \
 	tests/test.h
 tests_check_hot_paths_CFLAGS = $(tests_cflags)
 tests_check_hot_paths_LDADD = libtdt-rt-core.la $(tests_core) -ldl
+
+tests_check_index_SOURCES = tests/check_index.c tests/test.h $(tests_no_memory)
+tests_check_index_CFLAGS = $(tests_cflags)
+tests_check_index_LDADD = $(tests_core)
 
 tests_check_join_SOURCES = tests/check_join.c tests/seeded.h $(tests_asking) $(tests_bell) $(tests_no_memory)
 tests_check_join_CFLAGS = $(tests_cflags)
