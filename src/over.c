@@ -51,6 +51,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "index.h"
 #include "namer.h"
 #include "symbolize.h"
 
@@ -112,9 +113,8 @@ struct levels {
 	const struct tdt__name *names;
 	struct level *level;
 	uint32_t n;
-	uint32_t *at;   /* of each frame, its innermost level; NONE: not yet */
-	uint32_t *slot; /* a hash table: a level, or NONE */
-	size_t slots;   /* a power of two */
+	uint32_t *at;            /* of each frame, its innermost level; NONE: not yet */
+	struct tdt__index index; /* of the levels; has room for all */
 	uint32_t *path;
 };
 
@@ -233,35 +233,36 @@ static enum role role_of(const struct tdt__module *module, const struct tdt__pla
 
 /* --- The tree of levels ----------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 29;
-}
-
 static bool is_same(const struct level *a, const struct level *b)
 {
 	return a->outer == b->outer && a->site == b->site && a->function == b->function &&
 	       a->module == b->module && a->leaf == b->leaf;
 }
 
+static uint32_t hash_level(const struct level *level)
+{
+	uint64_t hash = tdt__mix(tdt__mix(level->outer, level->site), level->function);
+
+	return (uint32_t)tdt__mix(hash, (uintptr_t)level->module);
+}
+
 /* The level that is the same as `sought`, or else becomes one. */
 static uint32_t find_level(struct levels *levels, const struct level *sought)
 {
-	uint64_t hash =
-	    mix(mix(mix(sought->outer, sought->site), sought->function), (uintptr_t)sought->module);
-	size_t slot = hash >> 16 & (levels->slots - 1);
+	uint32_t hash = hash_level(sought), i;
+	size_t tried = 0;
 
-	while (levels->slot[slot] != NONE && !is_same(&levels->level[levels->slot[slot]], sought))
-		slot = (slot + 1) & (levels->slots - 1);
-	if (levels->slot[slot] == NONE) {
-		levels->slot[slot] = levels->n;
-		levels->level[levels->n++] = *sought;
+	do {
+		i = tdt__index_next(&levels->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_same(&levels->level[i], sought));
+	if (i == TDT__INDEX_NONE) {
+		i = levels->n++;
+		levels->level[i] = *sought;
+		tdt__index_add(&levels->index, hash, i);
 	} else if (sought->place != NULL && !is_described(sought->place)) {
-		levels->level[levels->slot[slot]].place =
-		    sought->place; /* one unknown line makes it doubtful */
+		levels->level[i].place = sought->place; /* one unknown line makes it doubtful */
 	}
-	return levels->slot[slot];
+	return i;
 }
 
 /* What the names say of each level. */
@@ -550,20 +551,17 @@ int tdt__over_find(const struct tdt__capture *capture, const struct tdt__name *n
 	size_t most = most_levels(capture, names);
 	uint32_t *leaf;
 
-	if (most > UINT32_MAX)
+	if (tdt__index_reserve(&levels.index, most) != 0)
 		return -ENOMEM;
-	for (levels.slots = 16; levels.slots < 2 * most;)
-		levels.slots *= 2;
 	levels.level = calloc(most, sizeof levels.level[0]);
-	levels.slot = calloc(levels.slots, sizeof levels.slot[0]);
 	levels.at = calloc(3 * ((size_t)capture->n + 1), sizeof levels.at[0]);
-	if (levels.level != NULL && levels.slot != NULL && levels.at != NULL) {
+	if (levels.level != NULL && levels.at != NULL) {
 		levels.path = levels.at + capture->n;
 		leaf = levels.path + capture->n;
 		find(&levels, leaf, left, over);
 	}
 	free(levels.at);
-	free(levels.slot);
 	free(levels.level);
+	tdt__index_fini(&levels.index);
 	return levels.path != NULL ? 0 : -ENOMEM;
 }
