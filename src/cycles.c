@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#include "index.h"
+
+#define NONE TDT__INDEX_NONE
 
 struct node {
 	const struct tdt_trace_info *info;
@@ -39,8 +41,7 @@ struct graph {
 	struct node *node; /* tasks that wait for tasks */
 	uint32_t n;
 	uint32_t *edge; /* the node an edge leads to */
-	uint32_t *slot; /* a hash table by id: a node + 1, or 0 */
-	size_t slots;
+	struct tdt__index by_id; /* of the nodes */
 	uint32_t *stack;     /* Tarjan's, and then the searches' queue */
 	uint32_t *members;   /* nodes, component by component */
 	uint32_t components;
@@ -50,19 +51,21 @@ struct graph {
 
 /* --- The graph ------------------------------------------------------------------ */
 
-static size_t slot_of(const struct graph *graph, uint64_t id)
+static uint32_t hash_id(uint64_t id)
 {
-	return (id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (graph->slots - 1);
+	return (uint32_t)tdt__mix(0, id);
 }
 
-/* The slot of the task with this id, or the empty one where it would be. */
-static size_t find_slot(const struct graph *graph, uint64_t id)
+/* The node of a task with this id, or NONE. */
+static uint32_t find_id(const struct graph *graph, uint64_t id)
 {
-	size_t slot = slot_of(graph, id);
+	size_t tried = 0;
+	uint32_t i;
 
-	while (graph->slot[slot] != 0 && graph->node[graph->slot[slot] - 1].info->id != id)
-		slot = (slot + 1) & (graph->slots - 1);
-	return slot;
+	do {
+		i = tdt__index_next(&graph->by_id, hash_id(id), &tried);
+	} while (i != NONE && graph->node[i].info->id != id);
+	return i;
 }
 
 static bool waits_for_tasks(const struct tdt_trace_info *info)
@@ -100,26 +103,26 @@ static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *t
 	return true;
 }
 
-/* Which node has an id.  An id of several tasks is nobody's, also if only one of them is a node: so all are counted. */
+/*
+ * Find out which nodes are named.  An id of several tasks names none of them, even if only one of
+ * them is a node: so this counts all tasks with the id of a node.  If several nodes have one id,
+ * all are counted for one of them, which is then met more than once, and the others never.
+ */
 static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n)
 {
 	uint32_t *times = calloc(graph->n + 1, sizeof *times);
 
-	graph->slots = 4;
-	while (graph->slots < 2 * (size_t)graph->n)
-		graph->slots *= 2;
-	graph->slot = calloc(graph->slots, sizeof graph->slot[0]);
-	if (times == NULL || graph->slot == NULL) {
+	if (times == NULL || tdt__index_reserve(&graph->by_id, graph->n) != 0) {
 		free(times);
 		return false;
 	}
 	for (uint32_t i = 0; i < graph->n; i++)
-		graph->slot[find_slot(graph, graph->node[i].info->id)] = i + 1;
+		tdt__index_add(&graph->by_id, hash_id(graph->node[i].info->id), i);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t found = graph->slot[find_slot(graph, tasks[i]->id)];
+		uint32_t found = find_id(graph, tasks[i]->id);
 
-		if (found != 0)
-			times[found - 1]++;
+		if (found != NONE)
+			times[found]++;
 	}
 	for (uint32_t i = 0; i < graph->n; i++)
 		graph->node[i].named = times[i] == 1;
@@ -130,9 +133,9 @@ static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tas
 /* The node that is meant by an id; NONE. */
 static uint32_t find(const struct graph *graph, uint64_t id)
 {
-	uint32_t found = graph->slot[find_slot(graph, id)];
+	uint32_t found = find_id(graph, id);
 
-	return found != 0 && graph->node[found - 1].named ? found - 1 : NONE;
+	return found != NONE && graph->node[found].named ? found : NONE;
 }
 
 /* Whether each leaf of the task has said what it waits for. */
@@ -222,7 +225,7 @@ static void graph_fini(struct graph *graph)
 {
 	free(graph->members);
 	free(graph->stack);
-	free(graph->slot);
+	tdt__index_fini(&graph->by_id);
 	free(graph->edge);
 	free(graph->node);
 }
