@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A hash table of trees. */
+/* Trees, found by an index. */
 
 #include <config.h>
 
@@ -16,11 +16,11 @@
 
 bool tdt__groups_init(struct tdt__groups *groups)
 {
-	*groups = (struct tdt__groups){ .n = NONES, .room = FIRST_ROOM, .slots = 2 * FIRST_ROOM };
+	*groups = (struct tdt__groups){ .n = NONES, .room = FIRST_ROOM };
 	groups->group = malloc(groups->room * sizeof groups->group[0]);
 	groups->public = malloc(groups->room * sizeof groups->public[0]);
-	groups->slot = calloc(groups->slots, sizeof groups->slot[0]);
-	if (groups->group == NULL || groups->public == NULL || groups->slot == NULL) {
+	if (groups->group == NULL || groups->public == NULL ||
+	    tdt__index_reserve(&groups->index, FIRST_ROOM) != 0) {
 		groups->n = 0;
 		return false;
 	}
@@ -35,16 +35,10 @@ void tdt__groups_fini(struct tdt__groups *groups)
 		tdt_trace_free(groups->group[i].trace);
 	free(groups->group);
 	free(groups->public);
-	free(groups->slot);
+	tdt__index_fini(&groups->index);
 }
 
 /* --- What is alike --------------------------------------------------------- */
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 29;
-}
 
 static bool is_astray(const struct tdt__capture *capture)
 {
@@ -59,17 +53,18 @@ static uint64_t generation(const struct tdt__capture *capture)
 	return modules->lasting ? 0 : modules->unloads + 1;
 }
 
-static uint64_t hash_of(enum tdt_answer answer, enum tdt_task_state state, const struct tdt__capture *capture)
+static uint32_t hash_of(enum tdt_answer answer, enum tdt_task_state state,
+			const struct tdt__capture *capture)
 {
-	uint64_t hash = mix((uint64_t)answer << 8 | state, capture->n);
+	uint64_t hash = tdt__mix((uint64_t)answer << 8 | state, capture->n);
 
 	for (uint32_t i = 0; i < capture->n; i++) {
 		const struct tdt__captured *captured = &capture->frames[i];
 
-		hash = mix(hash, captured->frame.pc);
-		hash = mix(hash, (uint64_t)captured->parent << 32 | captured->leaves);
+		hash = tdt__mix(hash, captured->frame.pc);
+		hash = tdt__mix(hash, (uint64_t)captured->parent << 32 | captured->leaves);
 	}
-	return hash;
+	return (uint32_t)hash;
 }
 
 static bool same_trees(const struct tdt__capture *a, const struct tdt__capture *b)
@@ -86,27 +81,12 @@ static bool same_trees(const struct tdt__capture *a, const struct tdt__capture *
 
 /* --- The table --------------------------------------------------------------- */
 
-static size_t slot_of(const struct tdt__groups *groups, uint64_t hash)
-{
-	return hash >> 32 & (groups->slots - 1);
-}
-
-static void enter(struct tdt__groups *groups, uint32_t index)
-{
-	size_t slot = slot_of(groups, groups->group[index].hash);
-
-	while (groups->slot[slot] != 0)
-		slot = (slot + 1) & (groups->slots - 1);
-	groups->slot[slot] = index + 1;
-}
-
 /* Room for one more.  What has grown when memory ends does no harm. */
 static bool grow(struct tdt__groups *groups)
 {
 	size_t room = 2 * groups->room;
 	struct tdt__group *group;
 	struct tdt_snapshot_group *public;
-	uint32_t *slot;
 
 	if (groups->n < groups->room)
 		return true;
@@ -118,17 +98,9 @@ static bool grow(struct tdt__groups *groups)
 	public = realloc(groups->public, room * sizeof *public);
 	if (public != NULL)
 		groups->public = public;
-	slot = calloc(2 * room, sizeof *slot);
-	if (group == NULL || public == NULL || slot == NULL) {
-		free(slot);
+	if (group == NULL || public == NULL || tdt__index_reserve(&groups->index, room) != 0)
 		return false;
-	}
-	free(groups->slot);
-	groups->slot = slot;
-	groups->slots = 2 * room;
 	groups->room = room;
-	for (uint32_t i = NONES; i < groups->n; i++)
-		enter(groups, i);
 	return true;
 }
 
@@ -136,8 +108,8 @@ static bool grow(struct tdt__groups *groups)
  * The trace is told what to say of which task by who makes the snapshot.  It gets a copy: the capture has room for more,
  * and is used again.
  */
-static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state, uint64_t hash,
-		const struct tdt__capture *capture)
+static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+		uint32_t hash, const struct tdt__capture *capture)
 {
 	struct tdt__capture *copy;
 	struct tdt_trace *trace;
@@ -148,9 +120,9 @@ static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_tas
 	trace = copy != NULL ? tdt__trace_bare(copy) : NULL;
 	if (trace == NULL)
 		return false;
-	groups->group[groups->n++] =
-		(struct tdt__group){ .answer = answer, .state = state, .trace = trace, .hash = hash };
-	enter(groups, (uint32_t)groups->n - 1);
+	groups->group[groups->n] =
+		(struct tdt__group){ .answer = answer, .state = state, .trace = trace };
+	tdt__index_add(&groups->index, hash, (uint32_t)groups->n++);
 	return true;
 }
 
@@ -160,36 +132,38 @@ static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum t
 	return group->answer == answer && group->state == state && same_trees(group->trace->capture, capture);
 }
 
-/* The group of a capture.  0: there is none. */
-static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state, uint64_t hash,
-		     const struct tdt__capture *capture)
+/* The group of a capture, or TDT__INDEX_NONE. */
+static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer,
+		     enum tdt_task_state state, uint32_t hash, const struct tdt__capture *capture)
 {
-	for (size_t slot = slot_of(groups, hash); groups->slot[slot] != 0; slot = (slot + 1) & (groups->slots - 1)) {
-		uint32_t index = groups->slot[slot] - 1;
+	size_t tried = 0;
+	uint32_t i;
 
-		if (groups->group[index].hash == hash && is_in(&groups->group[index], answer, state, capture))
-			return index;
-	}
-	return 0;
+	do {
+		i = tdt__index_next(&groups->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_in(&groups->group[i], answer, state, capture));
+	return i;
 }
 
 static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
 			 const struct tdt__capture *capture)
 {
-	uint64_t hash;
-	uint32_t index;
+	uint32_t hash, index;
 
 	if (capture == NULL)
 		return state;
-	/* That may be one without a tree, whose answer is another. */
+	/* The last group may hold no tree; its answer kind then differs, too. */
 	if (is_in(&groups->group[groups->last], answer, state, capture))
 		return groups->last;
 	hash = hash_of(answer, state, capture);
 	index = find(groups, answer, state, hash, capture);
-	if (index == 0 && !add(groups, answer, state, hash, capture))
-		return state;
-	groups->last = index != 0 ? index : (uint32_t)groups->n - 1;
-	return groups->last;
+	if (index == TDT__INDEX_NONE) {
+		if (!add(groups, answer, state, hash, capture))
+			return state;
+		index = (uint32_t)groups->n - 1;
+	}
+	groups->last = index;
+	return index;
 }
 
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,

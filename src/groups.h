@@ -13,13 +13,14 @@
 
 #include <tdt/dump.h>
 
+#include "index.h"
+
 struct tdt__capture;
 
 struct tdt__group {
 	enum tdt_answer answer;
 	enum tdt_task_state state;
 	struct tdt_trace *trace; /* owned, with the capture in it; NULL with TDT_ANSWER_NONE */
-	uint64_t hash;
 	size_t n;                /* tasks that were found to be in it */
 };
 
@@ -28,9 +29,8 @@ struct tdt__groups {
 	struct tdt_snapshot_group *public; /* as many, for who makes the snapshot to fill in */
 	size_t n;
 	size_t room;
-	uint32_t *slot; /* a hash table: a group + 1, or 0 */
-	size_t slots;   /* a power of two, more than groups */
-	uint32_t last;	/* the one that the last capture was of: the next often is, too */
+	struct tdt__index index; /* of the groups that have a trace */
+	uint32_t last;           /* the one that the last capture was of: the next often is, too */
 };
 
 /* False: no memory.  All zero may be given to tdt__groups_fini(), too. */
