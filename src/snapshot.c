@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libiberty/hashtab.h>
+
 #include <tdt/dump.h>
 
 #include "arena.h"
@@ -71,10 +73,7 @@ struct taking {
 	size_t n;
 	size_t room;
 
-	/* Names, kept once: a hash table. */
-	const char **name;
-	size_t names;
-	size_t name_slots; /* a power of two, or 0 */
+	htab_t names; /* char *, each kept once, in the arena of the snapshot; NULL: none yet */
 	const char *last_name;
 };
 
@@ -95,67 +94,55 @@ static void taking_fini(struct taking *taking)
 	for (size_t i = 0; i < taking->n; i++)
 		tdt_handle_unref(taking->entry[i].member->task);
 	free(taking->entry);
-	free(taking->name);
+	if (taking->names != NULL)
+		htab_delete(taking->names);
 	snapshot_free(taking->snapshot);
 }
 
 /* --- The list ------------------------------------------------------------------ */
 
-static size_t name_slot(const struct taking *taking, const char *name)
+static int same_name(const void *left, const void *right)
 {
-	uint64_t hash = 0;
-	size_t slot;
-
-	for (const char *c = name; *c != '\0'; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x9e3779b97f4a7c15);
-	slot = hash >> 32 & (taking->name_slots - 1);
-	while (taking->name[slot] != NULL && strcmp(taking->name[slot], name) != 0)
-		slot = (slot + 1) & (taking->name_slots - 1);
-	return slot;
+	return strcmp(left, right) == 0;
 }
 
-static bool grow_names(struct taking *taking)
+/* False: no memory. */
+static bool create_names(struct taking *taking)
 {
-	const char **old = taking->name;
-	size_t slots = taking->name_slots;
-
-	if (2 * taking->names < slots)
-		return true;
-	taking->name = calloc(slots == 0 ? 64 : 2 * slots, sizeof(const char *));
-	if (taking->name == NULL) {
-		taking->name = old;
-		return false;
-	}
-	taking->name_slots = slots == 0 ? 64 : 2 * slots;
-	for (size_t i = 0; i < slots; i++)
-		if (old[i] != NULL)
-			taking->name[name_slot(taking, old[i])] = old[i];
-	free(old);
-	return true;
+	if (taking->names == NULL)
+		taking->names =
+			htab_create_alloc(64, htab_hash_string, same_name, NULL, calloc, free);
+	return taking->names != NULL;
 }
 
-/* The copy of `name` that lives as long as the snapshot.  NULL: no memory. */
+/* Copy `name`, which is not kept yet.  NULL: no memory. */
+static const char *new_name(struct taking *taking, const char *name)
+{
+	char *copy = tdt__arena_take(&taking->snapshot->arena, strlen(name) + 1);
+	void **slot = copy != NULL ? htab_find_slot(taking->names, name, INSERT) : NULL;
+
+	if (slot == NULL)
+		return NULL;
+	*slot = strcpy(copy, name);
+	return copy;
+}
+
+/* The copy of `name` that lives as long as the snapshot.  NULL: no memory.  A name that is kept
+ * already needs none. */
 static const char *keep_name(struct taking *taking, const char *name)
 {
-	size_t slot = 0;
-	char *copy;
+	const char *kept;
 
 	if (taking->last_name != NULL && strcmp(taking->last_name, name) == 0)
 		return taking->last_name;
-	if (taking->name_slots != 0)
-		slot = name_slot(taking, name);
-	if (taking->name_slots == 0 || taking->name[slot] == NULL) {
-		if (!grow_names(taking))
-			return NULL;
-		copy = tdt__arena_take(&taking->snapshot->arena, strlen(name) + 1);
-		if (copy == NULL)
-			return NULL;
-		slot = name_slot(taking, name);
-		taking->name[slot] = strcpy(copy, name);
-		taking->names++;
-	}
-	taking->last_name = taking->name[slot];
-	return taking->last_name;
+	if (!create_names(taking))
+		return NULL;
+	kept = htab_find(taking->names, name);
+	if (kept == NULL)
+		kept = new_name(taking, name);
+	if (kept != NULL)
+		taking->last_name = kept;
+	return kept;
 }
 
 /* Take over what the record says.  False: no memory. */
