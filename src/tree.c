@@ -2,9 +2,11 @@
 /*
  * The call tree: stacks merged where they are the same.
  *
- * A node is looked for among its parent's children: first the last one, where the next of several leaves side by side
- * nearly always goes on, then one after the other, or, in a tree that isn't small, by a hash over parent and frame.  One
- * table serves the whole tree.  A stack may be deep: nothing here recurses.
+ * A node is looked for among its parent's children: first the last one, where the next of several
+ * leaves side by side nearly always goes on, then one after the other, or, in a tree that isn't
+ * small, by a hash over parent and frame.  One table serves the whole tree.  It chains the nodes,
+ * because an index (index.h) would need an array of all nodes, and they lie in chunks.  A stack may
+ * be deep: nothing here recurses.
  */
 
 #include <config.h>
@@ -15,6 +17,8 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "index.h"
 
 /* Most trees are one stack, and a dump may have thousands: they are to take little. */
 enum {
@@ -119,32 +123,19 @@ static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 	       same_string(a->module, b->module);
 }
 
-/* FNV-1a */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-	for (const unsigned char *at = bytes, *end = at + n; at < end; at++)
-		hash = (hash ^ *at) * 0x100000001b3u;
-	return hash;
-}
-
-static uint64_t hash_number(uint64_t hash, uint64_t number)
-{
-	return hash_bytes(hash, &number, sizeof(number));
-}
-
 /* Of what same_frame() compares, enough to tell siblings apart. */
 static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame *frame)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = tdt__mix(0, parent->id);
 
-	hash = hash_number(hash, parent->id);
 	if (frame->kind == TDT_NODE_CUT)
 		return (uint32_t)hash;
-	hash = hash_number(hash, (uint64_t)frame->line << 32 | frame->column);
-	hash = hash_number(hash, only_pc(frame) ? frame->pc : 0);
+	hash = tdt__mix(hash, (uint64_t)frame->line << 32 | frame->column);
+	hash = tdt__mix(hash, only_pc(frame) ? frame->pc : 0);
 	if (frame->function != NULL)
-		hash = hash_bytes(hash, frame->function, strnlen(frame->function, HASHED_BYTES));
-	return (uint32_t)(hash ^ hash >> 32);
+		hash = tdt__hash_bytes(hash, frame->function,
+				       strnlen(frame->function, HASHED_BYTES));
+	return tdt__hash_fold(hash);
 }
 
 static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent, const struct tdt_frame *frame,
