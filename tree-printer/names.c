@@ -1,56 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A hash table from ids to names: a snapshot may have 100,000 tasks, and each of them may wait for another. */
+/* Names by ids: a snapshot may have 100,000 tasks, and each of them may wait for another. */
 
 #include <config.h>
 
 #include "names.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-struct slot {
+#include "../src/index.h"
+
+struct task {
 	uint64_t id;
 	const char *name;
-	bool used;
 };
 
 struct tdt__names {
-	size_t slots; /* a power of two, twice the tasks at least: there is always a free one */
-	struct slot slot[];
+	struct tdt__index by_id;
+	uint32_t n;
+	struct task task[];
 };
 
-/* Where `id` is, or else would be. */
-static size_t find(const struct tdt__names *names, uint64_t id)
+static uint32_t hash_id(uint64_t id)
 {
-	size_t at = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32) & (names->slots - 1);
+	return (uint32_t)tdt__mix(0, id);
+}
 
-	while (names->slot[at].used && names->slot[at].id != id)
-		at = (at + 1) & (names->slots - 1);
-	return at;
+/* The task with this id, or TDT__INDEX_NONE. */
+static uint32_t find(const struct tdt__names *names, uint64_t id)
+{
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(&names->by_id, hash_id(id), &tried);
+	} while (i != TDT__INDEX_NONE && names->task[i].id != id);
+	return i;
 }
 
 static void add(struct tdt__names *names, const struct tdt_trace_info *task)
 {
-	struct slot *slot = &names->slot[find(names, task->id)];
+	if (find(names, task->id) != TDT__INDEX_NONE)
+		return;
+	tdt__index_add(&names->by_id, hash_id(task->id), names->n);
+	names->task[names->n++] = (struct task){ .id = task->id, .name = task->name };
+}
 
-	if (!slot->used)
-		*slot = (struct slot){ .id = task->id, .name = task->name, .used = true };
+/* Without any task, and with room for `n`. */
+static struct tdt__names *names_with_room(size_t n)
+{
+	struct tdt__names *names = malloc(sizeof(*names) + n * sizeof(names->task[0]));
+
+	if (names == NULL)
+		return NULL;
+	*names = (struct tdt__names){ 0 };
+	if (tdt__index_reserve(&names->by_id, n) == 0)
+		return names;
+	free(names);
+	return NULL;
 }
 
 struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 {
 	struct tdt__names *names;
-	size_t n = 0, slots = 16;
+	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		n += snapshot->groups[i].n;
-	while (slots / 2 <= n)
-		slots *= 2;
-	names = calloc(1, sizeof(*names) + slots * sizeof(names->slot[0]));
+	names = names_with_room(n);
 	if (names == NULL)
 		return NULL;
-	names->slots = slots;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i].n; j++)
 			add(names, snapshot->groups[i].tasks[j]);
@@ -59,10 +78,15 @@ struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 
 void tdt__names_free(struct tdt__names *names)
 {
+	if (names == NULL)
+		return;
+	tdt__index_fini(&names->by_id);
 	free(names);
 }
 
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
 {
-	return names != NULL ? names->slot[find(names, id)].name : NULL;
+	uint32_t i = names != NULL ? find(names, id) : TDT__INDEX_NONE;
+
+	return i != TDT__INDEX_NONE ? names->task[i].name : NULL;
 }
