@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/index.h"
+
 struct tdt__frame_seen {
 	const struct tdt_frame *frame; /* NULL: a free place */
 	uint32_t hash;

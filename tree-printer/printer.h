@@ -103,13 +103,6 @@ uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *fr
 void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_fini(struct tdt__frames *frames);
 
-/* For hashes. */
-static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 29;
-}
-
 /* Sequences for a terminal, added where the options want colours. */
 #define TDT__BOLD "\033[1m"
 #define TDT__DIM "\033[2m"

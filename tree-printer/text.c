@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/index.h"
+
 enum {
 	NONE = 0,    /* no row: the task is nobody's child */
 	LEVELS = 100 /* indented; what is deeper has its level told by a number */
@@ -42,7 +44,6 @@ struct saying {
 struct shape {
 	size_t at; /* in the text: what the line says, then its children */
 	size_t size;
-	uint32_t hash;
 	uint32_t seen_under; /* the row whose children were last compared, and the first child of this shape there */
 	uint32_t seen;
 };
@@ -54,8 +55,7 @@ struct text {
 	struct line *line;   /* of each row */
 	struct shape *shape; /* at most one for each row */
 	uint32_t shapes;
-	uint32_t *slot; /* a hash table: a shape + 1, or 0 */
-	size_t slots;   /* a power of two, more than shapes */
+	struct tdt__index index;   /* of the shapes; has room for all */
 	struct tdt__string string; /* of which shapes are made; in whole words */
 };
 
@@ -135,25 +135,39 @@ static uint32_t hash_words(const char *bytes, size_t n)
 	return (uint32_t)hash;
 }
 
-/* The shape of what stands at the end of the text from `at` on; it is taken off again if there was such a one. */
-static uint32_t find_shape(struct text *text, size_t at)
+/* The shape of these `size` bytes of the text, or TDT__INDEX_NONE. */
+static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, size_t size)
 {
 	const char *bytes = text->string.bytes;
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(&text->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 (text->shape[i].size != size ||
+		  memcmp(bytes + text->shape[i].at, bytes + at, size) != 0));
+	return i;
+}
+
+/*
+ * The shape of what stands at the end of the text from `at` on.  If that shape is known, its text
+ * is taken off again.
+ */
+static uint32_t take_shape(struct text *text, size_t at)
+{
 	size_t size = text->string.n - at;
-	uint32_t hash = hash_words(bytes + at, size);
-	size_t slot = hash & (text->slots - 1);
+	uint32_t hash = hash_words(text->string.bytes + at, size);
+	uint32_t shape = find_shape(text, hash, at, size);
 
-	for (; text->slot[slot] != 0; slot = (slot + 1) & (text->slots - 1)) {
-		const struct shape *shape = &text->shape[text->slot[slot] - 1];
-
-		if (shape->hash == hash && shape->size == size && memcmp(bytes + shape->at, bytes + at, size) == 0) {
-			text->string.n = at;
-			return text->slot[slot] - 1;
-		}
+	if (shape != TDT__INDEX_NONE) {
+		text->string.n = at;
+		return shape;
 	}
-	text->shape[text->shapes] = (struct shape){ .at = at, .size = size, .hash = hash };
-	text->slot[slot] = ++text->shapes;
-	return text->shapes - 1;
+	shape = text->shapes++;
+	text->shape[shape] = (struct shape){ .at = at, .size = size };
+	tdt__index_add(&text->index, hash, shape);
+	return shape;
 }
 
 /* Find the shape of `row`, whose children are done. */
@@ -174,7 +188,7 @@ static void do_row(struct text *text, uint32_t row)
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
 	if (!text->string.failed)
-		line->shape = find_shape(text, at);
+		line->shape = take_shape(text, at);
 }
 
 /* From the last row to the first: children before their parents. */
@@ -265,12 +279,11 @@ static void draw(struct tdt__out *out, const struct text *text)
 
 static int allocate(struct text *text)
 {
-	for (text->slots = 16; text->slots / 2 <= text->view.n;)
-		text->slots *= 2;
 	text->line = calloc(text->view.n, sizeof(*text->line));
 	text->shape = calloc(text->view.n, sizeof(*text->shape));
-	text->slot = calloc(text->slots, sizeof(*text->slot));
-	return text->line == NULL || text->shape == NULL || text->slot == NULL ? -ENOMEM : 0;
+	if (text->line == NULL || text->shape == NULL)
+		return -ENOMEM;
+	return tdt__index_reserve(&text->index, text->view.n);
 }
 
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
@@ -292,7 +305,7 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const 
 		draw(out, &text);
 	}
 	tdt__string_free(&text.string);
-	free(text.slot);
+	tdt__index_fini(&text.index);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);
