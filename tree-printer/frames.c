@@ -2,9 +2,10 @@
 /*
  * How frames read, each written once: thousands of trees are made of some hundred frames.
  *
- * There are two hash tables.  Of the frames that were seen, which are the same if all is the same that is printed of
- * them, strings by their addresses, since a tree that was captured shares them with all others.  And of the texts, since
- * frames that are not the same may read the same: so two frames read the same if their texts have one number.
+ * There are two indexes.  One is of the frames that were seen, which are the same if all is the
+ * same that is printed of them, strings by their addresses, since a tree that was captured shares
+ * them with all others.  The other is of the texts, since frames that are not the same may read the
+ * same: so two frames read the same if their texts have one number.
  */
 
 #include <config.h>
@@ -14,24 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/index.h"
-
 struct tdt__frame_seen {
-	const struct tdt_frame *frame; /* NULL: a free place */
-	uint32_t hash;
+	const struct tdt_frame *frame;
 	uint32_t text;
 };
 
 struct tdt__frame_text {
 	size_t at, size;
-	uint32_t hash;
 };
 
 void tdt__frames_fini(struct tdt__frames *frames)
 {
 	tdt__string_free(&frames->string);
+	tdt__index_fini(&frames->by_text);
+	tdt__index_fini(&frames->by_frame);
 	free(frames->text);
-	free(frames->by_text);
 	free(frames->seen);
 }
 
@@ -52,71 +50,62 @@ static uint32_t hash_frame(const struct tdt_frame *frame)
 	return (uint32_t)tdt__mix(hash, (uint64_t)frame->cut);
 }
 
-/* Where the frame is, or else would be. */
-static struct tdt__frame_seen *find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame, uint32_t hash)
+static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__frame_text *text)
 {
-	size_t slot = hash & (frames->slots - 1);
+	const char *bytes = frames->string.bytes + text->at;
 
-	while (frames->seen[slot].frame != NULL &&
-	       (frames->seen[slot].hash != hash || !is_same(frames->seen[slot].frame, frame)))
-		slot = (slot + 1) & (frames->slots - 1);
-	return &frames->seen[slot];
+	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, text->size));
 }
 
-/* FNV-1a */
-static uint32_t hash_bytes(const char *bytes, size_t n)
+/* Where the frame is among those that were seen, or TDT__INDEX_NONE. */
+static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
+			  uint32_t hash)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	size_t tried = 0;
+	uint32_t i;
 
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-	return (uint32_t)(hash ^ hash >> 32);
+	do {
+		i = tdt__index_next(&frames->by_frame, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_same(frames->seen[i].frame, frame));
+	return i;
 }
 
-/* Where the text is, or else would be, whose bytes stand at the end of all. */
-static uint32_t *find_text(const struct tdt__frames *frames, const struct tdt__frame_text *sought)
+/* The number of the text that reads like `sought`, or TDT__INDEX_NONE. */
+static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__frame_text *sought,
+			  uint32_t hash)
 {
+	const struct tdt__frame_text *text = frames->text;
 	const char *bytes = frames->string.bytes;
-	size_t slot = sought->hash & (frames->slots - 1);
+	size_t tried = 0;
+	uint32_t i;
 
-	for (; frames->by_text[slot] != 0; slot = (slot + 1) & (frames->slots - 1)) {
-		const struct tdt__frame_text *text = &frames->text[frames->by_text[slot] - 1];
-
-		if (text->hash == sought->hash && text->size == sought->size &&
-		    memcmp(bytes + text->at, bytes + sought->at, text->size) == 0)
-			break;
-	}
-	return &frames->by_text[slot];
+	do {
+		i = tdt__index_next(&frames->by_text, hash, &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 (text[i].size != sought->size ||
+		  memcmp(bytes + text[i].at, bytes + sought->at, sought->size) != 0));
+	return i;
 }
 
-/* Room for one more frame, and one more text. */
+/* Make room for one more frame and text.  What has grown when memory ends does no harm. */
 static bool grow(struct tdt__frames *frames)
 {
-	struct tdt__frames grown = *frames;
+	size_t room = frames->room == 0 ? 16 : 2 * frames->room;
+	struct tdt__frame_seen *seen;
+	struct tdt__frame_text *text;
 
-	if (2 * frames->n_seen < frames->slots)
+	if (frames->n_seen < frames->room)
 		return true;
-	grown.slots = frames->slots == 0 ? 32 : 2 * frames->slots;
-	grown.seen = calloc(grown.slots, sizeof(grown.seen[0]));
-	grown.by_text = calloc(grown.slots, sizeof(grown.by_text[0]));
-	grown.text = malloc(grown.slots / 2 * sizeof(grown.text[0]));
-	if (grown.seen == NULL || grown.by_text == NULL || grown.text == NULL) {
-		free(grown.seen);
-		free(grown.by_text);
-		free(grown.text);
+	seen = reallocarray(frames->seen, room, sizeof(*seen));
+	if (seen != NULL)
+		frames->seen = seen;
+	text = reallocarray(frames->text, room, sizeof(*text));
+	if (text != NULL)
+		frames->text = text;
+	if (seen == NULL || text == NULL || tdt__index_reserve(&frames->by_frame, room) != 0 ||
+	    tdt__index_reserve(&frames->by_text, room) != 0)
 		return false;
-	}
-	for (size_t i = 0; i < frames->slots; i++)
-		if (frames->seen[i].frame != NULL)
-			*find_seen(&grown, frames->seen[i].frame, frames->seen[i].hash) = frames->seen[i];
-	for (uint32_t i = 0; i < frames->texts; i++) {
-		grown.text[i] = frames->text[i];
-		*find_text(&grown, &grown.text[i]) = i + 1;
-	}
-	free(frames->seen);
-	free(frames->by_text);
-	free(frames->text);
-	*frames = grown;
+	frames->room = room;
 	return true;
 }
 
@@ -147,7 +136,7 @@ static void write_frame(struct tdt__string *string, const struct tdt_frame *fram
 static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
 	struct tdt__frame_text text = { .at = frames->string.n };
-	uint32_t *slot, number;
+	uint32_t hash, number;
 
 	write_frame(&frames->string, frame, frames->options);
 	if (frames->string.failed) { /* another may be shorter */
@@ -156,32 +145,28 @@ static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *
 		return UINT32_MAX;
 	}
 	text.size = frames->string.n - text.at;
-	text.hash = hash_bytes(frames->string.bytes + text.at, text.size);
-	slot = find_text(frames, &text);
-	number = *slot;
-	if (number != 0) {
+	hash = hash_text(frames, &text);
+	number = find_text(frames, &text, hash);
+	if (number != TDT__INDEX_NONE) {
 		frames->string.n = text.at;
-		return number - 1;
+		return number;
 	}
-	frames->text[frames->texts] = text;
-	*slot = ++frames->texts;
-	return frames->texts - 1;
+	number = frames->texts++;
+	frames->text[number] = text;
+	tdt__index_add(&frames->by_text, hash, number);
+	return number;
 }
 
 uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
-	uint32_t hash = hash_frame(frame), text;
-	struct tdt__frame_seen *seen;
+	uint32_t hash = hash_frame(frame), seen = find_seen(frames, frame, hash), text;
 
-	if (!grow(frames))
-		return UINT32_MAX;
-	seen = find_seen(frames, frame, hash);
-	if (seen->frame != NULL)
-		return seen->text;
-	text = number_text(frames, frame);
+	if (seen != TDT__INDEX_NONE)
+		return frames->seen[seen].text;
+	text = grow(frames) ? number_text(frames, frame) : UINT32_MAX;
 	if (text != UINT32_MAX) {
-		*seen = (struct tdt__frame_seen){ frame, hash, text };
-		frames->n_seen++;
+		frames->seen[frames->n_seen] = (struct tdt__frame_seen){ frame, text };
+		tdt__index_add(&frames->by_frame, hash, frames->n_seen++);
 	}
 	return text;
 }

@@ -15,6 +15,8 @@
 
 #include <tdt/dump.h>
 
+#include "../src/index.h"
+
 /* Whether `out` is a terminal whose user wants colours: TERM says it can, NO_COLOR doesn't forbid it. */
 bool tdt__wants_color(FILE *out);
 
@@ -91,11 +93,12 @@ struct tdt__frames {
 	const struct tdt_print_options *options;
 	struct tdt__string string; /* the texts */
 	struct tdt__frame_text *text;
+	struct tdt__frame_seen *seen;
 	uint32_t texts;
-	uint32_t *by_text; /* a hash table: a text + 1, or 0 */
-	struct tdt__frame_seen *seen; /* one, too */
-	size_t n_seen;
-	size_t slots; /* of both: a power of two, or 0 */
+	uint32_t n_seen;
+	size_t room; /* of each of the two arrays, and of its index */
+	struct tdt__index by_text;
+	struct tdt__index by_frame;
 };
 
 /* The number of a frame's text.  UINT32_MAX: no memory. */
