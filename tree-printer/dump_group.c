@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/index.h"
+
 struct range {
 	uint64_t low, high;
 };
@@ -178,30 +180,40 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 struct awaited {
 	struct tdt_wait wait;
 	uint64_t self; /* who waits, if that is one alone */
-	size_t times;  /* 0: a free place */
+	size_t times;  /* 0: it was taken */
 };
 
+/* All different waits of a group. */
 struct table {
-	struct awaited *slot;
-	size_t slots; /* a power of two, more than are used */
-	size_t used;
+	struct awaited *awaited; /* with room for all waits of the group, and so has the index */
+	uint32_t n;
+	struct tdt__index index;
 };
+
+static uint32_t hash_wait(const struct tdt_wait *wait)
+{
+	return (uint32_t)tdt__mix(tdt__mix(wait->object, wait->owner), (uint64_t)wait->kind);
+}
+
+static bool is_same(const struct tdt_wait *a, const struct tdt_wait *b)
+{
+	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
+}
 
 static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
-	uint64_t hash = (wait->object * 31 + wait->owner) * 31 + (uint64_t)wait->kind;
-	size_t at = (size_t)((hash * 0x9e3779b97f4a7c15u) >> 32) & (table->slots - 1);
-	struct awaited *slot;
+	uint32_t hash = hash_wait(wait), i;
+	size_t tried = 0;
 
-	for (;; at = (at + 1) & (table->slots - 1)) {
-		slot = &table->slot[at];
-		if (slot->times == 0 || (slot->wait.kind == wait->kind && slot->wait.object == wait->object &&
-					 slot->wait.owner == wait->owner))
-			break;
+	do {
+		i = tdt__index_next(&table->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_same(&table->awaited[i].wait, wait));
+	if (i != TDT__INDEX_NONE) {
+		table->awaited[i].times++;
+		return;
 	}
-	table->used += slot->times == 0;
-	if (slot->times++ == 0)
-		*slot = (struct awaited){ .wait = *wait, .self = self, .times = 1 };
+	tdt__index_add(&table->index, hash, table->n);
+	table->awaited[table->n++] = (struct awaited){ .wait = *wait, .self = self, .times = 1 };
 }
 
 static void count_waits(struct table *table, const struct tdt_snapshot_group *group)
@@ -228,11 +240,11 @@ static bool is_before(const struct awaited *a, const struct awaited *b)
 /* The next to be told: of those left the one that most wait for.  It is taken out. */
 static struct awaited take(struct table *table)
 {
-	struct awaited *best = &table->slot[0], taken;
+	struct awaited *best = &table->awaited[0], taken;
 
-	for (size_t i = 1; i < table->slots; i++)
-		if (is_before(&table->slot[i], best))
-			best = &table->slot[i];
+	for (uint32_t i = 1; i < table->n; i++)
+		if (is_before(&table->awaited[i], best))
+			best = &table->awaited[i];
 	taken = *best;
 	best->times = 0;
 	return taken;
@@ -240,9 +252,9 @@ static struct awaited take(struct table *table)
 
 static void tell_waits(struct tdt__string *string, struct table *table, const struct tdt__dump *dump)
 {
-	size_t n = table->used;
+	uint32_t n = table->n;
 
-	for (size_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
+	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
 		tdt__string_puts(string, "   ");
@@ -260,7 +272,7 @@ static void tell_waits(struct tdt__string *string, struct table *table, const st
 
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct tdt__dump *dump)
 {
-	struct table table = { .slots = 16 };
+	struct table table = { 0 };
 	struct facts facts;
 
 	find_facts(&facts, group);
@@ -268,14 +280,13 @@ void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_grou
 	tdt__unsure_line(string, &facts.first);
 	if (facts.waits == 0)
 		return;
-	while (table.slots / 2 <= facts.waits)
-		table.slots *= 2;
-	table.slot = calloc(table.slots, sizeof(*table.slot));
-	if (table.slot == NULL) {
+	table.awaited = calloc(facts.waits, sizeof(*table.awaited));
+	if (table.awaited != NULL && tdt__index_reserve(&table.index, facts.waits) == 0) {
+		count_waits(&table, group);
+		tell_waits(string, &table, dump);
+	} else {
 		string->failed = true;
-		return;
 	}
-	count_waits(&table, group);
-	tell_waits(string, &table, dump);
-	free(table.slot);
+	tdt__index_fini(&table.index);
+	free(table.awaited);
 }
