@@ -63,6 +63,12 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);
  */
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy);
 
+/* Whether the task of that record has not ended. */
+static inline bool tdt__record_is_live(const struct tdt_record *record)
+{
+	return record->state == TDT_RECORD_IDLE || record->state == TDT_RECORD_POLLING;
+}
+
 /* The locks, for fork.c. */
 void tdt__registry_lock_all(void);
 void tdt__registry_unlock_all(void);

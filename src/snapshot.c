@@ -203,11 +203,6 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	return true;
 }
 
-static bool is_live(const struct tdt_record *record)
-{
-	return record->state == TDT_RECORD_IDLE || record->state == TDT_RECORD_POLLING;
-}
-
 static void list_all(struct taking *taking)
 {
 	struct tdt__cursor cursor = { 0 };
@@ -217,8 +212,8 @@ static void list_all(struct taking *taking)
 		struct tdt__task_info said;
 		struct tdt_record record;
 
-		if (TDT__PEEK(task->record.state) == TDT_RECORD_FREE || !tdt__registry_read(task, &record) ||
-		    !is_live(&record))
+		if (TDT__PEEK(task->record.state) == TDT_RECORD_FREE ||
+		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__handle_ref_if_same(task, record.seq))
@@ -309,7 +304,7 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 	struct tdt__task_info said;
 	struct tdt_record record;
 
-	if (!tdt__registry_read(member->task, &record) || !is_live(&record))
+	if (!tdt__registry_read(member->task, &record) || !tdt__record_is_live(&record))
 		return false;
 	/* Waits as of the beginning, as those of tasks that answer; a poll may have begun since. */
 	tdt__task_info(&said, &record, record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);

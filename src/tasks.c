@@ -76,11 +76,6 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 	return each(handle, &info.info, arg);
 }
 
-static bool is_live(const struct tdt_record *record)
-{
-	return record->state == TDT_RECORD_IDLE || record->state == TDT_RECORD_POLLING;
-}
-
 bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_trace_info *info)
 {
 	return (filter->states == 0 || (filter->states & 1u << info->state) != 0) &&
@@ -113,7 +108,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	}
 	now = tdt__clock();
 	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
-		if (!tdt__registry_read(task, &record) || !is_live(&record))
+		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&info, &record, now);
 		if (!tdt__filter_lets(&ours, &info.info) || !tdt__handle_ref_if_same(task, record.seq))
@@ -133,7 +128,7 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
 		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && record.id == id &&
-		    is_live(&record) && tdt__handle_ref_if_same(task, record.seq))
+		    tdt__record_is_live(&record) && tdt__handle_ref_if_same(task, record.seq))
 			return task;
 	errno = ESRCH;
 	return NULL;
