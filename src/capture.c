@@ -425,17 +425,6 @@ static void spread_rules(struct tdt__poll *first, uint32_t learned)
 	}
 }
 
-static uintptr_t end_of(const struct tdt_stack *stack)
-{
-	return stack != NULL ? (uintptr_t)stack->low + stack->size : 0;
-}
-
-/* Whether [low, high) lies on a stack that was entered, as its owner has told. */
-static bool lies_on(const struct tdt_stack *stack, uintptr_t low, uintptr_t high)
-{
-	return stack != NULL && low >= (uintptr_t)stack->low && low < high && high <= end_of(stack);
-}
-
 /*
  * Have every capture begin a leaf, which cloned the waker of `inner`.  A poll outside of that one
  * has led to it for sure if it passed its waker on.  Otherwise it may have been switched away from,
@@ -464,7 +453,8 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	uintptr_t reach = 0;
 
 	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
-		bool sure = lies_on(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
+		bool sure =
+			tdt__stack_holds(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
 		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, poll->top));
 
 		begin_stack(poll->capture, stack, here ? poll->top : UINTPTR_MAX);
@@ -531,10 +521,10 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	enum tdt__walked walked;
 	bool over, more;
 
-	if (stack != NULL && lies_on(stack, at.sp, stack->base))
+	if (stack != NULL && tdt__stack_holds(stack, at.sp, stack->base))
 		reach = base = stack->base;
-	else if (lies_on(stack, at.sp, end_of(stack)))
-		reach = end_of(stack);
+	else if (tdt__stack_holds(stack, at.sp, tdt__stack_end(stack)))
+		reach = tdt__stack_end(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
 		tdt__walk_meet(walk, at.pc - 1); /* it is not walked from, but is to have a name */
 		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);

@@ -14,22 +14,12 @@
 
 #include "capture.h"
 #include "peek.h"
+#include "stack.h"
 #include "thread.h"
 
 #define LEVELS_MAX 1024 /* more stacks, each entered from the one before, are not looked at */
 
 /* --- Which there are -------------------------------------------------------------- */
-
-static uintptr_t end_of(const struct tdt_stack *stack)
-{
-	return (uintptr_t)stack->low + stack->size;
-}
-
-/* Whether [low, high) lies on that stack, as its owner has told. */
-static bool lies_on(const struct tdt_stack *stack, uintptr_t low, uintptr_t high)
-{
-	return low >= (uintptr_t)stack->low && low < high && high <= end_of(stack);
-}
 
 /*
  * The innermost of the stacks that were entered, from `entered` on, that `sp` is on, in `*found`.  False: none is, or
@@ -40,7 +30,7 @@ static bool find_stack(const struct tdt_stack *entered, uintptr_t sp, struct tdt
 	for (unsigned i = 0; entered != NULL && i < TDT__PIECES_MAX; i++) {
 		if (tdt__peek(found, (uintptr_t)entered, sizeof *found) != sizeof *found)
 			return false;
-		if (lies_on(found, sp, sp + 1))
+		if (tdt__stack_holds(found, sp, sp + 1))
 			return true;
 		entered = found->outer;
 	}
@@ -66,7 +56,7 @@ static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintp
 	struct tdt_stack stack;
 
 	for (unsigned i = 0; i < LEVELS_MAX && find_stack(entered, sp, &stack); i++) {
-		if (lies_on(&stack, sp, top))
+		if (tdt__stack_holds(&stack, sp, top))
 			return THERE;
 		sp = stack.sp;
 		entered = stack.outer;
@@ -81,8 +71,8 @@ static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintp
 /* Have the last piece be all that is left of `stack`, whose base nobody has told. */
 static void end_with_stack(struct tdt__stack_copy *piece, const struct tdt_stack *stack, size_t *size)
 {
-	if (*size > end_of(stack) - piece->low)
-		*size = (end_of(stack) - piece->low) & ~(size_t)15;
+	if (*size > tdt__stack_end(stack) - piece->low)
+		*size = (tdt__stack_end(stack) - piece->low) & ~(size_t)15;
 	piece->end = TDT_CUT_STACK;
 }
 
@@ -100,12 +90,12 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	struct tdt_stack stack;
 	bool on_entered = find_stack(*entered, at->sp, &stack), last;
 
-	last = !on_entered || lies_on(&stack, at->sp, top);
+	last = !on_entered || tdt__stack_holds(&stack, at->sp, top);
 	*piece = (struct tdt__stack_copy){ .at = *at, .top = top };
 	if (on_entered)
 		piece->level = (uint16_t)stack.level;
 	if (!last)
-		piece->top = lies_on(&stack, at->sp, stack.base) ? stack.base : 0;
+		piece->top = tdt__stack_holds(&stack, at->sp, stack.base) ? stack.base : 0;
 	piece->entered = !last && piece->top != 0;
 	piece->size = tdt__stack_copy_extent(piece, TDT__STACK_COPY_MAX - pieces->size);
 	if (piece->top == 0) {

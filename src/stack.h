@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tdt/coroutine.h>
+
 #include "thread.h"
 
 /*
@@ -18,6 +20,19 @@ void tdt__stack_find(void);
 static inline bool tdt__stack_is_own(uintptr_t low, uintptr_t high)
 {
 	return low >= tdt__thread.stack_low && low < high && high <= tdt__thread.stack_high;
+}
+
+/* Where a stack ends that its owner has reported.  NULL (no stack was entered) gives 0. */
+static inline uintptr_t tdt__stack_end(const struct tdt_stack *stack)
+{
+	return stack != NULL ? (uintptr_t)stack->low + stack->size : 0;
+}
+
+/* Whether all of [low, high) is on a stack that its owner has reported.  Nothing is on NULL. */
+static inline bool tdt__stack_holds(const struct tdt_stack *stack, uintptr_t low, uintptr_t high)
+{
+	return stack != NULL && low >= (uintptr_t)stack->low && low < high &&
+	       high <= tdt__stack_end(stack);
 }
 
 /*
