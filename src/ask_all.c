@@ -25,7 +25,7 @@
 #define BATCH 256u   /* listed before one barrier */
 #define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
 #define TRIES 3
-#define FIRST_FRAMES 32u /* of a task that never told how many it takes */
+#define LEAST_FRAMES 32u /* that are made ready for a task, also if it took fewer */
 #define FEW_LEAVES 4u    /* counted clones that a capture is prepared with: most tasks have no more leaves */
 #define MANY_LEAVES 16u  /* counted clones a task that a batch has at hand */
 #define MOST_FRAMES 1024u /* that are made ready for a task that took as many: a capture grows */
@@ -93,8 +93,8 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture;
 
-	if (frames < FIRST_FRAMES)
-		frames = FIRST_FRAMES;
+	if (frames < LEAST_FRAMES)
+		frames = LEAST_FRAMES;
 	if (frames > MOST_FRAMES)
 		frames = MOST_FRAMES;
 	capture = take_spare(asking, frames);

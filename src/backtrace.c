@@ -27,7 +27,7 @@
 #define TRIES 3
 
 /* A poll that goes on for so long after it was asked is looked at; and again after twice as long, and so on. */
-#define GRACE (5 * MS)
+#define GRACE_MIN (5 * MS)
 #define GRACE_MAX (320 * MS)
 
 /* What has been answered so far: the best capture, or else an error. */
@@ -121,7 +121,8 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 	struct tdt__capture *running = NULL;
 	int error;
 
-	for (int64_t grace = GRACE; now < deadline && running == NULL; grace = grace < GRACE_MAX ? 2 * grace : grace) {
+	for (int64_t grace = GRACE_MIN; now < deadline && running == NULL;
+	     grace = grace < GRACE_MAX ? 2 * grace : grace) {
 		uint64_t was = poll;
 
 		wait_answered(request, sooner(deadline, now + (uint64_t)grace));

@@ -101,6 +101,9 @@ struct tdt__capture {
 	const char *syscall;
 };
 
+/* Room to begin with, where nothing is known of the task or it took less: most stacks fit. */
+#define TDT__FIRST_FRAMES 64
+
 /*
  * A capture with one reference and room for `frames` frames (it grows; `frames` is what the task needed last time, so
  * that it need not).  NULL: no memory.

@@ -56,7 +56,6 @@ static void pass_request_locks(void)
 	}
 }
 
-#define FIRST_FRAMES 64
 #define FEW_LEAVES 16 /* of a task that never took more room than that */
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
@@ -73,7 +72,8 @@ struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
 {
 	uint32_t frames = tdt__frames_hint(task);
-	struct tdt__capture *capture = tdt__capture_new(frames > FIRST_FRAMES ? frames : FIRST_FRAMES, max_frames);
+	uint32_t room = frames > TDT__FIRST_FRAMES ? frames : TDT__FIRST_FRAMES;
+	struct tdt__capture *capture = tdt__capture_new(room, max_frames);
 	struct tdt__request *request = NULL;
 
 	if (capture != NULL && tdt__capture_expect_clones(capture))
@@ -83,7 +83,7 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 		return NULL;
 	}
 	tdt__counted_stock(2 * capture->clones_room);
-	tdt__counted_prepare(capture, frames > FIRST_FRAMES ? frames : FEW_LEAVES);
+	tdt__counted_prepare(capture, frames > TDT__FIRST_FRAMES ? frames : FEW_LEAVES);
 	return request;
 }
 

@@ -24,7 +24,6 @@
 #include "unloads.h"
 
 #define TRIES 3
-#define FIRST_FRAMES 64
 
 uint64_t tdt__running_poll(const struct tdt_handle *task)
 {
@@ -132,7 +131,7 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 		*error = -EDEADLK;
 		return NULL;
 	}
-	capture = tdt__capture_new(FIRST_FRAMES, max_frames);
+	capture = tdt__capture_new(TDT__FIRST_FRAMES, max_frames);
 	if (capture == NULL) {
 		*error = -ENOMEM;
 		return NULL;

@@ -80,7 +80,7 @@ static void give(struct tdt_registry_watched *watched)
 /* --- Promises -------------------------------------------------------------- */
 
 #define UNKNOWN CLASSES
-#define FIRST_FRAMES 32 /* before there was any tree */
+#define USUAL_FRAMES 32 /* of first trees, before there was any */
 
 /*
  * Relaxed, all of it: numbers that lag behind for a moment cost a task its first tree in that
@@ -119,7 +119,7 @@ static size_t usual_class(void)
 {
 	size_t class = atomic_load_explicit(&usual, memory_order_relaxed);
 
-	return class != UNKNOWN ? class : class_of(FIRST_FRAMES);
+	return class != UNKNOWN ? class : class_of(USUAL_FRAMES);
 }
 
 /* A tick later there may be other tasks. */
