@@ -290,7 +290,7 @@ static double asked_by_inbox(struct task *task, uint32_t leaves)
 	if (tdt__inbox_take(&inbox) != request)
 		die("the answer");
 	capture = tdt__request_result(request, &error);
-	if (capture == NULL || capture->leaves != leaves || capture->lost != 0)
+	if (capture == NULL || capture->stacks.leaves != leaves || capture->stacks.lost != 0)
 		die("the capture");
 	tdt__capture_unref(capture);
 	tdt__inbox_fini(&inbox);
@@ -336,12 +336,12 @@ static void check_frames(struct task *task)
 	capture = tdt__request_result(request, &error);
 	if (capture == NULL)
 		die("the capture");
-	for (uint32_t i = 0; i < capture->n; i++) {
+	for (uint32_t i = 0; i < capture->stacks.n; i++) {
 		uint32_t n = 0;
 
-		for (uint32_t at = i; tdt__is_frame(at); at = capture->frames[at].parent)
+		for (uint32_t at = i; tdt__is_frame(at); at = capture->stacks.frames[at].parent)
 			n++;
-		if (capture->frames[i].leaves > 0 && n != FRAMES) {
+		if (capture->stacks.frames[i].leaves > 0 && n != FRAMES) {
 			fprintf(stderr, "a leaf has %u frames, not %u\n", n, FRAMES);
 			exit(EXIT_FAILURE);
 		}

@@ -238,7 +238,7 @@ static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt
 static bool is_worth_another(const struct asking *asking, const struct slot *slot, struct tdt__capture *capture,
 			     struct tdt__unloads *count)
 {
-	return tdt__judge(capture, count) == -EAGAIN && capture->state == TDT_TASK_WAITING &&
+	return tdt__judge(&capture->stacks, count) == -EAGAIN && capture->facts.state == TDT_TASK_WAITING &&
 	       slot->tries < TRIES && asking->now < asking->asked->deadline;
 }
 

@@ -11,6 +11,7 @@
 #include <tdt/trace.h>
 
 #include "capture.h"
+#include "capture_trace.h"
 #include "clock.h"
 #include "handle.h"
 #include "judge.h"
@@ -52,9 +53,9 @@ static bool settle(struct answers *answers, struct tdt__capture *capture, int er
 	}
 	tdt__capture_unref(answers->capture);
 	answers->capture = capture;
-	if (capture->state == TDT_TASK_RUNNING) /* it was judged when it was made */
+	if (capture->facts.state == TDT_TASK_RUNNING) /* it was judged when it was made */
 		return true;
-	return tdt__judge(capture, &count) != -EAGAIN || capture->state != TDT_TASK_WAITING ||
+	return tdt__judge(&capture->stacks, &count) != -EAGAIN || capture->facts.state != TDT_TASK_WAITING ||
 	       answers->tries == TRIES;
 }
 
@@ -65,7 +66,7 @@ static struct tdt_trace *conclude(struct answers *answers, const struct tdt_hand
 
 	answers->capture = NULL;
 	if (capture != NULL)
-		return tdt__trace_captured(task, capture);
+		return tdt__capture_trace(task, capture);
 	errno = -answers->error;
 	return NULL;
 }

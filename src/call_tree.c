@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Merging: frames that several stacks share become one node.  Leaves come in the order they were captured, so siblings
+ * Merging: frames that several stacks share become one node.  Leaves come in the order they were recorded, so siblings
  * come in the order they were first seen.
  */
 
@@ -19,11 +19,11 @@
 
 struct merge {
 	struct tdt__tree *tree;
-	const struct tdt__capture *capture;
-	struct tdt__name *name; /* of each captured frame */
-	struct tdt_node **node; /* of each captured frame that has one already: its innermost function */
+	const struct tdt__stacks *stacks;
+	struct tdt__name *name; /* of each recorded frame */
+	struct tdt_node **node; /* of each recorded frame that has one already: its innermost function */
 	uint32_t *path;         /* the frames of one stack that have none, innermost first */
-	uint32_t *leaves;       /* of each captured frame, those that aren't over */
+	uint32_t *leaves;       /* of each recorded frame, those that aren't over */
 };
 
 /* What is known of the code at a frame's PC. */
@@ -61,7 +61,7 @@ static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *o
 }
 
 /*
- * Put the functions at a captured PC under `parent`, outermost first.  Returns the innermost node.
+ * Put the functions at a recorded PC under `parent`, outermost first.  Returns the innermost node.
  * `inner` is the frame that this frame has called, or TDT__NO_FRAME.
  */
 static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, uint32_t index, uint32_t inner)
@@ -71,8 +71,8 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 	size_t places = symbol != NULL ? symbol->n : 0;
 	size_t last = inner != TDT__NO_FRAME && is_rest(merge->name[inner].symbol, symbol) ? 2 : 1;
 
-	frame.guessed = merge->capture->frames[index].frame.guessed ||
-			atomic_load_explicit(&merge->capture->astray, memory_order_relaxed);
+	frame.guessed = merge->stacks->frames[index].frame.guessed ||
+			atomic_load_explicit(&merge->stacks->astray, memory_order_relaxed);
 	do {
 		if (places > 0) {
 			const struct tdt__place *place = &symbol->place[places - 1];
@@ -94,7 +94,7 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 	return parent;
 }
 
-/* What a stack hangs on whose outermost captured frame has `parent`: the root, or a node that says where it was cut. */
+/* What a stack hangs on whose outermost recorded frame has `parent`: the root, or a node that says where it was cut. */
 static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 {
 	struct tdt_frame cut = {
@@ -110,7 +110,7 @@ static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 
 static int add_stack(struct merge *merge, uint32_t leaf)
 {
-	const struct tdt__captured *frames = merge->capture->frames;
+	const struct tdt__recorded *frames = merge->stacks->frames;
 	struct tdt_node *node;
 	uint32_t n = 0, index = leaf, inner;
 
@@ -132,13 +132,13 @@ static int add_stack(struct merge *merge, uint32_t leaf)
  */
 static void find_modules(struct merge *merge)
 {
-	const struct tdt__modules *modules = tdt__walk_modules(&merge->capture->walk);
-	bool astray = atomic_load_explicit(&merge->capture->astray, memory_order_relaxed);
+	const struct tdt__modules *modules = merge->stacks->modules;
+	bool astray = atomic_load_explicit(&merge->stacks->astray, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < merge->capture->n; i++) {
+	for (uint32_t i = 0; i < merge->stacks->n; i++) {
 		struct tdt__name *name = &merge->name[i];
 
-		name->pc = merge->capture->frames[i].frame.pc;
+		name->pc = merge->stacks->frames[i].frame.pc;
 		name->module = tdt__modules_find(modules, name->pc - 1);
 		if (astray && name->module != NULL && !name->module->lasting)
 			name->module = NULL;
@@ -149,34 +149,34 @@ static void find_modules(struct merge *merge)
 
 static int make(struct merge *merge, struct tdt__over *over, uint64_t deadline)
 {
-	const struct tdt__capture *capture = merge->capture;
+	const struct tdt__stacks *stacks = merge->stacks;
 	long left;
 	int error;
 
 	find_modules(merge);
-	left = tdt__namer_find(tdt__walk_modules(&capture->walk), merge->name, capture->n, deadline);
+	left = tdt__namer_find(stacks->modules, merge->name, stacks->n, deadline);
 	if (left < 0)
 		return (int)left;
-	error = tdt__over_find(capture, merge->name, merge->leaves, over);
-	for (uint32_t i = 0; error == 0 && i < capture->n; i++)
+	error = tdt__over_find(stacks, merge->name, merge->leaves, over);
+	for (uint32_t i = 0; error == 0 && i < stacks->n; i++)
 		if (merge->leaves[i] > 0)
 			error = add_stack(merge, i);
 	return error;
 }
 
-int tdt__call_tree(struct tdt__tree *tree, const struct tdt__capture *capture, struct tdt__over *over,
+int tdt__call_tree(struct tdt__tree *tree, const struct tdt__stacks *stacks, struct tdt__over *over,
 		   uint64_t deadline)
 {
-	struct merge merge = { .tree = tree, .capture = capture };
+	struct merge merge = { .tree = tree, .stacks = stacks };
 	int error = -ENOMEM;
 
 	*over = (struct tdt__over){ 0 };
-	if (capture->n == 0)
+	if (stacks->n == 0)
 		return 0;
-	merge.name = calloc(capture->n, sizeof merge.name[0]);
-	merge.node = calloc(capture->n, sizeof merge.node[0]);
-	merge.path = malloc(capture->n * sizeof merge.path[0]);
-	merge.leaves = malloc(capture->n * sizeof merge.leaves[0]);
+	merge.name = calloc(stacks->n, sizeof merge.name[0]);
+	merge.node = calloc(stacks->n, sizeof merge.node[0]);
+	merge.path = malloc(stacks->n * sizeof merge.path[0]);
+	merge.leaves = malloc(stacks->n * sizeof merge.leaves[0]);
 	if (merge.name != NULL && merge.node != NULL && merge.path != NULL && merge.leaves != NULL)
 		error = make(&merge, over, deadline);
 	free(merge.leaves);

@@ -34,8 +34,8 @@ bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *
 			  uint32_t max_frames)
 {
 	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
-	capture->frames = malloc(frames * sizeof capture->frames[0]);
-	if (capture->frames == NULL)
+	capture->stacks.frames = malloc(frames * sizeof capture->stacks.frames[0]);
+	if (capture->stacks.frames == NULL)
 		return false;
 	tdt__walk_init_as(&capture->walk, walk);
 	atomic_init(&capture->refs, 1);
@@ -72,11 +72,11 @@ struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
 void tdt__capture_clear(struct tdt__capture *capture)
 {
 	capture->watched = false;
-	capture->unloads = tdt__walk_modules(&capture->walk)->unloads;
-	capture->n = 0;
-	capture->leaves = 0;
-	capture->lost = 0;
-	capture->elsewhere = 0;
+	capture->stacks.unloads = tdt__walk_modules(&capture->walk)->unloads;
+	capture->stacks.n = 0;
+	capture->stacks.leaves = 0;
+	capture->stacks.lost = 0;
+	capture->stacks.elsewhere = 0;
 	capture->open = false;
 	capture->last = TDT__NO_FRAME;
 	capture->fresh = TDT__NO_FRAME;
@@ -86,8 +86,8 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->given = NULL;
 	capture->counts = false;
 	tdt__counted_release(capture, false);
-	capture->n_waits = 0;
-	atomic_store_explicit(&capture->astray, false, memory_order_relaxed);
+	capture->facts.n_waits = 0;
+	atomic_store_explicit(&capture->stacks.astray, false, memory_order_relaxed);
 }
 
 /* Acquire what the others did who had a reference.  Pairs with the release in tdt__capture_unref(). */
@@ -98,11 +98,11 @@ static bool is_sole(const struct tdt__capture *capture)
 
 static bool resize(struct tdt__capture *capture, uint32_t capacity)
 {
-	struct tdt__captured *frames = realloc(capture->frames, capacity * sizeof frames[0]);
+	struct tdt__recorded *frames = realloc(capture->stacks.frames, capacity * sizeof frames[0]);
 
 	if (frames == NULL)
 		return false;
-	capture->frames = frames;
+	capture->stacks.frames = frames;
 	capture->capacity = capacity;
 	return true;
 }
@@ -132,22 +132,6 @@ bool tdt__capture_expect_clones(struct tdt__capture *capture)
 	return true;
 }
 
-struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture)
-{
-	struct tdt__capture *copy =
-		tdt__capture_new_by(&capture->walk, capture->n != 0 ? capture->n : 1, capture->max_frames);
-
-	if (copy == NULL)
-		return NULL;
-	memcpy(copy->frames, capture->frames, capture->n * sizeof copy->frames[0]);
-	copy->n = capture->n;
-	copy->leaves = capture->leaves;
-	/* Relaxed: it says nothing of other memory. */
-	atomic_store_explicit(&copy->astray, atomic_load_explicit(&capture->astray, memory_order_relaxed),
-			      memory_order_relaxed);
-	return copy;
-}
-
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
 {
 	atomic_fetch_add_explicit(&capture->refs, 1, memory_order_relaxed);
@@ -159,8 +143,8 @@ void tdt__capture_fini(struct tdt__capture *capture)
 	tdt__walk_fini(&capture->walk);
 	tdt__counted_release(capture, true);
 	free(capture->clones);
-	free(capture->waits);
-	free(capture->frames);
+	free(capture->facts.waits);
+	free(capture->stacks.frames);
 }
 
 void tdt__capture_unref(struct tdt__capture *capture)
@@ -178,11 +162,11 @@ static bool grow(struct tdt__capture *capture)
 	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 && resize(capture, 2 * capture->capacity);
 }
 
-static struct tdt__captured *new_frame(struct tdt__capture *capture)
+static struct tdt__recorded *new_frame(struct tdt__capture *capture)
 {
-	if (__builtin_expect(capture->n == capture->capacity, 0) && !grow(capture))
+	if (__builtin_expect(capture->stacks.n == capture->capacity, 0) && !grow(capture))
 		return NULL;
-	return &capture->frames[capture->n++];
+	return &capture->stacks.frames[capture->stacks.n++];
 }
 
 static void open_leaf(struct tdt__capture *capture)
@@ -196,7 +180,7 @@ static void open_leaf(struct tdt__capture *capture)
 	capture->open = true;
 	capture->fresh = TDT__NO_FRAME;
 	capture->doubtful = false;
-	capture->own = capture->n;
+	capture->own = capture->stacks.n;
 	capture->match = TDT__NO_FRAME;
 }
 
@@ -205,8 +189,8 @@ static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 {
 	capture->match = match;
 	capture->plain = capture->end;
-	if (tdt__is_frame(match) && capture->frames[match].frame.cfa < capture->end)
-		capture->plain = capture->frames[match].frame.cfa;
+	if (tdt__is_frame(match) && capture->stacks.frames[match].frame.cfa < capture->end)
+		capture->plain = capture->stacks.frames[match].frame.cfa;
 }
 
 /* Those whose CFA is below `cfa` needn't be compared any more. */
@@ -214,8 +198,8 @@ static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
 {
 	uint32_t match = capture->match;
 
-	while (tdt__is_frame(match) && capture->frames[match].frame.cfa < cfa)
-		match = capture->frames[match].parent;
+	while (tdt__is_frame(match) && capture->stacks.frames[match].frame.cfa < cfa)
+		match = capture->stacks.frames[match].parent;
 	compare_from(capture, match);
 }
 
@@ -229,8 +213,8 @@ static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *st
 
 	if (stack == capture->common) {
 		match = capture->last;
-		while (tdt__is_frame(match) && capture->frames[match].frame.level > level_of(stack))
-			match = capture->frames[match].parent;
+		while (tdt__is_frame(match) && capture->stacks.frames[match].frame.level > level_of(stack))
+			match = capture->stacks.frames[match].parent;
 	}
 	capture->end = end;
 	compare_from(capture, match);
@@ -244,20 +228,20 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 	capture->open = false;
 	if (__builtin_expect(capture->doubtful, 0) && !tdt__is_frame(parent) &&
 	    parent != TDT__PARENT_TOP) {
-		capture->n = capture->own;
+		capture->stacks.n = capture->own;
 		return;
 	}
-	if (capture->n == capture->own) {
+	if (capture->stacks.n == capture->own) {
 		if (!tdt__is_frame(parent)) { /* not one frame could be kept */
-			capture->lost++;
+			capture->stacks.lost++;
 			return;
 		}
 		innermost = parent;
 	} else {
-		capture->frames[capture->n - 1].parent = parent;
+		capture->stacks.frames[capture->stacks.n - 1].parent = parent;
 	}
-	capture->frames[innermost].leaves++;
-	capture->leaves++;
+	capture->stacks.frames[innermost].leaves++;
+	capture->stacks.leaves++;
 	capture->last = innermost;
 	capture->fresh = innermost;
 }
@@ -269,16 +253,16 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 static bool still_there(struct tdt__capture *capture, uint32_t first)
 {
 	struct tdt__seal *seal = capture->seal;
-	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->frames, first) : first, parent;
+	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->stacks.frames, first) : first, parent;
 	bool skipped = index != first;
 
 	for (; tdt__is_frame(index); index = parent) {
-		const struct tdt__captured *captured = &capture->frames[index];
+		const struct tdt__recorded *captured = &capture->stacks.frames[index];
 		const struct tdt__frame *caller = &capture->top;
 
 		parent = captured->parent;
 		if (tdt__is_frame(parent))
-			caller = &capture->frames[parent].frame;
+			caller = &capture->stacks.frames[parent].frame;
 		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
 			break; /* cut: it would be again */
 		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) || !tdt__walk_leads_to(&captured->frame, caller)) {
@@ -308,16 +292,16 @@ static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt_
 
 	compare_up_to(capture, frame->cfa);
 	index = capture->match;
-	if (!tdt__is_frame(index) || !is_same(&capture->frames[index].frame, frame) || !still_there(capture, index))
+	if (!tdt__is_frame(index) || !is_same(&capture->stacks.frames[index].frame, frame) || !still_there(capture, index))
 		return TDT__NO_FRAME;
 	return index;
 }
 
 static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	struct tdt__captured *captured;
+	struct tdt__recorded *captured;
 
-	if (capture->n - capture->own == capture->max_frames) {
+	if (capture->stacks.n - capture->own == capture->max_frames) {
 		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_LIMIT));
 		return;
 	}
@@ -328,7 +312,7 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 	}
 	if (&captured->frame != frame) /* see walk_plain() */
 		captured->frame = *frame;
-	captured->parent = capture->n; /* the next that is appended is the caller */
+	captured->parent = capture->stacks.n; /* the next that is appended is the caller */
 	captured->leaves = 0;
 }
 
@@ -379,7 +363,7 @@ static inline bool is_plain(struct tdt__capture *capture, const struct tdt__fram
 {
 	compare_up_to(capture, frame->cfa);
 	return frame->cfa < capture->end && (frame->cfa < capture->plain ||
-					     !is_same(&capture->frames[capture->match].frame, frame));
+					     !is_same(&capture->stacks.frames[capture->match].frame, frame));
 }
 
 /* Returns whether some capture wants more frames. */
@@ -480,16 +464,16 @@ static uint32_t room_of(const struct tdt__capture *capture)
  * first that isn't, and where that is: where it will be wanted, or `elsewhere`.
  */
 static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room, struct tdt__registers *at,
-					  uint16_t level, uintptr_t reach, struct tdt__captured *elsewhere,
-					  struct tdt__captured **captured)
+					  uint16_t level, uintptr_t reach, struct tdt__recorded *elsewhere,
+					  struct tdt__recorded **captured)
 {
 	uintptr_t plain = capture->plain < reach ? capture->plain : reach;
-	struct tdt__captured *next;
+	struct tdt__recorded *next;
 	enum tdt__walked walked;
-	uint32_t n = capture->n;
+	uint32_t n = capture->stacks.n;
 
 	for (;;) {
-		next = n < room ? &capture->frames[n] : elsewhere;
+		next = n < room ? &capture->stacks.frames[n] : elsewhere;
 		walked = tdt__walk_next(&capture->walk, at, &next->frame);
 		next->frame.level = level;
 		if (walked != TDT__WALK_FRAME || n >= room)
@@ -502,7 +486,7 @@ static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t
 		next->parent = ++n;
 		next->leaves = 0;
 	}
-	capture->n = n;
+	capture->stacks.n = n;
 	*captured = next;
 	return walked;
 }
@@ -514,7 +498,7 @@ static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t
 static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
 {
 	struct tdt__walk *walk = &first->capture->walk;
-	struct tdt__captured elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
+	struct tdt__recorded elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
 	bool alone = asked(first->outer) == NULL;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
@@ -575,10 +559,15 @@ bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *fra
 
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
 {
-	if (capture->n == capture->own) /* it is in the wrapper itself: there is no stack to be shown */
+	if (capture->stacks.n == capture->own) /* it is in the wrapper itself: there is no stack to be shown */
 		capture->open = false;
 	else
 		close_leaf(capture, TDT__PARENT_CUT(cut));
+}
+
+void tdt__capture_complete(struct tdt__capture *capture)
+{
+	capture->stacks.modules = tdt__walk_modules(&capture->walk);
 }
 
 /*
@@ -587,40 +576,40 @@ void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
  */
 void tdt__capture_prune(struct tdt__capture *capture)
 {
-	struct tdt__captured *frames = capture->frames;
+	struct tdt__recorded *frames = capture->stacks.frames;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		frames[i].frame.sealed = 0;
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].leaves > 0)
 			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed; at = frames[at].parent)
 				frames[at].frame.sealed = 1;
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].frame.sealed)
 			frames[i].frame.cfa_at = (int32_t)n++;
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].frame.sealed && tdt__is_frame(frames[i].parent))
 			frames[i].parent = (uint32_t)frames[frames[i].parent].frame.cfa_at;
 	n = 0;
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].frame.sealed)
 			frames[n++] = frames[i];
-	capture->n = n;
+	capture->stacks.n = n;
 }
 
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
 	if (capture->fixed)
 		return;
-	if (capture->n_waits == capture->waits_room) {
+	if (capture->facts.n_waits == capture->waits_room) {
 		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;
-		struct tdt_wait *waits = realloc(capture->waits, room * sizeof *waits);
+		struct tdt_wait *waits = realloc(capture->facts.waits, room * sizeof *waits);
 
 		if (waits == NULL)
 			return;
-		capture->waits = waits;
+		capture->facts.waits = waits;
 		capture->waits_room = room;
 	}
-	capture->waits[capture->n_waits++] = wait;
+	capture->facts.waits[capture->facts.n_waits++] = wait;
 }

@@ -3,11 +3,8 @@
 #define TDT_SRC_CAPTURE_H
 
 /*
- * What one poll of a task left behind while it was asked: the stacks of its leaves.
- *
- * Leaves of one poll share their outer frames: not alike, but the very same activations.  So the stacks are kept as a
- * tree that grows from its leaves: each frame has the index of its caller's.  A walk for the next leaf goes only to the
- * first frame it shares with the leaf before.
+ * Recording the stacks of the leaves of one poll (stacks.h), and what the poll says of its task (facts.h).  A walk for the
+ * next leaf goes only to the first frame that it shares with the leaf before.
  *
  * The asker makes it and gets it back; in between it belongs to the poll that took the request, and to its thread.
  */
@@ -18,6 +15,8 @@
 
 #include <tdt/tree.h>
 
+#include "facts.h"
+#include "stacks.h"
 #include "walk.h"
 
 struct tdt__clone;
@@ -26,22 +25,6 @@ struct tdt__poll;
 struct tdt__seal;
 struct tdt_stack;
 
-/* What comes after a stack's last frame, in place of a caller's index: the traced future, or why it was cut. */
-#define TDT__PARENT_TOP (UINT32_MAX - 15)
-#define TDT__PARENT_CUT(cut) (TDT__PARENT_TOP + (uint32_t)(cut))
-#define TDT__NO_FRAME UINT32_MAX
-
-static inline bool tdt__is_frame(uint32_t index)
-{
-	return index < TDT__PARENT_TOP;
-}
-
-struct tdt__captured {
-	struct tdt__frame frame;
-	uint32_t parent;
-	uint32_t leaves; /* how many clones were called just here */
-};
-
 struct tdt__capture {
 	atomic_uint refs;
 	uint32_t max_frames;
@@ -49,15 +32,13 @@ struct tdt__capture {
 	bool watched;              /* it becomes the task's last tree: see watch.h */
 	uint16_t promised;         /* what the task's `own_epoch` was then: see watched.h */
 	struct tdt__walk walk;
-	uint64_t unloads;          /* of modules, before it was begun; see judge.h */
 
-	/* The stacks. */
-	struct tdt__captured *frames;
-	uint32_t n;
-	uint32_t capacity;
-	uint32_t leaves;
-	uint32_t lost;             /* leaves there was no memory for */
-	uint32_t elsewhere;        /* leaves on other threads, which are not in the stacks */
+	struct tdt__facts facts;
+	uint64_t began;            /* when the poll did */
+
+	/* Once it has ended `modules` are those of `walk`, which has the reference. */
+	struct tdt__stacks stacks;
+	uint32_t capacity;         /* of frames */
 	struct tdt__frame top;     /* the traced future's own frame, as every complete stack has met it */
 
 	/* The leaf that is being recorded. */
@@ -74,8 +55,6 @@ struct tdt__capture {
 	struct tdt__seal *seal;    /* the poll's, while it goes on; NULL: it has none */
 	const struct tdt_waker *given; /* to the poll; of use while it goes on */
 
-	atomic_bool astray;        /* modules went while it was made, and no better could be had; set by askers */
-
 	/* Counted clones: see counted.h. */
 	bool counts;               /* leaves get them in this poll */
 	struct tdt__counted *_Atomic prepared; /* which the poll may hand out, as a list */
@@ -83,22 +62,7 @@ struct tdt__capture {
 	_Atomic uint32_t n_clones;
 	uint32_t clones_room;
 
-	/* What the leaves say they wait for. */
-	struct tdt_wait *waits;
-	uint32_t n_waits;
 	uint32_t waits_room;
-
-	/* What the poll was. */
-	enum tdt_task_state state;
-	uint64_t state_ns;
-	uint64_t polls;
-	uint64_t began;            /* when the poll did */
-	uint64_t woken_ns;         /* how long before the task was last woken, 0: unknown; and which task did it */
-	uint64_t woken_by;
-
-	/* Of the stack of a poll that runs. */
-	uint32_t thread;
-	const char *syscall;
 };
 
 /* Room to begin with, where nothing is known of the task or it took less: most stacks fit. */
@@ -127,9 +91,6 @@ void tdt__capture_fini(struct tdt__capture *capture);
  */
 bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames);
 
-/* A capture with the same stacks, and no more room than they take; of its poll it says nothing.  NULL: no memory. */
-struct tdt__capture *tdt__capture_copy(const struct tdt__capture *capture);
-
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
 
@@ -152,6 +113,9 @@ void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at);
 void tdt__capture_begin(struct tdt__capture *capture);
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
+
+/* No more is going to be recorded: have the stacks be complete. */
+void tdt__capture_complete(struct tdt__capture *capture);
 
 /* The poll has ended: give up the frames that lead to no leaf. */
 void tdt__capture_prune(struct tdt__capture *capture);

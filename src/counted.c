@@ -254,8 +254,8 @@ void tdt__counted_settle(struct tdt__capture *capture)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if (!capture->clones[i].held)
-			capture->frames[capture->clones[i].leaf].leaves--;
-	capture->leaves -= n - held;
+			capture->stacks.frames[capture->clones[i].leaf].leaves--;
+	capture->stacks.leaves -= n - held;
 	tdt__capture_prune(capture);
 }
 

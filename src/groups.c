@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
+#include "modules.h"
+#include "stacks.h"
 #include "trace.h"
 
 #define FIRST_ROOM 32
@@ -40,34 +41,34 @@ void tdt__groups_fini(struct tdt__groups *groups)
 
 /* --- What is alike --------------------------------------------------------- */
 
-static bool is_astray(const struct tdt__capture *capture)
+static bool is_astray(const struct tdt__stacks *stacks)
 {
-	return atomic_load_explicit(&capture->astray, memory_order_relaxed);
+	return atomic_load_explicit(&stacks->astray, memory_order_relaxed);
 }
 
 /* A PC means the same under all snapshots of the modules that have this in common. */
-static uint64_t generation(const struct tdt__capture *capture)
+static uint64_t generation(const struct tdt__stacks *stacks)
 {
-	const struct tdt__modules *modules = tdt__walk_modules(&capture->walk);
+	const struct tdt__modules *modules = stacks->modules;
 
 	return modules->lasting ? 0 : modules->unloads + 1;
 }
 
 static uint32_t hash_of(enum tdt_answer answer, enum tdt_task_state state,
-			const struct tdt__capture *capture)
+			const struct tdt__stacks *stacks)
 {
-	uint64_t hash = tdt__mix((uint64_t)answer << 8 | state, capture->n);
+	uint64_t hash = tdt__mix((uint64_t)answer << 8 | state, stacks->n);
 
-	for (uint32_t i = 0; i < capture->n; i++) {
-		const struct tdt__captured *captured = &capture->frames[i];
+	for (uint32_t i = 0; i < stacks->n; i++) {
+		const struct tdt__recorded *recorded = &stacks->frames[i];
 
-		hash = tdt__mix(hash, captured->frame.pc);
-		hash = tdt__mix(hash, (uint64_t)captured->parent << 32 | captured->leaves);
+		hash = tdt__mix(hash, recorded->frame.pc);
+		hash = tdt__mix(hash, (uint64_t)recorded->parent << 32 | recorded->leaves);
 	}
 	return (uint32_t)hash;
 }
 
-static bool same_trees(const struct tdt__capture *a, const struct tdt__capture *b)
+static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
 {
 	if (a->n != b->n || generation(a) != generation(b) || is_astray(a) != is_astray(b))
 		return false;
@@ -105,19 +106,17 @@ static bool grow(struct tdt__groups *groups)
 }
 
 /*
- * The trace is told what to say of which task by who makes the snapshot.  It gets a copy: the capture has room for more,
- * and is used again.
+ * Whoever makes the snapshot tells the trace what to say of which task.  The trace gets a copy of the stacks, which are
+ * only lent.
  */
 static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-		uint32_t hash, const struct tdt__capture *capture)
+		uint32_t hash, const struct tdt__stacks *stacks)
 {
-	struct tdt__capture *copy;
 	struct tdt_trace *trace;
 
 	if (!grow(groups))
 		return false;
-	copy = tdt__capture_copy(capture);
-	trace = copy != NULL ? tdt__trace_bare(copy) : NULL;
+	trace = tdt__trace_bare(tdt__stacks_copy(stacks));
 	if (trace == NULL)
 		return false;
 	groups->group[groups->n] =
@@ -127,38 +126,38 @@ static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_tas
 }
 
 static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum tdt_task_state state,
-		  const struct tdt__capture *capture)
+		  const struct tdt__stacks *stacks)
 {
-	return group->answer == answer && group->state == state && same_trees(group->trace->capture, capture);
+	return group->answer == answer && group->state == state && same_trees(group->trace->stacks, stacks);
 }
 
-/* The group of a capture, or TDT__INDEX_NONE. */
+/* The group of these stacks, or TDT__INDEX_NONE. */
 static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer,
-		     enum tdt_task_state state, uint32_t hash, const struct tdt__capture *capture)
+		     enum tdt_task_state state, uint32_t hash, const struct tdt__stacks *stacks)
 {
 	size_t tried = 0;
 	uint32_t i;
 
 	do {
 		i = tdt__index_next(&groups->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_in(&groups->group[i], answer, state, capture));
+	} while (i != TDT__INDEX_NONE && !is_in(&groups->group[i], answer, state, stacks));
 	return i;
 }
 
 static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 const struct tdt__capture *capture)
+			 const struct tdt__stacks *stacks)
 {
 	uint32_t hash, index;
 
-	if (capture == NULL)
+	if (stacks == NULL)
 		return state;
 	/* The last group may hold no tree; its answer kind then differs, too. */
-	if (is_in(&groups->group[groups->last], answer, state, capture))
+	if (is_in(&groups->group[groups->last], answer, state, stacks))
 		return groups->last;
-	hash = hash_of(answer, state, capture);
-	index = find(groups, answer, state, hash, capture);
+	hash = hash_of(answer, state, stacks);
+	index = find(groups, answer, state, hash, stacks);
 	if (index == TDT__INDEX_NONE) {
-		if (!add(groups, answer, state, hash, capture))
+		if (!add(groups, answer, state, hash, stacks))
 			return state;
 		index = (uint32_t)groups->n - 1;
 	}
@@ -167,9 +166,9 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enu
 }
 
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 const struct tdt__capture *capture)
+			 const struct tdt__stacks *stacks)
 {
-	uint32_t index = index_of(groups, answer, state, capture);
+	uint32_t index = index_of(groups, answer, state, stacks);
 
 	groups->group[index].n++;
 	return index;

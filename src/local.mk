@@ -47,6 +47,8 @@ libtdt_core_la_SOURCES = \
 	src/call_tree.h \
 	src/capture.c \
 	src/capture.h \
+	src/capture_trace.c \
+	src/capture_trace.h \
 	src/cfi.c \
 	src/cfi.h \
 	src/clock.h \
@@ -73,6 +75,7 @@ libtdt_core_la_SOURCES = \
 	src/elfsym.c \
 	src/elfsym.h \
 	src/fiber.h \
+	src/facts.h \
 	src/find_fp.c \
 	src/find_fp.h \
 	src/follow.h \
@@ -147,6 +150,8 @@ libtdt_core_la_SOURCES = \
 	src/stack.h \
 	src/stack_copy.c \
 	src/stack_copy.h \
+	src/stacks.c \
+	src/stacks.h \
 	src/start.c \
 	src/start.h \
 	src/substitute.c \

@@ -2,7 +2,7 @@
 /*
  * Leaves that are over, by the names of the functions between them and the traced future.
  *
- * The stacks of a capture are merged to a tree of *levels*.  A level is a function of a stack,
+ * Recorded stacks are merged to a tree of *levels*.  A level is a function of a stack,
  * inlined or not; what tells it from others is the level outside of it, the *site* that it is
  * called from there, and the function itself.  The site of an inlined function is its instance in
  * the debug information, that of any other is the return address.  A leaf is a level, too, the
@@ -50,9 +50,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
 #include "index.h"
 #include "namer.h"
+#include "stacks.h"
 #include "symbolize.h"
 
 /* The numbers of levels: of no level; of what is outside of whole stacks, and of those that are cut. */
@@ -109,7 +109,7 @@ struct level {
 };
 
 struct levels {
-	const struct tdt__capture *capture;
+	const struct tdt__stacks *stacks;
 	const struct tdt__name *names;
 	struct level *level;
 	uint32_t n;
@@ -289,7 +289,7 @@ static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, 
 
 	/* Callers may be missing between a guessed frame and the next outer one: nothing is known
 	 * of such a function. */
-	if (levels->capture->frames[index].frame.guessed)
+	if (levels->stacks->frames[index].frame.guessed)
 		n = 0;
 	if (n == 0)
 		return find_level(levels, &level);
@@ -308,7 +308,7 @@ static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, 
 /* The levels of the frames from `leaf` outwards that have none yet, and of the leaf. */
 static uint32_t add_stack(struct levels *levels, uint32_t leaf)
 {
-	const struct tdt__captured *frames = levels->capture->frames;
+	const struct tdt__recorded *frames = levels->stacks->frames;
 	struct level level = { .site = frames[leaf].frame.pc, .leaf = true };
 	uint32_t n = 0, index = leaf, outer;
 	uint64_t site = 0;
@@ -345,17 +345,17 @@ static uint32_t owner_of(const struct levels *levels, uint32_t leaf)
  * the order of their leaves. */
 static void make_levels(struct levels *levels, uint32_t *leaf)
 {
-	const struct tdt__capture *capture = levels->capture;
-	bool astray = atomic_load_explicit(&capture->astray, memory_order_relaxed);
+	const struct tdt__stacks *stacks = levels->stacks;
+	bool astray = atomic_load_explicit(&stacks->astray, memory_order_relaxed);
 
 	levels->n = FIRST;
 	/* If modules were unloaded meanwhile, names may be wrong: then nothing is known. */
 	levels->level[ROOT] =
 	    (struct level){ .kind = astray ? UNKNOWN : TRANSPARENT, .known = !astray };
-	for (uint32_t i = 0; i < capture->n; i++) {
+	for (uint32_t i = 0; i < stacks->n; i++) {
 		struct level *level;
 
-		if (capture->frames[i].leaves == 0)
+		if (stacks->frames[i].leaves == 0)
 			continue;
 		leaf[i] = add_stack(levels, i);
 		level = &levels->level[leaf[i]];
@@ -363,7 +363,7 @@ static void make_levels(struct levels *levels, uint32_t *leaf)
 		level->last_site = level->site;
 	}
 	find_roles(levels);
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < stacks->n; i++)
 		if (leaf[i] != NONE)
 			levels->level[owner_of(levels, leaf[i])].last_own = i + 1;
 }
@@ -457,7 +457,7 @@ static uint32_t count_left(const struct levels *levels, uint32_t index, uint32_t
 	if (came < levels->level[leaf].after)
 		return 0;
 	if (!owner->described || !levels->level[owner->outer].known)
-		return levels->capture->frames[index].leaves;
+		return levels->stacks->frames[index].leaves;
 	return came == owner->last_own;
 }
 
@@ -497,13 +497,13 @@ static void note_doubt(struct levels *levels)
 /* How many leaves wait where some may be over. */
 static uint32_t count_unsure(struct levels *levels, const uint32_t *leaf, const uint32_t *left)
 {
-	const struct tdt__capture *capture = levels->capture;
+	const struct tdt__stacks *stacks = levels->stacks;
 	bool doubtful = false;
 	uint32_t n = 0;
 
 	note_left(levels);
 	note_doubt(levels);
-	for (uint32_t i = 0; i < capture->n; i++) {
+	for (uint32_t i = 0; i < stacks->n; i++) {
 		if (left[i] == 0 || levels->level[leaf[i]].doubt == 0)
 			continue;
 		n += left[i];
@@ -520,7 +520,7 @@ static void find(struct levels *levels, uint32_t *leaf, uint32_t *left, struct t
 	look_within(levels);
 	look_outside(levels);
 	over->left = 0;
-	for (uint32_t i = 0; i < levels->capture->n; i++) {
+	for (uint32_t i = 0; i < levels->stacks->n; i++) {
 		struct level *level = &levels->level[leaf[i]];
 
 		left[i] = leaf[i] != NONE ? count_left(levels, i, leaf[i]) : 0;
@@ -534,30 +534,30 @@ static void find(struct levels *levels, uint32_t *leaf, uint32_t *left, struct t
 }
 
 /* At most so many levels: of frames, of leaves, and those that stand for none. */
-static size_t most_levels(const struct tdt__capture *capture, const struct tdt__name *names)
+static size_t most_levels(const struct tdt__stacks *stacks, const struct tdt__name *names)
 {
-	size_t n = FIRST + 2 * (size_t)capture->n;
+	size_t n = FIRST + 2 * (size_t)stacks->n;
 
-	for (uint32_t i = 0; i < capture->n; i++)
+	for (uint32_t i = 0; i < stacks->n; i++)
 		if (names[i].symbol != NULL)
 			n += names[i].symbol->n;
 	return n;
 }
 
-int tdt__over_find(const struct tdt__capture *capture, const struct tdt__name *names,
+int tdt__over_find(const struct tdt__stacks *stacks, const struct tdt__name *names,
 		   uint32_t *left, struct tdt__over *over)
 {
-	struct levels levels = { .capture = capture, .names = names };
-	size_t most = most_levels(capture, names);
+	struct levels levels = { .stacks = stacks, .names = names };
+	size_t most = most_levels(stacks, names);
 	uint32_t *leaf;
 
 	if (tdt__index_reserve(&levels.index, most) != 0)
 		return -ENOMEM;
 	levels.level = calloc(most, sizeof levels.level[0]);
-	levels.at = calloc(3 * ((size_t)capture->n + 1), sizeof levels.at[0]);
+	levels.at = calloc(3 * ((size_t)stacks->n + 1), sizeof levels.at[0]);
 	if (levels.level != NULL && levels.at != NULL) {
-		levels.path = levels.at + capture->n;
-		leaf = levels.path + capture->n;
+		levels.path = levels.at + stacks->n;
+		leaf = levels.path + stacks->n;
 		find(&levels, leaf, left, over);
 	}
 	free(levels.at);

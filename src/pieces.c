@@ -208,14 +208,15 @@ static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 /* Whether the walk has got to the traced future, and nothing on the way was guessed. */
 static bool has_arrived(const struct tdt__capture *capture)
 {
-	for (uint32_t i = 0; i < capture->n; i++)
-		if (capture->frames[i].frame.guessed)
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		if (capture->stacks.frames[i].frame.guessed)
 			return false;
-	return capture->n == 0 || capture->frames[capture->n - 1].parent == TDT__PARENT_TOP;
+	return capture->stacks.n == 0 || capture->stacks.frames[capture->stacks.n - 1].parent == TDT__PARENT_TOP;
 }
 
 int tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 {
 	walk(pieces, capture);
+	tdt__capture_complete(capture);
 	return !pieces->doubtful || has_arrived(capture) ? 0 : -ENOTSUP;
 }

@@ -151,7 +151,7 @@ static inline void leave(struct tdt__poll *poll)
  */
 static void note_frames(struct tdt_handle *task, const struct tdt__capture *capture)
 {
-	uint32_t n = capture->n > capture->leaves ? capture->n : capture->leaves;
+	uint32_t n = capture->stacks.n > capture->stacks.leaves ? capture->stacks.n : capture->stacks.leaves;
 	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
 
 	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
@@ -165,11 +165,12 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	if (capture == NULL)
 		return;
-	capture->elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
+	capture->stacks.elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
 	capture->seal = NULL;
-	capture->state = state;
+	tdt__capture_complete(capture);
+	capture->facts.state = state;
 	if (state != TDT_TASK_WAITING)
-		capture->state_ns = 0;
+		capture->facts.state_ns = 0;
 	if (capture->watched)
 		tdt__watch_end(task, capture);
 	if (poll->requests != NULL)
@@ -240,10 +241,10 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 		poll.capture->given = given;
 		tdt__counted_begin(poll.capture, poll.requests != NULL);
 		poll.capture->began = now;
-		poll.capture->polls = task->record.polls;
-		poll.capture->state_ns = poll.capture->polls > 1 && now > since ? now - since : 0;
-		poll.capture->woken_ns = woken != 0 && now > woken ? now - woken : 0;
-		poll.capture->woken_by = TDT__PEEK(task->record.woken_by);
+		poll.capture->facts.polls = task->record.polls;
+		poll.capture->facts.state_ns = poll.capture->facts.polls > 1 && now > since ? now - since : 0;
+		poll.capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
+		poll.capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
 	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {

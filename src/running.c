@@ -111,13 +111,13 @@ static void fill_in(struct tdt__capture *capture, const struct tdt_record *recor
 {
 	uint64_t now = tdt__clock();
 
-	capture->state = TDT_TASK_RUNNING;
-	capture->state_ns = between(TDT__PEEK(record->since), now);
-	capture->polls = polls;
-	capture->woken_ns = between(TDT__PEEK(record->woken), now);
-	capture->woken_by = TDT__PEEK(record->woken_by);
-	capture->thread = TDT__PEEK(record->thread);
-	capture->syscall = call >= 0 ? tdt__syscall_name(call) : NULL;
+	capture->facts.state = TDT_TASK_RUNNING;
+	capture->facts.state_ns = between(TDT__PEEK(record->since), now);
+	capture->facts.polls = polls;
+	capture->facts.woken_ns = between(TDT__PEEK(record->woken), now);
+	capture->facts.woken_by = TDT__PEEK(record->woken_by);
+	capture->facts.thread = TDT__PEEK(record->thread);
+	capture->facts.syscall = call >= 0 ? tdt__syscall_name(call) : NULL;
 }
 
 static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
@@ -159,7 +159,7 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 		struct tdt__capture *capture = capture_once(task, polls, max_frames, deadline, error);
 		struct tdt__unloads count = { .deadline = deadline };
 
-		if (capture == NULL || tdt__judge(capture, &count) != -EAGAIN || tries == TRIES)
+		if (capture == NULL || tdt__judge(&capture->stacks, &count) != -EAGAIN || tries == TRIES)
 			return capture;
 		tdt__capture_unref(capture);
 	}

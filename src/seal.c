@@ -38,11 +38,11 @@ void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_
 	}
 	seal->n = 0;
 	while (tdt__is_frame(index) && seal->n + 3 <= TDT__SEAL_PAIRS) {
-		struct tdt__captured *captured = &capture->frames[index];
+		struct tdt__recorded *captured = &capture->stacks.frames[index];
 		const struct tdt__frame *caller = &capture->top;
 
 		if (tdt__is_frame(captured->parent))
-			caller = &capture->frames[captured->parent].frame;
+			caller = &capture->stacks.frames[captured->parent].frame;
 		else if (captured->parent != TDT__PARENT_TOP)
 			break;
 		if (caller->level != captured->frame.level && captured->parent != TDT__PARENT_TOP)

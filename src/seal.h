@@ -52,7 +52,7 @@ void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_
  * sealed, or the seal is broken.
  */
 static inline __attribute__((no_sanitize("address", "thread"))) uint32_t
-tdt__seal_skip(const struct tdt__seal *seal, const struct tdt__captured *frames, uint32_t index)
+tdt__seal_skip(const struct tdt__seal *seal, const struct tdt__recorded *frames, uint32_t index)
 {
 	typedef tdt__pair unaligned __attribute__((aligned(8), may_alias));
 	const struct tdt__sealed *pair = &seal->pair[frames[index].frame.sealed], *end = &seal->pair[seal->n];

@@ -253,7 +253,7 @@ static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
 	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
 }
 
-static bool same_waits(const struct tdt_trace_info *a, const struct tdt__capture *b)
+static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *b)
 {
 	if (a->n_waits == 0 || b->n_waits == 0)
 		return a->n_waits == b->n_waits;
@@ -265,12 +265,12 @@ static void tell_waits(struct taking *taking, struct member *member, const struc
 {
 	struct tdt_wait *waits = &member->wait;
 
-	if (capture->n_waits > 1)
-		waits = tdt__arena_take(&taking->snapshot->arena, capture->n_waits * sizeof *waits);
-	member->info.n_waits = waits != NULL ? capture->n_waits : 0;
+	if (capture->facts.n_waits > 1)
+		waits = tdt__arena_take(&taking->snapshot->arena, capture->facts.n_waits * sizeof *waits);
+	member->info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
 	member->info.waits = member->info.n_waits != 0 ? waits : NULL;
 	if (member->info.n_waits != 0)
-		memcpy(waits, capture->waits, capture->n_waits * sizeof *waits);
+		memcpy(waits, capture->facts.waits, capture->facts.n_waits * sizeof *waits);
 }
 
 /* Take over what the poll that was captured says. */
@@ -278,23 +278,19 @@ static void tell_poll(struct taking *taking, struct member *member, const struct
 {
 	struct tdt_trace_info *info = &member->info;
 	/* This poll came after the wait that was listed. */
-	bool waits_still = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
-			   capture->polls == info->polls + 1;
+	bool waits_still = info->state == TDT_TASK_WAITING && capture->facts.state == TDT_TASK_WAITING &&
+			   capture->facts.polls == info->polls + 1;
+	uint64_t state_ns = info->state_ns;
 
-	member->sure = info->state == TDT_TASK_WAITING && capture->state == TDT_TASK_WAITING &&
-		       capture->polls - info->polls < TDT__ASKED_POLLS / 2 && same_waits(info, capture);
-	info->state = capture->state;
-	info->leaves = capture->leaves;
-	info->leaves_elsewhere = capture->elsewhere;
-	info->leaves_lost = capture->lost;
+	member->sure = info->state == TDT_TASK_WAITING && capture->facts.state == TDT_TASK_WAITING &&
+		       capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 && same_waits(info, &capture->facts);
+	tdt__facts_say(&capture->facts, info);
 	/* As of the beginning, whenever it answered: so those are alike in age that are. */
-	if (!waits_still || capture->polls == 1)
-		info->state_ns = capture->state_ns;
-	info->polls = capture->polls;
-	info->woken_ns = capture->woken_ns;
-	info->woken_by = capture->woken_by;
-	info->thread = capture->thread;
-	info->syscall = capture->syscall;
+	if (waits_still && capture->facts.polls != 1)
+		info->state_ns = state_ns;
+	info->leaves = capture->stacks.leaves;
+	info->leaves_elsewhere = capture->stacks.elsewhere;
+	info->leaves_lost = capture->stacks.lost;
 	tell_waits(taking, member, capture);
 }
 
@@ -343,7 +339,7 @@ static bool is_late(struct taking *taking)
 static void no_answer(struct taking *taking, struct member *member)
 {
 	struct tdt_trace *last = NULL;
-	struct tdt__capture *tree = NULL;
+	struct tdt__stacks *tree = NULL;
 	bool late = is_late(taking);
 
 	if (!late && !tell_record_again(taking, member))
@@ -354,7 +350,7 @@ static void no_answer(struct taking *taking, struct member *member)
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 
-		tree = last->capture;
+		tree = last->stacks;
 		member->info.leaves = info->leaves;
 		member->info.leaves_elsewhere = info->leaves_elsewhere;
 		member->info.leaves_lost = info->leaves_lost;
@@ -375,7 +371,7 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 		no_answer(taking, member);
 	} else if (capture != NULL) {
 		tell_poll(taking, member, capture);
-		member->group = tdt__groups_add(&taking->snapshot->groups, answer, capture->state, capture);
+		member->group = tdt__groups_add(&taking->snapshot->groups, answer, capture->facts.state, &capture->stacks);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Traces: those that were captured, which become a tree when somebody wants it, and those that are built by hand (read
+ * Traces: those with recorded stacks, which become a tree when somebody wants it, and those that are built by hand (read
  * from a file, or joined from others), which are one from the start.
  */
 
@@ -14,12 +14,10 @@
 #include <string.h>
 
 #include "call_tree.h"
-#include "capture.h"
 #include "clock.h"
-#include "counted.h"
-#include "handle.h"
 #include "namer.h"
 #include "options.h"
+#include "stacks.h"
 
 /*
  * A tree, and what the trace says of its task from then on: how many leaves wait is known with their
@@ -27,7 +25,7 @@
  */
 struct named {
 	struct tdt__tree tree;
-	struct tdt_trace_info info; /* of a captured trace */
+	struct tdt_trace_info info; /* of a trace with stacks */
 };
 
 static struct tdt__tree *tree_new(void)
@@ -53,53 +51,68 @@ static void tree_free(struct tdt__tree *tree)
 	free(named_of(tree));
 }
 
-/* --- Captured --------------------------------------------------------------- */
+/* --- With stacks --------------------------------------------------------------- */
 
-struct tdt_trace *tdt__trace_bare(struct tdt__capture *capture)
+struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 {
-	struct tdt_trace *trace = calloc(1, sizeof *trace);
+	struct tdt_trace *trace = stacks != NULL ? calloc(1, sizeof *trace) : NULL;
 
-	tdt__counted_release(capture, true); /* the trace may be kept for long */
 	if (trace == NULL) {
-		tdt__capture_unref(capture);
+		tdt__stacks_free(stacks);
+		errno = ENOMEM;
 		return NULL;
 	}
-	trace->capture = capture;
+	trace->stacks = stacks;
 	return trace;
 }
 
-struct tdt_trace *tdt__trace_captured(const struct tdt_handle *task, struct tdt__capture *capture)
+/* Have the trace keep what it is said to wait for. */
+static int copy_waits(struct tdt_trace *trace)
 {
-	struct tdt_trace *trace = tdt__trace_bare(capture);
+	struct tdt_trace_info *info = &trace->info;
+	const struct tdt_wait *waits = info->waits;
+
+	info->waits = NULL;
+	if (waits == NULL)
+		info->n_waits = 0;
+	if (info->n_waits == 0)
+		return 0;
+	trace->waits = calloc(info->n_waits, sizeof(*waits));
+	if (trace->waits == NULL)
+		return -ENOMEM;
+	memcpy(trace->waits, waits, info->n_waits * sizeof(*waits));
+	info->waits = trace->waits;
+	return 0;
+}
+
+static void copy_name(struct tdt_trace *trace)
+{
+	if (trace->info.name == NULL)
+		return;
+	strncpy(trace->name, trace->info.name, sizeof trace->name - 1);
+	trace->info.name = trace->name;
+}
+
+struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__stacks *stacks)
+{
+	struct tdt_trace *trace = tdt__trace_bare(stacks);
 
 	if (trace == NULL)
 		return NULL;
-	memcpy(trace->name, task->record.name, sizeof trace->name);
-	trace->info = (struct tdt_trace_info){
-		.size = sizeof trace->info,
-		.id = task->record.id,
-		.name = trace->name[0] != '\0' ? trace->name : NULL,
-		.file = (const char *)(uintptr_t)task->record.file,
-		.line = task->record.line,
-		.column = task->record.column,
-		.state = capture->state,
-		.leaves = capture->leaves,
-		.leaves_elsewhere = capture->elsewhere,
-		.leaves_lost = capture->lost,
-		.state_ns = capture->state_ns,
-		.polls = capture->polls,
-		.parent = task->record.parent,
-		.woken_ns = capture->woken_ns,
-		.woken_by = capture->woken_by,
-		.thread = capture->thread,
-		.n_waits = capture->n_waits,
-		.waits = capture->waits,
-		.syscall = capture->syscall,
-	};
+	trace->info = *info;
+	if (copy_waits(trace) != 0) {
+		tdt_trace_free(trace);
+		errno = ENOMEM;
+		return NULL;
+	}
+	copy_name(trace);
+	trace->info.leaves = stacks->leaves;
+	trace->info.leaves_elsewhere = stacks->elsewhere;
+	trace->info.leaves_lost = stacks->lost;
 	return trace;
 }
 
-/* Make the tree of a captured trace.  Several threads may, at once: the first to be ready wins. */
+/* Make the tree of a trace with stacks.  Several threads may, at once: the first to be ready wins. */
 static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
 {
 	struct tdt__tree *tree = tree_new(), *others = NULL;
@@ -109,7 +122,7 @@ static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadl
 
 	if (tree == NULL)
 		return NULL;
-	error = tdt__call_tree(tree, trace->capture, &over, deadline);
+	error = tdt__call_tree(tree, trace->stacks, &over, deadline);
 	if (error != 0) {
 		tree_free(tree);
 		errno = -error;
@@ -156,32 +169,32 @@ const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
 
 uint32_t tdt_trace_stacks(const struct tdt_trace *trace)
 {
-	return is_trace(trace) && trace->capture != NULL ? trace->capture->leaves : 0;
+	return is_trace(trace) && trace->stacks != NULL ? trace->stacks->leaves : 0;
 }
 
 /* The innermost frame of stack `index`; TDT__NO_FRAME: there is no such stack. */
-static uint32_t innermost(const struct tdt__capture *capture, uint32_t index)
+static uint32_t innermost(const struct tdt__stacks *stacks, uint32_t index)
 {
-	for (uint32_t i = 0; i < capture->n; i++) {
-		if (index < capture->frames[i].leaves)
+	for (uint32_t i = 0; i < stacks->n; i++) {
+		if (index < stacks->frames[i].leaves)
 			return i;
-		index -= capture->frames[i].leaves;
+		index -= stacks->frames[i].leaves;
 	}
 	return TDT__NO_FRAME;
 }
 
 /* Of stack `index`: how many PCs it has, `max` of them at most in `pcs`, and why it ends. */
-static size_t stack_of(const struct tdt__capture *capture, uint32_t index, uint64_t *pcs, size_t max,
+static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_t *pcs, size_t max,
 		       enum tdt_cut *cut)
 {
-	uint32_t frame = innermost(capture, index);
+	uint32_t frame = innermost(stacks, index);
 	size_t n = 0;
 
 	if (frame == TDT__NO_FRAME)
 		return 0;
-	for (; tdt__is_frame(frame); frame = capture->frames[frame].parent, n++)
+	for (; tdt__is_frame(frame); frame = stacks->frames[frame].parent, n++)
 		if (n < max)
-			pcs[n] = capture->frames[frame].frame.pc;
+			pcs[n] = stacks->frames[frame].frame.pc;
 	if (cut != NULL)
 		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
 	return n;
@@ -197,7 +210,7 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 		errno = EINVAL;
 		return 0;
 	}
-	return trace->capture != NULL ? stack_of(trace->capture, index, pcs, max, cut) : 0;
+	return trace->stacks != NULL ? stack_of(trace->stacks, index, pcs, max, cut) : 0;
 }
 
 /* --- Built ------------------------------------------------------------------ */
@@ -209,25 +222,6 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 	if (err == 0 && (unsigned int)ours->state > TDT_TASK_PANICKED)
 		err = -EINVAL;
 	return err;
-}
-
-/* Have the trace keep what it is said to wait for. */
-static int copy_waits(struct tdt_trace *trace)
-{
-	struct tdt_trace_info *info = &trace->info;
-	const struct tdt_wait *waits = info->waits;
-
-	info->waits = NULL;
-	if (waits == NULL)
-		info->n_waits = 0;
-	if (info->n_waits == 0)
-		return 0;
-	trace->waits = calloc(info->n_waits, sizeof(*waits));
-	if (trace->waits == NULL)
-		return -ENOMEM;
-	memcpy(trace->waits, waits, info->n_waits * sizeof(*waits));
-	info->waits = trace->waits;
-	return 0;
 }
 
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
@@ -277,7 +271,7 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 	struct tdt_frame ours = { .size = sizeof ours };
 	int error = frame != NULL ? tdt__options_read(&ours, sizeof ours, frame) : -EINVAL;
 
-	if (error == 0 && (tree == NULL || trace->capture != NULL || !is_frame(&ours) ||
+	if (error == 0 && (tree == NULL || trace->stacks != NULL || !is_frame(&ours) ||
 			   (parent != NULL && parent->tree != tree)))
 		error = -EINVAL;
 	if (error != 0) {
@@ -296,7 +290,7 @@ static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
 	/* Acquire: what another thread may have made.  Pairs with the exchange in make_tree(). */
 	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
 
-	return trace->capture != NULL && tree != NULL ? &named_of(tree)->info : NULL;
+	return trace->stacks != NULL && tree != NULL ? &named_of(tree)->info : NULL;
 }
 
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
@@ -325,7 +319,7 @@ void tdt_trace_free(struct tdt_trace *trace)
 		return;
 	/* Acquire: another thread may have made it.  Pairs with the exchange in make_tree(). */
 	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
-	tdt__capture_unref(trace->capture);
+	tdt__stacks_free(trace->stacks);
 	free(trace->waits);
 	free(trace);
 }

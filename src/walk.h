@@ -21,6 +21,7 @@
 #include <tdt/tree.h>
 
 #include "registers.h"
+#include "stacks.h"
 
 /*
  * A walk may also be made of a copy of another thread's stack (tdt__walk_start_copied()), whose innermost frame has
@@ -34,17 +35,6 @@
 #define TDT__RED_ZONE ((uintptr_t)0)
 #endif
 #define TDT__NO_FP ((uintptr_t)1)
-
-struct tdt__frame {
-	uintptr_t pc;
-	uintptr_t cfa;     /* the caller's sp */
-	uintptr_t fp;      /* in this frame */
-	uintptr_t fp_slot; /* where the caller's is saved; 0: in the register still, or unknown */
-	int32_t cfa_at;    /* `cfa` was read from memory, at fp + cfa_at; 0: it was computed */
-	bool guessed;      /* `cfa` was found by frame pointer */
-	uint8_t sealed;    /* where to look for it in a seal (seal.h) */
-	uint16_t level;    /* how many stacks were entered (tdt/coroutine.h) to get to the one it is on */
-};
 
 enum tdt__walked {
 	TDT__WALK_FRAME, /* here is a frame, and there is more */

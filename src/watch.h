@@ -84,7 +84,7 @@ static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture
  */
 static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__capture *capture)
 {
-	if (capture->state == TDT_TASK_WAITING)
+	if (capture->facts.state == TDT_TASK_WAITING)
 		tdt__watched_keep(task, capture);
 	tdt__watched_redeem(capture->promised);
 }

@@ -170,7 +170,7 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 	uint32_t leaves = 0;
 
 	for (uint32_t i = 0; i < n; i++, entry++) {
-		const struct tdt__captured *from = &capture->frames[i];
+		const struct tdt__recorded *from = &capture->stacks.frames[i];
 		uint32_t parent = from->parent;
 
 		if (tdt__is_frame(parent) && parent >= n)
@@ -180,19 +180,19 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 		TDT__POKE(entry->leaves, from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));
 		leaves += from->leaves;
 	}
-	TDT__POKE(tree->polls, capture->polls);
+	TDT__POKE(tree->polls, capture->facts.polls);
 	TDT__POKE(tree->when, capture->began);
-	TDT__POKE(tree->unloads, capture->unloads);
+	TDT__POKE(tree->unloads, capture->stacks.unloads);
 	TDT__POKE(tree->n, n);
 	TDT__POKE(tree->leaves, leaves);
-	TDT__POKE(tree->elsewhere, capture->elsewhere);
-	TDT__POKE(tree->lost, capture->lost + (capture->leaves - leaves));
+	TDT__POKE(tree->elsewhere, capture->stacks.elsewhere);
+	TDT__POKE(tree->lost, capture->stacks.lost + (capture->stacks.leaves - leaves));
 }
 
 void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_watched *old = watched_of(task), *watched = old;
-	uint32_t n = capture->n < TDT__WATCHED_MAX ? capture->n : TDT__WATCHED_MAX, number;
+	uint32_t n = capture->stacks.n < TDT__WATCHED_MAX ? capture->stacks.n : TDT__WATCHED_MAX, number;
 
 	if (old == NULL)
 		watched = take_first(n, capture->promised);
@@ -230,10 +230,10 @@ void tdt__watched_drop(struct tdt_handle *task)
 
 /* --- Reading --------------------------------------------------------------- */
 
-/* Copy the last tree of `watched` to the capture, which has room for it.  False: it was written over meanwhile. */
+/* Copy the last tree of `watched` to the stacks, which have room for it.  False: it was written over meanwhile. */
 static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
 {
-	struct tdt__capture *capture = to->capture;
+	struct tdt__stacks *stacks = to->stacks;
 	/* Acquire the tree.  Pairs with tdt__watched_keep(). */
 	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
 	const struct tdt_registry_tree *tree = tree_of(watched, published);
@@ -242,16 +242,16 @@ static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree 
 	to->published = published;
 	to->polls = TDT__PEEK(tree->polls);
 	to->when = TDT__PEEK(tree->when);
-	capture->unloads = TDT__PEEK(tree->unloads);
-	capture->leaves = TDT__PEEK(tree->leaves);
-	capture->elsewhere = TDT__PEEK(tree->elsewhere);
-	capture->lost = TDT__PEEK(tree->lost);
-	capture->n = TDT__PEEK(tree->n);
+	stacks->unloads = TDT__PEEK(tree->unloads);
+	stacks->leaves = TDT__PEEK(tree->leaves);
+	stacks->elsewhere = TDT__PEEK(tree->elsewhere);
+	stacks->lost = TDT__PEEK(tree->lost);
+	stacks->n = TDT__PEEK(tree->n);
 	/* Of a torn one it may be what another task had, but for as much room. */
-	for (uint32_t i = 0; i < capture->n; i++, entry++) {
+	for (uint32_t i = 0; i < stacks->n; i++, entry++) {
 		uint32_t leaves = TDT__PEEK(entry->leaves);
 
-		capture->frames[i] = (struct tdt__captured){
+		stacks->frames[i] = (struct tdt__recorded){
 			.frame = { .pc = TDT__PEEK(entry->pc), .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
 			.parent = TDT__PEEK(entry->parent),
 			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
@@ -260,6 +260,20 @@ static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree 
 	/* All of it before `published` again.  Pairs with the fence in tdt__watched_keep(). */
 	atomic_thread_fence(memory_order_acquire);
 	return TDT__PEEK(watched->published) == published;
+}
+
+/* Have the stacks be named by what is loaded now: they may have been recorded before the requester's table was made. */
+static bool meet_modules(struct tdt__stacks *stacks)
+{
+	struct tdt__walk walk;
+
+	if (!tdt__walk_init(&walk))
+		return false;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		tdt__walk_meet(&walk, stacks->frames[i].frame.pc - 1);
+	stacks->modules = tdt__modules_ref(tdt__walk_modules(&walk));
+	tdt__walk_fini(&walk);
+	return true;
 }
 
 int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree)
@@ -274,8 +288,8 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 		watched = (void *)(uintptr_t)address;
 		if (watched == NULL)
 			return -ENODATA;
-		tree->capture = tdt__capture_new(watched->room, TDT__WATCHED_MAX);
-		if (tree->capture == NULL)
+		tree->stacks = tdt__stacks_new(watched->room);
+		if (tree->stacks == NULL)
 			return -ENOMEM;
 		while (!copy(watched, tree))
 			;
@@ -286,12 +300,12 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
 		    TDT__PEEK(watched->published) == tree->published)
 			break;
-		tdt__capture_unref(tree->capture);
+		tdt__stacks_free(tree->stacks);
 	}
-	/* What has been captured before may be new to the requester's table. */
-	for (uint32_t i = 0; i < tree->capture->n; i++)
-		tdt__walk_meet(&tree->capture->walk, tree->capture->frames[i].frame.pc - 1);
-	return 0;
+	if (meet_modules(tree->stacks))
+		return 0;
+	tdt__stacks_free(tree->stacks);
+	return -ENOMEM;
 }
 
 /* --- Having enough ----------------------------------------------------------- */

@@ -55,7 +55,7 @@ void tdt__watched_drop(struct tdt_handle *task);
 /* --- The readers' --- */
 
 struct tdt__watched_tree {
-	struct tdt__capture *capture; /* its stacks, for the caller to unref */
+	struct tdt__stacks *stacks; /* for the caller to free */
 	uint32_t published;           /* which tree it is, of those that were kept there */
 	uint64_t polls;
 	uint64_t when;

@@ -21,10 +21,10 @@
 #include <tdt/tdt.h>
 
 #include "../src/capture.h"
+#include "../src/capture_trace.h"
 #include "../src/clock.h"
 #include "../src/handle.h"
 #include "../src/running.h"
-#include "../src/trace.h"
 #include "must.h"
 #include "seeded.h"
 #include "stuck_task.h"
@@ -133,8 +133,8 @@ static void check_capture(struct tdt__capture *capture, uint64_t polls)
 	struct tdt_trace *trace;
 	char *path;
 
-	MUST(capture->polls == polls && capture->state == TDT_TASK_RUNNING);
-	trace = tdt__trace_captured(moving.traced.handle, capture);
+	MUST(capture->facts.polls == polls && capture->facts.state == TDT_TASK_RUNNING);
+	trace = tdt__capture_trace(moving.traced.handle, capture);
 	MUST(trace != NULL);
 	path = stuck_path(trace);
 	/* It may have been read just before or after it was in there. */

@@ -14,10 +14,10 @@
 #include <stdio.h>
 
 #include "../src/capture.h"
-#include "../src/start.h"
 #include "../src/poll.h"
 #include "../src/registers.h"
 #include "../src/seal.h"
+#include "../src/start.h"
 #include "must.h"
 #include "seeded.h"
 #include "test.h"
@@ -44,9 +44,9 @@ static void expect_same_stack(const struct tdt__capture *a, const struct tdt__ca
 {
 	uint32_t i = a->last, j = b->last;
 
-	while (tdt__is_frame(i) && tdt__is_frame(j) && is_same(&a->frames[i].frame, &b->frames[j].frame)) {
-		i = a->frames[i].parent;
-		j = b->frames[j].parent;
+	while (tdt__is_frame(i) && tdt__is_frame(j) && is_same(&a->stacks.frames[i].frame, &b->stacks.frames[j].frame)) {
+		i = a->stacks.frames[i].parent;
+		j = b->stacks.frames[j].parent;
 		frames++;
 	}
 	ck_assert_uint_eq(i, j); /* the traced future, or a cut */
@@ -56,10 +56,10 @@ static void expect_same_stack(const struct tdt__capture *a, const struct tdt__ca
 static NOINLINE void leaf(void)
 {
 	struct tdt__registers at = TDT__CALLER_REGISTERS();
-	uint32_t before = sharing.capture->n;
+	uint32_t before = sharing.capture->stacks.n;
 
 	tdt__capture_leaf(&sharing, at);
-	walked += sharing.capture->n - before;
+	walked += sharing.capture->stacks.n - before;
 	tdt__capture_clear(fresh.capture);
 	tdt__capture_leaf(&fresh, at);
 	expect_same_stack(sharing.capture, fresh.capture);

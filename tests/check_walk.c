@@ -254,11 +254,11 @@ START_TEST(a_capture_with_no_index_left_loses_the_leaf)
 	struct tdt__poll poll = { .capture = capture };
 
 	ck_assert_ptr_nonnull(capture);
-	capture->n = capture->capacity = UINT32_C(1) << 31;
+	capture->stacks.n = capture->capacity = UINT32_C(1) << 31;
 	tdt__capture_leaf(&poll, (struct tdt__registers){ .pc = 1, .sp = 16 });
-	ck_assert_uint_eq(capture->n, UINT32_C(1) << 31);
-	ck_assert_uint_eq(capture->leaves, 0);
-	ck_assert_uint_eq(capture->lost, 1);
+	ck_assert_uint_eq(capture->stacks.n, UINT32_C(1) << 31);
+	ck_assert_uint_eq(capture->stacks.leaves, 0);
+	ck_assert_uint_eq(capture->stacks.lost, 1);
 	tdt__capture_unref(capture);
 }
 END_TEST
@@ -422,12 +422,12 @@ static void make_up(uintptr_t *words, bool sealed)
 /* Record a leaf; its callers must be in `codes`, up to a NULL, and the traced future. */
 static void check_leaf(const char *const *codes)
 {
-	const struct tdt__captured *frames = made_up.capture->frames;
+	const struct tdt__recorded *frames = made_up.capture->stacks.frames;
 	uint32_t index;
 
 	tdt__capture_leaf(&made_up.poll, made_up.at);
 	index = made_up.capture->last;
-	frames = made_up.capture->frames;
+	frames = made_up.capture->stacks.frames;
 	for (; *codes != NULL; codes++, index = frames[index].parent) {
 		ck_assert(tdt__is_frame(index));
 		ck_assert_uint_eq(frames[index].frame.pc, call_in(*codes));
@@ -442,13 +442,13 @@ static void check_leaves(const char *const *codes)
 
 	for (int i = 0; i < 3; i++)
 		check_leaf(codes);
-	n = made_up.capture->n;
+	n = made_up.capture->stacks.n;
 	if (made_up.capture->seal != NULL) {
 		ck_assert_uint_gt(made_up.seal.n, 0);
 		ck_assert_uint_eq(made_up.seal.beyond, TDT__PARENT_TOP);
 	}
 	check_leaf(codes);
-	ck_assert_uint_eq(made_up.capture->n, n);
+	ck_assert_uint_eq(made_up.capture->stacks.n, n);
 }
 
 /* leaf (4 words), then a frame by fp until word 14, whose caller is `by_sp` until 18, then until the end. */
@@ -563,7 +563,7 @@ START_TEST(a_frame_that_was_damaged_may_be_whole_again)
 	words[19] = call_in(by_sp);
 	words[23] = call_in(by_fp);
 	tdt__capture_leaf(&made_up.poll, made_up.at);
-	ck_assert_uint_eq(made_up.capture->frames[1].parent, TDT__PARENT_CUT(TDT_CUT_CORRUPT));
+	ck_assert_uint_eq(made_up.capture->stacks.frames[1].parent, TDT__PARENT_CUT(TDT_CUT_CORRUPT));
 	words[11] = address_of(20);
 	check_leaf(whole);
 	tdt__capture_unref(made_up.capture);

@@ -322,7 +322,7 @@ START_TEST(reading_reports_every_lack_of_memory)
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	poll_once(&task);
-	no_memory_each(read_last, &task, 4);
+	no_memory_each(read_last, &task, 3);
 	end(&task);
 }
 END_TEST

@@ -239,10 +239,10 @@ static void *keep_them(void *argument)
 			tdt__watched_drop(owner[i].handle);
 			i = random_below(&random, OWNERS);
 		}
-		capture->polls = polls;
-		capture->n = frames_in(polls);
-		for (uint32_t j = 0; j < capture->n; j++)
-			capture->frames[j] = (struct tdt__captured){ { .pc = polls * OWNERS + i }, j + 1, 0 };
+		capture->facts.polls = polls;
+		capture->stacks.n = frames_in(polls);
+		for (uint32_t j = 0; j < capture->stacks.n; j++)
+			capture->stacks.frames[j] = (struct tdt__recorded){ { .pc = polls * OWNERS + i }, j + 1, 0 };
 		tdt__watched_keep(owner[i].handle, capture);
 	}
 	tdt__capture_unref(capture);
@@ -262,10 +262,10 @@ static void *read_alone(void *argument)
 		MUST(error == 0 || error == -ENODATA);
 		if (error != 0)
 			continue;
-		MUST(tree.capture->n == frames_in(tree.polls));
-		for (uint32_t j = 0; j < tree.capture->n; j++)
-			MUST(tree.capture->frames[j].frame.pc == tree.polls * OWNERS + i);
-		tdt__capture_unref(tree.capture);
+		MUST(tree.stacks->n == frames_in(tree.polls));
+		for (uint32_t j = 0; j < tree.stacks->n; j++)
+			MUST(tree.stacks->frames[j].frame.pc == tree.polls * OWNERS + i);
+		tdt__stacks_free(tree.stacks);
 	}
 	return NULL;
 }

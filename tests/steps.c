@@ -176,10 +176,10 @@ static void print_address(uintptr_t pc, bool marked)
 static void print_walk(const char *name, const char *what, const struct tdt__capture *capture, uintptr_t pc)
 {
 	printf("# %s, %s:", name, what);
-	for (uint32_t i = 0; i < capture->n; i++)
-		print_address(capture->frames[i].frame.pc, capture->frames[i].frame.guessed);
-	if (capture->n != 0)
-		printf(" %d;", (int)(capture->frames[capture->n - 1].parent - TDT__PARENT_TOP));
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		print_address(capture->stacks.frames[i].frame.pc, capture->stacks.frames[i].frame.guessed);
+	if (capture->stacks.n != 0)
+		printf(" %d;", (int)(capture->stacks.frames[capture->stacks.n - 1].parent - TDT__PARENT_TOP));
 	print_address(pc, false);
 	for (unsigned i = depth; i-- > 1;)
 		print_address(calls[i].pc, false);
@@ -191,8 +191,8 @@ static uint32_t right_frames(const struct tdt__capture *capture, uintptr_t pc)
 {
 	uint32_t i = 0;
 
-	for (; i < capture->n && i < depth; i++)
-		if (capture->frames[i].frame.pc != (i == 0 ? pc + 1 : calls[depth - i].pc))
+	for (; i < capture->stacks.n && i < depth; i++)
+		if (capture->stacks.frames[i].frame.pc != (i == 0 ? pc + 1 : calls[depth - i].pc))
 			break;
 	return i;
 }
@@ -201,21 +201,21 @@ static void compare(struct steps_seen *seen, const struct tdt__capture *capture,
 		    const char *kind, bool all)
 {
 	uint32_t right = right_frames(capture, pc), marked = 0;
-	bool whole = right == depth && capture->n == depth;
+	bool whole = right == depth && capture->stacks.n == depth;
 	const char *what = NULL;
 
-	while (marked < capture->n && !capture->frames[marked].frame.guessed)
+	while (marked < capture->stacks.n && !capture->stacks.frames[marked].frame.guessed)
 		marked++;
 	seen->steps++;
-	if (whole && capture->frames[capture->n - 1].parent == TDT__PARENT_TOP) {
-		if (marked == capture->n)
+	if (whole && capture->stacks.frames[capture->stacks.n - 1].parent == TDT__PARENT_TOP) {
+		if (marked == capture->stacks.n)
 			seen->right++;
 		else
 			seen->marked++;
 	} else if (marked < right) {
 		seen->astray++;
 		what = "astray";
-	} else if (right == capture->n && (right == 0 || capture->frames[capture->n - 1].parent != TDT__PARENT_TOP)) {
+	} else if (right == capture->stacks.n && (right == 0 || capture->stacks.frames[capture->stacks.n - 1].parent != TDT__PARENT_TOP)) {
 		seen->cut++;
 		what = "cut";
 	} else {
