@@ -163,8 +163,9 @@ libtdt_core_la_SOURCES = \
 	src/syscall_name.c \
 	src/syscall_name.h \
 	src/task.c \
+	src/task_info.c \
+	src/task_info.h \
 	src/tasks.c \
-	src/tasks.h \
 	src/thread.c \
 	src/thread.h \
 	src/trace.c \

@@ -26,7 +26,7 @@
 #include "options.h"
 #include "poll.h"
 #include "registry.h"
-#include "tasks.h"
+#include "task_info.h"
 #include "trace.h"
 #include "watched.h"
 
@@ -248,16 +248,11 @@ static void sort_list(struct taking *taking)
 
 /* --- Answers --------------------------------------------------------------------- */
 
-static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
-{
-	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
-}
-
 static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *b)
 {
 	if (a->n_waits == 0 || b->n_waits == 0)
 		return a->n_waits == b->n_waits;
-	return same_wait(&a->waits[0], &b->waits[0]);
+	return tdt__same_wait(&a->waits[0], &b->waits[0]);
 }
 
 /* Have the task keep what its leaves say they wait for; without memory it is not known. */
@@ -465,7 +460,8 @@ static bool waits_still_for(const struct tdt_record *record, const struct tdt_wa
 {
 	const struct tdt_wait now = { record->wait_kind, record->wait_object, record->wait_owner };
 
-	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls && same_wait(&now, wait);
+	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls &&
+	       tdt__same_wait(&now, wait);
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct tdt_handle;
 struct tdt__coroutine;
@@ -50,6 +51,17 @@ uint32_t tdt__thread_id_find(void);
 static inline uint32_t tdt__thread_id(void)
 {
 	return __builtin_expect(tdt__thread.id != 0, 1) ? tdt__thread.id : tdt__thread_id_find();
+}
+
+/* The stamp a poll takes: what the runtime told this turn (tdt_worker_now), else the coarse clock (4 ms, some 7 ns). */
+static inline uint64_t tdt__now(void)
+{
+	struct timespec now;
+
+	if (tdt__thread.now != 0)
+		return tdt__thread.now;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /*

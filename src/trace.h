@@ -20,6 +20,11 @@ struct tdt_trace {
 	struct tdt__tree *_Atomic tree;
 };
 
+static inline bool tdt__same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
+{
+	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
+}
+
 /*
  * A trace with these stacks, and no names looked up, that says `info` of its task, and how many leaves there are.  Takes
  * over the stacks, also when it fails: NULL and ENOMEM, also if `stacks` is NULL.

@@ -11,7 +11,7 @@
 #include "handle.h"
 #include "judge.h"
 #include "registry.h"
-#include "tasks.h"
+#include "task_info.h"
 #include "trace.h"
 #include "unloads.h"
 #include "watched.h"

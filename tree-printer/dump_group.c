@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../src/index.h"
+#include "../src/trace.h"
 
 struct range {
 	uint64_t low, high;
@@ -195,11 +196,6 @@ static uint32_t hash_wait(const struct tdt_wait *wait)
 	return (uint32_t)tdt__mix(tdt__mix(wait->object, wait->owner), (uint64_t)wait->kind);
 }
 
-static bool is_same(const struct tdt_wait *a, const struct tdt_wait *b)
-{
-	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
-}
-
 static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
 	uint32_t hash = hash_wait(wait), i;
@@ -207,7 +203,7 @@ static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_
 
 	do {
 		i = tdt__index_next(&table->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same(&table->awaited[i].wait, wait));
+	} while (i != TDT__INDEX_NONE && !tdt__same_wait(&table->awaited[i].wait, wait));
 	if (i != TDT__INDEX_NONE) {
 		table->awaited[i].times++;
 		return;

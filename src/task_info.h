@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASKS_H
-#define TDT_SRC_TASKS_H
+#ifndef TDT_SRC_TASK_INFO_H
+#define TDT_SRC_TASK_INFO_H
 
 /* What a record says, in the terms of <tdt/tree.h>. */
 
