@@ -3,15 +3,15 @@
 #define TDT_ASYNC_H
 
 /*
- * Async functions in plain C: a poll function that reads top to bottom, waits in the middle, and goes on there.  It
- * needs no library: a program may include this header alone.
+ * Async functions in plain C: a poll function that reads from top to bottom, waits in the middle,
+ * and continues there.  This header needs no library: a program may include it alone.
  *
  *	struct fetch {
- *		struct tdt_async async;         // first, and of this name
- *		const char *host;               // what it is given,
- *		struct reply *reply;            // where its results go,
+ *		struct tdt_async async;         // the first member, with this name
+ *		const char *host;               // arguments,
+ *		struct reply *reply;            // places for results,
  *		int *error;
- *		int fd;                         // and its variables
+ *		int fd;                         // and variables
  *	};
  *
  *	static tdt_poll_t fetch_poll(void *state, struct tdt_context *cx)
@@ -27,7 +27,7 @@
  *		TDT_END();
  *	}
  *
- *	static void fetch_fini(void *state)     // ended or cancelled, here all comes by
+ *	static void fetch_fini(void *state)     // called after the end, and after a cancellation
  *	{
  *		struct fetch *fetch = state;
  *
@@ -37,23 +37,27 @@
  *
  *	struct tdt_future fetch(const char *host, struct reply *reply, int *error)
  *	{
- *		return TDT_ASYNC_NEW(fetch_poll, (struct fetch){ .async.fini = fetch_fini, .fd = -1, .host = host,
+ *		return TDT_ASYNC_NEW(fetch_poll, (struct fetch){ .async.fini = fetch_fini,
+ *								 .fd = -1, .host = host,
  *								 .reply = reply, .error = error });
  *	}
  *
- * A future has no result but that it has ended.  Results and errors travel through pointers that it was given, to
- * memory that outlives it: the state of who awaits it, mostly, as `&fetch->fd` above.
+ * The only result of a future is that it has ended.  Other results, and errors, travel through
+ * pointers that the future was given, to memory that outlives the future.  Mostly this memory is
+ * the state of the function that awaits the future, as with `&fetch->fd` above.
  *
- * How it works: TDT_BEGIN opens a switch over the line where the function waited, TDT_AWAIT sets a case label in it.
- * Hence the rules:
+ * How it works: TDT_BEGIN opens a `switch` over the line where the function waited, and TDT_AWAIT
+ * places a case label in that switch.  This leads to the following rules:
  *
- *   - Variables of the C function are lost at an await; what must survive it lives in the state.  Variables between two
- *     awaits are fine.  In C++ they want a block of their own, since a case label must not jump over an initializer.
- *   - One TDT_AWAIT on a source line: two don't compile.  None inside a switch of your own: the next poll would not
- *     find it, and panic.  Loops and ifs are fine.
- *   - What the function sets up before TDT_BEGIN, it sets up at every poll.
- *   - TDT_PENDING is returned by TDT_AWAIT alone.  What waits for something else than a future is a future of its own:
- *     a leaf, a poll function written by hand.
+ *   - Variables of the C function are lost at an await.  Keep a variable in the state if its value
+ *     must survive an await.  Variables that are used only between two awaits are fine.  In C++,
+ *     put them in a block of their own, since a case label must not jump over an initializer.
+ *   - Write at most one TDT_AWAIT on a source line: two do not compile.  Do not write TDT_AWAIT
+ *     inside a `switch` of your own: the next poll would not find its label, and would return
+ *     TDT_PANICKED.  Loops and ifs are fine.
+ *   - Statements before TDT_BEGIN run at every poll.
+ *   - Only TDT_AWAIT returns TDT_PENDING.  To wait for something that is not a future, write a
+ *     future for it: a leaf, whose poll function is written by hand.
  */
 
 #include <stdlib.h>
@@ -65,40 +69,44 @@
 extern "C" {
 #endif
 
-/* The first member of an async function's state.  All zero but `fini` to begin with. */
+/* The first member of an async function's state.  Initially all fields but `fini` are zero. */
 struct tdt_async {
-	struct tdt_future child;   /* what it awaits, polled in place; or none */
-	void (*fini)(void *state); /* releases what the state holds, when the future is dropped; NULL: nothing to do */
-	uint32_t line;		   /* where it waits, for reading in a debugger; 0 before the first poll */
+	struct tdt_future child;   /* the future that is awaited, polled in place; or none */
+	void (*fini)(void *state); /* called when the future is dropped; releases what the state
+				      holds.  NULL: there is nothing to release */
+	uint32_t line;		   /* where the function waits, for reading in a debugger; 0 before
+				      the first poll */
 };
 
 #define TDT_ASYNC_ENDED UINT32_MAX
 
 /*
- * Open the body of the async function.  `async`: a pointer to the struct tdt_async of its state.  `cx`: the context of
- * the poll.
+ * Open the body of the async function.  `async` points to the struct tdt_async of its state.  `cx`
+ * is the context of the poll.
  *
- * A function counts as ended until an await says otherwise: so every return is an end, and a poll after the end gives
- * TDT_PANICKED and runs nothing.
+ * TDT_BEGIN marks the function as ended, and only an await that waits removes the mark.  Therefore
+ * every return ends the function.  A poll after the end returns TDT_PANICKED and runs nothing.
  */
-#define TDT_BEGIN(async, cx)                                                                                           \
-	struct tdt_async *const tdt_async_self = (async);                                                              \
-	struct tdt_context *const tdt_async_cx = (cx);                                                                 \
-	const uint32_t tdt_async_line = tdt_async_self->line;                                                          \
-                                                                                                                       \
-	(void)tdt_async_cx;                                                                                            \
-	tdt_async_self->line = TDT_ASYNC_ENDED;                                                                        \
-	switch (tdt_async_line) {                                                                                      \
-	default:                                                                                                       \
-		return TDT_PANICKED;                                                                                   \
+#define TDT_BEGIN(async, cx)                                                                       \
+	struct tdt_async *const tdt_async_self = (async);                                          \
+	struct tdt_context *const tdt_async_cx = (cx);                                             \
+	const uint32_t tdt_async_line = tdt_async_self->line;                                      \
+                                                                                                   \
+	(void)tdt_async_cx;                                                                        \
+	tdt_async_self->line = TDT_ASYNC_ENDED;                                                    \
+	switch (tdt_async_line) {                                                                  \
+	default:                                                                                   \
+		return TDT_PANICKED;                                                               \
 	case 0:
 
 /*
- * Await `future`: an expression that is evaluated once and gives a struct tdt_future, which the await takes over.  It
- * is polled until it has ended, and dropped then, or with the state if the function is cancelled meanwhile.
+ * Await `future`: an expression that gives a struct tdt_future.  The expression is evaluated once,
+ * and the await takes the future over.  The await polls the future until it has ended, and then
+ * drops it.  If the function is cancelled before that, the future is dropped together with the
+ * state.
  *
- * If it panics, so does the function, at once.  TDT_FUTURE_NONE counts as panicked; where a failed call is no panic,
- * test it first:
+ * If the future panics, so does the function, at once.  TDT_FUTURE_NONE counts as panicked.  Where
+ * a failed call must not become a panic, test for it first:
  *
  *	struct tdt_future reading = read_some(fetch->fd, fetch->reply);
  *
@@ -108,45 +116,49 @@ struct tdt_async {
  *	}
  *	TDT_AWAIT(reading);
  */
-#define TDT_AWAIT(future)                                                                                              \
-	do {                                                                                                           \
-		tdt_poll_t tdt_async_polled;                                                                           \
-                                                                                                                       \
-		tdt_async_self->child = (future);                                                                      \
-		__attribute__((fallthrough));                                                                          \
-	case __LINE__:                                                                                                 \
-		TDT_KEEP_FRAME();                                                                                      \
-		tdt_async_polled = tdt_async_await(tdt_async_self, tdt_async_cx, __LINE__);                            \
-		TDT_KEEP_FRAME();                                                                                      \
-		if (tdt_async_polled != TDT_READY)                                                                     \
-			return tdt_async_polled;                                                                       \
+#define TDT_AWAIT(future)                                                                          \
+	do {                                                                                       \
+		tdt_poll_t tdt_async_polled;                                                       \
+                                                                                                   \
+		tdt_async_self->child = (future);                                                  \
+		__attribute__((fallthrough));                                                      \
+	case __LINE__:                                                                             \
+		TDT_KEEP_FRAME();                                                                  \
+		tdt_async_polled = tdt_async_await(tdt_async_self, tdt_async_cx, __LINE__);        \
+		TDT_KEEP_FRAME();                                                                  \
+		if (tdt_async_polled != TDT_READY)                                                 \
+			return tdt_async_polled;                                                   \
 	} while (0)
 
-/* Close the body.  Reaching it ends the function, as `return TDT_READY` does. */
-#define TDT_END()                                                                                                      \
-	}                                                                                                              \
+/* Close the body.  Reaching TDT_END ends the function, as `return TDT_READY` does. */
+#define TDT_END()                                                                                  \
+	}                                                                                          \
 	return TDT_READY
 
 /*
- * Make the future of an async function: TDT_ASYNC_NEW(poll, state).  `poll` is the function.  `state` is its state to
- * begin with, whose first member is `async`: a compound literal ({ 0 } where there is nothing to give) or a variable,
- * which is copied; in C++ any expression of a trivially copyable type.
+ * Make the future of an async function: TDT_ASYNC_NEW(poll, state).  `poll` is the function.
+ * `state` is its initial state, whose first member is `async`.  In C, `state` is a variable or a
+ * compound literal ({ 0 } if no field needs a value), and it is copied.  In C++, it is any
+ * expression of a trivially copyable type.
  *
- * `state.async.fini` is called with the copy when the future is dropped, ended or not, after the child it awaits (which
- * may use the state) and before the copy is freed.
+ * `state.async.fini` is called with the copy when the future is dropped, whether or not the future
+ * has ended.  It is called after the awaited child has been dropped (the child may use the state),
+ * and before the copy is freed.
  *
- * Returns TDT_FUTURE_NONE and errno ENOMEM if there is no memory: what `state` refers to stays the caller's then, and
- * `fini` is not called.
+ * Returns TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.  Then `fini` is not
+ * called, and the caller still owns everything that `state` refers to.
  */
 #ifdef __cplusplus
 #define TDT_ASYNC_NEW(poll, ...) tdt_async_copy((poll), __VA_ARGS__)
 #else
-#define TDT_ASYNC_NEW(poll, ...)                                                                                       \
-	((void)sizeof(char[offsetof(__typeof__(__VA_ARGS__), async) == 0 ? 1 : -1]),                                   \
+#define TDT_ASYNC_NEW(poll, ...)                                                                   \
+	((void)sizeof(char[offsetof(__typeof__(__VA_ARGS__), async) == 0 ? 1 : -1]),               \
 	 tdt_async_new((poll), &__VA_ARGS__, sizeof(__VA_ARGS__)))
 #endif
 
-/* Drop the future of an async function: for tdt_async_new(). */
+/*
+ * Drop the future of an async function.  This is the `drop` of futures that tdt_async_new() makes.
+ */
 static inline void tdt_async_drop(void *state)
 {
 	struct tdt_async *async = (struct tdt_async *)state;
@@ -157,9 +169,13 @@ static inline void tdt_async_drop(void *state)
 	free(state);
 }
 
-/* What TDT_ASYNC_NEW does, with a pointer to the state to copy, which begins with a struct tdt_async, and its size. */
-static inline struct tdt_future tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
-					      const void *state, size_t size)
+/*
+ * The function behind TDT_ASYNC_NEW.  `state` points to the state to copy, which begins with a
+ * struct tdt_async.  `size` is its size in bytes.
+ */
+static inline struct tdt_future
+tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const void *state,
+	      size_t size)
 {
 	struct tdt_future future = TDT_FUTURE_NONE;
 	void *copy = malloc(size);
@@ -173,8 +189,9 @@ static inline struct tdt_future tdt_async_new(tdt_poll_t (*poll)(void *state, st
 	return future;
 }
 
-/* For TDT_AWAIT: poll the child that is awaited on `line`. */
-static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_context *cx, uint32_t line)
+/* The function behind TDT_AWAIT: poll the child that is awaited on `line`. */
+static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_context *cx,
+					 uint32_t line)
 {
 	tdt_poll_t result = tdt_future_poll(&async->child, cx);
 
@@ -189,10 +206,13 @@ static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_con
 }
 
 template <typename State>
-inline tdt_future tdt_async_copy(tdt_poll_t (*poll)(void *state, tdt_context *cx), const State &state)
+inline tdt_future tdt_async_copy(tdt_poll_t (*poll)(void *state, tdt_context *cx),
+				 const State &state)
 {
-	static_assert(__is_trivially_copyable(State), "the state of an async function is copied as bytes");
-	static_assert(__is_standard_layout(State) && offsetof(State, async) == 0, "`async` is the first member");
+	static_assert(__is_trivially_copyable(State),
+		      "the state of an async function is copied as bytes");
+	static_assert(__is_standard_layout(State) && offsetof(State, async) == 0,
+		      "`async` is the first member");
 	return tdt_async_new(poll, &state, sizeof(state));
 }
 #endif

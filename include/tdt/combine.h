@@ -3,8 +3,9 @@
 #define TDT_COMBINE_H
 
 /*
- * Futures made of futures.  Children are polled with the waker the combinator was polled with, in order, every one that
- * has not ended, so that each leaf below is seen by a backtrace.
+ * Futures made of futures: join and select.  Such a combinator polls its children in order, with
+ * the waker that it was polled with itself.  Each of its polls polls every child that has not
+ * ended.  Thus a backtrace sees each leaf below the combinator.
  */
 
 #include <tdt/future.h>
@@ -15,13 +16,14 @@ extern "C" {
 #endif
 
 /*
- * A future that is ready when all `n` futures are.  It takes the futures over and copies the array.  A child that has
- * ended is dropped at once, and not polled again.  If a child panics the rest is dropped unpolled and the answer is
- * TDT_PANICKED.  `n` = 0 is ready at the first poll.
+ * Make a future that is ready when all `n` futures are.  The call takes the futures over, and
+ * copies the array.  A child that has ended is dropped at once, and is not polled again.  If a
+ * child panics, the remaining children are dropped without a poll, and the result is TDT_PANICKED.
+ * If `n` is 0, the future is ready at its first poll.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (`futures` is NULL while `n` isn't 0, or one of them is TDT_FUTURE_NONE or
- * has no drop), ENOMEM.  The futures stay the caller's then, to be dropped (tdt_future_drop() of one that is none does
- * nothing):
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`futures` is NULL while `n` is not 0; or one of
+ * the futures is TDT_FUTURE_NONE or has no drop), ENOMEM.  Then the futures still belong to the
+ * caller, who drops them.  (tdt_future_drop() of a TDT_FUTURE_NONE among them does nothing.)
  *
  *	struct tdt_future both[] = { read_some(fd), timer(1000) }, joined = tdt_join_all(both, 2);
  *
@@ -29,16 +31,21 @@ extern "C" {
  *		tdt_future_drop(&both[0]);
  *		tdt_future_drop(&both[1]);
  *	}
+ *
+ * Any thread.
  */
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 
 /*
- * A future that is ready when the first of `n` futures is.  Its index is then in `*winner` (may be NULL; it must
- * outlive the future, and is written only from its poll).  Children are polled in order, so the first in the array wins
- * a tie; the losers are dropped before the poll returns.  If a child panics before one is ready, the rest is dropped
- * and the answer is TDT_PANICKED (`*winner` is not written).
+ * Make a future that is ready when the first of `n` futures is.  `*winner` is then the index of
+ * that future.  `winner` may be NULL.  Otherwise it must outlive the future; only the future's poll
+ * writes `*winner`.  Children are polled in order, so if several are ready in one poll, the first
+ * of them in the array wins.  The other children are dropped before the poll returns.  If a child
+ * panics before one is ready, the remaining children are dropped, the result is TDT_PANICKED, and
+ * `*winner` is not written.
  *
- * Errors as tdt_join_all(), and EINVAL for `n` = 0, which could never be ready.
+ * Returns TDT_FUTURE_NONE and sets errno as tdt_join_all() does.  `n` = 0 gives EINVAL, because
+ * such a future could never be ready.  Any thread.
  */
 struct tdt_future tdt_select(const struct tdt_future *futures, size_t n, size_t *winner);
 

@@ -3,10 +3,11 @@
 #define TDT_COROUTINE_H
 
 /*
- * Stackful coroutines: functions in plain C that wait in the middle, at any depth of calls, and are futures to all
- * others.  Each has a stack of its own, so its variables are plain variables.
+ * Stackful coroutines: functions in plain C that wait in the middle, at any depth of calls.  To all
+ * other code, a coroutine is a future.  Each coroutine has a stack of its own, so its variables are
+ * plain variables.
  *
- *	static int fetch(void *arg)                     // any function
+ *	static int fetch(void *arg)                     // an ordinary function
  *	{
  *		struct fetch *fetch = arg;
  *		int err = tdt_co_await(dial(fetch->host, &fetch->fd));
@@ -21,27 +22,37 @@
  *	...
  *	tdt_rt_spawn(rt, tdt_coroutine(fetch, &job, NULL), TDT_TASK_ATTR(.name = "fetch"));
  *
- * While it waits it is memory and nothing else: the pages of its stack that it has touched; no thread.  Each poll of it
- * goes over to its stack, polls there what it awaits, and comes back.  Its frames are in backtraces, between those of
- * what it awaits and those of who polls it, as if all were one stack.
+ * While a coroutine waits it uses no thread; it occupies only the pages of its stack that it has
+ * touched.  Each poll of it switches to its stack, polls there the future that the coroutine
+ * awaits, and switches back.  In a backtrace, the coroutine's frames stand between the frames of
+ * the awaited future and the frames of the code that polls the coroutine, as if all of them were on
+ * one stack.
  *
- * Rules for what runs in a coroutine:
+ * Rules for code that runs in a coroutine:
  *
- *   - Successive polls may come from different threads, so it may go on after an await on another thread than before.
- *     What belongs to a thread does not go with it: a mutex of pthreads is not held across an await.  A compiler may
- *     keep the address of a thread-local variable in a register across the call: a function that awaits should use
- *     none, `errno` included, both before and after; get at them in functions that the compiler does not look into from
- *     there (of another file, or with gcc's attribute noipa; noinline is not enough).
- *   - Await returns an error when the coroutine is to end (see tdt_co_await()): release what is held, and return.
- *   - No C++ exception leaves it (that ends the process, by std::terminate()), nor a longjmp; and it does not call
- *     pthread_exit().  A cancellation of the thread (pthread_cancel()) is held back until the poll is over.
- *   - Its stack is as large as it was made: deep recursion, and arrays of many KiB, want a larger one.  An overflow hits
- *     256 KiB that can't be touched, and so is a SIGSEGV (whose handler, if there is one, needs a stack of its own:
- *     sigaltstack(2), SA_ONSTACK); but a function with a larger frame, that is not compiled with
- *     -fstack-clash-protection, may jump over them.  To print a trace wants 1 MiB: libdw has large frames.  Signals that
- *     come meanwhile are handled on the coroutine's stack, unless they are SA_ONSTACK.
+ *   - After an await, the coroutine may run on another thread than before, because successive polls
+ *     may come from different threads.  Objects that belong to a thread do not move with it.  Do
+ *     not hold a mutex of pthreads across an await.  Do not use a thread-local variable (`errno`
+ *     included) both before and after an await in one function, because the compiler may keep the
+ *     variable's address in a register across the await.  Best use none in a function that awaits.
+ *     Access thread-local variables in other functions that the compiler does not look into from
+ *     there: functions in another file, or functions with gcc's attribute noipa (noinline is not
+ *     enough).
+ *   - tdt_co_await() returns an error when the coroutine is to end.  Then release everything that
+ *     the coroutine holds, and return.
+ *   - No C++ exception may leave the coroutine (an exception that does ends the process, by
+ *     std::terminate()), nor a longjmp, and the coroutine does not call pthread_exit().  A
+ *     cancellation of the thread (pthread_cancel()) is delayed until the poll is over.
+ *   - The size of the stack is fixed when the coroutine is made.  Deep recursion and arrays of many
+ *     KiB need a larger stack than the default.  Below the stack lie 256 KiB that cannot be
+ *     accessed, so an overflow is a SIGSEGV.  (A handler for it needs a stack of its own:
+ *     sigaltstack(2), SA_ONSTACK.)  However, a function with a frame of more than 256 KiB may jump
+ *     over that area, unless it is compiled with -fstack-clash-protection.
+ *   - Printing a trace in a coroutine needs a stack of 1 MiB, because libdw has large frames.
+ *   - Signals that arrive while the coroutine runs are handled on its stack, unless their handlers
+ *     are installed with SA_ONSTACK.
  *
- * The latter part of this header is for coroutines of other libraries: man 7 tdt-coroutines.
+ * The second part of this header is for coroutines of other libraries: see man 7 tdt-coroutines.
  */
 
 #include <stddef.h>
@@ -54,54 +65,73 @@
 extern "C" {
 #endif
 
-/* Choices for tdt_coroutine().  `size` is sizeof(struct tdt_coroutine_attr), by the rules of struct tdt_task_attr. */
+/*
+ * Options for tdt_coroutine().  `size` is sizeof(struct tdt_coroutine_attr), with the rules of
+ * struct tdt_task_attr.
+ */
 struct tdt_coroutine_attr {
 	size_t size;
-	size_t stack_size; /* in bytes, TDT_COROUTINE_MIN_STACK at least; 0: TDT_COROUTINE_STACK */
+	size_t stack_size; /* in bytes, at least TDT_COROUTINE_MIN_STACK; 0: TDT_COROUTINE_STACK */
 };
 
 #define TDT_COROUTINE_STACK ((size_t)64 << 10)
 #define TDT_COROUTINE_MIN_STACK ((size_t)16 << 10)
 
-/* What a coroutine runs.  Returns 0, and its future is ready; or anything else, and its future has panicked. */
+/*
+ * The function of a coroutine.  If it returns 0, the coroutine's future is ready; if it returns any
+ * other value, the future has panicked.
+ */
 typedef int tdt_coroutine_fn(void *arg);
 
 /*
- * A future that calls `fn` with `arg` on a stack of its own, from its first poll on, and ends when `fn` returns: ready
- * if that returned 0, else panicked.  `attr` may be NULL: the defaults.  `arg` outlives the future, or its end.
+ * Make a future that calls `fn` with `arg` on a stack of its own.  The first poll of the future
+ * begins the call, and the future ends when `fn` returns: it is ready if `fn` returned 0, and has
+ * panicked otherwise.  `attr` may be NULL: that means the defaults.  `arg` must stay valid until
+ * the future has ended or has been dropped.
  *
- * The stack is mapped now, and takes memory as it is touched: a page, if what runs there is small.  A stack is two
- * mappings, and a process may have some 65,000 of those (/proc/sys/vm/max_map_count).
+ * The stack is mapped by this call.  It takes memory only as it is touched: one page, if the
+ * functions on it need little.  A stack is two mappings, and a process may have about 65,000
+ * mappings (/proc/sys/vm/max_map_count).
  *
- * If the future is dropped while it waits, what it awaits is dropped, and the function goes on once more, on the
- * thread that drops it, to end: its await returns -ECANCELED, and so does every other from then on, at once.  The drop
- * returns when the function has.  One that was never polled never runs.
+ * If the future is dropped while it waits, the awaited future is dropped, and `fn` continues a last
+ * time, on the thread that drops the coroutine, so that it can end.  Its await returns -ECANCELED,
+ * and so does every later await, at once.  The drop returns when `fn` has returned.  If the future
+ * is dropped before its first poll, `fn` is never called.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (`fn` is NULL, attr->size is 0, the stack is smaller than the least),
- * E2BIG (`attr` is of a newer library), ENOMEM (no memory for the stack, or too many mappings).  Any thread.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`fn` is NULL, attr->size is 0, or the stack is
+ * smaller than TDT_COROUTINE_MIN_STACK), E2BIG (`attr` is of a newer library), ENOMEM (there is no
+ * memory for the stack, or there are too many mappings).  Any thread.
  */
-struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg, const struct tdt_coroutine_attr *attr);
+struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
+				const struct tdt_coroutine_attr *attr);
 
 /*
- * In a coroutine: wait until `future` has ended.  It is polled on the coroutine's stack, with the waker that the
- * coroutine itself is polled with.  At any depth of calls, but not in a poll: a future that is awaited can't await.
+ * In a coroutine, wait until `future` has ended.  The future is polled on the coroutine's stack,
+ * with the waker that the coroutine itself is polled with.  This may be called at any depth of
+ * calls, but not inside the poll of a future that the coroutine awaits: such a poll cannot wait.
  *
- * Takes `future` over, whatever it returns: it has been dropped then.
+ * The call takes `future` over, whatever it returns, and has dropped it when it returns.
  *
- * Returns 0 when it was ready.  Or, and errno is set too: -ENOTRECOVERABLE, it has panicked; -ECANCELED, the coroutine
- * is being dropped, and does well to return soon; -EINVAL, `future` is none or has no drop; -EDEADLK, this is no
- * coroutine of tdt_coroutine(), or a poll in one, where nobody could wait.
+ * Returns 0 if the future was ready.  Otherwise it returns an error, and sets errno too:
+ *   -ENOTRECOVERABLE  the future has panicked
+ *   -ECANCELED        the coroutine is being dropped, and should return soon
+ *   -EINVAL           `future` is TDT_FUTURE_NONE, or has no drop
+ *   -EDEADLK          the caller is not in a coroutine of tdt_coroutine(), or is in a poll inside
+ *                     such a coroutine; there is nothing that could wait
  */
 int tdt_co_await(struct tdt_future future);
 
 /*
  * --- Coroutines of other libraries -----------------------------------------
  *
- * A backtrace goes down one stack.  Whoever switches to another one himself, to poll there, tells of it; then the
- * backtrace goes on from the end of that stack where the switch was made.  If nobody tells, a
- * leaf on that stack is cut at its end, and a poll that goes on there is not read from outside:
+ * A backtrace follows one stack.  Code that switches to another stack by itself, and polls there,
+ * must report the switch.  Then the backtrace continues, from the end of that other stack, at the
+ * place where the switch was made.  If the switch is not reported, the backtrace of a leaf on the
+ * other stack is truncated at the end of that stack, and a poll that is in progress there cannot be
+ * read from outside:
  *
- *	static void entry(struct their_coroutine *co)           // the outermost function on the coroutine's stack
+ *	// The outermost function on the coroutine's stack.
+ *	static void entry(struct their_coroutine *co)
  *	{
  *		TDT_STACK_BASE(&co->stack);
  *		co->function(co->arg);
@@ -114,16 +144,19 @@ int tdt_co_await(struct tdt_future future);
  *	their_resume(co);
  *	tdt_stack_leave(&co->stack);
  *
- * The two calls cost some stores each.
+ * Each of the two calls costs a few stores.
  */
 
-/* A stack to be told of, in its owner's storage.  All zero but `low` and `size`, to begin with. */
+/*
+ * A stack that is reported to the library, in the storage of its owner.  Initially all fields but
+ * `low` and `size` are zero.
+ */
 struct tdt_stack {
-	void *low;      /* its lowest byte that can be read */
-	size_t size;    /* up to its end */
-	uintptr_t base; /* TDT_STACK_BASE(); 0: not told */
+	void *low;      /* the lowest byte of the stack that can be read */
+	size_t size;    /* in bytes, from `low` up to the end of the stack */
+	uintptr_t base; /* set by TDT_STACK_BASE(); 0: not set */
 
-	/* The library's, while it is entered. */
+	/* These fields belong to the library while the stack is entered. */
 	struct tdt_stack *outer;
 	uintptr_t pc, sp, fp;
 	uint64_t entry;
@@ -131,9 +164,10 @@ struct tdt_stack {
 };
 
 /*
- * Say that this function is the outermost on `stack`: a backtrace goes from here to where the stack was entered.  Said
- * once, by the function itself, which is still there while the coroutine runs (it does not end in a tail call).  Where
- * nobody says so, backtraces are cut at the stack's end.
+ * Report that the calling function is the outermost one on `stack`.  A backtrace continues from
+ * this function at the place where the stack was entered.  The outermost function uses the macro
+ * once, in its own body.  That function must stay on the stack while the coroutine runs, so it must
+ * not end in a tail call.  Without the macro, backtraces are truncated at the stack's end.
  */
 #if defined(__x86_64__)
 #define TDT_STACK_BASE(stack) ((void)((stack)->base = (uintptr_t)__builtin_dwarf_cfa()))
@@ -142,21 +176,24 @@ struct tdt_stack {
 #endif
 
 /*
- * Say that this thread is about to go over to `stack`, and that it has come back.  Both are called
- * by one function on the stack it comes from, right before and right behind the switch.  They nest:
- * who is on one stack may enter another, and leaves it first.  Between the two `stack` stays as and
- * where it is.
+ * tdt_stack_enter() reports that this thread is about to switch to `stack`, and tdt_stack_leave()
+ * reports that the thread has switched back.  One function, on the stack that the thread comes
+ * from, makes both calls: one directly before the switch, and one directly behind it.  The calls
+ * nest: code on an entered stack may enter another stack, and leaves it before it switches back.
+ * Between the two calls, the struct `stack` is neither changed nor moved.
  *
- * A coroutine is not switched away from in the middle of a poll of a traced future that began on
- * its stack: what it awaits is polled, and it is switched away from when that poll has returned
- * TDT_PENDING.  If it is all the same, and goes on later on the same thread, no harm is done: the
- * polls of a thread may end in any order, and a poll is read from outside only while its thread is
- * on the poll's own stack.  But tdt_current_task_id(), tdt_leaf_waits_on() and the tasks' parents
- * and wakers are then those of the poll that began last on the thread and has not ended.  It is
- * undefined what happens if such a coroutine goes on on another thread, or is destroyed, before its
- * poll has ended: the thread where the poll began has it among its polls for ever.
+ * Do not switch away from a coroutine in the middle of a poll of a traced future that began on the
+ * coroutine's stack.  Poll the awaited future, and switch away after that poll has returned
+ * TDT_PENDING.  If a library switches away in the middle nevertheless, and the coroutine continues
+ * later on the same thread, no harm is done: the polls of a thread may end in any order, and a poll
+ * is read from outside only while its thread is on the poll's own stack.  However,
+ * tdt_current_task_id(), tdt_leaf_waits_on() and the reported parents and wakers of tasks then
+ * refer to the poll that began last on the thread and has not ended.  The behaviour is undefined if
+ * such a coroutine continues on another thread, or is destroyed, before its poll has ended: the
+ * thread on which the poll began keeps the poll in its list of polls for ever.
  *
- * NULL does nothing.  Owner thread only: whoever resumes it, one at a time.
+ * NULL does nothing.  Owner thread only: the thread that resumes the coroutine.  Only one thread
+ *      may enter a stack at a time.
  */
 void tdt_stack_enter(struct tdt_stack *stack);
 void tdt_stack_leave(struct tdt_stack *stack);

@@ -3,61 +3,63 @@
 #define TDT_COROUTINE_HPP
 
 /*
- * C++20 coroutines as futures, and futures in coroutines.  It needs no library: a program may include this header
- * alone.  (It is not part of tdt/tdt.h, which is C.)
+ * C++20 coroutines as futures, and futures in coroutines.  This header needs no library: a program
+ * may include it alone.  (It is not part of tdt/tdt.h, which is C.)
  *
  *	tdt::task<std::string> read_line(connection &from)
  *	{
  *		std::string line;
  *
  *		while (!ends(line))
- *			co_await read_some(from, line);         // a tdt_future: taken over, dropped when it has ended
+ *			co_await read_some(from, line);         // a tdt_future, which is taken over
  *		co_return line;
  *	}
  *
  *	tdt::task<> greet(connection &peer)
  *	{
- *		auto name = co_await read_line(peer);           // a task: gives its value, or throws what it threw
+ *		auto name = co_await read_line(peer);           // a task: its value, or a throw
  *		...
  *	}
  *
  *	tdt_traced traced = tdt_traced(greet(peer).release());  // a tdt_future, for any runtime
  *
- * A coroutine runs when it is polled, and not before.  A poll of the outermost one polls what that one awaits, and so
- * on down to the leaf: n levels are n nested calls, each of some 150 bytes of stack and 6 ns (x86-64, -O2).  What ends
- * within a poll unwinds that stack level by level, and each coroutine goes on from a loop: however many awaits end at
- * once, one after the other, the stack grows by none of them.
+ * A coroutine runs only while it is polled.  A poll of the outermost coroutine polls the future
+ * that this coroutine awaits, and so on down to the leaf.  With n levels there are n nested calls,
+ * each of about 150 bytes of stack and 6 ns (x86-64, -O2).  If a leaf is ready, the nested polls
+ * return level by level, and each coroutine is resumed from a loop.  Therefore a series of awaits
+ * that all complete at once does not make the stack grow.
  *
- * Exceptions: one that leaves a coroutine is thrown again where it is awaited.  One that leaves the outermost ends the
- * future as TDT_PANICKED; release() can be given a place for it, and nothing is printed.  No exception leaves a poll.  A
- * future that ends as TDT_PANICKED throws tdt::panicked where it is awaited.  Without exceptions (-fno-exceptions) it
- * ends the coroutine that awaits it, and so on outwards, as TDT_PANICKED; they are not resumed, and destroyed when the
- * outermost is dropped.
+ * Exceptions: an exception that leaves a coroutine is thrown again where the coroutine is awaited.
+ * An exception that leaves the outermost coroutine ends the future as TDT_PANICKED. release()
+ * accepts a place to store it; nothing is printed.  No exception leaves a poll.  A future that ends
+ * as TDT_PANICKED throws tdt::panicked where it is awaited.  Without exceptions (-fno-exceptions),
+ * such a future instead ends the coroutine that awaits it as TDT_PANICKED, and so on outwards.
+ * These coroutines are not resumed; they are destroyed when the outermost one is dropped.
  *
- * Cancelling: to drop the future, or destroy the task, destroys what is awaited before the variables of who awaits it,
- * level by level from the leaf outwards.
+ * Cancelling: dropping the future, or destroying the task, destroys the coroutines level by level
+ * from the leaf outwards.  What a coroutine awaits is destroyed before the coroutine's variables.
  *
- * Memory: a coroutine is one allocation, awaits and release() are none.  Where it fails the task is empty: release()
- * gives TDT_FUTURE_NONE with errno ENOMEM, and to await it throws std::bad_alloc (the coroutine's parameters are
- * destroyed, its body never runs).
+ * Memory: a coroutine is one allocation; awaits and release() allocate nothing.  If the allocation
+ * fails, the task is empty.  Then release() returns TDT_FUTURE_NONE with errno ENOMEM, awaiting the
+ * task throws std::bad_alloc, the coroutine's parameters are destroyed, and its body never runs.
  *
- * Threads: a suspended coroutine belongs to no thread, each poll may be on another one.
+ * Threads: a suspended coroutine belongs to no thread, and each poll may be on another thread.
  *
  * How the frames of coroutines come into a backtrace.  A suspended coroutine has no frame on the
- * stack, and a coroutine that is resumed continues *behind* its co_await: it cannot poll what it
- * awaits itself.  But every co_await calls await_suspend(), and debug information knows the
- * return address of that call to be in the coroutine, on the line of the co_await.  So the
- * awaited future is polled from a made-up frame.  The made-up frame has that return address, and
- * it holds what the call-frame information of the coroutine reads from the stack there: it is as
- * large as the coroutine's frame was, and a frame pointer leads to it.  tdt's walk, gdb and
- * tracers step through it to the poll above.  Nothing ever returns to the made-up frame.
+ * stack, and a coroutine that is resumed continues *behind* its co_await.  So it cannot itself poll
+ * the future that it awaits.  But every co_await calls await_suspend(), and debug information knows
+ * that the return address of that call is in the coroutine, on the line of the co_await.  So the
+ * awaited future is polled from a made-up frame.  The made-up frame has that return address, and it
+ * holds the values that the coroutine's call-frame information reads from the stack there.  It is
+ * as large as the coroutine's frame was, and a frame pointer leads to it.  The stack walk of tdt,
+ * gdb and tracers step through it to the poll above.  Nothing ever returns to the made-up frame.
  *
  * The three functions that need exact registers and an exact stack are written in assembly, outside
- * of all C++ functions: no option of the compiler (-finstrument-functions, -pg, --coverage, stack
- * protectors, sanitizers, -mstackrealign, LTO...) can put code into them.  This is for x86-64, with
- * gcc and clang.  On other machines coroutines work the same, but their trees show the leaf alone.
- * The assembly is in AT&T syntax, so compile without -masm=intel; and a header unit has none, so
- * include this header, do not import it.
+ * of all C++ functions.  Therefore no option of the compiler (-finstrument-functions, -pg,
+ * --coverage, stack protectors, sanitizers, -mstackrealign, LTO and others) can put code into them.
+ * This is for x86-64, with gcc and clang.  On other machines coroutines work the same, but their
+ * trees show the leaf alone.  The assembly is in AT&T syntax, so compile without -masm=intel.  A
+ * header unit contains no assembly, so include this header, do not import it.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -84,12 +86,15 @@
 namespace tdt
 {
 
-/* Thrown where a future is awaited that ends as TDT_PANICKED. */
+/* Thrown at the await of a future that ends as TDT_PANICKED. */
 struct panicked : std::exception {
 	const char *what() const noexcept override { return "a future ended as TDT_PANICKED"; }
 };
 
-/* A tdt_future with an owner: dropped when this is destroyed.  (A tdt_future alone is dropped by nobody.) */
+/*
+ * A tdt_future with an owner: it is dropped when this object is destroyed.  (A plain tdt_future is
+ * not dropped automatically.)
+ */
 class future {
       public:
 	future() noexcept = default;
@@ -105,7 +110,7 @@ class future {
 	}
 	~future() { tdt_future_drop(&owned_); }
 
-	/* Give it out: its owner is the caller now. */
+	/* Release the future: the caller owns it now. */
 	tdt_future release() noexcept { return std::exchange(owned_, TDT_FUTURE_NONE); }
 	const tdt_future &get() const noexcept { return owned_; }
 	explicit operator bool() const noexcept { return !tdt_future_is_none(&owned_); }
@@ -130,16 +135,16 @@ struct await_place {
 	const char *cfa = nullptr;
 };
 
-/* What is known of every coroutine, whatever its value. */
+/* The part of a coroutine's promise that does not depend on the type of its value. */
 struct coroutine {
 	await_place place;
-	void *frame = nullptr;                 /* its handle's address */
-	const tdt_future *awaited = nullptr;   /* in the frame; nullptr: it has not begun */
+	void *frame = nullptr;                 /* the address of the coroutine's handle */
+	const tdt_future *awaited = nullptr;   /* in the frame; nullptr: not begun yet */
 	tdt_poll_t awaited_end = TDT_PENDING;
 	bool ended = false;
 	bool failed = false;
 	std::exception_ptr own_error;
-	std::exception_ptr *error = &own_error; /* where the exception goes that leaves it */
+	std::exception_ptr *error = &own_error; /* stores the exception that leaves the coroutine */
 };
 
 /* Suspends at every co_await: the awaited future is polled by tdt__co_poll() alone. */
@@ -169,14 +174,18 @@ static_assert(offsetof(awaiter, self) == 0 && offsetof(coroutine, place) == 0 &&
 } // namespace tdt
 
 /*
- * These stand on captured stacks, and so have names that the printer knows to leave out.  Each module has its own: they
- * may change from version to version.
+ * These functions appear on captured stacks.  Therefore they have names that the printer recognizes
+ * and leaves out.  Each module has copies of its own, because they may change from version to
+ * version.
  */
 #define TDT__CO_LOCAL extern "C" inline __attribute__((visibility("hidden")))
 
 extern "C" typedef tdt_poll_t tdt__co_poll_fn(const tdt_future *awaited, tdt_context *cx) noexcept;
 
-/* A poll must not unwind.  Should one, it ends here: nothing may be unwound into the made-up frame. */
+/*
+ * A poll must not unwind.  If one does, std::terminate() ends the process here, because nothing may
+ * unwind into the made-up frame.
+ */
 TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const tdt_future *awaited,
 									tdt_context *cx) noexcept
 {
@@ -200,10 +209,10 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
 #undef TDT__CO_ASM
 
 /*
- * Every object file that includes this header has these functions, and the linker keeps one copy
- * (a COMDAT group).  Link-time optimization puts the assembly of several files into one: .ifndef
- * has the assembler take the first copy only.  It may also discard the symbols, so sizes are of
- * local labels.
+ * Every object file that includes this header has these functions, and the linker keeps one copy (a
+ * COMDAT group).  Link-time optimization puts the assembly of several files into one.  There
+ * .ifndef makes the assembler take the first copy only.  Link-time optimization may also discard
+ * the symbols, so sizes are computed from local labels.
  *
  * The made-up frame, from its end (rbx) down:
  *
@@ -216,9 +225,9 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  *	-size	where the call of await_suspend() was made; `pc` lies below
  *
  * The call-frame information of 1: is that of the nop before it, since lookups subtract one from
- * return addresses.  It needs rsp only, which is right after any frame.  The caller's r12 to r15
- * are not known there, and it says so: the made-up frame has nothing but rbx where the coroutine
- * saved them.
+ * return addresses.  It needs rsp only, which is right after any frame.  It marks the caller's r12
+ * to r15 as unknown, because the made-up frame has nothing but rbx in the places where the
+ * coroutine saved them.
  */
 __asm__(".ifndef tdt__co_poll_from\n\t"
 	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
@@ -325,8 +334,8 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".popsection\n\t"
 	".endif");
 #else
-TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *, std::size_t,
-					   tdt__co_poll_fn *poll)
+TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *,
+					   std::size_t, tdt__co_poll_fn *poll)
 {
 	return poll(awaited, cx);
 }
@@ -337,7 +346,7 @@ TDT__CO_LOCAL void tdt__co_resume_at(void *frame, const char **)
 }
 #endif
 
-/* The ABI's poll and drop of a coroutine. */
+/* The functions `poll` and `drop` of a coroutine, with the ABI of futures. */
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 {
 	auto *self = static_cast<tdt::detail::coroutine *>(state);
@@ -367,7 +376,8 @@ TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 
 TDT__CO_LOCAL void tdt__co_drop(void *state)
 {
-	std::coroutine_handle<>::from_address(static_cast<tdt::detail::coroutine *>(state)->frame).destroy();
+	std::coroutine_handle<>::from_address(static_cast<tdt::detail::coroutine *>(state)->frame)
+	    .destroy();
 }
 
 namespace tdt
@@ -378,7 +388,10 @@ namespace detail
 struct future_awaiter : awaiter {
 	future awaited;
 
-	future_awaiter(coroutine *awaiting, future &&taken) noexcept : awaiter{ awaiting }, awaited(std::move(taken)) {}
+	future_awaiter(coroutine *awaiting, future &&taken) noexcept
+	    : awaiter{ awaiting }, awaited(std::move(taken))
+	{
+	}
 	bool await_ready() const noexcept
 	{
 		self->awaited = &awaited.get();
@@ -418,9 +431,15 @@ struct promise_base : coroutine {
 		*error = std::current_exception();
 	}
 
-	/* Futures and tasks can be awaited, and nothing else: only they can be polled. */
-	future_awaiter await_transform(tdt_future taken) noexcept { return { this, future(taken) }; }
-	future_awaiter await_transform(future &&taken) noexcept { return { this, std::move(taken) }; }
+	/* Only futures and tasks can be awaited, because nothing else can be polled. */
+	future_awaiter await_transform(tdt_future taken) noexcept
+	{
+		return { this, future(taken) };
+	}
+	future_awaiter await_transform(future &&taken) noexcept
+	{
+		return { this, std::move(taken) };
+	}
 	template <typename T> task_awaiter<T> await_transform(task<T> &&taken) noexcept
 	{
 		return { this, std::move(taken) };
@@ -429,11 +448,14 @@ struct promise_base : coroutine {
 
 template <typename T> struct promise : promise_base {
 	std::optional<T> own_value;
-	std::optional<T> *value = &own_value; /* where the value goes */
+	std::optional<T> *value = &own_value; /* stores the value */
 
 	task<T> get_return_object() noexcept;
 	static task<T> get_return_object_on_allocation_failure() noexcept;
-	template <typename U = T> void return_value(U &&returned) { value->emplace(std::forward<U>(returned)); }
+	template <typename U = T> void return_value(U &&returned)
+	{
+		value->emplace(std::forward<U>(returned));
+	}
 	T take() { return std::move(*own_value); }
 };
 
@@ -447,8 +469,9 @@ template <> struct promise<void> : promise_base {
 } // namespace detail
 
 /*
- * What a coroutine returns: it has not begun.  Await it (`co_await read_line(peer)`, or `co_await std::move(task)`), or
- * release() it as a future.  One that is neither is destroyed with its owner.  Owner thread only.
+ * The return type of a coroutine.  The coroutine has not begun yet.  Await it (`co_await
+ * read_line(peer)`, or `co_await std::move(task)`), or release() it as a future.  Otherwise it is
+ * destroyed with its owner.  Owner thread only.
  */
 template <typename T> class [[nodiscard]] task {
 	static_assert(!std::is_reference_v<T>, "a task's value is an object: return a pointer");
@@ -470,15 +493,16 @@ template <typename T> class [[nodiscard]] task {
 			tdt__co_drop(base());
 	}
 
-	/* Whether there is a coroutine: no if it was moved from, or there was no memory for it. */
+	/* Whether there is a coroutine: false after a move, or if there was no memory for it. */
 	explicit operator bool() const noexcept { return promise_ != nullptr; }
 
 	/*
-	 * The coroutine as a future, which is the caller's; the task is empty then.  When it is ready, the value is in
-	 * `*value` (of a task with one; nullptr: nobody wants it).  When it has panicked, the exception is in `*error`
-	 * (nullptr: nobody wants it).  Both must outlive the future, and are written by its polls.
+	 * Turn the coroutine into a future, which the caller owns.  The task is empty then.  When
+	 * the future is ready, the value is in `*value` (if the task has a value).  When it has
+	 * panicked, the exception is in `*error`.  Either may be nullptr: then the value or the
+	 * exception is discarded.  Otherwise they must outlive the future; its polls write to them.
 	 *
-	 * TDT_FUTURE_NONE and errno ENOMEM, if the task is empty.
+	 * Returns TDT_FUTURE_NONE and sets errno to ENOMEM if the task is empty.
 	 */
 	tdt_future release(std::exception_ptr *error = nullptr) &&noexcept
 		requires std::is_void_v<T>
@@ -511,7 +535,8 @@ template <typename T> class [[nodiscard]] task {
 
 	tdt_future borrow() const noexcept
 	{
-		return promise_ != nullptr ? tdt_future{ base(), tdt__co_poll, nullptr } : TDT_FUTURE_NONE;
+		return promise_ != nullptr ? tdt_future{ base(), tdt__co_poll, nullptr }
+					   : TDT_FUTURE_NONE;
 	}
 
 	tdt_future give_out(std::exception_ptr *error) noexcept
@@ -528,7 +553,7 @@ template <typename T> class [[nodiscard]] task {
 		return given;
 	}
 
-	/* The value of the one that has ended. */
+	/* Return the value of the coroutine, which has ended. */
 	T take()
 	{
 #ifdef __cpp_exceptions

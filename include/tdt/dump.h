@@ -3,15 +3,15 @@
 #define TDT_DUMP_H
 
 /*
- * Where all tasks wait, at once.
+ * A dump: where all tasks wait.
  *
- *	tdt_dump_all(stderr);                          // in tdt/trace.h: the defaults
- *	tdt_dump_on_signal(SIGUSR1);                   // from now on: kill -USR1
+ *	tdt_dump_all(stderr);                          // in tdt/trace.h: with the default options
+ *	tdt_dump_on_signal(SIGUSR1);                   // from now on, kill -USR1 prints a dump
  *
- * All live tasks are asked at the same time, with one deadline for the whole dump; nothing is stopped, and nothing is
- * waited for beyond it.  A task that answers in time shows its fresh tree.  One that is in the middle of a poll shows
- * the stack of that poll.  One that does neither shows the last tree that it was watched with (tdt/watch.h), or else
- * only its record.
+ * A dump makes requests to all live tasks at the same time, with one deadline for the whole dump.
+ * It stops no task, and waits for none beyond the deadline.  A task that answers in time shows its
+ * fresh tree.  A task that is in the middle of a poll shows the stack of that poll.  Any other task
+ * shows its last watched tree (tdt/watch.h), or, if it has none, only its record.
  */
 
 #include <tdt/print.h>
@@ -24,106 +24,142 @@ extern "C" {
 
 /* Where a tree of a snapshot comes from. */
 enum tdt_answer {
-	TDT_ANSWER_FRESH = 0,   /* the task was polled, and showed where it waits (or that it has ended) */
-	TDT_ANSWER_RUNNING = 1, /* its poll's stack was read */
-	TDT_ANSWER_LAST = 2,    /* it did not answer: the last tree it was watched with */
-	TDT_ANSWER_NONE = 3     /* neither: only what its record says */
+	TDT_ANSWER_FRESH = 0,   /* a poll answered the request: it shows where the task waits, or
+				   that the task has ended */
+	TDT_ANSWER_RUNNING = 1, /* the task was in the middle of a poll, whose stack was read */
+	TDT_ANSWER_LAST = 2,    /* the task did not answer: this is its last watched tree */
+	TDT_ANSWER_NONE = 3     /* the task did not answer, and only its record is known */
 };
 
-/* Tasks that wait at the same places: alike in their trees, call by call, in where the tree comes from, and in state. */
+/*
+ * Tasks that wait at the same places.  All tasks of a group have the same tree (call by call), the
+ * same enum tdt_answer, and the same state.
+ */
 struct tdt_snapshot_group {
 	enum tdt_answer answer;
-	const struct tdt_trace *trace;            /* of one of them, for the tree; NULL with TDT_ANSWER_NONE */
-	const struct tdt_trace_info *const *tasks; /* the one that has been in its state for longest first */
-	size_t n;                                 /* tasks: 1 at least */
+	const struct tdt_trace *trace;   /* the trace of one of the tasks, for the tree; NULL with
+					    TDT_ANSWER_NONE */
+	const struct tdt_trace_info *const *tasks; /* sorted: the task that has been in its state
+						      for longest comes first */
+	size_t n;                        /* the number of tasks, at least 1 */
 };
 
-/* Tasks that wait for each other in a ring: each for the next, the last for the first. */
+/*
+ * Tasks that wait for each other in a ring: each task waits for the next one, and the last task for
+ * the first.
+ *
+ * `deadlock` is 1 if no task of the ring has another leaf that could make it go on.  Such a ring
+ * lasts for ever, unless other code unlocks something that one of the tasks holds, or drops one of
+ * them.  It is reported only if all of these tasks, and the other tasks that they wait for, have
+ * answered, were polled meanwhile only because of requests (by any requester), and were not woken.
+ * If a runtime does not report wake-ups (tdt_task_woken()), a task that was woken and has not been
+ * polled yet seems to wait.  With such a runtime, `deadlock` may be set too early.
+ */
 struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
-	size_t n;
-	uint8_t deadlock; /* none of them has another leaf that could bring it on: it is for ever, unless somebody else
-			     unlocks what one of them holds, or drops one.  Told only if all of them, and whom else they
-			     wait for, have answered, were polled meanwhile only because they were asked, by whomever,
-			     and were not woken.  (Of a runtime that doesn't tell of wake-ups, tdt_task_woken(), a task
-			     that was woken and not polled yet seems to wait: there it may be said too early) */
+	size_t n; /* the number of tasks */
+	uint8_t deadlock;
 };
 
 struct tdt_snapshot {
 	size_t size;                             /* sizeof(struct tdt_snapshot) of the library */
-	uint64_t took_ns;                        /* to ask and to wait for the answers */
-	size_t tasks;                            /* in all groups */
-	size_t answers[4];                       /* how many tasks with each enum tdt_answer */
-	size_t lost;                             /* left out for want of memory */
-	const struct tdt_snapshot_group *groups; /* the most suspicious first: whose oldest task is the oldest */
+	uint64_t took_ns;                        /* the time to make all requests and wait for the
+						    answers, in nanoseconds */
+	size_t tasks;                            /* the number of tasks in all groups */
+	size_t answers[4];                       /* how many tasks have each enum tdt_answer */
+	size_t lost;                             /* how many tasks are left out, for lack of
+						    memory */
+	const struct tdt_snapshot_group *groups; /* the most suspicious first: the group with the
+						    task that has been in its state longest */
 	size_t n_groups;
 	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */
 	size_t n_cycles;
 };
 
-/* Choices; all zero (but `size`) for the defaults.  `size` as in struct tdt_task_attr. */
+/*
+ * Options of a dump.  All zero but `size` means the defaults.  `size` is as in struct
+ * tdt_task_attr.
+ */
 struct tdt_dump_options {
 	size_t size;
-	int64_t timeout_ns;                    /* for the whole dump; 0: 1 second; negative: EINVAL.  Asking takes three
-						  quarters of it at most; tdt_dump() looks names up for the rest */
+	int64_t timeout_ns;                    /* the limit for the whole dump; 0: 1 second;
+						  negative: EINVAL.  Waiting for answers takes at
+						  most three quarters of it; tdt_dump() uses the
+						  rest to look up names */
 	const struct tdt_task_filter *filter;  /* NULL: all tasks */
-	const struct tdt_print_options *print; /* NULL: the defaults.  tdt_dump() only */
+	const struct tdt_print_options *print; /* for tdt_dump() and tdt_snapshot_print(); NULL:
+						  the defaults */
 	uint32_t max_frames;                   /* as in struct tdt_backtrace_options */
-	uint32_t max_ids;                      /* of a group printed as text, 0: 8.  tdt_dump() only */
+	uint32_t max_ids;                      /* the most ids printed for a group, in text; 0: 8.
+						  For tdt_dump() and tdt_snapshot_print() */
 };
 
 /*
- * Ask all tasks.  `options` may be NULL.  Returns a snapshot, for the caller to free with tdt_snapshot_free(); all it
- * points to goes with it.  Names have not been looked up.  NULL and errno: EINVAL, E2BIG, ENOMEM (not even the list of
- * tasks could be kept; where there is less memory than wanted, some tasks have no tree, or are left out and counted,
- * and no cycles may be found).
+ * Take a snapshot: make requests to all tasks, and wait for the answers.  `options` may be NULL:
+ * that means the defaults.  Names are not looked up.
  *
- * May be called anywhere but in a signal handler, inside polls and on worker threads too, where it blocks that thread
- * for as long as it takes; tasks that are being polled on the calling thread have only their record.
+ * Returns a snapshot, which the caller frees with tdt_snapshot_free().  Everything that it points
+ * to is freed with it.  On failure it returns NULL and sets errno: EINVAL, E2BIG, or ENOMEM (there
+ * was not enough memory even for the list of tasks).  If memory runs out later, some tasks have no
+ * tree, or are left out and counted in `lost`, and cycles may be missing.
+ *
+ * May be called anywhere but in a signal handler.  Inside a poll or on a worker thread, it blocks
+ * that thread until it returns, and tasks that the calling thread is polling show only their
+ * record.
  */
 const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options);
-void tdt_snapshot_free(const struct tdt_snapshot *snapshot); /* NULL does nothing */
+
+/* Free a snapshot.  NULL does nothing. */
+void tdt_snapshot_free(const struct tdt_snapshot *snapshot);
 
 /*
- * Print a snapshot: as text, or with options->print->format TDT_PRINT_JSON as one JSON object on one line
- * (tdt-trace(5)), or as folded stacks of all tasks.  Text is a summary, then rings of waits, then the groups:
+ * Print a snapshot: as text; or as one JSON object on one line (tdt-trace(5)), if
+ * options->print->format is TDT_PRINT_JSON; or as folded stacks of all tasks, if it is
+ * TDT_PRINT_FOLDED.  The text is a summary, then the cycles, then the groups:
  *
  *	10,003 tasks, 1 deadlock: 10,002 answered, 1 without a tree (took 1.003 s)
  *
- *	deadlock: task 5 "a" waits for a mutex (0x7f10) held by task 6 "b", which waits for task 5 "a"
+ *	deadlock: task 5 "a" waits for a mutex (0x7f10) held by task 6, which waits for task 5 "a"
  *
- *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 and 9,998 more, spawned at demo/echo.c:226
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "c1", 8 and 9,998 more, spawned at a.c:226
  *	   9,998 wait for a mutex (0x7f20) held by task 5 "a"
- *	╼ connection_poll at demo/echo.c:196:3
+ *	╼ connection_poll at a.c:196:3
  *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
  *
- * Names are looked up now, for 5 seconds at most.  Frames that have none then are module and offset, with a word for it,
- * and the summary counts them: "3 frames not named in time".
+ * The call looks up names, for 5 seconds at most.  A frame without a name after that time is
+ * printed as module and offset, and is marked; the summary counts such frames: "3 frames not named
+ * in time".
  *
- * Returns 0 or a negative errno, as tdt_trace_print_with() does; -EINVAL, too, if the snapshot is not whole.  With
- * -ENOMEM text has been printed as far as there was memory, and is marked where something is missing.
+ * Returns 0 or a negative errno, as tdt_trace_print_with() does. -EINVAL is also returned if the
+ * snapshot contradicts itself (for example if a group has no tasks).  On -ENOMEM, text has been
+ * printed as far as there was memory, and the places where something is missing are marked.
  */
-int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options);
+int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out,
+		       const struct tdt_dump_options *options);
 
 /*
- * Take a snapshot, print it, free it, with one deadline for taking it and for names.  (What writing to `out` takes, if
- * nobody reads, is not counted.)  Errors of all three.  tdt_dump_all() is this with NULL.
+ * Take a snapshot, print it, and free it, with one deadline for the snapshot and for its names.
+ * (If nothing reads `out`, the time to write to it is not counted.)  The errors are those of the
+ * three calls. tdt_dump_all() is this call with `options` NULL.
  */
 int tdt_dump(FILE *out, const struct tdt_dump_options *options);
 
 /*
- * Have signal `signo` print a dump to stderr from now on; 0: no more.  The handler only raises a semaphore (it needs no
- * descriptor, which a host could close and reuse); a thread of the library's ("tdt-dump", all signals blocked) dumps.
- * Signals that come while it does lead to one more dump.  What goes wrong with stderr harms nobody.  The signal's old
- * disposition comes back with 0, or when another signal is chosen.  A child of fork() ignores the signal until it calls
- * this itself.
+ * Have the signal `signo` print a dump to stderr from now on; 0 ends that.  The handler only raises
+ * a semaphore.  (It needs no descriptor, since the host could close a descriptor and reuse its
+ * number.)  A thread of the library, "tdt-dump", which blocks all signals, prints the dump.
+ * Signals that arrive during a dump lead to one more dump.  An error of stderr has no other effect.
  *
- * The handler runs on the thread's alternate stack, if it has one (sigaltstack(2)), else on the
- * stack that the thread is on.  It takes what the kernel puts there, getauxval(AT_MINSIGSTKSZ)
- * bytes, and less than 1 KiB.
+ * The signal's previous disposition is restored when the call is made with 0 or with another
+ * signal.  A child of fork() ignores the signal until the child calls this function itself.
  *
- * Returns 0, or -EINVAL (no such signal, or one that can't be caught, or that the processor raises: SIGSEGV...), -EBUSY
- * (the signal has a handler already), -EAGAIN (no thread), -ENOMEM, and sets errno; then all is as before.  Any thread.
+ * The handler runs on the thread's alternate stack, if the thread has one (sigaltstack(2)),
+ * otherwise on the stack that the thread is on.  It needs the space that the kernel uses there,
+ * getauxval(AT_MINSIGSTKSZ) bytes, and less than 1 KiB more.
+ *
+ * Returns 0.  On an error it returns a negative errno, sets errno, and changes nothing: -EINVAL
+ * (there is no such signal; or it cannot be caught; or the processor raises it, as SIGSEGV), -EBUSY
+ * (the signal has a handler already), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
  */
 int tdt_dump_on_signal(int signo);
 

@@ -3,35 +3,47 @@
 #define TDT_FUTURE_H
 
 /*
- * The ABI of futures: what a future, a context and a waker are, and the few inline helpers that use them.  It needs no
- * library: a program may include this header alone.
+ * The ABI of futures: the structs of a future, a context and a waker, and a few inline helpers that
+ * use them.  This header needs no library: a program may include it alone.
  *
- * A *future* is something polled to completion.  A *poll* is one call of `poll`.  A future that can't go on returns
- * TDT_PENDING after it has cloned the *waker* it was polled with; whoever makes it able to go on wakes that clone, and
- * the runtime polls again.
+ * A *future* is a value that is polled until it completes.  A *poll* is one call of its `poll`.  A
+ * future that cannot complete yet first clones the *waker* that it was polled with, and then
+ * returns TDT_PENDING.  Later, the code that makes the future able to go on wakes that clone, and
+ * the runtime polls the future again.
  *
- * The layout is binary compatible with the C ABI the Rust ecosystem uses for futures (crate async-ffi: FfiFuture<()>,
- * FfiContext, FfiWakerVTable), so a Rust future can be awaited from C, and a C future from Rust, with no glue.
+ * The layout is binary compatible with the C ABI that the Rust ecosystem uses for futures (crate
+ * async-ffi: FfiFuture<()>, FfiContext, FfiWakerVTable).  Therefore C can await a Rust future, and
+ * Rust can await a C future, with no glue.
  *
  * Rules of the ABI
  *
- *   poll   - returns TDT_READY, TDT_PENDING or TDT_PANICKED, and nothing else.
- *          - must tolerate spurious polls: being polled though nothing woke it.
- *          - may be called from any thread, but by one at a time; the caller orders one poll before the next.
- *          - returns on the thread, and on the stack, that it was called on: see tdt/coroutine.h.
- *          - does not unwind (no C++ exception, Rust panic or longjmp leaves it) and does not free `state`.
- *          - is not called again after TDT_READY or TDT_PANICKED.  tdt's own futures answer such a poll with
- *            TDT_PANICKED and call no child.
- *   drop   - is never NULL, and is called exactly once: when the future has ended (after TDT_READY and TDT_PANICKED
- *            too) or to cancel it; never during its poll.
- *   TDT_PANICKED ends a future as TDT_READY does.  Who awaits it passes it on at once and drops the rest.
- *
- *   A waker that comes in a context is *borrowed* for the poll: it may be cloned, and woken with `wake_by_ref`; it is
- *   neither woken with `wake` nor dropped, and the pointer is not kept.  A clone is *owned*: it is ended by exactly one
- *   `wake` (which consumes it) or `drop`.  A clone may be another pointer with another vtable than
- *   its original (in a traced task it may be a waker of libtdt's: tdt_leaf_wakers()); it may be used
- *   and dropped from any thread, also after the task has ended.  `clone` gives NULL when it fails.
- *   A waker's functions do not unwind.
+ * poll
+ *   - returns TDT_READY, TDT_PENDING or TDT_PANICKED, and nothing else.
+ *   - tolerates spurious polls: polls that no wake-up led to.
+ *   - may be called from any thread, but only by one thread at a time.  The caller orders each
+ *     poll before the next one.
+ *   - returns on the thread and on the stack that it was called on (see tdt/coroutine.h).
+ *   - does not unwind (no C++ exception, Rust panic or longjmp leaves it), and does not free
+ *     `state`.
+ *   - is not called again after TDT_READY or TDT_PANICKED.  The futures of this library return
+ *     TDT_PANICKED to such a poll, and call no child.
+ * drop
+ *   - is never NULL.
+ *   - is called exactly once: after the future has ended (with TDT_READY or TDT_PANICKED), or
+ *     before that to cancel the future.  It is never called during a poll of the future.
+ * TDT_PANICKED
+ *   - ends a future as TDT_READY does.  A future whose child panics returns TDT_PANICKED at
+ *     once, and drops its other children.
+ * A borrowed waker: the waker in a context is borrowed for the poll.
+ *   - The poll may clone it, and may wake it with `wake_by_ref`.
+ *   - The poll neither calls its `wake` or `drop`, nor keeps the pointer.
+ * An owned waker: the caller of `clone` owns the clone.
+ *   - Exactly one `wake` (which consumes it) or one `drop` ends it.
+ *   - It may have another address and another vtable than the original.  In a traced task it may
+ *     be a waker of libtdt (see tdt_leaf_wakers()).
+ *   - Any thread may use and drop it, also after the task has ended.
+ *   - `clone` returns NULL if it fails.
+ * The functions of a waker do not unwind.
  */
 
 #include <stddef.h>
@@ -41,32 +53,35 @@
 extern "C" {
 #endif
 
-/* What a poll says. */
+/* The result of a poll. */
 typedef uint8_t tdt_poll_t;
 enum {
-	TDT_READY = 0,    /* the future has ended; its result is where its maker said it would be */
-	TDT_PENDING = 1,  /* not yet: a clone of the waker is kept by somebody who will wake it */
+	TDT_READY = 0,    /* the future has ended; its result is where its maker said */
+	TDT_PENDING = 1,  /* not yet: a clone of the waker is kept by code that will wake it */
 	TDT_PANICKED = 2  /* the future has ended, and has no result */
 };
 
-/* A waker: the data of its owner (a task's header, say) follows the pointer to the vtable. */
+/*
+ * A waker.  The data of its owner (for example the header of a task) follows the pointer to the
+ * vtable.
+ */
 struct tdt_waker {
 	const struct tdt_waker_vtable *vtable;
 };
 
 struct tdt_waker_vtable {
 	const struct tdt_waker *(*clone)(const struct tdt_waker *waker);
-	void (*wake)(const struct tdt_waker *waker); /* consumes */
+	void (*wake)(const struct tdt_waker *waker); /* consumes the waker */
 	void (*wake_by_ref)(const struct tdt_waker *waker);
 	void (*drop)(const struct tdt_waker *waker);
 };
 
-/* What a poll is given.  Borrowed for that poll. */
+/* The argument of a poll.  It is borrowed: it is valid during that poll only. */
 struct tdt_context {
 	const struct tdt_waker *waker;
 };
 
-/* A future.  It is moved by copying the struct; the copy that is moved from is not used again. */
+/* A future.  To move a future, copy the struct; after that, use only the copy. */
 struct tdt_future {
 	void *state;
 	tdt_poll_t (*poll)(void *state, struct tdt_context *cx);
@@ -74,8 +89,9 @@ struct tdt_future {
 };
 
 /*
- * The future that is none: all zero.  Calls that make a future return it when they fail (errno says why; what was
- * passed in stays the caller's).  Polling it gives TDT_PANICKED, dropping it does nothing.
+ * The future that is none: all zero.  A call that makes a future returns TDT_FUTURE_NONE if it
+ * fails.  Then `errno` says why, and the arguments of the call still belong to the caller.  Polling
+ * TDT_FUTURE_NONE returns TDT_PANICKED; dropping it does nothing.
  */
 #ifdef __cplusplus
 #define TDT_FUTURE_NONE (tdt_future())
@@ -83,35 +99,43 @@ struct tdt_future {
 #define TDT_FUTURE_NONE ((struct tdt_future){ NULL, NULL, NULL })
 #endif
 
-/* Whether `future` is none, that is, can't be polled. */
+/* Return whether `future` is none, that is, cannot be polled. */
 static inline int tdt_future_is_none(const struct tdt_future *future)
 {
 	return future->poll == NULL;
 }
 
 /*
- * An empty statement the compiler can't see through; it costs no instruction.  A helper that polls or clones puts it
- * behind the call, lest the call become a jump (a *sibling call*): the caller's frame would be gone from the stack, and
- * so from every backtrace.  Use it in combinators of your own that end in `return child->poll(...)`; or call
- * tdt_future_poll(), which has it.
+ * TDT_KEEP_FRAME() is an empty statement that the compiler cannot see through.  It costs no
+ * instruction.
  *
- * No two of them are the same, since each holds its line.  So it also keeps two polls in one function that go on alike
- * (in the branches of an if, say) from becoming one, with the line of either: put it before and behind them.
+ * A function that polls or clones puts this statement behind the call.  Without it, the compiler
+ * may turn the call into a jump (a *sibling call*).  A jump removes the caller's frame from the
+ * stack, and so from every backtrace.  Use the statement in your own combinators that end in
+ * `return child->poll(...)`, or call tdt_future_poll(), which contains it.
  *
- * (Compilers and linkers may fold functions whose code is all the same into one, gcc at -Os does: that one's name then
- * stands for all.)
+ * Each use of the macro holds its line number, so no two uses are the same.  This keeps two polls
+ * apart that stand in one function and are followed by the same code, for example in the two
+ * branches of an `if`.  Without the macro, the compiler may merge them into one call, which then
+ * has the line of only one of them.  To prevent that, put the macro before and behind each of the
+ * two polls.
  *
- * A helper that has it is always inlined.  As a function of its own (at -Os, say) it would keep only its own frame, and
- * `return tdt_future_poll(...)` be a sibling call.
+ * (The macro does not keep whole functions apart.  Compilers and linkers may fold functions with
+ * the same code into one, as gcc does at -Os.  The name of one of them then stands for all.)
+ *
+ * A helper that contains the macro is always inlined.  If it were compiled as a function of its own
+ * (for example at -Os), it would keep only its own frame, and `return tdt_future_poll(...)` in its
+ * caller could still become a sibling call.
  */
 #define TDT_KEEP_FRAME() __asm__ volatile("" : : "i"(__LINE__))
 
 /*
- * Poll `future` once.  Returns what its poll returned; TDT_PANICKED for TDT_FUTURE_NONE.  A combinator polls its
- * children with this: its own frame then stays on the stack whatever the compiler makes of it.
+ * Poll `future` once.  Returns the result of its poll, or TDT_PANICKED for TDT_FUTURE_NONE.  Poll
+ * the children of a combinator with this function: the combinator's frame then stays on the stack,
+ * however the compiler optimizes it.
  */
-static inline __attribute__((always_inline)) tdt_poll_t tdt_future_poll(const struct tdt_future *future,
-									struct tdt_context *cx)
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt_future_poll(const struct tdt_future *future, struct tdt_context *cx)
 {
 	tdt_poll_t result;
 
@@ -122,7 +146,7 @@ static inline __attribute__((always_inline)) tdt_poll_t tdt_future_poll(const st
 	return result;
 }
 
-/* Drop `future`, which becomes none, so that dropping it twice is harmless. */
+/* Drop `future`.  The variable becomes TDT_FUTURE_NONE, so dropping it twice is harmless. */
 static inline void tdt_future_drop(struct tdt_future *future)
 {
 	struct tdt_future dropped = *future;
@@ -133,11 +157,14 @@ static inline void tdt_future_drop(struct tdt_future *future)
 }
 
 /*
- * A clone of `waker`, owned by the caller, who ends it with tdt_waker_wake() or tdt_waker_drop(), from any thread.
- * NULL if the waker's owner could not make one: then nobody could wake the task.  Return TDT_PANICKED, unless something
- * else is sure to.
+ * Clone `waker`.  The caller owns the clone, and ends it with tdt_waker_wake() or tdt_waker_drop(),
+ * from any thread.
+ *
+ * Returns NULL if the owner of the waker cannot make a clone.  Then nothing can wake the task for
+ * this leaf: return TDT_PANICKED, unless something else is sure to wake the task.
  */
-static inline __attribute__((always_inline)) const struct tdt_waker *tdt_waker_clone(const struct tdt_waker *waker)
+static inline __attribute__((always_inline)) const struct tdt_waker *
+tdt_waker_clone(const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = waker->vtable->clone(waker);
 
@@ -145,21 +172,25 @@ static inline __attribute__((always_inline)) const struct tdt_waker *tdt_waker_c
 	return clone;
 }
 
-/* Wake the task of an owned `waker`, and end the waker.  Any thread.  NULL does nothing. */
+/*
+ * Wake the task of `waker`, which the caller owns, and end the waker.  Any thread.  NULL does
+ * nothing.
+ */
 static inline void tdt_waker_wake(const struct tdt_waker *waker)
 {
 	if (waker != NULL)
 		waker->vtable->wake(waker);
 }
 
-/* Wake the task of `waker`, owned or borrowed, which stays as it is.  Any thread. */
-static inline __attribute__((always_inline)) void tdt_waker_wake_by_ref(const struct tdt_waker *waker)
+/* Wake the task of `waker`, which may be owned or borrowed, and stays valid.  Any thread. */
+static inline __attribute__((always_inline)) void
+tdt_waker_wake_by_ref(const struct tdt_waker *waker)
 {
 	waker->vtable->wake_by_ref(waker);
 	TDT_KEEP_FRAME();
 }
 
-/* End an owned `waker` without waking.  Any thread.  NULL does nothing. */
+/* End `waker`, which the caller owns, without waking the task.  Any thread.  NULL does nothing. */
 static inline void tdt_waker_drop(const struct tdt_waker *waker)
 {
 	if (waker != NULL)
@@ -167,9 +198,12 @@ static inline void tdt_waker_drop(const struct tdt_waker *waker)
 }
 
 /*
- * Whether the waker `kept` surely wakes the task that `waker` wakes: they are the same object.  A *no* is no proof of
- * the contrary: then clone anew.  A *yes* is proof only if `kept` is a clone that is still held: of a waker that was
- * only borrowed another may have the address by now.
+ * Return whether the waker `kept` is sure to wake the task that `waker` wakes: whether both are the
+ * same object.
+ *
+ * The answer *no* does not prove that they wake different tasks; clone `waker` again in that case.
+ * The answer *yes* proves something only if `kept` is a clone that is still held.  If `kept` was
+ * only borrowed, another waker may have the same address by now.
  */
 static inline int tdt_waker_will_wake(const struct tdt_waker *kept, const struct tdt_waker *waker)
 {

@@ -3,9 +3,10 @@
 #define TDT_HOOKS_H
 
 /*
- * For the author of a runtime: what libtdt would like to be told.  All of it is optional: a traced future works on a
- * runtime that has never heard of tdt, and fires the probes task-spawn, task-poll-start, task-poll-end, task-terminate
- * and task-waker-clone.  The others fire from here (man 7 tdt-probes).
+ * For the author of a runtime: the events that a runtime can report to libtdt.  All of these calls
+ * are optional.  A traced future works on a runtime that does not know tdt at all, and even then it
+ * fires the probes task-spawn, task-poll-start, task-poll-end, task-terminate and task-waker-clone.
+ * The calls in this header fire the other probes (man 7 tdt-probes).
  *
  *	static void *worker(void *arg)
  *	{
@@ -23,8 +24,9 @@
  *		return NULL;
  *	}
  *
- * A function here costs a test of a flag or some stores, unless a tracer is attached to its probe; tdt_task_woken() reads
- * the coarse clock too, some 7 ns, on a thread that was not told the time.
+ * Each call costs a test of a flag or a few stores, unless a tracer is attached to its probe.  On a
+ * thread that never calls tdt_worker_now(), tdt_task_woken() also reads the coarse clock, about 7
+ * ns.
  */
 
 #include <tdt/trace.h>
@@ -36,59 +38,71 @@ extern "C" {
 #endif
 
 /*
- * Say that this thread polls tasks, or does so no more (the two don't nest).  On a worker tdt_backtrace() is refused
- * with EDEADLK: it would block the thread that may have to poll the task.  They fire the probes worker-thread-start and
- * worker-thread-stop.
+ * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
+ * calls do not nest.  On a worker, tdt_backtrace() fails with EDEADLK: it would block a thread that
+ * may have to poll the task.  The calls fire the probes worker-thread-start and worker-thread-stop.
+ * Call them on the worker's own thread.
  */
 void tdt_worker_thread_start(void);
 void tdt_worker_thread_stop(void);
 
 /*
- * Say that this worker is about to wait for something to do, or has been woken: between the two it is idle.  They fire
- * the probes worker-thread-park and worker-thread-unpark, and do nothing else.
+ * Report that this worker is about to wait for work (park), or has been woken (unpark).  Between
+ * the two calls the worker is idle.  The calls fire the probes worker-thread-park and
+ * worker-thread-unpark, and have no other effect.  Call them on the worker's own thread.
  */
 void tdt_worker_thread_park(void);
 void tdt_worker_thread_unpark(void);
 
 /*
- * Say that the task of `handle` is being woken; for who owns the waker, since libtdt's wrapper passes the runtime's own
- * wakers on and sees no wake-up.  Say it before the task is made runnable, so that it comes before the poll that it
- * leads to, and once for the wake-ups that lead to one poll.  It fires the probe task-wake, and notes in the task's
- * record when it was, and which task was being polled on this thread: that woke it; unless it is woken only to answer a
- * backtrace.  (What wakes it after that and before its poll is the same wake-up to the runtime, and not told then.)
- * A dump relies on it when it calls a ring of tasks a deadlock: one that was woken may be about to go on.  NULL does
- * nothing.  Any thread.
+ * Report that the task of `handle` is being woken.  Call it from the code that owns the waker: the
+ * wrapper of libtdt passes the runtime's own wakers on, and does not see their wake-ups.
+ *
+ * Make the call before the task becomes runnable, so that it comes before the poll that the wake-up
+ * leads to.  Make it once for all wake-ups that lead to one poll.
+ *
+ * The call fires the probe task-wake.  It also stores two facts in the task's record: the time, and
+ * the task that is being polled on the calling thread, which is the task that made the wake-up.
+ * Nothing is stored if the task is woken only to answer a request.  (A runtime merges later
+ * wake-ups before the poll into that one, so it does not report them.)
+ *
+ * A dump uses these reports when it decides whether a ring of tasks is a deadlock: a task that was
+ * woken may be about to go on.  NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 
 /*
- * The runtime's own waker that `waker` stands for; `waker` itself if it is the runtime's own
- * already.  For the author of a runtime, or of a leaf that belongs to one, who looks into a waker
- * (compares its vtable, takes the task out of it).
+ * Return the runtime's own waker that `waker` stands for, or `waker` itself if it is the runtime's
+ * own already.  This call is for the author of a runtime, or of a leaf that belongs to a runtime,
+ * whose code looks into a waker (compares its vtable, or takes the task out of it).
  *
- * In a poll that somebody has asked for (tdt_backtrace(), dumps) a leaf borrows a waker of
- * libtdt's, and its clones are *counted clones*, also of libtdt: they forward to a clone of the
- * runtime's waker, and a leaf that holds none when the poll is over is known to wait no more.  A
- * leaf that takes the task out of its waker and then drops its clone looks like such a leaf: if it
- * waits beside others it is missing from the trace.  A program with a leaf like that turns counted
- * clones off: tdt_leaf_wakers(false).
+ * In a poll that was made for a request (tdt_backtrace(), a dump), a leaf borrows a waker of
+ * libtdt.  The clones of that waker are *counted clones*, which are wakers of libtdt too.  A
+ * counted clone forwards to a clone of the runtime's waker.  If a leaf holds no counted clone when
+ * the poll is over, the library concludes that the leaf no longer waits.  A leaf that takes the
+ * task out of its waker and then drops its clone looks like such a leaf: if it waits beside other
+ * leaves, it is missing from the trace.  A program that has such a leaf turns counted clones off
+ * with tdt_leaf_wakers(false).
  *
- * The answer is borrowed from `waker`: it is good as long as that is.  NULL: `waker` is NULL, or
- * was borrowed for a poll that is over.  Any thread; async-signal-safe.
+ * The result is borrowed from `waker`, and is valid as long as `waker` is.  Returns NULL if `waker`
+ * is NULL, or if it was borrowed for a poll that is over.  Any thread; async-signal-safe.
  */
 const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
 
 /*
- * Say what the leaf that is being polled waits for; for the author of a leaf, who calls it in each poll that is about
- * to return TDT_PENDING, once, on the thread that polls.  It is kept for the innermost traced task, until that is polled
- * again, and shows in traces and dumps; a ring of tasks that wait for each other is named there, if every leaf of each
- * has said so.
+ * Report what the leaf that is being polled waits for.  The author of a leaf makes this call once
+ * in each poll that is about to return TDT_PENDING, on the thread that polls.  The report belongs
+ * to the innermost traced task, and is kept until the next poll of that task.  Traces and dumps
+ * show it.  A dump names a ring of tasks that wait for each other if every leaf of each of these
+ * tasks has made its report.
  *
- * `object` tells one thing to wait for from another of its kind (its address; a descriptor, cast; for TDT_WAIT_TASK the
- * handle); `owner` is the id of the task it hangs on (that holds the mutex, that is awaited), 0 if none or unknown.
- * Some stores; outside of polls it does nothing.
+ * `object` distinguishes one object from others of its kind: it is the object's address, a
+ * descriptor (cast to a pointer), or, for TDT_WAIT_TASK, the handle.  `owner` is the id of the task
+ * that the leaf depends on: the task that holds the mutex, or the awaited task.  It is 0 if there
+ * is none, or if it is unknown.  The call makes a few stores.  Outside of polls it does nothing.
  *
- * A mutex notes who takes it, and tells who has to wait:
+ * A mutex stores the id of the task that takes it, and reports that id for each task that has to
+ * wait:
  *
  *	static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
  *	{
@@ -105,26 +119,29 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
  *		return TDT_PENDING;
  *	}
  *
- * A mutex that is handed over to the first in the line sets `holder` to that one's `task`; one that nobody holds, to 0.
- * Those who stay in the line tell the new holder when they are polled next: a backtrace has them polled.
+ * A mutex that is handed over to the first waiter sets `holder` to the `task` of that waiter.  A
+ * mutex that no task holds sets it to 0.  The remaining waiters report the new holder at their next
+ * poll; a request for a backtrace leads to such a poll.
  *
- * A leaf that only lets others go first waits for nothing, and says nothing; nor does a future that polls others, which
- * speak for themselves.
+ * Two kinds of futures make no report: a leaf that only lets other tasks run first, because it
+ * waits for nothing; and a future that polls other futures, because those make their own reports.
  */
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner);
 
 /*
- * Say what time it is: CLOCK_MONOTONIC in nanoseconds.  One call a turn of the worker's loop serves all polls of that
- * turn on this thread, which stamp their tasks with it; a runtime that knows the time anyway pays nothing.  Where it is
- * never called (or was last called with 0), each poll reads the coarse clock, some 7 ns.  A thread that stops telling
- * the time says so with 0, or its tasks' stamps stand still.
+ * Report the time: CLOCK_MONOTONIC in nanoseconds.  One call in each turn of the worker's loop
+ * serves all polls of that turn on this thread: the polls use this time as their time stamp.  A
+ * runtime that knows the time anyway pays nothing for this.  On a thread that never makes this
+ * call, or whose last call was with 0, each poll reads the coarse clock, about 7 ns.  A thread that
+ * stops reporting the time must call this function with 0; otherwise the time stamps of its tasks
+ * stand still.
  */
 void tdt_worker_now(uint64_t monotonic_ns);
 
 /*
- * Move the ids that tdt picks to `first` and above, for a runtime that has task ids of its own and gives one to every
- * task.  Tasks that have an id keep it.  Returns 0, or -EINVAL: `first` is 0 or below an id already picked.  Any
- * thread.
+ * Move the ids that the library picks to `first` and above.  This call is for a runtime that has
+ * task ids of its own, and gives one to every task.  Tasks that have an id keep it.  Returns 0, or
+ * -EINVAL and sets errno if `first` is 0, or is below an id that was already picked.  Any thread.
  */
 int tdt_task_id_base(uint64_t first);
 

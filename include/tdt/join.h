@@ -2,7 +2,10 @@
 #ifndef TDT_JOIN_H
 #define TDT_JOIN_H
 
-/* Await the end of another task, by its handle: of any traced future, on any runtime. */
+/*
+ * Await the end of another task, given its handle.  The task may be any traced future, on any
+ * runtime.
+ */
 
 #include <tdt/future.h>
 #include <tdt/trace.h>
@@ -13,15 +16,21 @@ extern "C" {
 #endif
 
 /*
- * Ready when the task has ended; at once if it has already.  `*outcome` (may be NULL; it must outlive the future, and
- * is written only from its poll) says how: 0 ready, -ENOTRECOVERABLE panicked, -ECANCELED dropped before either.  The
- * task's future has been polled for the last time then, but may not have been dropped yet.  What the task wrote before
- * its end can be read.
+ * Make a future that is ready when the task of `handle` has ended.  If the task has ended already,
+ * the future is ready at its first poll.
  *
- * Takes a reference of its own: `handle` stays the caller's, who may give it back meanwhile.  Dropping the future stops
- * waiting, and does nothing to the task.  A task that awaits itself waits for ever.
+ * `*outcome` then reports how the task ended: 0 if it was ready, -ENOTRECOVERABLE if it panicked,
+ * -ECANCELED if it was dropped before it was either.  `outcome` may be NULL.  Otherwise it must
+ * outlive the future; only the future's poll writes `*outcome`.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (`handle` is NULL), ENOMEM.  Any thread.
+ * When the future is ready, the task's own future has been polled for the last time, but may not
+ * have been dropped yet.  The awaiting task can read all that the ended task wrote before its end.
+ *
+ * The call takes a reference of its own.  `handle` still belongs to the caller, who may unref it at
+ * any time.  Dropping the future stops the waiting, and has no effect on the task.  A task that
+ * awaits itself waits for ever.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` is NULL), ENOMEM.  Any thread.
  */
 struct tdt_future tdt_join(struct tdt_handle *handle, int *outcome);
 

@@ -23,18 +23,22 @@
  *	}
  *	TDT_END();
  *
- * Results go through pointers that outlive the future and are written only from its own poll; errors are negative
- * errnos in them.  A socket belongs to the runtime it is first awaited on.  Its futures refer to it: it is freed after
- * they are dropped.  Dropping a future that waits cancels the operation and leaves the socket usable.
+ * Results are written through pointers that must outlive the future; only the future's own poll
+ * writes them.  Errors are negative errnos in these results.
  *
- * What can be done at once is done in the first poll, without waiting.  So a task that always finds something to read
- * never yields by itself: one that must not keep others waiting awaits tdt_yield_now() now and then.
+ * A socket belongs to the runtime on which one of its futures is first awaited.  The futures refer
+ * to the socket: free it only after they have been dropped.  Dropping a future that waits cancels
+ * the operation, and the socket remains usable.
  *
- * One task at a time reads a socket, one (the same or another) writes it, one accepts from a listener: a second gets
- * -EBUSY.
+ * An operation that can complete at once completes in the first poll, without waiting.  Therefore a
+ * task that always finds something to read never yields by itself.  If such a task must not delay
+ * other tasks, let it await tdt_yield_now() now and then.
  *
- * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0"): looking names up would block.  Sockets are
- * close-on-exec, and connections have TCP_NODELAY; SIGPIPE is never raised.
+ * At most one task at a time may read from a socket, at most one (the same or another) may write to
+ * it, and at most one may accept from a listener.  A second task gets -EBUSY.
+ *
+ * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0"): looking up a name would
+ * block.  Sockets are close-on-exec, connections have TCP_NODELAY, and SIGPIPE is never raised.
  */
 
 #include <sys/types.h>
@@ -50,56 +54,72 @@ struct tdt_tcp_listener; /* a socket that accepts */
 struct tdt_tcp;          /* a connection */
 
 /*
- * Listen at `host` and `port` (0: any that is free), with SO_REUSEADDR.  Returns NULL and errno: EINVAL (`host` is NULL
- * or no numeric address), ENOMEM, and what socket(2), bind(2) and listen(2) say: EADDRINUSE, EMFILE...  Any thread.
+ * Listen at `host` and `port`, with SO_REUSEADDR.  Port 0 means any free port.  Returns a listener,
+ * which the caller frees with tdt_tcp_listener_free().  On failure it returns NULL and sets errno:
+ * EINVAL (`host` is NULL or not a numeric address), ENOMEM, or an error of socket(2), bind(2) or
+ * listen(2), such as EADDRINUSE or EMFILE.  Any thread.
  */
 struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port);
 
-/* The port that `listener` listens at; 0 and errno: EINVAL (`listener` is NULL). */
+/*
+ * Return the port that `listener` listens at.  Returns 0 and sets errno to EINVAL if `listener` is
+ * NULL.
+ */
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 
 /* Close and free a listener.  NULL does nothing.  Any thread. */
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
 
 /*
- * Accept a connection.  When it is ready, `*tcp` is the connection, the caller's to free, and `*error` is 0; or it is
- * NULL, and `*error` says why, as a negative errno.  Errors of a connection that went away before it was accepted are
- * not told; EMFILE and ENFILE are, and leave it in the queue, so who goes on accepting waits a little first.
+ * Make a future that accepts a connection.  When it is ready, either `*tcp` is the connection,
+ * which the caller frees, and `*error` is 0; or `*tcp` is NULL and `*error` is a negative errno.
+ * If a connection goes away before it is accepted, that error is not reported.  EMFILE and ENFILE
+ * are reported, and leave the connection in the queue: wait a little before you accept again.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), ENOMEM.
  */
-struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp, int *error);
+struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
+				 int *error);
 
 /*
- * Connect to `host` and `port`.  Results as tdt_tcp_accept()'s: -ECONNREFUSED, -ETIMEDOUT, -EMFILE...
+ * Make a future that connects to `host` and `port`.  The results are written as by
+ * tdt_tcp_accept(); errors are -ECONNREFUSED, -ETIMEDOUT, -EMFILE and others.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer, no numeric address), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `host` is not a numeric
+ * address), ENOMEM.
  */
-struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp, int *error);
+struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp,
+				  int *error);
 
 /*
- * Read what there is, `size` bytes at most, and wait until there is some.  `*n` is the number of bytes; 0 at the end of
- * the stream (or if `size` is 0); or a negative errno: -ECONNRESET, -EBUSY...
+ * Make a future that waits until there are bytes to read, and reads them, at most `size` bytes,
+ * into `buffer`.  When it is ready, `*n` is the number of bytes; or 0 at the end of the stream (or
+ * if `size` is 0); or a negative errno: -ECONNRESET, -EBUSY and others.  `buffer` must outlive the
+ * future.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), ENOMEM.
  */
 struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n);
 
 /*
- * Write all `size` bytes at `data`, which stay the caller's.  `*n` is `size`, or a negative errno: -EPIPE, -ECONNRESET,
- * -EBUSY...; then, and when the future is dropped before it is ready, some bytes may have been sent.
+ * Make a future that writes all `size` bytes at `data`.  The bytes still belong to the caller, and
+ * must outlive the future.  When it is ready, `*n` is `size`, or a negative errno: -EPIPE,
+ * -ECONNRESET, -EBUSY and others.  After an error, or if the future is dropped before it is ready,
+ * some of the bytes may have been sent.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (a NULL pointer, more than SSIZE_MAX bytes), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `size` is more than
+ * SSIZE_MAX), ENOMEM.
  */
 struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n);
 
 /*
- * Say that nothing more will be written: the peer reads to the end.  Returns 0 or a negative errno (and sets errno):
- * -EINVAL (`tcp` is NULL), -ENOTCONN (the peer has reset the connection)...  Any thread.
+ * Report to the peer that nothing more will be written: the peer then reads the end of the stream.
+ * Returns 0, or a negative errno and sets errno: -EINVAL (`tcp` is NULL), -ENOTCONN (the peer has
+ * reset the connection) and others.  Any thread.
  */
 int tdt_tcp_shutdown(struct tdt_tcp *tcp);
 
-/* Close and free a connection, and what is unread.  NULL does nothing.  Any thread. */
+/* Close and free a connection.  Unread bytes are lost.  NULL does nothing.  Any thread. */
 void tdt_tcp_free(struct tdt_tcp *tcp);
 
 #ifdef __cplusplus

@@ -2,7 +2,10 @@
 #ifndef TDT_PRINT_H
 #define TDT_PRINT_H
 
-/* A trace in the forms people and programs read.  tdt_trace_print() (tdt/trace.h) prints text with the defaults. */
+/*
+ * Print a trace, in forms for people and for programs. tdt_trace_print() (tdt/trace.h) prints text
+ * with the default options.
+ */
 
 #include <tdt/tree.h>
 
@@ -14,7 +17,8 @@ extern "C" {
 enum tdt_print_format {
 	TDT_PRINT_TEXT = 0,  /* the task's line and its tree, as below */
 	TDT_PRINT_JSON = 1,  /* one JSON object, on one line: tdt-trace(5) has the schema */
-	TDT_PRINT_FOLDED = 2 /* a line a stack, outermost first, `;` between frames, then the count: for flame graphs */
+	TDT_PRINT_FOLDED = 2 /* for flame graphs: one line for each stack, outermost frame first,
+				`;` between frames, then the count */
 };
 
 enum tdt_print_choice {
@@ -24,7 +28,10 @@ enum tdt_print_choice {
 };
 
 /*
- * Options, all zero (but `size`) for the defaults.  Size, as in struct tdt_task_attr.
+ * Options of printing.  All zero but `size` means the defaults.  `size` is as in struct
+ * tdt_task_attr.
+ *
+ * The text form:
  *
  *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88
  *	╼ foo_poll at demo/taskdump.c:18:11
@@ -34,49 +41,62 @@ enum tdt_print_choice {
  *	       │  └╼ pending_poll at demo/taskdump.c:14:8
  *	       └╼ buz_poll at demo/taskdump.c:30:11
  *
- * How long it has been pending is left out where it is not known, or less than the clock can tell.  Where more is known
- * of the task, the line says that, too, and lines below it say what it waits for if the tree doesn't:
+ * The time that the task has been pending is left out if it is not known, or is less than the clock
+ * can measure.  If more is known of the task, its line shows that too.  If the tree does not show
+ * what the task waits for, lines below the task's line do:
  *
- *	task 8 "baz" running for 3.201 s on thread 4711, in read(), spawned at demo/taskdump.c:88 by task 3
+ *	task 8 "baz" running for 3.201 s on thread 4711, in read(), spawned at a.c:88 by task 3
  *	task 9 pending 60.00 s, 1 leaf, as seen 4.200 s and 12 polls ago, last woken 60.00 s ago by task 8
  *	   waits for a mutex (0x7f1208) held by task 8
  *
- * A frame whose names were not found in time reads `libfoo.so+0x1234 (not named in time)`.
+ * A frame whose names were not found in time is printed as `libfoo.so+0x1234 (not named in time)`.
  *
- * A sibling subtree that reads the same as one before it is drawn once, with ×N behind it.  Without debug information a
- * frame reads `function (libfoo.so+0x1234)`, or only `libfoo.so+0x1234`.  Lines below level 100 are indented as level
- * 100 is, and start with their level: `[101] `.
+ * If a subtree reads the same as a sibling before it, both are drawn once, with ×N behind them.
+ * Without debug information a frame is printed as `function (libfoo.so+0x1234)`, or only as
+ * `libfoo.so+0x1234`.  Lines below level 100 are indented as level 100 is, and start with their
+ * level: `[101] `.
  *
- * tdt's own frames (functions whose names start with `tdt_`; all of libtdt.so and libtdt-rt.so) are left out where they
- * only lead on.  A call of tdt's that a task waits in is shown, as the innermost frame:
+ * Frames of tdt itself are functions whose names start with `tdt_`, and all functions of libtdt.so
+ * and libtdt-rt.so.  They are left out where they lead to one child only.  If a task waits in a
+ * call of tdt, that call is shown as the innermost frame:
  *
  *	╼ worker_poll at demo/worker.c:88:4
  *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:21:3
  *
- * but not what it is made of: leaves that wait there count for it.
+ * The frames below that call are not shown; the leaves in them count as leaves of the call.
  *
- * Control characters, invisible ones, those that turn the direction of writing round, and invalid UTF-8
- * come out of names escaped, as in C: no name can harm a terminal, or hide a part of itself.
+ * Some characters in names are escaped as in C: control characters, invisible characters,
+ * characters that change the direction of writing, and invalid UTF-8.  Thus no name can harm a
+ * terminal, or hide a part of itself.
  */
 struct tdt_print_options {
 	size_t size;
 	enum tdt_print_format format;
-	enum tdt_print_choice utf8;  /* AUTO: if the process' locale (setlocale) is UTF-8; NO: ASCII lines */
-	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM set and not "dumb", and NO_COLOR empty */
-	uint8_t addresses;           /* print `symbol+0x1f` as tracers do, instead of the place in the source */
-	uint8_t full_paths;          /* print the source's whole path, not the part below the build's directory */
-	uint8_t plumbing;            /* show all of tdt's own frames, not only those that branch or are waited in.  JSON has all */
+	enum tdt_print_choice utf8;  /* AUTO: UTF-8 if the process' locale (setlocale) is UTF-8;
+					NO: lines in ASCII */
+	enum tdt_print_choice color; /* AUTO: if `out` is a terminal, TERM is set and not "dumb",
+					and NO_COLOR is empty */
+	uint8_t addresses;           /* print `symbol+0x1f`, as tracers do, instead of the place in
+					the source */
+	uint8_t full_paths;          /* print the whole path of the source, not only the part below
+					the directory where it was compiled */
+	uint8_t plumbing;            /* show all frames of tdt itself, not only those that branch
+					or that a task waits in.  JSON always has all frames */
 	uint8_t reserved;            /* 0 */
-	uint32_t max_depth;          /* print so many levels of frames, and mark what is cut; 0: all.  Not JSON */
+	uint32_t max_depth;          /* the most levels of frames to print; a mark shows where more
+					follow.  0: all.  JSON always has all levels */
 };
 
 /*
- * Print `trace` to `out` as `options` (NULL: the defaults) say.  Returns 0 or a negative errno: -EINVAL, -E2BIG,
- * -ENOMEM, or what writing `out` gave (-ENOSPC, -EPIPE if SIGPIPE is ignored...); `out` is flushed.  After an error
- * some of it may have been written; JSON is then never complete.  `out` is locked meanwhile, but not while names are
- * looked up.  Any thread.
+ * Print `trace` to `out` with `options` (NULL: the defaults).
+ *
+ * Returns 0, or a negative errno and sets errno: -EINVAL, -E2BIG, -ENOMEM, or the error of writing
+ * to `out` (-ENOSPC, -EPIPE if SIGPIPE is ignored, and others).  `out` is flushed.  After an error,
+ * a part may have been written; a JSON object is then never complete.  `out` is locked while the
+ * call writes, but not while it looks up names.  Any thread.
  */
-int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options);
+int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out,
+			 const struct tdt_print_options *options);
 
 #ifdef __cplusplus
 }

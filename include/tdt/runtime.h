@@ -3,36 +3,46 @@
 #define TDT_RUNTIME_H
 
 /*
- * libtdt-rt: a multi-threaded runtime for futures, small enough to embed, whose every task is traced.
+ * libtdt-rt: a multi-threaded runtime for futures.  It is small enough to embed, and traces every
+ * task.
  *
  *	struct tdt_rt *rt = tdt_rt_new(NULL);
- *	struct tdt_handle *server = tdt_rt_spawn(rt, serve(listener), TDT_TASK_ATTR(.name = "server"));
+ *	struct tdt_handle *server = tdt_rt_spawn(rt, serve(listener),
+ *						 TDT_TASK_ATTR(.name = "server"));
  *	...
- *	struct tdt_trace *trace = tdt_backtrace(server);        // tdt/trace.h; any thread but a worker
+ *	struct tdt_trace *trace = tdt_backtrace(server);   // tdt/trace.h; any thread but a worker
  *	...
  *	tdt_handle_unref(server);
  *	tdt_rt_free(rt);
  *
- * Or, for a program that is one task: tdt_rt_block_on(rt, serve(listener)).
+ * A program that consists of one task can call tdt_rt_block_on(rt, serve(listener)) instead.
  *
- * It is a library of its own (`pkg-config tdt-rt`, -ltdt-rt) beside libtdt, which needs no runtime of ours.  The
- * sockets are in tdt/net.h, what tasks share with each other in tdt/sync.h; tdt_join() in tdt/join.h awaits a task.
+ * The runtime is a library of its own (`pkg-config tdt-rt`, -ltdt-rt) beside libtdt. libtdt does
+ * not need it.  Sockets are in tdt/net.h.  Objects that tasks share are in tdt/sync.h. tdt_join()
+ * in tdt/join.h awaits a task.
  *
- * How it works: each worker thread has a queue of its own, and when it is empty takes from the common one, then steals
- * from another worker's.  A worker with nothing to do sleeps in the kernel; whoever makes a task runnable wakes one if
- * none is looking for work already.  But a task that is woken in a poll, when nothing else is runnable on that worker,
- * is left to the worker, which polls it next; should that poll go on, or block, another worker takes the task within
- * some 10 ms: while there is work, one idle worker looks around that often.
+ * How it works: each worker thread has a queue of its own.  A worker whose queue is empty takes
+ * tasks from the common queue, and then steals from the queue of another worker.  A worker that
+ * finds no work sleeps in the kernel.  A thread that makes a task runnable wakes a sleeping worker,
+ * unless some worker is looking for work already.
  *
- * One more thread, the driver, waits for timers and sockets (libuv) and wakes tasks: it is none of the workers, so that
- * a task that blocks its worker holds up no other task's timer.  While nothing is due, no thread wakes.
+ * One case is different.  If a poll on a worker wakes a task, and no other task is runnable on this
+ * worker, the woken task is left to the worker, which polls it next.  If the present poll then goes
+ * on for long, or blocks, another worker takes the task within about 10 ms: while there is work,
+ * one idle worker looks around that often.
  *
- * A task is woken however often, and polled once: wakers are the task's reference count, and a clone is the waker
- * itself.  Workers tell libtdt of their start, stop, park and unpark, of the time (once a turn of at most 32 polls) and
- * of wake-ups (tdt/hooks.h), so all probes fire.
+ * One more thread, the driver, waits for timers and sockets (with libuv) and wakes tasks.  The
+ * driver is not a worker, so a task that blocks its worker does not delay the timers of other
+ * tasks.  While nothing is due, no thread wakes up.
  *
- * In a child of fork() there are no workers: a runtime made before is of no use there, and is not freed.  To wake a
- * task of it does nothing, so that a dump can be taken there, too.
+ * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
+ * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
+ * unpark to libtdt, and also the time (once in a turn of at most 32 polls) and the wake-ups
+ * (tdt/hooks.h).  Therefore all probes fire.
+ *
+ * A child of fork() has no workers.  A runtime that was made before the fork cannot be used in the
+ * child, and is not freed there.  Waking a task of that runtime does nothing, so a dump can be
+ * taken in the child too.
  */
 
 #include <stdbool.h>
@@ -47,100 +57,133 @@ extern "C" {
 
 struct tdt_rt; /* a runtime: its workers, its driver, its tasks */
 
-/* Choices for tdt_rt_new().  `size` is sizeof(struct tdt_rt_config), by the rules of struct tdt_task_attr. */
+/*
+ * Options for tdt_rt_new().  `size` is sizeof(struct tdt_rt_config), with the rules of struct
+ * tdt_task_attr.
+ */
 struct tdt_rt_config {
 	size_t size;
-	unsigned workers; /* threads that poll tasks, TDT_RT_MAX_WORKERS at most; 0: one a core this thread may run on */
+	unsigned workers; /* the number of threads that poll tasks, at most TDT_RT_MAX_WORKERS; 0:
+			     one for each core that the calling thread may run on */
 };
 
 #define TDT_RT_MAX_WORKERS 1024
 
 /*
- * Make a runtime, and start its threads.  `config` may be NULL: the defaults.
+ * Make a runtime, and start its threads.  `config` may be NULL: that means the defaults.  The
+ * caller frees the runtime with tdt_rt_free().
  *
- * The workers have the caller's signal mask.  The driver has all signals blocked but those of faults of its own.
+ * The workers have the caller's signal mask.  The driver blocks all signals, except those that
+ * report faults of its own.
  *
- * Returns NULL and errno: EINVAL (config->size is 0; more than TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer
- * library), ENOMEM, EAGAIN (a thread could not be started), EMFILE, ENFILE (no descriptor for the driver).  Any thread.
+ * Returns NULL and sets errno on failure: EINVAL (config->size is 0, or there are more than
+ * TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer library), ENOMEM, EAGAIN (a thread could
+ * not be started), EMFILE or ENFILE (no descriptor for the driver).  Any thread.
  *
- * (libuv 1.44 ends the process by abort() if its table of descriptors can't grow.  The driver first looks whether there
- * is memory for that, and fails with ENOMEM; only if another thread takes the memory just then, libuv finds none.)
+ * (libuv 1.44 ends the process with abort() if its table of descriptors cannot grow.  Therefore the
+ * driver first tests whether there is memory for that, and fails with ENOMEM if there is none.  If
+ * another thread takes the memory between the test and the growth, libuv still ends the process.)
  */
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config);
 
 /*
- * The runtime of this thread: on a worker, and in tdt_rt_block_on().  NULL elsewhere.  Borrowed.  So a task spawns
- * others: tdt_rt_spawn(tdt_rt_current(), ...).
+ * Return the runtime of the calling thread: of a worker, or of a thread in tdt_rt_block_on().
+ * Returns NULL on any other thread.  The result is borrowed.  A task spawns other tasks with it:
+ * tdt_rt_spawn(tdt_rt_current(), ...).
  */
 struct tdt_rt *tdt_rt_current(void);
 
 /*
- * Spawn `fut` as a task of its own, which the workers poll until it has ended, and drop then.  The runtime takes `fut`
- * over and traces it (tdt_traced_with()), unless it is a traced future already, whose `attr` counts then.
+ * Spawn `fut` as a task.  The workers poll the task until it has ended, and then drop it.  The
+ * runtime takes `fut` over and traces it (tdt_traced_with()).  If `fut` is a traced future already,
+ * it is not wrapped again, and the attributes that it was traced with apply.
  *
- * `attr` may be NULL; TDT_TASK_ATTR() notes the place of the call, TDT_TASK_ATTR(.name = "x") a name too (in
- * C++ TDT_TASK_ATTR("x")).
+ * `attr` may be NULL.  TDT_TASK_ATTR() records the place of the call.  TDT_TASK_ATTR(.name = "x")
+ * also records a name (in C++: TDT_TASK_ATTR("x")).
  *
- * Returns the task's handle, for the caller to give back with tdt_handle_unref(), at once if it isn't needed: that
- * never cancels the task.  Or NULL and errno, and `fut` stays the caller's: EINVAL (`rt` is NULL, `fut` is none or has
- * no drop, attr->size is 0), E2BIG, ENOMEM, ESHUTDOWN (tdt_rt_free() has begun).
+ * Returns the task's handle.  The caller unrefs it with tdt_handle_unref(), at once if it is not
+ * needed; this never cancels the task.  On failure the call returns NULL and sets errno, and `fut`
+ * still belongs to the caller: EINVAL (`rt` is NULL, `fut` is none or has no drop, or attr->size is
+ * 0), E2BIG, ENOMEM, ESHUTDOWN (tdt_rt_free() has begun).
  *
- * A task that panics (TDT_PANICKED) has ended; the runtime goes on.  Any thread, also from inside tasks.
+ * A task that panics (TDT_PANICKED) has ended; the runtime continues.  Any thread, also inside
+ * tasks.
  */
-struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr);
+struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
+				const struct tdt_task_attr *attr);
 
 /*
- * Poll `fut` on the calling thread until it has ended, and drop it.  The thread sleeps while `fut` waits.  The future
- * is traced, as a task named "block_on" (unless it is a traced one already); timers, sockets and spawning work in it.
+ * Poll `fut` on the calling thread until it has ended, and drop it.  The thread sleeps while `fut`
+ * waits.  The future is traced as a task named "block_on", unless it is a traced future already.
+ * It may use timers and sockets, and may spawn tasks.
  *
- * Returns 0 when it was ready, -ENOTRECOVERABLE when it panicked; the future is gone in both cases.  Other errors leave
- * it with the caller: -EINVAL (`rt` is NULL, `fut` is none or has no drop), -EDEADLK (called on a worker, or inside
- * another tdt_rt_block_on()), -ESHUTDOWN (tdt_rt_free() has begun), -ENOMEM.  Several threads may be in it at a time.
+ * Returns 0 if the future was ready, or -ENOTRECOVERABLE if it panicked; in both cases it has been
+ * dropped.  After any other error the future still belongs to the caller: -EINVAL (`rt` is NULL, or
+ * `fut` is none or has no drop), -EDEADLK (the caller is on a worker, or inside another
+ * tdt_rt_block_on()), -ESHUTDOWN (tdt_rt_free() has begun), -ENOMEM.  With each error, errno is set
+ * too.  Several threads may be in this call at a time.
  */
 int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
 
 /*
- * End a runtime, and free it.  Workers finish the poll they are in and stop; then every task that has not ended is
- * dropped on the calling thread, in the order they were spawned; each terminates, and who asked for its backtrace gets
+ * Stop a runtime, and free it.  First each worker finishes the poll that it is in, and stops.  Then
+ * each task that has not ended is dropped on the calling thread, in the order in which the tasks
+ * were spawned.  Each of these tasks terminates, and a requester that waits for its backtrace gets
  * ESRCH.  Then the driver stops.  NULL does nothing.
  *
- * It waits for polls in progress, however long they take.  Nobody may be in tdt_rt_block_on(), or use `rt` afterwards.
- * Other threads may be in tdt_rt_spawn() when it begins, if they have returned from it before it has (the drop of a
- * task may wait for them): the task is dropped like the others, or by tdt_rt_spawn() itself, which has taken it over;
- * or the call says ESHUTDOWN.  Wakers and handles of its tasks, and sockets, may live on: to wake a task that is gone
- * does nothing.
+ * The call waits for polls in progress, however long they take.  No thread may be in
+ * tdt_rt_block_on() during the call, and none may use `rt` after it.
  *
- * On a worker of `rt`, which would have to wait for itself, or in its tdt_rt_block_on(), it does nothing and sets errno
- * to EDEADLK.
+ * Other threads may be in tdt_rt_spawn() when the call begins, if they return from it before this
+ * call returns (the drop of a task may wait for them).  Then the new task is dropped as the others
+ * are, or by tdt_rt_spawn() itself, which has taken the future over; or tdt_rt_spawn() fails with
+ * ESHUTDOWN.
+ *
+ * Wakers and handles of the runtime's tasks, and sockets, may outlive the runtime.  Waking a task
+ * that is gone does nothing.
+ *
+ * If it is called on a worker of `rt` (which would wait for itself) or in tdt_rt_block_on() of
+ * `rt`, the call does nothing and sets errno to EDEADLK.
  */
 void tdt_rt_free(struct tdt_rt *rt);
 
 /*
  * --- Futures ---------------------------------------------------------------
  *
- * The futures of this library (and of tdt/net.h) wait with the help of the runtime on whose thread they do so first: a
- * worker, or one in tdt_rt_block_on().  One that has to wait on another thread ends as TDT_PANICKED, and sets errno to
- * ENOTSUP in that poll; also after its runtime was freed, which wakes who waits.  Each returns TDT_FUTURE_NONE and errno
- * ENOMEM if there is no memory.
+ * The futures of this library (here and in tdt/net.h) wait with the help of a runtime: the runtime
+ * of the thread on which they first have to wait.  This thread is a worker, or is in
+ * tdt_rt_block_on().  If such a future has to wait on any other thread, it ends as TDT_PANICKED,
+ * and sets errno to ENOTSUP in that poll.  The same happens to a future that waits when its runtime
+ * is freed: its task is woken, and the future ends so.  Each call below returns TDT_FUTURE_NONE and
+ * sets errno to ENOMEM if there is no memory.
  */
 
 /*
- * Ready when `ms` milliseconds have passed since its first poll, never earlier.  Timers are due at whole milliseconds;
- * those due at the same fire in the order they were started.  Dropping it cancels the timer, which takes no system
- * call; nor does starting one that is due later than another.
+ * Make a future that is ready when `ms` milliseconds have passed since its first poll, and never
+ * earlier.  Timers are due at whole milliseconds.  Timers that are due at the same millisecond fire
+ * in the order in which they were started.  Dropping the future cancels the timer.  That takes no
+ * system call, and neither does starting a timer that is due later than another one.
  */
 struct tdt_future tdt_sleep_ms(uint64_t ms);
 
-/* Pending once, and woken at once: lets every task go first that is runnable on this worker.  Any runtime. */
+/*
+ * Make a future that is pending once, and wakes its task at once.  Thus every other task that is
+ * runnable on this worker runs first.  Works on any runtime.
+ */
 struct tdt_future tdt_yield_now(void);
 
 /*
- * Ready when `fut` is, or when `ms` milliseconds have passed since its first poll.  `fut` is polled first, so when both
- * are due it wins; `ms` = 0 polls it once.  `*elapsed` (may be NULL; it must outlive the future, and is written only
- * from its poll) says which: true if time ran out; `fut` has been dropped then.  It panics if `fut` does.
+ * Make a future that is ready when `fut` is ready, or when `ms` milliseconds have passed since its
+ * first poll.  Each poll polls `fut` first, so `fut` wins if both are due.  `ms` = 0 polls `fut`
+ * once.
  *
- * Takes `fut` over.  Returns TDT_FUTURE_NONE and errno, and `fut` stays the caller's, to be dropped: EINVAL (it is none
- * or has no drop), ENOMEM.  So who must not leak then makes `fut` in a statement of its own.
+ * `*elapsed` reports which of the two happened: true if the time ran out.  `fut` has been dropped
+ * then.  `elapsed` may be NULL.  Otherwise it must outlive the future; only the future's poll
+ * writes `*elapsed`.  If `fut` panics, so does the future.
+ *
+ * The call takes `fut` over.  On failure it returns TDT_FUTURE_NONE and sets errno, and `fut` still
+ * belongs to the caller, who drops it: EINVAL (`fut` is none or has no drop), ENOMEM.  To be able
+ * to drop `fut` after a failure, make it in a statement of its own.
  */
 struct tdt_future tdt_timeout(struct tdt_future fut, uint64_t ms, bool *elapsed);
 

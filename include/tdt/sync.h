@@ -3,9 +3,9 @@
 #define TDT_SYNC_H
 
 /*
- * What tasks share: a mutex that is awaited, and a channel for one value.  They are in libtdt-rt but need none of its
- * threads: any runtime's tasks can use them.  In a child of fork() those that other threads may have been using are not
- * touched any more.
+ * Objects that tasks share: a mutex that is awaited, and a channel for one value.  They are in
+ * libtdt-rt, but need none of its threads: the tasks of any runtime can use them.  In a child of
+ * fork(), an object that other threads may have been using at the fork is no longer accessed.
  */
 
 #include <stdbool.h>
@@ -20,8 +20,9 @@ extern "C" {
 /*
  * --- A mutex -----------------------------------------------------------------
  *
- * It is held across awaits, by a task, whatever thread polls it.  Whoever waits gets it in the order of their first
- * polls: unlocking hands it over.  A task that waits tells which one holds it: the one in whose poll it was taken.
+ * A task may hold the mutex across awaits, whichever threads poll the task.  Waiting tasks get the
+ * mutex in the order of their first polls, because unlocking hands the mutex over.  A waiting task
+ * reports which task holds the mutex: the one in whose poll it was locked.
  *
  *	TDT_AWAIT(tdt_mutex_lock(mutex));
  *	...                                     // awaits too
@@ -31,26 +32,34 @@ extern "C" {
  */
 struct tdt_mutex;
 
-/* NULL and errno ENOMEM. */
+/*
+ * Make a mutex, which the caller frees.  Returns NULL and sets errno to ENOMEM if there is no
+ * memory.  Any thread.
+ */
 struct tdt_mutex *tdt_mutex_new(void);
 
-/* Free a mutex that nobody holds or waits for.  NULL does nothing. */
+/* Free a mutex.  No task may hold it or wait for it.  NULL does nothing. */
 void tdt_mutex_free(struct tdt_mutex *mutex);
 
 /*
- * Ready when the mutex is the caller's, who unlocks it.  Dropping the future before it is ready gives up the place in
- * the line (and, if the mutex was just handed over, hands it on).
+ * Make a future that is ready when the mutex is locked for the caller, who then unlocks it.  If the
+ * future is dropped before it is ready, it gives up its place in the queue.  If the mutex had just
+ * been handed over to it, the next waiter gets the mutex.
  *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (`mutex` is NULL), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`mutex` is NULL), ENOMEM.
  */
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex);
 
-/* Take the mutex if it is free.  False and errno EINVAL if `mutex` is NULL.  Any thread, never blocks. */
+/*
+ * Lock the mutex if it is free.  Returns true if it was.  Returns false if it was not, and also if
+ * `mutex` is NULL, with errno EINVAL.  Any thread; never blocks.
+ */
 bool tdt_mutex_try_lock(struct tdt_mutex *mutex);
 
 /*
- * Unlock: from any thread, by whoever holds the mutex.  Returns 0, or -EPERM if nobody holds it, or -EINVAL if
- * `mutex` is NULL (and sets errno), and changes nothing then.
+ * Unlock the mutex.  The holder of the mutex may do this from any thread.  Returns 0.  On an error
+ * it changes nothing, returns a negative errno and sets errno: -EPERM (the mutex is not locked),
+ * -EINVAL (`mutex` is NULL).
  */
 int tdt_mutex_unlock(struct tdt_mutex *mutex);
 
@@ -61,39 +70,47 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex);
  *	struct tdt_oneshot_receiver *receiver;
  *
  *	tdt_oneshot(&sender, &receiver, free);
- *	tdt_rt_spawn(rt, work(sender), ...);            // in the end: tdt_oneshot_send(sender, result)
+ *	tdt_rt_spawn(rt, work(sender), ...);            // it calls tdt_oneshot_send(sender, result)
  *	TDT_AWAIT(tdt_oneshot_receive(receiver, &result, &error));
  */
 struct tdt_oneshot_sender;
 struct tdt_oneshot_receiver;
 
 /*
- * Make a channel.  `value_free` (may be NULL) is called with a value that was sent and not received, by whoever gives
- * up the last end.  Returns 0, or -EINVAL, -ENOMEM (and sets errno).
+ * Make a channel.  The caller owns both of its ends.  A value that was sent but never received is
+ * passed to `value_free` (may be NULL), by the thread that frees the last end.  Returns 0, or a
+ * negative errno and sets errno: -EINVAL (`sender` or `receiver` is NULL), -ENOMEM.
  */
 int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver **receiver,
 		void (*value_free)(void *value));
 
 /*
- * Send `value`, and free the sender, also if that fails.  Returns 0, and the value belongs to the channel; or -EPIPE
- * when the receiver is gone, or -EINVAL if `sender` is NULL (and sets errno), and the value stays the caller's.
- * Any thread; never blocks.
+ * Send `value`, and free the sender, even if the call fails.  Returns 0; then the value belongs to
+ * the channel.  On an error the value still belongs to the caller, and the call returns a negative
+ * errno and sets errno: -EPIPE (the receiver was freed), -EINVAL (`sender` is NULL).  Any thread;
+ * never blocks.
  */
 int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value);
 
-/* Free the sender without sending: the receiver gets -EPIPE.  NULL does nothing.  Any thread. */
+/*
+ * Free the sender without sending.  The receiver then gets -EPIPE.  NULL does nothing.  Any thread.
+ */
 void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
 
 /*
- * Ready when a value was sent, or never will be.  `*value` is the value, the caller's now, and `*error` is 0; or NULL
- * and -EPIPE, when the sender was freed.  Both outlive the future, and are written only from its poll; `error` may be
- * NULL.  Takes `receiver` over, which goes when the future is dropped.
+ * Make a future that is ready when a value was sent, or when no value can be sent any more.  When
+ * it is ready, either `*value` is the value, which now belongs to the caller, and `*error` is 0; or
+ * `*value` is NULL and `*error` is -EPIPE, because the sender was freed.  `value` and `error` must
+ * outlive the future; only the future's poll writes to them.  `error` may be NULL.  The future
+ * takes `receiver` over, and frees it when the future is dropped.
  *
- * Returns TDT_FUTURE_NONE and errno EINVAL (`receiver` or `value` is NULL), and the receiver stays the caller's.
+ * Returns TDT_FUTURE_NONE and sets errno to EINVAL if `receiver` or `value` is NULL.  Then the
+ * receiver still belongs to the caller.
  */
-struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value, int *error);
+struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
+				      int *error);
 
-/* Free a receiver that is not awaited.  NULL does nothing.  Any thread. */
+/* Free a receiver that no future has taken over.  NULL does nothing.  Any thread. */
 void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver);
 
 #ifdef __cplusplus

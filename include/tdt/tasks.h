@@ -3,19 +3,20 @@
 #define TDT_TASKS_H
 
 /*
- * All traced tasks that live, and what is known of each without asking it: its *record*.  To read one costs no task and
- * no runtime anything.
+ * All live traced tasks, and the *record* of each: the facts that are known of a task without a
+ * request to it.  Reading a record costs the task and its runtime nothing.
  *
  *	static int show(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
  *	{
- *		printf("task %" PRIu64 " waits for %.1f s\n", info->id, (double)info->state_ns / 1e9);
+ *		printf("task %" PRIu64 " waits for %.1f s\n", info->id, info->state_ns / 1e9);
  *		return 0;
  *	}
  *	...
- *	struct tdt_task_filter filter = { .size = sizeof filter, .name = "connection *", .longer_than_ns = 5000000000 };
+ *	struct tdt_task_filter filter = { .size = sizeof filter, .name = "connection *",
+ *					  .longer_than_ns = 5000000000 };
  *	tdt_tasks(&filter, show, NULL);
  *
- * tdt/dump.h asks them all where they wait.
+ * The calls in tdt/dump.h make requests to all tasks, and report where each of them waits.
  */
 
 #include <tdt/tree.h>
@@ -25,43 +26,54 @@
 extern "C" {
 #endif
 
-/* Which tasks; all zero (but `size`): all.  `size` as in struct tdt_task_attr. */
+/*
+ * A filter of tasks.  All zero but `size` means all tasks.  `size` is as in struct tdt_task_attr.
+ */
 struct tdt_task_filter {
 	size_t size;
-	const char *name;        /* a pattern of fnmatch(3), with no flags; NULL: any, and none */
-	uint64_t longer_than_ns; /* in their state for at least so long */
-	uint32_t states;         /* of 1 << TDT_TASK_WAITING and 1 << TDT_TASK_RUNNING; 0: both */
+	const char *name;        /* the task's name matches this pattern of fnmatch(3) (no flags);
+				    NULL: any name, or none */
+	uint64_t longer_than_ns; /* the task has been in its state for at least so long */
+	uint32_t states;         /* bits 1 << TDT_TASK_WAITING and 1 << TDT_TASK_RUNNING; 0: both */
 	uint32_t reserved;       /* 0 */
 };
 
 /*
- * What is called with each task.  `handle` is lent for the call: tdt_handle_ref() it to keep it.  `info` has no leaves;
- * its `waits` are of the first leaf that told, if one did, in the last poll; it and its strings are the call's too.
- * Returns 0 to go on; anything else ends the iteration, which returns it.
+ * A function that is called with each task, on the thread that iterates.  `handle` is borrowed for
+ * the call; keep it with tdt_handle_ref().  `info` and its strings are valid during the call only.
+ * `info` has no leaves.  Its `waits` has at most one element: the wait of the first leaf in the
+ * last poll that reported one.
+ *
+ * The function returns 0 to continue the iteration.  Any other value ends the iteration, which then
+ * returns this value.
  */
 typedef int tdt_task_fn(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg);
 
 /*
- * Call `each` for every live task that `filter` (may be NULL) lets through.  A task that lives all the time is met
- * once; one that comes or goes meanwhile may be met or not.  What is said of a task was all true of that task at one
- * moment, but for times and counts that may be one poll apart.  No lock is held while `each` runs: it may spawn, ask,
- * and iterate.
+ * Call `each` for every live task that `filter` (may be NULL) selects.  A task that lives during
+ * the whole iteration is visited once.  A task that begins or ends meanwhile may be visited or not.
+ * The facts in `info` were all true of the task at one moment, except that times and counts may be
+ * one poll apart.  No lock is held while `each` runs: it may spawn tasks, make requests, and
+ * iterate.
  *
- * Returns 0, what `each` returned, or -EINVAL (`each` is NULL, the filter has no size or asks for unknown states) or
- * -E2BIG.  Sets errno in the last two cases alone.  Any thread.  Not async-signal-safe.
+ * Returns 0, or the value that `each` returned, or -EINVAL (`each` is NULL, or the filter has no
+ * size or selects unknown states), or -E2BIG.  Sets errno in the last two cases only.  Any thread.
+ * Not async-signal-safe.
  */
 int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg);
 
 /*
- * Call `each` with the record of one task, which may have ended: with state TDT_TASK_READY or TDT_TASK_PANICKED then (a
- * task that was dropped counts as that).  Returns what `each` did, or -EINVAL (and sets errno): a pointer is NULL.  Any
- * thread.
+ * Call `each` with the record of one task.  The task may have ended: then its state is
+ * TDT_TASK_READY or TDT_TASK_PANICKED, and a task that was dropped counts as panicked.  Returns the
+ * value that `each` returned, or -EINVAL and sets errno if a pointer is NULL.  Any thread.
  */
 int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg);
 
 /*
- * A handle of the live task with this id, for the caller to give back (tdt_handle_unref()).  NULL and errno ESRCH: there
- * is none.  If several tasks were given the same id, any of them.  Looks at every record: 10 to 20 ns for each.
+ * Find the live task with this id.  Returns a handle, which the caller unrefs (tdt_handle_unref()).
+ * Returns NULL and sets errno to ESRCH if there is no such task.  If several tasks were given the
+ * same id, the call returns any of them.  It looks at every record, which takes 10 to 20 ns for
+ * each.  Any thread.
  */
 struct tdt_handle *tdt_task_find(uint64_t id);
 

@@ -2,23 +2,26 @@
 #ifndef TDT_TDT_H
 #define TDT_TDT_H
 
-/* All public headers, one per concern.  Those of libtdt-rt are marked: what they declare is in a library of its own. */
+/*
+ * All public headers, one per concern.  The mark "libtdt-rt:" stands at headers whose functions are
+ * in libtdt-rt, which is a library of its own.
+ */
 
-#include <tdt/async.h>   /* async functions in plain C */
-#include <tdt/combine.h> /* join, select */
+#include <tdt/async.h>     /* async functions in plain C */
+#include <tdt/combine.h>   /* join and select */
 #include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
-#include <tdt/dump.h>    /* where all tasks wait */
-#include <tdt/future.h>  /* the ABI */
-#include <tdt/hooks.h>   /* for the author of a runtime */
-#include <tdt/join.h>    /* await a task's end */
-#include <tdt/net.h>     /* libtdt-rt: TCP */
-#include <tdt/print.h>   /* a trace as text, JSON, folded stacks */
-#include <tdt/registry.h> /* the tasks' records, for readers outside the process */
-#include <tdt/runtime.h> /* libtdt-rt: the runtime, timers */
-#include <tdt/sync.h>    /* libtdt-rt: a mutex, a channel for one value */
-#include <tdt/tasks.h>   /* all tasks, and what is known of them */
-#include <tdt/trace.h>   /* trace a future, ask where it waits */
-#include <tdt/tree.h>    /* walk the answer, or build one */
-#include <tdt/watch.h>   /* keep every task's last tree */
+#include <tdt/dump.h>      /* where all tasks wait */
+#include <tdt/future.h>    /* the ABI of futures and wakers */
+#include <tdt/hooks.h>     /* for the author of a runtime */
+#include <tdt/join.h>      /* await the end of a task */
+#include <tdt/net.h>       /* libtdt-rt: TCP */
+#include <tdt/print.h>     /* print a trace as text, JSON or folded stacks */
+#include <tdt/registry.h>  /* the records of tasks, for readers outside the process */
+#include <tdt/runtime.h>   /* libtdt-rt: the runtime, timers */
+#include <tdt/sync.h>      /* libtdt-rt: a mutex, a channel for one value */
+#include <tdt/tasks.h>     /* all live tasks and their records */
+#include <tdt/trace.h>     /* trace a future, request where it waits */
+#include <tdt/tree.h>      /* walk a trace, or build one */
+#include <tdt/watch.h>     /* keep the last tree of every task */
 
 #endif

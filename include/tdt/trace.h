@@ -3,7 +3,7 @@
 #define TDT_TRACE_H
 
 /*
- * Trace a future, and later ask where it waits.
+ * Trace a future, and later request where it waits.
  *
  *	struct tdt_traced traced = tdt_traced(serve(connection));
  *	spawn_on_my_runtime(traced.future);
@@ -14,21 +14,23 @@
  *	tdt_trace_free(trace);
  *	tdt_handle_unref(traced.handle);
  *
- * How it works: a future that returns TDT_PENDING must have cloned the waker it was polled with.
- * When somebody asks, the next poll is given a waker of ours whose clone records the stack, from
- * the *leaf* that clones up to the traced future.  The stacks of the leaves make the task's call
- * tree.  Names are found later, on the requester's thread (tdt/tree.h).  While nobody asks nothing
- * is recorded, and a poll costs some nanoseconds more.
+ * How it works: a future that returns TDT_PENDING must have cloned the waker that it was polled
+ * with.  After a request, the next poll is given a substitute waker of the library.  The
+ * substitute's `clone` records the stack, from the *leaf* that clones up to the traced future.  The
+ * stacks of all leaves are merged into the task's call tree.  Names are looked up later, when the
+ * requester wants them (tdt/tree.h).  While there is no request, nothing is recorded, and a poll
+ * costs some nanoseconds more.
  *
  * A leaf may clone its waker, then find that it is ready, and let the task go on to the next leaf
- * in the same poll.  So that it is not taken for one that waits, in a poll that was made for a
- * request the leaf's clone is a *counted clone*: a waker of ours that forwards to a clone of the
- * runtime's, and counts who holds it.  When the poll has ended, the leaves whose counted clone was
- * dropped and never woken are taken out, unless all were.  See tdt_leaf_wakers().
+ * in the same poll.  The library must not report that the first leaf waits.  Therefore, in a poll
+ * that was made for a request, the leaf's clone is a *counted clone*: a waker of the library that
+ * forwards to a clone of the runtime's waker, and counts its holders.  When the poll has ended, the
+ * library removes each leaf whose counted clone was dropped and never woken.  If that would remove
+ * all leaves, they all stay.  See tdt_leaf_wakers().
  *
- * Errors: a call that returns a pointer returns NULL and sets errno; one that returns an int returns 0 or a negative
- * errno, and sets errno too.  A call that succeeds leaves errno as it was, and so does what the library
- * adds to a poll.
+ * Errors: a call that returns a pointer returns NULL and sets errno; a call that returns an int
+ * returns 0 or a negative errno, and sets errno too.  A call that succeeds leaves errno as it was,
+ * and so does everything that the library adds to a poll.
  */
 
 #include <stdbool.h>
@@ -41,18 +43,21 @@
 extern "C" {
 #endif
 
-struct tdt_handle; /* of a traced future: to ask it, from any thread, whether or not it still lives */
-struct tdt_trace;  /* an answer */
+struct tdt_handle; /* of a traced future: for requests from any thread, also after its end */
+struct tdt_trace;  /* the answer to a request */
 
 /*
- * What is known of a task from the start.  `size` is sizeof(struct tdt_task_attr) (a smaller one, of an older header,
- * is extended with zeros; a larger one whose extra bytes are not all zero is E2BIG; 0 is EINVAL).
+ * The attributes that a task is traced with.  `size` is sizeof(struct tdt_task_attr).  The library
+ * extends a smaller struct (of an older header) with zeros.  A larger struct gives E2BIG unless its
+ * extra bytes are all zero.  A `size` of 0 gives EINVAL.
  */
 struct tdt_task_attr {
 	size_t size;
-	uint64_t id;      /* 0: a number is picked, counting from 1 (tdt_task_id_base() is for runtimes with own ids) */
-	const char *name; /* copied, at most TDT_TASK_NAME_MAX bytes of it; NULL or empty: none */
-	const char *file; /* where it was spawned; must live as long as the process, as __FILE__ does; NULL: unknown */
+	uint64_t id;      /* 0: the library picks a number, counting from 1 (a runtime with ids of
+			     its own calls tdt_task_id_base()) */
+	const char *name; /* at most TDT_TASK_NAME_MAX bytes are copied; NULL or empty: none */
+	const char *file; /* where the task was spawned.  The string must live as long as the
+			     process, as __FILE__ does.  NULL: unknown */
 	uint32_t line;    /* in `file`; 0: unknown */
 	uint32_t column;  /* in `line`, from 1; 0: unknown */
 };
@@ -60,16 +65,18 @@ struct tdt_task_attr {
 #define TDT_TASK_NAME_MAX 63
 
 /*
- * A pointer to a task's attributes with the place of the macro filled in.  In C more fields can be set by name:
- * TDT_TASK_ATTR(.name = "accept").  In C++ (C++11 and later) the arguments are, in order, name and id:
- * TDT_TASK_ATTR("accept").  (In C, gcc's -Woverride-init warns where `.file` or `.line` is given again.)  The struct
- * lives until the end of the enclosing block (C) or full expression (C++).
+ * A pointer to a struct tdt_task_attr that holds the place of the macro.  In C, more fields can be
+ * set by name: TDT_TASK_ATTR(.name = "accept").  In C++ (C++11 and later) the arguments are the
+ * name and the id, in this order: TDT_TASK_ATTR("accept").  (In C, gcc's -Woverride-init warns if
+ * `.file` or `.line` is given again.)  The struct lives until the end of the enclosing block (C) or
+ * of the full expression (C++).
  */
 #ifdef __cplusplus
 }
 struct tdt_task_attr_here : tdt_task_attr {
 	explicit tdt_task_attr_here(const char *name_ = nullptr, uint64_t id_ = 0,
-				    const char *file_ = __builtin_FILE(), uint32_t line_ = __builtin_LINE())
+				    const char *file_ = __builtin_FILE(),
+				    uint32_t line_ = __builtin_LINE())
 	{
 		size = sizeof(tdt_task_attr);
 		id = id_;
@@ -83,170 +90,219 @@ struct tdt_task_attr_here : tdt_task_attr {
 extern "C" {
 #define TDT_TASK_ATTR(...) (tdt_task_attr_here(__VA_ARGS__).get())
 #else
-#define TDT_TASK_ATTR(...)                                                                                             \
-	(&(struct tdt_task_attr){                                                                                      \
-		.size = sizeof(struct tdt_task_attr), .file = __FILE__, .line = __LINE__, __VA_ARGS__ })
+#define TDT_TASK_ATTR(...)                                                                         \
+	(&(struct tdt_task_attr){                                                                  \
+		.size = sizeof(struct tdt_task_attr), .file = __FILE__, .line = __LINE__,          \
+		__VA_ARGS__ })
 #endif
 
-/* What tdt_traced_with() returns: the future to spawn, and the handle to ask. */
+/* The result of tdt_traced_with(): the future to spawn, and the handle for requests. */
 struct tdt_traced {
 	struct tdt_future future;
 	struct tdt_handle *handle;
 };
 
 /*
- * Wrap `fut`, so that it can be asked where it waits.  The wrapper takes `fut` over; it is ready when `fut` is, wakes
- * when `fut` does, polls it once a poll, and drops it when it is dropped itself.
+ * Wrap `fut`, so that requests can find out where it waits.  The wrapper takes `fut` over.  It is
+ * ready when `fut` is ready, is woken when `fut` is woken, polls `fut` once in each of its own
+ * polls, and drops `fut` when it is dropped itself.
  *
- * `attr` (may be NULL) is read before the call returns.  `handle` belongs to the caller, who gives it back with
- * tdt_handle_unref(); `future` and `handle` may be dropped in either order, from any thread.
+ * `attr` (may be NULL) is read before the call returns.  `handle` belongs to the caller, who unrefs
+ * it with tdt_handle_unref().  `future` and `handle` may be dropped in either order, from any
+ * thread.
  *
- * On failure the caller's own future comes back as it was, unwrapped, with a NULL handle: errno is EINVAL (`fut` is
- * TDT_FUTURE_NONE, whose maker's errno is lost then, or has no drop; attr->size is 0), E2BIG (attr is of a newer
- * library) or ENOMEM.  Nothing is lost: a program that doesn't look at the handle goes on untraced.
+ * On failure, the result holds the caller's own future, unwrapped, and a NULL handle. errno is
+ * EINVAL (`fut` is TDT_FUTURE_NONE, and the errno of the call that failed to make it is
+ * overwritten; or `fut` has no drop; or attr->size is 0), E2BIG (attr is of a newer library) or
+ * ENOMEM.  No future is lost: a program that does not look at the handle continues untraced.
  *
- * What breaks the rules of the ABI is passed on as it is, but during a capture: then the waker a leaf borrows is ours.
- * To `wake` it is to wake it by reference, to `drop` it does nothing, and a pointer to it that is kept beyond the poll
- * wakes nobody, and has NULL for a clone, as long as the task lives.  A result that is none counts as TDT_PANICKED.  A
- * poll that unwinds (a C++ exception, a thread that exits or is cancelled) ends the task as TDT_PANICKED too, and who
- * asked is answered; the unwinding goes on.
+ * The wrapper changes nothing for futures that break the rules of the ABI, except during a capture.
+ * Then the waker that a leaf borrows belongs to the library.  If the leaf calls its `wake`, the
+ * waker is woken by reference; if the leaf calls its `drop`, nothing happens.  If the leaf keeps a
+ * pointer to it beyond the poll, waking that pointer wakes nothing, and cloning it returns NULL, as
+ * long as the task lives.  A poll result that the ABI does not define counts as TDT_PANICKED.  A
+ * poll that unwinds (a C++ exception, a thread that exits or is cancelled) also ends the task as
+ * TDT_PANICKED.  Its requesters get their answer, and the unwinding continues.
  *
- * The first call of a process starts two threads, which sleep until a tree is asked for (tdt(3), "Threads, signals, fork").
+ * The first call in a process starts two threads, which sleep until a tree is requested (tdt(3),
+ * "Threads, signals, fork").
  *
- * Cost: a poll nobody asks about, some nanoseconds.  A runtime whose wakers are not their own clones (`clone` returns
- * another pointer than it was given) pays one more clone and drop a pending poll.  Any thread.
+ * Cost: a poll without a request takes some nanoseconds more.  In a runtime whose wakers are not
+ * their own clones (`clone` returns another pointer than it was given), each pending poll also
+ * takes one more clone and drop.  Any thread.
  */
 struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr);
 
-/* tdt_traced(fut): the same, with the place of the call as the place the task was spawned. */
+/*
+ * tdt_traced(fut) is tdt_traced_with(), with the place of the macro as the place where the task was
+ * spawned.
+ */
 #define tdt_traced(...) tdt_traced_with((__VA_ARGS__), TDT_TASK_ATTR())
 
 /*
- * Ask where the task waits, and block until it tells, 1 second at most.
+ * Request where the task waits, and block until the answer is there, for at most 1 second.
  *
- * The task is woken through its real waker, is polled by its runtime as ever, and that poll answers.  A task that has
- * not been polled yet answers with its first poll.  All that ask before a capture begins are answered by that one.
+ * The library wakes the task through its real waker, the runtime polls the task as usual, and that
+ * poll answers the request.  A task that has not been polled yet answers with its first poll.  One
+ * capture answers all requests that were made before it began.
  *
- * A task that is stuck in the middle of a poll (it computes, blocks its thread, is deadlocked) tells nothing.  If one
- * poll goes on for 5 ms after it was asked, its stack is read from outside, and is the answer: a trace with state
- * TDT_TASK_RUNNING, the thread, and the system call the thread is blocked in.  A thread that is blocked is not disturbed
- * by that.  One that runs is sent a signal: the highest real-time signal that has the default disposition when it is
- * first needed, which has a handler of the library's from then on.  Should the thread block just then, poll(2), select(2),
- * epoll_wait(2), nanosleep(2), and what waits with a time limit, may return EINTR; what SA_RESTART covers goes on.
- * The handler runs on the thread's alternate stack, if it has one (sigaltstack(2)), else on the
- * stack that the thread is on: a coroutine's, say.  There must be room for what the kernel puts
- * there, getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB.
+ * A task that is stuck in the middle of a poll (it computes, blocks its thread, or is deadlocked)
+ * cannot answer.  If one poll goes on for 5 ms after the request, the library reads its stack from
+ * outside.  The answer is then a trace with the state TDT_TASK_RUNNING, the thread, and the system
+ * call in which the thread is blocked.
  *
- * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno:
- *   ESRCH      the task has ended or was dropped, before or meanwhile, and no poll took the request
- *   ETIMEDOUT  not answered in time: its runtime didn't poll it; or it is in the middle of a poll whose stack can't be
- *              read, since its thread runs with that signal blocked, or with no signal left for it,
- *              or there is no /proc, or the thread is on another stack than the poll (a signal's, or
- *              a coroutine's that nobody tells of).
- *              tdt_task_inspect() (tdt/tasks.h) says which.  The request is withdrawn; the task may see one spurious
- *              poll of it
- *   EDEADLK    asked from inside a poll of a traced future, or on a worker thread (tdt_worker_thread_start()): it could
- *              be the one that has to poll the task.  Use tdt_backtrace_async() there, or tdt_backtrace_timed().  (A
- *              thread that polls tasks and never said so is blocked until the time is up.)
- *   EINVAL     `handle` is NULL
- *   ENOMEM     no memory for the request or for the answer
- * A request that a poll took gets a trace if that poll returns in time, also when it ended the task: tdt_trace_info().
+ * Reading the stack does not disturb a thread that is blocked.  A thread that runs is sent a
+ * signal: the highest real-time signal that has the default disposition when such a signal is first
+ * needed.  From then on the signal has a handler of the library.  If the thread blocks at that very
+ * moment, poll(2), select(2), epoll_wait(2), nanosleep(2), and calls with a time limit may return
+ * EINTR; calls that SA_RESTART covers continue.  The handler runs on the thread's alternate stack,
+ * if the thread has one (sigaltstack(2)), otherwise on the stack that the thread is on, for example
+ * the stack of a coroutine.  It needs the space that the kernel uses there,
+ * getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB more.
  *
- * Any thread.  Not async-signal-safe.  In a child of fork() only the forking thread's tasks can answer, and only its
- * polls are read.
+ * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
+ * sets errno:
+ *   ESRCH      The task has ended or was dropped, before the call or during it, and no poll took
+ *              the request.
+ *   ETIMEDOUT  There was no answer in time: the runtime did not poll the task, or the task is in
+ *              the middle of a poll whose stack cannot be read.  The latter happens if the thread
+ *              runs and blocks the signal, if no signal is free, if there is no /proc, or if the
+ *              thread is on another stack than the poll (the stack of a signal handler, or of a
+ *              coroutine that was not reported).  tdt_task_inspect() (tdt/tasks.h) reports which of
+ *              the two it is.  The request is withdrawn; it may still cause one spurious poll.
+ *   EDEADLK    The caller is inside a poll of a traced future, or on a worker thread
+ *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
+ *              tdt_backtrace_async() or tdt_backtrace_timed() there.  (A thread that polls tasks
+ *              and never reported that it does is blocked until the time is up.)
+ *   EINVAL     `handle` is NULL.
+ *   ENOMEM     There is no memory for the request or for the answer.
+ *
+ * A request that a poll took gets a trace if that poll returns in time, even if the poll ended the
+ * task: see tdt_trace_info().
+ *
+ * Any thread.  Not async-signal-safe.  In a child of fork(), only the tasks of the forking thread
+ * can answer, and only the polls of this thread are read.
  */
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
 /*
- * The same with a limit of `timeout_ns` nanoseconds; negative is EINVAL.  0 asks, wakes, and returns at once with what
- * there is: mostly ETIMEDOUT, but a trace (to be freed) if the runtime polls the task inside its wake, or is that
- * quick.  No running poll is read then.  May be called on a worker thread and inside polls of other tasks, which it
- * blocks so long; inside the asked task's own poll it is EDEADLK.
+ * Do the same as tdt_backtrace(), with a limit of `timeout_ns` nanoseconds.  A negative limit gives
+ * EINVAL.
+ *
+ * With a limit of 0 the call makes the request, wakes the task, and returns at once.  The result is
+ * mostly ETIMEDOUT.  It is a trace (which the caller frees) if the runtime polls the task inside
+ * the wake-up, or is as quick as that.  Such a call never reads the stack of a running poll.
+ *
+ * The call is allowed on worker threads and inside polls of other tasks; it blocks them until it
+ * returns.  Inside a poll of the requested task itself it gives EDEADLK.
  */
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 
-/* Choices for tdt_backtrace_with(); all zero but `size` means: as tdt_backtrace() does. */
+/* Options for tdt_backtrace_with().  All zero but `size` means the defaults of tdt_backtrace(). */
 struct tdt_backtrace_options {
-	size_t size;         /* sizeof(struct tdt_backtrace_options); the rules of struct tdt_task_attr */
+	size_t size;         /* sizeof(struct tdt_backtrace_options), with the rules of struct
+				tdt_task_attr */
 	int64_t timeout_ns;  /* 0: 1 second; negative: EINVAL */
-	uint32_t max_frames; /* most frames walked for a leaf; 0: TDT_MAX_FRAMES.  What is beyond is cut, and marked */
+	uint32_t max_frames; /* the most frames that are walked for a leaf; 0: TDT_MAX_FRAMES.  A
+				longer stack is truncated, and marked */
 };
 
 #define TDT_MAX_FRAMES 256
 
-/* The same with options (NULL: the defaults).  EDEADLK and errors as tdt_backtrace_timed(), and E2BIG. */
-struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt_backtrace_options *options);
-
 /*
- * The same for async code: a future that is ready when the answer is there, with no time limit of its own.  It waits
- * for the end of a poll that goes on, however long that takes, and reads no running poll.  When it is ready, `*out` is
- * the trace (for the caller to free) or NULL, and `*error` (unless `error` is NULL) 0 or a negative errno as
- * tdt_backtrace() would set.  Both are written only from the future's own poll, and must outlive it.  A task may await
- * its own backtrace.  Dropping the future withdraws the request.  The handle may be given back meanwhile.
- *
- * Returns TDT_FUTURE_NONE and errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
+ * Do the same as tdt_backtrace(), with options (NULL: the defaults).  The errors are those of
+ * tdt_backtrace_timed(), and E2BIG.
  */
-struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error);
+struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
+				     const struct tdt_backtrace_options *options);
 
 /*
- * Choose which polls give leaves counted clones: a waker of libtdt's, which forwards to a clone of
- * the runtime's waker.
+ * Make a request from async code: a future that is ready when the answer is there.  The future has
+ * no time limit of its own.  If a poll of the task is in progress, the future waits for the end of
+ * that poll, however long that takes, and never reads its stack.
+ *
+ * When the future is ready, `*out` is the trace, which the caller frees, and `*error` is 0; or
+ * `*out` is NULL, and `*error` is the negative of an errno of tdt_backtrace().  `error` may be
+ * NULL.  `out` and `error` must outlive the future; only the future's poll writes to them.
+ *
+ * A task may await its own backtrace.  Dropping the future withdraws the request.  The caller may
+ * unref `handle` while the future waits.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
+ */
+struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out,
+				      int *error);
+
+/*
+ * Choose the polls in which leaves get counted clones: wakers of libtdt that forward to a clone of
+ * the runtime's waker, and count their holders.
  *
  *   never called   polls that were made for a request
- *   true           those, and the polls that the watch captures (tdt/watch.h)
- *   false          none
+ *   true           these polls, and the polls that the watch captures (tdt/watch.h)
+ *   false          no poll
  *
- * In the environment, TDT_LEAF_WAKERS=1 and =0 do the same from the first traced future on; who has
- * called this is not asked for it.  A change counts for polls that begin after it; counted clones
- * that are held keep forwarding.
+ * TDT_LEAF_WAKERS=1 and TDT_LEAF_WAKERS=0 in the environment do the same, from the first traced
+ * future on.  After a call of this function, the environment is no longer looked at.  A change
+ * applies to polls that begin after it.  Counted clones that are still held keep forwarding.
  *
- * These must turn them off: a runtime or a leaf that casts an owned waker to a type of its own (or
- * asks it with tdt_waker_beneath(), tdt/hooks.h, instead); and a program with a leaf that takes
- * what it needs out of its waker and then drops the waker.  Without counted clones a leaf that has
- * gone on is still recognized by the names of the functions it was called by, in many cases, and
- * marked in others.
+ * Two kinds of programs must turn counted clones off.  The first kind has a runtime or a leaf that
+ * casts an owned waker to a type of its own.  (Such code may instead call tdt_waker_beneath() of
+ * tdt/hooks.h before the cast; then counted clones may stay on.)  The second kind has a leaf that
+ * takes what it needs out of its waker, and then drops the waker.
  *
- * Cost: some 30 ns a leaf in a poll that gives them, and some 20 ns a leaf in the next poll, where
- * the leaf registers again.  Any thread; async-signal-safe.
+ * Without counted clones, the library still recognizes many of the leaves that have gone on, by the
+ * names of the functions that called them, and marks places where it is in doubt.
+ *
+ * Cost: about 30 ns for each leaf in a poll with counted clones, and about 20 ns for each leaf in
+ * the next poll, where the leaf registers again.  Any thread; async-signal-safe.
  */
 void tdt_leaf_wakers(bool on);
 
 /*
- * The handle of a traced future, borrowed: tdt_handle_ref() it to keep it.  NULL if `fut` is NULL, or not one that
- * tdt_traced_with() made.
+ * Return the handle of a traced future.  The result is borrowed; keep it with tdt_handle_ref().
+ * Returns NULL if `fut` is NULL, or was not made by tdt_traced_with().
  */
 struct tdt_handle *tdt_future_handle(const struct tdt_future *fut);
 
-/* The id of the handle's task; 0 for NULL.  Any thread; async-signal-safe. */
+/* Return the id of the handle's task, or 0 for NULL.  Any thread; async-signal-safe. */
 uint64_t tdt_handle_id(const struct tdt_handle *handle);
 
-/* One more reference, for somebody else to give back.  Returns `handle`.  Any thread. */
+/*
+ * Take one more reference to `handle`, which is unref'd separately.  Returns `handle`.  Any thread.
+ */
 struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle);
 
-/* Give a reference back.  NULL does nothing.  Never cancels the task, never blocks.  Any thread. */
+/*
+ * Give up one reference to `handle`.  NULL does nothing.  Never cancels the task, never blocks.
+ * Any thread.
+ */
 void tdt_handle_unref(struct tdt_handle *handle);
 
 /*
- * The id of the traced task that is being polled on this thread (the innermost, where one is polled inside another);
- * 0: none.  Async-signal-safe.
+ * Return the id of the traced task that is being polled on this thread, or 0 if there is none.  If
+ * one traced task is polled inside another one, it is the id of the inner one.  Async-signal-safe.
  */
 uint64_t tdt_current_task_id(void);
 
 /*
- * Print `trace` to `out` as text: the task's line, then its tree (tdt/print.h has other forms).  Names are looked up
- * now, if they haven't been, for 5 seconds at most (tdt_trace_root()).  Returns 0 or a negative errno (-EINVAL, -ENOMEM, or what writing `out` gave: -ENOSPC,
- * -EPIPE if the process ignores SIGPIPE...); `out` is flushed, so that a full disk is not found out later.  The lines
- * come out in one piece where several threads print to one `out`.
+ * Print `trace` to `out` as text: the task's line, then its tree.  (tdt/print.h has other forms.)
+ * If the names have not been looked up yet, the call looks them up, for 5 seconds at most
+ * (tdt_trace_root()).
+ *
+ * Returns 0, or a negative errno and sets errno: -EINVAL, -ENOMEM, or the error of writing to `out`
+ * (-ENOSPC, -EPIPE if the process ignores SIGPIPE, and others).  `out` is flushed, so that a full
+ * disk is reported here and not later.  If several threads print to one `out`, the lines of each
+ * trace stay together.
  */
 int tdt_trace_print(const struct tdt_trace *trace, FILE *out);
 
 /*
- * Print to `out` where every live traced task waits: tdt_dump() (tdt/dump.h) with its defaults, text and 1 second at
- * most.  Returns 0 or a negative errno.
+ * Print to `out` where every live traced task waits.  This is tdt_dump() (tdt/dump.h) with its
+ * defaults: text, and at most 1 second.  Returns 0, or a negative errno and sets errno.
  */
 int tdt_dump_all(FILE *out);
 
-/* Free an answer.  NULL does nothing.  Any thread. */
+/* Free a trace.  NULL does nothing.  Any thread. */
 void tdt_trace_free(struct tdt_trace *trace);
 
 #ifdef __cplusplus

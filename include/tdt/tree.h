@@ -3,25 +3,28 @@
 #define TDT_TREE_H
 
 /*
- * Walk a trace: what it says of the task, its call tree with names, and the raw stacks it was made of.  The printers
- * know nothing more than this header.
+ * Walk a trace: the facts that it has of the task, the task's call tree with names, and the raw
+ * stacks that the tree was made of.  The printers use nothing but this header.
  *
  *	static void show(const struct tdt_node *node, int depth)
  *	{
  *		const struct tdt_frame *frame = tdt_node_frame(node);
  *
  *		printf("%*s%s\n", depth * 2, "", frame->function != NULL ? frame->function : "?");
- *		for (node = tdt_node_first_child(node); node != NULL; node = tdt_node_next_sibling(node))
+ *		for (node = tdt_node_first_child(node); node != NULL;
+ *		     node = tdt_node_next_sibling(node))
  *			show(node, depth + 1);
  *	}
  *	...
  *	show(tdt_trace_root(trace), 0);
  *
- * (A tree is as deep as the stack was: code that may meet deep ones should use tdt_node_parent() instead of recursion.)
+ * (A tree is as deep as the stack was.  Code that may meet deep trees should use tdt_node_parent()
+ * instead of recursion.)
  *
- * Where a trace or a node is NULL, these calls return NULL or 0 and set errno to EINVAL.  All that they
- * return belongs to the trace and lives as long as it.  A trace may be read by several threads at once;
- * building and freeing want it for themselves.  Nothing here is async-signal-safe.
+ * If a trace or a node is NULL, these calls return NULL or 0, and set errno to EINVAL.  Everything
+ * that they return belongs to the trace, and lives as long as the trace.  Several threads may read
+ * a trace at a time.  While one thread builds or frees a trace, no other thread may use it.
+ * Nothing here is async-signal-safe.
  */
 
 #include <tdt/trace.h>
@@ -33,148 +36,180 @@ extern "C" {
 
 struct tdt_node;
 
-/* What the task was found doing. */
+/* The state in which a request found the task. */
 enum tdt_task_state {
-	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING: the tree shows what for.  Printed as "pending" */
-	TDT_TASK_RUNNING = 1, /* in the middle of a poll: the tree is the stack of that poll */
-	TDT_TASK_READY = 2,   /* the poll that was to answer ended the task */
+	TDT_TASK_WAITING = 0, /* the poll returned TDT_PENDING, and the tree shows where the task
+				 waits.  Printed as "pending" */
+	TDT_TASK_RUNNING = 1, /* the task is in the middle of a poll: the tree is its stack */
+	TDT_TASK_READY = 2,   /* the poll that took the request ended the task */
 	TDT_TASK_PANICKED = 3 /* the same, with TDT_PANICKED */
 };
 
-/* What a leaf may wait for: see tdt_leaf_waits_on(). */
+/* The kinds of objects that a leaf may wait for: see tdt_leaf_waits_on(). */
 enum tdt_wait_kind {
 	TDT_WAIT_UNKNOWN = 0,
-	TDT_WAIT_TASK = 1,    /* the end of a task: `owner` */
-	TDT_WAIT_MUTEX = 2,   /* a lock: `owner` holds it */
+	TDT_WAIT_TASK = 1,    /* the end of a task: `owner` is its id */
+	TDT_WAIT_MUTEX = 2,   /* a lock: `owner` is the task that holds it */
 	TDT_WAIT_CHANNEL = 3, /* a value from a channel */
 	TDT_WAIT_TIMER = 4,   /* a point in time */
-	TDT_WAIT_IO = 5,      /* a socket, a file, a process: `object` is the descriptor, if there is one */
+	TDT_WAIT_IO = 5,      /* a socket, a file, a process: `object` is the descriptor, if any */
 	TDT_WAIT_OTHER = 6
 };
 
-/* What a leaf waits for. */
+/* The object that a leaf waits for. */
 struct tdt_wait {
 	enum tdt_wait_kind kind;
-	uint64_t object; /* tells one mutex from another: its address, or the descriptor; 0: unknown */
-	uint64_t owner;  /* the id of the task it hangs on; 0: none, or not known */
+	uint64_t object; /* distinguishes objects of a kind: the object's address, or the
+			    descriptor; 0: unknown */
+	uint64_t owner;  /* the id of the task that the wait depends on; 0: none, or unknown */
 };
 
 /*
- * What is said of a task, by its trace or its record (tdt/tasks.h).  Later versions may add fields at the end.  Times
- * are by the clock its runtime gives (tdt_worker_now()); without one they are some milliseconds coarse.
+ * The facts that a trace has of its task, and that a record has (tdt/tasks.h).  Later versions may
+ * add fields at the end.  Times are measured by the clock that the task's runtime reports
+ * (tdt_worker_now()).  Without that clock they are precise to some milliseconds only.
  */
 struct tdt_trace_info {
-	size_t size; /* sizeof(struct tdt_trace_info) of the library that filled it in */
+	size_t size;      /* sizeof(struct tdt_trace_info) of the library that made it */
 	uint64_t id;
 	const char *name; /* NULL: none */
-	const char *file; /* where it was spawned; NULL: unknown */
+	const char *file; /* where the task was spawned; NULL: unknown */
 	uint32_t line;
-	uint32_t column; /* 0: unknown */
+	uint32_t column;  /* 0: unknown */
 	enum tdt_task_state state;
-	uint32_t leaves;           /* in the tree; 0: the poll cloned no waker, so nothing says what
-				      it waits for.  Until tdt_trace_root() has found the names:
-				      all that were captured */
-	uint32_t leaves_elsewhere; /* wakers cloned on other threads during the poll: not in the tree */
-	uint32_t leaves_lost;      /* stacks dropped for want of memory, or of room (tdt/watch.h) */
-	uint64_t state_ns;         /* how long it had been in its state, by the clock its runtime gives; polls made only
-				      to answer a request don't count as the end of a wait */
-	uint64_t polls;            /* polls of the task so far, the one that answered included */
+	uint32_t leaves;           /* the number of leaves in the tree.  0: the poll cloned no
+				      waker, so the tree does not show what the task waits for.
+				      Until tdt_trace_root() has found the names, this is the
+				      number of all captured leaves */
+	uint32_t leaves_elsewhere; /* wakers that other threads cloned during the poll: they are
+				      not in the tree */
+	uint32_t leaves_lost;      /* stacks that were discarded, for lack of memory or of room
+				      (tdt/watch.h) */
+	uint64_t state_ns;         /* how long the task had been in its state.  A poll that was
+				      made only to answer a request does not end a wait */
+	uint64_t polls;            /* polls of the task so far, including the one that answered */
 	uint64_t parent;           /* the id of the task that spawned it; 0: none */
-	uint64_t woken_ns;         /* how long before it was last woken; 0: never, or its runtime doesn't tell */
-	uint64_t woken_by;         /* the id of the task that woke it; 0: none, or not known */
-	uint64_t age_ns;           /* how old the tree is: 0 for one that was just asked for (tdt/watch.h) */
-	uint64_t polls_since;      /* polls that began after that */
-	uint32_t thread;           /* TDT_TASK_RUNNING: the id of the thread that polls it (gettid(2)); else 0 */
+	uint64_t woken_ns;         /* the time since the last wake-up; 0: there was none, or the
+				      runtime does not report wake-ups */
+	uint64_t woken_by;         /* the id of the task that made that wake-up; 0: none, or
+				      unknown */
+	uint64_t age_ns;           /* the age of the tree; 0: it was made for this request
+				      (tdt/watch.h) */
+	uint64_t polls_since;      /* polls that began after the poll of the tree */
+	uint32_t thread;           /* TDT_TASK_RUNNING: the id of the thread that polls the task
+				      (gettid(2)); otherwise 0 */
 	uint32_t n_waits;
-	const struct tdt_wait *waits; /* what its leaves wait for, as far as they tell; NULL: none does */
-	const char *syscall;       /* TDT_TASK_RUNNING: the system call the thread is blocked in; NULL: none */
-	uint32_t leaves_unsure;    /* so many of `leaves` are at places where some may be over, since
-				      the task may have gone on in the same poll; 0: none is in
-				      doubt.  See "Leaves that are over" in tdt-trace(5).  Set when
-				      the names are known */
+	const struct tdt_wait *waits; /* what the leaves wait for, as far as they report it; NULL:
+					 no leaf does */
+	const char *syscall;       /* TDT_TASK_RUNNING: the system call in which the thread is
+				      blocked; NULL: none */
+	uint32_t leaves_unsure;    /* how many of `leaves` are at places where some leaves may be
+				      over, since the task may have gone on in the same poll; 0: no
+				      leaf is in doubt.  See "Leaves that are over" in
+				      tdt-trace(5).  It is set when the names are known */
 };
 
 /*
- * The facts that a trace has of its task.  Never NULL, unless `trace` is.  Once tdt_trace_root() has found
- * the names, this call returns another struct than before, with the leaves counted anew; the old
- * one stays valid.  (A call of a struct's name, as stat(): C++ wants the struct with `struct`
- * before it, and g++ -Wshadow would warn.)
+ * Return the facts that a trace has of its task.  The result is NULL only if `trace` is.  Once
+ * tdt_trace_root() has found the names, this call returns another struct than before, with the new
+ * numbers of leaves.  The previous struct stays valid.
+ *
+ * (The function has the name of a struct, as stat() has.  Therefore C++ code must write `struct`
+ * before the name to mean the struct, and g++ -Wshadow would warn here.)
  */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace);
 #pragma GCC diagnostic pop
 
-/* What a node of the tree stands for. */
+/* The kinds of nodes of a tree. */
 enum tdt_node_kind {
 	TDT_NODE_TASK = 0,  /* the root: the task itself */
-	TDT_NODE_FRAME = 1, /* a function that waits for its children; with no children, a leaf */
-	TDT_NODE_CUT = 2    /* frames are missing between this node's parent and its children: `cut` says why */
+	TDT_NODE_FRAME = 1, /* a function that waits for its children; without children: a leaf */
+	TDT_NODE_CUT = 2    /* a gap: frames are missing between the parent and the children of this
+			       node, and `cut` says why */
 };
 
 enum tdt_cut {
 	TDT_CUT_NOT = 0,
-	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options; tdt/watch.h), or, of a poll
-				 that runs, more than 1 MiB of stack, or 16 stacks (tdt/coroutine.h) */
-	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer to go on by */
-	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: overwritten, or wrong unwind information */
-	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the traced future, and
-				 the way there was not told (tdt_stack_enter()) */
-	TDT_CUT_MEMORY = 5,   /* no memory to record more frames */
-	TDT_CUT_UNSUPPORTED = 6 /* a frame whose unwind information can't be followed: it goes by a
-				   register that is not known there, or the library doesn't
+	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options,
+				 tdt/watch.h); or, for a running poll, more than 1 MiB of stack or
+				 16 stacks (tdt/coroutine.h) */
+	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer */
+	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: the stack was
+				 overwritten, or the unwind information is wrong */
+	TDT_CUT_STACK = 4,    /* the leaf was polled, or the poll runs, on another stack than the
+				 traced future, and the way there was not reported
+				 (tdt_stack_enter()) */
+	TDT_CUT_MEMORY = 5,   /* there was no memory to record more frames */
+	TDT_CUT_UNSUPPORTED = 6 /* a frame whose unwind information cannot be followed: it needs a
+				   register whose value is not known there, or the library does not
 				   understand it */
 };
 
 /*
- * One frame.  A string is NULL and a number 0 where nothing is known.  Frames that the compiler inlined are nodes of
- * their own, with the PC of the function they were inlined into and no symbol.  Later versions may add fields at the
- * end.
+ * One frame.  An unknown string is NULL, and an unknown number is 0.  Functions that the compiler
+ * inlined are nodes of their own.  Their `pc` is that of the function that they were inlined into,
+ * and they have no `symbol`.  Later versions may add fields at the end.
  */
 struct tdt_frame {
-	size_t size;             /* sizeof(struct tdt_frame), of the library that lends it or of who adds it */
+	size_t size;             /* sizeof(struct tdt_frame), as the library or the caller that
+				    filled it in knows the struct */
 	enum tdt_node_kind kind;
 	enum tdt_cut cut;
-	uint64_t pc;             /* of a frame: as the stack has it, the return address (0 in a task and a cut); of the
-				    innermost of a poll that runs, one more than where it is: so a name is always
-				    to be looked up at pc - 1 */
-	const char *function;    /* its name, demangled; from debug information or else from the symbol table */
-	const char *file;        /* the source file's full path */
-	const char *directory;   /* where that unit was compiled: a prefix of `file` that short paths leave out */
+	uint64_t pc;             /* of a frame: the return address, as it is on the stack.  For the
+				    innermost frame of a running poll: the present address plus
+				    one.  So a name is always looked up at pc - 1.  0 in a task and
+				    in a cut */
+	const char *function;    /* the demangled name, from debug information or otherwise from
+				    the symbol table */
+	const char *file;        /* the full path of the source file */
+	const char *directory;   /* where the unit was compiled: the prefix of `file` that short
+				    paths leave out */
 	uint32_t line;
 	uint32_t column;
-	const char *module;      /* path of the executable or library */
+	const char *module;      /* the path of the executable or library */
 	uint64_t module_offset;  /* of the PC, from the module's load address */
-	const char *symbol;      /* the ELF symbol the PC lies in, as it stands there (mangled) */
-	uint64_t symbol_offset;  /* of the PC in it: tracers print symbol+0xoffset */
+	const char *symbol;      /* the ELF symbol that contains the PC, not demangled */
+	uint64_t symbol_offset;  /* of the PC in that symbol: tracers print symbol+0xoffset */
 	const char *build_id;    /* of the module, in hexadecimal */
-	uint8_t inlined;         /* this function was inlined into its parent node's */
-	uint8_t guessed;         /* the way to the next outer frame is not sure, and callers may be missing there: it
-				    went by frame pointer, or by what looks like one (of a thread that is blocked),
-				    or modules were unloaded meanwhile */
-	uint8_t unnamed;         /* its names were not found in time: nothing but module and offset is known */
-	const char *const *also; /* what else the function may be called: compilers and linkers fold
-				    functions with the same code into one.  At most 4 names, then
-				    NULL.  Names that are weak, or that C reserves for libraries, are
-				    taken for aliases and left out; and so are all names where no
-				    debug information describes the function.  NULL: none */
+	uint8_t inlined;         /* this function was inlined into that of its parent node */
+	uint8_t guessed;         /* the step to the next outer frame is a best guess, and callers
+				    may be missing there: the step used a frame pointer, or a value
+				    that looks like one (in a blocked thread), or modules were
+				    unloaded meanwhile */
+	uint8_t unnamed;         /* the names were not found in time: only module and offset are
+				    known */
+	const char *const *also; /* the other names of the function, at most 4, then NULL: compilers
+				    and linkers fold functions with the same code into one.  Weak
+				    names, and names that C reserves for libraries, count as
+				    aliases and are left out.  All are left out if no debug
+				    information describes the function.  NULL: none */
 };
 
 /*
- * The root of the tree: the task itself, whose children are the outermost functions.  Siblings are in the order they
- * were first seen.  Frames are one node if their PC and their parents are; frames of one function, line and column
- * under one parent are one too (a compiler may make several calls of one), with the PC that was seen first.
+ * Return the root of the tree: the task itself.  Its children are the outermost functions.
+ * Siblings are in the order in which they were first seen.  Two frames are one node if their PCs
+ * are the same and their parents are one node.  Frames of the same function, line and column under
+ * one parent are also one node, with the PC that was seen first (a compiler may make several calls
+ * of one).
  *
- * The first call has the names looked up, through libdw, by a thread of the library's ("tdt-names", all signals
- * blocked), and waits for them, 5 seconds at most: a millisecond or more for the first trace of a process, some tens if it
- * leads through a unit of thousands of functions.  Frames whose names are not found by then (a stalled file system, huge
- * debug information) are marked as `unnamed`, and stay so in this trace; a later trace may find them.  Where no thread can
- * be started the names are looked up by the caller itself, with no limit.  No other call looks names up but those that
- * print, so a thread that polls never waits for names, unless it asks for them itself.
+ * The first call of this function has the names looked up through libdw.  A thread of the library
+ * ("tdt-names", which blocks all signals) does this, and the call waits for the names, for 5
+ * seconds at most.  The first trace of a process takes a millisecond or more, and some tens of
+ * milliseconds if it leads through a unit of thousands of functions.  A frame whose names are not
+ * found in time (a stalled file system, huge debug information) is marked `unnamed`, and stays so
+ * in this trace; a later trace may find its names.  If no thread can be started, the calling thread
+ * looks up the names itself, without a limit.  Apart from this function, only the calls that print
+ * look up names.  Therefore a thread that polls never waits for names, unless it requests them
+ * itself.
  *
- * A frame whose module has no debug information, or is gone, has what could be found.  Debug files are looked for by
- * build-id and beside the module; with TDT_DEBUGINFOD=1 and DEBUGINFOD_URLS set in the environment libdw also asks those
- * servers (for which it calls dlopen(), and may wait for the loader).  NULL and errno: EINVAL, ENOMEM.
+ * A frame of a module that has no debug information, or is gone, has the facts that could be found.
+ * The library searches for debug files by build-id and beside the module.  With TDT_DEBUGINFOD=1
+ * and DEBUGINFOD_URLS in the environment, libdw also queries those servers.  (For that libdw calls
+ * dlopen(), which may wait for the dynamic loader.)
+ *
+ * Returns NULL and sets errno on failure: EINVAL, ENOMEM.
  */
 const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace);
 
@@ -182,41 +217,57 @@ const struct tdt_node *tdt_node_parent(const struct tdt_node *node);       /* NU
 const struct tdt_node *tdt_node_first_child(const struct tdt_node *node);  /* NULL for a leaf */
 const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node); /* NULL for the last */
 
-/* The next node in depth-first order, parents first; NULL after the last.  Start with the root. */
+/*
+ * Return the next node in depth-first order, parents first, or NULL after the last node.  Start
+ * with the root.
+ */
 const struct tdt_node *tdt_node_next(const struct tdt_node *node);
 
-/* What the node stands for.  Never NULL, unless `node` is. */
+/* Return the frame, task or cut that the node stands for.  The result is NULL only if `node` is. */
 const struct tdt_frame *tdt_node_frame(const struct tdt_node *node);
 
-/* How many leaves waited just here: 0 for a frame that only leads to others. */
+/* Return how many leaves waited exactly here: 0 for a frame that only leads to others. */
 uint32_t tdt_node_leaves(const struct tdt_node *node);
 
-/* A number of the node in its trace: the root is 0, every other comes after its parent, and there are no gaps. */
+/*
+ * Return the number of the node in its trace.  The root is 0, every other node has a larger number
+ * than its parent, and there are no gaps.
+ */
 uint32_t tdt_node_id(const struct tdt_node *node);
 
 /*
- * The raw stacks, with no look-up of names, and so those of leaves that are over, too: how many
- * were captured, and the PCs of stack `index`, innermost first.  Writes at most `max` of them to
- * `pcs` (may be NULL if `max` is 0) and returns how many there are; 0 if there is no such stack.
- * `cut` (may be NULL) is set to why the stack ends before the traced future, if it does.  A trace
- * that was built, not captured, has no raw stacks.
+ * The raw stacks.  These calls look up no names, and therefore also return the stacks of leaves
+ * that are over. tdt_trace_stacks() returns how many stacks were captured.
+ *
+ * tdt_trace_stack() writes at most `max` PCs of stack `index`, innermost first, to `pcs` (may be
+ * NULL if `max` is 0).  It returns how many PCs the stack has, or 0 if there is no such stack.  If
+ * the stack ends before the traced future, `*cut` says why; otherwise it is TDT_CUT_NOT.  `cut` may
+ * be NULL.  A trace that was built, not captured, has no raw stacks.
  */
 uint32_t tdt_trace_stacks(const struct tdt_trace *trace);
-size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut);
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max,
+		       enum tdt_cut *cut);
 
 /*
- * Build a trace by hand: to read one from a file, or to join two.  `info` and its strings are copied (its `size` is set
- * by the caller, with the rules of struct tdt_task_attr); `leaves` stays what it says, whatever is added later.  NULL
- * and errno: EINVAL (`info` is NULL, has no size or an unknown state), E2BIG, ENOMEM.
+ * Build a trace by hand: to read one from a file, or to join two traces.  The caller sets
+ * `info->size`, with the rules of struct tdt_task_attr.  `info` and its strings are copied.
+ * `leaves` keeps its value, whatever is added later.
+ *
+ * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
+ * sets errno: EINVAL (`info` is NULL, or has no size or an unknown state), E2BIG, ENOMEM.
  */
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
 
 /*
- * Add `frame` (its `size` set, with the rules of struct tdt_task_attr) under `parent` (NULL: the root) and count
- * `leaves` more leaves that wait there.  If `parent` has a child that is the same frame, that is the one.  Strings are
- * copied; `module_offset`, `pc` etc. are taken as they are.  Returns the node, or NULL and errno, with the trace as it
- * was: EINVAL (kind is TDT_NODE_TASK or unknown; a cut without a known `cut`, or a frame with one; no size; `parent` is
- * of another trace; the trace was captured, not built), ENOMEM, E2BIG, EOVERFLOW (a node can't count so many leaves).
+ * Add `frame` under `parent` (NULL: the root), and add `leaves` to the number of leaves that wait
+ * there.  The caller sets `frame->size`, with the rules of struct tdt_task_attr.  If `parent`
+ * already has a child for the same frame, the call uses that child.  Strings are copied;
+ * `module_offset`, `pc` and the other numbers are taken as they are.
+ *
+ * Returns the node.  On failure it returns NULL, sets errno, and leaves the trace as it was: EINVAL
+ * (`kind` is TDT_NODE_TASK or unknown; a cut has no known `cut`, or a frame has one; there is no
+ * size; `parent` belongs to another trace; or the trace was captured, not built), ENOMEM, E2BIG,
+ * EOVERFLOW (a node cannot count so many leaves).
  */
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves);

@@ -3,24 +3,31 @@
 #define TDT_WATCH_H
 
 /*
- * Watching: have every task keep its last tree, so that it is there already when the process hangs, and in its core
- * file.  The tree is captured in a poll that happens anyway, at most once a task and interval; no task is woken for it.
+ * The watch: every task keeps its last tree.  The tree is then present already when the process
+ * hangs, and it is in the core file.  It is captured in a poll that happens anyway, at most once in
+ * an interval for each task.  The watch wakes no task.
  *
- * What a watched poll needs was made ready beforehand, by a thread of libtdt's; what is not there is gone without:
+ * A thread of libtdt prepares the memory that a watched poll needs; the poll itself allocates none.
+ * If something is not prepared, the poll does without it:
  *
- * - each task that waits has a tree from its first poll on, also in a burst of many: room for it is made when the task is
- *   spawned (or, for the tasks that are there already, in tdt_watch()).  If the trees of many tasks grow at once, some
- *   keep the tree before until the next interval; a first tree that is larger than those before it may be cut
- * - a tree has at most 512 frames; what is beyond is cut (TDT_CUT_LIMIT), leaves too many are counted as lost
- * - of code that was met for the first time only 8 frames are learned a poll, at some 6 us each and under a lock: a
- *   stack with more is cut (TDT_CUT_LIMIT), and goes further the next time
+ *   - Each task that waits has a tree from its first poll on, even in a burst of many tasks.  Room
+ *     for the tree is made when the task is spawned (for tasks that exist already: in tdt_watch()).
+ *     If the trees of many tasks grow at once, some of the tasks keep their previous tree until the
+ *     next interval.  A first tree may be truncated if it is larger than the trees before it.
+ *   - A tree has at most 512 frames.  Further frames are cut off (TDT_CUT_LIMIT), and leaves for
+ *     which there is no room are counted as lost.
+ *   - When a poll meets code for the first time, the library must learn how to step its frames.  A
+ *     watched poll learns at most 8 frames, at about 6 us each, under a lock.  A stack with more
+ *     new frames is truncated (TDT_CUT_LIMIT), and goes further the next time.
  *
- * And it is to take a CPU no more than some 0.5 % of its time, so there are 10,000 captures a second at most, beside one
- * of each task's first poll.  At 10 ms that does for 100 tasks.  Of more that are polled so often each keeps a tree as
- * much less often, 500 of them one in 50 ms; but of any number once a second.
+ * The watch may take at most about 0.5 % of a CPU's time.  Therefore there are at most 10,000
+ * captures a second, besides one capture of each task's first poll.  With an interval of 10 ms,
+ * this is enough for 100 tasks.  If more tasks are polled that often, each is captured less often:
+ * each of 500 tasks once in 50 ms.  But with any number of tasks, each is captured once a second.
  *
- * In the environment, TDT_WATCH=10ms does the same from the first traced future on (units: ns, us, ms, s; without one
- * ms; 0 and the empty string: off).  What it doesn't understand it ignores.
+ * TDT_WATCH=10ms in the environment starts the watch at the first traced future.  The units are ns,
+ * us, ms and s; a number without a unit is in ms. 0 and the empty string mean off.  Any other value
+ * is ignored.  A set-user-ID program ignores TDT_WATCH.
  */
 
 #include <tdt/trace.h>
@@ -33,24 +40,31 @@ extern "C" {
 #define TDT_WATCH_MIN_NS 1000000 /* 1 ms */
 
 /*
- * Watch all tasks, once in `interval_ns` nanoseconds each (less than TDT_WATCH_MIN_NS counts as that; many tasks less
- * often, see above); 0: stop, and what was recorded stays.  The first call starts a thread, "tdt-watch", that sleeps but
- * for some instructions an interval, with all signals blocked.  Stopped, it sleeps on: it is never joined.  The first
- * interval begins at once.  A child of fork() is not watched until it says so itself.  Who has called this is not asked
- * for TDT_WATCH any more.
+ * Watch all tasks: capture each once in `interval_ns` nanoseconds (many tasks less often, see
+ * above).  An interval of less than TDT_WATCH_MIN_NS counts as TDT_WATCH_MIN_NS. 0 stops the watch;
+ * the recorded trees stay.
  *
- * Returns 0, or -EINVAL (negative), -ENOMEM or -EAGAIN (no thread), and sets errno.  Any thread.
+ * The first call starts a thread, "tdt-watch", with all signals blocked.  It sleeps, except for a
+ * few instructions in each interval.  When the watch is stopped, the thread keeps sleeping: it is
+ * never joined.  The first interval begins at once.  A child of fork() is not watched until the
+ * child makes this call itself.  After a call of tdt_watch(), TDT_WATCH is no longer looked at.
+ *
+ * Returns 0, or a negative errno and sets errno: -EINVAL (`interval_ns` is negative), -ENOMEM,
+ * -EAGAIN (no thread could be started).  Any thread.
  */
 int tdt_watch(int64_t interval_ns);
 
 /*
- * The task's last watched tree, without touching the task, whatever it does.  The trace's `age_ns` says how old the
- * tree is, `polls_since` how many polls have begun after it; state and its time are what they are now.  It is always of
- * a poll after which the task waited: one that has ended keeps the last of these as long as there is a handle.  If
- * modules were unloaded since, its frames are marked as guessed.
+ * Get the last watched tree of a task.  The call does not touch the task, whatever the task is
+ * doing.  `age_ns` of the trace is the age of the tree, and `polls_since` is the number of polls
+ * that have begun after it.  The state of the task and the time in that state are the present ones.
+ * The tree is always of a poll after which the task waited.  A task that has ended keeps its last
+ * tree as long as there is a handle.  If modules were unloaded since the capture, the frames are
+ * marked as guessed.
  *
- * Returns a trace, for the caller to free with tdt_trace_free(); or NULL and errno: ENODATA (the task was not watched
- * yet), EINVAL (`handle` is NULL), ENOMEM.  Any thread, also inside polls.
+ * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
+ * sets errno: ENODATA (the task was not watched yet), EINVAL (`handle` is NULL), ENOMEM.  Any
+ * thread, also inside polls.
  */
 struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle);
 
