@@ -4,7 +4,7 @@
 
 /*
  * Walk a trace: the facts that it has of the task, the task's call tree with names, and the raw
- * stacks that the tree was made of.  The printers use nothing but this header.
+ * stacks that the tree was made of.
  *
  *	static void show(const struct tdt_node *node, int depth)
  *	{
