@@ -106,7 +106,7 @@ static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *t
 /*
  * Find out which nodes are named.  An id of several tasks names none of them, even if only one of
  * them is a node: so this counts all tasks with the id of a node.  If several nodes have one id,
- * all are counted for one of them, which is then met more than once, and the others never.
+ * one of them counts all those tasks, which are several, and the others count none.
  */
 static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n)
 {

@@ -151,7 +151,7 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enu
 
 	if (stacks == NULL)
 		return state;
-	/* The last group may hold no tree; its answer kind then differs, too. */
+	/* A last group without a tree is never the same, because its answer differs. */
 	if (is_in(&groups->group[groups->last], answer, state, stacks))
 		return groups->last;
 	hash = hash_of(answer, state, stacks);
