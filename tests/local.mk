@@ -133,6 +133,7 @@ tests_programs = \
 	tests/check_running_refused \
 	tests/check_running_stacks \
 	tests/check_stack \
+	tests/check_stacks \
 	tests/check_stepped \
 	tests/check_symbolize \
 	tests/check_symbolize_nomem \
@@ -436,6 +437,12 @@ tests_check_hot_paths_SOURCES = \
 	tests/test.h
 tests_check_hot_paths_CFLAGS = $(tests_cflags)
 tests_check_hot_paths_LDADD = libtdt-rt-core.la $(tests_core) -ldl
+
+tests_check_stacks_SOURCES = tests/check_stacks.c tests/must.h tests/test.h
+tests_check_stacks_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/.libs"'
+tests_check_stacks_CFLAGS = $(tests_cflags)
+tests_check_stacks_LDADD = $(tests_core)
+EXTRA_tests_check_stacks_DEPENDENCIES = tests/plugin_a.la
 
 tests_check_index_SOURCES = tests/check_index.c tests/test.h $(tests_no_memory)
 tests_check_index_CFLAGS = $(tests_cflags)
