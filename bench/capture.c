@@ -29,13 +29,13 @@
 #include <tdt/combine.h>
 #include <tdt/tree.h>
 
-#include "../src/capture.h"
-#include "../src/handle.h"
-#include "../src/poll.h"
-#include "../src/registers.h"
-#include "../src/request.h"
-#include "../src/thread.h"
-#include "../src/walk.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/chain.h"
+#include "../src/host/thread.h"
+#include "../src/registry/handle.h"
+#include "../src/task/request.h"
+#include "../src/unwind/registers.h"
+#include "../src/unwind/walk.h"
 #include "report.h"
 
 #define FRAMES 27 /* of each leaf */

@@ -23,11 +23,11 @@
 #include <tdt/dump.h>
 #include <tdt/runtime.h>
 
-#include "../src/clock.h"
-#include "../src/loaded.h"
-#include "../src/modules.h"
-#include "../src/namer.h"
-#include "../src/unwinder.h"
+#include "../src/base/clock.h"
+#include "../src/host/loaded.h"
+#include "../src/symbolize/modules.h"
+#include "../src/symbolize/namer.h"
+#include "../src/unwind/unwinder.h"
 #include "report.h"
 
 #define MS INT64_C(1000000)

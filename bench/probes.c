@@ -21,7 +21,7 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/probes.h"
+#include "../src/probes/probes.h"
 #include "report.h"
 
 #if TDT_PROBES
@@ -47,7 +47,7 @@ static ALONE void hit_plain(void)
 	STAP_PROBE(tdt_bench, plain);
 }
 
-/* By the same flags as the library's probes: see src/probes.c. */
+/* By the same flags as the library's probes: see src/probes/probes.c. */
 #ifdef TDT_NOP5
 #undef _SDT_NOP
 #define _SDT_NOP                                                                                                       \

@@ -14,9 +14,9 @@
 
 #include <tdt/trace.h>
 
-#include "../src/capture.h"
-#include "../src/clock.h"
-#include "../src/running.h"
+#include "../src/base/clock.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/running.h"
 #include "report.h"
 
 #define DEPTH 20

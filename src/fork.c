@@ -14,20 +14,20 @@
 
 #include <stddef.h>
 
-#include "counted.h"
-#include "dump_signal.h"
-#include "interrupt.h"
-#include "namer.h"
-#include "poll.h"
-#include "probes.h"
-#include "registry.h"
-#include "request.h"
-#include "start.h"
-#include "symbolize.h"
-#include "thread.h"
-#include "unloads.h"
-#include "unwinder.h"
-#include "watch.h"
+#include "capture/chain.h"
+#include "capture/counted.h"
+#include "capture/interrupt.h"
+#include "dump/dump_signal.h"
+#include "host/start.h"
+#include "host/thread.h"
+#include "host/unloads.h"
+#include "probes/probes.h"
+#include "registry/registry.h"
+#include "symbolize/namer.h"
+#include "symbolize/symbolize.h"
+#include "task/request.h"
+#include "unwind/unwinder.h"
+#include "watch/watch.h"
 
 /*
  * Whoever holds several locks took them in this order; then come that of unloads.h, one of the requests', and one of the

@@ -16,7 +16,7 @@ compile()
 {
 	source=$1
 	shift
-	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" -I"$tmp" -I"$top_srcdir/include" \
+	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" -I"$tmp" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
 }
 
@@ -37,9 +37,9 @@ compile "$tmp/libunwind.c" 2>/dev/null || declared=-I$top_srcdir/tests/aarch64
 mkdir -p "$tmp/src"
 echo '#include <sys/syscall.h>' >"$tmp/calls.c"
 "$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
-	"${AWK:-awk}" -f "$top_srcdir/src/syscall_names.awk" >"$tmp/src/syscall_names.inc"
+	"${AWK:-awk}" -f "$top_srcdir/src/host/syscall_names.awk" >"$tmp/src/syscall_names.inc"
 
-for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/runtime/*.c "$top_srcdir"/tree-printer/*.c; do
+for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c; do
 	case $source in
 	*/follow.c | */rules.c) continue ;; # for x86-64 alone
 	*/probes.c)

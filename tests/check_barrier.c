@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "../src/barrier.h"
+#include "../src/host/barrier.h"
 #include "asking.h"
 #include "refuse_call.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* How src/code.c reads machine code.  The assembler puts the instructions into this program's own code. */
+/* How src/unwind/code.c reads machine code.  The assembler puts the instructions into this program's own code. */
 
 #include <config.h>
 
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../src/code.h"
+#include "../src/unwind/code.h"
 #include "must.h"
 
 /* `name` is the address of `code` in this program. */

@@ -18,8 +18,8 @@
 #include <tdt/coroutine.h>
 #include <tdt/tree.h>
 
-#include "../src/fiber.h"
-#include "../src/handle.h"
+#include "../src/future/fiber.h"
+#include "../src/registry/handle.h"
 #include "poll_now.h"
 #include "seeded.h"
 #include "test.h"

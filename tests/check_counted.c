@@ -17,8 +17,8 @@
 #include <tdt/hooks.h>
 #include <tdt/watch.h>
 
-#include "../src/counted.h"
-#include "../src/probes.h"
+#include "../src/capture/counted.h"
+#include "../src/probes/probes.h"
 #include "asking.h"
 #include "sanitized.h"
 #include "seeded.h"

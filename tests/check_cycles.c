@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "../src/cycles.h"
+#include "../src/tree/cycles.h"
 #include "no_memory.h"
 #include "test.h"
 

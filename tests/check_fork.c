@@ -17,10 +17,10 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/loaded.h"
-#include "../src/modules.h"
-#include "../src/namer.h"
-#include "../src/unwinder.h"
+#include "../src/host/loaded.h"
+#include "../src/symbolize/modules.h"
+#include "../src/symbolize/namer.h"
+#include "../src/unwind/unwinder.h"
 #include "futures.h"
 #include "must.h"
 #include "sanitized.h"

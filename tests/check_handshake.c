@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * No wake-up is lost between pollers and askers (src/handshake.h, src/barrier.h): many rounds in which a task is polled for
+ * No wake-up is lost between pollers and askers (src/task/handshake.h, src/host/barrier.h): many rounds in which a task is polled for
  * other reasons while it is asked.  When a round is over every request must have been taken by a poll, or the task must
  * have been woken: else an executor would now put it aside, and nobody would ever answer.
  *
@@ -20,10 +20,10 @@
 
 #include <tdt/trace.h>
 
-#include "../src/barrier.h"
-#include "../src/capture.h"
-#include "../src/handle.h"
-#include "../src/request.h"
+#include "../src/capture/capture.h"
+#include "../src/host/barrier.h"
+#include "../src/registry/handle.h"
+#include "../src/task/request.h"
 #include "seeded.h"
 
 #define ASKERS_MAX 2

@@ -18,10 +18,10 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/handle.h"
-#include "../src/probes.h"
-#include "../src/watch.h"
-#include "../src/wrapper.h"
+#include "../src/probes/probes.h"
+#include "../src/registry/handle.h"
+#include "../src/task/wrapper.h"
+#include "../src/watch/watch.h"
 #include "must.h"
 #include "stepped.h"
 #include "test.h"

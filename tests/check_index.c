@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "../src/index.h"
+#include "../src/base/index.h"
 #include "no_memory.h"
 #include "test.h"
 

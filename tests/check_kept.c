@@ -13,7 +13,7 @@
 
 #include <tdt/trace.h>
 
-#include "../src/kept.h"
+#include "../src/task/saved_waker.h"
 #include "asking.h"
 #include "test.h"
 

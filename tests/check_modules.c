@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which modules are known, and which of them last (src/modules.c, src/lasting.c); and how many were unloaded, also while
- * the loader's list can't be had (src/unloads.c).
+ * Which modules are known, and which of them last (src/symbolize/modules.c, src/host/lasting.c); and how many were unloaded, also while
+ * the loader's list can't be had (src/host/unloads.c).
  */
 
 #include <config.h>
@@ -19,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/clock.h"
-#include "../src/loaded.h"
-#include "../src/modules.h"
-#include "../src/start.h"
-#include "../src/unloads.h"
+#include "../src/base/clock.h"
+#include "../src/host/loaded.h"
+#include "../src/host/start.h"
+#include "../src/host/unloads.h"
+#include "../src/symbolize/modules.h"
 #include "must.h"
 #include "test.h"
 

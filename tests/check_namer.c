@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Who waits for names, and for how long (src/namer.c); and what debug files are searched with (src/debuginfo.c). */
+/* Who waits for names, and for how long (src/symbolize/namer.c); and what debug files are searched with (src/symbolize/debuginfo.c). */
 
 #include <config.h>
 
@@ -19,15 +19,15 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/clock.h"
-#include "../src/debugfile.h"
-#include "../src/loaded.h"
-#include "../src/modules.h"
-#include "../src/namer.h"
-#include "../src/service.h"
-#include "../src/start.h"
-#include "../src/symbolize.h"
-#include "../src/unwinder.h"
+#include "../src/base/clock.h"
+#include "../src/base/service.h"
+#include "../src/host/loaded.h"
+#include "../src/host/start.h"
+#include "../src/symbolize/debugfile.h"
+#include "../src/symbolize/modules.h"
+#include "../src/symbolize/namer.h"
+#include "../src/symbolize/symbolize.h"
+#include "../src/unwind/unwinder.h"
 #include "must.h"
 #include "sanitized.h"
 #include "test.h"

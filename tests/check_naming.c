@@ -17,8 +17,8 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/probes.h"
-#include "../src/symbolize.h"
+#include "../src/probes/probes.h"
+#include "../src/symbolize/symbolize.h"
 #include "must.h"
 #include "sanitized.h"
 #include "test.h"

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../src/peek.h"
+#include "../src/host/peek.h"
 #include "must.h"
 #include "refuse_call.h"
 #include "test.h"

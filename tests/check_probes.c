@@ -17,8 +17,8 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/handle.h"
-#include "../src/probes.h"
+#include "../src/probes/probes.h"
+#include "../src/registry/handle.h"
 #include "asking.h"
 #include "must.h"
 #include "no_memory.h"

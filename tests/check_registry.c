@@ -18,8 +18,8 @@
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
-#include "../src/handle.h"
-#include "../src/registry.h"
+#include "../src/registry/handle.h"
+#include "../src/registry/registry.h"
 #include "must.h"
 #include "no_memory.h"
 #include "sanitized.h"

@@ -20,11 +20,11 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/capture.h"
-#include "../src/capture_trace.h"
-#include "../src/clock.h"
-#include "../src/handle.h"
-#include "../src/running.h"
+#include "../src/base/clock.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/capture_trace.h"
+#include "../src/capture/running.h"
+#include "../src/registry/handle.h"
 #include "must.h"
 #include "seeded.h"
 #include "stuck_task.h"

@@ -13,11 +13,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../src/capture.h"
-#include "../src/clock.h"
-#include "../src/peek.h"
-#include "../src/running.h"
-#include "../src/stack.h"
+#include "../src/base/clock.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/running.h"
+#include "../src/host/peek.h"
+#include "../src/host/readable.h"
 #include "gate.h"
 #include "no_memory.h"
 #include "stuck_task.h"

@@ -19,7 +19,7 @@
 
 #include <tdt/coroutine.h>
 
-#include "../src/fiber.h"
+#include "../src/future/fiber.h"
 #include "gate.h"
 #include "must.h"
 #include "stuck_task.h"

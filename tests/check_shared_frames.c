@@ -13,11 +13,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../src/capture.h"
-#include "../src/poll.h"
-#include "../src/registers.h"
-#include "../src/seal.h"
-#include "../src/start.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/chain.h"
+#include "../src/capture/seal.h"
+#include "../src/host/start.h"
+#include "../src/unwind/registers.h"
 #include "must.h"
 #include "seeded.h"
 #include "test.h"

@@ -16,7 +16,7 @@
 #include <tdt/hooks.h>
 #include <tdt/watch.h>
 
-#include "../src/watch.h"
+#include "../src/watch/watch.h"
 #include "asking.h"
 #include "listed.h"
 #include "must.h"

@@ -11,8 +11,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "../src/stack.h"
-#include "../src/thread.h"
+#include "../src/host/readable.h"
+#include "../src/host/thread.h"
 #include "must.h"
 #include "sanitized.h"
 #include "test.h"

@@ -17,9 +17,9 @@
 
 #include <tdt/print.h>
 
-#include "../src/modules.h"
-#include "../src/stacks.h"
-#include "../src/trace.h"
+#include "../src/symbolize/modules.h"
+#include "../src/tree/stacks.h"
+#include "../src/tree/trace.h"
 #include "must.h"
 #include "test.h"
 

@@ -13,8 +13,8 @@
 
 #include <tdt/hooks.h>
 
-#include "../src/handle.h"
-#include "../src/registry.h"
+#include "../src/registry/handle.h"
+#include "../src/registry/registry.h"
 #include "must.h"
 #include "test.h"
 

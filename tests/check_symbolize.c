@@ -20,13 +20,13 @@
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
-#include "../src/debuginfo.h"
-#include "../src/demangle.h"
-#include "../src/loaded.h"
-#include "../src/namer.h"
-#include "../src/ranges.h"
-#include "../src/symbolize.h"
-#include "../src/unwinder.h"
+#include "../src/host/loaded.h"
+#include "../src/symbolize/debuginfo.h"
+#include "../src/symbolize/demangle.h"
+#include "../src/symbolize/namer.h"
+#include "../src/symbolize/ranges.h"
+#include "../src/symbolize/symbolize.h"
+#include "../src/unwind/unwinder.h"
 #include "fixtures/trail.h"
 #include "must.h"
 #include "self.h"

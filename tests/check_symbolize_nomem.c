@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/symbolize.h"
+#include "../src/symbolize/symbolize.h"
 #include "fixtures/trail.h"
 #include "self.h"
 

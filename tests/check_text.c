@@ -19,7 +19,7 @@ static const char design_utf8[] =
 	"task 7 \"bar\" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88\n"
 	"╼ foo_poll at demo/taskdump.c:18:11\n"
 	" └╼ bar_poll at demo/taskdump.c:22:5\n"
-	"    └╼ tdt_join_all at src/combine.c:58:9\n"
+	"    └╼ tdt_join_all at src/future/combine.c:58:9\n"
 	"       ├╼ fiz_poll at demo/taskdump.c:26:15\n"
 	"       │  └╼ pending_poll at demo/taskdump.c:14:8\n"
 	"       └╼ buz_poll at demo/taskdump.c:30:11\n"

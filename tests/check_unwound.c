@@ -12,8 +12,8 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include "../src/handle.h"
-#include "../src/handshake.h"
+#include "../src/registry/handle.h"
+#include "../src/task/handshake.h"
 #include "asking.h"
 #include "test.h"
 #include "unwinding.h"

@@ -20,13 +20,13 @@
 
 #include <tdt/tree.h>
 
-#include "../src/capture.h"
-#include "../src/poll.h"
-#include "../src/registers.h"
-#include "../src/seal.h"
-#include "../src/thread.h"
-#include "../src/walk.h"
-#include "../src/walk_step.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/chain.h"
+#include "../src/capture/seal.h"
+#include "../src/host/thread.h"
+#include "../src/unwind/registers.h"
+#include "../src/unwind/walk.h"
+#include "../src/unwind/walk_step.h"
 #include "frames.h"
 #include "poll_now.h"
 

@@ -17,7 +17,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/watch.h"
+#include "../src/watch/watch.h"
 #include "asking.h"
 #include "leaf.h"
 #include "must.h"

@@ -21,7 +21,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/watch.h"
+#include "../src/watch/watch.h"
 #include "must.h"
 #include "no_memory.h"
 #include "test.h"

@@ -15,9 +15,9 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "../src/capture.h"
-#include "../src/pool.h"
-#include "../src/watch.h"
+#include "../src/base/pool.h"
+#include "../src/capture/capture.h"
+#include "../src/watch/watch.h"
 #include "must.h"
 #include "seeded.h"
 #include "test.h"

@@ -42,7 +42,7 @@ run_demo()
 	done
 }
 
-join="tdt_join_all at src/combine.c:$(grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/combine.c" |
+join="tdt_join_all at src/future/combine.c:$(grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/future/combine.c" |
 	cut -d: -f1)"
 
 cat >"$tmp/taskdump" <<END

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../src/capture.h"
-#include "../src/clock.h"
-#include "../src/running.h"
+#include "../src/base/clock.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/running.h"
 #include "must.h"
 #include "stuck_task.h"
 

@@ -33,7 +33,7 @@ void gate_stay(void);
 struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, bool spin,
 			   pthread_attr_t *attr);
 
-/* Ask the same way, of what can't be read.  Returns the error: see src/running.h. */
+/* Ask the same way, of what can't be read.  Returns the error: see src/capture/running.h. */
 int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
 		     bool spin);
 

@@ -8,7 +8,7 @@ set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 : "${top_builddir:?is set by make check}"
-combine=${top_srcdir:?is set by make check}/src/combine.c
+combine=${top_srcdir:?is set by make check}/src/future/combine.c
 
 line_of() {
 	grep -nF "$1" "$combine" | cut -d: -f1
@@ -35,8 +35,8 @@ try() {
 	number=$((number + 1))
 	claim="$number - every frame has its name and line with $*"
 	if ! "$@" -g -std=gnu11 -no-pie -DJOIN_LINE="$join_line" -DSELECT_LINE="$select_line" \
-		-I"$top_builddir" -I"$top_srcdir/include" -o "$work/lines" \
-		"$top_srcdir/tests/lines.c" "$combine" "$top_srcdir/src/combine_new.c" >"$work/log" 2>&1; then
+		-I"$top_builddir" -I"$top_srcdir/include" -I"$top_srcdir/src" -o "$work/lines" \
+		"$top_srcdir/tests/lines.c" "$combine" "$top_srcdir/src/future/combine_new.c" >"$work/log" 2>&1; then
 		echo "not ok $claim"
 		sed 's/^/# /' "$work/log"
 		return

@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "../src/handle.h"
-#include "../src/request.h"
+#include "../src/registry/handle.h"
+#include "../src/task/request.h"
 
 /* How many requests wait for a poll to take them. */
 static inline int listed(struct tdt_handle *handle)

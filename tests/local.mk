@@ -523,7 +523,7 @@ tests_check_symbolize_nomem_SOURCES = tests/check_symbolize_nomem.c tests/self.h
 tests_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_check_symbolize_nomem_LDADD = $(tests_core)
 
-tests_switched = tests/switched.c tests/switched.h tests/must.h src/fiber.h
+tests_switched = tests/switched.c tests/switched.h tests/must.h src/future/fiber.h
 
 tests_check_switched_SOURCES = tests/check_switched.c $(tests_switched) $(tests_asking)
 tests_check_switched_CFLAGS = $(tests_cflags)
@@ -568,7 +568,7 @@ tests_check_kept_SOURCES = tests/check_kept.c $(tests_asking)
 tests_check_kept_CFLAGS = $(tests_cflags)
 tests_check_kept_LDADD = $(tests_core)
 
-tests_check_kept_naive_SOURCES = tests/check_kept.c src/poll.c tests/naive_kept.h $(tests_asking)
+tests_check_kept_naive_SOURCES = tests/check_kept.c src/task/wrapper.c tests/naive_kept.h $(tests_asking)
 tests_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/naive_kept.h
 tests_check_kept_naive_LDADD = $(tests_core)
 
@@ -920,6 +920,7 @@ dist_check_SCRIPTS += \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/join_ustack.sh \
+	tests/layers.sh \
 	tests/lines.sh \
 	tests/odd_frames.sh \
 	tests/probes.sh \

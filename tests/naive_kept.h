@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_KEPT_H
-#define TDT_SRC_KEPT_H
+#ifndef TDT_SRC_TASK_SAVED_WAKER_H
+#define TDT_SRC_TASK_SAVED_WAKER_H
 
 /*
- * What src/kept.h must not be: the waker is taken for the one that is kept because the poll before was given the same
+ * What src/task/saved_waker.h must not be: the waker is taken for the one that is kept because the poll before was given the same
  * pointer.  tests/check_kept.c built with this in its place shows what comes of it.
  */
 
-#include "../src/handle.h"
+#include "../src/registry/handle.h"
 
 #define TESTS_NAIVE_KEPT 1
 

@@ -24,7 +24,7 @@
 
 #include <tdt/hooks.h>
 
-#include "../src/probes.h"
+#include "../src/probes/probes.h"
 #include "must.h"
 
 #if TDT_PROBES && defined __x86_64__

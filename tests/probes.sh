@@ -159,11 +159,11 @@ fi
 # Another compiler puts arguments elsewhere if it may.
 if test -n "$TEST_CLANG"; then
 	claim "configure takes clang" configured clang CC="$TEST_CLANG"
-	claim "so the probes are built" built clang src/libtdt_probes_la-probes.lo
-	claim_registers "clang's probes" "$tmp/clang/src/.libs/libtdt_probes_la-probes.o"
+	claim "so the probes are built" built clang src/probes/libtdt_probes_la-probes.lo
+	claim_registers "clang's probes" "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o"
 	claim "and linked" \
-		"$TEST_CLANG" -shared "$tmp/clang/src/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes.so"
-	claim_nops "clang's probes" "$tmp/clang/src/probes.so"
+		"$TEST_CLANG" -shared "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes/probes.so"
+	claim_nops "clang's probes" "$tmp/clang/src/probes/probes.so"
 else
 	skip "the probes by clang" "there is no clang"
 fi

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/modules.h"
+#include "../src/symbolize/modules.h"
 
 struct self_search {
 	uintptr_t address;

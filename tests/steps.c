@@ -23,10 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/capture.h"
-#include "../src/pieces.h"
-#include "../src/registers.h"
-#include "../src/thread.h"
+#include "../src/capture/capture.h"
+#include "../src/capture/stack_pieces.h"
+#include "../src/host/thread.h"
+#include "../src/unwind/registers.h"
 #include "must.h"
 
 #define DEPTH 4096
@@ -265,7 +265,7 @@ struct steps_of steps_follow(void (*function)(void), long most, const char *name
 
 #else
 
-#include "../src/walk.h"
+#include "../src/unwind/walk.h"
 
 const char *steps_unknown(void)
 {

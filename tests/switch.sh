@@ -10,8 +10,8 @@ command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils
 # compile COMPILER FLAG...: both parts of the switch to $tmp/switch.so, as the library has them
 compile()
 {
-	"$@" -O2 -fPIC -shared -nostdlib -I"${top_builddir:?}" -I"$top_srcdir/include" -o "$tmp/switch.so" \
-		"$top_srcdir/src/switch.c" "$top_srcdir/src/switch_x86_64.S"
+	"$@" -O2 -fPIC -shared -nostdlib -I"${top_builddir:?}" -I"$top_srcdir/include" -I"$top_srcdir/src" -o "$tmp/switch.so" \
+		"$top_srcdir/src/future/switch.c" "$top_srcdir/src/future/switch_x86_64.S"
 }
 
 properties()

@@ -15,7 +15,7 @@
 
 #include <tdt/tdt.h>
 
-#include "../src/fiber.h"
+#include "../src/future/fiber.h"
 
 /* ThreadSanitizer takes more than 1 MiB of a thread's stack for itself. */
 #define SWITCHED_STACK ((size_t)(TDT__TSAN ? 4096 : 128) << 10)

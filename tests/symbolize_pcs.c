@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/debuginfo.h"
-#include "../src/symbolize.h"
+#include "../src/symbolize/debuginfo.h"
+#include "../src/symbolize/symbolize.h"
 
 static int print(const struct tdt__symbol *symbol, uintptr_t pc)
 {

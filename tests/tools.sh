@@ -33,7 +33,7 @@ known()
 	probes_of "$1" | sed 's/-/__/g' >"$tmp/probes"
 	[ -s "$tmp/probes" ] || return 1
 	while read -r probe; do
-		grep -q "X($probe)" "$top_srcdir/src/probes.h" || { echo "$1: $probe"; return 1; }
+		grep -q "X($probe)" "$top_srcdir/src/probes/probes.h" || { echo "$1: $probe"; return 1; }
 	done <"$tmp/probes"
 }
 for name in $names; do

@@ -122,21 +122,21 @@ build_lto()
 {
 	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib jansson) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer -w -I"$top_builddir" \
-			-I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
+			-I"$top_srcdir/include" -I"$top_srcdir/src" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree
 }
 
 lto_sources()
 {
-	for source in "$top_srcdir"/src/*.c "$top_srcdir"/tree-printer/*.c; do
+	for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c; do
 		case $source in
 		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
-		*'*'* | */tdt-tree.c) ;;
+		*'*'* | */src/runtime/* | */tdt-tree.c) ;;
 		*) echo "$source" ;;
 		esac
 	done
-	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo "$top_srcdir/src/switch_x86_64.S" ;; esac
+	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo "$top_srcdir/src/future/switch_x86_64.S" ;; esac
 }
 
 if [ -n "$TEST_GCC" ]; then

@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* The rule for every struct of a caller's that may grow; and names by a deadline, and how many are missing. */
-#include "../src/clock.h"
-#include "../src/namer.h"
-#include "../src/options.h"
-#include "../src/trace.h"
-#include "../src/tree.h"
+#include "base/clock.h"
+#include "base/options.h"
+#include "symbolize/namer.h"
+#include "tree/trace.h"
+#include "tree/tree.h"
 
 #define MAX_IDS 8
 

@@ -8,8 +8,8 @@
 #include <errno.h>
 
 /* The same rule as everywhere for a struct of a caller's that may grow. */
-#include "../src/clock.h"
-#include "../src/options.h"
+#include "base/clock.h"
+#include "base/options.h"
 
 #define SECOND UINT64_C(1000000000)
 

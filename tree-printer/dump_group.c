@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/index.h"
-#include "../src/trace.h"
+#include "base/index.h"
+#include "tree/trace.h"
 
 struct range {
 	uint64_t low, high;

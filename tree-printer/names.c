@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "../src/index.h"
+#include "base/index.h"
 
 struct task {
 	uint64_t id;

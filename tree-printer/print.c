@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Not a way into a trace: the rule for every struct of a caller's that may grow. */
-#include "../src/options.h"
+#include "base/options.h"
 
 static bool is_choice(enum tdt_print_choice choice)
 {

@@ -15,7 +15,7 @@
 
 #include <tdt/dump.h>
 
-#include "../src/index.h"
+#include "base/index.h"
 
 /* Whether `out` is a terminal whose user wants colours: TERM says it can, NO_COLOR doesn't forbid it. */
 bool tdt__wants_color(FILE *out);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/index.h"
+#include "base/index.h"
 
 enum {
 	NONE = 0,    /* no row: the task is nobody's child */

@@ -36,7 +36,7 @@ enum tdt_print_choice {
  *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88
  *	╼ foo_poll at demo/taskdump.c:18:11
  *	 └╼ bar_poll at demo/taskdump.c:22:5
- *	    └╼ tdt_join_all at src/combine.c:58:9
+ *	    └╼ tdt_join_all at src/future/combine.c:58:9
  *	       ├╼ fiz_poll at demo/taskdump.c:26:15
  *	       │  └╼ pending_poll at demo/taskdump.c:14:8
  *	       └╼ buz_poll at demo/taskdump.c:30:11

@@ -9,9 +9,9 @@
 
 #include <tdt/hooks.h>
 
-#include "current.h"
-#include "rt.h"
-#include "wait.h"
+#include "runtime/current.h"
+#include "runtime/rt.h"
+#include "runtime/wait.h"
 
 /* What wakes the thread.  On the heap, since wakers may outlive the call. */
 struct blocker {

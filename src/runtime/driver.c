@@ -22,7 +22,7 @@
 
 #include <config.h>
 
-#include "driver.h"
+#include "runtime/driver.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,10 +32,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "loop.h"
-#include "socket.h"
-#include "timer.h"
-#include "worker.h"
+#include "runtime/loop.h"
+#include "runtime/socket.h"
+#include "runtime/timer.h"
+#include "runtime/worker.h"
 
 /* --- The loop ---------------------------------------------------------------- */
 

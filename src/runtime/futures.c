@@ -10,12 +10,12 @@
 #include <tdt/runtime.h>
 #include <tdt/sync.h>
 
-#include "mutex.h"
-#include "oneshot.h"
-#include "sleep.h"
-#include "tcp.h"
-#include "timeout.h"
-#include "yield.h"
+#include "runtime/mutex.h"
+#include "runtime/oneshot.h"
+#include "runtime/sleep.h"
+#include "runtime/tcp.h"
+#include "runtime/timeout.h"
+#include "runtime/yield.h"
 
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 {

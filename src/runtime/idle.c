@@ -3,15 +3,15 @@
 
 #include <config.h>
 
-#include "idle.h"
+#include "runtime/idle.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <tdt/hooks.h>
 
-#include "rt.h"
-#include "wait.h"
+#include "runtime/rt.h"
+#include "runtime/wait.h"
 
 #define LOOKOUT_MS 10
 

@@ -3,8 +3,8 @@
 
 #include <config.h>
 
-#include "inject.h"
-#include "task.h"
+#include "runtime/inject.h"
+#include "runtime/task.h"
 
 void tdt__inject_init(struct tdt__inject *inject)
 {

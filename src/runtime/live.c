@@ -3,8 +3,8 @@
 
 #include <config.h>
 
-#include "live.h"
-#include "task.h"
+#include "runtime/live.h"
+#include "runtime/task.h"
 
 void tdt__live_init(struct tdt__live *live)
 {

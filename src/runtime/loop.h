@@ -12,7 +12,7 @@
 #include <uv.h>
 #include <uv/tree.h>
 
-#include "driver.h"
+#include "runtime/driver.h"
 
 RB_HEAD(tdt__timers, tdt__timer);
 TAILQ_HEAD(tdt__sockets, tdt__socket);

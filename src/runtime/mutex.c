@@ -11,7 +11,7 @@
 
 #include <config.h>
 
-#include "mutex.h"
+#include "runtime/mutex.h"
 
 #include <errno.h>
 #include <pthread.h>

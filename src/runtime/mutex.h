@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "slot.h"
+#include "runtime/slot.h"
 
 struct tdt_mutex;
 

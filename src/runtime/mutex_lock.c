@@ -11,7 +11,7 @@
 
 #include <tdt/hooks.h>
 
-#include "mutex.h"
+#include "runtime/mutex.h"
 
 static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 {

@@ -10,7 +10,7 @@
 
 #include <tdt/net.h>
 
-#include "tcp.h"
+#include "runtime/tcp.h"
 
 int tdt__address(const char *host, uint16_t port, union tdt__address *address)
 {

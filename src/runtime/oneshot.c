@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "oneshot.h"
+#include "runtime/oneshot.h"
 
 #include <errno.h>
 #include <stdlib.h>

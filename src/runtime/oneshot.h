@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "slot.h"
+#include "runtime/slot.h"
 
 struct tdt_oneshot_receiver;
 

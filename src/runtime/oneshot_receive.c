@@ -7,7 +7,7 @@
 
 #include <tdt/hooks.h>
 
-#include "oneshot.h"
+#include "runtime/oneshot.h"
 
 /* Acquire what the sender wrote: pairs with settle() in oneshot.c. */
 static int state_of(struct tdt__channel *channel)

@@ -3,8 +3,8 @@
 
 #include <config.h>
 
-#include "ring.h"
-#include "task.h"
+#include "runtime/ring.h"
+#include "runtime/task.h"
 
 #define HALF (TDT__RING_SIZE / 2)
 

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "rt.h"
+#include "runtime/rt.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../options.h"
-#include "current.h"
-#include "driver.h"
-#include "task.h"
+#include "base/options.h"
+#include "runtime/current.h"
+#include "runtime/driver.h"
+#include "runtime/task.h"
 
 __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 

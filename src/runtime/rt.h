@@ -15,10 +15,10 @@
 
 #include <tdt/runtime.h>
 
-#include "idle.h"
-#include "inject.h"
-#include "live.h"
-#include "worker.h"
+#include "runtime/idle.h"
+#include "runtime/inject.h"
+#include "runtime/live.h"
+#include "runtime/worker.h"
 
 struct tdt_rt {
 	/* Written by every spawn; what follows is read by every poll, and so is kept apart. */

@@ -3,14 +3,14 @@
 
 #include <config.h>
 
-#include "sleep.h"
+#include "runtime/sleep.h"
 
 #include <errno.h>
 
 #include <tdt/hooks.h>
 
-#include "current.h"
-#include "timer.h"
+#include "runtime/current.h"
+#include "runtime/timer.h"
 
 static tdt_poll_t end(struct tdt__timer *timer, tdt_poll_t result)
 {

@@ -3,15 +3,15 @@
 
 #include <config.h>
 
-#include "socket.h"
+#include "runtime/socket.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "current.h"
-#include "task.h"
-#include "worker.h"
+#include "runtime/current.h"
+#include "runtime/task.h"
+#include "runtime/worker.h"
 
 static const unsigned side_bits[] = { [TDT__READ] = UV_READABLE, [TDT__WRITE] = UV_WRITABLE };
 

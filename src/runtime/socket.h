@@ -15,8 +15,8 @@
 
 #include <stdatomic.h>
 
-#include "loop.h"
-#include "slot.h"
+#include "runtime/loop.h"
+#include "runtime/slot.h"
 
 enum { TDT__READ, TDT__WRITE };
 

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "task.h"
+#include "runtime/task.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include <tdt/hooks.h>
 
-#include "current.h"
-#include "rt.h"
+#include "runtime/current.h"
+#include "runtime/rt.h"
 
 /* --- The waker ------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 #include <config.h>
 
-#include "tcp.h"
+#include "runtime/tcp.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

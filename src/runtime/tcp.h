@@ -9,7 +9,7 @@
 
 #include <tdt/future.h>
 
-#include "socket.h"
+#include "runtime/socket.h"
 
 struct tdt_tcp {
 	struct tdt__socket socket; /* first: it frees the whole */

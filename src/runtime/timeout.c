@@ -3,12 +3,12 @@
 
 #include <config.h>
 
-#include "timeout.h"
+#include "runtime/timeout.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sleep.h"
+#include "runtime/sleep.h"
 
 enum { FUTURE, SLEEP, CHILDREN };
 

@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "timer.h"
+#include "runtime/timer.h"
 
 #include <errno.h>
 #include <stdlib.h>

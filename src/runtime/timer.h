@@ -10,8 +10,8 @@
  * a read mostly does not elapse.  And a timer that was cancelled is gone at once.
  */
 
-#include "loop.h"
-#include "slot.h"
+#include "runtime/loop.h"
+#include "runtime/slot.h"
 
 struct tdt__timer {
 	struct tdt__slot slot; /* who waits */

@@ -3,16 +3,16 @@
 
 #include <config.h>
 
-#include "worker.h"
+#include "runtime/worker.h"
 
 #include <stdio.h>
 #include <time.h>
 
 #include <tdt/hooks.h>
 
-#include "current.h"
-#include "rt.h"
-#include "task.h"
+#include "runtime/current.h"
+#include "runtime/rt.h"
+#include "runtime/task.h"
 
 #define TURN 32		/* polls that one look at the clock serves */
 #define SHARED_EVERY 61 /* polls from one first look into the shared queue to the next; odd, and no part of a turn */

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "live.h"
-#include "ring.h"
+#include "runtime/live.h"
+#include "runtime/ring.h"
 
 struct tdt__task;
 struct tdt_rt;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "yield.h"
+#include "runtime/yield.h"
 
 enum stage { NEW, YIELDED, ENDED };
 

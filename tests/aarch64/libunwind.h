@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What src/walk_step.c and src/unwinder.c use of libunwind on aarch64, declared for tests/aarch64.sh where libunwind's own
+ * What src/unwind/walk_step.c and src/unwind/unwinder.c use of libunwind on aarch64, declared for tests/aarch64.sh where libunwind's own
  * header for that machine is not installed: to compile against, not to run.
  */
 #ifndef TDT_TESTS_AARCH64_LIBUNWIND_H

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../src/watch.h"
+#include "../../src/watch/watch.h"
 #include "fuzz.h"
 
 #define main tdt_tree_main

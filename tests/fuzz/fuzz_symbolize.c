@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/symbolize.h"
+#include "../../src/symbolize/symbolize.h"
 #include "fuzz.h"
 
 /* A seed may have this build-id; all others have none. */

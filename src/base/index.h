@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_BASE_INDEX_H
+#define TDT_SRC_BASE_INDEX_H
+
+/*
+ * An index: a hash table that finds the entries of an array by their keys; and two hash functions.
+ *
+ * The array belongs to the caller.  The index holds the number and the hash of each entry: entries
+ * need no allocation of their own, the array may move when it grows, and growing the index looks at
+ * no key.  Entries are never removed.  The caller compares a key with each entry that has its hash:
+ *
+ *	size_t tried = 0;
+ *	uint32_t i;
+ *
+ *	do {
+ *		i = tdt__index_next(&index, hash, &tried);
+ *	} while (i != TDT__INDEX_NONE && !is_same(&array[i], key));
+ *
+ * Three kinds of tables have other needs.  Pointers to objects or strings that never move are kept
+ * in libiberty's hashtab.h (intern.c, symbolize.c and others).  The nodes of a tree lie in chunks
+ * and not in an array, so they are chained (tree.h).  Rules are found without a lock while other
+ * rules are added (rules.h).
+ *
+ * An index has no lock: its owner's thread or the lock of its array protects it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TDT__INDEX_NONE UINT32_MAX
+
+struct tdt__index_slot {
+	uint32_t hash;
+	uint32_t entry; /* its number + 1; 0: the slot is free */
+};
+
+/* All zero is an index without entries. */
+struct tdt__index {
+	struct tdt__index_slot *slot;
+	size_t slots; /* a power of two, and at least twice the entries; or 0 */
+};
+
+/* Make room for `n` entries in all, those that are there included.  Returns 0 or -ENOMEM. */
+int tdt__index_reserve(struct tdt__index *index, size_t n);
+
+/*
+ * Add an entry, for which there must be room.  The low bits of `hash` should differ between keys.
+ * The index does not compare keys: of two entries with the same key, a search may find either.
+ */
+void tdt__index_add(struct tdt__index *index, uint32_t hash, uint32_t entry);
+
+void tdt__index_fini(struct tdt__index *index);
+
+/*
+ * The next entry that has this hash; TDT__INDEX_NONE: there are no more.  `*tried` must be 0 for
+ * the first call of a search, and belongs to the index from then on.  The search ends at a free
+ * slot, and there always is one.
+ */
+static inline uint32_t tdt__index_next(const struct tdt__index *index, uint32_t hash, size_t *tried)
+{
+	if (index->slots == 0)
+		return TDT__INDEX_NONE;
+	for (;;) {
+		const struct tdt__index_slot *slot =
+			&index->slot[(hash + (*tried)++) & (index->slots - 1)];
+
+		if (slot->entry == 0)
+			return TDT__INDEX_NONE;
+		if (slot->hash == hash)
+			return slot->entry - 1;
+	}
+}
+
+/* Mix `value` into a hash, which begins as any number.  The low half may be used alone. */
+static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
+
+/* Mix bytes into a hash, which begins as TDT__HASH_START, by FNV-1a.  The high half mixes best. */
+#define TDT__HASH_START UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t tdt__hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	for (const unsigned char *at = bytes, *end = at + n; at < end; at++)
+		hash = (hash ^ *at) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* The 32 bits of such a hash that an index takes. */
+static inline uint32_t tdt__hash_fold(uint64_t hash)
+{
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The stack, and the chunks of memory that its things lie in. */
+
+#include <config.h>
+
+#include "base/pool.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* How many things lie in a chunk. */
+static uint32_t per_chunk(const struct tdt__pool *pool)
+{
+	return pool->size < TDT__POOL_CHUNK_SIZE ? (uint32_t)TDT__POOL_CHUNK_SIZE / pool->size : 1;
+}
+
+/* `index` as in struct tdt__pool_item. */
+static struct tdt__pool_item *item_at(struct tdt__pool *pool, uint32_t index)
+{
+	uint32_t n = per_chunk(pool);
+	char *chunk;
+
+	if (index == 0)
+		return NULL;
+	/* Relaxed: who knows the index has acquired it with the head. */
+	chunk = atomic_load_explicit(&pool->chunk[(index - 1) / n], memory_order_relaxed);
+	return (void *)(chunk + (size_t)((index - 1) % n) * pool->size);
+}
+
+static uint64_t next_head(uint64_t head, uint32_t index)
+{
+	return ((head >> 32) + 1) << 32 | index;
+}
+
+struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool)
+{
+	/* Acquire what was done with it before it was given back.  Pairs with tdt__pool_give(). */
+	uint64_t head = atomic_load_explicit(&pool->head, memory_order_acquire);
+	struct tdt__pool_item *item;
+	uint32_t next;
+
+	do {
+		item = item_at(pool, (uint32_t)head);
+		if (item == NULL) {
+			atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
+			return NULL;
+		}
+		/* If another has taken it meanwhile, this may be anything, and the head is another. */
+		next = atomic_load_explicit(&item->next, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, next),
+							memory_order_acquire, memory_order_acquire));
+	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&pool->stock, 1, memory_order_relaxed);
+	return item;
+}
+
+void tdt__pool_give(struct tdt__pool *pool, struct tdt__pool_item *item)
+{
+	uint64_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&pool->stock, 1, memory_order_relaxed);
+	do
+		atomic_store_explicit(&item->next, (uint32_t)head, memory_order_relaxed);
+	/* Release what was done with it to who takes it.  Pairs with tdt__pool_take() and _take_all(). */
+	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, item->index),
+						      memory_order_release, memory_order_relaxed));
+}
+
+struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool)
+{
+	uint64_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
+	struct tdt__pool_item *all;
+
+	/* Acquire what was done with them.  Pairs with tdt__pool_give(). */
+	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, 0), memory_order_acquire,
+						      memory_order_relaxed))
+		;
+	all = item_at(pool, (uint32_t)head);
+	for (struct tdt__pool_item *item = all; item != NULL; item = tdt__pool_next(pool, item))
+		atomic_fetch_sub_explicit(&pool->stock, 1, memory_order_relaxed);
+	return all;
+}
+
+struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__pool_item *item)
+{
+	return item_at(pool, atomic_load_explicit(&item->next, memory_order_relaxed));
+}
+
+struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool)
+{
+	uint32_t n = per_chunk(pool), number = pool->made / n;
+	struct tdt__pool_item *item;
+	char *chunk;
+
+	if (number == TDT__POOL_CHUNKS)
+		return NULL;
+	chunk = atomic_load_explicit(&pool->chunk[number], memory_order_relaxed);
+	if (chunk == NULL)
+		chunk = aligned_alloc(64, ((size_t)n * pool->size + 63) & ~(size_t)63);
+	if (chunk == NULL)
+		return NULL;
+	/* Relaxed: others come to it by indexes that are not in the pool yet. */
+	atomic_store_explicit(&pool->chunk[number], chunk, memory_order_relaxed);
+	item = (void *)(chunk + (size_t)(pool->made % n) * pool->size);
+	item->index = ++pool->made;
+	atomic_init(&item->next, 0);
+	return item;
+}
+
+void tdt__pool_unmake(struct tdt__pool *pool)
+{
+	pool->made--;
+}

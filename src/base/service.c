@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Starting threads of the library's own. */
+
+#include <config.h>
+
+#include "base/service.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* libdw takes some hundred KiB; the host's limit may be less, or none. */
+#define STACK_SIZE ((size_t)2 << 20)
+
+int tdt__service_start(void *(*run)(void *))
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int error = pthread_attr_init(&attr);
+
+	if (error != 0)
+		return -error;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, &attr, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -error;
+}

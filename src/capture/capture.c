@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system
+ * call where the walk takes none (walk_rules.h, readable.h), and no allocation once the task's last capture has told how
+ * much room it takes.
+ */
+
+#include <config.h>
+
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/coroutine.h>
+
+#include "capture/chain.h"
+#include "capture/counted.h"
+#include "capture/seal.h"
+#include "host/readable.h"
+#include "registry/handle.h"
+#include "unwind/registers.h"
+
+/* More stacks than that, each polled on the one before, are not walked. */
+#define MAX_LEVEL UINT16_MAX
+
+static uint16_t level_of(const struct tdt_stack *stack)
+{
+	return stack != NULL ? (uint16_t)stack->level : 0;
+}
+
+bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames,
+			  uint32_t max_frames)
+{
+	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
+	capture->stacks.frames = malloc(frames * sizeof capture->stacks.frames[0]);
+	if (capture->stacks.frames == NULL)
+		return false;
+	tdt__walk_init_as(&capture->walk, walk);
+	atomic_init(&capture->refs, 1);
+	tdt__capture_clear(capture);
+	return true;
+}
+
+
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
+{
+	struct tdt__capture *capture = malloc(sizeof *capture);
+
+	if (capture == NULL)
+		return NULL;
+	if (!tdt__capture_init_by(capture, walk, frames, max_frames)) {
+		free(capture);
+		return NULL;
+	}
+	return capture;
+}
+
+struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames)
+{
+	struct tdt__capture *capture;
+	struct tdt__walk walk;
+
+	if (!tdt__walk_init(&walk))
+		return NULL;
+	capture = tdt__capture_new_by(&walk, frames, max_frames);
+	tdt__walk_fini(&walk);
+	return capture;
+}
+
+void tdt__capture_clear(struct tdt__capture *capture)
+{
+	capture->watched = false;
+	capture->stacks.unloads = tdt__walk_modules(&capture->walk)->unloads;
+	capture->stacks.n = 0;
+	capture->stacks.leaves = 0;
+	capture->stacks.lost = 0;
+	capture->stacks.elsewhere = 0;
+	capture->open = false;
+	capture->last = TDT__NO_FRAME;
+	capture->fresh = TDT__NO_FRAME;
+	capture->common = NULL;
+	capture->entries = 0;
+	capture->seal = NULL;
+	capture->given = NULL;
+	capture->counts = false;
+	tdt__counted_release(capture, false);
+	capture->facts.n_waits = 0;
+	atomic_store_explicit(&capture->stacks.astray, false, memory_order_relaxed);
+}
+
+/* Acquire what the others did who had a reference.  Pairs with the release in tdt__capture_unref(). */
+static bool is_sole(const struct tdt__capture *capture)
+{
+	return atomic_load_explicit(&capture->refs, memory_order_acquire) == 1;
+}
+
+static bool resize(struct tdt__capture *capture, uint32_t capacity)
+{
+	struct tdt__recorded *frames = realloc(capture->stacks.frames, capacity * sizeof frames[0]);
+
+	if (frames == NULL)
+		return false;
+	capture->stacks.frames = frames;
+	capture->capacity = capacity;
+	return true;
+}
+
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames)
+{
+	if (!is_sole(capture))
+		return false;
+	if (capture->capacity < frames)
+		resize(capture, frames);
+	tdt__walk_share(&capture->walk, walk);
+	tdt__capture_clear(capture);
+	return true;
+}
+
+bool tdt__capture_expect_clones(struct tdt__capture *capture)
+{
+	struct tdt__clone *clones;
+
+	if (capture->clones_room >= capture->capacity)
+		return true;
+	clones = realloc(capture->clones, capture->capacity * sizeof *clones);
+	if (clones == NULL)
+		return false;
+	capture->clones = clones;
+	capture->clones_room = capture->capacity;
+	return true;
+}
+
+struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture)
+{
+	atomic_fetch_add_explicit(&capture->refs, 1, memory_order_relaxed);
+	return capture;
+}
+
+void tdt__capture_fini(struct tdt__capture *capture)
+{
+	tdt__walk_fini(&capture->walk);
+	tdt__counted_release(capture, true);
+	free(capture->clones);
+	free(capture->facts.waits);
+	free(capture->stacks.frames);
+}
+
+void tdt__capture_unref(struct tdt__capture *capture)
+{
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (capture == NULL || atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	tdt__capture_fini(capture);
+	free(capture);
+}
+
+/* False: no memory, or no indexes left. */
+static bool grow(struct tdt__capture *capture)
+{
+	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 && resize(capture, 2 * capture->capacity);
+}
+
+static struct tdt__recorded *new_frame(struct tdt__capture *capture)
+{
+	if (__builtin_expect(capture->stacks.n == capture->capacity, 0) && !grow(capture))
+		return NULL;
+	return &capture->stacks.frames[capture->stacks.n++];
+}
+
+static void open_leaf(struct tdt__capture *capture)
+{
+	const struct tdt_stack *stack = tdt__thread.entered;
+
+	while (stack != NULL && stack->entry > capture->entries)
+		stack = stack->outer;
+	capture->common = stack;
+	capture->entries = tdt__thread.entries;
+	capture->open = true;
+	capture->fresh = TDT__NO_FRAME;
+	capture->doubtful = false;
+	capture->own = capture->stacks.n;
+	capture->match = TDT__NO_FRAME;
+}
+
+/* Have frames of the leaf before be compared from `match` on. */
+static inline void compare_from(struct tdt__capture *capture, uint32_t match)
+{
+	capture->match = match;
+	capture->plain = capture->end;
+	if (tdt__is_frame(match) && capture->stacks.frames[match].frame.cfa < capture->end)
+		capture->plain = capture->stacks.frames[match].frame.cfa;
+}
+
+/* Those whose CFA is below `cfa` needn't be compared any more. */
+static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
+{
+	uint32_t match = capture->match;
+
+	while (tdt__is_frame(match) && capture->stacks.frames[match].frame.cfa < cfa)
+		match = capture->stacks.frames[match].parent;
+	compare_from(capture, match);
+}
+
+/*
+ * The walk for the leaf goes on to `stack`.  Frames of the leaf before are compared from the innermost stack on that
+ * both have; those on stacks that were left since are memory that may be gone.
+ */
+static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *stack, uintptr_t end)
+{
+	uint32_t match = capture->match;
+
+	if (stack == capture->common) {
+		match = capture->last;
+		while (tdt__is_frame(match) && capture->stacks.frames[match].frame.level > level_of(stack))
+			match = capture->stacks.frames[match].parent;
+	}
+	capture->end = end;
+	compare_from(capture, match);
+}
+
+/* End the leaf's stack: what follows its last frame is `parent`, a frame of an earlier leaf, the top or a cut. */
+static void close_leaf(struct tdt__capture *capture, uint32_t parent)
+{
+	uint32_t innermost = capture->own;
+
+	capture->open = false;
+	if (__builtin_expect(capture->doubtful, 0) && !tdt__is_frame(parent) &&
+	    parent != TDT__PARENT_TOP) {
+		capture->stacks.n = capture->own;
+		return;
+	}
+	if (capture->stacks.n == capture->own) {
+		if (!tdt__is_frame(parent)) { /* not one frame could be kept */
+			capture->stacks.lost++;
+			return;
+		}
+		innermost = parent;
+	} else {
+		capture->stacks.frames[capture->stacks.n - 1].parent = parent;
+	}
+	capture->stacks.frames[innermost].leaves++;
+	capture->stacks.leaves++;
+	capture->last = innermost;
+	capture->fresh = innermost;
+}
+
+/*
+ * Whether frame `first`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
+ * not, frames up to the one that changed needn't be looked at again.
+ */
+static bool still_there(struct tdt__capture *capture, uint32_t first)
+{
+	struct tdt__seal *seal = capture->seal;
+	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->stacks.frames, first) : first, parent;
+	bool skipped = index != first;
+
+	for (; tdt__is_frame(index); index = parent) {
+		const struct tdt__recorded *captured = &capture->stacks.frames[index];
+		const struct tdt__frame *caller = &capture->top;
+
+		parent = captured->parent;
+		if (tdt__is_frame(parent))
+			caller = &capture->stacks.frames[parent].frame;
+		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
+			break; /* cut: it would be again */
+		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) || !tdt__walk_leads_to(&captured->frame, caller)) {
+			if (tdt__is_frame(parent) && caller->level != captured->frame.level)
+				break; /* the end of a stack: who entered it waits there, and has not moved */
+			compare_from(capture, parent);
+			return false;
+		}
+	}
+	if (seal != NULL && !skipped)
+		tdt__seal_set(seal, capture, first);
+	return true;
+}
+
+static inline bool is_same(const struct tdt__frame *a, const struct tdt__frame *b)
+{
+	return a->cfa == b->cfa && a->pc == b->pc && a->fp == b->fp;
+}
+
+/*
+ * The frame of the leaf before that is this very activation, and its callers'; TDT__NO_FRAME: none.  CFAs rise along
+ * both stacks, so that each is gone through once.  (Where they go over from one to another, the frame there is shared.)
+ */
+static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	uint32_t index;
+
+	compare_up_to(capture, frame->cfa);
+	index = capture->match;
+	if (!tdt__is_frame(index) || !is_same(&capture->stacks.frames[index].frame, frame) || !still_there(capture, index))
+		return TDT__NO_FRAME;
+	return index;
+}
+
+static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	struct tdt__recorded *captured;
+
+	if (capture->stacks.n - capture->own == capture->max_frames) {
+		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_LIMIT));
+		return;
+	}
+	captured = new_frame(capture);
+	if (captured == NULL) {
+		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
+		return;
+	}
+	if (&captured->frame != frame) /* see walk_plain() */
+		captured->frame = *frame;
+	captured->parent = capture->stacks.n; /* the next that is appended is the caller */
+	captured->leaves = 0;
+}
+
+/* --- One walk for the captures of all polls in a chain ------------------- */
+
+/* The next poll in the chain that has a capture, `poll` included. */
+static struct tdt__poll *asked(struct tdt__poll *poll)
+{
+	while (poll != NULL && poll->capture == NULL)
+		poll = poll->outer;
+	return poll;
+}
+
+/* Take in a frame that the walk yielded; `cut` says why it is the last, if it is. */
+static void take(struct tdt__capture *capture, const struct tdt__frame *frame, enum tdt__walked walked,
+		 enum tdt_cut cut)
+{
+	uint32_t shared;
+
+	if (tdt__is_top(frame->cfa, capture->end) && !frame->guessed) {
+		capture->top = *frame;
+		close_leaf(capture, TDT__PARENT_TOP);
+		return;
+	}
+	shared = shared_with_last(capture, frame);
+	if (shared != TDT__NO_FRAME) {
+		close_leaf(capture, shared);
+		return;
+	}
+	append(capture, frame);
+	if (!capture->open)
+		return;
+	if (frame->cfa == capture->end) /* guessed: by frame pointers it leads to the traced future's own frame */
+		close_leaf(capture, TDT__PARENT_TOP);
+	else if (frame->cfa > capture->end) /* or past it */
+		close_leaf(capture, TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));
+	else if (walked == TDT__WALK_CUT)
+		close_leaf(capture, TDT__PARENT_CUT(cut));
+	else if (walked == TDT__WALK_TOP) /* of a poll outside, on this stack; this one is on another */
+		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_STACK));
+}
+
+/*
+ * Whether a frame that isn't below capture->plain is new all the same, and neither the last nor one of the leaf before:
+ * that is brought up to date.
+ */
+static inline bool is_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	compare_up_to(capture, frame->cfa);
+	return frame->cfa < capture->end && (frame->cfa < capture->plain ||
+					     !is_same(&capture->stacks.frames[capture->match].frame, frame));
+}
+
+/* Returns whether some capture wants more frames. */
+static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame, enum tdt__walked walked,
+		     enum tdt_cut cut)
+{
+	bool more = false;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		if (poll->capture->open)
+			take(poll->capture, frame, walked, cut);
+		more = more || poll->capture->open;
+	}
+	return more;
+}
+
+/*
+ * Go by the newest of what the captures were made ready for: by that their PCs are named, then, too.  Returns how much may
+ * be learned: what one may serves all.
+ */
+static uint32_t share_rules(struct tdt__poll *first)
+{
+	struct tdt__walk *walk = &first->capture->walk;
+	uint32_t most = walk->learns;
+
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer)) {
+		tdt__walk_adopt(walk, &poll->capture->walk);
+		if (poll->capture->walk.learns > most)
+			most = poll->capture->walk.learns;
+	}
+	return most;
+}
+
+/* `learned`: how many were. */
+static void spread_rules(struct tdt__poll *first, uint32_t learned)
+{
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		uint32_t *learns = &poll->capture->walk.learns;
+
+		*learns -= learned < *learns ? learned : *learns;
+		if (poll != first)
+			tdt__walk_adopt(&poll->capture->walk, &first->capture->walk);
+	}
+}
+
+/*
+ * Have every capture begin a leaf, which cloned the waker of `inner`.  A poll outside of that one
+ * has led to it for sure if it passed its waker on.  Otherwise it may have been switched away from,
+ * on a stack that nobody tells of: then the leaf is none of its own.
+ */
+static void open_all(struct tdt__poll *first, const struct tdt__poll *inner)
+{
+	const struct tdt_waker *given = NULL;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		bool sure = poll == inner || given == &poll->task->substitute.waker;
+
+		open_leaf(poll->capture);
+		poll->capture->doubtful = !sure;
+		if (sure)
+			given = poll->capture->given;
+	}
+}
+
+/*
+ * Get ready to walk from `sp` on `stack`.  Returns how far that stack goes on: to the CFA of the outermost poll's frame
+ * there, where polls on other stacks are cut, or 0 for none.
+ */
+static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stack, uintptr_t sp)
+{
+	uintptr_t reach = 0;
+
+	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+		bool sure =
+			tdt__stack_holds(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
+		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, poll->top));
+
+		begin_stack(poll->capture, stack, here ? poll->top : UINTPTR_MAX);
+		if (here && sure)
+			poll->capture->doubtful = false;
+		if (here && poll->top > reach)
+			reach = poll->top;
+	}
+	return reach;
+}
+
+/* Up to which frame the capture has room as it is, for the leaf that is being recorded. */
+static uint32_t room_of(const struct tdt__capture *capture)
+{
+	uint32_t most = capture->max_frames, room = capture->capacity - capture->own;
+
+	return capture->own + (most < room ? most : room);
+}
+
+/*
+ * Walk on, and take what there is no more to be done about: frames that are new, neither the last nor among those of the
+ * leaf before, and below `room`.  Most are, and most of the time goes by in here.  Returns what the walk says of the
+ * first that isn't, and where that is: where it will be wanted, or `elsewhere`.
+ */
+static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room, struct tdt__registers *at,
+					  uint16_t level, uintptr_t reach, struct tdt__recorded *elsewhere,
+					  struct tdt__recorded **captured)
+{
+	uintptr_t plain = capture->plain < reach ? capture->plain : reach;
+	struct tdt__recorded *next;
+	enum tdt__walked walked;
+	uint32_t n = capture->stacks.n;
+
+	for (;;) {
+		next = n < room ? &capture->stacks.frames[n] : elsewhere;
+		walked = tdt__walk_next(&capture->walk, at, &next->frame);
+		next->frame.level = level;
+		if (walked != TDT__WALK_FRAME || n >= room)
+			break;
+		if (next->frame.cfa >= plain) {
+			if (next->frame.cfa >= reach || !is_plain(capture, &next->frame))
+				break;
+			plain = capture->plain < reach ? capture->plain : reach;
+		}
+		next->parent = ++n;
+		next->leaves = 0;
+	}
+	capture->stacks.n = n;
+	*captured = next;
+	return walked;
+}
+
+/*
+ * One walk for all, from `at` to the end of `stack`.  Returns whether some capture wants to know what is outside of the
+ * stack: who entered it.
+ */
+static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
+{
+	struct tdt__walk *walk = &first->capture->walk;
+	struct tdt__recorded elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
+	bool alone = asked(first->outer) == NULL;
+	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
+	uint16_t level = level_of(stack);
+	enum tdt__walked walked;
+	bool over, more;
+
+	if (stack != NULL && tdt__stack_holds(stack, at.sp, stack->base))
+		reach = base = stack->base;
+	else if (tdt__stack_holds(stack, at.sp, tdt__stack_end(stack)))
+		reach = tdt__stack_end(stack);
+	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
+		tdt__walk_meet(walk, at.pc - 1); /* it is not walked from, but is to have a name */
+		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		return false;
+	}
+	tdt__walk_start(walk, at, reach);
+	do {
+		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level, reach, &elsewhere,
+				    &captured);
+		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(captured->frame.cfa, base);
+		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+	} while (more && !over);
+	return more;
+}
+
+void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at)
+{
+	struct tdt__poll *first = asked(poll);
+	const struct tdt_stack *stack = tdt__thread.entered;
+	struct tdt__walk *walk;
+	uint32_t own, most, learned;
+
+	if (first == NULL)
+		return;
+	walk = &first->capture->walk;
+	open_all(first, poll);
+	own = walk->learns;
+	most = walk->learns = share_rules(first);
+	while (walk_stack(first, stack, at)) {
+		at = (struct tdt__registers){ stack->pc, stack->sp, stack->fp };
+		stack = stack->outer;
+	}
+	learned = most - walk->learns;
+	walk->learns = own;
+	spread_rules(first, learned);
+}
+
+void tdt__capture_begin(struct tdt__capture *capture)
+{
+	open_leaf(capture);
+}
+
+bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame)
+{
+	append(capture, frame);
+	return capture->open;
+}
+
+void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
+{
+	if (capture->stacks.n == capture->own) /* it is in the wrapper itself: there is no stack to be shown */
+		capture->open = false;
+	else
+		close_leaf(capture, TDT__PARENT_CUT(cut));
+}
+
+void tdt__capture_complete(struct tdt__capture *capture)
+{
+	capture->stacks.modules = tdt__walk_modules(&capture->walk);
+}
+
+/*
+ * Where a frame was read from and how it is sealed is of no use after the poll: its new index, and
+ * whether it has one, lie there.
+ */
+void tdt__capture_prune(struct tdt__capture *capture)
+{
+	struct tdt__recorded *frames = capture->stacks.frames;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		frames[i].frame.sealed = 0;
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		if (frames[i].leaves > 0)
+			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed; at = frames[at].parent)
+				frames[at].frame.sealed = 1;
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		if (frames[i].frame.sealed)
+			frames[i].frame.cfa_at = (int32_t)n++;
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		if (frames[i].frame.sealed && tdt__is_frame(frames[i].parent))
+			frames[i].parent = (uint32_t)frames[frames[i].parent].frame.cfa_at;
+	n = 0;
+	for (uint32_t i = 0; i < capture->stacks.n; i++)
+		if (frames[i].frame.sealed)
+			frames[n++] = frames[i];
+	capture->stacks.n = n;
+}
+
+void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
+{
+	if (capture->fixed)
+		return;
+	if (capture->facts.n_waits == capture->waits_room) {
+		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;
+		struct tdt_wait *waits = realloc(capture->facts.waits, room * sizeof *waits);
+
+		if (waits == NULL)
+			return;
+		capture->facts.waits = waits;
+		capture->waits_room = room;
+	}
+	capture->facts.waits[capture->facts.n_waits++] = wait;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The trace that a capture becomes. */
+
+#include <config.h>
+
+#include "capture/capture_trace.h"
+
+#include "capture/capture.h"
+#include "registry/handle.h"
+#include "tree/trace.h"
+
+struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture)
+{
+	const struct tdt_record *record = &task->record;
+	struct tdt_trace_info info = {
+		.size = sizeof info,
+		.id = record->id,
+		.name = record->name[0] != '\0' ? record->name : NULL,
+		.file = (const char *)(uintptr_t)record->file,
+		.line = record->line,
+		.column = record->column,
+		.parent = record->parent,
+	};
+	struct tdt_trace *trace;
+
+	tdt__facts_say(&capture->facts, &info);
+	trace = tdt__trace_of(&info, tdt__stacks_copy(&capture->stacks));
+	tdt__capture_unref(capture);
+	return trace;
+}

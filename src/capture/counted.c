@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Counted clones: see counted.h. */
+
+#include <config.h>
+
+#include "capture/counted.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/trace.h>
+
+#include "base/pool.h"
+#include "capture/capture.h"
+#include "capture/chain.h"
+
+/*
+ * What `holds` is made of: how many leaves hold the counted clone, how many captures do, and
+ * whether a holder has woken it.  A leaf whose clone was woken did wait.
+ */
+#define LEAF UINT64_C(1)
+#define LEAVES UINT64_C(0xffffffff)
+#define CAPTURE (UINT64_C(1) << 32)
+#define WOKEN (UINT64_C(1) << 63)
+
+struct tdt__counted {
+	struct tdt__pool_item item;
+	struct tdt_waker waker;       /* the leaf has a pointer to this */
+	union {
+		const struct tdt_waker *real; /* owned by the leaves that hold this, and dropped by the last */
+		struct tdt__counted *next;    /* of those that a capture was prepared with */
+	};
+	_Atomic uint64_t holds;
+};
+
+_Static_assert(sizeof(struct tdt__counted) == 32, "two in a cache line");
+
+static struct tdt__pool pool = { .size = sizeof(struct tdt__counted) };
+
+/* --- Which polls want them ------------------------------------------------------ */
+
+enum mode { REQUESTS, REQUESTS_AND_WATCH, NOWHERE };
+
+static _Atomic int mode; /* relaxed: a poll may see a change late */
+static atomic_bool chosen; /* by tdt_leaf_wakers(): the environment is not looked at */
+
+bool tdt__counted_wanted(bool requested)
+{
+	int now = atomic_load_explicit(&mode, memory_order_relaxed);
+
+	return now == REQUESTS_AND_WATCH || (now == REQUESTS && requested);
+}
+
+static void choose(bool on)
+{
+	atomic_store_explicit(&mode, on ? REQUESTS_AND_WATCH : NOWHERE, memory_order_relaxed);
+}
+
+void tdt_leaf_wakers(bool on)
+{
+	atomic_store_explicit(&chosen, true, memory_order_relaxed);
+	choose(on);
+}
+
+static void by_environment(void)
+{
+	const char *text = secure_getenv("TDT_LEAF_WAKERS");
+
+	if (text == NULL || atomic_load_explicit(&chosen, memory_order_relaxed))
+		return;
+	if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
+		choose(text[0] == '1');
+}
+
+void tdt__counted_by_environment(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, by_environment);
+}
+
+/* --- The waker ------------------------------------------------------------------- */
+
+static struct tdt__counted *counted_of(const struct tdt_waker *waker)
+{
+	return (struct tdt__counted *)(void *)((char *)(uintptr_t)waker - offsetof(struct tdt__counted, waker));
+}
+
+const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker)
+{
+	return counted_of(waker)->real;
+}
+
+/*
+ * Release what this holder did with it to the settling poll and to whoever takes it from the pool;
+ * acquire, by the last, what all others did.  Pairs with itself and with tdt__counted_settle().
+ * Returns what was held before.
+ */
+static uint64_t give_up(struct tdt__counted *counted, uint64_t hold)
+{
+	uint64_t before = atomic_fetch_sub_explicit(&counted->holds, hold, memory_order_acq_rel);
+
+	if (((before - hold) & ~WOKEN) == 0)
+		tdt__pool_give(&pool, &counted->item);
+	return before;
+}
+
+/*
+ * Give up one leaf's hold.  Returns the runtime's clone if that was the last leaf's: it is the
+ * caller's then.
+ */
+static const struct tdt_waker *leave(struct tdt__counted *counted)
+{
+	const struct tdt_waker *real = counted->real; /* before another may have it from the pool */
+
+	return (give_up(counted, LEAF) & LEAVES) == LEAF ? real : NULL;
+}
+
+static const struct tdt_waker *counted_clone(const struct tdt_waker *waker)
+{
+	/* Relaxed: the caller holds it already. */
+	atomic_fetch_add_explicit(&counted_of(waker)->holds, LEAF, memory_order_relaxed);
+	return waker;
+}
+
+static void counted_drop(const struct tdt_waker *waker)
+{
+	tdt_waker_drop(leave(counted_of(waker)));
+}
+
+/*
+ * Relaxed: the settling poll either sees it, or sees the holder that wakes, who gives it up later.
+ */
+static void note_woken(struct tdt__counted *counted)
+{
+	atomic_fetch_or_explicit(&counted->holds, WOKEN, memory_order_relaxed);
+}
+
+static void counted_wake_by_ref(const struct tdt_waker *waker)
+{
+	const struct tdt_waker *real = counted_of(waker)->real;
+
+	note_woken(counted_of(waker));
+	real->vtable->wake_by_ref(real);
+}
+
+/*
+ * The only holder passes its wake on as what it is, since a runtime may do less for it than for a
+ * wake by reference and a drop: nobody else can clone what nobody else holds.
+ */
+static void counted_wake(const struct tdt_waker *waker)
+{
+	struct tdt__counted *counted = counted_of(waker);
+
+	/* Acquire what other holders did before they gave it up.  Pairs with give_up(). */
+	if ((atomic_load_explicit(&counted->holds, memory_order_acquire) & LEAVES) == LEAF) {
+		note_woken(counted);
+		tdt_waker_wake(leave(counted));
+		return;
+	}
+	counted_wake_by_ref(waker);
+	counted_drop(waker);
+}
+
+const struct tdt_waker_vtable tdt__counted_vtable = { counted_clone, counted_wake, counted_wake_by_ref, counted_drop };
+
+/* --- In a captured poll ------------------------------------------------------------ */
+
+void tdt__counted_begin(struct tdt__capture *capture, bool requested)
+{
+	capture->counts = tdt__counted_wanted(requested);
+	if (!capture->counts)
+		return;
+	/* The first leaf will write there: the requester's caches have it, or none. */
+	__builtin_prefetch(atomic_load_explicit(&capture->prepared, memory_order_relaxed), 1);
+	__builtin_prefetch(capture->clones, 1);
+}
+
+/* Whether the capture can take in that the leaf it has just recorded gets a counted clone. */
+static bool takes(const struct tdt__capture *capture)
+{
+	return capture != NULL && capture->counts && capture->fresh != TDT__NO_FRAME &&
+	       atomic_load_explicit(&capture->n_clones, memory_order_relaxed) < capture->clones_room;
+}
+
+static struct tdt__poll *next_that_takes(struct tdt__poll *poll)
+{
+	while (poll != NULL && !takes(poll->capture))
+		poll = poll->outer;
+	return poll;
+}
+
+/*
+ * One that the capture was prepared with, else one of the pool.  The poll's thread alone has the
+ * capture.
+ */
+static struct tdt__counted *take(struct tdt__capture *capture)
+{
+	struct tdt__counted *counted = atomic_load_explicit(&capture->prepared, memory_order_relaxed);
+
+	if (counted == NULL)
+		return (void *)tdt__pool_take(&pool);
+	atomic_store_explicit(&capture->prepared, counted->next, memory_order_relaxed);
+	return counted;
+}
+
+static void note(struct tdt__capture *capture, struct tdt__counted *counted)
+{
+	uint32_t n = atomic_load_explicit(&capture->n_clones, memory_order_relaxed);
+
+	capture->clones[n] = (struct tdt__clone){ counted, capture->fresh, false };
+	atomic_store_explicit(&capture->n_clones, n + 1, memory_order_relaxed);
+}
+
+const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct tdt_waker *real)
+{
+	struct tdt__counted *counted;
+	uint64_t holds = LEAF;
+
+	poll = next_that_takes(poll);
+	if (poll == NULL)
+		return real;
+	counted = take(poll->capture);
+	if (counted == NULL)
+		return real;
+	for (; poll != NULL; poll = next_that_takes(poll->outer)) {
+		note(poll->capture, counted);
+		holds += CAPTURE;
+	}
+	counted->waker.vtable = &tdt__counted_vtable;
+	counted->real = real;
+	/* Relaxed: nobody else has it yet. */
+	atomic_store_explicit(&counted->holds, holds, memory_order_relaxed);
+	return &counted->waker;
+}
+
+/* Acquire what those did who gave it up: a wake before that is then seen.  Pairs with give_up(). */
+static bool is_held(const struct tdt__counted *counted)
+{
+	return (atomic_load_explicit(&counted->holds, memory_order_acquire) & (LEAVES | WOKEN)) != 0;
+}
+
+void tdt__counted_settle(struct tdt__capture *capture)
+{
+	uint32_t n = atomic_load_explicit(&capture->n_clones, memory_order_relaxed), held = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		capture->clones[i].held = is_held(capture->clones[i].counted);
+		held += capture->clones[i].held;
+	}
+	if (held == n || held == 0)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (!capture->clones[i].held)
+			capture->stacks.frames[capture->clones[i].leaf].leaves--;
+	capture->stacks.leaves -= n - held;
+	tdt__capture_prune(capture);
+}
+
+/* --- On the requester's side ------------------------------------------------------------ */
+
+void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n)
+{
+	struct tdt__counted *first = atomic_load_explicit(&capture->prepared, memory_order_relaxed);
+
+	for (struct tdt__counted *counted = first; counted != NULL && n > 0; counted = counted->next)
+		n--;
+	for (; n > 0; n--) {
+		struct tdt__counted *counted = (void *)tdt__pool_take(&pool);
+
+		if (counted == NULL)
+			break;
+		counted->next = first;
+		first = counted;
+	}
+	/* Relaxed: who takes the capture over from here acquires it by a lock. */
+	atomic_store_explicit(&capture->prepared, first, memory_order_relaxed);
+}
+
+void tdt__counted_release(struct tdt__capture *capture, bool all)
+{
+	/*
+	 * Relaxed: the exchanges only choose who does it.  What was written in the poll came with
+	 * the answer.
+	 */
+	uint32_t n = atomic_exchange_explicit(&capture->n_clones, 0, memory_order_relaxed);
+	struct tdt__counted *counted =
+		all ? atomic_exchange_explicit(&capture->prepared, NULL, memory_order_relaxed) : NULL, *next;
+
+	for (uint32_t i = 0; i < n; i++)
+		give_up(capture->clones[i].counted, CAPTURE);
+	for (; counted != NULL; counted = next) {
+		next = counted->next;
+		tdt__pool_give(&pool, &counted->item);
+	}
+}
+
+/* --- Having enough -------------------------------------------------------------------- */
+
+#define SLICE 256u /* are made without giving up the lock, which fork() waits for */
+
+pthread_mutex_t tdt__counted_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Make some, under the lock.  False: there are enough, or there is no memory. */
+static bool make(uint32_t n)
+{
+	struct tdt__pool_item *item;
+
+	for (uint32_t i = 0; i < SLICE; i++) {
+		if (atomic_load_explicit(&pool.stock, memory_order_relaxed) >= n)
+			return false;
+		item = tdt__pool_make(&pool);
+		if (item == NULL)
+			return false;
+		tdt__pool_give(&pool, item);
+	}
+	return true;
+}
+
+void tdt__counted_stock(uint32_t n)
+{
+	bool more;
+
+	if (atomic_load_explicit(&mode, memory_order_relaxed) == NOWHERE)
+		return;
+	/* What was missed lately is wanted again.  Relaxed: it is only a number. */
+	n += atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
+	do {
+		pthread_mutex_lock(&tdt__counted_lock);
+		more = make(n);
+		pthread_mutex_unlock(&tdt__counted_lock);
+	} while (more);
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Finding a frame pointer that nobody tells.
+ *
+ * Of a thread that is blocked in a system call the kernel tells pc and sp.  The C library's functions don't touch the
+ * frame pointer, so that it is the one of the function that called them; and if that one's frame is described by it (as
+ * all are that are compiled with frame pointers), there is no way on.
+ *
+ * But that frame lies on the stack: somewhere above its sp there is a *frame record*, the caller's frame pointer with
+ * the return address above it, and the frame pointer has its address.  Every place is tried that could be it: the word
+ * at its return address must come after a call.  What speaks for a place:
+ *
+ *   it arrives   walked from there, the stack leads to the traced future's own frame, with nothing guessed
+ *   it is exact  it is as far above sp as the function's instructions put it that make its frame
+ *   the call     is of this very function; or of one that jumps to it (a tail call); or by a pointer, which may be to
+ *                any function (the traced future's is to its poll)
+ *
+ * The stack has stale records, too: of calls that are over, in locals that were not written since.  Whole chains of
+ * them can lead to the top.  But the true record arrives, too.  So if one place alone arrives it is that; and if there
+ * are several, those can't be it which return from a call of another function that doesn't jump to this one, or lead to
+ * frames of which that is true.  Of the others the exact one is it.  A place that another one leads to is the record of
+ * one of its callers: it is no rival, if that other place returns from a call of just this function, and it does not.  (A
+ * function that makes room at run time, and has called itself, may have left its own records in that room.)  In all other
+ * cases the best place is a guess.
+ */
+
+#include <config.h>
+
+#include "capture/find_fp.h"
+
+#include "capture/stack_copy.h"
+#include "host/loaded.h"
+#include "symbolize/modules.h"
+#include "unwind/code.h"
+#include "unwind/unwinder.h"
+
+#define PLACES 1024		    /* looked at for a call, at most: each is a system call or two */
+#define TRIALS 256		    /* walked from */
+#define STEPS 16384		    /* of all these walks together */
+#define ARRIVED 64		    /* of which so many may arrive */
+#define LINKS 12		    /* calls on the way that are looked at */
+#define CODE ((uintptr_t)256 << 10) /* larger functions are not looked through */
+
+/* How a return address goes with the function that would return to it: the more, the better. */
+enum link {
+	LINK_NONE,	/* it is of a call of another function */
+	LINK_ELSEWHERE, /* it is of a call of another function, which jumps to others */
+	LINK_POINTER,	/* it is of a call by a pointer */
+	LINK_JUMP,	/* it is of a call of a function that jumps to this one */
+	LINK_CALL	/* it is of a call of this one */
+};
+
+struct function {
+	uintptr_t start, end; /* both 0: unknown */
+};
+
+struct place {
+	uintptr_t fp;
+	enum link link;
+};
+
+#define KEPT 64
+#define JUMPERS 16
+
+struct search {
+	const struct tdt__stack_copy *copy;
+	struct tdt__walk *walk;
+	struct tdt__registers at;
+	struct function function; /* of the frame that is `at` */
+	uintptr_t exact;	  /* where its frame pointer should be; 0: unknown */
+	unsigned places;
+	unsigned trials;
+	unsigned steps;
+
+	struct place arrived[ARRIVED]; /* from the innermost on */
+	unsigned n;
+	uintptr_t called; /* the innermost that doesn't arrive, but returns from a call of this function; or TDT__NO_FP */
+	bool all;	     /* all were tried */
+
+	/* What was found out of code, each in the place its address says. */
+	struct {
+		uintptr_t pc;
+		struct function function;
+	} functions[KEPT];
+	struct {
+		uintptr_t called;
+		struct function function;
+		enum link link;
+	} jumps[KEPT];
+};
+
+static uintptr_t word_of(const struct tdt__stack_copy *copy, uintptr_t address)
+{
+	return *(const uintptr_t *)(const void *)(copy->bytes + (address - copy->low));
+}
+
+static struct function function_of(struct search *search, uintptr_t pc)
+{
+	struct function *function = &search->functions[pc % KEPT].function;
+
+	if (search->functions[pc % KEPT].pc == pc)
+		return *function;
+	search->functions[pc % KEPT].pc = pc;
+	*function = (struct function){ 0, 0 };
+	function->start = tdt__unwinder_function(pc, &function->end);
+	if (function->end - function->start > CODE)
+		*function = (struct function){ 0, 0 };
+	return *function;
+}
+
+static void start(struct search *search, uintptr_t fp)
+{
+	struct tdt__registers at = search->at;
+
+	at.fp = fp;
+	tdt__stack_copy_walk(search->copy, search->walk, at);
+}
+
+static enum tdt__walked step(struct search *search, struct tdt__frame *frame)
+{
+	search->steps++;
+	return tdt__stack_copy_next(search->copy, search->walk, frame);
+}
+
+/* Whether the stack leads to the top from there; or out of the copy, if that isn't whole. */
+static bool arrives(struct search *search, uintptr_t fp)
+{
+	enum tdt__walked walked = TDT__WALK_FRAME;
+	struct tdt__frame frame = { 0 };
+	unsigned steps = 0;
+
+	start(search, fp);
+	while (walked == TDT__WALK_FRAME && !frame.guessed && search->steps < STEPS) {
+		steps++;
+		walked = step(search, &frame);
+	}
+	if (frame.guessed)
+		return false;
+	if (walked == TDT__WALK_TOP)
+		return true;
+	if (walked != TDT__WALK_CUT || search->copy->end == TDT_CUT_NOT)
+		return false;
+	return search->walk->cut == TDT_CUT_STACK || (search->walk->cut == TDT_CUT_CORRUPT && steps > 4);
+}
+
+/*
+ * Whether the stack leads from one place to the other, as where a frame further out has its record; or what looks like
+ * one, since many functions save the frame pointer right below their return address.
+ */
+static bool leads_to(struct search *search, uintptr_t from, uintptr_t to)
+{
+	enum tdt__walked walked = TDT__WALK_FRAME;
+	struct tdt__frame frame;
+
+	start(search, from);
+	while (walked == TDT__WALK_FRAME && search->walk->at.sp <= to && search->steps < STEPS) {
+		if (search->walk->at.fp == to)
+			return true;
+		walked = step(search, &frame);
+	}
+	return walked == TDT__WALK_FRAME && search->walk->at.sp == to + 2 * sizeof to;
+}
+
+/* Functions that are looked through for a jump: one, those that it jumps to, and so on. */
+struct jumpers {
+	uintptr_t start[JUMPERS];
+	unsigned n;
+};
+
+static bool has_been(struct jumpers *jumpers, uintptr_t start)
+{
+	for (unsigned i = 0; i < jumpers->n; i++)
+		if (jumpers->start[i] == start)
+			return true;
+	return false;
+}
+
+/* How `function` may have been called by a call of `called`. */
+static enum link look_for_jump(struct search *search, struct jumpers *jumpers, uintptr_t called,
+			       struct function function)
+{
+	struct function caller = function_of(search, called);
+	enum link best = LINK_NONE;
+	struct tdt__jumps jumps;
+
+	if (has_been(jumpers, caller.start))
+		return LINK_NONE;
+	if (caller.start == 0 || jumpers->n == JUMPERS)
+		return LINK_ELSEWHERE;
+	jumpers->start[jumpers->n++] = caller.start;
+	tdt__code_jumps(caller.start, caller.end, &jumps);
+	for (unsigned i = 0; i < jumps.n; i++) {
+		if (jumps.to[i] >= function.start && jumps.to[i] < function.end)
+			return LINK_JUMP;
+		if (best == LINK_NONE)
+			best = look_for_jump(search, jumpers, jumps.to[i], function);
+		if (best == LINK_JUMP)
+			return best;
+	}
+	return jumps.all ? best : LINK_ELSEWHERE;
+}
+
+static enum link by_jump(struct search *search, uintptr_t called, struct function function)
+{
+	size_t kept = called % KEPT;
+
+	if (search->jumps[kept].called != called || search->jumps[kept].function.start != function.start) {
+		search->jumps[kept].called = called;
+		search->jumps[kept].function = function;
+		search->jumps[kept].link = LINK_ELSEWHERE;
+		if (called != 0 && function.start != 0)
+			search->jumps[kept].link = look_for_jump(search, &(struct jumpers){ .n = 0 }, called, function);
+	}
+	return search->jumps[kept].link;
+}
+
+static enum link link_of(struct search *search, uintptr_t caller, struct function function)
+{
+	uintptr_t called;
+
+	switch (tdt__code_call(caller, function.start, &called)) {
+	case TDT__CALL_DIRECT:
+		return LINK_CALL;
+	case TDT__CALL_INDIRECT:
+		return LINK_POINTER;
+	case TDT__CALL_ANOTHER:
+		return by_jump(search, called, function);
+	case TDT__CALL_NONE:
+		break;
+	}
+	return LINK_NONE;
+}
+
+/*
+ * The same of the frame whose caller the walk is at: the traced future's call by a pointer is known to be of the poll.
+ * Leaves the walk one step further on.
+ */
+static enum link link_here(struct search *search, struct function function)
+{
+	uintptr_t caller = search->walk->at.pc, poll = search->copy->poll;
+	struct tdt__frame frame;
+	enum tdt__walked walked = step(search, &frame);
+
+	if (walked == TDT__WALK_TOP && !frame.guessed && poll != 0 && search->copy->end == TDT_CUT_NOT)
+		return poll == function.start ? LINK_CALL : by_jump(search, poll, function);
+	return link_of(search, caller, function);
+}
+
+/*
+ * Whether the record at `fp` is that of the outermost function on a stack that was entered.  That function was called by
+ * nobody, and its return address is anything.  But where its frame ends was reported, and its record lies right below.
+ */
+static bool is_outermost(const struct search *search, uintptr_t fp)
+{
+	return search->copy->entered && fp + 2 * sizeof fp == search->copy->top + TDT__TOP_RECORD;
+}
+
+static enum link link_at(struct search *search, uintptr_t fp)
+{
+	uintptr_t caller = word_of(search->copy, fp + sizeof fp);
+	struct tdt__frame frame;
+
+	if (is_outermost(search, fp))
+		return fp == search->exact ? LINK_CALL : LINK_POINTER;
+	start(search, fp);
+	if (step(search, &frame) != TDT__WALK_FRAME || search->walk->at.pc != caller)
+		return link_of(search, caller, search->function);
+	return link_here(search, search->function);
+}
+
+static enum tdt__call call_at(struct search *search, uintptr_t fp)
+{
+	uintptr_t caller = word_of(search->copy, fp + sizeof fp), called;
+
+	if (is_outermost(search, fp))
+		return TDT__CALL_INDIRECT;
+	if (!tdt__is_loaded(caller - 1))
+		return TDT__CALL_NONE;
+	search->places++;
+	return tdt__code_call(caller, search->function.start, &called);
+}
+
+static void try(struct search *search, uintptr_t fp)
+{
+	enum tdt__call call;
+
+	if (search->trials == TRIALS || search->places == PLACES || search->steps >= STEPS) {
+		search->all = false;
+		return;
+	}
+	call = call_at(search, fp);
+	if (call == TDT__CALL_NONE)
+		return;
+	search->trials++;
+	if (arrives(search, fp)) {
+		if (search->n == ARRIVED)
+			search->all = false;
+		else
+			search->arrived[search->n++] = (struct place){ fp, LINK_NONE };
+	} else if (call == TDT__CALL_DIRECT && search->called == TDT__NO_FP) {
+		search->called = fp;
+	}
+}
+
+/* Whether each function on the way from there may have been called where it would return to. */
+static bool is_consistent(struct search *search, uintptr_t fp)
+{
+	enum tdt__walked walked;
+	struct tdt__frame frame;
+
+	start(search, fp);
+	walked = step(search, &frame);
+	for (unsigned i = 0; walked == TDT__WALK_FRAME && i < LINKS && search->steps < STEPS; i++) {
+		struct function function = function_of(search, search->walk->at.pc - 1);
+		struct tdt__registers here;
+
+		walked = step(search, &frame);
+		if (walked != TDT__WALK_FRAME)
+			break;
+		here = search->walk->at;
+		if (function.start != 0 && link_here(search, function) == LINK_NONE)
+			return false;
+		tdt__stack_copy_walk(search->copy, search->walk, here);
+	}
+	return true;
+}
+
+/* Leave out those whose own call is of another function; and if there are several, those that lead to such a one. */
+static void leave_out_the_inconsistent(struct search *search)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < search->n; i++) {
+		struct place place = { search->arrived[i].fp, link_at(search, search->arrived[i].fp) };
+
+		if (place.link != LINK_NONE)
+			search->arrived[n++] = place;
+	}
+	if (n != 0)
+		search->n = n;
+	if (n < 2)
+		return;
+	n = 0;
+	for (unsigned i = 0; i < search->n; i++)
+		if (is_consistent(search, search->arrived[i].fp))
+			search->arrived[n++] = search->arrived[i];
+	if (n != 0)
+		search->n = n;
+}
+
+/* The innermost of those with the best link. */
+static const struct place *best_of(const struct search *search)
+{
+	const struct place *best = &search->arrived[0];
+
+	for (unsigned i = 1; i < search->n; i++)
+		if (search->arrived[i].link > best->link)
+			best = &search->arrived[i];
+	return best;
+}
+
+/*
+ * Whether no other place can be the one.  One that returns from a call of this function, but doesn't arrive, may be it
+ * on a stack that is damaged.
+ */
+static bool has_no_rival(struct search *search, const struct place *best)
+{
+	if (best->link != LINK_CALL && (search->called != TDT__NO_FP || best->link < LINK_POINTER))
+		return false;
+	if (best->link == LINK_POINTER)
+		return search->n == 1;
+	for (unsigned i = 0; i < search->n; i++) {
+		const struct place *other = &search->arrived[i];
+
+		if (other->fp == best->fp)
+			continue;
+		if (other->link >= LINK_JUMP || !leads_to(search, best->fp, other->fp))
+			return false;
+	}
+	return true;
+}
+
+static uintptr_t choose(struct search *search, bool *sure)
+{
+	const struct place *best;
+
+	*sure = false;
+	if (search->n == 0)
+		return search->called;
+	leave_out_the_inconsistent(search);
+	best = best_of(search);
+	/* Where the end of the stack isn't known, a place may lie on another stack.  One that is exact lies on this. */
+	if (search->all && !search->copy->doubtful && search->exact == 0)
+		*sure = has_no_rival(search, best);
+	return best->fp;
+}
+
+/* Where its instructions put the frame pointer, if it has one there and that can be told.  0: unknown. */
+static uintptr_t exact_place(const struct search *search)
+{
+	const struct tdt__registers *at = &search->at;
+	bool innermost = at->pc == search->copy->at.pc + 1 && at->sp == search->copy->at.sp;
+	intptr_t size;
+
+	if (search->function.start == 0)
+		return 0;
+	size = tdt__code_frame_size(search->function.start, search->function.end, innermost ? at->pc - 1 : at->pc);
+	return size >= 0 ? at->sp + (uintptr_t)size : 0;
+}
+
+/* Whether the exact place is the one.  If it doesn't arrive, but the call is right, the stack is damaged further out. */
+static bool is_exact(struct search *search, uintptr_t from, uintptr_t to)
+{
+	uintptr_t fp = search->exact;
+	enum tdt__call call;
+
+	if (fp < from || fp > to || fp % sizeof fp != 0)
+		return false;
+	call = call_at(search, fp);
+	if (call == TDT__CALL_NONE || call == TDT__CALL_DIRECT)
+		return call == TDT__CALL_DIRECT;
+	return arrives(search, fp) && link_at(search, fp) != LINK_NONE;
+}
+
+uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk, struct tdt__registers at, bool *sure)
+{
+	struct search search = { .copy = copy, .walk = walk, .at = at, .called = TDT__NO_FP, .all = true };
+	uintptr_t end = copy->low + copy->size - 2 * sizeof(uintptr_t), sp = (at.sp + 7) & ~(uintptr_t)7;
+
+	search.function = function_of(&search, at.pc - 1);
+	search.exact = exact_place(&search);
+	if (is_exact(&search, sp, end)) {
+		*sure = true;
+		return search.exact;
+	}
+	for (uintptr_t fp = sp; fp <= end; fp += sizeof fp)
+		try(&search, fp);
+	return choose(&search, sure);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Stepping by unwind information in full: see follow.h. */
+
+#include <config.h>
+
+#include "capture/follow.h"
+
+#include "capture/stack_copy.h"
+#include "unwind/cfi.h"
+#include "unwind/unwinder.h"
+
+#define STEPS 1000 /* as many frames are gone through again for one that needs it */
+
+#define BIT(number) (1u << (number))
+
+static bool word_at(const void *stack, uintptr_t address, uintptr_t *word)
+{
+	const struct tdt__stack_copy *copy = stack;
+
+	if (address < copy->low || address % sizeof *word != 0 || copy->size < sizeof *word ||
+	    address - copy->low > copy->size - sizeof *word)
+		return false;
+	*word = *(const uintptr_t *)(const void *)(copy->bytes + (address - copy->low));
+	return true;
+}
+
+static void set(struct tdt__cfi_registers *registers, uint32_t number, uintptr_t value)
+{
+	registers->value[number] = value;
+	registers->known |= BIT(number);
+}
+
+/*
+ * One frame further out; `*code` is where its code is.  An interrupted frame's code is where its PC
+ * is.
+ */
+static bool step(const struct tdt__stack_copy *copy, struct tdt__cfi_registers *registers, uintptr_t *code)
+{
+	uintptr_t sp = registers->value[TDT__CFI_SP];
+	bool interrupted;
+	int error;
+
+	set(registers, TDT__CFI_PC, *code);
+	/* Given up after each step: a stack may be deep, and fork() waits for the lock. */
+	pthread_mutex_lock(&tdt__unwind_lock);
+	error = tdt__cfi_step(registers, *code, word_at, copy, &interrupted);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	if (error != 0 || registers->value[TDT__CFI_SP] < sp + sizeof sp || registers->value[TDT__CFI_SP] % sizeof sp != 0)
+		return false;
+	*code = registers->value[TDT__CFI_PC] - (interrupted ? 0 : 1);
+	return true;
+}
+
+/* From the innermost frame to the one `at` which the walk is.  False: there is no way. */
+static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__registers at,
+		  struct tdt__cfi_registers *registers)
+{
+	uintptr_t code = copy->at.pc;
+
+	registers->known = 0;
+	for (uint32_t number = 0; innermost != NULL && number < TDT__CFI_PC; number++)
+		set(registers, number, innermost[number]);
+	set(registers, TDT__CFI_SP, copy->at.sp);
+	if (copy->at.fp != TDT__NO_FP)
+		set(registers, TDT__CFI_FP, copy->at.fp);
+	for (unsigned i = 0; i < STEPS && registers->value[TDT__CFI_SP] < at.sp; i++)
+		if (!step(copy, registers, &code))
+			return false;
+	return registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1;
+}
+
+static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__registers at,
+		   struct tdt__cfi_registers *registers, uintptr_t *code)
+{
+	if (!go_to(copy, innermost, at, registers)) {
+		registers->known = 0;
+		set(registers, TDT__CFI_SP, at.sp);
+	}
+	if (at.fp != TDT__NO_FP)
+		set(registers, TDT__CFI_FP, at.fp);
+	*code = at.pc - 1;
+	return step(copy, registers, code);
+}
+
+bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__walk *walk,
+		 struct tdt__registers at, struct tdt__frame *frame, enum tdt__walked *walked)
+{
+	struct tdt__cfi_registers registers;
+	uintptr_t code, fp = TDT__NO_FP;
+
+	if (!follow(copy, innermost, at, &registers, &code) ||
+	    registers.value[TDT__CFI_SP] > walk->top)
+		return false;
+	if ((registers.known & BIT(TDT__CFI_FP)) != 0)
+		fp = registers.value[TDT__CFI_FP];
+	*frame = (struct tdt__frame){ .pc = at.pc, .cfa = registers.value[TDT__CFI_SP], .fp = at.fp };
+	walk->at = (struct tdt__registers){ code + 1, frame->cfa, fp };
+	*walked = frame->cfa == walk->top ? TDT__WALK_TOP : TDT__WALK_FRAME;
+	return true;
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The signal, and the slots in which askers and the handler meet.
+ *
+ * A slot is used by one asker at a time, and never freed: a signal that comes late finds one.  Signals carry the slot's
+ * *number*, which is another each time; a slot's word says which is good, and who may do what:
+ *
+ *	FREE ──asker──▶ CLAIMED ──asker──▶ ARMED ──handler──▶ BUSY ──handler──▶ DONE ──asker──▶ FREE
+ *	                                    │                  │
+ *	                                    │ asker, in time   │ asker, in time: it can't wait for ever for a thread
+ *	                                    ▼                  ▼ that may be stopped there
+ *	                                   FREE              LEFT ──handler──▶ FREE
+ *
+ * The handler writes the rest of a slot only when BUSY, and askers only when CLAIMED.
+ */
+
+#include <config.h>
+
+#include "capture/interrupt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/chain.h"
+#include "capture/stack_pieces.h"
+#include "host/peek.h"
+#include "host/proc_thread.h"
+#include "host/thread.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+/* How long a thread may have the signal blocked before it counts as one that has: so often, so many nanoseconds. */
+#define HANDLED_TRIES 60
+#define HANDLED_NS 50000
+
+enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_ARMED, SLOT_BUSY, SLOT_DONE, SLOT_LEFT };
+
+#define STATE_BITS 3
+#define SLOT_BITS 3
+#define SLOTS (1 << SLOT_BITS) /* so many askers are served at once: others wait */
+
+struct slot {
+	_Alignas(64) atomic_uint word; /* the number << STATE_BITS, and its state; a futex */
+	const struct tdt_handle *task;
+	uint64_t polls;
+	unsigned char *buffer; /* TDT__STACK_COPY_MAX bytes, for ever; NULL: none yet */
+	int error;	       /* 0: what follows is the stack */
+	struct tdt__pieces copy;
+};
+
+static struct slot slots[SLOTS];
+
+static unsigned word_of(unsigned number, enum slot_state state)
+{
+	return number << STATE_BITS | state;
+}
+
+/* Acquire what the one before wrote, release what was written since: pairs with itself. */
+static bool pass(struct slot *slot, unsigned number, enum slot_state from, enum slot_state to)
+{
+	unsigned word = word_of(number, from);
+
+	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word_of(number, to), memory_order_acq_rel,
+						       memory_order_acquire);
+}
+
+/* --- The thread's side: async-signal-safe ------------------------------------- */
+
+static struct tdt__registers registers_of(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	const greg_t *registers = context->uc_mcontext.gregs;
+
+	return (struct tdt__registers){ (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP],
+					(uintptr_t)registers[REG_RBP] };
+#elif defined(__aarch64__)
+	return (struct tdt__registers){ context->uc_mcontext.pc, context->uc_mcontext.sp,
+					context->uc_mcontext.regs[29] };
+#else
+#error "tdt: this architecture is not known; add its registers here"
+#endif
+}
+
+/* All of them, by the numbers they have in unwind information. */
+static void note_registers(struct tdt__pieces *copy, const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+								 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+								 REG_R12, REG_R13, REG_R14, REG_R15 };
+
+	for (unsigned i = 0; i < TDT__GENERAL_REGISTERS; i++)
+		copy->registers[i] = (uintptr_t)context->uc_mcontext.gregs[numbers[i]];
+	copy->has_registers = true;
+#else
+	(void)copy;
+	(void)context;
+#endif
+}
+
+/* Copy what the thread's own stack has, if the kernel would not. */
+static __attribute__((no_sanitize("address", "thread"))) size_t copy_own_stack(void *to, uintptr_t from, size_t size)
+{
+	volatile uintptr_t *words = to;
+
+	if (from < tdt__thread.stack_low || from + size > tdt__thread.stack_high)
+		return 0;
+	for (size_t i = 0; i < size / sizeof *words; i++)
+		words[i] = ((const volatile uintptr_t *)from)[i];
+	return size;
+}
+
+static size_t read_stack(void *to, uintptr_t from, size_t size)
+{
+	size_t got = tdt__peek(to, from, size);
+
+	return got != 0 ? got : copy_own_stack(to, from, size);
+}
+
+/* The poll is still the one that was asked about: copy its stack. */
+static void serve(struct slot *slot, const ucontext_t *context)
+{
+	const struct tdt_record *record = &slot->task->record;
+
+	slot->error = -EAGAIN;
+	if (!tdt__polled_here(slot->task) || record->polls != slot->polls || record->state != TDT_RECORD_POLLING)
+		return;
+	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
+				       &tdt__thread);
+	note_registers(&slot->copy, context);
+	if (slot->error == 0)
+		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_stack);
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	unsigned number;
+	struct slot *slot;
+
+	(void)signal;
+	if (info->si_code != SI_QUEUE || info->si_pid != getpid()) /* somebody else's */
+		return;
+	number = (unsigned)(uintptr_t)info->si_value.sival_ptr;
+	slot = &slots[number % SLOTS];
+	if (!pass(slot, number / SLOTS, SLOT_ARMED, SLOT_BUSY))
+		return; /* it comes late */
+	/*
+	 * Who finds the thread blocked in here, asking as well, must not take that for where the poll is.  He reads it
+	 * while the thread stands still (running.c): it is enough that the compiler keeps the order.
+	 */
+	tdt__thread.interrupted = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	serve(slot, context);
+	if (pass(slot, number / SLOTS, SLOT_BUSY, SLOT_DONE))
+		syscall(SYS_futex, &slot->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	else
+		pass(slot, number / SLOTS, SLOT_LEFT, SLOT_FREE);
+	atomic_signal_fence(memory_order_seq_cst);
+	tdt__thread.interrupted = false;
+	errno = saved;
+}
+
+/* --- The signal ----------------------------------------------------------------- */
+
+pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int chosen; /* under tdt__interrupt_lock; 0: none yet */
+
+/* Whether the signal is ours, or (by `install`) nobody's, and ours from now on. */
+static bool is_ours(int signal, bool install)
+{
+	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART }, now;
+
+	if (sigaction(signal, NULL, &now) != 0)
+		return false;
+	if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal)
+		return true;
+	if (!install || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+		return false;
+	sigfillset(&ours.sa_mask);
+	if (sigaction(signal, &ours, &now) != 0)
+		return false;
+	if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL)
+		return true;
+	sigaction(signal, &now, NULL); /* the host was quicker, by a hair */
+	return false;
+}
+
+/* The signal to send; 0: all are taken. */
+static int choose(void)
+{
+	int signal;
+
+	pthread_mutex_lock(&tdt__interrupt_lock);
+	if (chosen == 0 || !is_ours(chosen, false))
+		for (chosen = SIGRTMAX; chosen >= SIGRTMIN && !is_ours(chosen, true); chosen--)
+			;
+	if (chosen < SIGRTMIN)
+		chosen = 0;
+	signal = chosen;
+	pthread_mutex_unlock(&tdt__interrupt_lock);
+	return signal;
+}
+
+static int send(uint32_t thread, int signal, unsigned number)
+{
+	siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_ptr = (void *)(uintptr_t)number;
+	return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0 ? 0 : -errno;
+}
+
+/* --- The asker's side ------------------------------------------------------------- */
+
+/* Claim one slot; NULL: all are in use. */
+static struct slot *claim(unsigned *number)
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		/* Acquire: the one before is done with it.  Pairs with pass() and release(). */
+		unsigned word = atomic_load_explicit(&slots[i].word, memory_order_acquire);
+
+		*number = ((word >> STATE_BITS) + 1) & (UINT_MAX >> (STATE_BITS + SLOT_BITS));
+		if (word % (1 << STATE_BITS) == SLOT_FREE &&
+		    atomic_compare_exchange_strong_explicit(&slots[i].word, &word, word_of(*number, SLOT_CLAIMED),
+							    memory_order_acquire, memory_order_relaxed))
+			return &slots[i];
+	}
+	return NULL;
+}
+
+static struct slot *claim_until(uint64_t deadline, unsigned *number)
+{
+	struct slot *slot = claim(number);
+
+	while (slot == NULL && tdt__clock() < deadline) {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = 500000 }, NULL);
+		slot = claim(number);
+	}
+	return slot;
+}
+
+/* Release: who claims it next comes after all that was done with it.  Pairs with claim(). */
+static void release(struct slot *slot, unsigned number)
+{
+	atomic_store_explicit(&slot->word, word_of(number, SLOT_FREE), memory_order_release);
+}
+
+/* Wait until the handler is done; at the deadline have it find nothing.  Returns whether it is done. */
+static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+
+	for (;;) {
+		/* Acquire: the copy.  Pairs with the handler's pass(). */
+		unsigned word = atomic_load_explicit(&slot->word, memory_order_acquire);
+
+		if (word == word_of(number, SLOT_DONE))
+			return true;
+		if (syscall(SYS_futex, &slot->word, FUTEX_WAIT_BITSET_PRIVATE, word, &until, NULL,
+			    FUTEX_BITSET_MATCH_ANY) == 0 ||
+		    errno != ETIMEDOUT)
+			continue;
+		if (pass(slot, number, SLOT_ARMED, SLOT_FREE) || pass(slot, number, SLOT_BUSY, SLOT_LEFT))
+			return false;
+	}
+}
+
+static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, uint64_t deadline,
+	       struct tdt__pieces *copy)
+{
+	int error;
+
+	if (slot->buffer == NULL) {
+		void *buffer =
+		    mmap(NULL, TDT__STACK_COPY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (buffer == MAP_FAILED) {
+			release(slot, number);
+			return -ENOMEM;
+		}
+		slot->buffer = buffer;
+	}
+	pass(slot, number, SLOT_CLAIMED, SLOT_ARMED);
+	error = send(thread, signal, number * SLOTS + (unsigned)(slot - slots));
+	if (error != 0) {
+		release(slot, number); /* no signal has this number */
+		return error;
+	}
+	if (!wait_done(slot, number, deadline))
+		return -ETIMEDOUT;
+	error = slot->error != 0 ? slot->error : tdt__pieces_dup(copy, &slot->copy);
+	release(slot, number);
+	return error;
+}
+
+/*
+ * Whether the thread would take the signal: one that stays pending would outlive all that knows of it, even execve().
+ * It is blocked, too, while a handler runs, ours that serves another asker, say: so that is waited for a little.
+ */
+static int may_send(uint32_t thread, int signal, uint64_t deadline)
+{
+	uint64_t blocked;
+	int error;
+
+	for (int i = 0; i < HANDLED_TRIES; i++) {
+		error = tdt__proc_signals_blocked(thread, &blocked);
+		if (error != 0)
+			return error == -ESRCH ? error : -EPERM;
+		if ((blocked >> (signal - 1) & 1) == 0)
+			return 0;
+		if (tdt__clock() >= deadline)
+			break;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = HANDLED_NS }, NULL);
+	}
+	return -EPERM;
+}
+
+int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
+		   struct tdt__pieces *copy)
+{
+	int signal = choose();
+	struct slot *slot;
+	unsigned number;
+	int error;
+
+	if (signal == 0)
+		return -EBUSY;
+	slot = claim_until(deadline, &number);
+	if (slot == NULL)
+		return -ETIMEDOUT;
+	error = may_send(thread, signal, deadline);
+	if (error != 0) {
+		release(slot, number);
+		return error;
+	}
+	slot->task = task;
+	slot->polls = polls;
+	return ask(slot, number, thread, signal, deadline, copy);
+}
+
+void tdt__interrupt_forked(void)
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		unsigned word = atomic_load_explicit(&slots[i].word, memory_order_relaxed);
+
+		release(&slots[i], word >> STATE_BITS);
+	}
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Reading the stack of a poll that is going on: which way, and whether what was read is what was meant. */
+
+#include <config.h>
+
+#include "capture/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/chain.h"
+#include "capture/interrupt.h"
+#include "capture/judge.h"
+#include "capture/stack_pieces.h"
+#include "host/proc_thread.h"
+#include "host/syscall_name.h"
+#include "host/thread.h"
+#include "host/unloads.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+#define TRIES 3
+
+uint64_t tdt__running_poll(const struct tdt_handle *task)
+{
+	/* Acquire what the poll said of itself.  Pairs with the release in tdt__traced_poll(). */
+	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
+		return 0;
+	return TDT__PEEK(task->record.polls);
+}
+
+/* Whether that poll has been going on since its record was read, on that thread, and its stack begins there. */
+static bool still_runs(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uintptr_t top)
+{
+	/* All that was read of it before this.  A poll's end is a store that comes before all that is done then. */
+	atomic_thread_fence(memory_order_acquire);
+	return tdt__running_poll(task) == polls && TDT__PEEK(task->record.thread) == thread &&
+	       TDT__PEEK(task->record.stack_top) == top;
+}
+
+/* Whether the thread is blocked still where it was. */
+static bool still_blocked(uint32_t thread, const struct tdt__blocked *before)
+{
+	struct tdt__blocked now;
+
+	return tdt__proc_blocked(thread, &now) == 0 && strcmp(now.text, before->text) == 0;
+}
+
+/*
+ * Read the stack of a thread that is blocked; its record may be NULL.  -EAGAIN: it is no longer, or was meanwhile not.
+ */
+static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
+			const struct tdt__blocked *blocked, const struct tdt__thread *record, struct tdt__pieces *copy)
+{
+	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
+	uintptr_t top = TDT__PEEK(task->record.stack_top);
+	int error;
+
+	error = tdt__pieces_plan(copy, at, top, record);
+	if (error == 0) {
+		if (copy->end == TDT_CUT_NOT)
+			copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
+		error = tdt__pieces_copy(copy);
+	}
+	if (still_blocked(thread, blocked) && still_runs(task, polls, thread, top))
+		return error;
+	if (error == 0)
+		free(copy->bytes);
+	return -EAGAIN;
+}
+
+/* Either way.  `*call` is the number of the system call the thread is blocked in; -1: none. */
+static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t deadline, struct tdt__pieces *copy,
+		      int32_t *call)
+{
+	uint32_t thread = TDT__PEEK(task->record.thread);
+	int error = -EAGAIN;
+
+	for (int i = 0; i < TRIES && error == -EAGAIN; i++) {
+		const struct tdt__thread *known;
+		struct tdt__blocked blocked;
+		struct tdt__thread record;
+
+		error = tdt__proc_blocked(thread, &blocked);
+		if (error != 0)
+			return error == -ESRCH ? error : -EPERM;
+		if (tdt__running_poll(task) != polls)
+			return -EAGAIN;
+		known = !blocked.runs && tdt__thread_peek(thread, &record) ? &record : NULL;
+		/* What it is blocked in while it serves another asker is not of the poll: that runs. */
+		if (known != NULL && known->interrupted)
+			blocked.runs = true;
+		*call = blocked.runs ? -1 : blocked.call;
+		error = blocked.runs ? tdt__interrupt(task, polls, thread, deadline, copy)
+				     : read_blocked(task, polls, thread, &blocked, known, copy);
+	}
+	return error;
+}
+
+static uint64_t between(uint64_t then, uint64_t now)
+{
+	return then != 0 && now > then ? now - then : 0;
+}
+
+/* What the record says of the poll.  */
+static void fill_in(struct tdt__capture *capture, const struct tdt_record *record, uint64_t polls, int32_t call)
+{
+	uint64_t now = tdt__clock();
+
+	capture->facts.state = TDT_TASK_RUNNING;
+	capture->facts.state_ns = between(TDT__PEEK(record->since), now);
+	capture->facts.polls = polls;
+	capture->facts.woken_ns = between(TDT__PEEK(record->woken), now);
+	capture->facts.woken_by = TDT__PEEK(record->woken_by);
+	capture->facts.thread = TDT__PEEK(record->thread);
+	capture->facts.syscall = call >= 0 ? tdt__syscall_name(call) : NULL;
+}
+
+static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+					 uint64_t deadline, int *error)
+{
+	struct tdt__capture *capture;
+	struct tdt__pieces copy;
+	int32_t call;
+
+	if (tdt__polled_here(task) || TDT__PEEK(task->record.thread) == tdt__thread_id()) {
+		*error = -EDEADLK;
+		return NULL;
+	}
+	capture = tdt__capture_new(TDT__FIRST_FRAMES, max_frames);
+	if (capture == NULL) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	*error = read_stack(task, polls, deadline, &copy, &call);
+	if (*error == 0) {
+		*error = tdt__pieces_capture(&copy, capture);
+		free(copy.bytes);
+		fill_in(capture, &task->record, polls, call);
+	}
+	/* What went wrong may be that it was over; and else it would be said of this poll what is true of the next. */
+	if (tdt__running_poll(task) != polls)
+		*error = -EAGAIN;
+	if (*error == 0)
+		return capture;
+	tdt__capture_unref(capture);
+	return NULL;
+}
+
+/* Again, if a module was unloaded while the stack was read and walked. */
+static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+					    uint64_t deadline, int *error)
+{
+	for (int tries = 1;; tries++) {
+		struct tdt__capture *capture = capture_once(task, polls, max_frames, deadline, error);
+		struct tdt__unloads count = { .deadline = deadline };
+
+		if (capture == NULL || tdt__judge(&capture->stacks, &count) != -EAGAIN || tries == TRIES)
+			return capture;
+		tdt__capture_unref(capture);
+	}
+}
+
+/* A thread that is cancelled is so at some other time: it would leave slots and descriptors behind. */
+struct tdt__capture *tdt__running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames, uint64_t deadline,
+				  int *error)
+{
+	struct tdt__capture *capture;
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	capture = capture_running(task, polls, max_frames, deadline, error);
+	pthread_setcancelstate(state, NULL);
+	return capture;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What of one stack is to be copied, and walking the copy. */
+
+#include <config.h>
+
+#include "capture/stack_copy.h"
+
+#include <errno.h>
+
+#include "capture/capture.h"
+#include "capture/find_fp.h"
+#include "capture/follow.h"
+
+size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room)
+{
+	uintptr_t end = copy->top + TDT__TOP_RECORD;
+
+	copy->low = (copy->at.sp - TDT__RED_ZONE) & ~(uintptr_t)15;
+	copy->end = TDT_CUT_NOT;
+	if (copy->at.sp >= copy->top) {
+		/* On another stack than the traced future: where that ends can't be known. */
+		end = copy->low + room;
+		copy->end = TDT_CUT_STACK;
+	} else if (end - copy->low > room) {
+		end = copy->low + room;
+		copy->end = TDT_CUT_LIMIT;
+	}
+	return end - copy->low;
+}
+
+int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got)
+{
+	copy->size = got & ~(size_t)7;
+	if (copy->low + copy->size < copy->at.sp + sizeof(uintptr_t))
+		return -EFAULT;
+	if (got < wanted && copy->end != TDT_CUT_STACK)
+		copy->end = TDT_CUT_CORRUPT;
+	return 0;
+}
+
+/*
+ * Why a walk of the copy was cut.  What isn't in the copy looks like damage to it, and can't be told from that: but
+ * then it is what was not copied that matters.
+ */
+static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
+{
+	return cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : cut;
+}
+
+/* The walk needs a frame pointer that isn't known to leave the frame it was `at`: try again with one that is found. */
+static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+				       struct tdt__registers at, struct tdt__frame *frame)
+{
+	enum tdt_cut cut = walk->cut;
+	enum tdt__walked walked;
+	bool sure;
+
+	at.fp = tdt__find_fp(copy, walk, at, &sure);
+	if (at.fp == TDT__NO_FP || (copy->doubtful && !sure)) {
+		walk->cut = cut == TDT_CUT_CORRUPT ? TDT_CUT_NO_INFO : cut;
+		return TDT__WALK_CUT;
+	}
+	tdt__stack_copy_walk(copy, walk, at);
+	walked = tdt__stack_copy_next(copy, walk, frame);
+	frame->guessed = frame->guessed || (!sure && walked != TDT__WALK_TOP);
+	return walked;
+}
+
+/*
+ * One step out of the frame the walk is at.  A frame that no rule describes is followed, unless even that fails; then
+ * a guess will do.
+ */
+static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t *registers, struct tdt__walk *walk,
+			     struct tdt__frame *frame)
+{
+	struct tdt__registers at = walk->at;
+	enum tdt__walked walked = tdt__stack_copy_next(copy, walk, frame);
+
+	if ((frame->guessed || (walked == TDT__WALK_CUT && walk->cut == TDT_CUT_UNSUPPORTED)) &&
+	    tdt__follow(copy, registers, walk, at, frame, &walked))
+		return walked;
+	if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
+		walked = find_and_go_on(copy, walk, at, frame);
+	return walked;
+}
+
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, const uintptr_t *registers,
+			     bool last, struct tdt__capture *capture)
+{
+	struct tdt__walk *walk = &capture->walk;
+	enum tdt__walked walked;
+	struct tdt__frame frame;
+	bool more;
+
+	tdt__stack_copy_walk(copy, walk, at);
+	do {
+		walked = next(copy, registers, walk, &frame);
+		frame.level = copy->level;
+		/* The traced future's own is not shown. */
+		more = (last && walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);
+	} while (more && walked == TDT__WALK_FRAME);
+	if (!more || (walked == TDT__WALK_TOP && !last))
+		return more;
+	tdt__capture_end(capture, walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+	return false;
+}

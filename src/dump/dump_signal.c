@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A dump on a signal.
+ *
+ * A handler may do next to nothing: it raises a semaphore, and a thread that waits for that takes the dump.  A pipe would
+ * do as well, were it not for its descriptors: a host that closes all it doesn't know, as daemons do, and then opens
+ * sockets, would have the handler write a byte into one of these, and the thread read another's bytes.  A semaphore has
+ * no descriptor that can be closed, inherited or used up; sem_post() is async-signal-safe, too, and never blocks.
+ *
+ * After fork() the child has the handler and the semaphore, but not the thread: a signal raises a semaphore that nobody
+ * waits for, which is the child's own.  The dump it asks for never comes, and the parent knows nothing of it.  When the
+ * child calls tdt_dump_on_signal() it gets a thread of its own, and that begins with a semaphore at 0.
+ *
+ * The thread ends by itself when no signal is wanted any more.  Nobody waits for it: it may be in the middle of a dump,
+ * and that, in a write to a pipe that nobody reads.
+ */
+
+#include <config.h>
+
+#include "dump/dump_signal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+#include "base/service.h"
+#include "host/start.h"
+
+pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Raised by the handler, and by who wants the thread to end. */
+static sem_t wanted;
+
+/* Which of the two: there was a signal since the last dump began.  Relaxed: the semaphore orders it. */
+static atomic_bool signaled;
+
+/* All under tdt__signal_lock. */
+static struct {
+	int signo;            /* 0: none */
+	struct sigaction old; /* its disposition before */
+	bool running;         /* the thread: it looks at `signo` before it ends */
+	uint32_t forks;       /* tdt__forks when it was started */
+} dumper;
+
+static void on_signal(int signo)
+{
+	int saved = errno;
+
+	(void)signo;
+	atomic_store_explicit(&signaled, true, memory_order_relaxed);
+	sem_post(&wanted); /* EOVERFLOW: two thousand million others wait already */
+	errno = saved;
+}
+
+/* Wait for a signal, and take those with it that came meanwhile: one dump is for all. */
+static void wait_for_signal(void)
+{
+	while (sem_wait(&wanted) != 0)
+		; /* EINTR: a tracer, say */
+	while (sem_trywait(&wanted) == 0)
+		;
+}
+
+/* Whether to end, which is then known to all. */
+static bool is_over(void)
+{
+	bool over;
+
+	pthread_mutex_lock(&tdt__signal_lock);
+	over = dumper.signo == 0;
+	if (over)
+		dumper.running = false;
+	pthread_mutex_unlock(&tdt__signal_lock);
+	return over;
+}
+
+/* SIGPIPE is blocked here, as all are: a dump to a closed pipe is an error that nobody is interested in. */
+static void *dump(void *nothing)
+{
+	pthread_setname_np(pthread_self(), "tdt-dump");
+	for (;;) {
+		wait_for_signal();
+		if (is_over())
+			return nothing;
+		if (atomic_exchange_explicit(&signaled, false, memory_order_relaxed))
+			tdt_dump(stderr, NULL);
+	}
+}
+
+/* Have a thread in this process.  Gives up the lock meanwhile: see service.h. */
+static int need_thread(void)
+{
+	int error;
+
+	if (dumper.running && dumper.forks == tdt__forks)
+		return 0;
+	/* No thread of this process waits for it: what was raised in vain is gone. */
+	sem_init(&wanted, 0, 0);
+	atomic_store_explicit(&signaled, false, memory_order_relaxed);
+	dumper.running = true;
+	dumper.forks = tdt__forks;
+	pthread_mutex_unlock(&tdt__signal_lock);
+	error = tdt__service_start(dump);
+	pthread_mutex_lock(&tdt__signal_lock);
+	if (error != 0)
+		dumper.running = false;
+	return error;
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == on_signal;
+}
+
+static bool is_free(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) == 0 &&
+	       (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN || action->sa_handler == on_signal);
+}
+
+/* Have the signal raise the semaphore; its old disposition goes to `old`. */
+static int set_handler(int signo, struct sigaction *old)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
+
+	sigfillset(&action.sa_mask);
+	return sigaction(signo, &action, old) == 0 ? 0 : -errno;
+}
+
+/* Give the signal that dumps now back, unless somebody else has taken it. */
+static void give_back(void)
+{
+	struct sigaction now;
+
+	if (dumper.signo != 0 && sigaction(dumper.signo, NULL, &now) == 0 && is_ours(&now))
+		sigaction(dumper.signo, &dumper.old, NULL);
+	dumper.signo = 0;
+}
+
+/* Some can't be caught.  Those the processor raises come again as soon as their handler returns, for ever. */
+static bool can_dump(int signo)
+{
+	return signo != SIGKILL && signo != SIGSTOP && signo != SIGSEGV && signo != SIGBUS && signo != SIGFPE &&
+	       signo != SIGILL;
+}
+
+/* 0, or why the signal can't dump; its disposition goes to `old`. */
+static int check(int signo, struct sigaction *old)
+{
+	if (!can_dump(signo) || sigaction(signo, NULL, old) != 0)
+		return -EINVAL;
+	return is_free(old) ? 0 : -EBUSY;
+}
+
+/* All is looked at again behind need_thread(), which gives up the lock. */
+static int change(int signo)
+{
+	struct sigaction old;
+	int error = check(signo, &old);
+
+	if (error != 0)
+		return error;
+	do
+		error = need_thread();
+	while (error == 0 && !dumper.running);
+	if (error == 0)
+		error = check(signo, &old);
+	if (error == 0 && signo == dumper.signo && is_ours(&old))
+		return 0;
+	if (error == 0)
+		error = set_handler(signo, &old);
+	if (error == 0) {
+		give_back();
+		dumper.signo = signo;
+		dumper.old = old;
+	} else if (dumper.signo == 0) {
+		sem_post(&wanted); /* for the thread to end */
+	}
+	return error;
+}
+
+static int stop(void)
+{
+	give_back();
+	if (dumper.running)
+		sem_post(&wanted);
+	return 0;
+}
+
+int tdt_dump_on_signal(int signo)
+{
+	int saved = errno, error = tdt__start();
+
+	if (error == 0) {
+		pthread_mutex_lock(&tdt__signal_lock);
+		error = signo != 0 ? change(signo) : stop();
+		pthread_mutex_unlock(&tdt__signal_lock);
+	}
+	errno = error == 0 ? saved : -error;
+	return error;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Join and select.
+ *
+ * What stands on the stack while children wait, and so in backtraces, are the polls; the user knows the names of the
+ * calls that made them.  So the polls have those names here, as statics, and the calls themselves stand in another file
+ * (combine_new.c), which alone includes <tdt/combine.h>.  That way the name is the same in the debug information, in
+ * the symbol table, and to a tracer.
+ */
+
+#include <config.h>
+
+#include "future/combine.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The state of both: a child that has ended is TDT_FUTURE_NONE. */
+struct combined {
+	bool ended;
+	size_t *winner; /* of a select; may be NULL */
+	size_t n;
+	struct tdt_future children[];
+};
+
+static void drop_children(struct combined *combined)
+{
+	for (size_t i = 0; i < combined->n; i++)
+		tdt_future_drop(&combined->children[i]);
+}
+
+static tdt_poll_t end(struct combined *combined, tdt_poll_t result)
+{
+	combined->ended = true;
+	drop_children(combined);
+	return result;
+}
+
+static tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
+{
+	struct combined *combined = state;
+	bool pending = false;
+
+	if (combined->ended)
+		return TDT_PANICKED;
+	for (size_t i = 0; i < combined->n; i++) {
+		struct tdt_future *child = &combined->children[i];
+		tdt_poll_t result;
+
+		if (tdt_future_is_none(child))
+			continue;
+		result = tdt_future_poll(child, cx);
+		if (result == TDT_PENDING) {
+			pending = true;
+			continue;
+		}
+		tdt_future_drop(child);
+		if (result != TDT_READY)
+			return end(combined, TDT_PANICKED);
+	}
+	return pending ? TDT_PENDING : end(combined, TDT_READY);
+}
+
+static tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
+{
+	struct combined *combined = state;
+
+	if (combined->ended)
+		return TDT_PANICKED;
+	for (size_t i = 0; i < combined->n; i++) {
+		tdt_poll_t result = tdt_future_poll(&combined->children[i], cx);
+
+		if (result == TDT_PENDING)
+			continue;
+		if (result != TDT_READY)
+			return end(combined, TDT_PANICKED);
+		if (combined->winner != NULL)
+			*combined->winner = i;
+		return end(combined, TDT_READY);
+	}
+	return TDT_PENDING;
+}
+
+static void drop(void *state)
+{
+	drop_children(state);
+	free(state);
+}
+
+/* The state with a copy of `futures`; NULL and errno. */
+static struct combined *combine(const struct tdt_future *futures, size_t n)
+{
+	struct combined *combined;
+	size_t size;
+
+	if (futures == NULL && n > 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (__builtin_mul_overflow(n, sizeof(*futures), &size) ||
+	    __builtin_add_overflow(size, sizeof(*combined), &size)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (futures[i].poll == NULL || futures[i].drop == NULL) {
+			errno = EINVAL;
+			return NULL;
+		}
+	}
+	combined = malloc(size);
+	if (combined == NULL)
+		return NULL;
+	combined->ended = false;
+	combined->winner = NULL;
+	combined->n = n;
+	if (n > 0)
+		memcpy(combined->children, futures, n * sizeof(*futures));
+	return combined;
+}
+
+struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
+{
+	struct combined *combined = combine(futures, n);
+
+	if (combined == NULL)
+		return TDT_FUTURE_NONE;
+	return (struct tdt_future){ combined, tdt_join_all, drop };
+}
+
+struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
+{
+	struct combined *combined;
+
+	if (n == 0) {
+		errno = EINVAL;
+		return TDT_FUTURE_NONE;
+	}
+	combined = combine(futures, n);
+	if (combined == NULL)
+		return TDT_FUTURE_NONE;
+	combined->winner = winner;
+	return (struct tdt_future){ combined, tdt_select, drop };
+}

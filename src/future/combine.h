@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FUTURE_COMBINE_H
+#define TDT_SRC_FUTURE_COMBINE_H
+
+/* What the public calls of <tdt/combine.h> forward to: combine.c says why they are apart. */
+
+#include <tdt/future.h>
+
+struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n);
+struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner);
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Coroutines.  One mapping each: memory that can't be touched, the stack above it, and at its upper end, where an
+ * overflow does not get to, the record of the coroutine.
+ *
+ * A coroutine may be left on one thread and gone on with on another.  So what runs on its stack looks at nothing of the
+ * thread's, but in functions that aren't inlined: a compiler takes for granted that a function stays on its thread.
+ * Who polls it stays on his, be it on a coroutine's stack, too: that one isn't left before the poll is over.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tdt/coroutine.h>
+
+#include "base/options.h"
+#include "future/fiber.h"
+#include "future/switch.h"
+#include "host/thread.h"
+#include "unwind/registers.h"
+
+/*
+ * What can't be touched below a stack: address space, no memory.  A page would not do: libdw has frames of many, which
+ * leap over it into whatever lies there.
+ */
+#define GUARD ((size_t)256 << 10)
+
+enum state { FRESH, WAITING, RUNNING, ENDED };
+
+struct tdt__coroutine {
+	struct tdt_stack stack;
+	struct tdt__context inside, outside;
+	struct tdt__fiber fiber, poller;
+	tdt_coroutine_fn *fn;
+	void *arg;
+	void *mapping;
+	size_t mapping_size;
+	struct tdt_context *cx; /* of the poll that goes on; NULL: it is being dropped */
+	enum state state;
+	bool awaiting; /* polls what it awaits, or waits */
+	int result;    /* of `fn`, once it has ended */
+};
+
+/* --- On the stack of who polls ----------------------------------------------- */
+
+/*
+ * Go on with the coroutine until it waits or ends.  A thread that is cancelled would unwind the coroutine's stack, and
+ * leap from its end over all that called this.
+ */
+static __attribute__((noinline)) void tdt__coroutine_resume(struct tdt__coroutine *co, struct tdt_context *cx)
+{
+	struct tdt__coroutine *outer = tdt__thread.coroutine;
+	int cancelling;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	co->cx = cx;
+	co->state = RUNNING;
+	tdt__thread.coroutine = co;
+	tdt_stack_enter(&co->stack);
+	tdt__fiber_enter(&co->poller, &co->fiber);
+	tdt__context_switch(&co->outside, &co->inside);
+	tdt__fiber_left(&co->poller);
+	tdt_stack_leave(&co->stack);
+	tdt__thread.coroutine = outer;
+	pthread_setcancelstate(cancelling, NULL);
+}
+
+static tdt_poll_t tdt__coroutine_poll(void *state, struct tdt_context *cx)
+{
+	struct tdt__coroutine *co = state;
+
+	if (co->state == ENDED || co->state == RUNNING)
+		return TDT_PANICKED;
+	tdt__coroutine_resume(co, cx);
+	TDT_KEEP_FRAME();
+	if (co->state != ENDED)
+		return TDT_PENDING;
+	return co->result == 0 ? TDT_READY : TDT_PANICKED;
+}
+
+static void tdt__coroutine_drop(void *state)
+{
+	struct tdt__coroutine *co = state;
+
+	if (co->state == WAITING)
+		tdt__coroutine_resume(co, NULL);
+	tdt__fiber_fini(&co->fiber);
+	munmap(co->mapping, co->mapping_size);
+}
+
+/* --- On its own ---------------------------------------------------------------- */
+
+/* The coroutine on whose stack the caller is; NULL: on another. */
+static __attribute__((noinline)) struct tdt__coroutine *running(void)
+{
+	struct tdt__coroutine *co = tdt__thread.coroutine;
+
+	return co != NULL && tdt__thread.entered == &co->stack ? co : NULL;
+}
+
+/* Go back to who polls; return in the next poll. */
+static void leave(struct tdt__coroutine *co, enum state state)
+{
+	co->state = state;
+	tdt__fiber_leave(&co->poller, &co->fiber, state == ENDED);
+	tdt__context_switch(&co->inside, &co->outside);
+	tdt__fiber_entered(&co->poller, &co->fiber);
+}
+
+/* The outermost function on the stack. */
+static void tdt__coroutine_main(void)
+{
+	struct tdt__coroutine *co = running();
+
+	tdt__fiber_entered(&co->poller, &co->fiber);
+	co->stack.base = TDT__OWN_TOP();
+	co->result = co->fn(co->arg);
+	leave(co, ENDED);
+	__builtin_unreachable();
+}
+
+static __attribute__((noinline)) int fail(int error)
+{
+	if (error != 0)
+		errno = -error;
+	return error;
+}
+
+static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine *co, struct tdt_future *future)
+{
+	tdt_poll_t result = TDT_PENDING;
+
+	co->awaiting = true;
+	while (co->cx != NULL) {
+		result = tdt_future_poll(future, co->cx);
+		if (result != TDT_PENDING)
+			break;
+		leave(co, WAITING);
+	}
+	co->awaiting = false;
+	return result == TDT_READY ? 0 : result == TDT_PENDING ? -ECANCELED : -ENOTRECOVERABLE;
+}
+
+int tdt_co_await(struct tdt_future future)
+{
+	struct tdt__coroutine *co = running();
+	int error;
+
+	if (future.poll == NULL || future.drop == NULL)
+		return fail(-EINVAL);
+	error = co == NULL || co->awaiting ? -EDEADLK : tdt__coroutine_await(co, &future);
+	tdt_future_drop(&future);
+	return fail(error);
+}
+
+/* --- Making one ------------------------------------------------------------------ */
+
+/* How much to map for a stack of that size: rounded up, with the record and the page below.  0: too much. */
+static size_t size_of_mapping(size_t stack, size_t page)
+{
+	size_t size;
+
+	if (__builtin_add_overflow(stack, sizeof(struct tdt__coroutine) + GUARD + page - 1, &size))
+		return 0;
+	return size & ~(page - 1);
+}
+
+/* The record in a new mapping of its own; NULL and errno. */
+static struct tdt__coroutine *map(size_t stack)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = size_of_mapping(stack, page);
+	struct tdt__coroutine *co;
+	char *mapping;
+
+	if (size == 0) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	mapping =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	if (mapping == MAP_FAILED)
+		goto failed;
+	if (mprotect(mapping, GUARD, PROT_NONE) != 0)
+		goto unmap;
+	co = (struct tdt__coroutine *)(void *)(mapping + ((size - sizeof(*co)) & ~(size_t)63));
+	co->mapping = mapping;
+	co->mapping_size = size;
+	co->stack.low = mapping + GUARD;
+	co->stack.size = (size_t)((char *)co - (mapping + GUARD));
+	return co;
+
+unmap:
+	munmap(mapping, size);
+failed:
+	errno = ENOMEM;
+	return NULL;
+}
+
+struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg, const struct tdt_coroutine_attr *attr)
+{
+	struct tdt_coroutine_attr ours;
+	struct tdt__coroutine *co;
+	int error = tdt__options_read(&ours, sizeof(ours), attr);
+
+	if (error == 0 && (fn == NULL || (ours.stack_size != 0 && ours.stack_size < TDT_COROUTINE_MIN_STACK)))
+		error = -EINVAL;
+	if (error != 0) {
+		errno = -error;
+		return TDT_FUTURE_NONE;
+	}
+	co = map(ours.stack_size != 0 ? ours.stack_size : TDT_COROUTINE_STACK);
+	if (co == NULL)
+		return TDT_FUTURE_NONE;
+	co->fn = fn;
+	co->arg = arg;
+	co->state = FRESH;
+	tdt__fiber_init(&co->fiber, co->stack.low, co->stack.size);
+	tdt__context_make(&co->inside, co->stack.low, co->stack.size, tdt__coroutine_main);
+	return (struct tdt_future){ co, tdt__coroutine_poll, tdt__coroutine_drop };
+}
+
+/* --- Stacks of others ------------------------------------------------------ */
+
+/* The frames outside are those of the caller, who waits in its switch to the stack. */
+__attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
+{
+	struct tdt__registers caller = TDT__CALLER_REGISTERS();
+
+	if (stack == NULL)
+		return;
+	stack->outer = tdt__thread.entered;
+	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
+	stack->entry = ++tdt__thread.entries;
+	stack->pc = caller.pc;
+	stack->sp = caller.sp;
+	stack->fp = caller.fp;
+	/* A signal handler may poll: what it finds entered is whole. */
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.entered = stack;
+}
+
+void tdt_stack_leave(struct tdt_stack *stack)
+{
+	if (stack != NULL)
+		tdt__thread.entered = stack->outer;
+}

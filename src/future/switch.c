@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* From one stack to another: both ways. */
+
+#include <config.h>
+
+#include "future/switch.h"
+
+#if TDT__SWITCH_BY_CONTEXT
+
+#include <pthread.h>
+#include <signal.h>
+
+void tdt__context_make(struct tdt__context *context, void *low, size_t size, void (*entry)(void))
+{
+	getcontext(&context->place);
+	context->place.uc_stack.ss_sp = low;
+	context->place.uc_stack.ss_size = size;
+	context->place.uc_link = NULL;
+	makecontext(&context->place, entry, 0);
+}
+
+/* The signal mask is the thread's, and stays as it is: a context would bring its own along. */
+__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, struct tdt__context *to)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, &to->place.uc_sigmask);
+	swapcontext(&from->place, &to->place);
+}
+
+#else
+
+#include <stdint.h>
+
+/* What lies on a stack that was left, from its sp upwards. */
+struct left {
+	uint32_t mxcsr; /* the modes of SSE, */
+	uint16_t x87;	/* and of the x87 */
+	uint16_t unused;
+	uintptr_t r15, r14, r13, r12, rbx, rbp;
+	void (*pc)(void);
+	uintptr_t caller; /* of a function that has not begun: none */
+};
+
+void tdt__switch_stacks(void **from, void *to); /* switch_x86_64.S */
+
+void tdt__context_make(struct tdt__context *context, void *low, size_t size, void (*entry)(void))
+{
+	uintptr_t end = ((uintptr_t)low + size) & ~(uintptr_t)15;
+	struct left *left = (struct left *)(end - sizeof(struct left));
+
+	/* A function begins with its stack aligned to 16, but for the return address. */
+	_Static_assert(sizeof(struct left) == 72, "as tdt__switch_stacks() has it");
+	*left = (struct left){ .pc = entry };
+	__asm__("stmxcsr %0" : "=m"(left->mxcsr));
+	__asm__("fnstcw %0" : "=m"(left->x87));
+	context->sp = left;
+}
+
+__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, struct tdt__context *to)
+{
+	tdt__switch_stacks(&from->sp, to->sp);
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FUTURE_SWITCH_H
+#define TDT_SRC_FUTURE_SWITCH_H
+
+/*
+ * From one stack to another, on the same thread.  Registers that a call preserves are, and the modes of the FPU; the
+ * thread's signal mask is not touched.
+ *
+ * On x86-64 some instructions do it (switch_x86_64.S).  They do not switch shadow stacks, so the
+ * library is marked as code that can't run with them.  Elsewhere the C library's contexts do it, at two
+ * system calls a switch.
+ */
+
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#define TDT__SWITCH_BY_CONTEXT 0
+#else
+#define TDT__SWITCH_BY_CONTEXT 1
+#include <ucontext.h>
+#endif
+
+/* Where a stack was left. */
+struct tdt__context {
+#if TDT__SWITCH_BY_CONTEXT
+	ucontext_t place;
+#else
+	void *sp;
+#endif
+};
+
+/* One that calls `entry` on the stack [low, low + size) when it is first switched to.  `entry` never returns. */
+void tdt__context_make(struct tdt__context *context, void *low, size_t size, void (*entry)(void));
+
+/* Leave this stack, to go on in `to`.  Returns when somebody switches to `from`, perhaps on another thread. */
+void tdt__context_switch(struct tdt__context *from, struct tdt__context *to);
+
+#endif

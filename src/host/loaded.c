@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What this process' memory says of a module. */
+
+#include <config.h>
+
+#include "host/loaded.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "host/lasting.h"
+#include "host/pages.h"
+#include "symbolize/maps.h"
+#include "symbolize/modules.h"
+
+bool tdt__is_loaded(uintptr_t address)
+{
+	struct dl_find_object found;
+
+	return _dl_find_object((void *)address, &found) == 0;
+}
+
+/* --- What memory says of a module ------------------------------------------ */
+
+static size_t padded(size_t size, size_t align)
+{
+	return (size + align - 1) & ~(align - 1);
+}
+
+static bool is_build_id(const ElfW(Nhdr) *note)
+{
+	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0;
+}
+
+/* Notes are aligned to 4 bytes, or to 8 if their segment says so. */
+static void read_build_id(struct tdt__module *module, const unsigned char *notes, size_t size, size_t align)
+{
+	align = align == 8 ? 8 : 4;
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)notes;
+		size_t head = padded(sizeof *note + note->n_namesz, align), whole = head + padded(note->n_descsz, align);
+
+		if (head > size || whole > size || whole < head)
+			return;
+		for (size_t i = 0; is_build_id(note) && i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
+			sprintf(module->build_id + 2 * i, "%02x", notes[head + i]);
+		if (module->build_id[0] != '\0')
+			return;
+		notes += whole;
+		size -= whole;
+	}
+}
+
+#define NOTES_SIZE 1024   /* of a segment of notes: what lies behind is not read */
+#define SEGMENTS_MAX 32u  /* that are looked at; linkers make about a dozen */
+#define PATH_SIZE 4096
+
+/* What is read.  Not on the stack, which may be a coroutine's.  Under tdt__unwind_lock. */
+static _Alignas(8) unsigned char notes[NOTES_SIZE];
+static ElfW(Phdr) segments[SEGMENTS_MAX];
+static char path_read[PATH_SIZE];
+
+static void read_notes(struct tdt__module *module, const ElfW(Phdr) *segment)
+{
+	size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
+
+	read_build_id(module, notes, tdt__pages_copy(notes, module->bias + segment->p_vaddr, size), segment->p_align);
+}
+
+static bool is_executable(const struct tdt__module *module)
+{
+	return module->link_map == (uintptr_t)_r_debug.r_map;
+}
+
+/*
+ * Where the program headers of the module lie, and how many there are.  The ELF header says so,
+ * which lies where the module begins, unless a linker's script had it otherwise.  Of an executable
+ * with holes between its segments, which lld often leaves, each segment is a module to
+ * _dl_find_object(); the kernel says where that executable's program headers are.
+ */
+static uintptr_t program_headers(const struct tdt__module *module, size_t *n)
+{
+	ElfW(Ehdr) header;
+
+	if (tdt__pages_copy(&header, module->start, sizeof header) == sizeof header &&
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0) {
+		*n = header.e_phnum;
+		return module->start + header.e_phoff;
+	}
+	*n = is_executable(module) ? getauxval(AT_PHNUM) : 0;
+	return getauxval(AT_PHDR);
+}
+
+static void read_segments(struct tdt__module *module)
+{
+	size_t n;
+	uintptr_t headers = program_headers(module, &n);
+
+	n = n < SEGMENTS_MAX ? n : SEGMENTS_MAX;
+	n = tdt__pages_copy(segments, headers, n * sizeof segments[0]) / sizeof segments[0];
+	for (size_t i = 0; i < n && module->build_id[0] == '\0'; i++)
+		if (segments[i].p_type == PT_NOTE)
+			read_notes(module, &segments[i]);
+}
+
+/* The executable's path, which the loader does not have.  Without /proc it is the one that the process was started by. */
+static char *executable_path(void)
+{
+	const char *started = (const char *)getauxval(AT_EXECFN);
+	ssize_t n = readlink("/proc/self/exe", path_read, sizeof path_read - 1);
+
+	if (n > 0) {
+		path_read[n] = '\0';
+		return strdup(path_read);
+	}
+	return strdup(started != NULL ? started : "");
+}
+
+/* The loader gives the executable no name, and the kernel's own module none that is a file. */
+static char *path_of(const struct tdt__module *module, uintptr_t name)
+{
+	if (is_executable(module))
+		return executable_path();
+	path_read[tdt__pages_copy(path_read, name, sizeof path_read - 1)] = '\0';
+	return strdup(path_read[0] == '\0' || module->start == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : path_read);
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* The whole path.  If another file is mapped there by now, what the loader had is better. */
+static char *find_path(const struct tdt__module *module)
+{
+	char *path = tdt__maps_path(module->start);
+
+	if (path != NULL && strcmp(last_part(path), last_part(module->path)) == 0)
+		return path;
+	free(path);
+	return strdup(module->path);
+}
+
+/*
+ * 0, -ENOENT (it can't be read: it is gone, or reading is refused) or -ENOMEM.  A module that goes meanwhile is described
+ * wrongly, which its table's number of unloads tells.
+ */
+static int describe(struct tdt__module *module, const struct dl_find_object *found)
+{
+	struct link_map map;
+	int saved = errno;
+
+	tdt__pages_forget(); /* the loader's records change */
+	*module = (struct tdt__module){
+		.start = (uintptr_t)found->dlfo_map_start,
+		.end = (uintptr_t)found->dlfo_map_end,
+		.link_map = (uintptr_t)found->dlfo_link_map,
+		.find_path = find_path,
+		.lasting = tdt__is_lasting(found->dlfo_link_map),
+	};
+	if (tdt__pages_copy(&map, module->link_map, sizeof map) != sizeof map) {
+		errno = saved;
+		return -ENOENT;
+	}
+	module->bias = map.l_addr;
+	module->mapped = is_executable(module) ? "/proc/self/exe" : NULL;
+	read_segments(module);
+	module->path = path_of(module, (uintptr_t)map.l_name);
+	errno = saved;
+	return module->path != NULL ? 0 : -ENOMEM;
+}
+
+/* --- Meeting a module ------------------------------------------------------- */
+
+static bool is_same(const struct tdt__module *module, const struct dl_find_object *found)
+{
+	return module->link_map == (uintptr_t)found->dlfo_link_map &&
+	       module->start == (uintptr_t)found->dlfo_map_start && module->end == (uintptr_t)found->dlfo_map_end;
+}
+
+/* Whether a module of the table lies, in part, where that one does now. */
+static bool is_displaced(const struct tdt__modules *table, const struct dl_find_object *found)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->module[i].start < (uintptr_t)found->dlfo_map_end &&
+		    table->module[i].end > (uintptr_t)found->dlfo_map_start)
+			return true;
+	return false;
+}
+
+int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc)
+{
+	const struct tdt__module *known = tdt__modules_find(*table, pc);
+	struct dl_find_object found;
+	struct tdt__module module;
+	int error;
+
+	if (_dl_find_object((void *)pc, &found) != 0)
+		return -ENOENT;
+	if (known != NULL && is_same(known, &found))
+		return 0;
+	error = describe(&module, &found);
+	if (error != 0)
+		return error;
+	if (!tdt__modules_add(table, &module, is_displaced(*table, &found))) {
+		free(module.path);
+		return -ENOMEM;
+	}
+	return 0;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A small cache of pages: each has one slot that it can be in. */
+
+#include <config.h>
+
+#include "host/pages.h"
+
+#include <string.h>
+
+#include "host/peek.h"
+
+/* A page, or a part of one: it can be read whole, or not at all. */
+#define PAGE ((uintptr_t)4096)
+#define SLOT_BITS 5
+
+/* The kernel maps nothing below (vm.mmap_min_addr). */
+#define LOWEST ((uintptr_t)1 << 16)
+
+static struct {
+	uintptr_t start; /* 0: none */
+	unsigned char bytes[PAGE];
+} slots[1 << SLOT_BITS];
+
+/* NULL: it can't be read. */
+static const unsigned char *page_at(uintptr_t start)
+{
+	size_t slot = start / PAGE * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
+
+	if (slots[slot].start != start)
+		slots[slot].start = tdt__peek(slots[slot].bytes, start, PAGE) == PAGE ? start : 0;
+	return slots[slot].start != 0 ? slots[slot].bytes : NULL;
+}
+
+size_t tdt__pages_copy(void *to, uintptr_t address, size_t size)
+{
+	size_t done = 0;
+
+	if (address < LOWEST || address > UINTPTR_MAX - size)
+		return 0;
+	while (done < size) {
+		uintptr_t in = (address + done) % PAGE;
+		size_t part = size - done < PAGE - in ? size - done : PAGE - in;
+		const unsigned char *page = page_at(address + done - in);
+
+		if (page == NULL)
+			break;
+		memcpy((unsigned char *)to + done, page + in, part);
+		done += part;
+	}
+	return done;
+}
+
+void tdt__pages_forget(void)
+{
+	for (size_t slot = 0; slot < sizeof slots / sizeof slots[0]; slot++)
+		slots[slot].start = 0;
+}

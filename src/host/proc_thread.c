@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Other threads of this process, as /proc shows them: see proc(5). */
+
+#include <config.h>
+
+#include "host/proc_thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_SIZE 64
+
+/* /proc/self/task/THREAD/NAME */
+static void make_path(char path[PATH_SIZE], uint32_t thread, const char *name)
+{
+	char digits[10], *end = stpcpy(path, "/proc/self/task/");
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + thread % 10);
+	while ((thread /= 10) != 0);
+	while (n > 0)
+		*end++ = digits[--n];
+	*end++ = '/';
+	strcpy(end, name);
+}
+
+/* Read the file into `text`, as much as has room, with a NUL behind.  Returns 0 or a negative errno. */
+static int read_whole(uint32_t thread, const char *name, char *text, size_t size)
+{
+	char path[PATH_SIZE];
+	size_t length = 0;
+	ssize_t n;
+	int file;
+
+	make_path(path, thread, name);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return errno == ENOENT && access("/proc/self/task", F_OK) == 0 ? -ESRCH : -errno;
+	do {
+		n = read(file, text + length, size - 1 - length);
+		if (n > 0)
+			length += (size_t)n;
+	} while ((n > 0 && length < size - 1) || (n < 0 && errno == EINTR));
+	n = n < 0 ? -errno : 0;
+	close(file);
+	text[length] = '\0';
+	return (int)n;
+}
+
+int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
+{
+	int error = read_whole(thread, "syscall", blocked->text, sizeof blocked->text);
+	const char *pc, *sp;
+
+	if (error != 0)
+		return error;
+	blocked->runs = strncmp(blocked->text, "running", 7) == 0;
+	if (blocked->runs)
+		return 0;
+	/* The call's number, what it was passed (nothing, if it is none), sp, pc. */
+	pc = strrchr(blocked->text, ' ');
+	if (pc == NULL)
+		return -EIO;
+	for (sp = pc; sp > blocked->text && sp[-1] != ' ';)
+		sp--;
+	blocked->call = (int32_t)strtol(blocked->text, NULL, 10);
+	blocked->sp = (uintptr_t)strtoull(sp, NULL, 16);
+	blocked->pc = (uintptr_t)strtoull(pc, NULL, 16);
+	return blocked->sp != 0 ? 0 : -ESRCH; /* it is exiting */
+}
+
+int tdt__proc_signals_blocked(uint32_t thread, uint64_t *mask)
+{
+	char text[4096];
+	int error = read_whole(thread, "status", text, sizeof text);
+	const char *line;
+
+	if (error != 0)
+		return error;
+	line = strstr(text, "\nSigBlk:");
+	if (line == NULL)
+		return -EIO;
+	*mask = strtoull(line + 8, NULL, 16);
+	return 0;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Which part of memory is stack. */
+
+#include <config.h>
+
+#include "host/readable.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "host/peek.h"
+#include "host/thread.h"
+
+#define PAGE 4096 /* or a part of one */
+#define PAGES_MAX 1024 /* IOV_MAX; a walk over more of a foreign stack is not worth the trouble */
+
+/*
+ * Less than a kernel leaves free below the main thread's stack, where the limit of that may be
+ * none.
+ */
+#define MAIN_STACK_MAX ((rlim_t)64 << 20)
+
+/*
+ * The main thread's stack, if `here` is on it: it lies below what the kernel has put on its
+ * end.  The C library would go through all of /proc/self/maps, which has two lines for each
+ * coroutine of ours.
+ */
+static bool find_main_stack(uintptr_t here, struct tdt__thread *thread)
+{
+	uintptr_t end = (getauxval(AT_EXECFN) | (PAGE - 1)) + 1;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > MAIN_STACK_MAX)
+		limit.rlim_cur = MAIN_STACK_MAX;
+	if (here >= end || end - here >= limit.rlim_cur)
+		return false;
+	thread->stack_low = end - limit.rlim_cur;
+	thread->stack_high = end;
+	return true;
+}
+
+__attribute__((noinline, cold)) void tdt__stack_find(void)
+{
+	struct tdt__thread *thread = &tdt__thread;
+	int saved = errno;
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	/* In a child the main thread is the one that called fork(), with the stack it had. */
+	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread))
+		return;
+	thread->stack_low = thread->stack_high = 1; /* asked, and not known */
+	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+		if (pthread_attr_getstack(&attr, &low, &size) == 0) {
+			thread->stack_low = (uintptr_t)low;
+			thread->stack_high = (uintptr_t)low + size;
+		}
+		pthread_attr_destroy(&attr);
+	}
+	errno = saved;
+}
+
+/* The same where process_vm_readv() is refused: each page by itself. */
+static bool probe_each(const struct iovec *page, unsigned n)
+{
+	char byte;
+
+	for (unsigned i = 0; i < n; i++)
+		if (tdt__peek(&byte, (uintptr_t)page[i].iov_base, 1) != 1)
+			return false;
+	return true;
+}
+
+/* Read a byte of each page through the kernel, which says no where we would fault. */
+static __attribute__((noinline)) bool probe(uintptr_t low, uintptr_t high)
+{
+	static const unsigned batch = 64; /* 1 KiB of this stack */
+	struct iovec from[64];
+	char bytes[64];
+	struct iovec to = { bytes, sizeof bytes };
+	uintptr_t at = low & ~(uintptr_t)(PAGE - 1);
+	bool readable = (high - at) / PAGE < PAGES_MAX;
+
+	while (readable && at < high) {
+		unsigned n = 0;
+		ssize_t got;
+
+		for (; n < batch && at < high; at += PAGE)
+			from[n++] = (struct iovec){ (void *)at, 1 };
+		got = process_vm_readv(getpid(), &to, 1, from, n, 0);
+		readable = got == (ssize_t)n || (got < 0 && errno != EFAULT && probe_each(from, n));
+	}
+	return readable;
+}
+
+bool tdt__stack_readable(uintptr_t low, uintptr_t high)
+{
+	if (low >= high)
+		return false;
+	if (__builtin_expect(tdt__thread.stack_high == 0, 0))
+		tdt__stack_find();
+	return tdt__stack_is_own(low, high) || probe(low, high);
+}

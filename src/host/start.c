@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* See start.h. */
+
+#include <config.h>
+
+#include "host/start.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "host/barrier.h"
+
+uint32_t tdt__forks;
+
+static bool registered; /* in a child: these handlers have run */
+
+static void in_child(void)
+{
+	registered = true;
+	tdt__forks++;
+	tdt__barrier_init();
+	tdt__fork_handlers.in_child();
+}
+
+static int status;
+
+static void start(void)
+{
+	tdt__barrier_init();
+	/*
+	 * A child that was forked while another thread was here comes here again.  Handlers that were registered twice would
+	 * take each lock twice, and wait for ever.
+	 */
+	if (!registered)
+		status = -pthread_atfork(tdt__fork_handlers.before, tdt__fork_handlers.after, in_child);
+	tdt__fork_handlers.begin();
+}
+
+int tdt__start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+	return status;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Slabs of records, and how they are read. */
+
+#include <config.h>
+
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/thread.h"
+#include "registry/handle.h"
+
+/*
+ * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
+ * pages: two bytes a task, in a slab of that size.  One of 2 MiB might become a huge page with its first task.
+ */
+#define SLAB_SIZE ((size_t)1048576)
+#define SHARDS 8
+
+struct shard {
+	_Alignas(64) pthread_mutex_t lock;
+	struct tdt_handle *free; /* linked by child_state */
+	struct slab *slab;	 /* the one that is not used up, if any */
+	/*
+	 * Records that threads of other shards gave back, linked by child_state.  They put theirs in without the lock;
+	 * who has it takes all.
+	 */
+	_Alignas(64) struct tdt_handle *_Atomic returned;
+};
+
+struct slab {
+	struct tdt_registry_slab public;
+	struct shard *shard; /* constant */
+	_Alignas(64) struct tdt_handle task[];
+};
+
+#define ROOM ((SLAB_SIZE - sizeof(struct slab)) / sizeof(struct tdt_handle))
+
+static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+
+struct tdt_registry tdt_registry = {
+	.magic = TDT_REGISTRY_MAGIC,
+	.version = TDT_REGISTRY_VERSION,
+	.size = sizeof(struct tdt_registry),
+	.record_size = sizeof(struct tdt_record),
+	.stride = sizeof(struct tdt_handle),
+};
+
+_Static_assert(sizeof(struct tdt_record) == 192, "the layout is public");
+_Static_assert(sizeof(struct tdt_handle) == 256, "a task costs four cache lines");
+_Static_assert(TDT_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
+
+/* --- Giving out and taking back ------------------------------------------ */
+
+/* Threads that were started one after the other, as a runtime's workers are, have different ones. */
+static struct shard *own_shard(void)
+{
+	return &shards[tdt__thread_id() % SHARDS];
+}
+
+static struct slab *slab_of(const struct tdt_handle *task)
+{
+	return (struct slab *)((uintptr_t)task & ~(uintptr_t)(SLAB_SIZE - 1));
+}
+
+/* A new slab of the shard, in the list of all, where it stays. */
+static struct slab *slab_new(struct shard *shard)
+{
+	struct slab *slab = aligned_alloc(SLAB_SIZE, SLAB_SIZE);
+	uint64_t first = TDT__PEEK(tdt_registry.slabs);
+
+	if (slab == NULL)
+		return NULL;
+	memset(slab, 0, sizeof *slab);
+	slab->shard = shard;
+	slab->public.records = (uintptr_t)&slab->task[0].record;
+	slab->public.room = ROOM;
+	do
+		slab->public.next = first;
+	/* Release the slab to who goes through the list.  Pairs with tdt__registry_next(). */
+	while (!__atomic_compare_exchange_n(&tdt_registry.slabs, &first, (uintptr_t)slab, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+	return slab;
+}
+
+/* A record that was never used, of the shard, whose lock is held. */
+static struct tdt_handle *first_use(struct shard *shard)
+{
+	struct tdt_handle *task;
+	uint32_t used;
+
+	if (shard->slab == NULL || shard->slab->public.used == ROOM)
+		shard->slab = slab_new(shard);
+	if (shard->slab == NULL)
+		return NULL;
+	used = shard->slab->public.used;
+	task = &shard->slab->task[used];
+	memset(task, 0, sizeof *task);
+	/* Release the record, free as yet, to readers.  Pairs with tdt__registry_next(). */
+	__atomic_store_n(&shard->slab->public.used, used + 1, __ATOMIC_RELEASE);
+	return task;
+}
+
+/*
+ * As it was before it was used, but for `seq`, which only rises.  `state` is FREE and `refs` 0 as it is, and the one is
+ * looked at by readers, the other by tdt__handle_ref_if_same().
+ */
+static void clear(struct tdt_handle *task)
+{
+	atomic_init(&task->kept, NULL);
+	task->requests = NULL;
+	task->joiners = NULL;
+	atomic_init(&task->elsewhere, 0);
+	atomic_init(&task->request, 0);
+	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
+	for (size_t i = 1; i < TDT__RECORD_WORDS; i++)
+		TDT__POKE(tdt__record_words(&task->record)[i], 0);
+}
+
+/* Acquire what those who gave them back did to them: pairs with give_to_other(). */
+static struct tdt_handle *take_returned(struct shard *shard)
+{
+	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
+}
+
+struct tdt_handle *tdt__registry_take(void)
+{
+	struct shard *shard = own_shard();
+	struct tdt_handle *task;
+
+	pthread_mutex_lock(&shard->lock);
+	task = shard->free;
+	if (task == NULL)
+		task = take_returned(shard);
+	if (task != NULL)
+		shard->free = task->child_state;
+	else
+		task = first_use(shard);
+	pthread_mutex_unlock(&shard->lock);
+	if (task == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	TDT__POKE(task->record.seq, task->record.seq + 1);
+	/* What is written from here on is not seen with the old `seq`.  Pairs with tdt__registry_read(). */
+	atomic_thread_fence(memory_order_release);
+	clear(task);
+	return task;
+}
+
+void tdt__registry_publish(struct tdt_handle *task)
+{
+	/* Release all that was filled in.  Pairs with tdt__registry_read(). */
+	__atomic_store_n(&task->record.seq, task->record.seq + 1, __ATOMIC_RELEASE);
+}
+
+/* The next task gets it, while it is in the caches. */
+static void give_to_own(struct shard *shard, struct tdt_handle *task)
+{
+	pthread_mutex_lock(&shard->lock);
+	task->child_state = shard->free;
+	shard->free = task;
+	pthread_mutex_unlock(&shard->lock);
+}
+
+/* Where one thread spawns and others end what it spawned, with the lock they would wait for each other at every task. */
+static void give_to_other(struct shard *shard, struct tdt_handle *task)
+{
+	struct tdt_handle *first = atomic_load_explicit(&shard->returned, memory_order_relaxed);
+
+	do
+		task->child_state = first;
+	/* Release all that was done to the record.  Pairs with take_returned(). */
+	while (!atomic_compare_exchange_weak_explicit(&shard->returned, &first, task, memory_order_release,
+						      memory_order_relaxed));
+}
+
+void tdt__registry_give(struct tdt_handle *task)
+{
+	struct shard *shard = slab_of(task)->shard;
+
+	if (shard == own_shard())
+		give_to_own(shard, task);
+	else
+		give_to_other(shard, task);
+}
+
+/* --- Reading --------------------------------------------------------------- */
+
+struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
+{
+	if (!cursor->begun) {
+		cursor->begun = true;
+		/* Acquire: pairs with slab_new(). */
+		cursor->slab = (void *)(uintptr_t)__atomic_load_n(&tdt_registry.slabs, __ATOMIC_ACQUIRE);
+	}
+	/* Acquire: pairs with first_use(). */
+	while (cursor->slab != NULL && cursor->index == __atomic_load_n(&cursor->slab->used, __ATOMIC_ACQUIRE)) {
+		cursor->slab = (void *)(uintptr_t)cursor->slab->next;
+		cursor->index = 0;
+	}
+	return cursor->slab != NULL ? &((struct slab *)cursor->slab)->task[cursor->index++] : NULL;
+}
+
+/*
+ * Whether the copy says what a leaf waits for, and not half of it, or of one poll that another has followed.  `first`
+ * is `wait_polls` as it was before the copy was made: if it is of the copy's last poll, so is what was written before
+ * it. That poll had ended, and no other begun, if that is so still.
+ */
+static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy, uint32_t first)
+{
+	/* Acquire: in this order.  Pairs with the releases in wrapper.c. */
+	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
+
+	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE &&
+	       TDT__PEEK(task->record.polls) == copy->polls;
+}
+
+bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
+{
+	uint32_t waits;
+
+	do {
+		/* Acquire: what was written before it.  Pairs with tdt_leaf_waits_on(). */
+		waits = __atomic_load_n(&task->record.wait_polls, __ATOMIC_ACQUIRE);
+		/*
+		 * Acquire: `seq` and `state` come first, with what was filled in or said of the poll before (pairs with
+		 * tdt__registry_publish() and wrapper.c); then each before the next, and all before `seq` again (pairs
+		 * with the fence in tdt__registry_take()).
+		 */
+		for (size_t i = 0; i < TDT__RECORD_WORDS; i++)
+			tdt__record_words(copy)[i] =
+			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
+		if (copy->seq % 2 != 0)
+			return false;
+		if (!waits_are_whole(task, copy, waits))
+			copy->wait_count = 0;
+	} while (TDT__PEEK(task->record.seq) != copy->seq);
+	return copy->state != TDT_RECORD_FREE;
+}
+
+void tdt__registry_lock_all(void)
+{
+	for (int i = 0; i < SHARDS; i++)
+		pthread_mutex_lock(&shards[i].lock);
+}
+
+void tdt__registry_unlock_all(void)
+{
+	for (int i = SHARDS; i-- > 0;)
+		pthread_mutex_unlock(&shards[i].lock);
+}

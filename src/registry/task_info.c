@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What a record says, in the terms of <tdt/tree.h>; and which tasks a caller's filter lets through. */
+
+#include <config.h>
+
+#include "registry/task_info.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include <tdt/registry.h>
+
+#include "base/options.h"
+
+#define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING))
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+	return then != 0 && now > then ? now - then : 0;
+}
+
+static enum tdt_task_state state_of(const struct tdt_record *record)
+{
+	switch (record->state) {
+	case TDT_RECORD_POLLING:
+		return TDT_TASK_RUNNING;
+	case TDT_RECORD_ENDED:
+		return record->outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
+	default:
+		return TDT_TASK_WAITING;
+	}
+}
+
+void tdt__task_info(struct tdt__task_info *ours, const struct tdt_record *record, uint64_t now)
+{
+	struct tdt_trace_info *info = &ours->info;
+
+	memcpy(ours->name, record->name, sizeof ours->name);
+	ours->wait = (struct tdt_wait){ record->wait_kind, record->wait_object, record->wait_owner };
+	*info = (struct tdt_trace_info){
+		.size = sizeof *info,
+		.id = record->id,
+		.name = ours->name[0] != '\0' ? ours->name : NULL,
+		.file = (const char *)(uintptr_t)record->file,
+		.line = record->line,
+		.column = record->column,
+		.state = state_of(record),
+		.state_ns = since(now, record->since),
+		.polls = record->polls,
+		.parent = record->parent,
+		.woken_ns = since(now, record->woken),
+		.woken_by = record->woken_by,
+	};
+	if (info->state == TDT_TASK_RUNNING)
+		info->thread = record->thread;
+	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 &&
+	    record->wait_polls == (uint32_t)record->polls) {
+		info->n_waits = 1;
+		info->waits = &ours->wait;
+	}
+}
+
+bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_trace_info *info)
+{
+	return (filter->states == 0 || (filter->states & 1u << info->state) != 0) &&
+	       info->state_ns >= filter->longer_than_ns &&
+	       (filter->name == NULL || (info->name != NULL && fnmatch(filter->name, info->name, 0) == 0));
+}
+
+int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs)
+{
+	int error = tdt__options_read(filter, sizeof *filter, theirs);
+
+	if (error == 0 && ((filter->states & ~STATES) != 0 || filter->reserved != 0))
+		error = -EINVAL;
+	return error;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Looking for separate debug files, and telling the right one. */
+
+#include <config.h>
+
+#include "symbolize/debugfile.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <zlib.h>
+
+#include "symbolize/debuginfo.h"
+
+static bool asks_debuginfod;
+
+void tdt__debugfile_by_environment(void)
+{
+	const char *wanted = secure_getenv("TDT_DEBUGINFOD");
+
+	asks_debuginfod = wanted != NULL && strcmp(wanted, "1") == 0;
+}
+
+int tdt__debugfile_open(const char *path)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool same_build_id(int fd, const unsigned char *bits, size_t n)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	const void *found = NULL;
+	bool same = elf != NULL && dwelf_elf_gnu_build_id(elf, &found) == (ssize_t)n && memcmp(found, bits, n) == 0;
+
+	elf_end(elf);
+	return same;
+}
+
+/* The checksum that .gnu_debuglink has of the file is zlib's. */
+static bool same_checksum(int fd, GElf_Word crc)
+{
+	unsigned char bytes[16384];
+	uLong sum = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, bytes, sizeof bytes, at)) > 0) {
+		sum = crc32(sum, bytes, (uInt)n);
+		at += n;
+	}
+	return n == 0 && sum == crc;
+}
+
+/* Whether the file is the module's debug file: by build-id, or else by checksum.  With neither it would be a guess. */
+static bool is_of(Dwfl_Module *elf, int fd, const char *debuglink, GElf_Word crc)
+{
+	const unsigned char *bits;
+	GElf_Addr where;
+	int n = dwfl_module_build_id(elf, &bits, &where);
+
+	if (n > 0)
+		return same_build_id(fd, bits, (size_t)n);
+	return debuglink != NULL && same_checksum(fd, crc);
+}
+
+static bool same_file(const char *path, int fd)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* What a debug file may be called that belongs to `path`, if it lies in `directory`.  False: too long. */
+static bool name_place(char place[PATH_MAX], const char *directory, size_t length, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	int n, dir = (int)(slash - path);
+
+	if (length > 0 && directory[0] == '/')
+		n = snprintf(place, PATH_MAX, "%.*s%.*s/%s", (int)length, directory, dir, path, name);
+	else
+		n = snprintf(place, PATH_MAX, "%.*s/%.*s%s%s", dir, path, (int)length, directory, length > 0 ? "/" : "", name);
+	return n < PATH_MAX;
+}
+
+/* Look in all directories of tdt__debuginfo_path: beside `path`, below it, or in a tree of their own. */
+static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink, GElf_Word crc, char **found)
+{
+	char own[NAME_MAX + sizeof ".debug"], place[PATH_MAX];
+	size_t length;
+
+	if (strrchr(path, '/') == NULL)
+		return -1;
+	snprintf(own, sizeof own, "%s.debug", strrchr(path, '/') + 1);
+	for (const char *at = tdt__debuginfo_path;; at += length + 1) {
+		int fd = -1;
+
+		length = strcspn(at, ":");
+		if (name_place(place, at, length, path, debuglink != NULL ? debuglink : own))
+			fd = tdt__debugfile_open(place);
+		if (fd >= 0 && !same_file(path, fd) && is_of(elf, fd, debuglink, crc)) {
+			*found = strdup(place);
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+		if (at[length] == '\0')
+			return -1;
+	}
+}
+
+/*
+ * By build-id, then by the name that the module has for it, beside the module and where that really is.
+ *
+ * dwfl_standard_find_debuginfo() does the same, and asks debuginfod: for that it calls dlopen(), whether or not a server
+ * is named, and so waits for the loader, behind whose lock any constructor may run for ever; and then for the server.  So
+ * it is called only on demand, with a name that it won't find: a FIFO of the right name would block it.
+ */
+int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
+			const char *debuglink, GElf_Word crc, char **found)
+{
+	int fd = dwfl_build_id_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
+	char *real;
+
+	if (fd < 0 && path != NULL) {
+		fd = open_beside(elf, path, debuglink, crc, found);
+		real = fd < 0 ? realpath(path, NULL) : NULL;
+		if (real != NULL)
+			fd = open_beside(elf, real, debuglink, crc, found);
+		free(real);
+	}
+	if (fd < 0 && asks_debuginfod)
+		fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, ".", crc, found);
+	return fd;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Opening ELF and debug files by libdwfl.
+ *
+ * Each module has a Dwfl of its own, in which it is loaded at the addresses of its file: so it stays valid wherever the
+ * module is loaded, unloaded and loaded again.
+ */
+
+#include <config.h>
+
+#include "symbolize/debuginfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+
+#include "symbolize/debugfile.h"
+#include "symbolize/maps.h"
+#include "symbolize/modules.h"
+
+static char default_path[] = ":.debug:/usr/lib/debug";
+char *tdt__debuginfo_path = default_path;
+
+/*
+ * The greatest single need is the abbreviations of a unit: 100 KiB for a thousand of them.  In pieces below malloc's
+ * threshold for mmap, which freeing a greater one would move for the whole process.
+ */
+#define RESERVE_PIECES 4
+#define RESERVE_PIECE (120 << 10)
+
+bool tdt__debuginfo_reserve(void)
+{
+	void *volatile piece[RESERVE_PIECES]; /* volatile: a compiler may drop a malloc() that is only freed */
+	bool all = true;
+
+	for (int i = 0; i < RESERVE_PIECES; i++) {
+		piece[i] = malloc(RESERVE_PIECE);
+		all = all && piece[i] != NULL;
+	}
+	for (int i = 0; i < RESERVE_PIECES; i++)
+		free(piece[i]);
+	return all;
+}
+
+bool tdt__debuginfo_descriptors(void)
+{
+	int fd[TDT__DEBUGINFO_FILES];
+	bool lack = false;
+
+	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++) {
+		fd[i] = open("/", O_PATH | O_CLOEXEC);
+		lack = lack || (fd[i] < 0 && (errno == EMFILE || errno == ENFILE));
+	}
+	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	return !lack;
+}
+
+static bool has_build_id(Dwfl_Module *elf, const char *build_id)
+{
+	const unsigned char *bits;
+	GElf_Addr where;
+	int n = dwfl_module_build_id(elf, &bits, &where);
+	char hex[3];
+
+	if (n <= 0)
+		return build_id[0] == '\0';
+	if (n > TDT__BUILD_ID_MAX)
+		n = TDT__BUILD_ID_MAX;
+	if (strlen(build_id) != 2 * (size_t)n)
+		return false;
+	for (int i = 0; i < n; i++) {
+		snprintf(hex, sizeof(hex), "%02x", bits[i]);
+		if (memcmp(hex, build_id + 2 * i, 2) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void remember_file(struct tdt__debuginfo *info, int fd, const char *path)
+{
+	struct tdt__debuginfo_file *file = &info->file[info->n_files];
+	struct stat status;
+
+	if (info->n_files == TDT__DEBUGINFO_FILES || fstat(fd, &status) != 0)
+		return;
+	*file = (struct tdt__debuginfo_file){
+		.fd = fd,
+		.path = realpath(path, NULL),
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = status.st_size,
+		.modified = status.st_mtim,
+	};
+	info->n_files++;
+}
+
+static bool overwritten(const struct tdt__debuginfo_file *file)
+{
+	struct stat status;
+
+	return file->path != NULL && stat(file->path, &status) == 0 && status.st_dev == file->device &&
+	       status.st_ino == file->inode &&
+	       (status.st_size != file->size || status.st_mtim.tv_sec != file->modified.tv_sec ||
+		status.st_mtim.tv_nsec != file->modified.tv_nsec);
+}
+
+bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info)
+{
+	for (int i = 0; i < info->n_files; i++)
+		if (overwritten(&info->file[i]))
+			return true;
+	return false;
+}
+
+static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
+			  const char *debuglink, GElf_Word crc, char **found)
+{
+	int fd = tdt__debugfile_find(elf, info, name, base, path, debuglink, crc, found);
+
+	if (fd >= 0) {
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		remember_file(*info, fd, *found);
+	}
+	return fd;
+}
+
+/* --- Opening ------------------------------------------------------------------ */
+
+/* The addresses the file is to be loaded at, as its segments (in ascending order) say. */
+static bool find_addresses(Elf *elf, GElf_Addr *start, GElf_Addr *end)
+{
+	GElf_Phdr phdr;
+	size_t n;
+
+	*start = *end = 0;
+	if (elf_getphdrnum(elf, &n) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (gelf_getphdr(elf, (int)i, &phdr) == NULL || phdr.p_type != PT_LOAD)
+			continue;
+		if (*end == 0)
+			*start = phdr.p_vaddr & -(phdr.p_align != 0 ? phdr.p_align : 1);
+		*end = phdr.p_vaddr + phdr.p_memsz;
+	}
+	return *start < *end;
+}
+
+/* What open_as() has opened, for libdwfl to find. */
+struct opened {
+	struct tdt__debuginfo *info;
+	Elf *elf;
+	int fd;
+	char *path;
+};
+
+/* libdwfl's way to ask for the file: from now on it is libdwfl's, and so is the path. */
+static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **path, Elf **elf)
+{
+	struct opened *opened = *data;
+	int fd = opened->fd;
+
+	(void)module;
+	(void)name;
+	(void)base;
+	*data = opened->info;
+	*path = opened->path;
+	*elf = opened->elf;
+	*opened = (struct opened){ .fd = -1 };
+	return fd;
+}
+
+/*
+ * True: that is the file.
+ *
+ * It is mapped to be read only.  libdwfl, if left to it, would have it writable (and private), and such a mapping is
+ * what the kernel looks for when a tracer attaches to a probe: it would raise the probe's semaphore there, in our copy
+ * of the file, instead of where the program looks at it.
+ */
+static bool open_as(struct tdt__debuginfo *info, const char *path, const char *build_id)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = find_elf,
+		.find_debuginfo = find_debuginfo,
+		.debuginfo_path = &tdt__debuginfo_path,
+	};
+	struct opened opened = { .info = info, .fd = tdt__debugfile_open(path) };
+	GElf_Addr start, end, bias;
+	int fd = opened.fd;
+	bool right = false;
+	void **data;
+
+	if (fd < 0)
+		return false;
+	info->dwfl = dwfl_begin(&callbacks);
+	opened.elf = info->dwfl != NULL ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	opened.path = strdup(path);
+	if (opened.elf != NULL && opened.path != NULL && find_addresses(opened.elf, &start, &end))
+		info->elf = dwfl_report_module(info->dwfl, "", start, end);
+	if (info->elf != NULL) {
+		dwfl_module_info(info->elf, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+		*data = &opened;
+		right = dwfl_report_end(info->dwfl, NULL, NULL) == 0 && dwfl_module_getelf(info->elf, &bias) != NULL &&
+			has_build_id(info->elf, build_id);
+		*data = info;
+	}
+	if (right) {
+		remember_file(info, fd, path);
+		return true;
+	}
+	/* What libdwfl took over it ends itself. */
+	dwfl_end(info->dwfl);
+	elf_end(opened.elf);
+	free(opened.path);
+	if (opened.fd >= 0)
+		close(opened.fd);
+	*info = (struct tdt__debuginfo){ 0 };
+	return false;
+}
+
+static bool open_debug_file(struct tdt__debuginfo *info, const char *build_id)
+{
+	char path[256];
+	const char *directory = strrchr(tdt__debuginfo_path, ':');
+	int n;
+
+	directory = directory != NULL ? directory + 1 : tdt__debuginfo_path;
+	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", directory, build_id, build_id + 2);
+	return n < (int)sizeof(path) && open_as(info, path, build_id);
+}
+
+void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped, const char *build_id)
+{
+	*info = (struct tdt__debuginfo){ 0 };
+	if (open_as(info, path, build_id))
+		return;
+	/* With nothing to know the right file by, another one than `path` would be a guess. */
+	if (strlen(build_id) <= 2 || (mapped != NULL && open_as(info, mapped, build_id)))
+		return;
+	open_debug_file(info, build_id);
+}
+
+/* Where tdt__debuginfo_try() was called: there is one namer. */
+static jmp_buf *way_out;
+
+static void __attribute__((noreturn)) leave(void)
+{
+	longjmp(*way_out, 1);
+}
+
+/* Whether `name`, seen from the file `path` as libdw sees it, is there and is no regular file. */
+static bool is_special(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	char place[PATH_MAX];
+	struct stat status;
+	int n;
+
+	if (name[0] == '/' || slash == NULL)
+		n = snprintf(place, sizeof place, "%s", name);
+	else
+		n = snprintf(place, sizeof place, "%.*s/%s", (int)(slash - path), path, name);
+	return n < (int)sizeof place && stat(place, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* What dwz moved out of several modules is opened by libdw itself, which a FIFO would block. */
+static bool shares_special(const struct tdt__debuginfo *info, Dwarf *dwarf)
+{
+	const void *id;
+	const char *name;
+
+	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) <= 0)
+		return false;
+	for (int i = 0; i < info->n_files; i++)
+		if (info->file[i].path != NULL && is_special(info->file[i].path, name))
+			return true;
+	return false;
+}
+
+Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
+{
+	Dwarf *dwarf = info->elf != NULL ? dwfl_module_getdwarf(info->elf, bias) : NULL;
+	Dwarf *shared;
+
+	if (dwarf == NULL || shares_special(info, dwarf))
+		return NULL;
+	dwarf_new_oom_handler(dwarf, leave);
+	shared = dwarf_getalt(dwarf); /* what dwz moved out of several modules */
+	if (shared != NULL)
+		dwarf_new_oom_handler(shared, leave);
+	return dwarf;
+}
+
+/*
+ * From here on a file is large.  Of such a one little is needed, but that lies all over it: the head of each unit, then
+ * some units whole.  The kernel reads ahead, and maps what it has around a page that is touched.  For 27 PCs in 27 of
+ * 800 units, 262 MB, that came to 262 MB read from a disk and 62 MB mapped; with advice, 24 and 14.
+ */
+#define LARGE (16 << 20)
+
+/* Whether the file that is mapped at `start` has `size` bytes.  One that could not be mapped was read into memory. */
+static bool is_mapped(const char *start, size_t size)
+{
+	char *path = tdt__maps_path((uintptr_t)start);
+	struct stat status;
+	bool mapped = path != NULL && stat(path, &status) == 0 && (uintmax_t)status.st_size == size;
+
+	free(path);
+	return mapped;
+}
+
+/*
+ * Of all but the section headers, which come last.  libdwfl has debug files mapped to be written to, and libelf writes to
+ * the header of a section when it expands that: in memory, and there it must stay.
+ */
+static void advise(Dwarf *dwarf, int advice)
+{
+	Elf *elf = dwarf != NULL ? dwarf_getelf(dwarf) : NULL;
+	size_t size = 0;
+	char *start = elf_rawfile(elf, &size);
+	GElf_Ehdr header;
+
+	if (start == NULL || size < LARGE || gelf_getehdr(elf, &header) == NULL || !is_mapped(start, size))
+		return;
+	if (header.e_shoff < size)
+		size = header.e_shoff;
+	madvise(start, size - size % (size_t)sysconf(_SC_PAGESIZE), advice);
+}
+
+void tdt__debuginfo_read_sparsely(Dwarf *dwarf)
+{
+	advise(dwarf, MADV_RANDOM);
+	advise(dwarf_getalt(dwarf), MADV_RANDOM);
+}
+
+void tdt__debuginfo_forget_pages(Dwarf *dwarf)
+{
+	advise(dwarf, MADV_DONTNEED);
+}
+
+void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
+{
+	Dwarf *shared = dwarf != NULL ? dwarf_getalt(dwarf) : NULL;
+	Elf *elf[4] = { NULL }; /* that may be in use; some of them the same */
+	GElf_Sym symbol;
+	GElf_Addr address;
+	Dwarf_Addr bias;
+	struct stat status;
+
+	elf[0] = dwfl_module_getelf(info->elf, &address);
+	elf[1] = dwarf != NULL ? dwarf_getelf(dwarf) : NULL;
+	elf[2] = shared != NULL ? dwarf_getelf(shared) : NULL;
+	dwfl_module_getsym_info(info->elf, 1, &symbol, &address, NULL, &elf[3], &bias);
+	for (int i = 0; i < 4; i++) {
+		if (elf[i] != NULL && elf_rawfile(elf[i], NULL) == NULL)
+			return; /* it isn't mapped, and could not be read */
+	}
+	for (int i = 0; i < 4; i++)
+		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
+	for (int i = 0; i < info->n_files; i++) {
+		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
+		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 &&
+		    status.st_dev == info->file[i].device && status.st_ino == info->file[i].inode)
+			close(info->file[i].fd);
+		info->file[i].fd = -1;
+	}
+}
+
+int tdt__debuginfo_try(bool (*body)(void *data), void *data)
+{
+	jmp_buf here;
+
+	if (!tdt__debuginfo_reserve())
+		return -ENOMEM;
+	if (setjmp(here) != 0)
+		return -ENOTRECOVERABLE;
+	way_out = &here;
+	return body(data) ? 0 : -ENOMEM;
+}

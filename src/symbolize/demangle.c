@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Demangling by libiberty, once a name: a function that is inlined everywhere is met at thousands of PCs. */
+
+#include <config.h>
+
+#include "symbolize/demangle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+#include <libiberty/hashtab.h>
+
+struct name {
+	const char *mangled;
+	char *demangled;
+};
+
+static htab_t names; /* struct name *, by `mangled`; never removed */
+
+static hashval_t hash(const void *name)
+{
+	return htab_hash_string(((const struct name *)name)->mangled);
+}
+
+static int same(const void *left, const void *right)
+{
+	return strcmp(((const struct name *)left)->mangled, ((const struct name *)right)->mangled) == 0;
+}
+
+static struct name *demangle(const char *mangled)
+{
+	struct name *name = malloc(sizeof(*name));
+
+	if (name == NULL)
+		return NULL;
+	name->mangled = mangled;
+	/* Rust's older scheme passes for C++ with a hash at the end, so its own demangler comes first. */
+	name->demangled = rust_demangle(mangled, DMGL_NO_OPTS);
+	if (name->demangled == NULL)
+		name->demangled = cplus_demangle_v3(mangled, DMGL_NO_OPTS);
+	if (name->demangled != NULL)
+		return name;
+	free(name);
+	return NULL;
+}
+
+static const char *keep(struct name *name)
+{
+	void **slot = htab_find_slot(names, name, INSERT);
+
+	if (slot == NULL) {
+		free(name->demangled);
+		free(name);
+		return NULL;
+	}
+	*slot = name;
+	return name->demangled;
+}
+
+const char *tdt__demangle(const char *name)
+{
+	struct name sought = { .mangled = name };
+	struct name *known;
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+		return NULL;
+	if (names == NULL)
+		names = htab_create_alloc(64, hash, same, NULL, calloc, free);
+	if (names == NULL)
+		return NULL;
+	known = htab_find(names, &sought);
+	if (known != NULL)
+		return known->demangled;
+	known = demangle(name);
+	return known != NULL ? keep(known) : NULL;
+}
+
+void tdt__demangle_abandon(void)
+{
+	names = NULL;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Names of functions.  The linker's name, demangled, says most.  GCC writes none for C++ functions that no other file
+ * can name: static ones, those in anonymous namespaces, many lambdas.  Their name is put together from the DIEs around
+ * their declaration.  No DIE knows its parent, so they are searched for from the unit down, once a function.
+ */
+
+#include <config.h>
+
+#include "symbolize/diename.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+#include <libiberty/hashtab.h>
+
+#include "symbolize/demangle.h"
+#include "symbolize/intern.h"
+
+#define REFERENCE_LIMIT 16 /* from a copy to its declaration; libdw's own limit */
+#define NAME_LIMIT 1024    /* a longer one is left unqualified */
+#define NESTING_LIMIT 8    /* of functions in functions */
+#define LEVEL_LIMIT 256    /* of DIEs in DIEs; against a damaged file */
+
+struct qualified {
+	const void *declaration; /* where its DIE lies in the mapped file */
+	const char *name;	 /* NULL: it is being put together */
+};
+
+static htab_t known; /* struct qualified *, by `declaration`; never removed */
+
+static hashval_t hash(const void *qualified)
+{
+	return htab_hash_pointer(((const struct qualified *)qualified)->declaration);
+}
+
+static int same(const void *left, const void *right)
+{
+	return ((const struct qualified *)left)->declaration == ((const struct qualified *)right)->declaration;
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+/* If the unit says so: those that dwz makes of several don't, those of LTO tell a language of their own. */
+static bool is_cplusplus(Dwarf_Die *die)
+{
+	Dwarf_Die unit;
+
+	if (dwarf_diecu(die, &unit, NULL, NULL) == NULL)
+		return false;
+	switch (dwarf_srclang(&unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static Dwarf_Die declaration_of(const Dwarf_Die *function)
+{
+	Dwarf_Die die = *function;
+	Dwarf_Attribute attribute;
+
+	for (int i = 0; i < REFERENCE_LIMIT; i++) {
+		if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == NULL &&
+		    dwarf_attr(&die, DW_AT_specification, &attribute) == NULL)
+			break;
+		if (dwarf_formref_die(&attribute, &die) == NULL)
+			break;
+	}
+	return die;
+}
+
+/* The functions of a closure: its body, and what gcc and clang make of it where a plain function is wanted. */
+static bool is_of_closure(const char *function)
+{
+	return strncmp(function, "operator()", strlen("operator()")) == 0 || strncmp(function, "_FUN", 4) == 0 ||
+	       strncmp(function, "__invoke", 8) == 0;
+}
+
+/* What a DIE adds to the names of those in it, `inner` say; NULL: nothing. */
+static const char *qualifier(Dwarf_Die *die, const char *inner)
+{
+	const char *name;
+
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+		name = dwarf_diename(die);
+		return name != NULL ? name : "(anonymous namespace)";
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+		name = dwarf_diename(die);
+		if (name == NULL)
+			name = is_of_closure(inner) ? "{lambda}" : "(anonymous)";
+		return name;
+	default:
+		return NULL;
+	}
+}
+
+/* Whether `next`, by the file the sibling of `die`, lies behind it, but not behind `offset`. */
+static bool is_between(Dwarf_Die *next, Dwarf_Die *die, Dwarf_Off offset)
+{
+	return dwarf_dieoffset(next) > dwarf_dieoffset(die) && dwarf_dieoffset(next) <= offset;
+}
+
+/* Make `die` the child of it that is, or holds, the DIE at `offset`. */
+static bool enter(Dwarf_Die *die, Dwarf_Off offset)
+{
+	Dwarf_Die next;
+
+	if (dwarf_child(die, &next) != 0)
+		return false;
+	do {
+		*die = next;
+	} while (dwarf_siblingof(die, &next) == 0 && is_between(&next, die, offset));
+	return true;
+}
+
+/* False: it is too long. */
+static bool append(char *text, size_t *length, const char *part)
+{
+	size_t n = strlen(part);
+
+	if (*length + n >= NAME_LIMIT)
+		return false;
+	memcpy(text + *length, part, n + 1);
+	*length += n;
+	return true;
+}
+
+static const char *name_of(Dwarf_Die *function, int nesting);
+
+static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const char *name, int nesting)
+{
+	Dwarf_Die die = *unit;
+	size_t length = 0;
+	const char *part;
+	int level = 0;
+
+	while (enter(&die, declaration) && dwarf_dieoffset(&die) < declaration) {
+		if (++level > LEVEL_LIMIT)
+			return false;
+		if (dwarf_tag(&die) == DW_TAG_subprogram) {
+			length = 0; /* its own declaration may be elsewhere, and says what is around it */
+			part = name_of(&die, nesting + 1);
+		} else {
+			part = qualifier(&die, name);
+		}
+		if (part != NULL && !(append(text, &length, part) && append(text, &length, "::")))
+			return false;
+	}
+	return append(text, &length, name);
+}
+
+/* Remember that the name of `declaration` is being put together.  NULL: no memory. */
+static struct qualified *begin_name(const void *declaration)
+{
+	struct qualified *qualified = malloc(sizeof(*qualified));
+	void **slot;
+
+	if (qualified == NULL)
+		return NULL;
+	*qualified = (struct qualified){ .declaration = declaration };
+	slot = htab_find_slot(known, qualified, INSERT);
+	if (slot == NULL) {
+		free(qualified);
+		return NULL;
+	}
+	*slot = qualified;
+	return qualified;
+}
+
+/* Remember `name`, or, if there is no memory for it, nothing. */
+static const char *end_name(struct qualified *qualified, const char *name)
+{
+	qualified->name = tdt__intern(name);
+	if (qualified->name != NULL)
+		return qualified->name;
+	htab_remove_elt(known, qualified);
+	free(qualified);
+	return NULL;
+}
+
+/*
+ * Each name is put together once.  In a damaged file a name may be part of itself: there, and where
+ * it is too long, it stays unqualified.
+ */
+static const char *put_together(Dwarf_Die *declaration, const char *name, int nesting)
+{
+	char text[NAME_LIMIT];
+	struct qualified *qualified;
+	const char *kept;
+	Dwarf_Die unit;
+	bool whole;
+
+	if (nesting == NESTING_LIMIT || dwarf_diecu(declaration, &unit, NULL, NULL) == NULL)
+		return name;
+	qualified = begin_name(declaration->addr);
+	if (qualified == NULL)
+		return name;
+	whole = qualify(text, &unit, dwarf_dieoffset(declaration), name, nesting);
+	kept = end_name(qualified, whole ? text : name);
+	return kept != NULL ? kept : name;
+}
+
+static const char *qualified_name(Dwarf_Die *function, const char *name, int nesting)
+{
+	Dwarf_Die declaration = declaration_of(function);
+	struct qualified sought = { .declaration = declaration.addr };
+	struct qualified *found;
+
+	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
+		return name;
+	if (known == NULL)
+		known = htab_create_alloc(64, hash, same, NULL, calloc, free);
+	if (known == NULL)
+		return name;
+	found = htab_find(known, &sought);
+	if (found == NULL)
+		return put_together(&declaration, name, nesting);
+	return found->name != NULL ? found->name : name;
+}
+
+static const char *name_of(Dwarf_Die *function, int nesting)
+{
+	const char *linkage = string_of(function, DW_AT_linkage_name);
+	const char *name;
+
+	if (linkage == NULL)
+		linkage = string_of(function, DW_AT_MIPS_linkage_name);
+	name = linkage != NULL ? tdt__demangle(linkage) : NULL;
+	if (name != NULL)
+		return name;
+	name = string_of(function, DW_AT_name);
+	if (name == NULL)
+		return linkage;
+	return linkage == NULL ? qualified_name(function, name, nesting) : name;
+}
+
+const char *tdt__diename(Dwarf_Die *function)
+{
+	return name_of(function, 0);
+}
+
+bool tdt__diename_is_async(Dwarf_Die *function)
+{
+	static const char *const starts[] = { "{async_fn#", "{async_block#", "{async_closure#" };
+	const char *name = string_of(function, DW_AT_name);
+
+	for (size_t i = 0; name != NULL && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+void tdt__diename_abandon(void)
+{
+	known = NULL;
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * From an address down to the function inlined innermost.
+ *
+ * libdw has dwarf_addrdie() and dwarf_getscopes() for that.  The first goes by .debug_aranges, which Clang doesn't
+ * write; the second reads every DIE of the unit (2 to 85 ms an address in a large one), and in units made by -flto it
+ * finds no inlined function.  So there are two tables here, each read once: from addresses to units, from attributes of
+ * the units alone; and in a unit that is asked for, from addresses to functions.  From the function's DIE down, only
+ * what holds the address is entered.
+ *
+ * With -gsplit-dwarf the file holds units with lines but no functions, and so nothing to tell whether a line is of the
+ * function or of one inlined there.  libdw could open the .dwo files, but with a Dwarf that ends the process when
+ * memory runs out, so they are left alone.
+ */
+
+#include <config.h>
+
+#include "symbolize/inlines.h"
+
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+#include "symbolize/debuginfo.h"
+#include "symbolize/diename.h"
+
+/*
+ * Functions are mostly children of the unit, or of a namespace.  Some compilers put those of local classes, lambdas and
+ * nested functions where they are declared: inside types, functions and blocks, which is most of the unit, so that is
+ * read when an address was not found without.
+ */
+enum depth { READ_NOTHING, READ_NAMESPACES, READ_EVERYTHING };
+
+struct tdt__unit {
+	Dwarf_Die die;
+	struct tdt__ranges functions; /* to offsets of their DIEs */
+	enum depth depth;
+	Dwarf_Off last; /* while the functions are read: the offset of the DIE that was read last */
+};
+
+#define NESTING_LIMIT 256 /* of DIEs; against a damaged file */
+
+/* Linkers leave functions that they dropped at 0, or at 1 in lists of ranges, where code cannot be. */
+static bool is_dropped(Dwarf_Addr low)
+{
+	return low <= 1;
+}
+
+/* Cheap, as it reads no more than the DIE's abbreviation: most functions are declarations, or only inlined. */
+static bool has_code(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+}
+
+/*
+ * Whether `die` lies behind the DIE at `*last`; if so, `*last` becomes the offset of `die`.  In a
+ * sound file every DIE lies behind those that were read before it.  A damaged file may lead back to
+ * them, and would have them read again without end.  So the reader stops there: its work is bounded
+ * by the size of what it reads.
+ */
+static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+
+	if (offset <= *last)
+		return false;
+	*last = offset;
+	return true;
+}
+
+/* More are not kept: in a damaged file each of thousands of functions may have the same long list. */
+#define RANGES_MAX ((size_t)1 << 22)
+
+static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
+{
+	Dwarf_Addr base;
+	Dwarf_Addr low;
+	Dwarf_Addr high;
+	ptrdiff_t at = 0;
+
+	while (ranges->n < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		if (low < high && !is_dropped(low) && !tdt__ranges_add(ranges, low, high, value))
+			return false;
+	}
+	return true;
+}
+
+/* Of units without code, such as those of types and of what LTO or dwz shares, nothing is kept. */
+static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
+{
+	struct tdt__unit *unit;
+	size_t n_ranges = inlines->ranges.n;
+
+	if (inlines->n == inlines->room) {
+		size_t room = inlines->room != 0 ? 2 * inlines->room : 16;
+
+		unit = reallocarray(inlines->unit, room, sizeof(*unit));
+		if (unit == NULL)
+			return false;
+		inlines->unit = unit;
+		inlines->room = room;
+	}
+	unit = &inlines->unit[inlines->n];
+	*unit = (struct tdt__unit){ .die = *die };
+	if (!add_ranges(&inlines->ranges, &unit->die, inlines->n))
+		return false;
+	if (inlines->ranges.n > n_ranges)
+		inlines->n++;
+	return true;
+}
+
+#define UNITS_A_RESERVE 16 /* libdw takes some 10 KiB for each */
+
+static bool read_units(struct tdt__inlines *inlines)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Off last = 0;
+	Dwarf_Die die;
+	unsigned int n = 0;
+
+	inlines->n = 0;
+	tdt__ranges_clear(&inlines->ranges);
+	tdt__debuginfo_read_sparsely(inlines->dwarf);
+	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
+	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
+		/* The units of .debug_types come last, and begin at 0 again.  They have no code. */
+		if (!moves_on(&die, &last))
+			break;
+		if (!add_unit(inlines, &die) || (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
+			return false;
+	}
+	tdt__ranges_sort(&inlines->ranges);
+	tdt__debuginfo_forget_pages(inlines->dwarf);
+	inlines->read = true;
+	return true;
+}
+
+static bool may_hold_functions(int tag, enum depth depth)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type: /* Rust's may have methods */
+	case DW_TAG_variant_part:
+	case DW_TAG_variant:
+		return depth == READ_EVERYTHING;
+	default:
+		return false;
+	}
+}
+
+static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth depth, int nesting)
+{
+	Dwarf_Die die;
+
+	if (nesting == NESTING_LIMIT || dwarf_child(parent, &die) != 0)
+		return true;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (!moves_on(&die, &unit->last))
+			return true;
+		if (tag == DW_TAG_subprogram && has_code(&die) &&
+		    !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
+			return false;
+		if (may_hold_functions(tag, depth) && !read_functions(unit, &die, depth, nesting + 1))
+			return false;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return true;
+}
+
+static bool read_unit(struct tdt__unit *unit, enum depth depth)
+{
+	unit->depth = READ_NOTHING;
+	unit->last = dwarf_dieoffset(&unit->die);
+	tdt__ranges_clear(&unit->functions);
+	if (!read_functions(unit, &unit->die, depth, 0))
+		return false;
+	tdt__ranges_sort(&unit->functions);
+	unit->depth = depth;
+	return true;
+}
+
+/* `range` NULL: none has it.  False: no memory. */
+static bool find_function(struct tdt__unit *unit, Dwarf_Addr address, const struct tdt__range **range)
+{
+	do {
+		if (unit->depth == READ_NOTHING && !read_unit(unit, READ_NAMESPACES))
+			return false;
+		*range = tdt__ranges_find(&unit->functions, address);
+		if (*range != NULL || unit->depth == READ_EVERYTHING)
+			return true;
+	} while (read_unit(unit, READ_EVERYTHING));
+	return false;
+}
+
+static int number_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (int)value;
+}
+
+/* Append a function; `function` NULL: one we know nothing of. */
+static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
+{
+	struct tdt__scope *scope;
+
+	if (scopes->n == scopes->room) {
+		size_t room = scopes->room != 0 ? 2 * scopes->room : 32;
+
+		scope = reallocarray(scopes->scope, room, sizeof(*scope));
+		if (scope == NULL)
+			return NULL;
+		scopes->scope = scope;
+		scopes->room = room;
+	}
+	scope = &scopes->scope[scopes->n++];
+	*scope = (struct tdt__scope){ 0 };
+	if (function != NULL) {
+		scope->name = tdt__diename(function);
+		scope->die = dwarf_dieoffset(function);
+		scope->body = tdt__diename_is_async(function);
+	}
+	return scope;
+}
+
+/* Where `inlined` was called: the place in the function it was inlined into.  `unit` is the one that says so. */
+static void set_call(struct tdt__scope *caller, Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	Dwarf_Files *files;
+	size_t n;
+	int file = number_of(inlined, DW_AT_call_file);
+
+	if (dwarf_getsrcfiles(unit, &files, &n) == 0)
+		caller->file = dwarf_filesrc(files, (size_t)file, NULL, NULL);
+	caller->line = number_of(inlined, DW_AT_call_line);
+	caller->column = number_of(inlined, DW_AT_call_column);
+}
+
+static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr address)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+
+	if (line == NULL)
+		return;
+	scope->file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &scope->line);
+	dwarf_linecol(line, &scope->column);
+}
+
+/* Make `die` the child of it that holds `address`. */
+static bool enter(Dwarf_Die *die, Dwarf_Addr address)
+{
+	Dwarf_Off last = dwarf_dieoffset(die);
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (!moves_on(&child, &last))
+			return false;
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
+		    dwarf_haspc(&child, address) > 0) {
+			*die = child;
+			return true;
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+#define ORIGIN_LIMIT 16 /* from a copy to what it is a copy of */
+
+static Dwarf_Die origin_of(const Dwarf_Die *function)
+{
+	Dwarf_Die die = *function;
+	Dwarf_Attribute attribute;
+
+	for (int i = 0; i < ORIGIN_LIMIT; i++)
+		if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == NULL ||
+		    dwarf_formref_die(&attribute, &die) == NULL)
+			break;
+	return die;
+}
+
+static int declared(Dwarf_Die *function, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (int)value;
+}
+
+/*
+ * Whether `inlined` is no call, but the rest of `function`.  GCC splits a function whose beginning often
+ * returns, to have that inlined alone; and may then put the rest back, as inlined into the function itself
+ * where its name stands.  A recursive call has a place of its own.
+ */
+static bool is_rest(Dwarf_Die *inlined, Dwarf_Die *function)
+{
+	int line = number_of(inlined, DW_AT_call_line), column = number_of(inlined, DW_AT_call_column);
+
+	return line != 0 && column != 0 && origin_of(inlined).addr == origin_of(function).addr &&
+	       line == declared(function, DW_AT_decl_line) && column == declared(function, DW_AT_decl_column);
+}
+
+/* Push the functions from `die` inwards. */
+static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die, Dwarf_Addr address)
+{
+	struct tdt__scope *scope = push(scopes, die);
+	Dwarf_Die function = *die;
+
+	while (scope != NULL && enter(die, address)) {
+		if (dwarf_tag(die) != DW_TAG_inlined_subroutine || is_rest(die, &function))
+			continue;
+		set_call(scope, unit, die);
+		scope = push(scopes, die);
+		function = *die;
+	}
+	if (scope != NULL)
+		set_line(scope, unit, address);
+	return scope != NULL;
+}
+
+/* Whether the unit's functions are in another file (-gsplit-dwarf), and its lines may be of functions inlined there. */
+static bool is_split(Dwarf_Die *unit)
+{
+	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
+}
+
+bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes)
+{
+	const struct tdt__range *range;
+	struct tdt__unit *unit;
+	struct tdt__scope *scope;
+	Dwarf_Attribute attribute;
+	Dwarf_Die die;
+
+	scopes->n = 0;
+	if (!inlines->read && !read_units(inlines))
+		return false;
+	range = tdt__ranges_find(&inlines->ranges, address);
+	if (range == NULL)
+		return true;
+	unit = &inlines->unit[range->value];
+	scopes->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+	if (!find_function(unit, address, &range))
+		return false;
+	if (range != NULL && dwarf_offdie(inlines->dwarf, range->value, &die) != NULL)
+		return descend(scopes, &unit->die, &die, address);
+	if (is_split(&unit->die))
+		return true;
+	scope = push(scopes, NULL);
+	if (scope != NULL)
+		set_line(scope, &unit->die, address);
+	return scope != NULL;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_SYMBOLIZE_INTERN_H
+#define TDT_SRC_SYMBOLIZE_INTERN_H
+
+/*
+ * The copy of `text` that lives as long as the process: one a text, however often it is asked for.  NULL: no memory.
+ * The namer only (namer.h).
+ */
+const char *tdt__intern(const char *text);
+
+/* In a child of fork(): see tdt__symbols_abandon(). */
+void tdt__intern_abandon(void);
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Tables of modules. */
+
+#include <config.h>
+
+#include "symbolize/modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Paths ------------------------------------------------------------------- */
+
+const char *tdt__module_path(const struct tdt__module *module)
+{
+	char *_Atomic *whole = (char *_Atomic *)(uintptr_t)&module->whole;
+	char *found, *others = NULL;
+
+	if (module->path[0] == '/' || module->path[0] == '[')
+		return module->path;
+	/* Acquire the string.  Pairs with the exchange below. */
+	found = atomic_load_explicit(whole, memory_order_acquire);
+	if (found != NULL)
+		return found;
+	found = module->find_path != NULL ? module->find_path(module) : NULL;
+	if (found == NULL)
+		return module->path;
+	/* Release the string to others, or acquire theirs. */
+	if (atomic_compare_exchange_strong_explicit(whole, &others, found, memory_order_acq_rel, memory_order_acquire))
+		return found;
+	free(found);
+	return others;
+}
+
+/* --- Tables -------------------------------------------------------------------- */
+
+static struct tdt__modules *table_new(uint64_t unloads, size_t room)
+{
+	struct tdt__modules *table = calloc(1, sizeof *table + room * sizeof table->module[0]);
+
+	if (table == NULL)
+		return NULL;
+	atomic_init(&table->refs, 1);
+	table->unloads = unloads;
+	table->lasting = true;
+	return table;
+}
+
+struct tdt__modules *tdt__modules_new(uint64_t unloads)
+{
+	return table_new(unloads, 0);
+}
+
+static void table_free(struct tdt__modules *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		free(table->module[i].path);
+		free(table->module[i].whole);
+	}
+	free(table);
+}
+
+/* Put the module, whose path the table takes over, where it belongs: there is room for it. */
+static void put(struct tdt__modules *table, const struct tdt__module *module)
+{
+	size_t at = table->n++;
+
+	for (; at > 0 && table->module[at - 1].start > module->start; at--)
+		table->module[at] = table->module[at - 1];
+	table->module[at] = *module;
+	table->lasting = table->lasting && module->lasting;
+}
+
+/* A copy, with room for one module more.  NULL: no memory. */
+static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloads, bool lasting_only)
+{
+	struct tdt__modules *table = table_new(unloads, from->n + 1);
+
+	for (size_t i = 0; table != NULL && i < from->n; i++) {
+		struct tdt__module module = from->module[i];
+
+		if (lasting_only && !module.lasting)
+			continue;
+		module.whole = NULL;
+		module.path = strdup(module.path);
+		if (module.path == NULL) {
+			table_free(table);
+			return NULL;
+		}
+		put(table, &module);
+	}
+	return table;
+}
+
+static void replace(struct tdt__modules **table, struct tdt__modules *by)
+{
+	tdt__modules_unref(*table);
+	*table = by;
+}
+
+bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module, bool lasting_only)
+{
+	struct tdt__modules *more = copy(*table, (*table)->unloads, lasting_only);
+
+	if (more == NULL)
+		return false;
+	put(more, module);
+	replace(table, more);
+	return true;
+}
+
+bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads)
+{
+	struct tdt__modules *lasting = copy(*table, unloads, true);
+
+	if (lasting != NULL)
+		replace(table, lasting);
+	return lasting != NULL;
+}
+
+struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules)
+{
+	atomic_fetch_add_explicit(&modules->refs, 1, memory_order_relaxed);
+	return modules;
+}
+
+void tdt__modules_unref(struct tdt__modules *modules)
+{
+	/* Release what this holder read; acquire (by the last) what all others did: pairs with itself. */
+	if (modules != NULL && atomic_fetch_sub_explicit(&modules->refs, 1, memory_order_acq_rel) == 1)
+		table_free(modules);
+}
+
+const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address)
+{
+	size_t low = 0, high = modules->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (address >= modules->module[middle].end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < modules->n && address >= modules->module[low].start)
+		return &modules->module[low];
+	return NULL;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The namer's queue.
+ *
+ * A job is what one requester wants to be named.  It is shared by the requester, who may give up at the deadline, and the
+ * queue, whose work goes on: so both have a reference to it, and the job has one to the modules.
+ */
+
+#include <config.h>
+
+#include "symbolize/namer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/service.h"
+#include "symbolize/debugfile.h"
+#include "symbolize/modules.h"
+#include "symbolize/symbolize.h"
+
+struct wanted {
+	const struct tdt__module *module;
+	uintptr_t pc;
+	const struct tdt__symbol *symbol; /* NULL: not yet; or, when the job is done, no memory */
+};
+
+struct job {
+	struct job *next;
+	int refs;
+	struct tdt__modules *modules;
+	bool done;
+	size_t n;
+	struct wanted wanted[];
+};
+
+/* All under tdt__symbol_lock, as are the jobs. */
+static struct {
+	pthread_cond_t wanted; /* there is a job */
+	pthread_cond_t done;   /* one was done, or the namer has nothing to do */
+	struct job *first;
+	struct job *last;
+	bool running;   /* there is a thread, or it is being started */
+	bool busy;      /* it, or a requester in its place, is at work */
+	uint64_t since; /* when it began with the address it is at */
+} namer = { .wanted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+
+/* --- The namer's side ------------------------------------------------------------ */
+
+static void unref(struct job *job)
+{
+	if (--job->refs > 0)
+		return;
+	tdt__modules_unref(job->modules);
+	free(job);
+}
+
+/* Look up one address, without the lock. */
+static void look_up(struct wanted *wanted)
+{
+	const struct tdt__symbol *symbol;
+
+	namer.since = tdt__clock();
+	pthread_mutex_unlock(&tdt__symbol_lock);
+	symbol = tdt__symbolize(wanted->module, wanted->pc, true);
+	pthread_mutex_lock(&tdt__symbol_lock);
+	wanted->symbol = symbol;
+}
+
+/* Do all jobs there are. */
+static void work(void)
+{
+	namer.busy = true;
+	while (namer.first != NULL) {
+		struct job *job = namer.first;
+
+		namer.first = job->next;
+		for (size_t i = 0; i < job->n; i++)
+			look_up(&job->wanted[i]);
+		job->done = true;
+		unref(job);
+		pthread_cond_broadcast(&namer.done);
+	}
+	namer.busy = false;
+	pthread_cond_broadcast(&namer.done);
+}
+
+static void *name(void *nothing)
+{
+	pthread_setname_np(pthread_self(), "tdt-names");
+	pthread_mutex_lock(&tdt__symbol_lock);
+	for (;;) {
+		while (namer.first == NULL || namer.busy)
+			pthread_cond_wait(namer.busy ? &namer.done : &namer.wanted, &tdt__symbol_lock);
+		work();
+	}
+	return nothing;
+}
+
+/* Have a thread.  Gives up the lock meanwhile. */
+static void need_thread(void)
+{
+	int error;
+
+	if (namer.running)
+		return;
+	namer.running = true;
+	pthread_mutex_unlock(&tdt__symbol_lock);
+	error = tdt__service_start(name);
+	pthread_mutex_lock(&tdt__symbol_lock);
+	if (error == 0)
+		return;
+	namer.running = false;
+	pthread_cond_broadcast(&namer.done); /* for those who counted on it */
+}
+
+/* --- The requester's -------------------------------------------------------------- */
+
+/* Take what is cached.  Returns how many there are besides. */
+static size_t find_known(struct tdt__name *names, size_t n)
+{
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (names[i].module == NULL)
+			continue;
+		names[i].symbol = tdt__symbol_known(names[i].module, names[i].pc, true);
+		unknown += names[i].symbol == NULL;
+	}
+	return unknown;
+}
+
+/* A job for what is not known, with a reference for the requester, and one for the queue.  NULL: no memory. */
+static struct job *new_job(struct tdt__modules *modules, const struct tdt__name *names, size_t n, size_t unknown)
+{
+	struct job *job = calloc(1, sizeof *job + unknown * sizeof job->wanted[0]);
+
+	if (job == NULL)
+		return NULL;
+	job->refs = 2;
+	job->modules = tdt__modules_ref(modules);
+	for (size_t i = 0; i < n && job->n < unknown; i++)
+		if (names[i].module != NULL && names[i].symbol == NULL)
+			job->wanted[job->n++] = (struct wanted){ names[i].module, names[i].pc, NULL };
+	return job;
+}
+
+static void enqueue(struct job *job)
+{
+	if (namer.first == NULL)
+		namer.first = job;
+	else
+		namer.last->next = job;
+	namer.last = job;
+	pthread_cond_signal(&namer.wanted);
+}
+
+/* Whether the namer makes no progress, so that others need not try. */
+static bool is_stuck(void)
+{
+	return namer.busy && tdt__clock() - namer.since > TDT__NAMER_TIME;
+}
+
+static void wait_done(const struct job *job, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+	int error = 0;
+
+	while (!job->done && error == 0) {
+		if (!namer.running && !namer.busy)
+			work(); /* there is no thread to do it */
+		else
+			error = pthread_cond_clockwait(&namer.done, &tdt__symbol_lock, CLOCK_MONOTONIC, &until);
+	}
+}
+
+/* Take over what was found.  Returns how many are left, or -ENOMEM. */
+static long take(const struct job *job, struct tdt__name *names, size_t n)
+{
+	size_t at = 0;
+	long left = 0;
+
+	for (size_t i = 0; i < n && at < job->n; i++) {
+		if (names[i].module == NULL || names[i].symbol != NULL)
+			continue;
+		names[i].symbol = job->wanted[at++].symbol;
+		left += names[i].symbol == NULL;
+	}
+	return left > 0 && job->done ? -ENOMEM : left;
+}
+
+static long find(struct tdt__modules *modules, struct tdt__name *names, size_t n, uint64_t deadline)
+{
+	size_t unknown = find_known(names, n);
+	struct job *job;
+	long left;
+
+	if (unknown == 0)
+		return 0;
+	need_thread();
+	if (is_stuck())
+		return (long)unknown;
+	job = new_job(modules, names, n, unknown);
+	if (job == NULL)
+		return -ENOMEM;
+	enqueue(job);
+	wait_done(job, deadline);
+	left = take(job, names, n);
+	unref(job);
+	return left;
+}
+
+long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n, uint64_t deadline)
+{
+	long left;
+	int cancel;
+
+	/* Waiting is a cancellation point, as opening files is. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&tdt__symbol_lock);
+	left = find(modules, names, n, deadline);
+	pthread_mutex_unlock(&tdt__symbol_lock);
+	pthread_setcancelstate(cancel, NULL);
+	return left;
+}
+
+void tdt__namer_begin(void)
+{
+	tdt__debugfile_by_environment();
+	pthread_mutex_lock(&tdt__symbol_lock);
+	need_thread();
+	pthread_mutex_unlock(&tdt__symbol_lock);
+}
+
+void tdt__namer_forked(void)
+{
+	if (namer.busy)
+		tdt__symbols_abandon();
+	namer.wanted = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	namer.done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	namer.first = NULL;
+	namer.running = false;
+	namer.busy = false;
+}

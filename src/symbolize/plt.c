@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A stub jumps to where a word of the GOT points, and a relocation says which symbol's address the
+ * dynamic linker writes to that word.  So a stub is decoded, and then the relocations are searched,
+ * once for each address that lies in a stub: few do, so no table is kept.
+ */
+
+#include <config.h>
+
+#include "symbolize/plt.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolize/demangle.h"
+#include "symbolize/intern.h"
+
+#define NAME_LIMIT 1024
+#define STUB_SIZE 16 /* where the linker doesn't say */
+
+struct section {
+	Elf_Scn *scn;
+	GElf_Shdr header;
+	const char *name;
+};
+
+/* The next section of `elf`.  False: there are no more. */
+static bool next_section(Elf *elf, size_t names, struct section *section)
+{
+	section->scn = elf_nextscn(elf, section->scn);
+	if (section->scn == NULL || gelf_getshdr(section->scn, &section->header) == NULL)
+		return false;
+	section->name = elf_strptr(elf, names, section->header.sh_name);
+	return true;
+}
+
+/* The section of stubs that holds `address`. */
+static bool find_stubs(Elf *elf, size_t names, uint64_t address, struct section *section)
+{
+	*section = (struct section){ .scn = NULL };
+	while (next_section(elf, names, section)) {
+		if (section->header.sh_type != SHT_PROGBITS || address < section->header.sh_addr ||
+		    address - section->header.sh_addr >= section->header.sh_size ||
+		    section->name == NULL)
+			continue;
+		return strcmp(section->name, ".plt") == 0 ||
+		       strcmp(section->name, ".plt.sec") == 0 ||
+		       strcmp(section->name, ".plt.got") == 0;
+	}
+	return false;
+}
+
+/*
+ * Set `*slot` to the address of the word that the stub at `address` jumps by.  The stub is
+ * jmp *slot(%rip); endbr64 or bnd may come first.
+ */
+static bool decode(const unsigned char *code, size_t n, uint64_t address, uint64_t *slot)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	int32_t offset;
+	size_t at = 0;
+
+	if (n >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
+		at += sizeof(endbr64);
+	if (at < n && code[at] == 0xf2) /* bnd */
+		at++;
+	if (n - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	memcpy(&offset, code + at + 2, sizeof(offset));
+	*slot = address + at + 6 + (uint64_t)(int64_t)offset;
+	return true;
+}
+
+/* The symbol whose address the relocations in `section` write to `slot`; NULL: there is none. */
+static const char *symbol_at(Elf *elf, const struct section *section, uint64_t slot)
+{
+	Elf_Data *data = elf_getdata(section->scn, NULL), *symbols;
+	size_t n = section->header.sh_entsize != 0
+		       ? section->header.sh_size / section->header.sh_entsize
+		       : 0;
+	Elf_Scn *table = elf_getscn(elf, section->header.sh_link);
+	GElf_Shdr table_header;
+	GElf_Sym symbol;
+	GElf_Rela rela;
+
+	for (size_t i = 0; data != NULL && i < n && gelf_getrela(data, (int)i, &rela) != NULL;
+	     i++) {
+		if (rela.r_offset != slot)
+			continue;
+		symbols = table != NULL ? elf_getdata(table, NULL) : NULL;
+		if (symbols == NULL || gelf_getshdr(table, &table_header) == NULL ||
+		    GELF_R_SYM(rela.r_info) == 0 ||
+		    gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &symbol) == NULL)
+			return NULL;
+		return elf_strptr(elf, table_header.sh_link, symbol.st_name);
+	}
+	return NULL;
+}
+
+static const char *find_symbol(Elf *elf, size_t names, uint64_t slot)
+{
+	struct section section = { .scn = NULL };
+	const char *name = NULL;
+
+	while (name == NULL && next_section(elf, names, &section))
+		if (section.header.sh_type == SHT_RELA)
+			name = symbol_at(elf, &section, slot);
+	return name;
+}
+
+static bool is_x86_64(Elf *elf)
+{
+	GElf_Ehdr header;
+
+	return gelf_getehdr(elf, &header) != NULL && header.e_machine == EM_X86_64;
+}
+
+const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
+{
+	char text[NAME_LIMIT];
+	struct section stubs;
+	const char *symbol, *demangled;
+	GElf_Addr bias;
+	Elf *file = dwfl_module_getelf(elf, &bias);
+	size_t names, size, at;
+	Elf_Data *data;
+	uint64_t slot;
+
+	if (file == NULL || !is_x86_64(file) || elf_getshdrstrndx(file, &names) != 0 ||
+	    !find_stubs(file, names, address - bias, &stubs))
+		return NULL;
+	data = elf_getdata(stubs.scn, NULL);
+	size = stubs.header.sh_entsize != 0 ? stubs.header.sh_entsize : STUB_SIZE;
+	at = (address - bias - stubs.header.sh_addr) / size * size;
+	if (data == NULL || data->d_buf == NULL || at >= data->d_size)
+		return NULL;
+	*start = stubs.header.sh_addr + at + bias;
+	if (!decode((const unsigned char *)data->d_buf + at,
+		    size < data->d_size - at ? size : data->d_size - at, *start - bias, &slot))
+		return NULL;
+	symbol = find_symbol(file, names, slot);
+	symbol = symbol != NULL && symbol[0] != '\0' ? tdt__intern(symbol) : NULL;
+	if (symbol == NULL)
+		return NULL;
+	demangled = tdt__demangle(symbol);
+	if (demangled != NULL)
+		symbol = demangled;
+	if (snprintf(text, sizeof(text), "%s@plt", symbol) >= (int)sizeof(text))
+		return NULL;
+	return tdt__intern(text);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Ranges of addresses as a sorted array. */
+
+#include <config.h>
+
+#include "symbolize/ranges.h"
+
+#include <stdlib.h>
+
+bool tdt__ranges_add(struct tdt__ranges *ranges, uint64_t low, uint64_t high, uint64_t value)
+{
+	if (ranges->n == ranges->room) {
+		size_t room = ranges->room != 0 ? 2 * ranges->room : 64;
+		struct tdt__range *range = reallocarray(ranges->range, room, sizeof(*range));
+
+		if (range == NULL)
+			return false;
+		ranges->range = range;
+		ranges->room = room;
+	}
+	ranges->range[ranges->n++] = (struct tdt__range){ .low = low, .high = high, .value = value };
+	return true;
+}
+
+static int in_order(const void *left, const void *right)
+{
+	const struct tdt__range *a = left;
+	const struct tdt__range *b = right;
+
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	return a->value < b->value ? -1 : a->value > b->value;
+}
+
+void tdt__ranges_sort(struct tdt__ranges *ranges)
+{
+	uint64_t reach = 0;
+
+	if (ranges->n == 0)
+		return;
+	qsort(ranges->range, ranges->n, sizeof(*ranges->range), in_order);
+	for (size_t i = 0; i < ranges->n; i++) {
+		if (ranges->range[i].high > reach)
+			reach = ranges->range[i].high;
+		ranges->range[i].reach = reach;
+	}
+}
+
+size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low)
+{
+	size_t from = 0;
+	size_t to = ranges->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (ranges->range[middle].low < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address)
+{
+	size_t from = address != UINT64_MAX ? tdt__ranges_from(ranges, address + 1) : ranges->n;
+
+	/* The nearest one that begins before it may be over already, and lie inside a longer one. */
+	while (from-- > 0 && ranges->range[from].reach > address) {
+		if (ranges->range[from].high > address)
+			return &ranges->range[from];
+	}
+	return NULL;
+}
+
+void tdt__ranges_clear(struct tdt__ranges *ranges)
+{
+	free(ranges->range);
+	*ranges = (struct tdt__ranges){ 0 };
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_SYMBOLIZE_RANGES_H
+#define TDT_SRC_SYMBOLIZE_RANGES_H
+
+/*
+ * Which of many ranges of addresses holds an address: units, functions and symbols are all looked up this way.  Filled
+ * first, then sorted, then asked; all zero is an empty table.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tdt__range {
+	uint64_t low; /* [low, high) */
+	uint64_t high;
+	uint64_t reach; /* the greatest `high` of this range and all before it: how far back a search must go */
+	uint64_t value; /* the caller's */
+};
+
+struct tdt__ranges {
+	struct tdt__range *range;
+	size_t n;
+	size_t room;
+};
+
+/* False: no memory. */
+bool tdt__ranges_add(struct tdt__ranges *ranges, uint64_t low, uint64_t high, uint64_t value);
+
+/* By `low`; those that begin together by `value`.  After the last tdt__ranges_add(), before the first find. */
+void tdt__ranges_sort(struct tdt__ranges *ranges);
+
+/* The last range in that order that holds `address`; NULL: none. */
+const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address);
+
+/* The index of the first range that begins at `low` or behind it. */
+size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low);
+
+/* Empty it, and free its memory. */
+void tdt__ranges_clear(struct tdt__ranges *ranges);
+
+#endif

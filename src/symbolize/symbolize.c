@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Symbolization: what is known is cached for good, in two hash tables of libiberty's; what isn't is put together from
+ * the ELF symbols (elfsym.h) and from DWARF (inlines.h).
+ *
+ * A symbol belongs to a file and an address in it, not to a place in memory: it stays right when a module is unloaded,
+ * and loaded elsewhere.  The tables are changed by the namer, under tdt__symbol_lock, and read by others under it; all
+ * else is the namer's own.
+ */
+
+#include <config.h>
+
+#include "symbolize/symbolize.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libiberty/hashtab.h>
+
+#include "symbolize/debuginfo.h"
+#include "symbolize/demangle.h"
+#include "symbolize/diename.h"
+#include "symbolize/elfsym.h"
+#include "symbolize/inlines.h"
+#include "symbolize/intern.h"
+#include "symbolize/plt.h"
+
+pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct file {
+	char *path; /* this and the next two never change */
+	const char *mapped;
+	char build_id[sizeof(((struct tdt__module *)NULL)->build_id)];
+	struct tdt__debuginfo info;
+	struct tdt__ranges symbols;
+	struct tdt__inlines inlines;
+	Dwarf_Addr dwarf_bias;
+	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state; /* not looked for; the ELF file was; all was; and no use now */
+};
+
+/* What is asked for. */
+struct key {
+	const struct file *file;
+	uint64_t address; /* of the PC, in the file */
+	bool return_address;
+};
+
+struct entry {
+	struct key key;
+	bool unread;		   /* the file could not be opened then: to be looked up again when it is */
+	struct entry *older;	   /* which was; who got it may use it still */
+	struct tdt__symbol symbol; /* last: it grows */
+};
+
+static htab_t files;   /* struct file *, by path and build-id; never removed */
+static htab_t entries; /* struct entry *, by key; never freed */
+
+static struct tdt__scopes spare_scopes; /* the namer's, kept for the next time */
+
+static void lock(void)
+{
+	pthread_mutex_lock(&tdt__symbol_lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&tdt__symbol_lock);
+}
+
+static hashval_t hash_file(const void *file)
+{
+	const struct file *it = file;
+
+	return htab_hash_string(it->build_id[0] != '\0' ? it->build_id : it->path);
+}
+
+static int same_file(const void *left, const void *right)
+{
+	const struct file *a = left;
+	const struct file *b = right;
+
+	return strcmp(a->build_id, b->build_id) == 0 && strcmp(a->path, b->path) == 0;
+}
+
+static hashval_t hash_entry(const void *entry)
+{
+	const struct key *key = entry; /* it begins with its key */
+	uint64_t mixed = (uint64_t)(uintptr_t)key->file + 2 * key->address + key->return_address;
+
+	return (hashval_t)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static int same_entry(const void *left, const void *right)
+{
+	const struct key *a = left;
+	const struct key *b = right;
+
+	return a->address == b->address && a->file == b->file && a->return_address == b->return_address;
+}
+
+static bool create_tables(void)
+{
+	if (files == NULL)
+		files = htab_create_alloc(16, hash_file, same_file, NULL, calloc, free);
+	if (entries == NULL)
+		entries = htab_create_alloc(256, hash_entry, same_entry, NULL, calloc, free);
+	return files != NULL && entries != NULL;
+}
+
+static bool get_dwarf(void *data)
+{
+	struct file *file = data;
+
+	file->inlines.dwarf = tdt__debuginfo_dwarf(&file->info, &file->dwarf_bias);
+	return true;
+}
+
+/* As tdt__debuginfo_try(); what is damaged is dropped, without freeing, for there is no way to do that. */
+static int try_dwarf(struct file *file, bool (*body)(void *data), void *data)
+{
+	int error = tdt__debuginfo_try(body, data);
+
+	if (error == -ENOTRECOVERABLE)
+		file->inlines = (struct tdt__inlines){ 0 };
+	return error;
+}
+
+/* False: no memory; the next time it goes on from there.  Without descriptors it stays CLOSED. */
+static bool open_file(struct file *file)
+{
+	if (file->state == CLOSED) {
+		if (!tdt__debuginfo_reserve())
+			return false;
+		if (!tdt__debuginfo_descriptors())
+			return true;
+		tdt__debuginfo_open(&file->info, file->path, file->mapped, file->build_id);
+		file->state = file->info.elf != NULL ? FOUND : OPEN;
+	}
+	if (file->state == FOUND) {
+		/* DWARF first, because that finds the debug file, which has more symbols. */
+		if (try_dwarf(file, get_dwarf, file) == -ENOMEM || !tdt__elfsym_read(&file->symbols, file->info.elf))
+			return false;
+		tdt__debuginfo_close_files(&file->info, file->inlines.dwarf);
+		file->state = OPEN;
+	}
+	return true;
+}
+
+/* Enter a file in the table.  NULL: no memory. */
+static struct file *new_file(const struct tdt__module *module)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	void **slot;
+
+	if (file == NULL)
+		return NULL;
+	memcpy(file->build_id, module->build_id, sizeof(file->build_id));
+	file->mapped = module->mapped;
+	file->path = strdup(tdt__module_path(module));
+	if (file->path == NULL)
+		goto free_file;
+	slot = htab_find_slot(files, file, INSERT);
+	if (slot == NULL)
+		goto free_path;
+	*slot = file;
+	return file;
+
+free_path:
+	free(file->path);
+free_file:
+	free(file);
+	return NULL;
+}
+
+/* NULL: it was not looked for yet. */
+static struct file *known_file(const struct tdt__module *module)
+{
+	static struct file *last; /* most PCs of a stack are of one file */
+	const char *path = tdt__module_path(module);
+	struct file sought;
+
+	if (last != NULL && strcmp(last->build_id, module->build_id) == 0 && strcmp(last->path, path) == 0)
+		return last;
+	if (files == NULL)
+		return NULL;
+	sought.path = (char *)(uintptr_t)path;
+	memcpy(sought.build_id, module->build_id, sizeof(sought.build_id));
+	last = htab_find(files, &sought);
+	return last;
+}
+
+static struct file *find_file(const struct tdt__module *module)
+{
+	struct file *file = NULL;
+
+	tdt__module_path(module); /* found out without the lock, if it has to be */
+	lock();
+	if (create_tables()) {
+		file = known_file(module);
+		if (file == NULL)
+			file = new_file(module);
+	}
+	unlock();
+	return file != NULL && open_file(file) ? file : NULL;
+}
+
+/* What a look-up of scopes needs, in one piece for tdt__debuginfo_try(). */
+struct look_up {
+	struct file *file;
+	uint64_t address;
+	struct tdt__scopes *scopes;
+};
+
+static bool find_scopes(void *data)
+{
+	struct look_up *it = data;
+
+	return tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias, it->scopes);
+}
+
+/*
+ * Whether the mapped files may be read.  Who overwrites one in the middle of a look-up can't be helped.  What was
+ * overwritten is not freed: libdwfl would read it once more.
+ */
+static bool may_read(struct file *file)
+{
+	if (file->state == OPEN && tdt__debuginfo_overwritten(&file->info))
+		file->state = OVERWRITTEN;
+	return file->state != OVERWRITTEN;
+}
+
+/* None if there is no debug information.  False: no memory. */
+static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
+{
+	struct look_up it = { .file = file, .address = address, .scopes = scopes };
+	int error = file->inlines.dwarf != NULL && may_read(file) ? try_dwarf(file, find_scopes, &it) : -ENODATA;
+
+	if (error != 0)
+		scopes->n = 0;
+	return error != -ENOMEM;
+}
+
+/*
+ * Line tables name most files relative to where the unit was compiled.  That may be relative itself, in packages that
+ * don't tell where they were built.
+ */
+static const char *full_path(const char *directory, const char *file)
+{
+	char path[PATH_MAX];
+	const char *full = NULL;
+
+	if (file == NULL || file[0] == '/' || directory == NULL || directory[0] != '/')
+		return file;
+	if (snprintf(path, sizeof(path), "%s/%s", directory, file) < (int)sizeof(path))
+		full = tdt__intern(path);
+	return full != NULL ? full : file;
+}
+
+/* Scopes come outermost first, places innermost first. */
+static void fill_places(struct tdt__symbol *symbol, const struct tdt__scopes *scopes)
+{
+	for (size_t i = 0; i < scopes->n; i++) {
+		const struct tdt__scope *scope = &scopes->scope[scopes->n - 1 - i];
+
+		symbol->place[i] = (struct tdt__place){
+			.function = scope->name,
+			.file = full_path(scopes->directory, scope->file),
+			.directory = scopes->directory,
+			.line = scope->line > 0 ? (uint32_t)scope->line : 0,
+			.column = scope->column > 0 ? (uint32_t)scope->column : 0,
+			.die = scope->die,
+			.body = scope->body,
+		};
+	}
+}
+
+/* Whether `symbol` is the same name as `function`, which has none, with what the function is in. */
+static bool is_qualified(const char *symbol, const char *function)
+{
+	size_t n = strlen(symbol), n_function = strlen(function);
+
+	return strstr(function, "::") == NULL && n > n_function + 2 &&
+	       strcmp(symbol + n - n_function, function) == 0 &&
+	       strncmp(symbol + n - n_function - 2, "::", 2) == 0;
+}
+
+/* What DWARF doesn't say of the function that has the code, the symbol table may. */
+static void fill_from_symbol(struct tdt__symbol *symbol)
+{
+	struct tdt__place *outermost;
+	const char *demangled;
+
+	if (symbol->symbol == NULL)
+		return;
+	if (symbol->n == 0)
+		symbol->n = 1;
+	outermost = &symbol->place[symbol->n - 1];
+	demangled = tdt__demangle(symbol->symbol);
+	/* With -g1 nothing is around a function, a lambda say. */
+	if (outermost->function == NULL || (demangled != NULL && is_qualified(demangled, outermost->function)))
+		outermost->function = demangled;
+	if (outermost->function == NULL)
+		outermost->function = symbol->symbol;
+}
+
+static bool has_name(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Functions whose code is all the same may have been folded into one: set what else this one is called.
+ * This is done only where debug information describes the function.  Where there is none, as in most
+ * system libraries, further names are mostly aliases.  Without memory the names are left out.
+ */
+static void fill_also(struct tdt__symbol *symbol, struct file *file, uint64_t start)
+{
+	const struct tdt__place *outermost = &symbol->place[symbol->n - 1];
+	const char *names[TDT__ALSO_MAX + 1] = { outermost->function }, *name;
+	const char **also;
+	size_t n = 1, at = 0;
+
+	if (outermost->die == 0 || outermost->function == NULL)
+		return;
+	while (n <= TDT__ALSO_MAX &&
+	       (name = tdt__elfsym_next(&file->symbols, file->info.elf, start, &at)) != NULL) {
+		const char *kept = tdt__intern(name);
+		const char *demangled = kept != NULL ? tdt__demangle(kept) : NULL;
+
+		if (demangled != NULL)
+			kept = demangled;
+		if (kept != NULL && !has_name(names, n, kept) && strcmp(name, symbol->symbol) != 0)
+			names[n++] = kept;
+	}
+	also = n > 1 ? calloc(n, sizeof(also[0])) : NULL;
+	if (also != NULL)
+		symbol->also = memcpy(also, names + 1, (n - 1) * sizeof(also[0]));
+}
+
+static bool keep_string(const char **string)
+{
+	if (*string == NULL)
+		return true;
+	*string = tdt__intern(*string);
+	return *string != NULL;
+}
+
+/* Most strings lie in the mapped files, which may be overwritten; an answer must last.  False: no memory. */
+static bool keep_strings(struct tdt__symbol *symbol)
+{
+	bool kept = keep_string(&symbol->symbol);
+
+	for (size_t i = 0; i < symbol->n; i++) {
+		struct tdt__place *place = &symbol->place[i];
+
+		kept = kept && keep_string(&place->function) && keep_string(&place->file) &&
+		       keep_string(&place->directory);
+	}
+	return kept;
+}
+
+static const char *find_elf_symbol(struct file *file, uint64_t address, uint64_t *start)
+{
+	const char *name = tdt__elfsym_find(&file->symbols, file->info.elf, address, start);
+
+	return name == NULL && file->info.elf != NULL ? tdt__plt_find(file->info.elf, address, start) : name;
+}
+
+static struct entry *look_up(const struct key *key, struct file *file, struct entry *older)
+{
+	uint64_t address = key->address - key->return_address;
+	const struct tdt__scopes *scopes = &spare_scopes;
+	struct entry *entry;
+	uint64_t start;
+
+	if (!look_up_scopes(file, address, &spare_scopes))
+		return NULL;
+	entry = calloc(1, sizeof(*entry) + (scopes->n + 1) * sizeof(entry->symbol.place[0]));
+	if (entry == NULL)
+		return NULL;
+	entry->key = *key;
+	entry->unread = file->state == CLOSED;
+	entry->older = older;
+	if (may_read(file))
+		entry->symbol.symbol = find_elf_symbol(file, address, &start);
+	if (entry->symbol.symbol != NULL)
+		entry->symbol.symbol_offset = key->address - start;
+	entry->symbol.n = scopes->n;
+	fill_places(&entry->symbol, scopes);
+	fill_from_symbol(&entry->symbol);
+	if (!keep_strings(&entry->symbol)) {
+		free(entry);
+		return NULL;
+	}
+	if (entry->symbol.symbol != NULL && may_read(file))
+		fill_also(&entry->symbol, file, start);
+	return entry;
+}
+
+/* NULL: it was not looked up yet. */
+static struct entry *known_entry(const struct key *key)
+{
+	return entries != NULL ? htab_find(entries, key) : NULL;
+}
+
+/* Have others find it.  False: no memory. */
+static bool enter(struct entry *entry)
+{
+	void **slot;
+
+	lock();
+	slot = htab_find_slot(entries, entry, INSERT);
+	if (slot != NULL)
+		*slot = entry;
+	unlock();
+	return slot != NULL;
+}
+
+static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address, bool return_address)
+{
+	struct key key = { .file = file, .address = address, .return_address = return_address };
+	struct entry *entry;
+
+	lock();
+	entry = known_entry(&key);
+	unlock();
+	if (entry != NULL && (!entry->unread || file->state == CLOSED))
+		return &entry->symbol;
+	entry = look_up(&key, file, entry);
+	if (entry == NULL)
+		return NULL;
+	if (!enter(entry)) {
+		free((void *)(uintptr_t)entry->symbol.also);
+		free(entry);
+		return NULL;
+	}
+	return &entry->symbol;
+}
+
+const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address)
+{
+	const struct tdt__symbol *symbol = NULL;
+	int saved = errno;
+	struct file *file = find_file(module);
+
+	if (file != NULL)
+		symbol = find_symbol(file, pc - module->bias, return_address);
+	errno = symbol != NULL ? saved : ENOMEM;
+	return symbol;
+}
+
+const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool return_address)
+{
+	struct key key = { known_file(module), pc - module->bias, return_address };
+	struct entry *entry = key.file != NULL ? known_entry(&key) : NULL;
+
+	return entry != NULL && !entry->unread ? &entry->symbol : NULL;
+}
+
+static int abandon_file(void **slot, void *nothing)
+{
+	struct file *file = *slot;
+
+	(void)nothing;
+	file->info = (struct tdt__debuginfo){ 0 };
+	file->symbols = (struct tdt__ranges){ 0 };
+	file->inlines = (struct tdt__inlines){ 0 };
+	file->state = CLOSED;
+	return 1;
+}
+
+void tdt__symbols_abandon(void)
+{
+	if (files != NULL)
+		htab_traverse_noresize(files, abandon_file, NULL);
+	spare_scopes = (struct tdt__scopes){ 0 };
+	tdt__diename_abandon();
+	tdt__demangle_abandon();
+	tdt__intern_abandon();
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* References to a task, and what happens when the last is gone. */
+
+#include <config.h>
+
+#include "registry/handle.h"
+
+#include "registry/registry.h"
+#include "watch/last_tree.h"
+
+uint64_t tdt_handle_id(const struct tdt_handle *handle)
+{
+	return handle != NULL ? handle->record.id : 0;
+}
+
+struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
+{
+	if (handle != NULL)
+		atomic_fetch_add_explicit(&handle->refs, 1, memory_order_relaxed);
+	return handle;
+}
+
+static void release(struct tdt_handle *task)
+{
+	TDT__POKE(task->record.state, TDT_RECORD_FREE);
+	tdt__watched_drop(task);
+	tdt__registry_give(task);
+}
+
+void tdt_handle_unref(struct tdt_handle *handle)
+{
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (handle != NULL && atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
+		release(handle);
+}
+
+bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)
+{
+	unsigned refs = atomic_load_explicit(&task->refs, memory_order_relaxed);
+
+	do
+		if (refs == 0)
+			return false;
+	/* Acquire: if it is another task's by now, its `seq` is seen.  Pairs with the store in task.c's task_new(). */
+	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1, memory_order_acquire,
+						      memory_order_relaxed));
+	if (TDT__PEEK(task->record.seq) == seq)
+		return true;
+	tdt_handle_unref(task);
+	return false;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What runtimes and leaves report: <tdt/hooks.h>. */
+
+#include <config.h>
+
+#include <tdt/hooks.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/chain.h"
+#include "host/start.h"
+#include "host/thread.h"
+#include "probes/probes.h"
+#include "registry/handle.h"
+#include "task/substitute.h"
+
+/* --- Workers ---------------------------------------------------------------- */
+
+/* Fire a probe of workers.  It may be the first call in the process; a child must know of what was hit: see probes.c. */
+#define PROBE(name)                                                                                                    \
+	do {                                                                                                           \
+		if (TDT__PROBED(name)) {                                                                               \
+			tdt__start();                                                                              \
+			tdt_probe_##name();                                                                            \
+		}                                                                                                      \
+	} while (0)
+
+void tdt_worker_thread_start(void)
+{
+	tdt__thread.worker = true;
+	PROBE(worker__thread__start);
+}
+
+void tdt_worker_thread_stop(void)
+{
+	PROBE(worker__thread__stop);
+	tdt__thread.worker = false;
+	tdt__thread.now = 0;
+}
+
+void tdt_worker_thread_park(void)
+{
+	PROBE(worker__thread__park);
+}
+
+void tdt_worker_thread_unpark(void)
+{
+	PROBE(worker__thread__unpark);
+}
+
+void tdt_worker_now(uint64_t monotonic_ns)
+{
+	tdt__thread.now = monotonic_ns;
+}
+
+/* --- Tasks and leaves ------------------------------------------------------- */
+
+void tdt_task_woken(struct tdt_handle *handle)
+{
+	if (handle == NULL)
+		return;
+	if (handle != tdt__thread.asks) { /* to be asked is not what it waited for */
+		TDT__POKE(handle->record.woken, tdt__now());
+		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
+		TDT__POKE(handle->record.own_woken, tdt__woken_mark(TDT__PEEK(handle->record.polls)));
+	}
+	TDT__PROBE_TASK(task__wake, handle);
+}
+
+const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
+{
+	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
+}
+
+void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_record *record;
+	uint32_t polls;
+
+	if (poll == NULL)
+		return;
+	if (__builtin_expect(poll->capture != NULL, 0))
+		tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
+	record = &poll->task->record;
+	polls = (uint32_t)record->polls;
+	if (record->wait_count != 0 && record->wait_polls == polls) {
+		if (record->wait_count < UINT8_MAX)
+			TDT__POKE(record->wait_count, record->wait_count + 1);
+		return;
+	}
+	/*
+	 * Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
+	 * tdt__registry_read().
+	 */
+	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Awaiting the end of a task.
+ *
+ * Those who do are listed in the task's record.  A task that ends exchanges its `outcome`, once, and looks at the list
+ * only if it finds that somebody is in it: that is all that it costs a task nobody awaits.
+ *
+ *   joiner, under the lock                      the task's end
+ *     outcome: NOBODY -> SOMEBODY                 outcome -> how it ended
+ *       it has ended: done                        it was SOMEBODY: take one by one out of the list, under the
+ *     enter the list                                lock, and wake each without
+ *
+ * As in combine.c, the poll has the name of the call that makes the future, and <tdt/join.h> is not included.
+ */
+
+#include <config.h>
+
+#include "task/join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <tdt/hooks.h>
+
+#include "registry/handle.h"
+#include "task/request.h"
+
+struct tdt__joiner {
+	struct tdt_handle *task; /* a reference */
+	int *outcome;		 /* may be NULL */
+	bool ended;
+
+	/* Under tdt__request_lock(task). */
+	struct tdt__joiner *next;
+	bool listed;
+	const struct tdt_waker *waker; /* owned; NULL: none yet, or it could not be cloned */
+};
+
+/* Acquire what the task did before its end.  Pairs with the exchange in wrapper.c's end(). */
+static enum tdt__outcome outcome_of(struct tdt_handle *task)
+{
+	return atomic_load_explicit(&task->outcome, memory_order_acquire);
+}
+
+static bool has_ended(struct tdt_handle *task)
+{
+	return outcome_of(task) >= TDT__OUTCOME_READY;
+}
+
+/* Be in the list, unless the task has ended, and have `waker` (owned) woken.  Returns the waker to be dropped. */
+static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct tdt_waker *waker)
+{
+	struct tdt_handle *task = joiner->task;
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	uint8_t nobody = TDT__OUTCOME_NOBODY;
+	const struct tdt_waker *old;
+
+	pthread_mutex_lock(lock);
+	/* Release and acquire nothing: the lock does, for the list, and outcome_of(), for the outcome. */
+	atomic_compare_exchange_strong_explicit(&task->outcome, &nobody, TDT__OUTCOME_SOMEBODY, memory_order_relaxed,
+						memory_order_relaxed);
+	if (!joiner->listed && !has_ended(task)) {
+		joiner->listed = true;
+		joiner->next = task->joiners;
+		task->joiners = joiner;
+	}
+	old = waker;
+	if (joiner->listed) {
+		old = joiner->waker;
+		joiner->waker = waker;
+	}
+	pthread_mutex_unlock(lock);
+	return old;
+}
+
+static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
+{
+	static const int told[] = {
+		[TDT__OUTCOME_READY] = 0,
+		[TDT__OUTCOME_PANICKED] = -ENOTRECOVERABLE,
+		[TDT__OUTCOME_DROPPED] = -ECANCELED,
+	};
+	struct tdt__joiner *joiner = state;
+
+	if (joiner->ended)
+		return TDT_PANICKED;
+	if (!has_ended(joiner->task)) {
+		const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
+
+		if (clone == NULL) /* nobody could wake this task: it is to try again */
+			tdt_waker_wake_by_ref(cx->waker);
+		tdt_waker_drop(enter(joiner, clone));
+		if (!has_ended(joiner->task)) {
+			tdt_leaf_waits_on(TDT_WAIT_TASK, joiner->task, tdt_handle_id(joiner->task));
+			return TDT_PENDING;
+		}
+	}
+	joiner->ended = true;
+	if (joiner->outcome != NULL)
+		*joiner->outcome = told[outcome_of(joiner->task)];
+	return TDT_READY;
+}
+
+/* Take out the first in the list, and its waker.  Returns whether there was one. */
+static bool take_first(struct tdt_handle *task, const struct tdt_waker **waker)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	struct tdt__joiner *first;
+
+	pthread_mutex_lock(lock);
+	first = task->joiners;
+	if (first != NULL) {
+		task->joiners = first->next;
+		first->listed = false;
+		*waker = first->waker;
+		first->waker = NULL;
+	}
+	pthread_mutex_unlock(lock);
+	return first != NULL;
+}
+
+void tdt__joiners_wake(struct tdt_handle *task)
+{
+	const struct tdt_waker *waker;
+
+	while (take_first(task, &waker))
+		tdt_waker_wake(waker);
+}
+
+static void unlist(struct tdt__joiner *joiner)
+{
+	struct tdt__joiner **link = &joiner->task->joiners;
+
+	while (*link != joiner)
+		link = &(*link)->next;
+	*link = joiner->next;
+}
+
+static void drop(void *state)
+{
+	struct tdt__joiner *joiner = state;
+	pthread_mutex_t *lock = tdt__request_lock(joiner->task);
+
+	pthread_mutex_lock(lock);
+	if (joiner->listed)
+		unlist(joiner);
+	pthread_mutex_unlock(lock);
+	tdt_waker_drop(joiner->waker);
+	tdt_handle_unref(joiner->task);
+	free(joiner);
+}
+
+struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
+{
+	struct tdt__joiner *joiner;
+
+	if (task == NULL) {
+		errno = EINVAL;
+		return TDT_FUTURE_NONE;
+	}
+	joiner = calloc(1, sizeof *joiner);
+	if (joiner == NULL)
+		return TDT_FUTURE_NONE;
+	joiner->task = tdt_handle_ref(task);
+	joiner->outcome = outcome;
+	return (struct tdt_future){ joiner, tdt_join, drop };
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_JOIN_H
+#define TDT_SRC_TASK_JOIN_H
+
+/* Awaiting the end of a task: its record knows who does. */
+
+#include <tdt/future.h>
+
+struct tdt_handle;
+
+/* Wake all who await the end of `task`, whose `outcome` is set. */
+void tdt__joiners_wake(struct tdt_handle *task);
+
+struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome);
+
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Requests: listing, taking, answering.  See handshake.h for the handshake, request.h for a request's life. */
+
+#include <config.h>
+
+#include "task/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "capture/capture.h"
+#include "capture/counted.h"
+#include "host/barrier.h"
+#include "host/thread.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "task/handshake.h"
+
+/*
+ * Enough locks that the requesters of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which
+ * holds them all: ThreadSanitizer allows 64 at once.
+ */
+#define REQUEST_LOCKS 32
+
+/* Each on a cache line of its own. */
+static struct {
+	_Alignas(64) pthread_mutex_t mutex;
+} request_locks[REQUEST_LOCKS] = { [0 ... REQUEST_LOCKS - 1] = { PTHREAD_MUTEX_INITIALIZER } };
+
+pthread_mutex_t *tdt__request_lock(const void *task)
+{
+	uintptr_t address = (uintptr_t)task;
+
+	return &request_locks[(address >> 6 ^ address >> 12) % REQUEST_LOCKS].mutex;
+}
+
+void tdt__request_locks_hold(void)
+{
+	for (int i = 0; i < REQUEST_LOCKS; i++)
+		pthread_mutex_lock(&request_locks[i].mutex);
+}
+
+void tdt__request_locks_release(void)
+{
+	for (int i = REQUEST_LOCKS; i-- > 0;)
+		pthread_mutex_unlock(&request_locks[i].mutex);
+}
+
+/* Take and release each lock once: whoever has held one has done what he did under it. */
+static void pass_request_locks(void)
+{
+	for (int i = 0; i < REQUEST_LOCKS; i++) {
+		pthread_mutex_lock(&request_locks[i].mutex);
+		pthread_mutex_unlock(&request_locks[i].mutex);
+	}
+}
+
+#define FEW_LEAVES 16 /* of a task that never took more room than that */
+
+struct tdt__request *tdt__request_with(struct tdt__capture *capture)
+{
+	struct tdt__request *request = calloc(1, sizeof *request);
+
+	if (request == NULL)
+		return NULL;
+	request->capture = capture;
+	sem_init(&request->answered, 0, 0);
+	return request;
+}
+
+struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_frames)
+{
+	uint32_t frames = tdt__frames_hint(task);
+	uint32_t room = frames > TDT__FIRST_FRAMES ? frames : TDT__FIRST_FRAMES;
+	struct tdt__capture *capture = tdt__capture_new(room, max_frames);
+	struct tdt__request *request = NULL;
+
+	if (capture != NULL && tdt__capture_expect_clones(capture))
+		request = tdt__request_with(capture);
+	if (request == NULL) {
+		tdt__capture_unref(capture);
+		return NULL;
+	}
+	tdt__counted_stock(2 * capture->clones_room);
+	tdt__counted_prepare(capture, frames > TDT__FIRST_FRAMES ? frames : FEW_LEAVES);
+	return request;
+}
+
+void tdt__request_free(struct tdt__request *request)
+{
+	tdt__capture_unref(request->capture);
+	tdt_waker_drop(request->waker);
+	sem_destroy(&request->answered);
+	free(request);
+}
+
+/* The word is written under the lock; relaxed, since all but the poller read it there, and he has his barrier. */
+static uint8_t word_of(const struct tdt_handle *task)
+{
+	return atomic_load_explicit(&task->request, memory_order_relaxed);
+}
+
+static bool unclaimed(const struct tdt_handle *task)
+{
+	return word_of(task) == TDT__ASKED;
+}
+
+static void claim(struct tdt_handle *task)
+{
+	atomic_store_explicit(&task->request, TDT__ASKED | TDT__CLAIMED, memory_order_relaxed);
+}
+
+bool tdt__requests_claim(struct tdt_handle *task)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	bool mine;
+
+	pthread_mutex_lock(lock);
+	mine = unclaimed(task);
+	if (mine)
+		claim(task);
+	pthread_mutex_unlock(lock);
+	return mine;
+}
+
+static void stop_asking(const struct tdt_handle **outer)
+{
+	tdt__thread.asks = *outer;
+}
+
+void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
+		       void (*wake)(const struct tdt_waker *waker))
+{
+	/* A waker must not unwind; but if one does, who wakes the task next does it for reasons of his own. */
+	const struct tdt_handle *outer __attribute__((cleanup(stop_asking), unused)) = tdt__thread.asks;
+
+	tdt__thread.asks = task;
+	wake(waker);
+}
+
+/*
+ * Wake a task that was seen idle, through the waker it left behind.  By now it may be polled again, and the request be
+ * taken: the lock keeps that from happening in between.
+ *
+ * Only who has got a waker claims: a poll that ends meanwhile, and finds the claim, relies on it.  Where there is no
+ * waker (the task was not polled yet; it could not be cloned; another asker has it, and is about to wake) the next poll
+ * will do, or the end of the one that runs.
+ */
+static void wake(struct tdt_handle *task)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_waker *waker = NULL;
+
+	pthread_mutex_lock(lock);
+	/* Acquire: what the poll that kept it has written.  Pairs with the exchange in wrapper.c's keep(). */
+	if (unclaimed(task))
+		waker = atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel);
+	if (waker != NULL)
+		claim(task);
+	pthread_mutex_unlock(lock);
+	if (waker != NULL)
+		tdt__request_wake(task, waker, waker->vtable->wake);
+}
+
+void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+
+	pthread_mutex_lock(lock);
+	request->state = TDT__REQUEST_LISTED;
+	request->next = task->requests;
+	task->requests = request;
+	/* The asker's store of the handshake: the barrier puts it before the load of `state`. */
+	atomic_store_explicit(&task->request, word_of(task) | TDT__ASKED, memory_order_relaxed);
+	pthread_mutex_unlock(lock);
+}
+
+void tdt__request_see(struct tdt_handle *task)
+{
+	/* Acquire: an IDLE or ENDED comes with all that the poll had done.  Pairs with the releases in wrapper.c. */
+	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
+	case TDT_RECORD_IDLE:
+		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
+			wake(task);
+		break;
+	case TDT_RECORD_POLLING: /* its end will see the request */
+		break;
+	case TDT_RECORD_ENDED:
+		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
+	}
+}
+
+void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
+{
+	tdt__request_list(task, request);
+	tdt__barrier_heavy();
+	tdt__request_see(task);
+}
+
+int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	int answered;
+
+	pthread_mutex_lock(lock);
+	answered = request->state == TDT__REQUEST_ANSWERED;
+	pthread_mutex_unlock(lock);
+	return answered;
+}
+
+const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task, struct tdt__request *request,
+					       const struct tdt_waker *waker)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_waker *old;
+
+	pthread_mutex_lock(lock);
+	old = request->waker;
+	request->waker = waker;
+	pthread_mutex_unlock(lock);
+	return old;
+}
+
+struct tdt__capture *tdt__request_empty(struct tdt__request *request, int *error)
+{
+	struct tdt__capture *capture = request->capture;
+
+	*error = request->error;
+	request->capture = NULL;
+	request->error = 0;
+	return capture;
+}
+
+struct tdt__capture *tdt__request_result(struct tdt__request *request, int *error)
+{
+	struct tdt__capture *capture = tdt__request_empty(request, error);
+
+	tdt__request_free(request);
+	return capture;
+}
+
+static void unlist(struct tdt_handle *task, struct tdt__request *request)
+{
+	struct tdt__request **link = &task->requests;
+
+	while (*link != request)
+		link = &(*link)->next;
+	*link = request->next;
+	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
+	if (task->requests == NULL)
+		atomic_store_explicit(&task->request, word_of(task) & ~TDT__ASKED, memory_order_relaxed);
+}
+
+bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	const struct tdt_waker *waker;
+	enum tdt__request_state state;
+
+	pthread_mutex_lock(lock);
+	state = request->state;
+	if (state == TDT__REQUEST_LISTED)
+		unlist(task, request);
+	else if (state == TDT__REQUEST_TAKEN)
+		request->state = TDT__REQUEST_WITHDRAWN;
+	/* The asker's runtime may be gone by the time the poll is over. */
+	waker = request->waker;
+	request->waker = NULL;
+	pthread_mutex_unlock(lock);
+	tdt_waker_drop(waker);
+	if (state == TDT__REQUEST_ANSWERED && request->inbox != NULL)
+		return false;
+	if (state != TDT__REQUEST_TAKEN)
+		tdt__request_free(request);
+	return true;
+}
+
+struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	struct tdt__request *requests;
+	uint8_t word;
+
+	pthread_mutex_lock(lock);
+	requests = task->requests;
+	task->requests = NULL;
+	for (struct tdt__request *request = requests; request != NULL; request = request->next)
+		request->state = TDT__REQUEST_TAKEN;
+	word = word_of(task);
+	atomic_store_explicit(&task->request, 0, memory_order_relaxed);
+	pthread_mutex_unlock(lock);
+	if (claimed != NULL)
+		*claimed = (word & TDT__CLAIMED) != 0;
+	return requests;
+}
+
+static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
+{
+	struct tdt__request *first = atomic_load_explicit(&inbox->list, memory_order_relaxed);
+
+	do
+		request->next = first;
+	while (!atomic_compare_exchange_weak_explicit(&inbox->list, &first, request, memory_order_release,
+						      memory_order_relaxed));
+	if (atomic_fetch_add(&inbox->n, 1) + 1 == atomic_load(&inbox->wanted))
+		sem_post(&inbox->enough);
+}
+
+/* Have it go to the asker in the place of the one he prepared, unless it is that. */
+static void put_capture(struct tdt__request *request, struct tdt__capture *capture)
+{
+	struct tdt__capture *prepared = request->capture;
+
+	if (capture == prepared)
+		return;
+	request->capture = capture != NULL ? tdt__capture_ref(capture) : NULL;
+	tdt__capture_unref(prepared);
+}
+
+/* Make it answered; then it is its asker's again, who may be gone with it at once. */
+static void answer(pthread_mutex_t *lock, struct tdt__request *request)
+{
+	const struct tdt_waker *waker = NULL;
+	bool withdrawn;
+
+	pthread_mutex_lock(lock);
+	withdrawn = request->state == TDT__REQUEST_WITHDRAWN;
+	if (!withdrawn) {
+		request->state = TDT__REQUEST_ANSWERED;
+		waker = request->waker;
+		request->waker = NULL;
+		/* Under the lock, which a blocking asker takes before it frees what is posted to. */
+		if (request->inbox != NULL)
+			deliver(request->inbox, request);
+		else
+			sem_post(&request->answered);
+	}
+	pthread_mutex_unlock(lock);
+	if (withdrawn)
+		tdt__request_free(request);
+	tdt_waker_wake(waker);
+}
+
+void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests, struct tdt__capture *capture,
+			  int error)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+
+	/* All of them before the first is answered: the capture goes with the one that it came with. */
+	for (struct tdt__request *request = requests; request != NULL; request = request->next) {
+		put_capture(request, capture);
+		request->error = error;
+	}
+	while (requests != NULL) {
+		struct tdt__request *next = requests->next;
+
+		answer(lock, requests);
+		requests = next;
+	}
+}
+
+void tdt__inbox_init(struct tdt__inbox *inbox)
+{
+	atomic_init(&inbox->list, NULL);
+	atomic_init(&inbox->n, 0);
+	atomic_init(&inbox->wanted, 0);
+	sem_init(&inbox->enough, 0, 0);
+}
+
+struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox)
+{
+	return atomic_exchange_explicit(&inbox->list, NULL, memory_order_acquire);
+}
+
+void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
+{
+	const struct timespec until = { (time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u) };
+
+	atomic_store(&inbox->wanted, n);
+	/* A post may be left from a wait that ended by its deadline: so it is asked again. */
+	while ((int)(atomic_load(&inbox->n) - n) < 0)
+		if (sem_clockwait(&inbox->enough, CLOCK_MONOTONIC, &until) != 0 && errno != EINTR)
+			return;
+}
+
+void tdt__inbox_fini(struct tdt__inbox *inbox)
+{
+	/* Pollers are in an inbox with their task's lock held. */
+	pass_request_locks();
+	sem_destroy(&inbox->enough);
+}

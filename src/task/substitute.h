@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_SUBSTITUTE_H
+#define TDT_SRC_TASK_SUBSTITUTE_H
+
+/*
+ * The substitute: the waker a task's child is polled with while a capture is made, or a tracer is
+ * attached to task-waker-clone.  Its clone records the stack, fires that probe, and hands out a
+ * clone of the real waker: in polls that were made for a request wrapped in a counted clone
+ * (counted.h).
+ */
+
+#include <tdt/future.h>
+
+#include "capture/counted.h"
+#include "registry/handle.h"
+
+extern const struct tdt_waker_vtable tdt__substitute_vtable;
+
+static inline void tdt__substitute_init(struct tdt__substitute *substitute)
+{
+	substitute->waker.vtable = &tdt__substitute_vtable;
+}
+
+/*
+ * The runtime's own waker under `waker`, which may be the substitute of a traced future outside
+ * this one, or a counted clone that a runtime inside that one passes on.  NULL: it is a substitute
+ * that was kept beyond its poll.
+ */
+static inline const struct tdt_waker *tdt__waker_beneath(const struct tdt_waker *waker)
+{
+	if (__builtin_expect(waker->vtable == &tdt__substitute_vtable, 0))
+		waker = atomic_load_explicit(&((const struct tdt__substitute *)(const void *)waker)->real,
+					     memory_order_relaxed);
+	else if (__builtin_expect(waker->vtable == &tdt__counted_vtable, 0))
+		waker = tdt__counted_real(waker);
+	return waker;
+}
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Going through all tasks, and finding one: <tdt/tasks.h>. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include <tdt/tasks.h>
+
+#include "base/clock.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "registry/task_info.h"
+
+int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
+{
+	struct tdt__task_info info;
+	struct tdt_record record;
+
+	if (handle == NULL || each == NULL) {
+		errno = EINVAL;
+		return -EINVAL;
+	}
+	tdt__registry_read(handle, &record);
+	tdt__task_info(&info, &record, tdt__clock());
+	return each(handle, &info.info, arg);
+}
+
+int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg)
+{
+	struct tdt_task_filter ours;
+	struct tdt__cursor cursor = { 0 };
+	struct tdt__task_info info;
+	struct tdt_record record;
+	struct tdt_handle *task;
+	uint64_t now;
+	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
+
+	if (result != 0) {
+		errno = -result;
+		return result;
+	}
+	now = tdt__clock();
+	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
+		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+			continue;
+		tdt__task_info(&info, &record, now);
+		if (!tdt__filter_lets(&ours, &info.info) || !tdt__handle_ref_if_same(task, record.seq))
+			continue;
+		result = each(task, &info.info, arg);
+		tdt_handle_unref(task);
+		now = tdt__clock(); /* that may have taken long */
+	}
+	return result;
+}
+
+struct tdt_handle *tdt_task_find(uint64_t id)
+{
+	struct tdt__cursor cursor = { 0 };
+	struct tdt_handle *task;
+	struct tdt_record record;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL)
+		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && record.id == id &&
+		    tdt__record_is_live(&record) && tdt__handle_ref_if_same(task, record.seq))
+			return task;
+	errno = ESRCH;
+	return NULL;
+}

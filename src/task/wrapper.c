@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in
+ * handshake.h.
+ *
+ * The poll of a task nobody asks about is the library's hottest path: no lock, no allocation, no fence, no system call.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/chain.h"
+#include "capture/counted.h"
+#include "capture/seal.h"
+#include "host/barrier.h"
+#include "host/thread.h"
+#include "probes/probes.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "task/handshake.h"
+#include "task/join.h"
+#include "task/request.h"
+#include "task/saved_waker.h"
+#include "task/substitute.h"
+#include "task/wrapper.h"
+#include "unwind/registers.h"
+#include "watch/watch.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
+{
+	tdt_poll_t (*poll)(void *, struct tdt_context *) = (void *)(uintptr_t)task->record.poll;
+	tdt_poll_t result = poll(task->child_state, cx);
+
+	TDT_KEEP_FRAME();
+	return result;
+}
+
+/* --- After a poll ------------------------------------------------------- */
+
+/* Keep a clone of the waker of this poll, for askers to wake the task with. */
+static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
+{
+	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
+
+	if (waker != given && tdt__is_kept(task, waker))
+		return; /* it came in a substitute */
+	if (waker != NULL)
+		clone = waker->vtable->clone(waker);
+	TDT__POKE(task->record.own_bits,
+		  (uint8_t)((task->record.own_bits & ~TDT__OWN_CLONE) | (clone == waker ? TDT__OWN_CLONE : 0)));
+	/* Release what it points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
+	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
+	tdt_waker_drop(old);
+}
+
+/* A request came while the task was polled: have it polled once more. */
+static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const struct tdt_waker *given)
+{
+	const struct tdt_waker *waker = tdt__waker_beneath(given);
+
+	if (waker != NULL && tdt__requests_claim(task))
+		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
+}
+
+/* There won't be another poll. */
+static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
+{
+	static const uint8_t told[] = { [TDT__OUTCOME_READY] = TDT_READY,
+					[TDT__OUTCOME_PANICKED] = TDT_PANICKED,
+					[TDT__OUTCOME_DROPPED] = TDT_PENDING };
+
+	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
+	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
+	/* Once, though all of this is done again (by left()) if a waker that is called here unwinds. */
+	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
+		TDT__PROBE_TASK(task__terminate, task);
+	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
+	TDT__POKE(task->record.outcome, told[outcome]);
+	__atomic_store_n(&task->record.state, TDT_RECORD_ENDED, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
+	/*
+	 * Release what the task did to those who await its end (pairs with the acquire in join.c), and acquire nothing:
+	 * their list has a lock.  It is looked at again if this is the second end, a waker called here having unwound.
+	 */
+	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) != TDT__OUTCOME_NOBODY))
+		tdt__joiners_wake(task);
+}
+
+static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given, tdt_poll_t result)
+{
+	if (UNLIKELY(result != TDT_PENDING)) {
+		end(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
+		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
+	}
+	if (UNLIKELY(!tdt__is_kept(task, given)))
+		keep(task, given);
+	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
+	__atomic_store_n(&task->record.state, TDT_RECORD_IDLE, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
+		wake_asked(task, given);
+	return TDT_PENDING;
+}
+
+/* --- The chain of polls of a thread -------------------------------------- */
+
+/* In between the chain is whole: a signal handler may go through it (tdt_current_task_id()). */
+static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
+{
+	poll->task = task;
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.poll = poll;
+}
+
+/*
+ * Take a poll out of the middle of the chain: polls inside of it have not ended.  A coroutine
+ * library has switched away in the middle of one of them, which it must not (tdt/coroutine.h).  A
+ * poll that began on another thread is not in this thread's chain: the chain of that thread can't
+ * be changed from here, and this thread's is left as it is.
+ */
+static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll *poll)
+{
+	struct tdt__poll **link = &tdt__thread.poll;
+
+	while (*link != NULL && *link != poll)
+		link = &(*link)->outer;
+	if (*link != NULL)
+		*link = poll->outer;
+}
+
+/* Polls of one thread end in the reverse order of their beginnings. */
+static inline void leave(struct tdt__poll *poll)
+{
+	if (LIKELY(tdt__thread.poll == poll))
+		tdt__thread.poll = poll->outer;
+	else
+		leave_middle(poll);
+}
+
+/*
+ * How much room the capture took, before anything is removed from it: for frames, and for counted
+ * clones.
+ */
+static void note_frames(struct tdt_handle *task, const struct tdt__capture *capture)
+{
+	uint32_t n = capture->stacks.n > capture->stacks.leaves ? capture->stacks.n : capture->stacks.leaves;
+	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
+
+	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
+}
+
+static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
+{
+	struct tdt__capture *capture = poll->capture;
+
+	/* Nothing is beneath a substitute outside of its poll (it may have come in for a tracer alone). */
+	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
+	if (capture == NULL)
+		return;
+	capture->stacks.elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
+	capture->seal = NULL;
+	tdt__capture_complete(capture);
+	capture->facts.state = state;
+	if (state != TDT_TASK_WAITING)
+		capture->facts.state_ns = 0;
+	if (capture->watched)
+		tdt__watch_end(task, capture);
+	if (poll->requests != NULL)
+		tdt__requests_answer(task, poll->requests, capture, 0);
+	else
+		tdt__ready_give(capture);
+}
+
+/*
+ * Runs at the end of every poll, and finds something to do only if it ended by unwinding (a C++ exception, a cancelled
+ * thread): a child must not, nor a waker, but if one does, the task has panicked, and nobody is left waiting.
+ */
+static inline void left(struct tdt__poll *poll)
+{
+	struct tdt_handle *task = poll->task;
+
+	if (LIKELY(task == NULL))
+		return;
+	leave(poll);
+	end(task, TDT__OUTCOME_PANICKED);
+	answer(task, poll, TDT_TASK_PANICKED);
+	TDT__PROBE_TASK(task__poll__end, task);
+}
+
+/* --- The two kinds of poll ------------------------------------------------ */
+
+/*
+ * The request that wants most decides how far all see.  What was prepared for it stays its own, which nobody frees before
+ * it is answered.
+ */
+static struct tdt__capture *choose_capture(struct tdt__request *requests)
+{
+	struct tdt__capture *capture = NULL;
+
+	for (; requests != NULL; requests = requests->next)
+		if (capture == NULL || requests->capture->max_frames > capture->max_frames)
+			capture = requests->capture;
+	return capture;
+}
+
+/*
+ * A poll that somebody may have asked for, that is watched, or that a tracer wants to see the start or the clones of.
+ * Never inlined: the stacks of its leaves end at this function's frame.
+ */
+static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
+							    uint64_t since)
+{
+	const struct tdt_waker *given = cx->waker;
+	struct tdt_context substituted = { &task->substitute.waker };
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll,
+								   .stack = tdt__thread.entered,
+								   .top = TDT__OWN_TOP() };
+	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
+	struct tdt__seal seal;
+	int only_asked = 0;
+	tdt_poll_t result;
+
+	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+		poll.requests = tdt__requests_take(task, &only_asked);
+	only_asked = only_asked && !tdt__was_woken(task, task->record.polls - 1);
+	if (only_asked)
+		tdt__not_woken(task);
+	poll.capture = choose_capture(poll.requests);
+	tdt__watch_begin(task, &poll.capture);
+	if (poll.capture != NULL) {
+		tdt__seal_init(&seal);
+		poll.capture->seal = &seal;
+		poll.capture->given = given;
+		tdt__counted_begin(poll.capture, poll.requests != NULL);
+		poll.capture->began = now;
+		poll.capture->facts.polls = task->record.polls;
+		poll.capture->facts.state_ns = poll.capture->facts.polls > 1 && now > since ? now - since : 0;
+		poll.capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
+		poll.capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
+		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
+	}
+	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {
+		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given), memory_order_relaxed);
+		cx = &substituted;
+	}
+	TDT__POKE(task->record.stack_top, poll.top);
+	TDT__PROBE_TASK(task__poll__start, task);
+	enter(&poll, task);
+	result = tdt__child_poll(task, cx);
+	leave(&poll);
+	/* Before anybody is woken: a leaf that is polled again gives up its counted clone. */
+	if (poll.capture != NULL) {
+		note_frames(task, poll.capture);
+		if (result == TDT_PENDING)
+			tdt__counted_settle(poll.capture);
+	}
+	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
+	if (only_asked && result == TDT_PENDING) {
+		TDT__POKE(task->record.since, since);
+		TDT__POKE(task->record.own_bits, (uint8_t)(task->record.own_bits + TDT__ASKED_POLL));
+	}
+	result = finish(task, given, result);
+	poll.task = NULL;
+	answer(task, &poll,
+	       result == TDT_PENDING ? TDT_TASK_WAITING :
+	       result == TDT_READY   ? TDT_TASK_READY :
+				       TDT_TASK_PANICKED);
+	TDT__PROBE_TASK(task__poll__end, task);
+	return result;
+}
+
+/* Whether a poll that has begun is to be tdt__asked_poll(). */
+static inline bool is_asked(const struct tdt_handle *task)
+{
+	return UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
+	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) || TDT__PROBED(task__waker__clone) ||
+	       TDT__PROBED(task__poll__start);
+}
+
+/*
+ * A poll that is none of that.  The cleanup is in force here alone, and who listens to the poll's start has it made above:
+ * the two together take a twentieth off a traced poll.
+ */
+static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context *cx)
+{
+	const struct tdt_waker *given = cx->waker;
+	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll };
+	tdt_poll_t result;
+
+	enter(&poll, task);
+	result = tdt__child_poll(task, cx);
+	leave(&poll);
+	result = finish(task, given, result);
+	poll.task = NULL;
+	TDT__PROBE_TASK(task__poll__end, task);
+	return result;
+}
+
+tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
+{
+	struct tdt_handle *task = state;
+	uint64_t since = task->record.since;
+	tdt_poll_t result;
+
+	/* Relaxed: the one who wrote ENDED was the poller before, and the ABI orders polls. */
+	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_RECORD_ENDED))
+		return TDT_PANICKED;
+	TDT__POKE(task->record.since, tdt__now());
+	TDT__POKE(task->record.thread, tdt__thread_id());
+	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
+	TDT__POKE(task->record.polls, task->record.polls + 1);
+	/*
+	 * Ordered before the load by the barrier: pairs with the asker's in tdt__request_ask().  Release what was said of
+	 * this poll to who finds it going on: pairs with the acquire in running.c.
+	 */
+	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (LIKELY(!is_asked(task)))
+		return plain_poll(task, cx);
+	result = tdt__asked_poll(task, cx, since);
+	TDT_KEEP_FRAME();
+	return result;
+}
+
+void tdt__traced_drop(void *state)
+{
+	struct tdt_handle *task = state;
+
+	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
+		end(task, TDT__OUTCOME_DROPPED);
+	task->child_drop(task->child_state);
+	tdt_handle_unref(task);
+}
+
+void tdt__polls_forked(void)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
+		TDT__POKE(poll->task->record.thread, tdt__thread_id());
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Rings of tasks: Tarjan's strongly connected components, and in each a breadth-first search for a short way back to
+ * where it began.  Chains of tasks may be long: nothing here recurses.
+ *
+ * Which tasks are in a closed set is found by taking away what can't be, and then those that wait for it, and so on.
+ */
+
+#include <config.h>
+
+#include "tree/cycles.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/index.h"
+
+#define NONE TDT__INDEX_NONE
+
+struct node {
+	const struct tdt_trace_info *info;
+	uint32_t first_edge; /* of those that lead from it, which lie one after the other */
+	uint32_t edges;
+	bool named;  /* its id is nobody else's */
+	bool closed; /* not known to be out of a closed set */
+
+	/* Tarjan's. */
+	uint32_t order; /* in which it was first met, NONE: not yet */
+	uint32_t low;   /* the first met of those it leads to that are on the stack */
+	uint32_t at;    /* the edge that is to be followed next */
+	uint32_t up;    /* the node it was met from */
+	uint32_t component; /* NONE: on the stack, or not met */
+
+	/* Of a search. */
+	uint32_t search; /* the last that met it; 0: none */
+	uint32_t before; /* the node it was met from */
+};
+
+struct graph {
+	struct node *node; /* tasks that wait for tasks */
+	uint32_t n;
+	uint32_t *edge; /* the node an edge leads to */
+	struct tdt__index by_id; /* of the nodes */
+	uint32_t *stack;     /* Tarjan's, and then the searches' queue */
+	uint32_t *members;   /* nodes, component by component */
+	uint32_t components;
+	uint32_t searches;
+	size_t effort; /* edges that may be followed in search of rings that are shorter still */
+};
+
+/* --- The graph ------------------------------------------------------------------ */
+
+static uint32_t hash_id(uint64_t id)
+{
+	return (uint32_t)tdt__mix(0, id);
+}
+
+/* The node of a task with this id, or NONE. */
+static uint32_t find_id(const struct graph *graph, uint64_t id)
+{
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(&graph->by_id, hash_id(id), &tried);
+	} while (i != NONE && graph->node[i].info->id != id);
+	return i;
+}
+
+static bool waits_for_tasks(const struct tdt_trace_info *info)
+{
+	if (info->state != TDT_TASK_WAITING)
+		return false;
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		if (info->waits[i].owner != 0)
+			return true;
+	return false;
+}
+
+/* The nodes, and how many edges there can be.  False: no memory. */
+static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n, size_t *edges)
+{
+	size_t nodes = 0;
+
+	*edges = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!waits_for_tasks(tasks[i]))
+			continue;
+		nodes++;
+		*edges += tasks[i]->n_waits;
+	}
+	if (nodes >= NONE / 2 || *edges >= NONE)
+		return false;
+	graph->node = calloc(nodes + 1, sizeof graph->node[0]);
+	if (graph->node == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (waits_for_tasks(tasks[i]))
+			graph->node[graph->n++] = (struct node){ .info = tasks[i],
+								 .order = NONE,
+								 .component = NONE };
+	return true;
+}
+
+/*
+ * Find out which nodes are named.  An id of several tasks names none of them, even if only one of
+ * them is a node: so this counts all tasks with the id of a node.  If several nodes have one id,
+ * one of them counts all those tasks, which are several, and the others count none.
+ */
+static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n)
+{
+	uint32_t *times = calloc(graph->n + 1, sizeof *times);
+
+	if (times == NULL || tdt__index_reserve(&graph->by_id, graph->n) != 0) {
+		free(times);
+		return false;
+	}
+	for (uint32_t i = 0; i < graph->n; i++)
+		tdt__index_add(&graph->by_id, hash_id(graph->node[i].info->id), i);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t found = find_id(graph, tasks[i]->id);
+
+		if (found != NONE)
+			times[found]++;
+	}
+	for (uint32_t i = 0; i < graph->n; i++)
+		graph->node[i].named = times[i] == 1;
+	free(times);
+	return true;
+}
+
+/* The node that is meant by an id; NONE. */
+static uint32_t find(const struct graph *graph, uint64_t id)
+{
+	uint32_t found = find_id(graph, id);
+
+	return found != NONE && graph->node[found].named ? found : NONE;
+}
+
+/* Whether each leaf of the task has said what it waits for. */
+static bool has_told_all(const struct tdt_trace_info *info, tdt__sure_fn *sure)
+{
+	return info->leaves > 0 && info->n_waits == info->leaves && info->leaves_elsewhere == 0 &&
+	       info->leaves_lost == 0 && (sure == NULL || sure(info));
+}
+
+static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
+{
+	uint32_t n = 0;
+
+	graph->edge = malloc((most + 1) * sizeof graph->edge[0]);
+	if (graph->edge == NULL)
+		return false;
+	for (uint32_t i = 0; i < graph->n; i++) {
+		struct node *node = &graph->node[i];
+		const struct tdt_trace_info *info = node->info;
+
+		node->first_edge = n;
+		for (uint32_t wait = 0; wait < info->n_waits; wait++) {
+			uint32_t to = info->waits[wait].owner != 0 ? find(graph, info->waits[wait].owner) : NONE;
+
+			if (to != NONE)
+				graph->edge[n++] = to;
+		}
+		node->edges = n - node->first_edge;
+		node->closed = node->edges == info->n_waits && has_told_all(info, sure);
+	}
+	return true;
+}
+
+/* Take those out of the closed sets that wait for one that is in none.  The edges are turned round for that. */
+static bool open_sets(struct graph *graph)
+{
+	uint32_t edges = graph->n > 0 ? graph->node[graph->n - 1].first_edge + graph->node[graph->n - 1].edges : 0;
+	uint32_t *first = calloc((size_t)graph->n + 2, sizeof *first), *from = malloc((edges + 1u) * sizeof *from);
+	uint32_t todo = 0;
+
+	if (first == NULL || from == NULL) {
+		free(first);
+		free(from);
+		return false;
+	}
+	for (uint32_t i = 0; i < edges; i++)
+		first[graph->edge[i] + 2]++;
+	for (uint32_t i = 0; i < graph->n; i++)
+		first[i + 2] += first[i + 1];
+	for (uint32_t i = 0; i < graph->n; i++)
+		for (uint32_t edge = 0; edge < graph->node[i].edges; edge++)
+			from[first[graph->edge[graph->node[i].first_edge + edge] + 1]++] = i;
+	for (uint32_t i = 0; i < graph->n; i++)
+		if (!graph->node[i].closed)
+			graph->stack[todo++] = i;
+	while (todo > 0) {
+		uint32_t open = graph->stack[--todo];
+
+		for (uint32_t i = first[open]; i < first[open + 1]; i++) {
+			struct node *node = &graph->node[from[i]];
+
+			if (node->closed)
+				graph->stack[todo++] = from[i];
+			node->closed = false;
+		}
+	}
+	free(first);
+	free(from);
+	return true;
+}
+
+/* False: no memory, or nobody waits for a task. */
+static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n, tdt__sure_fn *sure)
+{
+	size_t edges;
+
+	if (!add_nodes(graph, tasks, n, &edges) || graph->n == 0)
+		return false;
+	graph->stack = malloc((graph->n + 1u) * sizeof graph->stack[0]);
+	graph->members = malloc((graph->n + 1u) * sizeof graph->members[0]);
+	graph->effort = 8 * (edges + graph->n);
+	return graph->stack != NULL && graph->members != NULL && add_ids(graph, tasks, n) &&
+	       add_edges(graph, edges, sure) && open_sets(graph);
+}
+
+static void graph_fini(struct graph *graph)
+{
+	free(graph->members);
+	free(graph->stack);
+	tdt__index_fini(&graph->by_id);
+	free(graph->edge);
+	free(graph->node);
+}
+
+/* --- Components ------------------------------------------------------------------- */
+
+/* All from `node` to the top of the stack are a component. */
+static void pop_component(struct graph *graph, uint32_t node, uint32_t *on_stack, uint32_t *done)
+{
+	uint32_t member;
+
+	do {
+		member = graph->stack[--*on_stack];
+		graph->node[member].component = graph->components;
+		graph->members[(*done)++] = member;
+	} while (member != node);
+	graph->components++;
+}
+
+static void find_components(struct graph *graph)
+{
+	uint32_t met = 0, on_stack = 0, done = 0;
+
+	for (uint32_t start = 0; start < graph->n; start++) {
+		uint32_t current = graph->node[start].order == NONE ? start : NONE;
+		uint32_t from = NONE;
+
+		while (current != NONE) {
+			struct node *node = &graph->node[current];
+			uint32_t to;
+
+			if (node->order == NONE) {
+				node->order = node->low = met++;
+				node->up = from;
+				graph->stack[on_stack++] = current;
+			}
+			if (node->at < node->edges) {
+				to = graph->edge[node->first_edge + node->at++];
+				if (graph->node[to].order == NONE) {
+					from = current;
+					current = to;
+				} else if (graph->node[to].component == NONE && graph->node[to].order < node->low) {
+					node->low = graph->node[to].order;
+				}
+				continue;
+			}
+			if (node->low == node->order)
+				pop_component(graph, current, &on_stack, &done);
+			current = node->up;
+			if (current != NONE && node->low < graph->node[current].low)
+				graph->node[current].low = node->low;
+		}
+	}
+}
+
+/* --- Rings -------------------------------------------------------------------------- */
+
+/* How long the shortest ring through `start` is, which `before` then leads back along; 0: none shorter than `limit`. */
+static uint32_t search(struct graph *graph, uint32_t start, uint32_t limit)
+{
+	uint32_t number = ++graph->searches, head = 0, tail = 0, length = 1, end_of_level;
+
+	graph->stack[tail++] = start;
+	for (; head < tail && length < limit; length++) {
+		for (end_of_level = tail; head < end_of_level; head++) {
+			const struct node *node = &graph->node[graph->stack[head]];
+
+			for (uint32_t i = 0; i < node->edges; i++) {
+				uint32_t to = graph->edge[node->first_edge + i];
+
+				graph->effort -= graph->effort > 0;
+				if (to != start && (graph->node[to].search == number ||
+						    graph->node[to].component != node->component))
+					continue;
+				graph->node[to].before = graph->stack[head];
+				if (to == start)
+					return length;
+				graph->node[to].search = number;
+				graph->stack[tail++] = to;
+			}
+		}
+	}
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint64_t x = (*(const struct tdt_trace_info *const *)a)->id, y = (*(const struct tdt_trace_info *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+/* Put the ring through `start` that the last search has found into `ring`, the smallest id first. */
+static void write_ring(const struct graph *graph, const struct tdt_trace_info **ring, uint32_t start, uint32_t n)
+{
+	uint32_t node = start, smallest = start;
+
+	for (uint32_t i = 0; i < n; i++) {
+		node = graph->node[node].before;
+		if (graph->node[node].info->id < graph->node[smallest].info->id)
+			smallest = node;
+	}
+	node = smallest;
+	ring[0] = graph->node[node].info;
+	for (uint32_t i = n; i-- > 1;) {
+		node = graph->node[node].before;
+		ring[i] = graph->node[node].info;
+	}
+}
+
+/*
+ * A short ring of the component of the `n` nodes at `members`: the shortest through the one that has been found first,
+ * and then, as long as that doesn't take too much time for all components together, the shortest of all.
+ */
+static uint32_t find_ring(struct graph *graph, const uint32_t *members, uint32_t n,
+			  const struct tdt_trace_info **ring)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < n && (best == 0 || (best > 1 && graph->effort > 0)); i++) {
+		uint32_t length = search(graph, members[i], best != 0 ? best : n + 1);
+
+		if (length == 0)
+			continue;
+		best = length;
+		write_ring(graph, ring, members[i], length);
+	}
+	return best;
+}
+
+static int by_seriousness(const void *a, const void *b)
+{
+	const struct tdt_snapshot_cycle *x = a, *y = b;
+
+	if (x->deadlock != y->deadlock)
+		return x->deadlock ? -1 : 1;
+	return by_id(&x->tasks[0], &y->tasks[0]);
+}
+
+/* One of each component that has any.  All together they have no more tasks than there are nodes. */
+static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
+{
+	uint32_t n, begin = 0;
+	size_t used = 0;
+
+	for (uint32_t end = 0; begin < graph->n; begin = end) {
+		uint32_t component = graph->node[graph->members[begin]].component;
+
+		for (end = begin; end < graph->n && graph->node[graph->members[end]].component == component; end++)
+			;
+		n = find_ring(graph, &graph->members[begin], end - begin, &cycles->tasks[used]);
+		if (n == 0)
+			continue;
+		cycles->cycle[cycles->n++] = (struct tdt_snapshot_cycle){
+			.tasks = &cycles->tasks[used],
+			.n = n,
+			.deadlock = graph->node[graph->members[begin]].closed,
+		};
+		used += n;
+	}
+	qsort(cycles->cycle, cycles->n, sizeof cycles->cycle[0], by_seriousness);
+}
+
+void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks, size_t n,
+		      tdt__sure_fn *sure)
+{
+	struct graph graph = { 0 };
+
+	*cycles = (struct tdt__cycles){ 0 };
+	if (build(&graph, tasks, n, sure)) {
+		find_components(&graph);
+		/* A component's ring, or none: so many at most. */
+		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);
+		cycles->tasks = malloc(graph.n * sizeof(struct tdt_trace_info *));
+		if (cycles->cycle != NULL && cycles->tasks != NULL)
+			find_rings(&graph, cycles);
+	}
+	graph_fini(&graph);
+}
+
+void tdt__cycles_fini(struct tdt__cycles *cycles)
+{
+	free(cycles->cycle);
+	free(cycles->tasks);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Trees, found by an index. */
+
+#include <config.h>
+
+#include "tree/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolize/modules.h"
+#include "tree/stacks.h"
+#include "tree/trace.h"
+
+#define FIRST_ROOM 32
+#define NONES (TDT_TASK_PANICKED + 1)
+
+bool tdt__groups_init(struct tdt__groups *groups)
+{
+	*groups = (struct tdt__groups){ .n = NONES, .room = FIRST_ROOM };
+	groups->group = malloc(groups->room * sizeof groups->group[0]);
+	groups->public = malloc(groups->room * sizeof groups->public[0]);
+	if (groups->group == NULL || groups->public == NULL ||
+	    tdt__index_reserve(&groups->index, FIRST_ROOM) != 0) {
+		groups->n = 0;
+		return false;
+	}
+	for (unsigned state = 0; state < NONES; state++)
+		groups->group[state] = (struct tdt__group){ .answer = TDT_ANSWER_NONE, .state = state };
+	return true;
+}
+
+void tdt__groups_fini(struct tdt__groups *groups)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		tdt_trace_free(groups->group[i].trace);
+	free(groups->group);
+	free(groups->public);
+	tdt__index_fini(&groups->index);
+}
+
+/* --- What is alike --------------------------------------------------------- */
+
+static bool is_astray(const struct tdt__stacks *stacks)
+{
+	return atomic_load_explicit(&stacks->astray, memory_order_relaxed);
+}
+
+/* A PC means the same under all snapshots of the modules that have this in common. */
+static uint64_t generation(const struct tdt__stacks *stacks)
+{
+	const struct tdt__modules *modules = stacks->modules;
+
+	return modules->lasting ? 0 : modules->unloads + 1;
+}
+
+static uint32_t hash_of(enum tdt_answer answer, enum tdt_task_state state,
+			const struct tdt__stacks *stacks)
+{
+	uint64_t hash = tdt__mix((uint64_t)answer << 8 | state, stacks->n);
+
+	for (uint32_t i = 0; i < stacks->n; i++) {
+		const struct tdt__recorded *recorded = &stacks->frames[i];
+
+		hash = tdt__mix(hash, recorded->frame.pc);
+		hash = tdt__mix(hash, (uint64_t)recorded->parent << 32 | recorded->leaves);
+	}
+	return (uint32_t)hash;
+}
+
+static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
+{
+	if (a->n != b->n || generation(a) != generation(b) || is_astray(a) != is_astray(b))
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->frames[i].frame.pc != b->frames[i].frame.pc || a->frames[i].parent != b->frames[i].parent ||
+		    a->frames[i].leaves != b->frames[i].leaves ||
+		    a->frames[i].frame.guessed != b->frames[i].frame.guessed)
+			return false;
+	return true;
+}
+
+/* --- The table --------------------------------------------------------------- */
+
+/* Room for one more.  What has grown when memory ends does no harm. */
+static bool grow(struct tdt__groups *groups)
+{
+	size_t room = 2 * groups->room;
+	struct tdt__group *group;
+	struct tdt_snapshot_group *public;
+
+	if (groups->n < groups->room)
+		return true;
+	if (room > UINT32_MAX / 2)
+		return false;
+	group = realloc(groups->group, room * sizeof *group);
+	if (group != NULL)
+		groups->group = group;
+	public = realloc(groups->public, room * sizeof *public);
+	if (public != NULL)
+		groups->public = public;
+	if (group == NULL || public == NULL || tdt__index_reserve(&groups->index, room) != 0)
+		return false;
+	groups->room = room;
+	return true;
+}
+
+/*
+ * Whoever makes the snapshot tells the trace what to say of which task.  The trace gets a copy of the stacks, which are
+ * only lent.
+ */
+static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+		uint32_t hash, const struct tdt__stacks *stacks)
+{
+	struct tdt_trace *trace;
+
+	if (!grow(groups))
+		return false;
+	trace = tdt__trace_bare(tdt__stacks_copy(stacks));
+	if (trace == NULL)
+		return false;
+	groups->group[groups->n] =
+		(struct tdt__group){ .answer = answer, .state = state, .trace = trace };
+	tdt__index_add(&groups->index, hash, (uint32_t)groups->n++);
+	return true;
+}
+
+static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum tdt_task_state state,
+		  const struct tdt__stacks *stacks)
+{
+	return group->answer == answer && group->state == state && same_trees(group->trace->stacks, stacks);
+}
+
+/* The group of these stacks, or TDT__INDEX_NONE. */
+static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer,
+		     enum tdt_task_state state, uint32_t hash, const struct tdt__stacks *stacks)
+{
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(&groups->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_in(&groups->group[i], answer, state, stacks));
+	return i;
+}
+
+static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+			 const struct tdt__stacks *stacks)
+{
+	uint32_t hash, index;
+
+	if (stacks == NULL)
+		return state;
+	/* A last group without a tree is never the same, because its answer differs. */
+	if (is_in(&groups->group[groups->last], answer, state, stacks))
+		return groups->last;
+	hash = hash_of(answer, state, stacks);
+	index = find(groups, answer, state, hash, stacks);
+	if (index == TDT__INDEX_NONE) {
+		if (!add(groups, answer, state, hash, stacks))
+			return state;
+		index = (uint32_t)groups->n - 1;
+	}
+	groups->last = index;
+	return index;
+}
+
+uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
+			 const struct tdt__stacks *stacks)
+{
+	uint32_t index = index_of(groups, answer, state, stacks);
+
+	groups->group[index].n++;
+	return index;
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Traces: those with recorded stacks, which become a tree when somebody wants it, and those that are built by hand (read
+ * from a file, or joined from others), which are one from the start.
+ */
+
+#include <config.h>
+
+#include "tree/trace.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/options.h"
+#include "symbolize/namer.h"
+#include "tree/call_tree.h"
+#include "tree/stacks.h"
+
+/*
+ * A tree, and what the trace says of its task from then on: how many leaves wait is known with their
+ * names.  The info that was lent before is not changed, since others may be reading it.
+ */
+struct named {
+	struct tdt__tree tree;
+	struct tdt_trace_info info; /* of a trace with stacks */
+};
+
+static struct tdt__tree *tree_new(void)
+{
+	struct named *named = malloc(sizeof *named);
+
+	if (named == NULL)
+		return NULL;
+	tdt__tree_init(&named->tree);
+	return &named->tree;
+}
+
+static struct named *named_of(struct tdt__tree *tree)
+{
+	return (struct named *)(void *)tree;
+}
+
+static void tree_free(struct tdt__tree *tree)
+{
+	if (tree == NULL)
+		return;
+	tdt__tree_fini(tree);
+	free(named_of(tree));
+}
+
+/* --- With stacks --------------------------------------------------------------- */
+
+struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
+{
+	struct tdt_trace *trace = stacks != NULL ? calloc(1, sizeof *trace) : NULL;
+
+	if (trace == NULL) {
+		tdt__stacks_free(stacks);
+		errno = ENOMEM;
+		return NULL;
+	}
+	trace->stacks = stacks;
+	return trace;
+}
+
+/* Have the trace keep what it is said to wait for. */
+static int copy_waits(struct tdt_trace *trace)
+{
+	struct tdt_trace_info *info = &trace->info;
+	const struct tdt_wait *waits = info->waits;
+
+	info->waits = NULL;
+	if (waits == NULL)
+		info->n_waits = 0;
+	if (info->n_waits == 0)
+		return 0;
+	trace->waits = calloc(info->n_waits, sizeof(*waits));
+	if (trace->waits == NULL)
+		return -ENOMEM;
+	memcpy(trace->waits, waits, info->n_waits * sizeof(*waits));
+	info->waits = trace->waits;
+	return 0;
+}
+
+static void copy_name(struct tdt_trace *trace)
+{
+	if (trace->info.name == NULL)
+		return;
+	strncpy(trace->name, trace->info.name, sizeof trace->name - 1);
+	trace->info.name = trace->name;
+}
+
+struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__stacks *stacks)
+{
+	struct tdt_trace *trace = tdt__trace_bare(stacks);
+
+	if (trace == NULL)
+		return NULL;
+	trace->info = *info;
+	if (copy_waits(trace) != 0) {
+		tdt_trace_free(trace);
+		errno = ENOMEM;
+		return NULL;
+	}
+	copy_name(trace);
+	trace->info.leaves = stacks->leaves;
+	trace->info.leaves_elsewhere = stacks->elsewhere;
+	trace->info.leaves_lost = stacks->lost;
+	return trace;
+}
+
+/* Make the tree of a trace with stacks.  Several threads may, at once: the first to be ready wins. */
+static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
+{
+	struct tdt__tree *tree = tree_new(), *others = NULL;
+	struct tdt_trace_info *info;
+	struct tdt__over over;
+	int error;
+
+	if (tree == NULL)
+		return NULL;
+	error = tdt__call_tree(tree, trace->stacks, &over, deadline);
+	if (error != 0) {
+		tree_free(tree);
+		errno = -error;
+		return NULL;
+	}
+	info = &named_of(tree)->info;
+	*info = trace->info;
+	info->leaves = over.left;
+	info->leaves_unsure = over.unsure;
+	/* Release this tree to those who find it; acquire the other's if there is one.  Pairs with tdt_trace_root(). */
+	if (atomic_compare_exchange_strong_explicit(&trace->tree, &others, tree, memory_order_acq_rel,
+						    memory_order_acquire))
+		return tree;
+	tree_free(tree);
+	return others;
+}
+
+/* Whether the caller gave a trace; if not, errno says so. */
+static bool is_trace(const struct tdt_trace *trace)
+{
+	if (__builtin_expect(trace == NULL, 0))
+		errno = EINVAL;
+	return trace != NULL;
+}
+
+const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_t deadline)
+{
+	const struct tdt__tree *tree;
+
+	if (!is_trace(trace))
+		return NULL;
+	/* Acquire: the nodes, which another thread may have made.  Pairs with the exchange in make_tree(). */
+	tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
+	/* The trace is as constant as ever to its readers: it only remembers its names. */
+	if (tree == NULL)
+		tree = make_tree((struct tdt_trace *)(uintptr_t)trace, deadline);
+	return tree != NULL ? &tree->root : NULL;
+}
+
+const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace)
+{
+	return tdt__trace_root_by(trace, tdt__clock() + TDT__NAMER_TIME);
+}
+
+uint32_t tdt_trace_stacks(const struct tdt_trace *trace)
+{
+	return is_trace(trace) && trace->stacks != NULL ? trace->stacks->leaves : 0;
+}
+
+/* The innermost frame of stack `index`; TDT__NO_FRAME: there is no such stack. */
+static uint32_t innermost(const struct tdt__stacks *stacks, uint32_t index)
+{
+	for (uint32_t i = 0; i < stacks->n; i++) {
+		if (index < stacks->frames[i].leaves)
+			return i;
+		index -= stacks->frames[i].leaves;
+	}
+	return TDT__NO_FRAME;
+}
+
+/* Of stack `index`: how many PCs it has, `max` of them at most in `pcs`, and why it ends. */
+static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_t *pcs, size_t max,
+		       enum tdt_cut *cut)
+{
+	uint32_t frame = innermost(stacks, index);
+	size_t n = 0;
+
+	if (frame == TDT__NO_FRAME)
+		return 0;
+	for (; tdt__is_frame(frame); frame = stacks->frames[frame].parent, n++)
+		if (n < max)
+			pcs[n] = stacks->frames[frame].frame.pc;
+	if (cut != NULL)
+		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
+	return n;
+}
+
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
+{
+	if (cut != NULL)
+		*cut = TDT_CUT_NOT;
+	if (!is_trace(trace))
+		return 0;
+	if (pcs == NULL && max != 0) {
+		errno = EINVAL;
+		return 0;
+	}
+	return trace->stacks != NULL ? stack_of(trace->stacks, index, pcs, max, cut) : 0;
+}
+
+/* --- Built ------------------------------------------------------------------ */
+
+static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *info)
+{
+	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
+
+	if (err == 0 && (unsigned int)ours->state > TDT_TASK_PANICKED)
+		err = -EINVAL;
+	return err;
+}
+
+struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
+{
+	struct tdt_trace_info ours;
+	struct tdt_trace *trace;
+	struct tdt__tree *tree;
+	int err = read_info(&ours, info);
+
+	if (err != 0) {
+		errno = -err;
+		return NULL;
+	}
+	trace = calloc(1, sizeof(*trace));
+	tree = tree_new();
+	if (trace == NULL || tree == NULL)
+		goto failed;
+	trace->info = ours;
+	if (copy_waits(trace) != 0 || tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
+	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0 ||
+	    tdt__tree_string(tree, ours.syscall, &trace->info.syscall) != 0)
+		goto failed;
+	atomic_init(&trace->tree, tree);
+	return trace;
+
+failed:
+	tree_free(tree);
+	if (trace != NULL)
+		free(trace->waits);
+	free(trace);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool is_frame(const struct tdt_frame *frame)
+{
+	if (frame->kind == TDT_NODE_CUT)
+		return frame->cut >= TDT_CUT_LIMIT && frame->cut <= TDT_CUT_UNSUPPORTED;
+	return frame->kind == TDT_NODE_FRAME && frame->cut == TDT_CUT_NOT;
+}
+
+const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
+				     const struct tdt_frame *frame, uint32_t leaves)
+{
+	/* Relaxed: building wants the trace for itself. */
+	struct tdt__tree *tree = trace != NULL ? atomic_load_explicit(&trace->tree, memory_order_relaxed) : NULL;
+	struct tdt_frame ours = { .size = sizeof ours };
+	int error = frame != NULL ? tdt__options_read(&ours, sizeof ours, frame) : -EINVAL;
+
+	if (error == 0 && (tree == NULL || trace->stacks != NULL || !is_frame(&ours) ||
+			   (parent != NULL && parent->tree != tree)))
+		error = -EINVAL;
+	if (error != 0) {
+		errno = -error;
+		return NULL;
+	}
+	/* The caller may only read the node, but it lies in the trace, which he may change. */
+	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, &ours, leaves, true);
+}
+
+/* --- Both --------------------------------------------------------------------- */
+
+/* What is said of the task now that there are names; NULL: there are none yet, or the trace was built. */
+static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
+{
+	/* Acquire: what another thread may have made.  Pairs with the exchange in make_tree(). */
+	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
+
+	return trace->stacks != NULL && tree != NULL ? &named_of(tree)->info : NULL;
+}
+
+const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
+{
+	const struct tdt_trace_info *info;
+
+	if (!is_trace(trace))
+		return NULL;
+	info = named_info(trace);
+	return info != NULL ? info : &trace->info;
+}
+
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info)
+{
+	const struct tdt_trace_info *named = named_info(trace);
+
+	if (named == NULL)
+		return;
+	info->leaves = named->leaves;
+	info->leaves_unsure = named->leaves_unsure;
+}
+
+void tdt_trace_free(struct tdt_trace *trace)
+{
+	if (trace == NULL)
+		return;
+	/* Acquire: another thread may have made it.  Pairs with the exchange in make_tree(). */
+	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
+	tdt__stacks_free(trace->stacks);
+	free(trace->waits);
+	free(trace);
+}

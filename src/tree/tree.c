@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The call tree: stacks merged where they are the same.
+ *
+ * A node is looked for among its parent's children: first the last one, where the next of several
+ * leaves side by side nearly always goes on, then one after the other, or, in a tree that isn't
+ * small, by a hash over parent and frame.  One table serves the whole tree.  It chains the nodes,
+ * because an index (index.h) would need an array of all nodes, and they lie in chunks.  A stack may
+ * be deep: nothing here recurses.
+ */
+
+#include <config.h>
+
+#include "tree/tree.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/index.h"
+
+/* Most trees are one stack, and a dump may have thousands: they are to take little. */
+enum {
+	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each chunk is twice as large as the one before */
+	CHUNK_BYTES = 8192,
+	SMALL = 32, /* nodes: up to so many need no table */
+	HASHED_BYTES = 64 /* of a name: those of templates may have hundreds, and cost most of a warm tree */
+};
+
+struct tdt__chunk {
+	struct tdt__chunk *next;
+	size_t used;
+	size_t size;
+	alignas(max_align_t) unsigned char bytes[];
+};
+
+void tdt__tree_init(struct tdt__tree *tree)
+{
+	memset(tree, 0, sizeof(*tree));
+	tree->root.tree = tree;
+	tree->root.frame.size = sizeof tree->root.frame;
+	tree->root.frame.kind = TDT_NODE_TASK;
+	tree->n = 1;
+}
+
+void tdt__tree_fini(struct tdt__tree *tree)
+{
+	struct tdt__chunk *chunk = tree->chunk;
+
+	while (chunk != NULL) {
+		struct tdt__chunk *next = chunk->next;
+
+		free(chunk);
+		chunk = next;
+	}
+	free(tree->bucket);
+}
+
+/* What is allocated stays until the end, also after a failure further on: it is then just not used. */
+static void *allocate(struct tdt__tree *tree, size_t size, size_t align)
+{
+	struct tdt__chunk *chunk = tree->chunk;
+	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
+
+	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
+		size_t room = (chunk == NULL ? FIRST_CHUNK_BYTES : CHUNK_BYTES) - sizeof(*chunk);
+
+		if (chunk != NULL && 2 * chunk->size < room)
+			room = 2 * chunk->size;
+		if (room < size)
+			room = size;
+		chunk = malloc(sizeof(*chunk) + room);
+		if (chunk == NULL)
+			return NULL;
+		chunk->size = room;
+		chunk->next = tree->chunk;
+		tree->chunk = chunk;
+		at = 0;
+	}
+	chunk->used = at + size;
+	return chunk->bytes + at;
+}
+
+int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **copy)
+{
+	size_t size;
+	char *bytes;
+
+	*copy = NULL;
+	if (string == NULL)
+		return 0;
+	size = strlen(string) + 1;
+	bytes = allocate(tree, size, 1);
+	if (bytes == NULL)
+		return -ENOMEM;
+	*copy = memcpy(bytes, string, size);
+	return 0;
+}
+
+static bool same_string(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether only the PC tells this call from others: without a line, two calls in one function look the same. */
+static bool only_pc(const struct tdt_frame *frame)
+{
+	return frame->function == NULL || frame->line == 0;
+}
+
+static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
+{
+	if (a->kind != b->kind || a->cut != b->cut)
+		return false;
+	if (a->kind == TDT_NODE_CUT)
+		return true;
+	if (a->line != b->line || a->column != b->column)
+		return false;
+	if (only_pc(a) && a->pc != b->pc)
+		return false;
+	return !a->inlined == !b->inlined && same_string(a->function, b->function) && same_string(a->file, b->file) &&
+	       same_string(a->module, b->module);
+}
+
+/* Of what same_frame() compares, enough to tell siblings apart. */
+static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame *frame)
+{
+	uint64_t hash = tdt__mix(0, parent->id);
+
+	if (frame->kind == TDT_NODE_CUT)
+		return (uint32_t)hash;
+	hash = tdt__mix(hash, (uint64_t)frame->line << 32 | frame->column);
+	hash = tdt__mix(hash, only_pc(frame) ? frame->pc : 0);
+	if (frame->function != NULL)
+		hash = tdt__hash_bytes(hash, frame->function,
+				       strnlen(frame->function, HASHED_BYTES));
+	return tdt__hash_fold(hash);
+}
+
+static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent, const struct tdt_frame *frame,
+			     uint32_t hash)
+{
+	struct tdt_node *node = parent->last_child;
+
+	if (node == NULL || (node->hash == hash && same_frame(&node->frame, frame)))
+		return node;
+	if (tree->buckets == 0) {
+		for (node = parent->first_child; node != NULL && !same_frame(&node->frame, frame);)
+			node = node->next_sibling;
+		return node;
+	}
+	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL; node = node->next_in_bucket)
+		if (node->parent == parent && node->hash == hash && same_frame(&node->frame, frame))
+			return node;
+	return NULL;
+}
+
+/* In depth-first order. */
+static struct tdt_node *next(const struct tdt_node *node)
+{
+	if (node->first_child != NULL)
+		return node->first_child;
+	while (node != NULL && node->next_sibling == NULL)
+		node = node->parent;
+	return node == NULL ? NULL : node->next_sibling;
+}
+
+static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_node *node)
+{
+	struct tdt_node **head = &bucket[node->hash & (buckets - 1)];
+
+	node->next_in_bucket = *head;
+	*head = node;
+}
+
+/* Make room in the table for one more node, and have one if the tree is no more small. */
+static int grow(struct tdt__tree *tree)
+{
+	uint32_t buckets = tree->buckets == 0 ? 2 * SMALL : tree->buckets * 2;
+	struct tdt_node **bucket;
+
+	if (tree->n < SMALL || tree->n <= tree->buckets || tree->buckets > UINT32_MAX / 2)
+		return 0;
+	bucket = calloc(buckets, sizeof(struct tdt_node *));
+	if (bucket == NULL)
+		return -ENOMEM;
+	for (struct tdt_node *node = next(&tree->root); node != NULL; node = next(node)) {
+		if (tree->buckets == 0)
+			node->hash = hash_frame(node->parent, &node->frame);
+		into_bucket(bucket, buckets, node);
+	}
+	free(tree->bucket);
+	tree->bucket = bucket;
+	tree->buckets = buckets;
+	return 0;
+}
+
+/* A string of a new node; a frame often shares those of its caller. */
+static int keep_string(struct tdt__tree *tree, const char **string, const char *of_parent)
+{
+	if (same_string(*string, of_parent)) {
+		*string = of_parent;
+		return 0;
+	}
+	return tdt__tree_string(tree, *string, string);
+}
+
+/* An array of strings that ends with NULL. */
+static int keep_array(struct tdt__tree *tree, const char *const **array)
+{
+	const char **kept;
+	size_t n = 0;
+	int err = 0;
+
+	if (*array == NULL)
+		return 0;
+	while ((*array)[n] != NULL)
+		n++;
+	kept = allocate(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
+	if (kept == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && err == 0; i++)
+		err = tdt__tree_string(tree, (*array)[i], &kept[i]);
+	kept[n] = NULL;
+	*array = kept;
+	return err;
+}
+
+static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const struct tdt_frame *parent)
+{
+	int err = keep_string(tree, &frame->function, parent->function);
+
+	if (err == 0)
+		err = keep_string(tree, &frame->file, parent->file);
+	if (err == 0)
+		err = keep_string(tree, &frame->directory, parent->directory);
+	if (err == 0)
+		err = keep_string(tree, &frame->module, parent->module);
+	if (err == 0)
+		err = keep_string(tree, &frame->symbol, parent->symbol);
+	if (err == 0)
+		err = keep_string(tree, &frame->build_id, parent->build_id);
+	if (err == 0)
+		err = keep_array(tree, &frame->also);
+	return err;
+}
+
+static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, struct tdt_node *node)
+{
+	node->tree = tree;
+	node->parent = parent;
+	node->id = tree->n++;
+	tree->unnamed += node->frame.unnamed;
+	if (parent->last_child == NULL)
+		parent->first_child = node;
+	else
+		parent->last_child->next_sibling = node;
+	parent->last_child = node;
+	if (tree->buckets != 0)
+		into_bucket(tree->bucket, tree->buckets, node);
+	return node;
+}
+
+struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent, const struct tdt_frame *frame,
+			       uint32_t leaves, bool copy_strings)
+{
+	struct tdt_node *node;
+	uint32_t hash;
+
+	if (parent == NULL)
+		parent = &tree->root;
+	if (grow(tree) != 0)
+		goto no_memory;
+	hash = tree->buckets != 0 ? hash_frame(parent, frame) : 0;
+	node = find(tree, parent, frame, hash);
+	if (node != NULL) {
+		if (leaves > UINT32_MAX - node->leaves)
+			goto overflow;
+		node->leaves += leaves;
+		node->frame.guessed |= frame->guessed;
+		return node;
+	}
+	if (tree->n == UINT32_MAX)
+		goto overflow;
+	node = allocate(tree, sizeof(*node), alignof(struct tdt_node));
+	if (node == NULL)
+		goto no_memory;
+	memset(node, 0, sizeof(*node));
+	node->frame = *frame;
+	node->hash = hash;
+	node->leaves = leaves;
+	if (copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0)
+		goto no_memory;
+	return append(tree, parent, node);
+
+overflow:
+	errno = EOVERFLOW;
+	return NULL;
+no_memory:
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* Whether the caller gave a node; if not, errno says so. */
+static bool is_node(const struct tdt_node *node)
+{
+	if (__builtin_expect(node == NULL, 0))
+		errno = EINVAL;
+	return node != NULL;
+}
+
+const struct tdt_node *tdt_node_parent(const struct tdt_node *node)
+{
+	return is_node(node) ? node->parent : NULL;
+}
+
+const struct tdt_node *tdt_node_first_child(const struct tdt_node *node)
+{
+	return is_node(node) ? node->first_child : NULL;
+}
+
+const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node)
+{
+	return is_node(node) ? node->next_sibling : NULL;
+}
+
+const struct tdt_node *tdt_node_next(const struct tdt_node *node)
+{
+	return is_node(node) ? next(node) : NULL;
+}
+
+const struct tdt_frame *tdt_node_frame(const struct tdt_node *node)
+{
+	return is_node(node) ? &node->frame : NULL;
+}
+
+uint32_t tdt_node_leaves(const struct tdt_node *node)
+{
+	return is_node(node) ? node->leaves : 0;
+}
+
+uint32_t tdt_node_id(const struct tdt_node *node)
+{
+	return is_node(node) ? node->id : 0;
+}

@@ -1,0 +1,754 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Reading call-frame information: finding the entry for a PC, running the instructions of its
+ * table, and evaluating expressions.  What is not understood gives no answer.
+ */
+
+#include <config.h>
+
+#include "unwind/cfi.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "host/pages.h"
+
+/* --- Reading ----------------------------------------------------------------------- */
+
+/* Reads on from `at`, and up to `end`.  When it has failed all that it reads is 0. */
+struct reader {
+	uintptr_t at, end;
+	bool failed;
+};
+
+static uint64_t number(struct reader *reader, size_t size)
+{
+	uint64_t value = 0;
+
+	if (reader->failed || reader->end < reader->at || reader->end - reader->at < size ||
+	    tdt__pages_copy(&value, reader->at, size) != size) {
+		reader->failed = true;
+		return 0;
+	}
+	reader->at += size;
+	return value;
+}
+
+static uint8_t byte(struct reader *reader)
+{
+	return (uint8_t)number(reader, 1);
+}
+
+static int64_t signed_number(struct reader *reader, size_t size)
+{
+	unsigned unused = 64 - 8 * (unsigned)size;
+
+	return (int64_t)(number(reader, size) << unused) >> unused;
+}
+
+#define LEB_BITS 140 /* of a number that may be padded; else it is damage */
+
+static uint64_t leb(struct reader *reader, unsigned *bits)
+{
+	uint64_t value = 0;
+	uint8_t part;
+
+	*bits = 0;
+	do {
+		part = byte(reader);
+		if (*bits < 64)
+			value |= (uint64_t)(part & 0x7f) << *bits;
+		*bits += 7;
+	} while ((part & 0x80) != 0 && *bits < LEB_BITS);
+	reader->failed = reader->failed || (part & 0x80) != 0;
+	return value;
+}
+
+static uint64_t uleb(struct reader *reader)
+{
+	unsigned bits;
+
+	return leb(reader, &bits);
+}
+
+static int64_t sleb(struct reader *reader)
+{
+	unsigned bits;
+	uint64_t value = leb(reader, &bits);
+
+	if (bits < 64 && (value >> (bits - 1) & 1) != 0)
+		value |= ~UINT64_C(0) << bits;
+	return (int64_t)value;
+}
+
+/*
+ * A pointer in one of the encodings DW_EH_PE_*, in the module's own memory; not one that is a
+ * pointer to a pointer.
+ */
+static uintptr_t pointer(struct reader *reader, uint8_t encoding)
+{
+	uint8_t relative = encoding & 0x70;
+	uintptr_t base = relative == DW_EH_PE_pcrel ? reader->at : 0;
+
+	if (relative != 0 && relative != DW_EH_PE_pcrel)
+		reader->failed = true;
+	switch (encoding & 0x8f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return base + number(reader, 8);
+	case DW_EH_PE_udata2:
+		return base + number(reader, 2);
+	case DW_EH_PE_udata4:
+		return base + number(reader, 4);
+	case DW_EH_PE_sdata2:
+		return base + (uintptr_t)signed_number(reader, 2);
+	case DW_EH_PE_sdata4:
+		return base + (uintptr_t)signed_number(reader, 4);
+	default:
+		reader->failed = true;
+		return 0;
+	}
+}
+
+/* --- Finding the entry ----------------------------------------------------------------- */
+
+#define LENGTH_MAX (1u << 20) /* bytes, with the lock held */
+
+/* The facts that an FDE has of a function, and its CIE of many functions. */
+struct entry {
+	uintptr_t start, end; /* of the function */
+	struct reader first;  /* the CIE's instructions */
+	struct reader then;   /* the FDE's */
+	uint64_t code_unit;
+	int64_t data_unit;
+	uint64_t return_address; /* the number of the column it has */
+	uint8_t encoding;
+	bool augmented;
+	bool interrupted;
+};
+
+/* The rest of the CIE or FDE at `address`, behind its length.  A length that no compiler writes is damage. */
+static struct reader body(uintptr_t address)
+{
+	struct reader reader = { .at = address, .end = address + 4 };
+	uint32_t length = (uint32_t)number(&reader, 4);
+
+	reader.failed = reader.failed || length == 0 || length > LENGTH_MAX;
+	reader.end = reader.at + length;
+	return reader;
+}
+
+/* The letters of the augmentation that are known, and what belongs to them; the first is 'z'. */
+static void read_augmentation(struct entry *entry, struct reader *reader, const char *letters)
+{
+	uint64_t length = uleb(reader);
+	uintptr_t end = reader->at + length;
+
+	entry->augmented = true;
+	for (letters++; *letters != '\0'; letters++) {
+		if (*letters == 'R')
+			entry->encoding = byte(reader);
+		else if (*letters == 'L')
+			byte(reader);
+		else if (*letters == 'P')
+			pointer(reader, byte(reader) & 0x7f);
+		else if (*letters == 'S')
+			entry->interrupted = true;
+	}
+	reader->failed = reader->failed || reader->at > end;
+	reader->at = end;
+}
+
+static bool read_cie(struct entry *entry, uintptr_t address)
+{
+	struct reader reader = body(address);
+	uint32_t id = (uint32_t)number(&reader, 4);
+	uint8_t version = byte(&reader);
+	char letters[9];
+	size_t n = 0;
+
+	while (n < sizeof letters && (letters[n] = (char)byte(&reader)) != '\0')
+		n++;
+	if (reader.failed || id != 0 || (version != 1 && version != 3) || n == sizeof letters)
+		return false;
+	entry->code_unit = uleb(&reader);
+	entry->data_unit = sleb(&reader);
+	entry->return_address = version == 1 ? byte(&reader) : uleb(&reader);
+	if (letters[0] == 'z')
+		read_augmentation(entry, &reader, letters);
+	entry->first = reader;
+	return !reader.failed && (letters[0] == 'z' || letters[0] == '\0');
+}
+
+static bool read_fde(struct entry *entry, uintptr_t address)
+{
+	struct reader reader = body(address);
+	uintptr_t here = reader.at;
+
+	if (!read_cie(entry, here - (uint32_t)number(&reader, 4)))
+		return false;
+	entry->start = pointer(&reader, entry->encoding);
+	entry->end = entry->start + pointer(&reader, entry->encoding & 0x0f);
+	if (entry->augmented)
+		reader.at += uleb(&reader);
+	entry->then = reader;
+	return !reader.failed;
+}
+
+/*
+ * Where the FDE is that the table of pairs says, each of a function's address and its FDE's; 0: it
+ * has none.
+ */
+static uintptr_t search(uintptr_t head, uintptr_t pc)
+{
+	struct reader reader = { .at = head, .end = head + 12 };
+	uintptr_t table = head + 12;
+	uint32_t low = 0, high;
+
+	/* As all linkers make it: see unwinder.c. */
+	if ((number(&reader, 8) & 0xffff00ff) != 0x3b030001)
+		return 0;
+	reader.at = head + 8;
+	high = (uint32_t)number(&reader, 4);
+	if (reader.failed || high == 0)
+		return 0;
+	reader.end = table + (uintptr_t)high * 8;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		reader.at = table + (uintptr_t)middle * 8;
+		if (head + (uintptr_t)signed_number(&reader, 4) <= pc)
+			low = middle;
+		else
+			high = middle;
+	}
+	reader.at = table + (uintptr_t)low * 8 + 4;
+	high = (uint32_t)signed_number(&reader, 4);
+	return reader.failed ? 0 : head + (uintptr_t)(intptr_t)(int32_t)high;
+}
+
+static int find_entry(struct entry *entry, uintptr_t pc)
+{
+	struct dl_find_object found;
+	uintptr_t fde;
+
+	*entry = (struct entry){ .encoding = 0 };
+	if (_dl_find_object((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL)
+		return -ENOENT;
+	fde = search((uintptr_t)found.dlfo_eh_frame, pc);
+	if (fde == 0)
+		return -ENOENT;
+	if (!read_fde(entry, fde))
+		return -ENOTSUP;
+	return pc >= entry->start && pc < entry->end ? 0 : -ENOENT;
+}
+
+uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
+{
+	struct entry entry;
+
+	if (find_entry(&entry, pc) != 0)
+		return 0;
+	*end = entry.end;
+	return entry.start;
+}
+
+/* --- Running the instructions -------------------------------------------------------------- */
+
+#define REMEMBERED 8
+
+struct table {
+	const struct entry *entry;
+	struct tdt__cfi_row row, initial;
+	struct tdt__cfi_row remembered[REMEMBERED];
+	unsigned depth;
+	uintptr_t at; /* the row holds from this address on */
+};
+
+static void set(struct table *table, uint64_t number, enum tdt__cfi_kind kind, intptr_t n)
+{
+	if (number < TDT__CFI_REGISTERS)
+		table->row.place[number] = (struct tdt__cfi_place){ kind, 0, n };
+}
+
+static void restore(struct table *table, uint64_t number)
+{
+	if (number < TDT__CFI_REGISTERS)
+		table->row.place[number] = table->initial.place[number];
+}
+
+/* The address of an expression, which is skipped. */
+static intptr_t expression(struct reader *reader)
+{
+	uintptr_t address = reader->at;
+	uint64_t length = uleb(reader);
+
+	if (length > reader->end - reader->at)
+		reader->failed = true;
+	else
+		reader->at += length;
+	return (intptr_t)address;
+}
+
+static bool remember(struct table *table)
+{
+	if (table->depth == REMEMBERED)
+		return false;
+	table->remembered[table->depth++] = table->row;
+	return true;
+}
+
+static bool recall(struct table *table)
+{
+	if (table->depth == 0)
+		return false;
+	table->row = table->remembered[--table->depth];
+	return true;
+}
+
+/* Run an instruction that takes a whole byte.  False: it is not understood. */
+static bool run_other(struct table *table, struct reader *reader, uint8_t instruction)
+{
+	int64_t data_unit = table->entry->data_unit;
+	struct tdt__cfi_place *cfa = &table->row.cfa;
+	uint64_t number;
+
+	switch (instruction) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_offset_extended:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_AT_CFA, (int64_t)uleb(reader) * data_unit);
+		return true;
+	case DW_CFA_restore_extended:
+		restore(table, uleb(reader));
+		return true;
+	case DW_CFA_undefined:
+		set(table, uleb(reader), TDT__CFI_LOST, 0);
+		return true;
+	case DW_CFA_same_value:
+		set(table, uleb(reader), TDT__CFI_SAME, 0);
+		return true;
+	case DW_CFA_register:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_PLUS, 0);
+		if (number < TDT__CFI_REGISTERS)
+			table->row.place[number].number = (uint32_t)uleb(reader);
+		else
+			uleb(reader);
+		return true;
+	case DW_CFA_remember_state:
+		return remember(table);
+	case DW_CFA_restore_state:
+		return recall(table);
+	case DW_CFA_def_cfa:
+		cfa->kind = TDT__CFI_PLUS;
+		cfa->number = (uint32_t)uleb(reader);
+		cfa->n = (intptr_t)uleb(reader);
+		return true;
+	case DW_CFA_def_cfa_register:
+		cfa->number = (uint32_t)uleb(reader);
+		return cfa->kind == TDT__CFI_PLUS;
+	case DW_CFA_def_cfa_offset:
+		cfa->n = (intptr_t)uleb(reader);
+		return cfa->kind == TDT__CFI_PLUS;
+	case DW_CFA_def_cfa_expression:
+		cfa->kind = TDT__CFI_VALUE;
+		cfa->n = expression(reader);
+		return true;
+	case DW_CFA_expression:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_AT, expression(reader));
+		return true;
+	case DW_CFA_offset_extended_sf:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_AT_CFA, sleb(reader) * data_unit);
+		return true;
+	case DW_CFA_def_cfa_sf:
+		cfa->kind = TDT__CFI_PLUS;
+		cfa->number = (uint32_t)uleb(reader);
+		cfa->n = sleb(reader) * data_unit;
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		cfa->n = sleb(reader) * data_unit;
+		return cfa->kind == TDT__CFI_PLUS;
+	case DW_CFA_val_offset:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_CFA_PLUS, (int64_t)uleb(reader) * data_unit);
+		return true;
+	case DW_CFA_val_offset_sf:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_CFA_PLUS, sleb(reader) * data_unit);
+		return true;
+	case DW_CFA_val_expression:
+		number = uleb(reader);
+		set(table, number, TDT__CFI_VALUE, expression(reader));
+		return true;
+	case DW_CFA_GNU_args_size:
+		uleb(reader);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * How far the instruction goes on in the code, which none does that is not one of these; 0: it is
+ * another.
+ */
+static uintptr_t advances(struct reader *reader, uint8_t instruction)
+{
+	if (instruction >> 6 == 1)
+		return instruction & 0x3f;
+	switch (instruction) {
+	case DW_CFA_advance_loc1:
+		return number(reader, 1);
+	case DW_CFA_advance_loc2:
+		return number(reader, 2);
+	case DW_CFA_advance_loc4:
+		return number(reader, 4);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Run instructions, up to those for code beyond `pc`.  False: there is one that is not understood.
+ */
+static bool run(struct table *table, struct reader reader, uintptr_t pc)
+{
+	while (reader.at < reader.end && !reader.failed) {
+		uint8_t instruction = byte(&reader);
+
+		if (instruction >> 6 == 1 || (instruction >= DW_CFA_advance_loc1 && instruction <= DW_CFA_advance_loc4)) {
+			table->at += advances(&reader, instruction) * table->entry->code_unit;
+			if (table->at > pc)
+				return !reader.failed;
+		} else if (instruction == DW_CFA_set_loc) {
+			table->at = pointer(&reader, table->entry->encoding);
+			if (table->at > pc)
+				return !reader.failed;
+		} else if (instruction >> 6 == 2) { /* offset */
+			set(table, instruction & 0x3f, TDT__CFI_AT_CFA,
+			    (int64_t)uleb(&reader) * table->entry->data_unit);
+		} else if (instruction >> 6 == 3) { /* restore */
+			restore(table, instruction & 0x3f);
+		} else if (!run_other(table, &reader, instruction)) {
+			return false;
+		}
+	}
+	return !reader.failed;
+}
+
+int tdt__cfi_find(uintptr_t pc, struct tdt__cfi_row *row)
+{
+	static struct table table; /* too large for the stack of a poll; under tdt__unwind_lock */
+	struct entry entry;
+	int error = find_entry(&entry, pc);
+
+	if (error != 0)
+		return error;
+	if (entry.return_address != TDT__CFI_PC)
+		return -ENOTSUP;
+	memset(&table.row, 0, sizeof table.row);
+	table.entry = &entry;
+	table.depth = 0;
+	table.at = 0;
+	table.row.cfa.kind = TDT__CFI_LOST;
+	table.row.interrupted = entry.interrupted;
+	if (!run(&table, entry.first, UINTPTR_MAX))
+		return -ENOTSUP;
+	table.initial = table.row;
+	table.at = entry.start;
+	if (!run(&table, entry.then, pc))
+		return -ENOTSUP;
+	*row = table.row;
+	return 0;
+}
+
+/* --- Expressions ------------------------------------------------------------------------------ */
+
+static struct reader block(uintptr_t address)
+{
+	struct reader reader = { .at = address, .end = UINTPTR_MAX };
+	uint64_t length = uleb(&reader);
+
+	reader.end = reader.at + length;
+	reader.failed = reader.failed || length > 4096;
+	return reader;
+}
+
+static bool is_register(struct reader *reader, uint32_t *number, intptr_t *plus)
+{
+	uint8_t operation = byte(reader);
+
+	*number = operation - DW_OP_breg0;
+	*plus = sleb(reader);
+	return !reader->failed && operation >= DW_OP_breg0 && operation <= DW_OP_breg31;
+}
+
+bool tdt__cfi_is_sum(uintptr_t address, uint32_t *number, intptr_t *plus)
+{
+	struct reader reader = block(address);
+
+	return is_register(&reader, number, plus) && reader.at == reader.end;
+}
+
+bool tdt__cfi_is_word(uintptr_t address, uint32_t *number, intptr_t *at, intptr_t *plus)
+{
+	struct reader reader = block(address);
+
+	*plus = 0;
+	if (!is_register(&reader, number, at) || byte(&reader) != DW_OP_deref)
+		return false;
+	if (reader.at == reader.end)
+		return true;
+	if (byte(&reader) != DW_OP_plus_uconst)
+		return false;
+	*plus = (intptr_t)uleb(&reader);
+	return !reader.failed && reader.at == reader.end;
+}
+
+#define STACK 16
+
+/* What an expression is evaluated with. */
+struct machine {
+	const struct tdt__cfi_registers *registers;
+	tdt__cfi_word_fn *word_at;
+	const void *stack;
+	struct reader code;
+	uintptr_t value[STACK];
+	unsigned n;
+	bool failed;
+	bool interrupted; /* as in the row */
+};
+
+static uintptr_t pop(struct machine *machine)
+{
+	if (machine->n == 0) {
+		machine->failed = true;
+		return 0;
+	}
+	return machine->value[--machine->n];
+}
+
+static void push(struct machine *machine, uintptr_t value)
+{
+	if (machine->n == STACK)
+		machine->failed = true;
+	else
+		machine->value[machine->n++] = value;
+}
+
+static bool register_value(const struct tdt__cfi_registers *registers, uint32_t number, uintptr_t *value)
+{
+	if (number >= TDT__CFI_REGISTERS || (registers->known >> number & 1) == 0)
+		return false;
+	*value = registers->value[number];
+	return true;
+}
+
+static void push_register(struct machine *machine, uint32_t number)
+{
+	uintptr_t value = 0;
+
+	if (!register_value(machine->registers, number, &value))
+		machine->failed = true;
+	push(machine, value + (uintptr_t)sleb(&machine->code));
+}
+
+static void push_word(struct machine *machine)
+{
+	uintptr_t value = 0;
+
+	if (!machine->word_at(machine->stack, pop(machine), &value))
+		machine->failed = true;
+	push(machine, value);
+}
+
+/* Operations on the two values on top; all others fail. */
+static void combine(struct machine *machine, uint8_t operation)
+{
+	uintptr_t b = pop(machine), a = pop(machine);
+
+	switch (operation) {
+	case DW_OP_and:
+		a &= b;
+		break;
+	case DW_OP_minus:
+		a -= b;
+		break;
+	case DW_OP_mul:
+		a *= b;
+		break;
+	case DW_OP_or:
+		a |= b;
+		break;
+	case DW_OP_plus:
+		a += b;
+		break;
+	case DW_OP_shl:
+		a = b < 64 ? a << b : 0;
+		break;
+	case DW_OP_shr:
+		a = b < 64 ? a >> b : 0;
+		break;
+	case DW_OP_xor:
+		a ^= b;
+		break;
+	case DW_OP_eq:
+		a = a == b;
+		break;
+	case DW_OP_ge:
+		a = (intptr_t)a >= (intptr_t)b;
+		break;
+	case DW_OP_gt:
+		a = (intptr_t)a > (intptr_t)b;
+		break;
+	case DW_OP_le:
+		a = (intptr_t)a <= (intptr_t)b;
+		break;
+	case DW_OP_lt:
+		a = (intptr_t)a < (intptr_t)b;
+		break;
+	case DW_OP_ne:
+		a = a != b;
+		break;
+	default:
+		machine->failed = true;
+	}
+	push(machine, a);
+}
+
+/* Constants of 1, 2, 4 and 8 bytes, each unsigned or signed. */
+static void push_constant(struct machine *machine, uint8_t operation)
+{
+	size_t size = (size_t)1 << (operation - DW_OP_const1u) / 2;
+
+	if (operation % 2 == 0)
+		push(machine, number(&machine->code, size));
+	else
+		push(machine, (uintptr_t)signed_number(&machine->code, size));
+}
+
+static void operate(struct machine *machine)
+{
+	uint8_t operation = byte(&machine->code);
+
+	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31)
+		push_register(machine, operation - DW_OP_breg0);
+	else if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31)
+		push(machine, operation - DW_OP_lit0);
+	else if (operation >= DW_OP_const1u && operation <= DW_OP_const8s)
+		push_constant(machine, operation);
+	else if (operation == DW_OP_constu)
+		push(machine, uleb(&machine->code));
+	else if (operation == DW_OP_consts)
+		push(machine, (uintptr_t)sleb(&machine->code));
+	else if (operation == DW_OP_deref)
+		push_word(machine);
+	else if (operation == DW_OP_plus_uconst)
+		push(machine, pop(machine) + uleb(&machine->code));
+	else if (operation != DW_OP_nop)
+		combine(machine, operation);
+}
+
+/* `given`: what the expression finds on its stack, if it has that. */
+static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t *given, uintptr_t *value)
+{
+	machine->code = block(address);
+	machine->n = 0;
+	if (given != NULL)
+		push(machine, *given);
+	while (machine->code.at < machine->code.end && !machine->code.failed && !machine->failed)
+		operate(machine);
+	*value = pop(machine);
+	return !machine->code.failed && !machine->failed;
+}
+
+/* --- One step ------------------------------------------------------------------------------- */
+
+#define BIT(number) (1u << (number))
+
+/* rbx, rbp, and r12 to r15: a function says where it saved them, or leaves them alone. */
+#define KEPT (BIT(3) | BIT(TDT__CFI_FP) | BIT(12) | BIT(13) | BIT(14) | BIT(15))
+
+static bool cfa_of(struct machine *machine, const struct tdt__cfi_place *place, uintptr_t *cfa)
+{
+	if (place->kind == TDT__CFI_VALUE)
+		return evaluate(machine, (uintptr_t)place->n, NULL, cfa);
+	if (place->kind != TDT__CFI_PLUS || !register_value(machine->registers, place->number, cfa))
+		return false;
+	*cfa += (uintptr_t)place->n;
+	return true;
+}
+
+/*
+ * Whether the place where `number` is said to be saved is not in the frame.  So it is when a
+ * function that gcc realigns has restored rbp, and is about to return: the information still says
+ * that it is saved where rbp points to.
+ */
+static bool is_stale(const struct machine *machine, uint32_t number, uintptr_t cfa, uintptr_t address)
+{
+	return number == TDT__CFI_FP && !machine->interrupted && address >= cfa;
+}
+
+static bool caller_value(struct machine *machine, uint32_t number, const struct tdt__cfi_place *place, uintptr_t cfa,
+			 uintptr_t *value)
+{
+	machine->failed = false;
+	switch (place->kind) {
+	case TDT__CFI_SAME:
+		return (KEPT & BIT(number)) != 0 && register_value(machine->registers, number, value);
+	case TDT__CFI_AT_CFA:
+		return machine->word_at(machine->stack, cfa + (uintptr_t)place->n, value);
+	case TDT__CFI_AT:
+		if (!evaluate(machine, (uintptr_t)place->n, &cfa, value))
+			return false;
+		if (is_stale(machine, number, cfa, *value))
+			return register_value(machine->registers, number, value);
+		return machine->word_at(machine->stack, *value, value);
+	case TDT__CFI_CFA_PLUS:
+		*value = cfa + (uintptr_t)place->n;
+		return true;
+	case TDT__CFI_PLUS:
+		return register_value(machine->registers, place->number, value);
+	case TDT__CFI_VALUE:
+		return evaluate(machine, (uintptr_t)place->n, &cfa, value);
+	case TDT__CFI_LOST:
+		break;
+	}
+	return false;
+}
+
+int tdt__cfi_step(struct tdt__cfi_registers *registers, uintptr_t pc, tdt__cfi_word_fn *word_at, const void *stack,
+		  bool *interrupted)
+{
+	struct machine machine = { .registers = registers, .word_at = word_at, .stack = stack };
+	struct tdt__cfi_registers caller = { .known = 0 };
+	struct tdt__cfi_row row;
+	uintptr_t cfa;
+	int error = tdt__cfi_find(pc, &row);
+
+	if (error != 0)
+		return error;
+	machine.interrupted = row.interrupted;
+	if (!cfa_of(&machine, &row.cfa, &cfa))
+		return -EFAULT;
+	for (uint32_t number = 0; number < TDT__CFI_REGISTERS; number++)
+		if (caller_value(&machine, number, &row.place[number], cfa, &caller.value[number]))
+			caller.known |= BIT(number);
+	if (row.place[TDT__CFI_SP].kind == TDT__CFI_SAME) {
+		caller.value[TDT__CFI_SP] = cfa;
+		caller.known |= BIT(TDT__CFI_SP);
+	}
+	*interrupted = row.interrupted;
+	if ((caller.known & BIT(TDT__CFI_SP)) == 0 || (caller.known & BIT(TDT__CFI_PC)) == 0)
+		return -EFAULT;
+	*registers = caller;
+	return 0;
+}

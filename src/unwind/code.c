@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Calls, jumps, and the frames of functions, as machine code has them.  What isn't understood gives no answer. */
+
+#include <config.h>
+
+#include "unwind/code.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "host/loaded.h"
+#include "host/peek.h"
+#include "symbolize/modules.h"
+#include "unwind/instruction.h"
+
+#if defined(__x86_64__)
+
+static int32_t offset_at(const unsigned char *code)
+{
+	int32_t offset;
+
+	memcpy(&offset, code, sizeof offset);
+	return offset;
+}
+
+/* The pointer at `address`; 0: there is none. */
+static uintptr_t pointer_at(uintptr_t address)
+{
+	uintptr_t pointer;
+
+	return tdt__peek(&pointer, address, sizeof pointer) == sizeof pointer ? pointer : 0;
+}
+
+/* Where a call of `target` ends up: in a procedure linkage table it is a jump by a pointer.  (endbr64; bnd jmp) */
+static uintptr_t through_plt(uintptr_t target)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned char code[11];
+	size_t at = 0;
+
+	if (tdt__peek(code, target, sizeof code) != sizeof code)
+		return target;
+	if (memcmp(code, endbr64, sizeof endbr64) == 0)
+		at = sizeof endbr64;
+	at += code[at] == 0xf2;
+	if (at + 6 > sizeof code || code[at] != 0xff || code[at + 1] != 0x25)
+		return target;
+	return pointer_at(target + at + 6 + (uintptr_t)(intptr_t)offset_at(code + at + 2));
+}
+
+/* Whether an instruction that ends at `end` is a call by a register, or by memory that a register points to. */
+static bool calls_by_register(const unsigned char *end)
+{
+	if (end[-2] == 0xff && ((end[-1] & 0xf8) == 0xd0 || ((end[-1] & 0xf8) == 0x10 && (end[-1] & 6) != 4)))
+		return true; /* call *%rax; call *(%rax) */
+	if (end[-3] == 0xff && (((end[-2] & 0xf8) == 0x50 && end[-2] != 0x54) || end[-2] == 0x14))
+		return true; /* call *8(%rax); call *(%rax,%rbx) */
+	if (end[-4] == 0xff && end[-3] == 0x54)
+		return true; /* call *8(%rsp) */
+	if (end[-6] == 0xff && (end[-5] & 0xf8) == 0x90 && end[-5] != 0x94)
+		return true;						/* call *1000(%rax) */
+	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14); /* call *1000(%rsp); call *table(,%rax,8) */
+}
+
+enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
+{
+	unsigned char code[7], *end = code + sizeof code;
+	uintptr_t target;
+
+	*called = 0;
+	if (!tdt__is_loaded(address - 1) || tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
+		return TDT__CALL_NONE;
+	if (end[-5] == 0xe8) {
+		target = address + (uintptr_t)(intptr_t)offset_at(end - 4);
+		*called = tdt__is_loaded(target) ? through_plt(target) : target;
+		if (target == function || *called == function)
+			return TDT__CALL_DIRECT;
+		if (tdt__is_loaded(target))
+			return TDT__CALL_ANOTHER;
+	}
+	if (end[-6] == 0xff && end[-5] == 0x15) { /* call *pointer(%rip), as of -fno-plt; or a variable */
+		target = pointer_at(address + (uintptr_t)(intptr_t)offset_at(end - 4));
+		return target == function ? TDT__CALL_DIRECT : TDT__CALL_INDIRECT;
+	}
+	return calls_by_register(end) ? TDT__CALL_INDIRECT : TDT__CALL_NONE;
+}
+
+/* --- A function, instruction by instruction --------------------------------------------- */
+
+#define CHUNK ((size_t)1024)
+
+struct sweep {
+	uintptr_t at, end;
+	struct tdt__instruction instruction; /* at `at` */
+	unsigned char code[CHUNK];
+	uintptr_t from; /* where `code` was read */
+	size_t got;
+};
+
+/* Read the instruction that the sweep is at.  False: the function ends, or what is there is none. */
+static bool sweep_read(struct sweep *sweep)
+{
+	unsigned char code[TDT__INSTRUCTION_MAX] = { 0 };
+	size_t size = sizeof code;
+
+	if (sweep->at >= sweep->end)
+		return false;
+	if (sweep->at - sweep->from + sizeof code > sweep->got) {
+		sweep->from = sweep->at;
+		sweep->got = tdt__peek(sweep->code, sweep->at,
+				       sweep->end - sweep->at < CHUNK ? sweep->end - sweep->at : CHUNK);
+	}
+	if (size > sweep->got - (sweep->at - sweep->from))
+		size = sweep->got - (sweep->at - sweep->from);
+	memcpy(code, sweep->code + (sweep->at - sweep->from), size);
+	return size != 0 && tdt__instruction_read(code, sweep->at, &sweep->instruction) &&
+	       sweep->instruction.length <= size;
+}
+
+static void add_jump(struct tdt__jumps *jumps, uintptr_t to)
+{
+	if (tdt__is_loaded(to))
+		to = through_plt(to);
+	for (unsigned i = 0; i < jumps->n; i++)
+		if (jumps->to[i] == to)
+			return;
+	if (jumps->n == TDT__JUMPS_MAX)
+		jumps->all = false;
+	else
+		jumps->to[jumps->n++] = to;
+}
+
+void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
+{
+	struct sweep sweep = { .at = start, .end = end };
+	bool added = false;
+
+	*jumps = (struct tdt__jumps){ .all = true };
+	for (; sweep_read(&sweep); sweep.at += sweep.instruction.length) {
+		const struct tdt__instruction *instruction = &sweep.instruction;
+		uintptr_t to = (uintptr_t)instruction->value;
+
+		if (instruction->effect == TDT__EFFECT_POINTER && !added)
+			jumps->all = false;
+		if ((instruction->effect == TDT__EFFECT_JUMPS || instruction->effect == TDT__EFFECT_MAY_JUMP) &&
+		    (to < start || to >= end))
+			add_jump(jumps, to);
+		added = instruction->adds;
+	}
+	if (sweep.at < end)
+		jumps->all = false;
+}
+
+/* --- The size of a frame ------------------------------------------------------------------ */
+
+/*
+ * How deep the stack is at a place in the code, below where it was at the function's entry.  Code behind a jump is not
+ * gone on to from there: if an earlier instruction jumps to it, it is as deep there; else as deep as the function is when
+ * it has made its frame.
+ */
+#define NOTED 128
+#define UNKNOWN INTPTR_MIN
+
+struct depths {
+	struct note {
+		uintptr_t from; /* of code that is as deep from here on; or, of one that is jumped to, just here */
+		intptr_t depth;
+	} seen[NOTED], wanted[NOTED];
+	unsigned n_seen, n_wanted;
+	intptr_t depth;
+	intptr_t fp;   /* how deep the stack was, or would be, where the frame pointer points to; UNKNOWN: none yet */
+	intptr_t body; /* how deep the stack is once the frame is made; UNKNOWN: it isn't */
+	bool variable; /* it is not known how deep it is */
+};
+
+/* The oldest are given up for new ones: then a loop that far back is not seen. */
+static void see(struct depths *depths, uintptr_t from)
+{
+	if (depths->n_seen == NOTED) {
+		depths->n_seen = NOTED / 2;
+		memmove(depths->seen, depths->seen + NOTED / 2, sizeof depths->seen / 2);
+	}
+	depths->seen[depths->n_seen++] = (struct note){ from, depths->depth };
+}
+
+static intptr_t seen_at(const struct depths *depths, uintptr_t address)
+{
+	for (unsigned i = depths->n_seen; i > 0; i--)
+		if (depths->seen[i - 1].from <= address)
+			return depths->seen[i - 1].depth;
+	return UNKNOWN;
+}
+
+static intptr_t wanted_at(const struct depths *depths, uintptr_t address)
+{
+	for (unsigned i = depths->n_wanted; i > 0; i--)
+		if (depths->wanted[i - 1].from == address)
+			return depths->wanted[i - 1].depth;
+	return UNKNOWN;
+}
+
+/* Keep those that come after `at`. */
+static void want(struct depths *depths, uintptr_t at, uintptr_t to)
+{
+	unsigned n = 0;
+
+	if (wanted_at(depths, to) == depths->depth)
+		return;
+	if (depths->n_wanted == NOTED) {
+		for (unsigned i = 0; i < NOTED; i++)
+			if (depths->wanted[i].from > at)
+				depths->wanted[n++] = depths->wanted[i];
+		depths->n_wanted = n;
+	}
+	if (depths->n_wanted == NOTED)
+		depths->variable = true;
+	else
+		depths->wanted[depths->n_wanted++] = (struct note){ to, depths->depth };
+}
+
+/* A jump backward to where the stack was less deep is a loop that makes room. */
+static void jump(struct depths *depths, uintptr_t from, uintptr_t to)
+{
+	if (depths->fp != UNKNOWN && depths->body == UNKNOWN)
+		depths->body = depths->depth;
+	if (depths->depth == UNKNOWN)
+		return;
+	if (to <= from) {
+		intptr_t then = seen_at(depths, to);
+
+		if (then != UNKNOWN && then != depths->depth)
+			depths->variable = true;
+	} else {
+		want(depths, from, to);
+	}
+}
+
+/* Go over an instruction.  Returns whether control goes on behind it. */
+static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instruction *instruction)
+{
+	switch (instruction->effect) {
+	case TDT__EFFECT_NONE:
+		return true;
+	case TDT__EFFECT_ADDS:
+		if (depths->depth != UNKNOWN)
+			depths->depth -= instruction->value;
+		break;
+	case TDT__EFFECT_FROM_FP:
+		depths->depth = depths->fp != UNKNOWN ? depths->fp - instruction->value : UNKNOWN;
+		break;
+	case TDT__EFFECT_TO_FP:
+		if (depths->depth == UNKNOWN || (depths->fp != UNKNOWN && depths->fp != depths->depth - instruction->value))
+			depths->variable = true; /* it has two kinds of frames */
+		else
+			depths->fp = depths->depth - instruction->value;
+		return true;
+	case TDT__EFFECT_SETS:
+		depths->depth = UNKNOWN;
+		break;
+	case TDT__EFFECT_MOVES: /* before there is a frame pointer it does not matter by how much */
+		if (depths->fp != UNKNOWN)
+			depths->variable = true;
+		return true;
+	case TDT__EFFECT_JUMPS:
+		jump(depths, at, (uintptr_t)instruction->value);
+		return false;
+	case TDT__EFFECT_MAY_JUMP:
+		jump(depths, at, (uintptr_t)instruction->value);
+		return true;
+	case TDT__EFFECT_LEAVES:
+	case TDT__EFFECT_POINTER:
+	case TDT__EFFECT_TABLE:
+		return false;
+	}
+	see(depths, at + instruction->length);
+	return true;
+}
+
+intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
+{
+	struct sweep sweep = { .at = start, .end = end };
+	struct depths depths = { .fp = UNKNOWN, .body = UNKNOWN };
+	intptr_t there = UNKNOWN;
+
+	see(&depths, start);
+	while (!depths.variable && sweep_read(&sweep)) {
+		intptr_t wanted = wanted_at(&depths, sweep.at);
+
+		if (wanted != UNKNOWN && wanted != depths.depth) {
+			depths.depth = wanted;
+			see(&depths, sweep.at);
+		}
+		if (sweep.at == pc)
+			there = depths.depth != UNKNOWN && depths.fp != UNKNOWN ? depths.depth - depths.fp : -1;
+		if (!go_over(&depths, sweep.at, &sweep.instruction)) {
+			depths.depth = depths.body != UNKNOWN ? depths.body : depths.depth;
+			see(&depths, sweep.at + sweep.instruction.length);
+		}
+		sweep.at += sweep.instruction.length;
+	}
+	/* A return address may be the function's end, behind a call that never returns. */
+	if (pc == end && there == UNKNOWN && depths.depth != UNKNOWN && depths.fp != UNKNOWN)
+		there = depths.depth - depths.fp;
+	return depths.variable || sweep.at < end || there < 0 ? -1 : there;
+}
+
+#elif defined(__aarch64__)
+
+enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
+{
+	uint32_t code;
+
+	*called = 0;
+	if (!tdt__is_loaded(address - 1) || address % 4 != 0 ||
+	    tdt__peek(&code, address - 4, sizeof code) != sizeof code)
+		return TDT__CALL_NONE;
+	if ((code & 0xfffffc1f) == 0xd63f0000) /* blr */
+		return TDT__CALL_INDIRECT;
+	if ((code & 0xfc000000) != 0x94000000) /* bl */
+		return TDT__CALL_NONE;
+	/* 26 bits, signed, of words. */
+	address += (uintptr_t)((intptr_t)((uintptr_t)code << 38) >> 36) - 4;
+	*called = address;
+	return address == function ? TDT__CALL_DIRECT : TDT__CALL_ANOTHER;
+}
+
+void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
+{
+	(void)start;
+	(void)end;
+	*jumps = (struct tdt__jumps){ .all = false };
+}
+
+intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
+{
+	(void)start;
+	(void)end;
+	(void)pc;
+	return -1;
+}
+
+#else
+#error "tdt: this architecture's calls are not known; add them here"
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Reading an instruction: prefixes, an opcode in one of some maps, perhaps a byte for operands (ModRM) with what belongs
+ * to it, perhaps a constant (Intel's manual, volume 2, chapter 2 and appendix A).
+ */
+
+#include <config.h>
+
+#include "unwind/instruction.h"
+
+#include <string.h>
+
+#define RSP 4
+#define RBP 5
+
+struct parts {
+	bool wide;	 /* REX.W, and its like: operands of 64 bits */
+	bool narrow;	 /* operands of 16 bits */
+	bool small;	 /* addresses of 32 bits */
+	bool extended_r; /* REX.R, and REX.B: one of r8 to r15 */
+	bool extended_b;
+	bool untracked; /* a jump by a pointer that is not to a function: one by a table */
+	unsigned map; /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a; 4 and more: others of EVEX */
+	bool vector;  /* VEX or EVEX */
+	unsigned char opcode;
+	bool has_operands;
+	unsigned mode, reg, rm; /* of ModRM */
+	bool has_base;		/* in memory, at register `base` + `displacement` alone */
+	unsigned base;
+	int32_t displacement;
+	size_t constant_size;
+	int64_t constant;
+};
+
+static int64_t constant_at(const unsigned char *code, size_t size)
+{
+	int64_t value = 0;
+	unsigned unused = 64 - 8 * (unsigned)size;
+
+	if (size == 0)
+		return 0;
+	memcpy(&value, code, size);
+	return (int64_t)((uint64_t)value << unused) >> unused;
+}
+
+/* Up to the opcode.  Returns how many bytes. */
+static size_t prefixes(const unsigned char *code, struct parts *parts)
+{
+	size_t at = 0;
+
+	for (; at < 8; at++) {
+		if (code[at] == 0x66)
+			parts->narrow = true;
+		else if (code[at] == 0x67)
+			parts->small = true;
+		else if (code[at] == 0x3e)
+			parts->untracked = true;
+		else if (code[at] != 0xf0 && code[at] != 0xf2 && code[at] != 0xf3 && code[at] != 0x2e &&
+			 code[at] != 0x36 && code[at] != 0x26 && code[at] != 0x64 &&
+			 code[at] != 0x65)
+			break;
+	}
+	if ((code[at] & 0xf0) == 0x40) {
+		parts->wide = (code[at] & 8) != 0;
+		parts->extended_r = (code[at] & 4) != 0;
+		parts->extended_b = (code[at] & 1) != 0;
+		at++;
+	}
+	return at;
+}
+
+static size_t opcode(const unsigned char *code, struct parts *parts)
+{
+	size_t at = 0;
+
+	parts->vector = code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62;
+	if (code[0] == 0xc5) {
+		parts->map = 1;
+		at = 2;
+	} else if (code[0] == 0xc4) {
+		parts->map = code[1] & 0x1f;
+		at = 3;
+	} else if (code[0] == 0x62) {
+		parts->map = code[1] & 7;
+		at = 4;
+	} else if (code[0] == 0x0f) {
+		parts->map = code[1] == 0x38 ? 2 : code[1] == 0x3a ? 3 : 1;
+		at = parts->map == 1 ? 1 : 2;
+	}
+	parts->opcode = code[at];
+	return at + 1;
+}
+
+static bool one_byte_has_operands(unsigned char opcode)
+{
+	if (opcode < 0x40)
+		return (opcode & 7) < 4;
+	switch (opcode) {
+	case 0x63:
+	case 0x69:
+	case 0x6b:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xc7:
+	case 0xf6:
+	case 0xf7:
+	case 0xfe:
+	case 0xff:
+		return true;
+	default:
+		return (opcode >= 0x80 && opcode <= 0x8f) || (opcode >= 0xd0 && opcode <= 0xd3) ||
+		       (opcode >= 0xd8 && opcode <= 0xdf);
+	}
+}
+
+static bool two_bytes_have_operands(unsigned char opcode)
+{
+	switch (opcode) {
+	case 0x05: /* syscall */
+	case 0x0b: /* ud2 */
+	case 0x77: /* emms, vzeroupper */
+	case 0xa0:
+	case 0xa1:
+	case 0xa2: /* cpuid */
+	case 0xa8:
+	case 0xa9:
+		return false;
+	default:
+		return (opcode < 0x06 || opcode > 0x09) && (opcode < 0x30 || opcode > 0x37) &&
+		       (opcode < 0x80 || opcode > 0x8f) && (opcode < 0xc8 || opcode > 0xcf);
+	}
+}
+
+/* A constant as wide as operands are, but at most 4 bytes. */
+static size_t operand_size(const struct parts *parts)
+{
+	return parts->narrow && !parts->wide ? 2 : 4;
+}
+
+static size_t one_byte_constant(const struct parts *parts)
+{
+	unsigned char opcode = parts->opcode;
+
+	if (opcode < 0x40)
+		return (opcode & 7) == 4 ? 1 : (opcode & 7) == 5 ? operand_size(parts) : 0;
+	if ((opcode >= 0x70 && opcode <= 0x7f) || (opcode >= 0xb0 && opcode <= 0xb7) ||
+	    (opcode >= 0xe0 && opcode <= 0xe7))
+		return 1;
+	if (opcode >= 0xb8 && opcode <= 0xbf)
+		return parts->wide ? 8 : operand_size(parts);
+	if (opcode >= 0xa0 && opcode <= 0xa3)
+		return parts->small ? 4 : 8;
+	switch (opcode) {
+	case 0x6a:
+	case 0x6b:
+	case 0x80:
+	case 0x83:
+	case 0xa8:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xcd:
+	case 0xeb:
+		return 1;
+	case 0xc2:
+	case 0xca:
+		return 2;
+	case 0xc8:
+		return 3;
+	case 0x68:
+	case 0x69:
+	case 0x81:
+	case 0xa9:
+	case 0xc7:
+		return operand_size(parts);
+	case 0xe8:
+	case 0xe9:
+		return 4;
+	case 0xf6:
+		return parts->reg < 2 ? 1 : 0;
+	case 0xf7:
+		return parts->reg < 2 ? operand_size(parts) : 0;
+	default:
+		return 0;
+	}
+}
+
+static size_t two_byte_constant(const struct parts *parts)
+{
+	switch (parts->opcode) {
+	case 0x70:
+	case 0x71:
+	case 0x72:
+	case 0x73:
+	case 0xa4:
+	case 0xac:
+	case 0xba:
+	case 0xc2:
+	case 0xc4:
+	case 0xc5:
+	case 0xc6:
+		return 1;
+	default:
+		return !parts->vector && parts->opcode >= 0x80 && parts->opcode <= 0x8f ? 4 : 0;
+	}
+}
+
+/* ModRM, SIB and displacement. */
+static size_t operands(const unsigned char *code, struct parts *parts)
+{
+	size_t at = 1, size = 0;
+
+	parts->mode = code[0] >> 6;
+	parts->reg = code[0] >> 3 & 7;
+	parts->rm = code[0] & 7;
+	if (parts->mode == 3)
+		return at;
+	parts->base = parts->rm;
+	parts->has_base = true;
+	if (parts->rm == 4) {
+		parts->base = code[1] & 7;
+		parts->has_base = (code[1] >> 3 & 7) == 4; /* no index */
+		at++;
+	}
+	if (parts->mode == 1) {
+		size = 1;
+	} else if (parts->mode == 2) {
+		size = 4;
+	} else if (parts->base == 5) { /* an address, or one relative to the next instruction */
+		size = 4;
+		parts->has_base = false;
+	}
+	parts->displacement = (int32_t)constant_at(code + at, size);
+	return at + size;
+}
+
+static bool read_parts(const unsigned char *code, struct parts *parts, size_t *length)
+{
+	size_t at = prefixes(code, parts);
+
+	at += opcode(code + at, parts);
+	if (parts->map == 0 && (parts->opcode == 0x06 || parts->opcode == 0x07 || parts->opcode == 0x0e ||
+				(parts->opcode & 0xe7) == 0x27 || parts->opcode == 0x60 || parts->opcode == 0x61 ||
+				parts->opcode == 0x82 || parts->opcode == 0x9a || parts->opcode == 0xea))
+		return false; /* there are none in this mode */
+	parts->has_operands = parts->map == 0	? one_byte_has_operands(parts->opcode) :
+			      parts->map == 1 ? two_bytes_have_operands(parts->opcode) :
+						true;
+	if (parts->has_operands)
+		at += operands(code + at, parts);
+	parts->constant_size = parts->map == 0	 ? one_byte_constant(parts) :
+			       parts->map == 1 ? two_byte_constant(parts) :
+			       parts->map == 3 ? 1 :
+						 0;
+	if (at + parts->constant_size > TDT__INSTRUCTION_MAX)
+		return false;
+	parts->constant = constant_at(code + at, parts->constant_size);
+	*length = at + parts->constant_size;
+	return true;
+}
+
+static void set(struct tdt__instruction *instruction, enum tdt__effect effect, intptr_t value)
+{
+	instruction->effect = effect;
+	instruction->value = value;
+}
+
+/* Whether the register operand, or the other one, is the stack pointer. */
+static bool reg_is(const struct parts *parts, unsigned number)
+{
+	return parts->reg == number && !parts->extended_r;
+}
+
+static bool rm_is(const struct parts *parts, unsigned number)
+{
+	return parts->mode == 3 && parts->rm == number && !parts->extended_b;
+}
+
+/* Sums and the like with a constant: add, or, adc, sbb, and, sub, xor, cmp. */
+static void sum(struct tdt__instruction *instruction, const struct parts *parts)
+{
+	if (!rm_is(parts, RSP) || parts->reg == 7)
+		return;
+	if (parts->wide && parts->reg == 0)
+		set(instruction, TDT__EFFECT_ADDS, parts->constant);
+	else if (parts->wide && parts->reg == 5)
+		set(instruction, TDT__EFFECT_ADDS, -parts->constant);
+	else
+		set(instruction, TDT__EFFECT_MOVES, 0);
+}
+
+/* mov of one register to another, from `from` to `to`. */
+static void move(struct tdt__instruction *instruction, bool to_rsp, bool to_rbp, bool from_rsp, bool from_rbp)
+{
+	if (to_rsp && from_rbp)
+		set(instruction, TDT__EFFECT_FROM_FP, 0);
+	else if (to_rbp && from_rsp)
+		set(instruction, TDT__EFFECT_TO_FP, 0);
+	else if (to_rsp && !from_rsp)
+		set(instruction, TDT__EFFECT_SETS, 0);
+}
+
+static void lea(struct tdt__instruction *instruction, const struct parts *parts)
+{
+	bool by_rsp = parts->has_base && parts->base == RSP && !parts->extended_b;
+	bool by_rbp = parts->has_base && parts->base == RBP && !parts->extended_b;
+
+	if (reg_is(parts, RSP))
+		set(instruction,
+		    by_rsp ? TDT__EFFECT_ADDS : by_rbp ? TDT__EFFECT_FROM_FP : TDT__EFFECT_SETS, parts->displacement);
+	else if (reg_is(parts, RBP) && by_rsp)
+		set(instruction, TDT__EFFECT_TO_FP, parts->displacement);
+}
+
+/* ff: inc, dec, call, far call, jmp, far jmp, push. */
+static void group_5(struct tdt__instruction *instruction, const struct parts *parts)
+{
+	bool by_index = parts->mode != 3 && parts->rm == 4 && !parts->has_base;
+
+	if (parts->reg == 4 || parts->reg == 5)
+		set(instruction, parts->untracked || by_index ? TDT__EFFECT_TABLE : TDT__EFFECT_POINTER, 0);
+	else if (parts->reg == 6)
+		set(instruction, TDT__EFFECT_ADDS, -8);
+	else if (parts->reg < 2 && rm_is(parts, RSP))
+		set(instruction, TDT__EFFECT_MOVES, 0);
+}
+
+static void one_byte(struct tdt__instruction *instruction, const struct parts *parts, uintptr_t next)
+{
+	unsigned char opcode = parts->opcode;
+
+	if (opcode >= 0x50 && opcode <= 0x57) {
+		set(instruction, TDT__EFFECT_ADDS, -8);
+	} else if (opcode >= 0x58 && opcode <= 0x5f) {
+		set(instruction, opcode == 0x5c && !parts->extended_b ? TDT__EFFECT_SETS : TDT__EFFECT_ADDS, 8);
+	} else if ((opcode >= 0x70 && opcode <= 0x7f) || (opcode >= 0xe0 && opcode <= 0xe3)) {
+		set(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts->constant);
+	} else if (opcode < 0x38 && (opcode & 7) < 4) { /* sums: the last operand is the result */
+		if ((opcode & 2) != 0 ? reg_is(parts, RSP) : rm_is(parts, RSP))
+			set(instruction, TDT__EFFECT_MOVES, 0);
+	} else {
+		switch (opcode) {
+		case 0x68:
+		case 0x6a:
+		case 0x9c: /* pushf */
+			set(instruction, TDT__EFFECT_ADDS, -8);
+			break;
+		case 0x8f:
+		case 0x9d:
+			set(instruction, TDT__EFFECT_ADDS, 8);
+			break;
+		case 0x81:
+		case 0x83:
+			sum(instruction, parts);
+			break;
+		case 0x89:
+			move(instruction, rm_is(parts, RSP), rm_is(parts, RBP), reg_is(parts, RSP),
+			     reg_is(parts, RBP));
+			break;
+		case 0x8b:
+			move(instruction, reg_is(parts, RSP), reg_is(parts, RBP), rm_is(parts, RSP),
+			     rm_is(parts, RBP));
+			break;
+		case 0x8d:
+			lea(instruction, parts);
+			break;
+		case 0xc1:
+		case 0xd1:
+		case 0xd3:
+		case 0x87: /* shifts, xchg */
+			if (rm_is(parts, RSP))
+				set(instruction, TDT__EFFECT_MOVES, 0);
+			break;
+		case 0xc2:
+		case 0xc3:
+		case 0xcb:
+		case 0xcc: /* int3: filling */
+		case 0xf4:
+			set(instruction, TDT__EFFECT_LEAVES, 0);
+			break;
+		case 0xc8: /* enter */
+			set(instruction, TDT__EFFECT_MOVES, 0);
+			break;
+		case 0xc9: /* leave */
+			set(instruction, TDT__EFFECT_FROM_FP, 8);
+			break;
+		case 0xe9:
+		case 0xeb:
+			set(instruction, TDT__EFFECT_JUMPS, (intptr_t)next + parts->constant);
+			break;
+		case 0xff:
+			group_5(instruction, parts);
+			break;
+		}
+	}
+}
+
+bool tdt__instruction_read(const unsigned char *code, uintptr_t address, struct tdt__instruction *instruction)
+{
+	struct parts parts = { 0 };
+	uintptr_t next;
+
+	*instruction = (struct tdt__instruction){ .effect = TDT__EFFECT_NONE };
+	if (!read_parts(code, &parts, &instruction->length))
+		return false;
+	next = address + instruction->length;
+	instruction->adds = parts.map == 0 && (parts.opcode == 0x01 || parts.opcode == 0x03);
+	if (parts.map == 0)
+		one_byte(instruction, &parts, next);
+	else if (parts.map == 1 && !parts.vector && parts.opcode >= 0x80 && parts.opcode <= 0x8f)
+		set(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts.constant);
+	else if (parts.map == 1 && !parts.vector && parts.opcode == 0x0b)
+		set(instruction, TDT__EFFECT_LEAVES, 0);
+	return true;
+}

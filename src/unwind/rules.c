@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Learning rules from libunwind.
+ *
+ * libunwind steps one frame of a made-up stack (unwinder.h): rip is the PC in question; rsp, rbp and all others have
+ * values that no address has, far from each other; and each word of the stack holds one more such value.  Where the CFA
+ * and the saved registers are then said to be, tells what they are computed from, for frames of any size.  Nothing of
+ * the real stack is read.
+ *
+ * libunwind refuses some unwind information, and there is some that this trick can't tell from nonsense.  Then the
+ * information itself is read (cfi.h).
+ */
+
+#include <config.h>
+
+#include "unwind/rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "host/lasting.h"
+#include "host/loaded.h"
+#include "host/pages.h"
+#include "host/unloads.h"
+#include "unwind/cfi.h"
+#include "unwind/unwinder.h"
+
+/*
+ * No user address is as high.  Round each value lie the offsets that a rule can have, 32 bits of them; the words at FP
+ * plus so much are as far from WORDS as a multiple of 28 bits.
+ */
+#define MADE_UP ((uintptr_t)1 << 60)
+#define SP (1 * MADE_UP)
+#define FP (2 * MADE_UP)
+#define WORDS (4 * MADE_UP)
+#define OTHER (6 * MADE_UP)
+#define WORDS_SPREAD ((intptr_t)1 << 28)
+
+/* Unwind information lies below: the kernel maps nothing above unless asked to. */
+#define HIGHEST ((uintptr_t)1 << 47)
+
+/* Whether `address` is `base` and an offset that a rule can have. */
+static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
+{
+	intptr_t distance = (intptr_t)(address - base);
+
+	*offset = (int32_t)distance;
+	return *offset == distance;
+}
+
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *data)
+{
+	int32_t offset;
+
+	(void)space;
+	(void)data;
+	if (write)
+		return -UNW_EINVAL;
+	if (address < HIGHEST)
+		return tdt__unwinder_word(address, value);
+	if (is_near(address, FP, &offset))
+		*value = WORDS + (uintptr_t)(offset * WORDS_SPREAD);
+	else
+		*value = OTHER;
+	return 0;
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
+{
+	const uintptr_t *pc = data;
+
+	(void)space;
+	if (write)
+		return -UNW_EREADONLYREG;
+	switch (number) {
+	case UNW_X86_64_RIP:
+		*value = *pc;
+		break;
+	case UNW_X86_64_RSP:
+		*value = SP;
+		break;
+	case UNW_X86_64_RBP:
+		*value = FP;
+		break;
+	default:
+		*value = OTHER;
+	}
+	return 0;
+}
+
+static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
+
+static bool make_space(void)
+{
+	/* Each PC is asked for once, and modules come and go: there is nothing to be cached. */
+	if (space == NULL)
+		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_NONE);
+	return space != NULL;
+}
+
+static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)
+{
+	intptr_t from_words = (intptr_t)(cfa - WORDS);
+
+	if (is_near(cfa, SP, &rule->cfa))
+		rule->cfa_kind = TDT__CFA_SP;
+	else if (is_near(cfa, FP, &rule->cfa))
+		rule->cfa_kind = TDT__CFA_FP;
+	else if (from_words % WORDS_SPREAD == 0 && is_near((uintptr_t)(from_words / WORDS_SPREAD), 0, &rule->cfa))
+		rule->cfa_kind = TDT__CFA_AT_FP;
+	else
+		return false;
+	return true;
+}
+
+static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t *saved)
+{
+	int32_t offset;
+
+	switch (saved->type) {
+	case UNW_SLT_NONE: /* lost, but it may well not be needed */
+		return true;
+	case UNW_SLT_REG:
+		return saved->u.regnum == UNW_X86_64_RBP;
+	case UNW_SLT_MEMORY:
+		break;
+	}
+	if (is_near(saved->u.addr, cfa, &offset))
+		rule->fp_kind = TDT__FP_AT_CFA;
+	else if (is_near(saved->u.addr, FP, &offset))
+		rule->fp_kind = TDT__FP_AT_FP;
+	else
+		return false;
+	rule->fp = (int16_t)(offset / 8);
+	return rule->fp * 8 == offset;
+}
+
+/* What libunwind makes of code at `pc`. */
+static struct tdt__rule ask_libunwind(uintptr_t pc)
+{
+	const struct tdt__rule unknown = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	struct tdt__rule rule = unknown;
+	unw_cursor_t cursor;
+	unw_save_loc_t saved;
+	unw_word_t cfa;
+
+	if (unw_init_remote(&cursor, space, &pc) < 0 || !tdt__unwinder_knows(&cursor))
+		return unknown;
+	if (unw_step(&cursor) < 0 || unw_get_save_loc(&cursor, UNW_X86_64_RIP, &saved) < 0)
+		return unknown;
+	if (saved.type == UNW_SLT_NONE) {
+		rule.cfa_kind = TDT__CFA_OUTERMOST;
+		return rule;
+	}
+	if (unw_get_reg(&cursor, UNW_REG_SP, &cfa) < 0 || saved.type != UNW_SLT_MEMORY || saved.u.addr != cfa - 8)
+		return unknown;
+	if (!rule_cfa(&rule, cfa) || unw_get_save_loc(&cursor, UNW_X86_64_RBP, &saved) < 0 ||
+	    !rule_fp(&rule, cfa, &saved))
+		return unknown;
+	return rule;
+}
+
+/* --- By the information itself -------------------------------------------- */
+
+static bool fits(intptr_t value, int32_t *narrow)
+{
+	*narrow = (int32_t)value;
+	return *narrow == value;
+}
+
+static bool cfa_in_memory(struct tdt__rule *rule, uintptr_t expression)
+{
+	intptr_t at, plus;
+	uint32_t number;
+
+	if (!tdt__cfi_is_word(expression, &number, &at, &plus))
+		return false;
+	if (number == TDT__CFI_FP && plus == 0) {
+		rule->cfa_kind = TDT__CFA_AT_FP;
+		return fits(at, &rule->cfa);
+	}
+	rule->cfa_kind = TDT__CFA_AT_SP;
+	return number == TDT__CFI_SP && plus >= 0 && plus < 1 << TDT__AT_SP_BITS &&
+	       fits(at * (1 << TDT__AT_SP_BITS) + plus, &rule->cfa);
+}
+
+static bool cfa_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *cfa)
+{
+	if (cfa->kind == TDT__CFI_VALUE)
+		return cfa_in_memory(rule, (uintptr_t)cfa->n);
+	rule->cfa_kind = cfa->number == TDT__CFI_SP ? TDT__CFA_SP : TDT__CFA_FP;
+	return cfa->kind == TDT__CFI_PLUS && (cfa->number == TDT__CFI_SP || cfa->number == TDT__CFI_FP) &&
+	       fits(cfa->n, &rule->cfa);
+}
+
+static bool fp_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *fp)
+{
+	intptr_t offset = fp->n;
+	uint32_t number;
+
+	switch (fp->kind) {
+	case TDT__CFI_SAME:
+	case TDT__CFI_LOST: /* it may well not be needed */
+		return true;
+	case TDT__CFI_AT_CFA:
+		rule->fp_kind = TDT__FP_AT_CFA;
+		break;
+	case TDT__CFI_AT:
+		rule->fp_kind = TDT__FP_AT_FP;
+		if (!tdt__cfi_is_sum((uintptr_t)fp->n, &number, &offset) || number != TDT__CFI_FP)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	rule->fp = (int16_t)(offset / 8);
+	return rule->fp * (intptr_t)8 == offset;
+}
+
+static struct tdt__rule read_information(uintptr_t pc)
+{
+	struct tdt__rule rule = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	const struct tdt__cfi_place *pc_place;
+	struct tdt__cfi_row row;
+	int error = tdt__cfi_find(pc, &row);
+
+	if (error == -ENOENT)
+		return rule;
+	pc_place = &row.place[TDT__CFI_PC];
+	if (error == 0 && !row.interrupted && pc_place->kind == TDT__CFI_AT_CFA && pc_place->n == -8 &&
+	    cfa_by_row(&rule, &row.cfa) && fp_by_row(&rule, &row.place[TDT__CFI_FP]))
+		return rule;
+	return (struct tdt__rule){ 0, 0, TDT__CFA_OTHER, TDT__FP_SAME };
+}
+
+/*
+ * At the return of a function that gcc realigns, the information still says that the caller's rbp is saved where rbp
+ * points to.  But rbp has been restored: of the frame nothing is left but the return address.
+ */
+static struct tdt__rule mend(struct tdt__rule rule)
+{
+	if (rule.cfa_kind == TDT__CFA_SP && rule.cfa == 8 && rule.fp_kind == TDT__FP_AT_FP)
+		return (struct tdt__rule){ 8, 0, TDT__CFA_SP, TDT__FP_SAME };
+	return rule;
+}
+
+/* --- The table ---------------------------------------------------------- */
+
+#define FIRST_BITS 10
+
+static struct tdt__rules *current; /* with a reference of its own; under tdt__unwind_lock */
+
+static struct tdt__rules *rules_new(unsigned bits, struct tdt__modules *modules)
+{
+	struct tdt__rules *rules = calloc(1, sizeof *rules + (sizeof rules->entry[0] << bits));
+
+	if (rules == NULL)
+		return NULL;
+	atomic_init(&rules->refs, 1);
+	rules->bits = bits;
+	rules->modules = tdt__modules_ref(modules);
+	return rules;
+}
+
+static void rules_insert(struct tdt__rules *rules, uintptr_t pc, struct tdt__rule rule)
+{
+	size_t mask = ((size_t)1 << rules->bits) - 1, slot = tdt__rules_slot(rules, pc);
+
+	/* Only writers store, and they hold the lock. */
+	while (atomic_load_explicit(&rules->entry[slot].pc, memory_order_relaxed) != 0)
+		slot = (slot + 1) & mask;
+	rules->entry[slot].rule = rule;
+	/* Release: who finds the pc finds the rule.  Pairs with the acquire in tdt__rules_find(). */
+	atomic_store_explicit(&rules->entry[slot].pc, pc, memory_order_release);
+	rules->used++;
+}
+
+static bool is_lasting(const struct tdt__rules *rules, uintptr_t pc)
+{
+	const struct tdt__module *module = tdt__modules_find(rules->modules, pc);
+
+	return module != NULL && module->lasting;
+}
+
+/* All rules, or those for code that lasts. */
+static void rules_copy(struct tdt__rules *to, const struct tdt__rules *from, bool lasting_only)
+{
+	for (size_t i = 0; i < (size_t)1 << from->bits; i++) {
+		uintptr_t pc = atomic_load_explicit(&from->entry[i].pc, memory_order_relaxed);
+
+		if (pc != 0 && (!lasting_only || is_lasting(from, pc)))
+			rules_insert(to, pc, from->entry[i].rule);
+	}
+}
+
+static void replace_current(struct tdt__rules *rules)
+{
+	tdt__rules_put(current);
+	current = rules;
+}
+
+/* Have a table.  False: no memory. */
+static bool begin(void)
+{
+	struct tdt__modules *none;
+
+	if (!make_space())
+		return false;
+	if (current != NULL)
+		return true;
+	tdt__is_lasting(NULL); /* which takes a while: not in the poll that will be walked */
+	none = tdt__modules_new(0);
+	if (none == NULL)
+		return false;
+	current = rules_new(FIRST_BITS, none);
+	tdt__modules_unref(none);
+	return current != NULL;
+}
+
+/*
+ * Go by these modules from now on, which replace those of `current`; takes over the reference.  If some are lost, what
+ * was learned stays true for those that last.  False: no memory.
+ */
+static bool use(struct tdt__modules *modules)
+{
+	bool lost = tdt__modules_lost(current->modules, modules);
+	struct tdt__rules *rules = rules_new(current->bits, modules);
+
+	tdt__modules_unref(modules);
+	if (rules == NULL)
+		return false;
+	rules_copy(rules, current, lost);
+	if (lost)
+		tdt__pages_forget();
+	replace_current(rules);
+	return true;
+}
+
+/* So many modules are unloaded by now. */
+static bool renew(uint64_t unloads)
+{
+	struct tdt__modules *modules = current->modules;
+
+	if (unloads <= modules->unloads)
+		return true;
+	tdt__modules_ref(modules);
+	if (!tdt__modules_renew(&modules, unloads)) {
+		tdt__modules_unref(modules);
+		return false;
+	}
+	return use(modules);
+}
+
+/* Have `current` know the module of `pc`, as it is now.  Returns 0, -ENOENT (there is none) or -ENOMEM. */
+static int meet(uintptr_t pc)
+{
+	struct tdt__modules *modules = tdt__modules_ref(current->modules);
+	int error = tdt__loaded_meet(&modules, pc);
+
+	if (error != 0 || modules == current->modules) {
+		tdt__modules_unref(modules);
+		return error;
+	}
+	return use(modules) ? 0 : -ENOMEM;
+}
+
+/* Keep the table at most half full, so that a look-up ends soon.  False: it is full enough, and there is no memory. */
+static bool make_room(void)
+{
+	struct tdt__rules *rules;
+
+	if (current->used < (size_t)1 << (current->bits - 1))
+		return true;
+	rules = rules_new(current->bits + 1, current->modules);
+	if (rules == NULL)
+		return false;
+	rules_copy(rules, current, false);
+	replace_current(rules);
+	return true;
+}
+
+static struct tdt__rule find_or_ask(uintptr_t pc)
+{
+	struct tdt__rule rule = tdt__rules_find(current, pc);
+	int error;
+
+	if (rule.cfa_kind != TDT__CFA_NONE)
+		return rule;
+	error = meet(pc);
+	if (error == -ENOMEM)
+		return rule;
+	/* A PC outside every module (code made at run time) is never kept: it may mean something else tomorrow. */
+	if (error != 0)
+		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+	rule = ask_libunwind(pc);
+	if (rule.cfa_kind == TDT__CFA_UNKNOWN)
+		rule = read_information(pc);
+	rule = mend(rule);
+	if (make_room())
+		rules_insert(current, pc, rule);
+	return rule;
+}
+
+/* Exchange a reference for one to the newest table. */
+static void adopt_current(struct tdt__rules **rules)
+{
+	if (*rules == current)
+		return;
+	tdt__rules_put(*rules);
+	*rules = tdt__rules_ref(current);
+}
+
+struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc)
+{
+	struct tdt__rule rule;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	rule = find_or_ask(pc);
+	adopt_current(rules);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return rule;
+}
+
+void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc)
+{
+	pthread_mutex_lock(&tdt__unwind_lock);
+	meet(pc);
+	adopt_current(rules);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+}
+
+/* Whether the number of unloads is to be asked for: the first time, and if modules are known that may go. */
+static bool may_have_changed(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	may = current == NULL || !current->modules->lasting;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return may;
+}
+
+struct tdt__rules *tdt__rules_get(void)
+{
+	struct tdt__rules *rules = NULL;
+	uint64_t unloads = 0; /* no more than there were */
+
+	/* Not with the lock held: it waits for the loader. */
+	if (may_have_changed())
+		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
+	pthread_mutex_lock(&tdt__unwind_lock);
+	if (begin() && renew(unloads))
+		rules = tdt__rules_ref(current);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return rules;
+}
+
+struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)
+{
+	atomic_fetch_add_explicit(&rules->refs, 1, memory_order_relaxed);
+	return rules;
+}
+
+void tdt__rules_put(struct tdt__rules *rules)
+{
+	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	if (rules == NULL || atomic_fetch_sub_explicit(&rules->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	tdt__modules_unref(rules->modules);
+	free(rules);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The walk by libunwind's cursor: slow (some 1 us a frame once the PC is known, 6 before; and under a lock).  Memory is
+ * read where the unwind information says, but only within the bounds of the walk; and in the modules, for the
+ * information itself.
+ */
+
+#include <config.h>
+
+#include "unwind/walk_step.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "host/loaded.h"
+#include "host/pages.h"
+#include "host/unloads.h"
+#include "unwind/registers.h"
+#include "unwind/unwinder.h"
+
+#if defined(__x86_64__)
+#define REG_PC UNW_X86_64_RIP
+#define REG_SP UNW_X86_64_RSP
+#define REG_FP UNW_X86_64_RBP
+#elif defined(__aarch64__)
+#define REG_PC UNW_AARCH64_PC
+#define REG_SP UNW_AARCH64_SP
+#define REG_FP UNW_AARCH64_X29
+#else
+#error "tdt: this architecture is not known; add its registers here"
+#endif
+
+/* Unwind information has words at any address. */
+struct word {
+	unw_word_t value;
+} __attribute__((packed));
+
+static __attribute__((no_sanitize("address", "thread"))) int access_mem(unw_addr_space_t space, unw_word_t address,
+									unw_word_t *value, int write, void *data)
+{
+	const struct tdt__walk_step *walk = data;
+
+	(void)space;
+	if (write)
+		return -UNW_EINVAL;
+	if (address < walk->low || address > walk->top + TDT__TOP_RECORD - sizeof *value)
+		return tdt__unwinder_word(address, value);
+	address += (uintptr_t)walk->shift;
+	*value = ((const volatile struct word *)address)->value;
+	return 0;
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
+{
+	const struct tdt__walk_step *walk = data;
+
+	(void)space;
+	if (write)
+		return -UNW_EREADONLYREG;
+	switch (number) {
+	case REG_PC:
+		*value = walk->from.pc;
+		return 0;
+	case REG_SP:
+		*value = walk->from.sp;
+		return 0;
+	case REG_FP:
+		*value = walk->from.fp;
+		return 0;
+	default:
+		return -UNW_EBADREG;
+	}
+}
+
+#define KNOWN 1024
+
+/* Under tdt__unwind_lock. */
+static unw_addr_space_t space;       /* NULL: not made */
+static struct tdt__modules *current; /* with a reference of its own; NULL: none yet */
+static uintptr_t known[KNOWN];       /* PCs that have unwind information, each in the place its value says; 0: none */
+
+/* Whether there is unwind information for the PC the cursor is at, which the walk has as `pc`. */
+static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
+{
+	uintptr_t *place = &known[pc % KNOWN];
+
+	if (*place == pc)
+		return true;
+	if (!tdt__unwinder_knows(&walk->cursor))
+		return false;
+	*place = pc;
+	return true;
+}
+
+/* Forget all that libunwind said: modules have gone, and others may be where they were. */
+static void forget(void)
+{
+	unw_flush_cache(space, 0, 0);
+	memset(known, 0, sizeof known);
+	tdt__pages_forget();
+}
+
+static bool begin(void)
+{
+	if (space == NULL)
+		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
+	if (current == NULL)
+		current = tdt__modules_new(0);
+	return space != NULL && current != NULL;
+}
+
+static bool renew(uint64_t unloads)
+{
+	if (unloads <= current->unloads)
+		return true;
+	forget();
+	return tdt__modules_renew(&current, unloads);
+}
+
+/* Have `current` know the module of `pc`, as it is now.  False: no memory. */
+static bool meet(uintptr_t pc)
+{
+	struct tdt__modules *before = tdt__modules_ref(current);
+	bool met = tdt__loaded_meet(&current, pc) != -ENOMEM;
+
+	if (tdt__modules_lost(before, current))
+		forget();
+	tdt__modules_unref(before);
+	return met;
+}
+
+static void adopt_current(struct tdt__walk_step *walk)
+{
+	struct tdt__modules *old = walk->modules;
+
+	walk->modules = tdt__modules_ref(current);
+	tdt__modules_unref(old);
+}
+
+static bool may_have_changed(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	may = current == NULL || !current->lasting;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return may;
+}
+
+bool tdt__walk_step_init(struct tdt__walk_step *walk)
+{
+	uint64_t unloads = 0;
+	int saved = errno;
+	bool ready;
+
+	walk->modules = NULL;
+	walk->learns = TDT__LEARNS_ALL;
+	/* Not with the lock held: it waits for the loader. */
+	if (may_have_changed())
+		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
+	pthread_mutex_lock(&tdt__unwind_lock);
+	ready = begin() && renew(unloads);
+	if (ready)
+		adopt_current(walk);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	if (ready)
+		errno = saved; /* libunwind sets it to 0 when it is used for the first time */
+	return ready;
+}
+
+void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc)
+{
+	pthread_mutex_lock(&tdt__unwind_lock);
+	meet(pc);
+	adopt_current(walk);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+}
+
+void tdt__walk_step_fini(struct tdt__walk_step *walk)
+{
+	tdt__modules_unref(walk->modules);
+}
+
+void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top)
+{
+	walk->at = from;
+	/* The cursor's first PC is looked up as it is; a return address must be, at the call. */
+	from.pc--;
+	walk->from = from;
+	walk->top = top;
+	walk->low = from.sp;
+	walk->shift = 0;
+	walk->first = true;
+}
+
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top, intptr_t shift)
+{
+	tdt__walk_step_start(walk, from, top);
+	walk->low = from.sp - TDT__RED_ZONE;
+	walk->shift = shift;
+}
+
+static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
+{
+	walk->cut = why;
+	return TDT__WALK_CUT;
+}
+
+static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)
+{
+	struct tdt__registers *at = &walk->at;
+	unw_word_t pc, sp, fp;
+	int more;
+
+	*frame = (struct tdt__frame){ .pc = at->pc, .cfa = at->sp, .fp = at->fp };
+	if (!meet(at->pc - 1))
+		return cut(walk, TDT_CUT_MEMORY);
+	adopt_current(walk);
+	if (walk->first && unw_init_remote(&walk->cursor, space, walk) < 0)
+		return cut(walk, TDT_CUT_NO_INFO);
+	walk->first = false;
+	if (!knows(walk, at->pc))
+		return cut(walk, TDT_CUT_NO_INFO);
+	more = unw_step(&walk->cursor);
+	if (more < 0) /* it needs a register that the walk doesn't know, or a word out of bounds */
+		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_UNSUPPORTED : TDT_CUT_CORRUPT);
+	if (unw_get_reg(&walk->cursor, UNW_REG_SP, &sp) < 0 || sp <= at->sp)
+		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
+	if (sp > walk->top && !tdt__is_top(sp, walk->top))
+		return cut(walk, TDT_CUT_CORRUPT);
+	frame->cfa = sp;
+	if (tdt__is_top(sp, walk->top))
+		return TDT__WALK_TOP;
+	if (more == 0 || unw_get_reg(&walk->cursor, UNW_REG_IP, &pc) < 0)
+		return cut(walk, TDT_CUT_STACK);
+	if (unw_get_reg(&walk->cursor, REG_FP, &fp) < 0)
+		fp = 0;
+	*at = (struct tdt__registers){ pc, sp, fp };
+	return TDT__WALK_FRAME;
+}
+
+enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame)
+{
+	enum tdt__walked walked;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	walked = step(walk, frame);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return walked;
+}

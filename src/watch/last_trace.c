@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The last tree of a watched task, with what is known of the task now. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include <tdt/watch.h>
+
+#include "base/clock.h"
+#include "capture/judge.h"
+#include "host/unloads.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "registry/task_info.h"
+#include "tree/trace.h"
+#include "watch/last_tree.h"
+
+struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
+{
+	struct tdt__watched_tree tree;
+	struct tdt__task_info now;
+	struct tdt_record record;
+	struct tdt_trace *trace;
+	struct tdt__unloads count = { 0 };
+	uint64_t time;
+	int error = handle == NULL ? -EINVAL : tdt__watched_read(handle, &tree);
+
+	if (error != 0) {
+		errno = -error;
+		return NULL;
+	}
+	/* After the tree, which so is of no later poll; and the time after that. */
+	tdt__registry_read(handle, &record);
+	time = as_of != 0 ? as_of : tdt__clock();
+	tdt__task_info(&now, &record, time);
+	tdt__judge(tree.stacks, &count);
+	trace = tdt__trace_of(&now.info, tree.stacks);
+	if (trace == NULL)
+		return NULL;
+	trace->info.age_ns = time > tree.when ? time - tree.when : 0;
+	trace->info.polls_since = record.polls - tree.polls;
+	return trace;
+}
+
+struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
+{
+	return tdt__watched_trace(handle, 0);
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing trees while others read them.  All that they read is atomic, word by word; that the words belong together they
+ * see by what is read again afterwards (<tdt/registry.h>):
+ *
+ *   poller                              reader
+ *     published = p                       tree = record.tree
+ *     fence (release)                     p = published
+ *     write tree p + 1                    read tree p
+ *     published = p + 1                   fence (acquire)
+ *     record.tree = this                  published is p still?  record.tree is tree still?
+ *
+ * A reader that has read a word of tree p + 2, which lies where p was, then finds that `published` is p + 1 at least; and
+ * if that was written for another task, that record.tree had changed before.
+ */
+
+#include <config.h>
+
+#include "watch/last_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "capture/capture.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "watch/watch.h"
+
+_Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_tree) == 40, "the layout is public");
+_Static_assert(offsetof(struct tdt_registry_watched, own_index) == offsetof(struct tdt__pool_item, index),
+	       "it begins with what the pool has of it");
+_Static_assert(TDT_REGISTRY_TOP == TDT__PARENT_TOP, "parents mean the same as in a capture");
+
+/* Close to each other where trees mostly are, since each is had twice by every task. */
+#define TREE_SIZE(room) (sizeof(struct tdt_registry_tree) + (room) * sizeof(struct tdt_registry_entry))
+#define CLASS(room) { .size = sizeof(struct tdt_registry_watched) + 2 * TREE_SIZE(room) }
+
+static const uint32_t rooms[] = { 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, TDT__WATCHED_MAX };
+
+#define CLASSES (sizeof rooms / sizeof rooms[0])
+
+static struct tdt__pool pools[CLASSES] = { CLASS(8),  CLASS(12), CLASS(16), CLASS(20),  CLASS(24),
+					   CLASS(28), CLASS(32), CLASS(40), CLASS(48),  CLASS(64),
+					   CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX) };
+
+/* The smallest that has room for so many; the largest if there is none. */
+static size_t class_of(uint32_t n)
+{
+	size_t class = 0;
+
+	while (class < CLASSES - 1 && rooms[class] < n)
+		class++;
+	return class;
+}
+
+static struct tdt_registry_tree *tree_of(struct tdt_registry_watched *watched, uint32_t number)
+{
+	return (void *)((char *)(watched + 1) + (number % 2) * TREE_SIZE(watched->room));
+}
+
+static struct tdt_registry_entry *entries_of(const struct tdt_registry_tree *tree)
+{
+	return (void *)(uintptr_t)(tree + 1);
+}
+
+/* The caller's own. */
+static struct tdt_registry_watched *watched_of(const struct tdt_handle *task)
+{
+	return (void *)(uintptr_t)TDT__PEEK(task->record.tree);
+}
+
+static void give(struct tdt_registry_watched *watched)
+{
+	tdt__pool_give(&pools[class_of(watched->room)], (struct tdt__pool_item *)(void *)watched);
+}
+
+/* --- Promises -------------------------------------------------------------- */
+
+#define UNKNOWN CLASSES
+#define USUAL_FRAMES 32 /* of first trees, before there was any */
+
+/*
+ * Relaxed, all of it: numbers that lag behind for a moment cost a task its first tree in that
+ * moment at worst, and there are some more in every pool than were promised.
+ */
+static _Atomic uint32_t promised[CLASSES]; /* and not redeemed */
+static _Atomic size_t usual = UNKNOWN;     /* the class that first trees need */
+static _Atomic size_t largest = UNKNOWN;   /* that one of them needed since the last tick */
+
+_Static_assert(TDT__PROMISED + CLASSES - 1 <= UINT16_MAX, "a promise says which size");
+
+static size_t promised_class(uint16_t own_epoch)
+{
+	return own_epoch - TDT__PROMISED;
+}
+
+void tdt__watched_redeem(uint16_t own_epoch)
+{
+	if (tdt__is_promised(own_epoch))
+		atomic_fetch_sub_explicit(&promised[promised_class(own_epoch)], 1, memory_order_relaxed);
+}
+
+/* The first trees of a burst tell those that are spawned in it what to expect. */
+static void learn_usual(size_t class)
+{
+	size_t now = atomic_load_explicit(&usual, memory_order_relaxed);
+
+	if (now == UNKNOWN || now < class)
+		atomic_store_explicit(&usual, class, memory_order_relaxed);
+	now = atomic_load_explicit(&largest, memory_order_relaxed);
+	if (now == UNKNOWN || now < class)
+		atomic_store_explicit(&largest, class, memory_order_relaxed);
+}
+
+static size_t usual_class(void)
+{
+	size_t class = atomic_load_explicit(&usual, memory_order_relaxed);
+
+	return class != UNKNOWN ? class : class_of(USUAL_FRAMES);
+}
+
+/* A tick later there may be other tasks. */
+static void forget_usual(void)
+{
+	size_t class = atomic_exchange_explicit(&largest, UNKNOWN, memory_order_relaxed);
+
+	if (class != UNKNOWN)
+		atomic_store_explicit(&usual, class, memory_order_relaxed);
+}
+
+/* From the pool, unless it is promised to others.  NULL: there is none. */
+static struct tdt_registry_watched *take_from(size_t class, bool is_promised)
+{
+	struct tdt__pool *pool = &pools[class];
+
+	if (!is_promised && atomic_load_explicit(&pool->stock, memory_order_relaxed) <=
+				    atomic_load_explicit(&promised[class], memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
+		return NULL;
+	}
+	return (void *)tdt__pool_take(pool);
+}
+
+/*
+ * Room for the `n` frames of a task's first tree.  If there is none of that size a larger one will
+ * do, and if there is none either a smaller one: a tree that is cut says more than none.
+ */
+static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
+{
+	size_t class = class_of(n), own = tdt__is_promised(own_epoch) ? promised_class(own_epoch) : CLASSES;
+	struct tdt_registry_watched *watched = NULL;
+
+	learn_usual(class);
+	for (size_t c = class; watched == NULL && c < CLASSES; c++)
+		watched = take_from(c, c == own);
+	for (size_t c = class; watched == NULL && c-- > 0;)
+		watched = take_from(c, c == own);
+	return watched;
+}
+
+/* --- Writing --------------------------------------------------------------- */
+
+/* The first `n` frames of the capture. */
+static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture, uint32_t n)
+{
+	struct tdt_registry_entry *entry = entries_of(tree);
+	uint32_t leaves = 0;
+
+	for (uint32_t i = 0; i < n; i++, entry++) {
+		const struct tdt__recorded *from = &capture->stacks.frames[i];
+		uint32_t parent = from->parent;
+
+		if (tdt__is_frame(parent) && parent >= n)
+			parent = TDT__PARENT_CUT(TDT_CUT_LIMIT);
+		TDT__POKE(entry->pc, from->frame.pc);
+		TDT__POKE(entry->parent, parent);
+		TDT__POKE(entry->leaves, from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));
+		leaves += from->leaves;
+	}
+	TDT__POKE(tree->polls, capture->facts.polls);
+	TDT__POKE(tree->when, capture->began);
+	TDT__POKE(tree->unloads, capture->stacks.unloads);
+	TDT__POKE(tree->n, n);
+	TDT__POKE(tree->leaves, leaves);
+	TDT__POKE(tree->elsewhere, capture->stacks.elsewhere);
+	TDT__POKE(tree->lost, capture->stacks.lost + (capture->stacks.leaves - leaves));
+}
+
+void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture)
+{
+	struct tdt_registry_watched *old = watched_of(task), *watched = old;
+	uint32_t n = capture->stacks.n < TDT__WATCHED_MAX ? capture->stacks.n : TDT__WATCHED_MAX, number;
+
+	if (old == NULL)
+		watched = take_first(n, capture->promised);
+	else if (old->room < n)
+		watched = take_from(class_of(n), false);
+	if (watched == NULL)
+		return;
+	if (n > watched->room)
+		n = watched->room;
+	number = TDT__PEEK(watched->published) + 1;
+	/* What is written from here on is not seen with what was published before.  Pairs with copy(). */
+	atomic_thread_fence(memory_order_release);
+	write_tree(tree_of(watched, number), capture, n);
+	/* Release the tree.  Pairs with copy(). */
+	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
+	if (watched == old)
+		return;
+	/* Release the first tree there.  Pairs with tdt__watched_read(). */
+	__atomic_store_n(&task->record.tree, (uintptr_t)watched, __ATOMIC_RELEASE);
+	if (old != NULL)
+		give(old);
+}
+
+void tdt__watched_drop(struct tdt_handle *task)
+{
+	struct tdt_registry_watched *watched = watched_of(task);
+
+	tdt__watched_redeem(task->record.own_epoch);
+	TDT__POKE(task->record.own_epoch, 0);
+	if (watched == NULL)
+		return;
+	TDT__POKE(task->record.tree, 0);
+	give(watched);
+}
+
+/* --- Reading --------------------------------------------------------------- */
+
+/* Copy the last tree of `watched` to the stacks, which have room for it.  False: it was written over meanwhile. */
+static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
+{
+	struct tdt__stacks *stacks = to->stacks;
+	/* Acquire the tree.  Pairs with tdt__watched_keep(). */
+	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
+	const struct tdt_registry_tree *tree = tree_of(watched, published);
+	const struct tdt_registry_entry *entry = entries_of(tree);
+
+	to->published = published;
+	to->polls = TDT__PEEK(tree->polls);
+	to->when = TDT__PEEK(tree->when);
+	stacks->unloads = TDT__PEEK(tree->unloads);
+	stacks->leaves = TDT__PEEK(tree->leaves);
+	stacks->elsewhere = TDT__PEEK(tree->elsewhere);
+	stacks->lost = TDT__PEEK(tree->lost);
+	stacks->n = TDT__PEEK(tree->n);
+	/* Of a torn one it may be what another task had, but for as much room. */
+	for (uint32_t i = 0; i < stacks->n; i++, entry++) {
+		uint32_t leaves = TDT__PEEK(entry->leaves);
+
+		stacks->frames[i] = (struct tdt__recorded){
+			.frame = { .pc = TDT__PEEK(entry->pc), .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
+			.parent = TDT__PEEK(entry->parent),
+			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
+		};
+	}
+	/* All of it before `published` again.  Pairs with the fence in tdt__watched_keep(). */
+	atomic_thread_fence(memory_order_acquire);
+	return TDT__PEEK(watched->published) == published;
+}
+
+/* Have the stacks be named by what is loaded now: they may have been recorded before the requester's table was made. */
+static bool meet_modules(struct tdt__stacks *stacks)
+{
+	struct tdt__walk walk;
+
+	if (!tdt__walk_init(&walk))
+		return false;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		tdt__walk_meet(&walk, stacks->frames[i].frame.pc - 1);
+	stacks->modules = tdt__modules_ref(tdt__walk_modules(&walk));
+	tdt__walk_fini(&walk);
+	return true;
+}
+
+int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree)
+{
+	uint64_t address;
+
+	for (;;) {
+		struct tdt_registry_watched *watched;
+
+		/* Acquire the first tree there.  Pairs with tdt__watched_keep(). */
+		address = __atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE);
+		watched = (void *)(uintptr_t)address;
+		if (watched == NULL)
+			return -ENODATA;
+		tree->stacks = tdt__stacks_new(watched->room);
+		if (tree->stacks == NULL)
+			return -ENOMEM;
+		while (!copy(watched, tree))
+			;
+		/*
+		 * It may have been another task's meanwhile, and be this one's again: with another tree then.  Acquire: pairs
+		 * with tdt__watched_keep().
+		 */
+		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
+		    TDT__PEEK(watched->published) == tree->published)
+			break;
+		tdt__stacks_free(tree->stacks);
+	}
+	if (meet_modules(tree->stacks))
+		return 0;
+	tdt__stacks_free(tree->stacks);
+	return -ENOMEM;
+}
+
+/* --- Having enough ----------------------------------------------------------- */
+
+#define BASE ((size_t)16384) /* bytes of each size that are there even if nobody took one lately */
+#define STEP 65536u          /* are made at a time at most, and those that are expected */
+
+static bool make(struct tdt__pool *pool, uint32_t room)
+{
+	struct tdt_registry_watched *watched = (void *)tdt__pool_make(pool);
+
+	if (watched == NULL)
+		return false;
+	watched->room = room;
+	watched->published = 0;
+	give(watched);
+	return true;
+}
+
+/* Under tdt__watch_lock. */
+static uint32_t due[CLASSES]; /* to be made */
+static uint32_t expected;     /* of the usual size */
+
+#define AHEAD 64 /* are made when a promise finds too few, so that not every spawn takes the lock */
+
+void tdt__watched_promise(struct tdt_handle *task)
+{
+	size_t class;
+	uint32_t want;
+	bool made = true;
+
+	if (tdt__epoch_now() == 0)
+		return;
+	class = usual_class();
+	want = atomic_fetch_add_explicit(&promised[class], 1, memory_order_relaxed) + 1;
+	if (atomic_load_explicit(&pools[class].stock, memory_order_relaxed) < want) {
+		pthread_mutex_lock(&tdt__watch_lock);
+		for (int i = 0; made && i < AHEAD; i++)
+			made = make(&pools[class], rooms[class]);
+		pthread_mutex_unlock(&tdt__watch_lock);
+	}
+	TDT__POKE(task->record.own_epoch, (uint16_t)(TDT__PROMISED + class));
+}
+
+uint32_t tdt__watched_promises(void)
+{
+	uint32_t n = 0;
+
+	for (size_t class = 0; class < CLASSES; class++)
+		n += atomic_load_explicit(&promised[class], memory_order_relaxed);
+	return n;
+}
+
+uint32_t tdt__watched_made(void)
+{
+	uint32_t n = 0;
+
+	for (size_t class = 0; class < CLASSES; class++)
+		n += pools[class].made;
+	return n;
+}
+
+uint32_t tdt__watched_without(void)
+{
+	struct tdt__cursor cursor = { .slab = NULL };
+	const struct tdt_handle *task;
+	uint32_t n = 0;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		uint32_t state = TDT__PEEK(task->record.state);
+
+		n += state != TDT_RECORD_FREE && state != TDT_RECORD_ENDED && TDT__PEEK(task->record.tree) == 0;
+	}
+	return n;
+}
+
+void tdt__watched_expect(uint32_t n)
+{
+	expected = n;
+}
+
+/*
+ * Who missed one wants it again next time; and of those that were taken lately, some more.  Not as many more: when all
+ * tasks have theirs, what is left here serves nobody.  `more` are expected to be taken besides.
+ */
+static uint32_t lacking(struct tdt__pool *pool, uint32_t more)
+{
+	uint32_t missed = atomic_exchange_explicit(&pool->missed, 0, memory_order_relaxed);
+	uint32_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
+	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8 +
+			atomic_load_explicit(&promised[pool - pools], memory_order_relaxed) + more;
+	uint32_t have = atomic_load_explicit(&pool->stock, memory_order_relaxed);
+
+	if (have >= want)
+		return 0;
+	return want - have < STEP + more ? want - have : STEP + more;
+}
+
+void tdt__watched_count(void)
+{
+	size_t usual_now = usual_class();
+
+	for (size_t class = 0; class < CLASSES; class++)
+		due[class] = lacking(&pools[class], class == usual_now ? expected : 0);
+	expected = 0;
+	forget_usual();
+}
+
+int tdt__watched_stock(uint32_t n)
+{
+	int error = 0;
+
+	for (size_t class = 0; class < CLASSES; class++) {
+		for (; due[class] > 0 && n > 0; n--) {
+			due[class]--;
+			if (make(&pools[class], rooms[class]))
+				continue;
+			due[class] = 0;
+			error = -ENOMEM;
+		}
+		if (due[class] > 0)
+			return 1;
+	}
+	return error;
+}

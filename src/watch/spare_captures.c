@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The pool of captures, and what keeps them up to date. */
+
+#include <config.h>
+
+#include "watch/spare_captures.h"
+
+#include <tdt/trace.h>
+
+#include "base/pool.h"
+#include "capture/capture.h"
+#include "watch/last_tree.h"
+
+#define FEW 64    /* that are there from the start: polls that go on at once */
+#define MANY 1024 /* at most, one inside the other or on other threads */
+
+struct ready {
+	struct tdt__pool_item item;
+	struct tdt__capture capture;
+};
+
+static struct tdt__pool pool = { .size = sizeof(struct ready) };
+
+/* Under tdt__watch_lock. */
+static struct tdt__walk newest; /* what they are to know; if `known` */
+static bool known;
+static bool all_know; /* every one does, those in use included */
+
+/* --- The poller's side ------------------------------------------------------ */
+
+struct tdt__capture *tdt__ready_take(void)
+{
+	struct ready *ready = (void *)tdt__pool_take(&pool);
+
+	return ready != NULL ? &ready->capture : NULL;
+}
+
+uint32_t tdt__ready_taken(void)
+{
+	return atomic_load_explicit(&pool.taken, memory_order_relaxed);
+}
+
+static void clear(struct tdt__capture *capture)
+{
+	tdt__capture_clear(capture);
+	capture->walk.learns = TDT__READY_LEARNS;
+}
+
+void tdt__ready_give(struct tdt__capture *capture)
+{
+	struct ready *ready = (void *)((char *)capture - offsetof(struct ready, capture));
+
+	clear(capture);
+	tdt__pool_give(&pool, &ready->item);
+}
+
+/* --- The ticker's side -------------------------------------------------------- */
+
+void tdt__ready_know(struct tdt__walk *walk)
+{
+	if (known && tdt__walk_same(&newest, walk)) {
+		tdt__walk_fini(walk);
+		return;
+	}
+	if (known)
+		tdt__walk_fini(&newest);
+	newest = *walk;
+	known = true;
+	all_know = false;
+}
+
+/* Tell all that are in the pool.  Those in use come back as they are, and are told the next time. */
+static void tell_all(void)
+{
+	struct tdt__pool_item *item = tdt__pool_take_all(&pool), *next;
+	uint32_t told = 0;
+
+	for (; item != NULL; item = next, told++) {
+		struct ready *ready = (void *)item;
+
+		next = tdt__pool_next(&pool, item);
+		if (!tdt__walk_same(&ready->capture.walk, &newest))
+			tdt__walk_share(&ready->capture.walk, &newest);
+		clear(&ready->capture);
+		tdt__pool_give(&pool, item);
+	}
+	all_know = told == pool.made;
+}
+
+static bool make(void)
+{
+	struct ready *ready;
+
+	ready = (void *)tdt__pool_make(&pool);
+	if (ready == NULL)
+		return false;
+	if (!tdt__capture_init_by(&ready->capture, &newest, TDT__WATCHED_MAX, TDT_MAX_FRAMES)) {
+		tdt__pool_unmake(&pool);
+		return false;
+	}
+	if (!tdt__capture_expect_clones(&ready->capture)) {
+		tdt__capture_fini(&ready->capture);
+		tdt__pool_unmake(&pool);
+		return false;
+	}
+	ready->capture.fixed = true;
+	clear(&ready->capture);
+	tdt__pool_give(&pool, &ready->item);
+	return true;
+}
+
+bool tdt__ready_stock(void)
+{
+	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
+	uint32_t want = pool.made < FEW ? FEW : pool.made + (missed < FEW ? missed : FEW);
+
+	if (!known)
+		return false;
+	if (!all_know)
+		tell_all();
+	while (pool.made < want && pool.made < MANY)
+		if (!make())
+			return false;
+	return true;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Starting and stopping to watch, and the ticker: a thread that lives from the first tdt_watch() to the end of the
+ * process.  While nobody watches it sleeps without a limit: so stopping needs not wait for it, and any thread may.
+ */
+
+#include <config.h>
+
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <tdt/watch.h>
+
+#include "base/clock.h"
+#include "base/service.h"
+#include "capture/counted.h"
+#include "host/start.h"
+
+#define SECOND UINT64_C(1000000000)
+
+struct tdt__epoch tdt__epoch;
+
+pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All under tdt__watch_lock. */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* the interval did */
+static uint64_t interval;                                 /* 0: nobody watches */
+static uint16_t epoch;                                    /* the last there was */
+static uint64_t age;                                      /* of the epoch, as far as ticks tell */
+static uint32_t taken;                                    /* captures, before the epoch */
+static bool ticking;                                      /* there is a ticker */
+static bool told;                                         /* tdt_watch() was called: the environment is not asked */
+
+/* --- The ticker --------------------------------------------------------------- */
+
+#define CLONES 1024 /* counted clones that are there at each tick */
+
+#define SLICE 64 /* things that are made without giving up the lock, which fork() waits for */
+
+static void give_way(void)
+{
+	pthread_mutex_unlock(&tdt__watch_lock);
+	sched_yield();
+	pthread_mutex_lock(&tdt__watch_lock);
+}
+
+/*
+ * Have captures know what is loaded now, and leaves find counted clones.  Gives up the lock
+ * meanwhile, since that may wait for the loader.
+ */
+static bool renew(void)
+{
+	struct tdt__walk walk;
+	bool ready;
+
+	pthread_mutex_unlock(&tdt__watch_lock);
+	ready = tdt__walk_init(&walk);
+	if (tdt__counted_wanted(false))
+		tdt__counted_stock(CLONES);
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (ready)
+		tdt__ready_know(&walk);
+	return ready;
+}
+
+/* Have enough of what polls take.  Gives up the lock now and then.  False: no memory for all of it. */
+static bool stock(void)
+{
+	bool ready = renew() && tdt__ready_stock();
+	int more;
+
+	tdt__watched_count();
+	while ((more = tdt__watched_stock(SLICE)) > 0)
+		give_way();
+	return ready && more == 0;
+}
+
+static void advance(void)
+{
+	if (++epoch == TDT__PROMISED)
+		epoch = 1;
+	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
+	age = 0;
+	taken = tdt__ready_taken();
+}
+
+/*
+ * How long the epoch is to last for what it took: so that all of them together take a CPU no more than some part of its
+ * time, however many tasks there are.  Not for ever, since a task's first poll is captured in any epoch: of tasks that
+ * come and go there is no end.
+ */
+static uint64_t due(void)
+{
+	uint64_t ns = (tdt__ready_taken() - taken) * (SECOND / TDT__WATCH_MOST);
+
+	return ns < TDT__WATCH_LONGEST ? ns : TDT__WATCH_LONGEST;
+}
+
+/* Without memory there is less in the pools: who finds nothing there is left out. */
+static void tick(uint64_t passed)
+{
+	stock();
+	if (interval == 0) /* meanwhile */
+		return;
+	age += passed;
+	if (age >= due())
+		advance();
+}
+
+void tdt__watch_pass(uint64_t ns)
+{
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (interval != 0)
+		tick(ns);
+	pthread_mutex_unlock(&tdt__watch_lock);
+}
+
+void tdt__watch_tick(void)
+{
+	tdt__watch_pass(TDT__WATCH_LONGEST);
+}
+
+/* Sleep until `time`, or something changes. */
+static void sleep_until(uint64_t time)
+{
+	const struct timespec until = { (time_t)(time / SECOND), (long)(time % SECOND) };
+
+	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
+}
+
+/* One interval after the other; what comes too late is left out. */
+static void *tdt_watch_ticker(void *arg)
+{
+	uint64_t last = tdt__clock();
+
+	(void)arg;
+	pthread_setname_np(pthread_self(), "tdt-watch");
+	pthread_mutex_lock(&tdt__watch_lock);
+	for (;;) {
+		uint64_t now = tdt__clock();
+
+		if (interval == 0) {
+			pthread_cond_wait(&changed, &tdt__watch_lock);
+			last = tdt__clock();
+		} else if (now - last >= interval) {
+			tick(interval);
+			last += interval;
+			if (now - last >= interval)
+				last = now;
+		} else {
+			sleep_until(last + interval);
+		}
+	}
+	return NULL;
+}
+
+/* Gives up the lock meanwhile: see service.h. */
+static int start_ticker(void)
+{
+	int error;
+
+	ticking = true;
+	pthread_mutex_unlock(&tdt__watch_lock);
+	error = tdt__service_start(tdt_watch_ticker);
+	pthread_mutex_lock(&tdt__watch_lock);
+	ticking = error == 0;
+	return error;
+}
+
+/* --- Starting and stopping ------------------------------------------------------- */
+
+static void set_interval(uint64_t ns)
+{
+	interval = ns;
+	TDT__POKE(tdt_registry.watch_ns, ns);
+	if (ns == 0)
+		atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+	else if (tdt__epoch_now() == 0)
+		advance();
+	pthread_cond_signal(&changed);
+}
+
+/* `tasks` have no tree yet. */
+static int watch(int64_t ns, uint32_t tasks)
+{
+	int error = 0;
+
+	if (ns > 0 && ns < TDT_WATCH_MIN_NS)
+		ns = TDT_WATCH_MIN_NS;
+	if (ns > 0 && interval == 0)
+		tdt__watched_expect(tasks);
+	if (ns > 0 && interval == 0 && !stock())
+		return -ENOMEM;
+	if (ns > 0 && !ticking)
+		error = start_ticker();
+	if (error == 0)
+		set_interval((uint64_t)ns);
+	return error;
+}
+
+int tdt_watch(int64_t interval_ns)
+{
+	int error = interval_ns < 0 ? -EINVAL : tdt__start();
+	uint32_t tasks = interval_ns > 0 ? tdt__watched_without() : 0;
+
+	if (error == 0) {
+		pthread_mutex_lock(&tdt__watch_lock);
+		told = true;
+		error = watch(interval_ns, tasks);
+		pthread_mutex_unlock(&tdt__watch_lock);
+	}
+	if (error != 0)
+		errno = -error;
+	return error;
+}
+
+void tdt__watch_forked(void)
+{
+	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	ticking = false;
+	interval = 0;
+	TDT__POKE(tdt_registry.watch_ns, 0);
+	atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+}
+
+/* --- The environment ---------------------------------------------------------------- */
+
+int64_t tdt__watch_parse(const char *text)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = { { "", 1000000 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	int64_t value = 0;
+
+	if (text == NULL || *text < '0' || *text > '9')
+		return text != NULL && *text == '\0' ? 0 : -1;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
+			return -1;
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(text, units[i].name) == 0)
+			return __builtin_mul_overflow(value, units[i].ns, &value) ? -1 : value;
+	return -1;
+}
+
+static void by_environment(void)
+{
+	int64_t ns = tdt__watch_parse(secure_getenv("TDT_WATCH"));
+	int saved = errno;
+
+	pthread_mutex_lock(&tdt__watch_lock);
+	if (ns > 0 && !told)
+		watch(ns, 0);
+	pthread_mutex_unlock(&tdt__watch_lock);
+	errno = saved;
+}
+
+void tdt__watch_by_environment(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, by_environment);
+}
