@@ -16,7 +16,8 @@ compile()
 {
 	source=$1
 	shift
-	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" -I"$tmp" -I"$top_srcdir/include" -I"$top_srcdir/src" \
+	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" \
+		-I"$tmp" -I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
 }
 
@@ -39,7 +40,7 @@ echo '#include <sys/syscall.h>' >"$tmp/calls.c"
 "$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
 	"${AWK:-awk}" -f "$top_srcdir/src/host/syscall_names.awk" >"$tmp/src/syscall_names.inc"
 
-for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c; do
+for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c "$top_srcdir"/cli/*.c; do
 	case $source in
 	*/follow.c | */rules.c) continue ;; # for x86-64 alone
 	*/probes.c)

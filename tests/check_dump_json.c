@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tree-printer/read_json.h"
+#include "cli/read_json.h"
 #include "dumped.h"
 #include "no_memory.h"
 #include "seeded.h"

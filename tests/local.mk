@@ -318,8 +318,8 @@ tests_check_dump_json_SOURCES = \
 	tests/check_dump_json.c \
 	$(tests_dumped) \
 	$(tests_no_memory) \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h
+	cli/read_json.c \
+	cli/read_json.h
 tests_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
@@ -456,8 +456,8 @@ tests_check_json_SOURCES = \
 	tests/check_json.c \
 	$(tests_no_memory) \
 	$(tests_printed) \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h
+	cli/read_json.c \
+	cli/read_json.h
 tests_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 

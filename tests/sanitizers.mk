@@ -106,7 +106,7 @@ coverage-report: all
 	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'
 	@lcov -q --capture --directory . --base-directory . --output-file coverage.all 2>coverage.log || { cat coverage.log; exit 1; }
 	@lcov -q --output-file coverage.info --extract coverage.all \
-		$(foreach folder,include src tree-printer tools,'$(abs_top_srcdir)/$(folder)/*')
+		$(foreach folder,include src tree-printer cli,'$(abs_top_srcdir)/$(folder)/*')
 	@genhtml -q --output-directory coverage --prefix '$(abs_top_srcdir)' coverage.info
 	@$(AWK) -v root='$(abs_top_srcdir)/' -f $(srcdir)/tests/coverage.awk coverage.info
 	@echo; echo 'each file and line: $(abs_builddir)/coverage/index.html'

@@ -132,7 +132,7 @@ lto_sources()
 		case $source in
 		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
-		*'*'* | */src/runtime/* | */tdt-tree.c) ;;
+		*'*'* | */src/runtime/*) ;;
 		*) echo "$source" ;;
 		esac
 	done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Rendering of a trace: part of libtdt, by its public headers only; and tdt-tree.
+# How traces and dumps are printed: a part of libtdt, and of the programs in cli/.
 
 libtdt_core_la_SOURCES += \
 	tree-printer/dump.c \
@@ -23,12 +23,3 @@ libtdt_core_la_SOURCES += \
 	tree-printer/terminal.c \
 	tree-printer/text.c \
 	tree-printer/view.c
-
-bin_PROGRAMS += tdt-tree
-tdt_tree_SOURCES = \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h \
-	tree-printer/schema.h \
-	tree-printer/tdt-tree.c
-tdt_tree_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tdt_tree_LDADD = libtdt.la $(JANSSON_LIBS)

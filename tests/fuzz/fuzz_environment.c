@@ -15,7 +15,7 @@
 
 #define main tdt_tree_main
 static int tdt_tree_main(int argc, char **argv);
-#include "../../tree-printer/tdt-tree.c"
+#include "cli/tdt-tree.c"
 #undef main
 
 /* The number that begins `text`, at most INT64_MAX and 1, and how many digits it has. */

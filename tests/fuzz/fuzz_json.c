@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "../../tree-printer/read_json.h"
+#include "cli/read_json.h"
 #include "fuzz.h"
 
 /* What was read: one of them, the other is NULL. */

@@ -15,7 +15,7 @@
 
 #define main join_ustack_main
 static int join_ustack_main(int argc, char **argv);
-#include "../../tools/join-ustack.c"
+#include "cli/join-ustack.c"
 #undef main
 
 #define SEPARATOR "\n%%\n"

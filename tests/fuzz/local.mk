@@ -7,21 +7,21 @@
 
 fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
 fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h
+	cli/read_json.c \
+	cli/read_json.h
 fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h
+	cli/read_json.c \
+	cli/read_json.h
 fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
-	tools/join.c \
-	tools/join.h \
-	tools/join_index.c \
-	tools/join_index.h \
-	tools/join_print.c \
-	tools/ustack.c \
-	tools/ustack.h \
-	tree-printer/read_json.c \
-	tree-printer/read_json.h
+	cli/join.c \
+	cli/join.h \
+	cli/join_index.c \
+	cli/join_index.h \
+	cli/join_print.c \
+	cli/ustack.c \
+	cli/ustack.h \
+	cli/read_json.c \
+	cli/read_json.h
 fuzz_cflags = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TOOLS_JOIN_INDEX_H
-#define TDT_TOOLS_JOIN_INDEX_H
+#ifndef TDT_CLI_JOIN_INDEX_H
+#define TDT_CLI_JOIN_INDEX_H
 
 /* Finds the node of a tree that is the frame of a tracer, however many siblings it has. */
 
@@ -10,7 +10,7 @@
 
 #include <tdt/tree.h>
 
-#include "ustack.h"
+#include "cli/ustack.h"
 
 /* All zero: no tree yet. */
 struct join_index {

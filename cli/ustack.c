@@ -23,7 +23,7 @@
 
 #include <config.h>
 
-#include "ustack.h"
+#include "cli/ustack.h"
 
 #include <errno.h>
 #include <stdlib.h>

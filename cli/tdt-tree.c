@@ -13,7 +13,7 @@
 
 #include <tdt/dump.h>
 
-#include "read_json.h"
+#include "cli/read_json.h"
 
 enum {
 	EXIT_BAD_INPUT = 1, /* or output */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TOOLS_JOIN_H
-#define TDT_TOOLS_JOIN_H
+#ifndef TDT_CLI_JOIN_H
+#define TDT_CLI_JOIN_H
 
 /* A task's wait tree, and a tracer's stacks of it in the same tree. */
 
 #include <tdt/tree.h>
 
-#include "join_index.h"
-#include "ustack.h"
+#include "cli/join_index.h"
+#include "cli/ustack.h"
 
 /* How many stacks of each kind end in a node. */
 struct tally {

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../tree-printer/printer.h"
-#include "../tree-printer/read_json.h"
-#include "join.h"
+#include "cli/join.h"
+#include "cli/read_json.h"
+#include "tree-printer/printer.h"
 
 enum {
 	EXIT_BAD_INPUT = 1, /* or output */

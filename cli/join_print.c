@@ -8,7 +8,7 @@
 
 #include <config.h>
 
-#include "join.h"
+#include "cli/join.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tree-printer/printer.h"
+#include "tree-printer/printer.h"
 
 enum {
 	LEVELS = 100 /* indented; what is deeper has its level told by a number */

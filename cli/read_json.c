@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "read_json.h"
+#include "cli/read_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema.h"
+#include "tree-printer/schema.h"
 
 /*
  * Whether jansson ran out of memory.  Its lexer (2.14) doesn't look when it saves the text of a token, and what it

@@ -12,7 +12,7 @@
 
 #include <config.h>
 
-#include "join.h"
+#include "cli/join.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TOOLS_USTACK_H
-#define TDT_TOOLS_USTACK_H
+#ifndef TDT_CLI_USTACK_H
+#define TDT_CLI_USTACK_H
 
 /* Read what a tracer printed: stacks with the ids of tasks. */
 

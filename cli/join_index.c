@@ -11,7 +11,7 @@
 
 #include <config.h>
 
-#include "join_index.h"
+#include "cli/join_index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_READ_JSON_H
-#define TDT_TREE_PRINTER_READ_JSON_H
+#ifndef TDT_CLI_READ_JSON_H
+#define TDT_CLI_READ_JSON_H
 
 /* Read traces and dumps back from the JSON that the library prints: tdt-trace(5) has the schema. */
 
