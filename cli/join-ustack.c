@@ -19,7 +19,7 @@
 
 #include "cli/join.h"
 #include "cli/read_json.h"
-#include "tree-printer/printer.h"
+#include "tree-printer/terminal.h"
 
 enum {
 	EXIT_BAD_INPUT = 1, /* or output */

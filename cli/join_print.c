@@ -16,18 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree-printer/printer.h"
+#include "tree-printer/frames.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/view.h"
 
 enum {
 	LEVELS = 100 /* indented; what is deeper has its level told by a number */
 };
-
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define YELLOW "\033[33m"
-#define GREEN "\033[32m"
-#define RED "\033[31m"
-#define PLAIN "\033[0m"
 
 static const char *const kind_words[USTACK_KINDS] = {
 	[USTACK_ON_CPU] = "on CPU",
@@ -36,9 +31,9 @@ static const char *const kind_words[USTACK_KINDS] = {
 };
 
 static const char *const kind_colors[USTACK_KINDS] = {
-	[USTACK_ON_CPU] = GREEN,
-	[USTACK_WAITED] = YELLOW,
-	[USTACK_LATE] = RED,
+	[USTACK_ON_CPU] = TDT__GREEN,
+	[USTACK_WAITED] = TDT__YELLOW,
+	[USTACK_LATE] = TDT__RED,
 };
 
 static const char *const kind_keys[USTACK_KINDS] = {
@@ -62,11 +57,9 @@ struct text {
 
 static void colored(struct text *text, const char *color, const char *word)
 {
-	if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, color);
+	tdt__color(&text->line, color, &text->options);
 	tdt__string_puts(&text->line, word);
-	if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, PLAIN);
+	tdt__color(&text->line, TDT__PLAIN, &text->options);
 }
 
 static void times(struct text *text, uint64_t n)
@@ -82,7 +75,7 @@ static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
 		bool running = tdt_trace_info(text->joined->trace)->state == TDT_TASK_RUNNING;
 
 		tdt__string_puts(&text->line, separator);
-		colored(text, running ? GREEN : YELLOW, running ? "running" : "waiting");
+		colored(text, running ? TDT__GREEN : TDT__YELLOW, running ? "running" : "waiting");
 		if (leaves > 1)
 			times(text, leaves);
 		separator = ", ";
@@ -144,32 +137,13 @@ static void indent(struct text *text, uint32_t row)
 	text->indented[depth + 1] = text->indented[depth] + strlen(more);
 }
 
-static void place(struct text *text, const struct tdt_frame *frame)
-{
-	size_t before = text->line.n, start;
-
-	if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, DIM);
-	start = text->line.n;
-	tdt__frame_place(&text->line, frame, &text->options);
-	if (text->line.n == start)
-		text->line.n = before;
-	else if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, PLAIN);
-}
-
 static void frame_line(struct text *text, uint32_t row)
 {
 	const struct tdt__row *shown = &text->view.row[row];
 	const struct tdt_frame *frame = tdt_node_frame(shown->node);
 
 	indent(text, row);
-	if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, frame->kind == TDT_NODE_CUT ? RED : BOLD);
-	tdt__frame_name(&text->line, frame, &text->options);
-	if (text->options.color == TDT_PRINT_YES)
-		tdt__string_puts(&text->line, PLAIN);
-	place(text, frame);
+	tdt__frame_line(&text->line, frame, &text->options);
 	if (frame->guessed)
 		tdt__string_puts(&text->line, " (callers may be missing)");
 	marks(text, &text->tally[row], shown->leaves, "  ");

@@ -15,11 +15,14 @@ tdt_join_ustack_SOURCES = \
 	cli/ustack.c \
 	cli/ustack.h \
 	tree-printer/frame.c \
-	tree-printer/printer.h \
+	tree-printer/frames.h \
 	tree-printer/schema.h \
-	tree-printer/string.c \
+	tree-printer/strings.c \
+	tree-printer/strings.h \
 	tree-printer/terminal.c \
-	tree-printer/view.c
+	tree-printer/terminal.h \
+	tree-printer/view.c \
+	tree-printer/view.h
 tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 

@@ -7,7 +7,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "forms.h"
 
 /* The rule for every struct of a caller's that may grow; and names by a deadline, and how many are missing. */
 #include "base/clock.h"
@@ -17,18 +18,6 @@
 #include "tree/tree.h"
 
 #define MAX_IDS 8
-
-struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
-{
-	struct tdt_trace_info info;
-
-	tdt__options_read(&info, sizeof(info), group->tasks[i]); /* if it is larger: what we know of it */
-	if (info.size == 0)
-		memcpy(&info, group->tasks[i], sizeof(info));
-	if (group->trace != NULL)
-		tdt__trace_count(group->trace, &info);
-	return info;
-}
 
 /* Its first fields have been there from the first header on. */
 static bool is_task(const struct tdt_trace_info *info)

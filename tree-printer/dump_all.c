@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include "forms.h"
+
 /* The same rule as everywhere for a struct of a caller's that may grow. */
 #include "base/clock.h"
 #include "base/options.h"

@@ -12,6 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "forms.h"
+
 /* NULL: they don't share one. */
 static const char *shared_name(const struct tdt_snapshot_group *group)
 {

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "terminal.h"
+#include "words.h"
+
 #include "base/index.h"
 #include "tree/trace.h"
 

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "forms.h"
 #include "schema.h"
+#include "words.h"
 
 static void member(struct tdt__out *out, const char *before, const char *key, uint64_t value)
 {

@@ -21,27 +21,10 @@
 #include "dumps.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
-void tdt__count(struct tdt__string *string, uint64_t n)
-{
-	uint64_t unit = 1;
-
-	while (n / unit >= 1000)
-		unit *= 1000;
-	tdt__string_printf(string, "%" PRIu64, n / unit);
-	while (unit > 1) {
-		n %= unit;
-		unit /= 1000;
-		tdt__string_printf(string, ",%03" PRIu64, n / unit);
-	}
-}
-
-void tdt__count_tasks(struct tdt__string *string, uint64_t n)
-{
-	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? " task" : " tasks");
-}
+#include "forms.h"
+#include "terminal.h"
+#include "words.h"
 
 static void out_string(struct tdt__out *out, const struct tdt__string *string)
 {

@@ -6,11 +6,13 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "forms.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "view.h"
 
 /* What stands from `at` on is one frame: `;` would make it two. */
 static void protect(struct tdt__string *string, size_t at)

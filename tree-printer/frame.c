@@ -3,11 +3,13 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "frames.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "terminal.h"
 
 static void escape(struct tdt__string *string, const char *text, const struct tdt_print_options *options)
 {
@@ -174,4 +176,27 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 		tdt__string_puts(string, ")");
 	}
 	also(string, frame, options);
+}
+
+static void colored_place(struct tdt__string *string, const struct tdt_frame *frame,
+			  const struct tdt_print_options *options)
+{
+	size_t before = string->n, start;
+
+	tdt__color(string, TDT__DIM, options);
+	start = string->n;
+	tdt__frame_place(string, frame, options);
+	if (string->n == start)
+		string->n = before;
+	else
+		tdt__color(string, TDT__PLAIN, options);
+}
+
+void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options)
+{
+	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD, options);
+	tdt__frame_name(string, frame, options);
+	tdt__color(string, TDT__PLAIN, options);
+	colored_place(string, frame, options);
 }

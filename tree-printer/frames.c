@@ -10,7 +10,7 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "frames.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,36 +109,13 @@ static bool grow(struct tdt__frames *frames)
 	return true;
 }
 
-static void write_place(struct tdt__string *string, const struct tdt_frame *frame,
-			const struct tdt_print_options *options)
-{
-	size_t before = string->n, start;
-
-	tdt__color(string, TDT__DIM, options);
-	start = string->n;
-	tdt__frame_place(string, frame, options);
-	if (string->n == start)
-		string->n = before;
-	else
-		tdt__color(string, TDT__PLAIN, options);
-}
-
-static void write_frame(struct tdt__string *string, const struct tdt_frame *frame,
-			const struct tdt_print_options *options)
-{
-	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD, options);
-	tdt__frame_name(string, frame, options);
-	tdt__color(string, TDT__PLAIN, options);
-	write_place(string, frame, options);
-}
-
 /* The number of the frame's text, written now if no other frame reads so.  UINT32_MAX: no memory. */
 static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
 	struct tdt__frame_text text = { .at = frames->string.n };
 	uint32_t hash, number;
 
-	write_frame(&frames->string, frame, frames->options);
+	tdt__frame_line(&frames->string, frame, frames->options);
 	if (frames->string.failed) { /* another may be shorter */
 		frames->string.failed = false;
 		frames->string.n = text.at;

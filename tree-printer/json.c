@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "forms.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "schema.h"
+#include "view.h"
 
 #define EXACT ((UINT64_C(1) << 53) - 1) /* the largest integer that readers with doubles keep */
 

@@ -10,16 +10,22 @@ libtdt_core_la_SOURCES += \
 	tree-printer/dump_text.c \
 	tree-printer/dumps.h \
 	tree-printer/folded.c \
+	tree-printer/forms.h \
 	tree-printer/frame.c \
 	tree-printer/frames.c \
+	tree-printer/frames.h \
 	tree-printer/json.c \
 	tree-printer/names.c \
 	tree-printer/names.h \
 	tree-printer/print.c \
-	tree-printer/printer.h \
 	tree-printer/schema.h \
-	tree-printer/string.c \
+	tree-printer/strings.c \
+	tree-printer/strings.h \
 	tree-printer/task_line.c \
 	tree-printer/terminal.c \
+	tree-printer/terminal.h \
 	tree-printer/text.c \
-	tree-printer/view.c
+	tree-printer/view.c \
+	tree-printer/view.h \
+	tree-printer/words.c \
+	tree-printer/words.h

@@ -3,11 +3,11 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "forms.h"
 
 #include <errno.h>
-#include <langinfo.h>
-#include <string.h>
+
+#include "terminal.h"
 
 /* Not a way into a trace: the rule for every struct of a caller's that may grow. */
 #include "base/options.h"
@@ -15,13 +15,6 @@
 static bool is_choice(enum tdt_print_choice choice)
 {
 	return (unsigned int)choice <= TDT_PRINT_YES;
-}
-
-static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic)
-{
-	if (choice == TDT_PRINT_AUTO)
-		return automatic ? TDT_PRINT_YES : TDT_PRINT_NO;
-	return choice;
 }
 
 int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
@@ -33,8 +26,7 @@ int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_
 	if ((unsigned int)options->format > TDT_PRINT_FOLDED || !is_choice(options->utf8) ||
 	    !is_choice(options->color) || options->reserved != 0)
 		return -EINVAL;
-	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
-	options->color = choose(options->color, tdt__wants_color(out));
+	tdt__terminal_choose(options, out);
 	return 0;
 }
 

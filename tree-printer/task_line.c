@@ -9,71 +9,11 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "words.h"
 
 #include <inttypes.h>
 
-#include "names.h"
-
-void tdt__color(struct tdt__string *string, const char *sequence, const struct tdt_print_options *options)
-{
-	if (options->color == TDT_PRINT_YES)
-		tdt__string_puts(string, sequence);
-}
-
-void tdt__count_leaves(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
-}
-
-/* Four digits and a unit.  By integers: a locale may have another decimal point. */
-void tdt__duration(struct tdt__string *string, uint64_t ns)
-{
-	static const char *const units[] = { "ns", "us", "ms", "s" };
-	uint64_t unit = 1, whole, rest;
-	const char *point = ".";
-	int i = 0;
-
-	while (i < 3 && ns / unit >= 1000) {
-		unit *= 1000;
-		i++;
-	}
-	whole = ns / unit;
-	rest = ns % unit;
-	tdt__string_printf(string, " %" PRIu64, whole);
-	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
-		unit /= 10;
-		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
-		rest %= unit;
-		point = "";
-	}
-	tdt__string_printf(string, " %s", units[i]);
-}
-
-void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name, const struct tdt_print_options *options)
-{
-	tdt__string_printf(string, "%" PRIu64, id);
-	if (name == NULL)
-		return;
-	tdt__string_puts(string, " \"");
-	tdt__string_escape(string, name, options->utf8 == TDT_PRINT_YES, '"');
-	tdt__string_puts(string, "\"");
-}
-
-void tdt__task_state(struct tdt__string *string, enum tdt_task_state state, const struct tdt_print_options *options)
-{
-	static const struct {
-		const char *word, *color;
-	} states[] = { [TDT_TASK_WAITING] = { "pending", TDT__YELLOW },
-		       [TDT_TASK_RUNNING] = { "running", TDT__GREEN },
-		       [TDT_TASK_READY] = { "ready", TDT__CYAN },
-		       [TDT_TASK_PANICKED] = { "panicked", TDT__RED } };
-
-	tdt__string_puts(string, " ");
-	tdt__color(string, states[state].color, options);
-	tdt__string_puts(string, states[state].word);
-	tdt__color(string, TDT__PLAIN, options);
-}
+#include "terminal.h"
 
 static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 		  const struct tdt_print_options *options)
@@ -86,15 +26,6 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);
-}
-
-void tdt__task_syscall(struct tdt__string *string, const char *syscall, const struct tdt_print_options *options)
-{
-	if (syscall == NULL)
-		return;
-	tdt__string_puts(string, ", in ");
-	tdt__string_escape(string, syscall, options->utf8 == TDT_PRINT_YES, '\0');
-	tdt__string_puts(string, "()");
 }
 
 /* Of a poll whose stack was read the one leaf is where it runs, and no news. */
@@ -113,14 +44,6 @@ static void task_leaves(struct tdt__string *string, const struct tdt_trace_info 
 		tdt__string_printf(string, ", %" PRIu32 " more on other threads", info->leaves_elsewhere);
 	if (info->leaves_lost != 0)
 		tdt__string_printf(string, ", %" PRIu32 " more lost for want of memory", info->leaves_lost);
-}
-
-void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer)
-{
-	if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
-		tdt__string_puts(string, ", no stack could be read");
-	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
-		tdt__string_puts(string, ", did not answer");
 }
 
 static void age(struct tdt__string *string, const struct tdt_trace_info *info)
@@ -152,25 +75,6 @@ static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 		tdt__string_printf(string, " by task %" PRIu64, info->woken_by);
 }
 
-void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
-		     const struct tdt_print_options *options)
-{
-	if (info->file == NULL)
-		return;
-	tdt__string_puts(string, ", spawned at ");
-	tdt__string_escape(string, info->file, options->utf8 == TDT_PRINT_YES, '\0');
-	if (info->line != 0)
-		tdt__string_printf(string, ":%" PRIu32, info->line);
-	if (info->line != 0 && info->column != 0)
-		tdt__string_printf(string, ":%" PRIu32, info->column);
-}
-
-void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info)
-{
-	if (info->parent != 0)
-		tdt__string_printf(string, "%s by task %" PRIu64, info->file == NULL ? ", spawned" : "", info->parent);
-}
-
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer,
 		    const struct tdt_print_options *options)
 {
@@ -199,63 +103,6 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *i
 }
 
 /* ---- What it waits for ---- */
-
-bool tdt__wait_tells(const struct tdt_wait *wait)
-{
-	return wait->owner != 0 || (wait->object != 0 && (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL));
-}
-
-static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
-{
-	tdt__string_printf(string, "for %s", what);
-	if (wait->object != 0)
-		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
-}
-
-static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait, uint64_t self,
-		       const struct tdt__names *names, const struct tdt_print_options *options)
-{
-	if (wait->owner == 0)
-		return;
-	tdt__string_puts(string, how);
-	if (wait->owner == self) {
-		tdt__string_puts(string, "itself");
-	} else {
-		tdt__string_puts(string, "task ");
-		tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner), options);
-	}
-}
-
-void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const struct tdt__names *names, const struct tdt_print_options *options)
-{
-	const char *how = " of ";
-
-	switch (wait->kind) {
-	case TDT_WAIT_TASK:
-		how = "for ";
-		break;
-	case TDT_WAIT_MUTEX:
-		wait_object(string, "a mutex", wait);
-		how = " held by ";
-		break;
-	case TDT_WAIT_CHANNEL:
-		wait_object(string, "a channel", wait);
-		break;
-	case TDT_WAIT_TIMER:
-		tdt__string_puts(string, "for a timer");
-		break;
-	case TDT_WAIT_IO:
-		if (wait->object != 0)
-			tdt__string_printf(string, "for descriptor %" PRIu64, wait->object);
-		else
-			tdt__string_puts(string, "for a descriptor");
-		break;
-	default:
-		wait_object(string, "something", wait);
-	}
-	wait_owner(string, how, wait, self, names, options);
-}
 
 /* Equal waits of several leaves, which join: they are told once. */
 struct joined {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What a terminal wants: for the library's printer, and for tdt-join-ustack. */
+/* What a terminal can show.  Used by the library's printer and by tdt-join-ustack. */
 
 #include <config.h>
 
-#include "printer.h"
+#include "terminal.h"
 
+#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,4 +17,24 @@ bool tdt__wants_color(FILE *out)
 	if (no_color != NULL && no_color[0] != '\0')
 		return false;
 	return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+}
+
+static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic)
+{
+	if (choice == TDT_PRINT_AUTO)
+		return automatic ? TDT_PRINT_YES : TDT_PRINT_NO;
+	return choice;
+}
+
+void tdt__terminal_choose(struct tdt_print_options *options, FILE *out)
+{
+	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+	options->color = choose(options->color, tdt__wants_color(out));
+}
+
+void tdt__color(struct tdt__string *string, const char *sequence,
+		const struct tdt_print_options *options)
+{
+	if (options->color == TDT_PRINT_YES)
+		tdt__string_puts(string, sequence);
 }

@@ -10,12 +10,15 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "forms.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "view.h"
+#include "words.h"
 
 #include "base/index.h"
 

@@ -16,9 +16,10 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "view.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

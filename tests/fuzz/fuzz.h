@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../tree-printer/printer.h"
+#include "tree-printer/strings.h"
 
 /* Always returns 0: the input was of use.  What goes wrong ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,7 +30,7 @@ static inline void claim(bool condition, const char *what, const char *file, int
 	abort();
 }
 
-/* The length of one of our colour sequences (printer.h) at `text`; 0: there is none. */
+/* The length of one of our colour sequences (terminal.h) at `text`; 0: there is none. */
 static inline size_t color_at(const char *text)
 {
 	size_t n = 2;

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "printer.h"
+#include "strings.h"
 
 #include <errno.h>
 #include <stdarg.h>

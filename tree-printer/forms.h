@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_FORMS_H
+#define TDT_TREE_PRINTER_FORMS_H
+
+/*
+ * The forms of a trace.  The text and folded forms are made in two steps: view.c finds which frames
+ * are shown, then text.c or folded.c writes them.  json.c needs no view, since it writes all frames.
+ * Every form takes time linear in the number of nodes, and no function recurses over depth.  dumps.h
+ * has the forms of a snapshot of many tasks, which are made of the same parts.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <tdt/dump.h>
+
+#include "frames.h"
+#include "strings.h"
+
+/*
+ * Read the caller's options, and replace TDT_PRINT_AUTO by what is right for `out`.  Returns 0,
+ * -EINVAL or -E2BIG.  May change errno.
+ */
+int tdt__print_options_read(struct tdt_print_options *options,
+			    const struct tdt_print_options *theirs, FILE *out);
+
+/*
+ * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  They return 0 or -ENOMEM;
+ * errors of writing are kept in `out`.
+ */
+int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
+		    const struct tdt_node *root, const struct tdt_print_options *options);
+int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
+		    const struct tdt_node *root);
+int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
+		      const struct tdt_node *root, const struct tdt_print_options *options);
+
+/*
+ * Print the tree as text, below the lines `head` (NULL: none).  After -ENOMEM a part of it may have
+ * been written.
+ */
+int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
+		    const struct tdt_node *root, struct tdt__frames *frames);
+
+/*
+ * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.  `task`
+ * is the first frame of each stack, already escaped.
+ */
+int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+		      const struct tdt_node *root, const struct tdt_print_options *options);
+
+/* Write `text` as it is. */
+void tdt__json_text(struct tdt__out *out, const char *text);
+/* Write a number, or a string of digits if readers would lose some of a number's digits. */
+void tdt__json_u64(struct tdt__out *out, uint64_t value);
+/* Write the object of a task, or the array of a tree's nodes.  Returns 0 or -ENOMEM. */
+int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
+int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_FRAMES_H
+#define TDT_TREE_PRINTER_FRAMES_H
+
+/* How frames read: one frame (frame.c), and the frames of many trees (frames.c). */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+#include "strings.h"
+
+#include "base/index.h"
+
+/*
+ * Add the frame's name, escaped: its function or its address, as `options` say, or why the stack
+ * was truncated there.
+ */
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options);
+
+/* Add what the text form prints behind the name: the frame's place.  May add nothing. */
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
+		      const struct tdt_print_options *options);
+
+/* Add the frame's name and place, each in its colour. */
+void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options);
+
+/*
+ * The texts of frames: name and place.  Each text is stored once and has a number; frames that read
+ * the same share the number.  The frames must not change as long as they are looked up here.  A new
+ * object has `options`, and zeros in all other fields.
+ */
+struct tdt__frames {
+	const struct tdt_print_options *options;
+	struct tdt__string string; /* the texts */
+	struct tdt__frame_text *text;
+	struct tdt__frame_seen *seen;
+	uint32_t texts;
+	uint32_t n_seen;
+	size_t room; /* of each of the two arrays, and of its index */
+	struct tdt__index by_text;
+	struct tdt__index by_frame;
+};
+
+/* The number of a frame's text.  UINT32_MAX: no memory. */
+uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame);
+void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
+void tdt__frames_fini(struct tdt__frames *frames);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_STRINGS_H
+#define TDT_TREE_PRINTER_STRINGS_H
+
+/* Text that grows, text that is made harmless for a terminal, and the way out to a stream. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Text that grows.  The first failed allocation sets `failed`, and later additions do nothing.  So
+ * the caller checks `failed` once, at the end.
+ */
+struct tdt__string {
+	char *bytes;
+	size_t n;
+	size_t room;
+	bool failed;
+};
+
+void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n);
+void tdt__string_puts(struct tdt__string *string, const char *text);
+/* Add formatted text of at most 127 bytes; longer text is cut. */
+void tdt__string_printf(struct tdt__string *string, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void tdt__string_free(struct tdt__string *string);
+
+/*
+ * Add `text`, which may come from anywhere, in a form that cannot harm a terminal.  Escaped as in C
+ * are: bytes that are not valid UTF-8, control characters, characters that change the direction of
+ * writing, backslashes, and the character `quote` (0: no such character).  If `utf8` is false, all
+ * characters outside ASCII are escaped, too.
+ */
+void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote);
+
+/*
+ * Decode the UTF-8 character at `text` into `*code`, its code point.  Returns the length of the
+ * character in bytes, or 0 if it is invalid.
+ */
+size_t tdt__utf8_decode(const char *text, uint32_t *code);
+
+/*
+ * The way out to `file`.  Output is collected and written in large pieces, because `file` may be
+ * unbuffered, as stderr is.  The first error is kept in `error`, and nothing is written after it.
+ */
+struct tdt__out {
+	FILE *file;
+	int error; /* 0 or a negative errno */
+	size_t used;
+	char buffer[4096];
+};
+
+void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
+void tdt__out_flush(struct tdt__out *out);
+
+/*
+ * Write what is left, and flush the stream.  Returns the first error of writing if there was one,
+ * else `err`.
+ */
+int tdt__out_end(struct tdt__out *out, int err);
+
+#endif

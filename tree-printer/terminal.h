@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_TERMINAL_H
+#define TDT_TREE_PRINTER_TERMINAL_H
+
+/* What a terminal can show: colours, and the characters of the tree's lines. */
+
+#include <stdio.h>
+
+#include <tdt/dump.h>
+
+#include "strings.h"
+
+/*
+ * Replace TDT_PRINT_AUTO in `utf8` and `color` by YES or NO.  Characters outside ASCII are shown if
+ * the locale's encoding is UTF-8.  Colours are shown if `out` is a terminal, TERM says that it is
+ * not a dumb one, and NO_COLOR does not forbid colours.  May change errno.
+ */
+void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
+
+/* Whether `out` is shown in colours by default.  May change errno. */
+bool tdt__wants_color(FILE *out);
+
+/* Sequences that change the colour of the text that follows. */
+#define TDT__BOLD "\033[1m"
+#define TDT__DIM "\033[2m"
+#define TDT__RED "\033[31m"
+#define TDT__GREEN "\033[32m"
+#define TDT__YELLOW "\033[33m"
+#define TDT__CYAN "\033[36m"
+#define TDT__PLAIN "\033[0m"
+
+/* Add `sequence` if `options` want colours. */
+void tdt__color(struct tdt__string *string, const char *sequence,
+		const struct tdt_print_options *options);
+
+#endif

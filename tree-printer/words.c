@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The words of the text forms: counts, durations, what is said of a task, what it waits for. */
+
+#include <config.h>
+
+#include "words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "terminal.h"
+
+/* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
+#include "base/options.h"
+#include "tree/trace.h"
+
+/* ---- Counts and durations ---- */
+
+void tdt__count(struct tdt__string *string, uint64_t n)
+{
+	uint64_t unit = 1;
+
+	while (n / unit >= 1000)
+		unit *= 1000;
+	tdt__string_printf(string, "%" PRIu64, n / unit);
+	while (unit > 1) {
+		n %= unit;
+		unit /= 1000;
+		tdt__string_printf(string, ",%03" PRIu64, n / unit);
+	}
+}
+
+void tdt__count_tasks(struct tdt__string *string, uint64_t n)
+{
+	tdt__count(string, n);
+	tdt__string_puts(string, n == 1 ? " task" : " tasks");
+}
+
+void tdt__count_leaves(struct tdt__string *string, uint64_t n)
+{
+	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
+}
+
+/*
+ * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point number
+ * depends on the locale.
+ */
+void tdt__duration(struct tdt__string *string, uint64_t ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	uint64_t unit = 1, whole, rest;
+	const char *point = ".";
+	int i = 0;
+
+	while (i < 3 && ns / unit >= 1000) {
+		unit *= 1000;
+		i++;
+	}
+	whole = ns / unit;
+	rest = ns % unit;
+	tdt__string_printf(string, " %" PRIu64, whole);
+	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
+		unit /= 10;
+		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
+		rest %= unit;
+		point = "";
+	}
+	tdt__string_printf(string, " %s", units[i]);
+}
+
+/* ---- A task ---- */
+
+struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
+{
+	struct tdt_trace_info info;
+
+	tdt__options_read(&info, sizeof(info), group->tasks[i]);
+	if (info.size == 0) /* the caller's struct is larger: take the fields that we know */
+		memcpy(&info, group->tasks[i], sizeof(info));
+	if (group->trace != NULL)
+		tdt__trace_count(group->trace, &info);
+	return info;
+}
+
+void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
+		    const struct tdt_print_options *options)
+{
+	tdt__string_printf(string, "%" PRIu64, id);
+	if (name == NULL)
+		return;
+	tdt__string_puts(string, " \"");
+	tdt__string_escape(string, name, options->utf8 == TDT_PRINT_YES, '"');
+	tdt__string_puts(string, "\"");
+}
+
+void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
+		     const struct tdt_print_options *options)
+{
+	static const struct {
+		const char *word, *color;
+	} states[] = { [TDT_TASK_WAITING] = { "pending", TDT__YELLOW },
+		       [TDT_TASK_RUNNING] = { "running", TDT__GREEN },
+		       [TDT_TASK_READY] = { "ready", TDT__CYAN },
+		       [TDT_TASK_PANICKED] = { "panicked", TDT__RED } };
+
+	tdt__string_puts(string, " ");
+	tdt__color(string, states[state].color, options);
+	tdt__string_puts(string, states[state].word);
+	tdt__color(string, TDT__PLAIN, options);
+}
+
+void tdt__task_syscall(struct tdt__string *string, const char *syscall,
+		       const struct tdt_print_options *options)
+{
+	if (syscall == NULL)
+		return;
+	tdt__string_puts(string, ", in ");
+	tdt__string_escape(string, syscall, options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_puts(string, "()");
+}
+
+void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+		      enum tdt_answer answer)
+{
+	if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
+		tdt__string_puts(string, ", no stack could be read");
+	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
+		tdt__string_puts(string, ", did not answer");
+}
+
+void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+		     const struct tdt_print_options *options)
+{
+	if (info->file == NULL)
+		return;
+	tdt__string_puts(string, ", spawned at ");
+	tdt__string_escape(string, info->file, options->utf8 == TDT_PRINT_YES, '\0');
+	if (info->line != 0)
+		tdt__string_printf(string, ":%" PRIu32, info->line);
+	if (info->line != 0 && info->column != 0)
+		tdt__string_printf(string, ":%" PRIu32, info->column);
+}
+
+void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info)
+{
+	if (info->parent != 0)
+		tdt__string_printf(string, "%s by task %" PRIu64,
+				   info->file == NULL ? ", spawned" : "", info->parent);
+}
+
+/* ---- What a task waits for ---- */
+
+bool tdt__wait_tells(const struct tdt_wait *wait)
+{
+	if (wait->owner != 0)
+		return true;
+	return wait->object != 0 &&
+	       (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL);
+}
+
+static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
+{
+	tdt__string_printf(string, "for %s", what);
+	if (wait->object != 0)
+		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
+}
+
+static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait,
+		       uint64_t self, const struct tdt__names *names,
+		       const struct tdt_print_options *options)
+{
+	if (wait->owner == 0)
+		return;
+	tdt__string_puts(string, how);
+	if (wait->owner == self) {
+		tdt__string_puts(string, "itself");
+	} else {
+		tdt__string_puts(string, "task ");
+		tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner), options);
+	}
+}
+
+void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		   const struct tdt__names *names, const struct tdt_print_options *options)
+{
+	const char *how = " of ";
+
+	switch (wait->kind) {
+	case TDT_WAIT_TASK:
+		how = "for ";
+		break;
+	case TDT_WAIT_MUTEX:
+		wait_object(string, "a mutex", wait);
+		how = " held by ";
+		break;
+	case TDT_WAIT_CHANNEL:
+		wait_object(string, "a channel", wait);
+		break;
+	case TDT_WAIT_TIMER:
+		tdt__string_puts(string, "for a timer");
+		break;
+	case TDT_WAIT_IO:
+		if (wait->object != 0)
+			tdt__string_printf(string, "for descriptor %" PRIu64, wait->object);
+		else
+			tdt__string_puts(string, "for a descriptor");
+		break;
+	default:
+		wait_object(string, "something", wait);
+	}
+	wait_owner(string, how, wait, self, names, options);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_WORDS_H
+#define TDT_TREE_PRINTER_WORDS_H
+
+/*
+ * The words of the text forms.  words.c has the parts of sentences: counts, durations, what is said
+ * of a task, what it waits for.  task_line.c makes the lines about one task of them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+#include "names.h"
+#include "strings.h"
+
+/* "10,000" */
+void tdt__count(struct tdt__string *string, uint64_t n);
+/* "1 task", "10,000 tasks" */
+void tdt__count_tasks(struct tdt__string *string, uint64_t n);
+/* "1 leaf", "2 leaves" */
+void tdt__count_leaves(struct tdt__string *string, uint64_t n);
+/* " 1.204 s", with the space */
+void tdt__duration(struct tdt__string *string, uint64_t ns);
+
+/*
+ * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
+ * trace has its names, the counts of leaves are those of the trace.
+ */
+struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
+
+/* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */
+void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
+		    const struct tdt_print_options *options);
+
+/*
+ * Parts of the line of one task, which the line of a group has, too.  Each begins with a space, or
+ * with a comma and a space.
+ */
+void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
+		     const struct tdt_print_options *options);
+void tdt__task_syscall(struct tdt__string *string, const char *syscall,
+		       const struct tdt_print_options *options);
+void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+		      enum tdt_answer answer);
+void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+		     const struct tdt_print_options *options);
+void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info);
+
+/*
+ * Whether `wait` says more than the tree does: which task is waited for, or which one of several
+ * mutexes or channels.
+ */
+bool tdt__wait_tells(const struct tdt_wait *wait);
+
+/* "for a mutex (0x10) held by task 9".  Task `self` waits; if it waits for itself, it reads so. */
+void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		   const struct tdt__names *names, const struct tdt_print_options *options);
+
+enum {
+	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
+};
+
+/*
+ * The line of a task.  For a single trace `answer` is TDT_ANSWER_FRESH; if the trace is old, `info`
+ * has its age.
+ */
+void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
+		    enum tdt_answer answer, const struct tdt_print_options *options);
+
+/* The line below, which warns that some of the leaves may be over.  May add nothing. */
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);
+
+/* The lines about the task's waits, below these.  May add nothing. */
+void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
+		     const struct tdt__names *names, const struct tdt_print_options *options);
+
+#endif
