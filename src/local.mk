@@ -75,6 +75,7 @@ libtdt_core_la_SOURCES = \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
+	src/dump_all.c \
 	src/fork.c \
 	src/future/combine.c \
 	src/future/combine.h \

@@ -11,9 +11,7 @@
 #include "forms.h"
 
 /* The rule for every struct of a caller's that may grow; and names by a deadline, and how many are missing. */
-#include "base/clock.h"
 #include "base/options.h"
-#include "symbolize/namer.h"
 #include "tree/trace.h"
 #include "tree/tree.h"
 
@@ -139,9 +137,4 @@ int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out, const
 	}
 	errno = err == 0 ? saved : -err;
 	return err;
-}
-
-int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options)
-{
-	return tdt__snapshot_print_by(snapshot, out, options, tdt__clock() + TDT__NAMER_TIME);
 }

@@ -3,7 +3,6 @@
 
 libtdt_core_la_SOURCES += \
 	tree-printer/dump.c \
-	tree-printer/dump_all.c \
 	tree-printer/dump_folded.c \
 	tree-printer/dump_group.c \
 	tree-printer/dump_json.c \

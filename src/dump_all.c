@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A dump: a snapshot is taken, printed and freed. */
+/* A dump takes a snapshot, prints it and frees it.  How long names may take is decided here. */
 
 #include <config.h>
 
-#include "dumps.h"
-
 #include <errno.h>
 
-#include "forms.h"
+#include <tdt/dump.h>
 
-/* The same rule as everywhere for a struct of a caller's that may grow. */
 #include "base/clock.h"
+#include "symbolize/namer.h"
 #include "base/options.h"
+#include "tree-printer/dumps.h"
+#include "tree-printer/forms.h"
 
 #define SECOND UINT64_C(1000000000)
 
-/* Wrong options are told before anybody is asked. */
+/* Wrong options are reported before any task is requested to answer. */
 static int check(FILE *out, const struct tdt_dump_options *options, struct tdt_dump_options *ours)
 {
 	struct tdt_print_options form;
@@ -32,9 +32,10 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 
 	if (err == 0) {
 		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
-		uint64_t deadline = start + (ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : SECOND);
+		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : SECOND;
 
-		err = snapshot == NULL ? -errno : tdt__snapshot_print_by(snapshot, out, options, deadline);
+		err = snapshot == NULL ? -errno
+				       : tdt__snapshot_print_by(snapshot, out, options, start + timeout);
 		tdt_snapshot_free(snapshot);
 	}
 	errno = err == 0 ? saved : -err;
@@ -44,4 +45,10 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 int tdt_dump_all(FILE *out)
 {
 	return tdt_dump(out, NULL);
+}
+
+int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out,
+		       const struct tdt_dump_options *options)
+{
+	return tdt__snapshot_print_by(snapshot, out, options, tdt__clock() + TDT__NAMER_TIME);
 }
