@@ -4,6 +4,9 @@
 
 /* A task's wait tree, and a tracer's stacks of it in the same tree. */
 
+#include <stdio.h>
+
+#include <tdt/print.h>
 #include <tdt/tree.h>
 
 #include "cli/join_index.h"
@@ -35,8 +38,10 @@ int joined_add(struct joined *joined, const struct ustack *stack);
 /* Free the trace and all. */
 void joined_fini(struct joined *joined);
 
-/* Print as text, or as JSON: tdt-join-ustack(1) tells both.  0 or a negative errno. */
-int joined_print_text(const struct joined *joined, FILE *out, bool utf8, bool color);
-int joined_print_json(const struct joined *joined, FILE *out);
+/*
+ * Print as text or as JSON, whose meaning tdt-join-ustack(1) describes.  In `options`, `utf8` and
+ * `color` are YES or NO, never AUTO.  Returns 0 or a negative errno.
+ */
+int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options);
 
 #endif

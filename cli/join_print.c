@@ -208,14 +208,10 @@ static int print_rows(struct text *text, FILE *out)
 	return -ENOMEM;
 }
 
-int joined_print_text(const struct joined *joined, FILE *out, bool utf8, bool color)
+static int print_text(const struct joined *joined, FILE *out,
+		      const struct tdt_print_options *options)
 {
-	struct text text = {
-		.joined = joined,
-		.options = { .size = sizeof(struct tdt_print_options),
-			     .utf8 = utf8 ? TDT_PRINT_YES : TDT_PRINT_NO,
-			     .color = color ? TDT_PRINT_YES : TDT_PRINT_NO },
-	};
+	struct text text = { .joined = joined, .options = *options };
 	const struct tdt_node *root = tdt_trace_root(joined->trace);
 	int err = tdt__view_make(&text.view, root, &text.options);
 
@@ -243,14 +239,14 @@ static bool set_tally(json_t *object, const struct tally *tally)
 }
 
 /* What the library prints of the trace, with members of ours. */
-int joined_print_json(const struct joined *joined, FILE *out)
+static int print_json(const struct joined *joined, FILE *out,
+		      const struct tdt_print_options *options)
 {
-	const struct tdt_print_options options = { .size = sizeof(options), .format = TDT_PRINT_JSON };
 	char *bytes = NULL;
 	size_t n = 0, id;
 	FILE *memory = open_memstream(&bytes, &n);
 	json_t *json = NULL, *node;
-	int err = memory == NULL ? -errno : tdt_trace_print_with(joined->trace, memory, &options);
+	int err = memory == NULL ? -errno : tdt_trace_print_with(joined->trace, memory, options);
 
 	if (memory != NULL && fclose(memory) != 0 && err == 0)
 		err = -ENOMEM;
@@ -267,4 +263,10 @@ int joined_print_json(const struct joined *joined, FILE *out)
 		err = errno != 0 ? -errno : -EIO;
 	json_decref(json);
 	return err;
+}
+
+int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options)
+{
+	return options->format == TDT_PRINT_JSON ? print_json(joined, out, options)
+						 : print_text(joined, out, options);
 }

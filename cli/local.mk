@@ -10,6 +10,8 @@ tdt_join_ustack_SOURCES = \
 	cli/join_index.c \
 	cli/join_index.h \
 	cli/join_print.c \
+	cli/program.c \
+	cli/program.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/ustack.c \
@@ -27,6 +29,8 @@ tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
 tdt_tree_SOURCES = \
+	cli/program.c \
+	cli/program.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/tdt-tree.c \

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool tdt__wants_color(FILE *out)
+static bool wants_color(FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -29,7 +29,7 @@ static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic
 void tdt__terminal_choose(struct tdt_print_options *options, FILE *out)
 {
 	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
-	options->color = choose(options->color, tdt__wants_color(out));
+	options->color = choose(options->color, wants_color(out));
 }
 
 void tdt__color(struct tdt__string *string, const char *sequence,

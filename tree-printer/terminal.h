@@ -17,9 +17,6 @@
  */
 void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 
-/* Whether `out` is shown in colours by default.  May change errno. */
-bool tdt__wants_color(FILE *out);
-
 /* Sequences that change the colour of the text that follows. */
 #define TDT__BOLD "\033[1m"
 #define TDT__DIM "\033[2m"

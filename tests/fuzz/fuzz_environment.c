@@ -62,10 +62,10 @@ static int64_t interval(const char *text)
 /* Split `text` at its line ends, which are overwritten. */
 static int split(char *text, char **argv)
 {
-	static char program[] = "tdt-tree";
+	static char name[] = "tdt-tree";
 	int argc = 0;
 
-	argv[argc++] = program;
+	argv[argc++] = name;
 	for (char *line = strtok(text, "\n"); line != NULL && argc < ARGUMENTS_MAX - 1;
 	     line = strtok(NULL, "\n"))
 		argv[argc++] = line;

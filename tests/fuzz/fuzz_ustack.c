@@ -66,8 +66,8 @@ static struct form forms[] = {
 /* Run the program, and look at what it writes. */
 static void run(struct form *form, struct file *traces, struct file *stacks)
 {
-	static char program[] = "tdt-join-ustack";
-	char *argv[] = { program,      form->format, form->lines, form->color,
+	static char name[] = "tdt-join-ustack";
+	char *argv[] = { name,         form->format, form->lines, form->color,
 			 traces->name, stacks->name, NULL };
 	FILE *streams[2] = { stdout, stderr };
 	char *text[2];

@@ -7,6 +7,8 @@
 
 fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
 fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
+	cli/program.c \
+	cli/program.h \
 	cli/read_json.c \
 	cli/read_json.h
 fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
@@ -18,6 +20,8 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join_index.c \
 	cli/join_index.h \
 	cli/join_print.c \
+	cli/program.c \
+	cli/program.h \
 	cli/ustack.c \
 	cli/ustack.h \
 	cli/read_json.c \

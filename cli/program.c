@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What all programs have in common. */
+
+#include <config.h>
+
+#include "cli/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int program_bad_usage(const struct program *program, const char *what, const char *value)
+{
+	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);
+	return EXIT_BAD_USAGE;
+}
+
+/* The index of `value` in the NULL-terminated `words`; -1: it is not there. */
+static int find_word(const char *const *words, const char *value)
+{
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], value) == 0)
+			return i;
+	return -1;
+}
+
+static int set_format(const struct program *program, struct tdt_print_options *print,
+		      const char *value)
+{
+	int word = find_word(program->forms, value);
+
+	if (word < 0)
+		return program_bad_usage(program, "unknown form: ", value);
+	print->format = (enum tdt_print_format)word;
+	return PROGRAM_GOES_ON;
+}
+
+static int set_color(const struct program *program, struct tdt_print_options *print,
+		     const char *value)
+{
+	/* in the order of enum tdt_print_choice */
+	static const char *const whens[] = { "auto", "never", "always", NULL };
+	int word = find_word(whens, value);
+
+	if (word < 0)
+		return program_bad_usage(program, "--color is auto, always or never, not ", value);
+	print->color = (enum tdt_print_choice)word;
+	return PROGRAM_GOES_ON;
+}
+
+/* The exit status of a program that has printed all that it was asked for. */
+static int end(const struct program *program)
+{
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
+}
+
+int program_option(const struct program *program, struct tdt_print_options *print, int option,
+		   const char *value)
+{
+	switch (option) {
+	case 'f':
+		return set_format(program, print, value);
+	case 'c':
+		return set_color(program, print, value);
+	case 'u':
+	case 'A':
+		print->utf8 = option == 'u' ? TDT_PRINT_YES : TDT_PRINT_NO;
+		return PROGRAM_GOES_ON;
+	case 'h':
+		fputs(program->help, stdout);
+		return end(program);
+	case 'v':
+		printf("%s (" PACKAGE_STRING ")\n", program->name);
+		return end(program);
+	default: /* getopt_long() has printed what is wrong */
+		return program_bad_usage(program, "wrong option", "");
+	}
+}
+
+FILE *program_open(const struct program *program, const char **name)
+{
+	FILE *file = stdin;
+
+	if (strcmp(*name, "-") != 0)
+		file = fopen(*name, "re");
+	else
+		*name = "standard input";
+	if (file == NULL)
+		fprintf(stderr, "%s: %s: %s\n", program->name, *name, strerror(errno));
+	return file;
+}
+
+void program_close(FILE *file)
+{
+	if (file != stdin)
+		fclose(file);
+}
+
+int program_input_failed(const struct program *program, const char *name, unsigned long line,
+			 long column, const char *message)
+{
+	fprintf(stderr, "%s: %s:%lu:", program->name, name, line);
+	if (column >= 0)
+		fprintf(stderr, "%ld:", column);
+	putc(' ', stderr);
+	for (; *message != '\0'; message++)
+		putc(*message < ' ' || *message > '~' ? '?' : *message, stderr);
+	putc('\n', stderr);
+	return EXIT_BAD_INPUT;
+}
+
+int program_output_failed(const struct program *program, int error)
+{
+	if (error != EPIPE)
+		fprintf(stderr, "%s: standard output: %s\n", program->name, strerror(error));
+	return EXIT_BAD_INPUT;
+}
