@@ -34,8 +34,10 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
 		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : SECOND;
 
-		err = snapshot == NULL ? -errno
-				       : tdt__snapshot_print_by(snapshot, out, options, start + timeout);
+		if (snapshot == NULL)
+			err = -errno;
+		else
+			err = tdt__snapshot_print_by(snapshot, out, options, start + timeout);
 		tdt_snapshot_free(snapshot);
 	}
 	errno = err == 0 ? saved : -err;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Printing a snapshot of many tasks: the options, whether it is whole, the stream and its errors. */
+/*
+ * Prints a snapshot of many tasks: reads the options, checks that the snapshot is whole, looks up
+ * the names, and handles the stream and its errors.
+ */
 
 #include <config.h>
 
@@ -10,14 +13,14 @@
 
 #include "forms.h"
 
-/* The rule for every struct of a caller's that may grow; and names by a deadline, and how many are missing. */
+/* The rule for the sizes of callers' structs; and names that are looked up until a deadline. */
 #include "base/options.h"
 #include "tree/trace.h"
 #include "tree/tree.h"
 
-#define MAX_IDS 8
+#define MAX_IDS 8 /* unless the caller says otherwise */
 
-/* Its first fields have been there from the first header on. */
+/* Every version of the header has the fields before `parent`. */
 static bool is_task(const struct tdt_trace_info *info)
 {
 	return info != NULL && info->size >= offsetof(struct tdt_trace_info, parent) &&
@@ -39,7 +42,8 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
 		const struct tdt_snapshot_group *group = &snapshot->groups[i];
 
-		if ((unsigned int)group->answer > TDT_ANSWER_NONE || !are_tasks(group->tasks, group->n) ||
+		if ((unsigned int)group->answer > TDT_ANSWER_NONE ||
+		    !are_tasks(group->tasks, group->n) ||
 		    (group->trace == NULL && group->answer != TDT_ANSWER_NONE))
 			return false;
 	}
@@ -62,14 +66,19 @@ static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
 	return -EINVAL;
 }
 
-/* Returns 0 or -ENOMEM: then some trees have no names yet, and the forms find that out again. */
+/*
+ * Look up the names in all trees until `deadline`, and count the frames that are left unnamed.
+ * Returns 0 or -ENOMEM.  After -ENOMEM some trees have no names yet; the forms find that out when
+ * they ask for the tree.
+ */
 static int look_up(const struct tdt_snapshot *snapshot, uint64_t deadline, uint64_t *unnamed)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
 		const struct tdt_trace *trace = snapshot->groups[i].trace;
-		const struct tdt_node *root = trace != NULL ? tdt__trace_root_by(trace, deadline) : NULL;
+		const struct tdt_node *root =
+		    trace != NULL ? tdt__trace_root_by(trace, deadline) : NULL;
 
 		if (root != NULL)
 			*unnamed += root->tree->unnamed;
@@ -90,11 +99,12 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 {
 	struct tdt__dump named = *dump;
 	struct tdt__names *names = NULL;
-	int err = look_up(dump->snapshot, deadline, &named.unnamed); /* may take its time: not with the stream locked */
+	/* This may take long, so the stream is not locked yet. */
+	int err = look_up(dump->snapshot, deadline, &named.unnamed);
 	int written;
 
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
-		return err; /* it would be no use */
+		return err; /* JSON without all names is of no use */
 	if (dump->options->format == TDT_PRINT_TEXT) {
 		names = tdt__names_new(dump->snapshot);
 		if (names == NULL)
@@ -108,10 +118,13 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 	return written != 0 ? written : err;
 }
 
-static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapshot, struct tdt_dump_options *options,
-		    const struct tdt_dump_options *theirs, struct tdt_print_options *form, FILE *out)
+static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapshot,
+		    struct tdt_dump_options *options, const struct tdt_dump_options *theirs,
+		    struct tdt_print_options *form, FILE *out)
 {
-	int err = snapshot == NULL || out == NULL ? -EINVAL : tdt__options_read(options, sizeof(*options), theirs);
+	int err = snapshot == NULL || out == NULL
+		      ? -EINVAL
+		      : tdt__options_read(options, sizeof(*options), theirs);
 
 	if (err == 0)
 		err = tdt__print_options_read(form, options->print, out);
@@ -120,18 +133,21 @@ static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapsh
 	return err == 0 && !is_whole(ours) ? -EINVAL : err;
 }
 
-int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out, const struct tdt_dump_options *options,
-			   uint64_t deadline)
+int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out,
+			   const struct tdt_dump_options *options, uint64_t deadline)
 {
-	int saved = errno; /* finding out about a terminal sets it, though nothing is wrong */
+	int saved = errno; /* asking whether `out` is a terminal may set errno without an error */
 	struct tdt_dump_options ours;
 	struct tdt_print_options form;
 	struct tdt_snapshot copy;
 	int err = read_all(&copy, snapshot, &ours, options, &form, out);
 
 	if (err == 0) {
-		const struct tdt__dump dump = { .snapshot = &copy, .options = &form,
-						.max_ids = ours.max_ids != 0 ? ours.max_ids : MAX_IDS };
+		const struct tdt__dump dump = {
+			.snapshot = &copy,
+			.options = &form,
+			.max_ids = ours.max_ids != 0 ? ours.max_ids : MAX_IDS,
+		};
 
 		err = print(&dump, out, deadline);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A dump as folded stacks: those of all groups, each counted once for every task that has it.  The first frame is the
- * tasks' name, if they share one.
+ * A dump as folded stacks: the stacks of all groups.  Each stack is counted once for every task of
+ * its group.  The first frame is the tasks' name, if all tasks of the group have the same name.
  */
 
 #include <config.h>
@@ -14,7 +14,7 @@
 
 #include "forms.h"
 
-/* NULL: they don't share one. */
+/* The name that all tasks of the group have.  NULL: their names differ, or one has none. */
 static const char *shared_name(const struct tdt_snapshot_group *group)
 {
 	const char *name = group->tasks[0]->name;
@@ -46,12 +46,14 @@ int tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)
 
 	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
 		const struct tdt_snapshot_group *group = &dump->snapshot->groups[i];
-		const struct tdt_node *root = group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
+		const struct tdt_node *root =
+		    group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
 
 		if (group->trace == NULL)
 			continue;
 		first_frame(&name, group, dump->options);
-		if (root == NULL || name.failed || tdt__print_stacks(out, &name, group->n, root, dump->options) != 0)
+		if (root == NULL || name.failed ||
+		    tdt__print_stacks(out, &name, group->n, root, dump->options) != 0)
 			err = -ENOMEM;
 		if (name.failed)
 			tdt__string_free(&name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The lines of a group of several tasks: what they have in common, from when to when, and some of them by name.
+ * The lines of a group of several tasks: what the tasks have in common, the ranges of their times,
+ * and some of the tasks by name.
  *
  *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
  *	   9,998 wait for a mutex (0x7f1208) held by task 5 "conn 3"
@@ -25,12 +26,12 @@ struct range {
 	uint64_t low, high;
 };
 
-/* What all have in common, or not. */
+/* What the tasks have in common, and the ranges of what differs. */
 struct facts {
 	struct tdt_trace_info first;
 	struct range state_ns, age_ns, polls_since;
 	bool same_place, same_parent, same_syscall;
-	size_t waits; /* that tell something */
+	size_t waits; /* of all tasks, as far as they are news: tdt__wait_is_news() */
 };
 
 static bool same_text(const char *a, const char *b)
@@ -61,16 +62,16 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 		widen(&facts->state_ns, info.state_ns);
 		widen(&facts->age_ns, info.age_ns);
 		widen(&facts->polls_since, info.polls_since);
-		facts->same_place = facts->same_place && same_text(info.file, first.file) && info.line == first.line &&
-				    info.column == first.column;
+		facts->same_place = facts->same_place && same_text(info.file, first.file) &&
+				    info.line == first.line && info.column == first.column;
 		facts->same_parent = facts->same_parent && info.parent == first.parent;
 		facts->same_syscall = facts->same_syscall && same_text(info.syscall, first.syscall);
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			facts->waits += tdt__wait_tells(&info.waits[k]);
+			facts->waits += tdt__wait_is_news(&info.waits[k]);
 	}
 }
 
-/* " 1.204 s to 60.10 s"; once only where they read the same. */
+/* " 1.204 s to 60.10 s"; one duration if both read the same; " up to 60.10 s" from 0 on. */
 static void duration_range(struct tdt__string *string, const struct range *range)
 {
 	size_t low = string->n, to, high;
@@ -86,7 +87,8 @@ static void duration_range(struct tdt__string *string, const struct range *range
 		string->n = low;
 		tdt__string_puts(string, " up to");
 		tdt__duration(string, range->high);
-	} else if (to - low == string->n - high && memcmp(string->bytes + low, string->bytes + high, to - low) == 0) {
+	} else if (to - low == string->n - high &&
+		   memcmp(string->bytes + low, string->bytes + high, to - low) == 0) {
 		string->n = to;
 	}
 }
@@ -115,8 +117,8 @@ static void ages(struct tdt__string *string, const struct facts *facts)
 	tdt__string_puts(string, " ago");
 }
 
-static void one(struct tdt__string *string, const struct tdt_trace_info *info, const struct facts *facts,
-		const struct tdt__dump *dump)
+static void one(struct tdt__string *string, const struct tdt_trace_info *info,
+		const struct facts *facts, const struct tdt__dump *dump)
 {
 	tdt__string_puts(string, " ");
 	tdt__color(string, TDT__BOLD, dump->options);
@@ -126,14 +128,15 @@ static void one(struct tdt__string *string, const struct tdt_trace_info *info, c
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	if (!facts->same_syscall && info->syscall != NULL) {
 		tdt__string_puts(string, " in ");
-		tdt__string_escape(string, info->syscall, dump->options->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_escape(string, info->syscall, dump->options->utf8 == TDT_PRINT_YES,
+				   '\0');
 		tdt__string_puts(string, "()");
 	}
 }
 
-/* The first of them: they have been in that state for longest. */
-static void some(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct facts *facts,
-		 const struct tdt__dump *dump)
+/* The first tasks of the group, which have been in their state the longest. */
+static void some(struct tdt__string *string, const struct tdt_snapshot_group *group,
+		 const struct facts *facts, const struct tdt__dump *dump)
 {
 	size_t shown = group->n <= dump->max_ids ? group->n : dump->max_ids;
 
@@ -152,8 +155,8 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	}
 }
 
-static void head(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct facts *facts,
-		 const struct tdt__dump *dump)
+static void head(struct tdt__string *string, const struct tdt_snapshot_group *group,
+		 const struct facts *facts, const struct tdt__dump *dump)
 {
 	const struct tdt_trace_info *first = &facts->first;
 
@@ -166,8 +169,8 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	}
 	if (facts->same_syscall)
 		tdt__task_syscall(string, first->syscall, dump->options);
-	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING && first->leaves == 0 &&
-	    first->leaves_elsewhere == 0 && first->leaves_lost == 0)
+	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING &&
+	    first->leaves == 0 && first->leaves_elsewhere == 0 && first->leaves_lost == 0)
 		tdt__string_puts(string, ", no leaves (the poll cloned no waker)");
 	tdt__task_answer(string, first, group->answer);
 	ages(string, facts);
@@ -179,17 +182,17 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	tdt__string_puts(string, "\n");
 }
 
-/* ---- What they wait for ---- */
+/* ---- What the tasks wait for ---- */
 
 struct awaited {
 	struct tdt_wait wait;
-	uint64_t self; /* who waits, if that is one alone */
-	size_t times;  /* 0: it was taken */
+	uint64_t self; /* the first task that waits so */
+	size_t times;  /* 0: the wait has been taken out */
 };
 
-/* All different waits of a group. */
+/* All different waits of a group.  Both the array and the index have room for all waits. */
 struct table {
-	struct awaited *awaited; /* with room for all waits of the group, and so has the index */
+	struct awaited *awaited;
 	uint32_t n;
 	struct tdt__index index;
 };
@@ -221,22 +224,26 @@ static void count_waits(struct table *table, const struct tdt_snapshot_group *gr
 		const struct tdt_trace_info info = tdt__dump_task(group, i);
 
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			if (tdt__wait_tells(&info.waits[k]))
+			if (tdt__wait_is_news(&info.waits[k]))
 				count_wait(table, &info.waits[k], info.id);
 	}
 }
 
-/* Whether `a` is told before `b`.  Addresses decide last: they are other ones in each process. */
+/*
+ * Whether `a` is printed before `b`.  Addresses decide last, because they differ from process to
+ * process.
+ */
 static bool is_before(const struct awaited *a, const struct awaited *b)
 {
 	if (a->times != b->times)
 		return a->times > b->times;
 	if (a->wait.owner != b->wait.owner)
 		return a->wait.owner < b->wait.owner;
-	return a->wait.object != b->wait.object ? a->wait.object < b->wait.object : a->wait.kind < b->wait.kind;
+	return a->wait.object != b->wait.object ? a->wait.object < b->wait.object
+						: a->wait.kind < b->wait.kind;
 }
 
-/* The next to be told: of those left the one that most wait for.  It is taken out. */
+/* Take out the wait that is printed next: the most frequent one of those that are left. */
 static struct awaited take(struct table *table)
 {
 	struct awaited *best = &table->awaited[0], taken;
@@ -249,7 +256,8 @@ static struct awaited take(struct table *table)
 	return taken;
 }
 
-static void tell_waits(struct tdt__string *string, struct table *table, const struct tdt__dump *dump)
+static void write_waits(struct tdt__string *string, struct table *table,
+		       const struct tdt__dump *dump)
 {
 	uint32_t n = table->n;
 
@@ -259,7 +267,8 @@ static void tell_waits(struct tdt__string *string, struct table *table, const st
 		tdt__string_puts(string, "   ");
 		tdt__count(string, awaited.times);
 		tdt__string_puts(string, awaited.times == 1 ? " waits " : " wait ");
-		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0, dump->names, dump->options);
+		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
+			      dump->names, dump->options);
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN) {
@@ -269,7 +278,8 @@ static void tell_waits(struct tdt__string *string, struct table *table, const st
 	}
 }
 
-void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group, const struct tdt__dump *dump)
+void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,
+		      const struct tdt__dump *dump)
 {
 	struct table table = { 0 };
 	struct facts facts;
@@ -282,7 +292,7 @@ void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_grou
 	table.awaited = calloc(facts.waits, sizeof(*table.awaited));
 	if (table.awaited != NULL && tdt__index_reserve(&table.index, facts.waits) == 0) {
 		count_waits(&table, group);
-		tell_waits(string, &table, dump);
+		write_waits(string, &table, dump);
 	} else {
 		string->failed = true;
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A dump as one JSON object, on one line, in the order it has: tdt-trace(5) has the schema. */
+/*
+ * A dump as one JSON object, on one line, with groups and tasks in the order of the snapshot.
+ * tdt-trace(5) has the schema.
+ */
 
 #include <config.h>
 
@@ -24,7 +27,6 @@ static void member(struct tdt__out *out, const char *before, const char *key, ui
 static void summary(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-
 
 	member(out, "", "took_ns", snapshot->took_ns);
 	member(out, ",", "tasks", snapshot->tasks);
@@ -111,7 +113,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 			tdt__json_text(out, ",");
 		err = group(out, &snapshot->groups[i]);
 	}
-	if (err == 0) /* what is cut short must not look whole */
+	if (err == 0) /* output that is cut short must not look complete */
 		tdt__json_text(out, "]}\n");
 	return err;
 }

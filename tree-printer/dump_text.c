@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The text of a dump, for somebody who was just woken by a pager: what is wrong first.
+ * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
  *
  *	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
  *
@@ -13,7 +13,8 @@
  *	task 12 "main" running for 1.003 s on thread 4711, in read()
  *	╼ main_poll at demo/main.c:12:3
  *
- * Every group ends with an empty line, the last one, too: what is written to the same stream next stands apart.
+ * An empty line ends every group, also the last one, so that the next text in the stream stands
+ * apart.
  */
 
 #include <config.h>
@@ -34,7 +35,8 @@ static void out_string(struct tdt__out *out, const struct tdt__string *string)
 
 /* ---- The summary ---- */
 
-static void summary_part(struct tdt__string *string, size_t n, const char *what, const char **before)
+static void summary_part(struct tdt__string *string, size_t n, const char *what,
+			 const char **before)
 {
 	if (n == 0)
 		return;
@@ -74,7 +76,8 @@ static void summary(struct tdt__string *string, const struct tdt__dump *dump)
 	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
-	summary_part(string, dump->unnamed, dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
+	summary_part(string, dump->unnamed,
+		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
 		     &before);
 	if (snapshot->took_ns != 0) {
 		tdt__string_puts(string, " (took");
@@ -93,12 +96,13 @@ static struct tdt_trace_info member(const struct tdt_snapshot_cycle *cycle, size
 	return tdt__dump_task(&ring, i % cycle->n);
 }
 
-/* What member `i` waits for, and the next one with it. */
+/* What member `i` waits for, which also names the next member. */
 static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t i,
 		      const struct tdt__dump *dump)
 {
 	struct tdt_trace_info task = member(cycle, i), next = member(cycle, i + 1);
-	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id }; /* if it has been lost */
+	/* The wait may have been lost: then say at least which task is waited for. */
+	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
 	for (uint32_t k = 0; k < task.n_waits && task.waits != NULL; k++) {
 		if (task.waits[k].owner == next.id) {
@@ -109,7 +113,8 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 	tdt__wait_for(string, &wait, task.id, dump->names, dump->options);
 }
 
-static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, const struct tdt__dump *dump)
+static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
+		 const struct tdt__dump *dump)
 {
 	struct tdt_trace_info first = member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
@@ -120,7 +125,8 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__color(string, TDT__PLAIN, dump->options);
 		tdt__string_puts(string, ": task ");
 	} else {
-		tdt__string_puts(string, "ring of waits (another leaf may still bring one on): task ");
+		tdt__string_puts(string,
+				 "ring of waits (another leaf may still bring one on): task ");
 	}
 	tdt__task_name(string, first.id, first.name, dump->options);
 	for (size_t i = 0; i < shown; i++) {
@@ -166,7 +172,10 @@ static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__f
 	return err;
 }
 
-/* A line that there is no memory for; the next may be shorter. */
+/*
+ * If there was no memory for a line, forget it, so that the next line, which may be shorter, is
+ * tried.  Returns 0 or -ENOMEM.
+ */
 static int give_up(struct tdt__string *string)
 {
 	if (!string->failed)

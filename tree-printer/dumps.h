@@ -4,9 +4,9 @@
 
 /*
  * The forms of a snapshot.  dump.c has checked that the snapshot is whole, and has looked up the
- * names in its trees, as far as memory and time allowed.  Every form takes time linear in the number
- * of tasks.  It needs memory for one group at a time, for the names of tasks, and for the texts of
- * frames.
+ * names in its trees, as far as memory and time allowed.  Every form takes time linear in the
+ * number of tasks.  It needs memory for one group at a time, for the names of tasks, and for the
+ * texts of frames.
  */
 
 #include <stddef.h>

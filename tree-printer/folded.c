@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Folded stacks, as flame graphs are made of: a line for each frame that leaves wait in, the task first, then the
- * frames from the outermost on with `;` between them, then how many leaves: of one task, or of all that have this tree.
+ * Folded stacks, from which flame graphs are made.  Each frame in which leaves wait gives a line:
+ * the task, then the frames from the outermost to the innermost with `;` between them, then the
+ * number of leaves.  The number counts the leaves of one task, or of all tasks that share the tree.
  */
 
 #include <config.h>
@@ -14,7 +15,7 @@
 
 #include "view.h"
 
-/* What stands from `at` on is one frame: `;` would make it two. */
+/* The text from `at` to the end is one frame, which a `;` would split in two: replace it. */
 static void protect(struct tdt__string *string, size_t at)
 {
 	for (size_t i = at; i < string->n; i++)
@@ -22,7 +23,8 @@ static void protect(struct tdt__string *string, size_t at)
 			string->bytes[i] = ':';
 }
 
-static void task(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt_print_options *options)
+static void task(struct tdt__string *string, const struct tdt_trace_info *info,
+		 const struct tdt_print_options *options)
 {
 	if (info->name != NULL && info->name[0] != '\0')
 		tdt__string_escape(string, info->name, options->utf8 == TDT_PRINT_YES, '\0');
@@ -30,7 +32,8 @@ static void task(struct tdt__string *string, const struct tdt_trace_info *info, 
 		tdt__string_printf(string, "task %" PRIu64, info->id);
 }
 
-static void frame(struct tdt__string *string, const struct tdt__row *row, const struct tdt_print_options *options)
+static void frame(struct tdt__string *string, const struct tdt__row *row,
+		  const struct tdt_print_options *options)
 {
 	size_t at;
 
@@ -53,12 +56,12 @@ static void count(struct tdt__out *out, struct tdt__string *string, uint64_t lea
 	string->n = n;
 }
 
-int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks, const struct tdt_node *root,
-		      const struct tdt_print_options *options)
+int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+		      const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	struct tdt__string string = { 0 }; /* the stack down to the row at hand */
+	struct tdt__string string = { 0 }; /* the stack from the task to the current row */
 	struct tdt__view view;
-	size_t *end; /* in `string`, of each row's frame */
+	size_t *end; /* of each row: where its frame ends in `string` */
 	int err = tdt__view_make(&view, root, options);
 
 	if (err != 0)
@@ -84,8 +87,8 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 	return err;
 }
 
-int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
-		      const struct tdt_print_options *options)
+int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
+		      const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	struct tdt__string name = { 0 };
 	int err;

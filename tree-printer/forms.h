@@ -4,9 +4,9 @@
 
 /*
  * The forms of a trace.  The text and folded forms are made in two steps: view.c finds which frames
- * are shown, then text.c or folded.c writes them.  json.c needs no view, since it writes all frames.
- * Every form takes time linear in the number of nodes, and no function recurses over depth.  dumps.h
- * has the forms of a snapshot of many tasks, which are made of the same parts.
+ * are shown, then text.c or folded.c writes them.  json.c needs no view, since it writes all
+ * frames.  Every form takes time linear in the number of nodes, and no function recurses over
+ * depth.  dumps.h has the forms of a snapshot of many tasks, which are made of the same parts.
  */
 
 #include <stdint.h>
@@ -25,8 +25,8 @@ int tdt__print_options_read(struct tdt_print_options *options,
 			    const struct tdt_print_options *theirs, FILE *out);
 
 /*
- * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  They return 0 or -ENOMEM;
- * errors of writing are kept in `out`.
+ * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  They return 0 or
+ * -ENOMEM; errors of writing are kept in `out`.
  */
 int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 		    const struct tdt_node *root, const struct tdt_print_options *options);
@@ -43,8 +43,8 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		    const struct tdt_node *root, struct tdt__frames *frames);
 
 /*
- * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.  `task`
- * is the first frame of each stack, already escaped.
+ * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.
+ * `task` is the first frame of each stack, already escaped.
  */
 int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
 		      const struct tdt_node *root, const struct tdt_print_options *options);

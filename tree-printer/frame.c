@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* How one frame reads. */
+/* The text of one frame: its name and its place. */
 
 #include <config.h>
 
@@ -11,7 +11,8 @@
 
 #include "terminal.h"
 
-static void escape(struct tdt__string *string, const char *text, const struct tdt_print_options *options)
+static void escape(struct tdt__string *string, const char *text,
+		   const struct tdt_print_options *options)
 {
 	tdt__string_escape(string, text, options->utf8 == TDT_PRINT_YES, '\0');
 }
@@ -49,11 +50,13 @@ static void module_offset(struct tdt__string *string, const struct tdt_frame *fr
 
 static bool has_address(const struct tdt_frame *frame)
 {
-	return frame->symbol != NULL || (!frame->inlined && (frame->module != NULL || frame->pc != 0));
+	return frame->symbol != NULL ||
+	       (!frame->inlined && (frame->module != NULL || frame->pc != 0));
 }
 
-/* As tracers print it. */
-static void address(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+/* The address as tracers print it. */
+static void address(struct tdt__string *string, const struct tdt_frame *frame,
+		    const struct tdt_print_options *options)
 {
 	if (frame->symbol != NULL) {
 		escape(string, frame->symbol, options);
@@ -65,7 +68,8 @@ static void address(struct tdt__string *string, const struct tdt_frame *frame, c
 	}
 }
 
-void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options)
 {
 	size_t start = string->n;
 
@@ -75,10 +79,10 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame, 
 		address(string, frame, options);
 	} else {
 		escape(string, frame->function, options);
-		if (options->addresses && frame->inlined) /* a tracer shows the function it was inlined into */
+		if (options->addresses && frame->inlined) /* a tracer shows the outer function */
 			tdt__string_puts(string, " (inlined)");
 	}
-	if (string->n == start) /* a function or module without a name: "" in JSON */
+	if (string->n == start) /* the name of the function or module is "", as JSON may have it */
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
@@ -90,11 +94,11 @@ static size_t append(char *path, size_t n, const char *component, size_t length)
 	return n + length;
 }
 
-/* Take `.` and `..` and doubled slashes out of a path, by its text alone.  It never grows. */
+/* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
 static void normalize(char *path)
 {
 	const bool absolute = path[0] == '/';
-	size_t root = absolute; /* what no `..` takes away: the root, or leading `..` */
+	size_t root = absolute; /* the length that no `..` removes: the root, or leading `..` */
 	size_t n = root;
 	size_t length;
 
@@ -115,7 +119,7 @@ static void normalize(char *path)
 	path[n] = '\0';
 }
 
-/* What of `file` is below `directory`; all of it if it isn't there. */
+/* The part of `file` that is below `directory`; all of `file` if it is not below. */
 static const char *below(const char *file, const char *directory)
 {
 	size_t length = strlen(directory);
@@ -129,7 +133,8 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 			const struct tdt_print_options *options)
 {
 	char *file = strdup(frame->file);
-	char *directory = strdup(frame->directory == NULL || options->full_paths ? "" : frame->directory);
+	char *directory =
+	    strdup(frame->directory == NULL || options->full_paths ? "" : frame->directory);
 
 	if (file != NULL && directory != NULL) {
 		normalize(file);
@@ -142,7 +147,8 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	free(directory);
 }
 
-static void also(struct tdt__string *string, const struct tdt_frame *frame, const struct tdt_print_options *options)
+static void also(struct tdt__string *string, const struct tdt_frame *frame,
+		 const struct tdt_print_options *options)
 {
 	const char *before = " (also ";
 

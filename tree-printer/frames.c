@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How frames read, each written once: thousands of trees are made of some hundred frames.
+ * The texts of frames.  Thousands of trees are made of some hundred different frames, so each text
+ * is made once.
  *
- * There are two indexes.  One is of the frames that were seen, which are the same if all is the
- * same that is printed of them, strings by their addresses, since a tree that was captured shares
- * them with all others.  The other is of the texts, since frames that are not the same may read the
- * same: so two frames read the same if their texts have one number.
+ * There are two indexes.  The first one finds the frames that have been seen.  Two frames are the
+ * same if all fields that are printed are the same; strings are compared by address, because
+ * captured trees share their strings.  The second one finds the texts, because different frames may
+ * read the same.  So two frames read the same if and only if their texts have the same number.
  */
 
 #include <config.h>
@@ -35,11 +36,12 @@ void tdt__frames_fini(struct tdt__frames *frames)
 
 static bool is_same(const struct tdt_frame *a, const struct tdt_frame *b)
 {
-	return a->pc == b->pc && a->function == b->function && a->line == b->line && a->column == b->column &&
-	       a->file == b->file && a->directory == b->directory && a->module == b->module &&
-	       a->module_offset == b->module_offset && a->symbol == b->symbol &&
-	       a->symbol_offset == b->symbol_offset && a->inlined == b->inlined && a->kind == b->kind &&
-	       a->cut == b->cut && a->also == b->also;
+	return a->pc == b->pc && a->function == b->function && a->line == b->line &&
+	       a->column == b->column && a->file == b->file && a->directory == b->directory &&
+	       a->module == b->module && a->module_offset == b->module_offset &&
+	       a->symbol == b->symbol && a->symbol_offset == b->symbol_offset &&
+	       a->inlined == b->inlined && a->kind == b->kind && a->cut == b->cut &&
+	       a->also == b->also;
 }
 
 static uint32_t hash_frame(const struct tdt_frame *frame)
@@ -57,7 +59,7 @@ static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__fr
 	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, text->size));
 }
 
-/* Where the frame is among those that were seen, or TDT__INDEX_NONE. */
+/* The index of the frame in `seen`, or TDT__INDEX_NONE. */
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
@@ -87,7 +89,10 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 	return i;
 }
 
-/* Make room for one more frame and text.  What has grown when memory ends does no harm. */
+/*
+ * Make room for one more frame and one more text.  False: no memory.  Then some of the arrays may
+ * have grown, which does no harm.
+ */
 static bool grow(struct tdt__frames *frames)
 {
 	size_t room = frames->room == 0 ? 16 : 2 * frames->room;
@@ -109,14 +114,17 @@ static bool grow(struct tdt__frames *frames)
 	return true;
 }
 
-/* The number of the frame's text, written now if no other frame reads so.  UINT32_MAX: no memory. */
+/*
+ * The number of the frame's text.  The text is made at the end of all texts, and dropped if another
+ * frame reads the same.  UINT32_MAX: no memory.
+ */
 static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
 	struct tdt__frame_text text = { .at = frames->string.n };
 	uint32_t hash, number;
 
 	tdt__frame_line(&frames->string, frame, frames->options);
-	if (frames->string.failed) { /* another may be shorter */
+	if (frames->string.failed) { /* the next text may be shorter, and fit */
 		frames->string.failed = false;
 		frames->string.n = text.at;
 		return UINT32_MAX;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A trace as JSON, with all that is known of it: tdt-trace(5) has the schema.  Node by node, so that memory for one
- * node is enough.  Nothing but ASCII comes out: it is the same in every locale, and harmless to a terminal.
+ * A trace as JSON, with all that is known about it; tdt-trace(5) has the schema.  It is written
+ * node by node, so that memory for one node is enough.  The output is ASCII only, so it is the same
+ * in every locale, and harmless to a terminal.
  */
 
 #include <config.h>
@@ -17,9 +18,9 @@
 #include "schema.h"
 #include "view.h"
 
-#define EXACT ((UINT64_C(1) << 53) - 1) /* the largest integer that readers with doubles keep */
+#define EXACT ((UINT64_C(1) << 53) - 1) /* the largest integer that readers keep in a double */
 
-/* An object that is being filled; the first failure sticks. */
+/* An object that is being filled.  The first failure sets `failed`. */
 struct object {
 	json_t *json;
 	bool failed;
@@ -31,16 +32,17 @@ static void set(struct object *object, const char *key, json_t *value)
 		object->failed = true;
 }
 
-/* Up to EXACT a number, else a string of digits. */
+/* A value up to EXACT becomes a number, a greater one a string of digits. */
 static void set_u64(struct object *object, const char *key, uint64_t value)
 {
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%" PRIu64, value);
-	set(object, key, value <= EXACT ? json_integer((json_int_t)value) : json_string_nocheck(digits));
+	set(object, key,
+	    value <= EXACT ? json_integer((json_int_t)value) : json_string_nocheck(digits));
 }
 
-/* 0 is unknown, and left out. */
+/* 0 means unknown, and is left out. */
 static void set_known(struct object *object, const char *key, uint32_t value)
 {
 	if (value != 0)
@@ -61,7 +63,7 @@ static void set_address(struct object *object, const char *key, uint64_t value)
 	set(object, key, json_string_nocheck(digits));
 }
 
-/* Bytes that are no UTF-8 become U+FFFD, the replacement character.  NULL: no memory. */
+/* Bytes that are not UTF-8 become U+FFFD, the replacement character.  NULL: no memory. */
 static json_t *new_string(const char *text)
 {
 	struct tdt__string valid = { 0 };
@@ -104,10 +106,12 @@ void tdt__json_text(struct tdt__out *out, const char *text)
 /* Write the object, and free it. */
 static int finish(struct tdt__out *out, struct object *object)
 {
-	int err = object->failed ? -1 : json_dump_callback(object->json, add, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	int err = object->failed ? -1
+				 : json_dump_callback(object->json, add, out,
+						      JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	json_decref(object->json);
-	return err == 0 ? 0 : -ENOMEM; /* all else that it may complain of doesn't come up */
+	return err == 0 ? 0 : -ENOMEM; /* the other errors of jansson cannot occur here */
 }
 
 void tdt__json_u64(struct tdt__out *out, uint64_t value)
@@ -125,7 +129,8 @@ static void set_waits(struct object *task, const struct tdt_trace_info *info)
 	for (uint32_t i = 0; i < info->n_waits && array != NULL && !task->failed; i++) {
 		const struct tdt_wait *wait = &info->waits[i];
 		struct object object = { .json = json_object() };
-		enum tdt_wait_kind kind = (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
+		enum tdt_wait_kind kind =
+		    (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
 
 		set(&object, "kind", json_string_nocheck(wait_words[kind]));
 		if (wait->object != 0)
@@ -232,13 +237,14 @@ int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root)
 			tdt__json_text(out, ",");
 		err = print_node(out, nodes[i]);
 	}
-	if (err == 0) /* what is cut short must not look whole */
+	if (err == 0) /* output that is cut short must not look complete */
 		tdt__json_text(out, "]");
 	free(nodes);
 	return err;
 }
 
-int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root)
+int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
+		    const struct tdt_node *root)
 {
 	char head[32];
 	int err;

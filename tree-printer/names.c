@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Names by ids: a snapshot may have 100,000 tasks, and each of them may wait for another. */
+/*
+ * Finds names by ids.  A snapshot may have 100,000 tasks, and each of them may wait for another one,
+ * whose name is printed.
+ */
 
 #include <config.h>
 
@@ -46,7 +49,7 @@ static void add(struct tdt__names *names, const struct tdt_trace_info *task)
 	names->task[names->n++] = (struct task){ .id = task->id, .name = task->name };
 }
 
-/* Without any task, and with room for `n`. */
+/* Names without a task yet, with room for `n` tasks.  NULL: no memory. */
 static struct tdt__names *names_with_room(size_t n)
 {
 	struct tdt__names *names = malloc(sizeof(*names) + n * sizeof(names->task[0]));

@@ -2,7 +2,7 @@
 #ifndef TDT_TREE_PRINTER_NAMES_H
 #define TDT_TREE_PRINTER_NAMES_H
 
-/* What the tasks of a snapshot are called, found by their ids. */
+/* The names of the tasks of a snapshot, found by the ids of the tasks. */
 
 #include <stdint.h>
 
@@ -10,11 +10,17 @@
 
 struct tdt__names;
 
-/* Of all tasks in groups; their names must outlive it.  For the caller to free.  NULL: no memory. */
+/*
+ * The names of all tasks in the groups of `snapshot`.  The names are borrowed, so `snapshot` must
+ * outlive the result.  The caller frees it with tdt__names_free().  NULL: no memory.
+ */
 struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot);
 void tdt__names_free(struct tdt__names *names); /* NULL does nothing */
 
-/* NULL: it has no name, or is not there, or `names` is NULL.  Of several tasks with one id, the first. */
+/*
+ * The name of task `id`.  NULL: the task has no name, or is not there, or `names` is NULL.  If
+ * several tasks have the same id, the first one is found.
+ */
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Printing a trace: the options, the stream and its errors. */
+/* Prints a trace: reads the options, and handles the stream and its errors. */
 
 #include <config.h>
 
@@ -9,7 +9,7 @@
 
 #include "terminal.h"
 
-/* Not a way into a trace: the rule for every struct of a caller's that may grow. */
+/* The rule for the sizes of callers' structs. */
 #include "base/options.h"
 
 static bool is_choice(enum tdt_print_choice choice)
@@ -17,7 +17,8 @@ static bool is_choice(enum tdt_print_choice choice)
 	return (unsigned int)choice <= TDT_PRINT_YES;
 }
 
-int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_print_options *theirs, FILE *out)
+int tdt__print_options_read(struct tdt_print_options *options,
+			    const struct tdt_print_options *theirs, FILE *out)
 {
 	int err = tdt__options_read(options, sizeof(*options), theirs);
 
@@ -30,8 +31,8 @@ int tdt__print_options_read(struct tdt_print_options *options, const struct tdt_
 	return 0;
 }
 
-static int print_form(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
-		      const struct tdt_print_options *options)
+static int print_form(struct tdt__out *out, const struct tdt_trace *trace,
+		      const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	switch (options->format) {
 	case TDT_PRINT_TEXT:
@@ -56,11 +57,12 @@ static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_prin
 {
 	struct tdt_print_options options;
 	const struct tdt_node *root;
-	int err = trace == NULL || out == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
+	int err =
+	    trace == NULL || out == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
 
 	if (err != 0)
 		return err;
-	root = tdt_trace_root(trace); /* may take its time: not with the stream locked */
+	root = tdt_trace_root(trace); /* may take long, so the stream is not locked yet */
 	if (root == NULL)
 		return -errno;
 	flockfile(out);
@@ -69,9 +71,10 @@ static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_prin
 	return err;
 }
 
-int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *options)
+int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out,
+			 const struct tdt_print_options *options)
 {
-	int saved = errno; /* finding out about a terminal sets it, though nothing is wrong */
+	int saved = errno; /* asking whether `out` is a terminal may set errno without an error */
 	int err = print(trace, out, options);
 
 	errno = err == 0 ? saved : -err;

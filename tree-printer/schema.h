@@ -2,7 +2,10 @@
 #ifndef TDT_TREE_PRINTER_SCHEMA_H
 #define TDT_TREE_PRINTER_SCHEMA_H
 
-/* What those who write a trace as JSON and those who read it must agree on: tdt-trace(5) has the whole schema. */
+/*
+ * The words on which the writers and the readers of JSON must agree.  tdt-trace(5) has the whole
+ * schema.
+ */
 
 #include <tdt/dump.h>
 
@@ -21,7 +24,7 @@ static const char *const kind_words[] = {
 	[TDT_NODE_CUT] = "cut",
 };
 
-/* No word for TDT_CUT_NOT: NULL. */
+/* TDT_CUT_NOT has no word: its element is NULL. */
 static const char *const cut_words[] = {
 	[TDT_CUT_LIMIT] = "limit",
 	[TDT_CUT_NO_INFO] = "no-info",
@@ -31,7 +34,7 @@ static const char *const cut_words[] = {
 	[TDT_CUT_UNSUPPORTED] = "unsupported",
 };
 
-/* A reader or a writer of traces alone has no use for the last. */
+/* Not every file that includes this header uses the next two tables. */
 static const char *const wait_words[] __attribute__((unused)) = {
 	[TDT_WAIT_UNKNOWN] = "unknown",
 	[TDT_WAIT_TASK] = "task",

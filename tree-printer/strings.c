@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Text that grows, made harmless, and its way out. */
+/* Text that grows, text that is made harmless, and the way out to a stream. */
 
 #include <config.h>
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for `n` more bytes; NULL: none. */
+/* Make room for `n` more bytes, and return where they go.  NULL: no memory. */
 static char *reserve(struct tdt__string *string, size_t n)
 {
 	size_t room = string->room == 0 ? 128 : string->room;
@@ -46,7 +46,6 @@ void tdt__string_puts(struct tdt__string *string, const char *text)
 	tdt__string_add(string, text, strlen(text));
 }
 
-/* For numbers and names of ours: what comes out is short. */
 void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 {
 	char text[128];
@@ -57,7 +56,8 @@ void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 	n = vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (n > 0)
-		tdt__string_add(string, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+		tdt__string_add(string, text,
+				(size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 void tdt__string_free(struct tdt__string *string)
@@ -68,15 +68,20 @@ void tdt__string_free(struct tdt__string *string)
 
 size_t tdt__utf8_decode(const char *text, uint32_t *code)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* fewer bytes would do: invalid */
+	/* For each length: codes below would need fewer bytes, so they are invalid. */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *bytes = (const unsigned char *)text;
-	size_t n = bytes[0] < 0x80 ? 1 : bytes[0] < 0xc0 ? 0 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
+	size_t n = bytes[0] < 0x80   ? 1
+		   : bytes[0] < 0xc0 ? 0 /* not the first byte of a character */
+		   : bytes[0] < 0xe0 ? 2
+		   : bytes[0] < 0xf0 ? 3
+				     : 4;
 
 	if (n == 0 || bytes[0] >= 0xf8)
 		return 0;
 	*code = n == 1 ? bytes[0] : bytes[0] & (0x7fu >> n);
 	for (size_t i = 1; i < n; i++) {
-		if ((bytes[i] & 0xc0) != 0x80) /* the string's end, too */
+		if ((bytes[i] & 0xc0) != 0x80) /* also at the end of the string */
 			return 0;
 		*code = *code << 6 | (bytes[i] & 0x3fu);
 	}
@@ -84,9 +89,10 @@ size_t tdt__utf8_decode(const char *text, uint32_t *code)
 }
 
 /*
- * Control characters, separators of lines, characters that turn the direction of writing round, and
- * invisible ones: two names that differ in those alone would look the same.  (The invisible ones are
- * Unicode's Default_Ignorable_Code_Point and annotations, without the variation selectors of emoji.)
+ * Whether a character is a control character, a separator of lines, a character that changes the
+ * direction of writing, or an invisible one.  Two names that differ only in invisible characters
+ * would look the same.  (Invisible are Unicode's Default_Ignorable_Code_Point and the annotations,
+ * but not the variation selectors of emoji.)
  */
 static bool is_harmful(uint32_t code)
 {
@@ -121,15 +127,19 @@ static bool is_harmful(uint32_t code)
 
 static void escape_code(struct tdt__string *string, uint32_t code)
 {
-	static const char letters[] = "abtnvfr"; /* from 7 on */
+	static const char letters[] = "abtnvfr"; /* of the codes from 7 to 13 */
 
 	if (code >= 7 && code < 14)
 		tdt__string_printf(string, "\\%c", letters[code - 7]);
 	else
-		tdt__string_printf(string, code < 0x80 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+		tdt__string_printf(string,
+				   code < 0x80	    ? "\\x%02x"
+				   : code < 0x10000 ? "\\u%04x"
+						    : "\\U%08x",
+				   code);
 }
 
-/* How many characters of ASCII stand there that need no escape: of most texts, all. */
+/* How many characters at `text` are ASCII and need no escape: in most texts, all. */
 static size_t plain(const char *text, char quote)
 {
 	size_t n = 0;

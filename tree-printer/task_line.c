@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What the text form says of a task above its tree: its line, and what it waits for.
+ * The lines about a task, which stand above its tree in the text form: its own line, and what it
+ * waits for.
  *
  *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88 by task 3
  *	   some of these 2 may be over: the task may have gone on in the same poll
@@ -28,22 +29,28 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 	tdt__task_syscall(string, info->syscall, options);
 }
 
-/* Of a poll whose stack was read the one leaf is where it runs, and no news. */
+/*
+ * If the stack of a running poll was read, the only leaf is the place where the poll runs.  That is
+ * no news, so one leaf is not counted then.
+ */
 static void task_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
 {
 	if (info->thread == 0 || info->leaves > 1) {
 		tdt__string_puts(string, ", ");
 		if (info->leaves != 0)
 			tdt__count_leaves(string, info->leaves);
-		else if (info->state == TDT_TASK_WAITING && info->leaves_elsewhere == 0 && info->leaves_lost == 0)
+		else if (info->state == TDT_TASK_WAITING && info->leaves_elsewhere == 0 &&
+			 info->leaves_lost == 0)
 			tdt__string_puts(string, "no leaves (the poll cloned no waker)");
 		else
 			tdt__string_puts(string, "no leaves");
 	}
 	if (info->leaves_elsewhere != 0)
-		tdt__string_printf(string, ", %" PRIu32 " more on other threads", info->leaves_elsewhere);
+		tdt__string_printf(string, ", %" PRIu32 " more on other threads",
+				   info->leaves_elsewhere);
 	if (info->leaves_lost != 0)
-		tdt__string_printf(string, ", %" PRIu32 " more lost for want of memory", info->leaves_lost);
+		tdt__string_printf(string, ", %" PRIu32 " more lost for want of memory",
+				   info->leaves_lost);
 }
 
 static void age(struct tdt__string *string, const struct tdt_trace_info *info)
@@ -54,14 +61,15 @@ static void age(struct tdt__string *string, const struct tdt_trace_info *info)
 	if (info->age_ns != 0)
 		tdt__duration(string, info->age_ns);
 	if (info->polls_since != 0)
-		tdt__string_printf(string, "%s %" PRIu64 " poll%s", info->age_ns != 0 ? " and" : "", info->polls_since,
-				   info->polls_since == 1 ? "" : "s");
+		tdt__string_printf(string, "%s %" PRIu64 " poll%s", info->age_ns != 0 ? " and" : "",
+				   info->polls_since, info->polls_since == 1 ? "" : "s");
 	tdt__string_puts(string, " ago");
 }
 
 /*
- * A wake-up by nobody in particular, which ended the wait before this one, is no news.  One that came while it has been
- * waiting is: its runtime has not polled it since, or what it waits for was not there.
+ * When the task was last woken, and by which task.  A wake-up by no known task that ended the wait
+ * before this one is no news.  A wake-up during this wait is news: the runtime has not polled the
+ * task since, or the task was polled and what it waits for was not there.
  */
 static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 {
@@ -75,8 +83,8 @@ static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 		tdt__string_printf(string, " by task %" PRIu64, info->woken_by);
 }
 
-void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info, enum tdt_answer answer,
-		    const struct tdt_print_options *options)
+void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
+		    enum tdt_answer answer, const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "task ");
 	tdt__color(string, TDT__BOLD, options);
@@ -102,9 +110,9 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *i
 				   info->leaves_unsure);
 }
 
-/* ---- What it waits for ---- */
+/* ---- What the task waits for ---- */
 
-/* Equal waits of several leaves, which join: they are told once. */
+/* Equal waits of several leaves, which are printed once. */
 struct joined {
 	struct tdt_wait wait;
 	uint64_t leaves;
@@ -115,14 +123,17 @@ static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
 	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
 }
 
-/* Join the first different ones.  Returns how many these are; `others` leaves wait for something else. */
+/*
+ * Join equal waits, for the first TDT__WAITS_SHOWN different ones.  Returns how many different ones
+ * there are; `*others` becomes the number of leaves that wait for something else.
+ */
 static size_t join_waits(struct joined *joined, const struct tdt_trace_info *info, uint64_t *others)
 {
 	size_t n = 0, at;
 
 	*others = 0;
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (!tdt__wait_tells(&info->waits[i]))
+		if (!tdt__wait_is_news(&info->waits[i]))
 			continue;
 		for (at = 0; at < n && !same_wait(&joined[at].wait, &info->waits[i]);)
 			at++;
@@ -143,8 +154,8 @@ static void several_leaves(struct tdt__string *string, uint64_t n)
 	tdt__string_puts(string, ")");
 }
 
-void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info, const struct tdt__names *names,
-		     const struct tdt_print_options *options)
+void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
+		     const struct tdt__names *names, const struct tdt_print_options *options)
 {
 	struct joined joined[TDT__WAITS_SHOWN];
 	uint64_t others;

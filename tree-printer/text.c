@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The tree of the text form.  The lines that stand above it are task_line.c's.
+ * The tree of the text form.  task_line.c makes the lines that stand above it.
  *
- * A sibling that reads the same as one before it, with all below it, is drawn once.  To find them each subtree gets a
- * number, its *shape*, the same for all that read the same: a table from what a subtree reads like (its line, then the
- * shapes below it) to numbers, filled from the bottom up.  Comparing two subtrees is then comparing two numbers; and two
- * lines, too, since frames that read the same have one text (frames.c).
+ * If several siblings read the same, with all that is below them, they are drawn once, with their
+ * number.  To find them, each subtree gets a number, its *shape*; subtrees that read the same have
+ * the same shape.  A table maps the text of a subtree (its line, then the shapes below it) to its
+ * shape, and is filled from the bottom up.  So comparing two subtrees is comparing two numbers.
+ * Lines are compared by number, too, because frames that read the same share a text (frames.c).
  */
 
 #include <config.h>
@@ -23,32 +24,32 @@
 #include "base/index.h"
 
 enum {
-	NONE = 0,    /* no row: the task is nobody's child */
-	LEVELS = 100 /* indented; what is deeper has its level told by a number */
+	NONE = 0,    /* no row; 0 is the row of the task, which is no child */
+	LEVELS = 100 /* how many levels are indented; on deeper ones a number says the level */
 };
 
-/* A row, and its place among those that are drawn. */
+/* The place of a row among the rows that are drawn. */
 struct line {
 	uint32_t first_child;
 	uint32_t next_sibling;
-	uint32_t times; /* it stands for so many siblings */
+	uint32_t times; /* how many siblings it stands for */
 	uint32_t shape;
 };
 
-/* What a line says.  Without padding: it is compared as bytes. */
+/* What a line says.  It has no padding, because it is compared as bytes. */
 struct saying {
-	uint64_t frames;  /* 0: it is a frame; else it stands for so many */
-	uint64_t leaves;  /* 0: not said */
-	uint32_t text;    /* of the frame */
-	uint32_t guessed; /* or not */
+	uint64_t frames;  /* how many frames it stands for; 0: it is one frame */
+	uint64_t leaves;  /* 0: the line does not say it */
+	uint32_t text;    /* the number of the frame's text */
+	uint32_t guessed; /* 0 or 1 */
 };
 
-/* What subtrees of a shape read like. */
+/* The text of all subtrees of one shape. */
 struct shape {
-	size_t at; /* in the text: what the line says, then its children */
+	size_t at; /* in `string`: what the line says, then the shapes of its children */
 	size_t size;
-	uint32_t seen_under; /* the row whose children were last compared, and the first child of this shape there */
-	uint32_t seen;
+	uint32_t seen_under; /* the row whose children were last compared */
+	uint32_t seen;       /* its first child of this shape */
 };
 
 struct text {
@@ -58,12 +59,13 @@ struct text {
 	struct line *line;   /* of each row */
 	struct shape *shape; /* at most one for each row */
 	uint32_t shapes;
-	struct tdt__index index;   /* of the shapes; has room for all */
-	struct tdt__string string; /* of which shapes are made; in whole words */
+	struct tdt__index index;   /* of the shapes; it has room for all */
+	struct tdt__string string; /* the texts of the shapes, each a whole number of words */
 };
 
-/* False: no memory. */
-static bool say(struct text *text, const struct tdt__row *row, bool has_children, struct saying *saying)
+/* Set `*saying` to what the line of `row` says.  False: no memory. */
+static bool say(struct text *text, const struct tdt__row *row, bool has_children,
+		struct saying *saying)
 {
 	*saying = (struct saying){ .frames = row->frames };
 	if (row->node == NULL) {
@@ -77,15 +79,18 @@ static bool say(struct text *text, const struct tdt__row *row, bool has_children
 	return saying->text != UINT32_MAX;
 }
 
-static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves, const char *after)
+static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves,
+			 const char *after)
 {
 	char text[48];
-	int n = snprintf(text, sizeof(text), "%s%" PRIu64 " lea%s%s", before, leaves, leaves == 1 ? "f" : "ves", after);
+	int n = snprintf(text, sizeof(text), "%s%" PRIu64 " lea%s%s", before, leaves,
+			 leaves == 1 ? "f" : "ves", after);
 
 	tdt__out_add(out, text, (size_t)n);
 }
 
-static void write_saying(struct tdt__out *out, const struct tdt__frames *frames, const struct saying *saying)
+static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
+			 const struct saying *saying)
 {
 	static const char guessed[] = " (callers may be missing)";
 	char text[48];
@@ -107,7 +112,7 @@ static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
 		write_leaves(out, " (", saying->leaves, ")");
 }
 
-/* Leave out the children of `row` that read the same as one before. */
+/* Leave out each child of `row` that reads the same as a child before it. */
 static void join_repeats(struct text *text, uint32_t row)
 {
 	uint32_t *link = &text->line[row].first_child;
@@ -138,7 +143,7 @@ static uint32_t hash_words(const char *bytes, size_t n)
 	return (uint32_t)hash;
 }
 
-/* The shape of these `size` bytes of the text, or TDT__INDEX_NONE. */
+/* The shape whose text is the `size` bytes at `at` in `string`, or TDT__INDEX_NONE. */
 static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, size_t size)
 {
 	const char *bytes = text->string.bytes;
@@ -154,8 +159,8 @@ static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, si
 }
 
 /*
- * The shape of what stands at the end of the text from `at` on.  If that shape is known, its text
- * is taken off again.
+ * The shape of the subtree whose text is the end of `string`, from `at` on.  If the shape is known
+ * already, its text is removed from the end.
  */
 static uint32_t take_shape(struct text *text, size_t at)
 {
@@ -173,7 +178,7 @@ static uint32_t take_shape(struct text *text, size_t at)
 	return shape;
 }
 
-/* Find the shape of `row`, whose children are done. */
+/* Find the shape of `row`.  The shapes of its children are known. */
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
@@ -186,7 +191,8 @@ static void do_row(struct text *text, uint32_t row)
 		return;
 	}
 	tdt__string_add(&text->string, &saying, sizeof(saying));
-	for (uint32_t child = line->first_child; child != NONE; child = text->line[child].next_sibling) {
+	for (uint32_t child = line->first_child; child != NONE;
+	     child = text->line[child].next_sibling) {
 		tdt__string_add(&text->string, &text->line[child].shape, sizeof(line->shape));
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
@@ -194,7 +200,7 @@ static void do_row(struct text *text, uint32_t row)
 		line->shape = take_shape(text, at);
 }
 
-/* From the last row to the first: children before their parents. */
+/* Find all shapes, from the last row to the first: children before their parents. */
 static void do_rows(struct text *text)
 {
 	for (uint32_t row = text->view.n; row-- > 1 && !text->string.failed;) {
@@ -216,7 +222,7 @@ struct glyphs {
 static const struct glyphs utf8_glyphs = { "╼ ", "├╼ ", "└╼ ", "│  ", "   ", " ×" };
 static const struct glyphs ascii_glyphs = { "- ", "|- ", "`- ", "|  ", "   ", " x" };
 
-/* What stands before the lines of each level, while the tree is walked. */
+/* While the tree is drawn: the text that begins the lines of each level. */
 struct indentation {
 	char bytes[LEVELS * sizeof("│  ")];
 	size_t size[LEVELS + 2];
@@ -227,8 +233,8 @@ static void out_text(struct tdt__out *out, const char *text)
 	tdt__out_add(out, text, strlen(text));
 }
 
-static void indent(struct tdt__out *out, struct indentation *indentation, const struct glyphs *glyphs, uint32_t depth,
-		   bool last)
+static void indent(struct tdt__out *out, struct indentation *indentation,
+		   const struct glyphs *glyphs, uint32_t depth, bool last)
 {
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
 	char level[16];
@@ -245,9 +251,11 @@ static void indent(struct tdt__out *out, struct indentation *indentation, const 
 	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
 }
 
-static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row, struct indentation *indentation)
+static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row,
+		     struct indentation *indentation)
 {
-	const struct glyphs *glyphs = text->options->utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
+	const struct glyphs *glyphs =
+	    text->options->utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
 	const struct line *line = &text->line[row];
 	struct saying saying;
 	char times[24];
@@ -276,7 +284,7 @@ static void draw(struct tdt__out *out, const struct text *text)
 		}
 		while (row != NONE && text->line[row].next_sibling == NONE)
 			row = text->view.row[row].parent;
-		row = text->line[row].next_sibling; /* of the task: NONE */
+		row = text->line[row].next_sibling; /* NONE after the task */
 	}
 }
 
@@ -289,8 +297,8 @@ static int allocate(struct text *text)
 	return tdt__index_reserve(&text->index, text->view.n);
 }
 
-int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const struct tdt_node *root,
-		    struct tdt__frames *frames)
+int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
+		    const struct tdt_node *root, struct tdt__frames *frames)
 {
 	struct text text = { .options = frames->options, .frames = frames };
 	int err = tdt__view_make(&text.view, root, frames->options);
@@ -315,8 +323,8 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head, const 
 	return err;
 }
 
-int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace, const struct tdt_node *root,
-		    const struct tdt_print_options *options)
+int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
+		    const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	const struct tdt_trace_info *info = tdt_trace_info(trace);
 	struct tdt__frames frames = { .options = options };

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which frames are shown, for a reader who wants to see his own code.
+ * Which frames are shown, for a reader who wants to see the code of the program.
  *
- * Plumbing, the frames of libtdt and libtdt-rt, is passed over, with three exceptions:
- *   - the innermost call that leads to nothing of the user's says what is waited for: below `worker_poll` stands
- *     tdt_mutex_lock.  Not what that is made of, which has names that are not public, nor the helpers of our headers;
- *   - plumbing that more than one way leads on from is the shape of the tree (but not the helpers: what branches is the
- *     function they were inlined into);
- *   - a leaf that nothing but plumbing leads to, none of it such a call, would vanish without a trace.
- * Leaves that wait in what is not shown count for the frame that led there.
+ * Plumbing, which means the frames of libtdt and libtdt-rt, is hidden, with three exceptions:
+ *   - The innermost public call below which no user code runs is shown, because it says what is
+ *     waited for: tdt_mutex_lock below `worker_poll`.  The functions that this call is made of are
+ *     hidden, since their names are not public, and so are the helpers of our headers.
+ *   - Plumbing that branches is shown, because it gives the tree its shape.  Helpers are still
+ *     hidden: the function they were inlined into is the one that branches.
+ *   - A leaf is shown if only plumbing leads to it, and none of that is such a call.  Otherwise
+ *     nothing of it would be seen.
+ * Leaves that wait in hidden frames are counted for the nearest shown frame above.
  *
- * A node's children have greater ids than itself.  So going through the ids upwards is going down the tree, and
- * downwards up.
+ * The ids of a node's children are greater than the node's own id.  So a loop over rising ids goes
+ * down the tree, and a loop over falling ids goes up.
  */
 
 #include <config.h>
@@ -24,14 +26,14 @@
 #include <string.h>
 
 struct mark {
-	uint32_t ways; /* on from here that are to be seen: children, and hidden leaves */
-	uint32_t row;  /* where the node is shown, or the nearest above it that is */
+	uint32_t ways; /* that lead on: shown nodes below, leaves here or in hidden nodes below */
+	uint32_t row;  /* of the node if it is shown, else of the nearest shown node above */
 	bool plumbing;
 	bool helper;
-	bool users;      /* something below is not plumbing */
-	bool call;       /* the innermost call that leads to nothing of the user's */
-	bool call_below; /* there is one below */
-	bool bare;       /* nothing but plumbing from the task to here, and no such call */
+	bool users;      /* user code is below */
+	bool call;       /* the innermost public call below which no user code runs */
+	bool call_below; /* such a call is below */
+	bool bare;       /* from the task to here there is only plumbing, and no such call */
 	bool shown;
 };
 
@@ -69,8 +71,9 @@ static bool is_plumbing(const struct tdt_frame *frame)
 }
 
 /*
- * A function of a public header of ours, which is always inlined: tdt_future_poll(), say.  Or what lies between a
- * coroutine and who polls it, which is the same for all that are polled there.
+ * Whether plumbing is a helper: a function of our public headers that is always inlined, such as
+ * tdt_future_poll(), or a function between a coroutine and its poller, which is the same for all
+ * coroutines that are polled there.
  */
 static bool is_helper(const struct tdt_frame *frame)
 {
@@ -78,19 +81,22 @@ static bool is_helper(const struct tdt_frame *frame)
 
 	if (frame->function != NULL && starts_with(frame->function, "tdt__coroutine_"))
 		return true;
-	return length > 2 && strstr(frame->file, "/tdt/") != NULL && strcmp(frame->file + length - 2, ".h") == 0;
+	return length > 2 && strstr(frame->file, "/tdt/") != NULL &&
+	       strcmp(frame->file + length - 2, ".h") == 0;
 }
 
 /*
- * Whether plumbing has the name of a call that users know.  It may have a suffix of the compiler's (.constprop.0).  The
- * names of helpers are for a program without debug information, of which no file is known.
+ * Whether plumbing has the name of a public call.  The compiler may have added a suffix, such as
+ * .constprop.0.  The list has the prefixes of helpers, because is_helper() needs the file, which is
+ * unknown in a program without debug information.
  */
 static bool is_public(const struct tdt_frame *frame)
 {
-	static const char *const inner[] = { "tdt_substitute_", "tdt_probe_", "tdt_async_", "tdt_future_",
-					     "tdt_waker_" };
+	static const char *const inner[] = { "tdt_substitute_", "tdt_probe_", "tdt_async_",
+					     "tdt_future_", "tdt_waker_" };
 
-	if (frame->function == NULL || !starts_with(frame->function, "tdt_") || strstr(frame->function, "__") != NULL)
+	if (frame->function == NULL || !starts_with(frame->function, "tdt_") ||
+	    strstr(frame->function, "__") != NULL)
 		return false;
 	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
 		if (starts_with(frame->function, inner[i]))
@@ -109,7 +115,8 @@ static void mark_plumbing(const struct tdt_node **nodes, struct mark *mark, uint
 static void mark_calls(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 1;) {
-		struct mark *own = &mark[i], *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
+		struct mark *own = &mark[i],
+			    *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
 
 		own->call = own->plumbing && !own->helper && !own->users && !own->call_below &&
 			    is_public(tdt_node_frame(nodes[i]));
@@ -118,7 +125,8 @@ static void mark_calls(const struct tdt_node **nodes, struct mark *mark, uint32_
 	}
 	mark[0].bare = true;
 	for (uint32_t i = 1; i < n; i++)
-		mark[i].bare = mark[i].plumbing && !mark[i].call && mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
+		mark[i].bare = mark[i].plumbing && !mark[i].call &&
+			       mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
 }
 
 static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_t n, bool plumbing)
@@ -129,19 +137,24 @@ static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_
 
 		mark[i].ways += leaf;
 		branches = mark[i].ways > 1 && !mark[i].helper;
-		mark[i].shown = plumbing || !mark[i].plumbing || mark[i].call || branches || (mark[i].bare && leaf);
+		mark[i].shown = plumbing || !mark[i].plumbing || mark[i].call || branches ||
+				(mark[i].bare && leaf);
 		parent->ways += mark[i].shown ? 1 : mark[i].ways;
 	}
 	mark[0].shown = true;
 }
 
-static uint32_t add_row(struct tdt__view *view, const struct tdt_node *node, uint32_t parent, uint32_t depth)
+static uint32_t add_row(struct tdt__view *view, const struct tdt_node *node, uint32_t parent,
+			uint32_t depth)
 {
 	view->row[view->n] = (struct tdt__row){ .node = node, .parent = parent, .depth = depth };
 	return view->n++;
 }
 
-/* The row for what is too deep below row `at`: it is the last, or will be, since rows are in depth-first order. */
+/*
+ * The row that stands for the frames below the depth limit, under row `at`.  If there is one, it is
+ * the last row, because rows are in depth-first order; otherwise it is added.
+ */
 static uint32_t row_below(struct tdt__view *view, uint32_t at)
 {
 	uint32_t last = view->n - 1;
@@ -153,10 +166,12 @@ static uint32_t row_below(struct tdt__view *view, uint32_t at)
 	return add_row(view, NULL, at, view->row[at].depth + 1);
 }
 
-static void make_rows(struct tdt__view *view, const struct tdt_node *root, struct mark *mark, uint32_t max_depth)
+static void make_rows(struct tdt__view *view, const struct tdt_node *root, struct mark *mark,
+		      uint32_t max_depth)
 {
 	add_row(view, root, 0, 0);
-	for (const struct tdt_node *node = tdt_node_next(root); node != NULL; node = tdt_node_next(node)) {
+	for (const struct tdt_node *node = tdt_node_next(root); node != NULL;
+	     node = tdt_node_next(node)) {
 		struct mark *own = &mark[tdt_node_id(node)];
 		uint32_t above = mark[tdt_node_id(tdt_node_parent(node))].row;
 		uint32_t depth = view->row[above].depth + 1;
@@ -173,7 +188,8 @@ static void make_rows(struct tdt__view *view, const struct tdt_node *root, struc
 	}
 }
 
-int tdt__view_make(struct tdt__view *view, const struct tdt_node *root, const struct tdt_print_options *options)
+int tdt__view_make(struct tdt__view *view, const struct tdt_node *root,
+		   const struct tdt_print_options *options)
 {
 	int err = -ENOMEM;
 	uint32_t n;
@@ -183,7 +199,7 @@ int tdt__view_make(struct tdt__view *view, const struct tdt_node *root, const st
 	if (nodes == NULL)
 		return -ENOMEM;
 	mark = calloc(n, sizeof(*mark));
-	/* One row a node, at most: one that stands for others stands for one at least. */
+	/* At most one row for each node: a row without a node stands for one node or more. */
 	*view = (struct tdt__view){ .row = calloc(n, sizeof(*view->row)) };
 	if (mark != NULL && view->row != NULL) {
 		mark_plumbing(nodes, mark, n);

@@ -42,8 +42,8 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 }
 
 /*
- * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point number
- * depends on the locale.
+ * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
+ * number depends on the locale.
  */
 void tdt__duration(struct tdt__string *string, uint64_t ns)
 {
@@ -150,7 +150,7 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *i
 
 /* ---- What a task waits for ---- */
 
-bool tdt__wait_tells(const struct tdt_wait *wait)
+bool tdt__wait_is_news(const struct tdt_wait *wait)
 {
 	if (wait->owner != 0)
 		return true;

@@ -53,7 +53,7 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *i
  * Whether `wait` says more than the tree does: which task is waited for, or which one of several
  * mutexes or channels.
  */
-bool tdt__wait_tells(const struct tdt_wait *wait);
+bool tdt__wait_is_news(const struct tdt_wait *wait);
 
 /* "for a mutex (0x10) held by task 9".  Task `self` waits; if it waits for itself, it reads so. */
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
