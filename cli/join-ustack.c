@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * tdt-join-ustack: one tree of where a task waits, as the library tells it (JSON), and of where a tracer saw it.
+ * tdt-join-ustack: one tree for each task, of where the task waits, as the library reports it in
+ * JSON, and of where a tracer saw the task.
  *
- * The traces are read whole, the stacks one after the other, each into the tree of its task: so memory is for the
- * traces and for what differs in the stacks.
+ * All traces are read first.  The stacks are read one by one, and each is added to the tree of its
+ * task.  So memory is needed for the traces, and for stacks only as far as they differ.
  */
 
 #include <config.h>
@@ -66,12 +67,12 @@ static int parse(struct command *command, int argc, char **argv)
 /* --- Input ----------------------------------------------------------------- */
 
 struct tasks {
-	struct joined *task; /* by id, once all are read */
+	struct joined *task; /* sorted by id as soon as all traces are read */
 	size_t n, room;
-	size_t replaced; /* traces of tasks that came again */
+	size_t replaced; /* traces that are left out, because a later one is of the same task */
 
-	uint64_t strangers; /* stacks of tasks that have no trace, */
-	uint64_t stranger;  /* and one such task */
+	uint64_t strangers; /* how many stacks are of tasks without a trace */
+	uint64_t stranger;  /* the id of one such task */
 };
 
 static int no_memory(void)
@@ -80,6 +81,7 @@ static int no_memory(void)
 	return EXIT_BAD_INPUT;
 }
 
+/* Take over `trace`.  False: no memory, and the trace remains the caller's. */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
 	if (tasks->n == tasks->room) {
@@ -108,10 +110,10 @@ static int compare(const void *a, const void *b)
 
 	if (id_of(*first) != id_of(*second))
 		return id_of(*first) < id_of(*second) ? -1 : 1;
-	return *first < *second ? -1 : *first > *second; /* as they were read */
+	return *first < *second ? -1 : *first > *second; /* in the order of reading */
 }
 
-/* Sort by id, and keep the last trace of each task. */
+/* Sort the tasks by id, and keep the last trace of each task.  False: no memory. */
 static bool sort_tasks(struct tasks *tasks)
 {
 	const struct joined **order = calloc(tasks->n + 1, sizeof(const struct joined *));
@@ -178,7 +180,7 @@ static struct joined *find_task(const struct tasks *tasks, uint64_t id)
 	return low < tasks->n && id_of(&tasks->task[low]) == id ? &tasks->task[low] : NULL;
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int add_stack(struct tasks *tasks, const struct ustack *stack)
 {
 	struct joined *task = find_task(tasks, stack->task);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Lay a tracer's stack over a wait tree.
+ * Lays a tracer's stack over a wait tree.
  *
- * The tree has a node for each function, inlined ones too, with plumbing of tdt's between them; the tracer knows the
- * functions of the symbol table only, and sees besides the task's frames the runtime's above them.  So: of the stack
- * counts what is inside the innermost traced poll, from the outermost frame on.  Each frame is looked for below the
- * node of the one before, through inlined functions and plumbing; by its address (symbol and offset, or the bare
- * address) if there is such a node, else by its name, since a sample lies somewhere in the function, not at the call
- * that waits.  The address also tells which inlined functions it was in.  What isn't there is added.
+ * The tree has a node for each function, also for inlined ones, with plumbing of tdt between them.
+ * The tracer knows only the functions of the symbol table.  It sees the frames of the task and,
+ * above them, those of the runtime.  So only the frames inside the innermost traced poll count,
+ * from the outermost one to the innermost one.  Each frame is looked for below the node of the
+ * frame before it, through inlined functions and plumbing.  The node with the frame's address
+ * (symbol and offset, or the bare address) is preferred.  Otherwise the name decides, because a
+ * sample lies somewhere in the function, not at the call that waits.  The address also tells in
+ * which inlined functions the sample lies.  A frame without a node is added to the tree.
  */
 
 #include <config.h>
@@ -25,6 +27,7 @@ static bool starts_with(const char *text, const char *start)
 
 /* --- The tree -------------------------------------------------------------- */
 
+/* Make room for the tally of node `id`.  Returns 0 or -ENOMEM. */
 static int make_room(struct joined *joined, size_t id)
 {
 	size_t room = joined->room;
@@ -43,7 +46,9 @@ static int make_room(struct joined *joined, size_t id)
 	return 0;
 }
 
-static int add_node(struct joined *joined, const struct tdt_node **parent, const struct tdt_frame *frame)
+/* Add a node below `*parent`, which becomes the new node.  Returns 0, -ENOMEM or -E2BIG. */
+static int add_node(struct joined *joined, const struct tdt_node **parent,
+		    const struct tdt_frame *frame)
 {
 	const struct tdt_node *node = tdt_trace_add(joined->trace, *parent, frame, 0);
 	int err;
@@ -57,9 +62,12 @@ static int add_node(struct joined *joined, const struct tdt_node **parent, const
 	return err == 0 ? join_index_add(&joined->index, node) : err;
 }
 
-static int add_frame(struct joined *joined, const struct tdt_node **parent, const struct ustack_frame *from)
+static int add_frame(struct joined *joined, const struct tdt_node **parent,
+		     const struct ustack_frame *from)
 {
-	struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = from->address };
+	struct tdt_frame frame = { .size = sizeof(frame),
+				   .kind = TDT_NODE_FRAME,
+				   .pc = from->address };
 	char *name = from->name == NULL ? NULL : strndup(from->name, join_plain_length(from->name));
 	int err;
 
@@ -86,22 +94,25 @@ static bool is_traced_poll(const struct ustack_frame *frame)
 	return is_called(frame, "tdt__traced_poll") || is_called(frame, "tdt__asked_poll");
 }
 
-/* What a tracer sees of the probe itself. */
+/* Whether the frame belongs to the probe itself, at which the tracer took the stack. */
 static bool is_probe(const struct ustack_frame *frame)
 {
-	return frame->name != NULL &&
-	       (starts_with(frame->name, "tdt_probe_") || starts_with(frame->name, "tdt_substitute_"));
+	return frame->name != NULL && (starts_with(frame->name, "tdt_probe_") ||
+				       starts_with(frame->name, "tdt_substitute_"));
 }
 
-/* Whether the innermost function is one of tdt's. */
+/* Whether the innermost function is one of tdt. */
 static bool is_plumbing(const struct ustack *stack)
 {
-	return stack->n > 0 && stack->frame[0].name != NULL && starts_with(stack->frame[0].name, "tdt_");
+	return stack->n > 0 && stack->frame[0].name != NULL &&
+	       starts_with(stack->frame[0].name, "tdt_");
 }
 
 int joined_add(struct joined *joined, const struct ustack *stack)
 {
-	static const struct tdt_frame cut = { .size = sizeof(cut), .kind = TDT_NODE_CUT, .cut = TDT_CUT_NO_INFO };
+	static const struct tdt_frame cut = { .size = sizeof(cut),
+					      .kind = TDT_NODE_CUT,
+					      .cut = TDT_CUT_NO_INFO };
 	const struct tdt_node *at = tdt_trace_root(joined->trace), *next;
 	size_t inner = 0, outer = 0;
 	int err = joined->index.nodes == NULL ? join_index_init(&joined->index, at) : 0;
@@ -112,9 +123,9 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 		inner++;
 	for (outer = inner; outer < stack->n && !is_traced_poll(&stack->frame[outer]); outer++)
 		;
-	if (outer == stack->n) { /* the tracer lost its way before it came there */
+	if (outer == stack->n) { /* the tracer's stack ends before the traced poll */
 		if (is_plumbing(stack))
-			inner = outer; /* from the start: it was our own code that ran */
+			inner = outer; /* tdt's own code ran: add no frame */
 		else
 			err = add_node(joined, &at, &cut);
 	}
@@ -137,7 +148,8 @@ int joined_init(struct joined *joined, struct tdt_trace *trace)
 	size_t n = 0;
 
 	*joined = (struct joined){ .trace = trace };
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node))
 		n++;
 	return make_room(joined, n);
 }

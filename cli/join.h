@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_JOIN_H
 #define TDT_CLI_JOIN_H
 
-/* A task's wait tree, and a tracer's stacks of it in the same tree. */
+/* The wait tree of a task, with a tracer's stacks of the task in the same tree. */
 
 #include <stdio.h>
 
@@ -19,23 +19,26 @@ struct tally {
 
 struct joined {
 	struct tdt_trace *trace;
-	struct join_index index; /* of its tree, once there is a stack */
-	struct tally *tally; /* by id of the node */
-	size_t room;
-	struct tally all; /* of the task */
+	struct join_index index; /* of the tree; made for the first stack */
+	struct tally *tally;     /* of each node, by id */
+	size_t room;             /* of `tally` */
+	struct tally all;        /* of all stacks of the task */
 };
 
 enum {
-	JOINED_NODES_MAX = 1 << 20 /* that stacks may add to a tree */
+	JOINED_NODES_MAX = 1 << 20 /* the ids of nodes that stacks add are lower */
 };
 
-/* Begin with `trace`, a built one, taken over.  0 or -ENOMEM (the trace stays the caller's). */
+/*
+ * Begin with `trace`, which was built, not captured.  Returns 0, and takes over the trace; or
+ * -ENOMEM, and the trace remains the caller's.
+ */
 int joined_init(struct joined *joined, struct tdt_trace *trace);
 
-/* Add a stack.  0, -ENOMEM, or -E2BIG: too many different stacks. */
+/* Add a stack.  Returns 0, -ENOMEM, or -E2BIG: too many different stacks. */
 int joined_add(struct joined *joined, const struct ustack *stack);
 
-/* Free the trace and all. */
+/* Free everything, also the trace. */
 void joined_fini(struct joined *joined);
 
 /*

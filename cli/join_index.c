@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * From a node and the frame of a tracer to the node below that is this frame.
+ * Finds the node of a tracer's frame below a given node.
  *
- * A node below may lie behind inlined functions and plumbing, which the tracer doesn't see.  So
- * each node is entered in a hash table for its parent, and for each node above that as long as only
- * such nodes lie between: by its symbol and offset, by its names, and by its PC.  Of several nodes
- * with the same key only the first is entered: a frame belongs to that one.  A key is a hash, so
- * the node that is found is compared with the frame.
+ * Inlined functions and plumbing, which the tracer does not see, may lie between the two nodes.  So
+ * each node is entered in a hash table for its parent, and for each node above the parent as long
+ * as only such nodes lie between.  It is entered by its symbol and offset, by its names, and by its
+ * PC.  If several nodes have the same key, only the first one is entered, and a frame belongs to
+ * it.  A key is a hash, so the node that is found is compared with the frame.
  */
 
 #include <config.h>
@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum {
-	ANCHORS_MAX = 64, /* levels of plumbing that a search goes through */
-	WITHIN_MAX = 4096 /* a longer name is only looked at from its start */
+	ANCHORS_MAX = 64, /* how many levels of plumbing a search goes through */
+	WITHIN_MAX = 4096 /* a longer name is searched only from its beginning */
 };
 
 static bool starts_with(const char *text, const char *start)
@@ -51,14 +51,17 @@ static bool same_plain(const char *a, const char *b)
 	return n == join_plain_length(b) && strncmp(a, b, n) == 0;
 }
 
-/* Whether `text` may stand behind a demangled function's name: parameters, a hash of Rust's. */
+/* Whether `text` may follow the name of a demangled function: parameters, or a hash of Rust. */
 static bool is_tail(const char *text)
 {
 	return text[0] == '(' || text[0] == '[' || starts_with(text, "::h") ||
 	       starts_with(text, " (");
 }
 
-/* `tracer` may have parameters, and before a template's name a type; `function` has neither. */
+/*
+ * Whether a tracer's name and the name in the tree mean the same function.  `tracer` may have
+ * parameters, and a template may have a type before its name; `function` has neither.
+ */
 static bool same_function(const char *tracer, const char *function)
 {
 	size_t n = strlen(function);
@@ -78,7 +81,7 @@ static bool is_function(const struct tdt_frame *node)
 	return node->kind == TDT_NODE_FRAME && !node->inlined;
 }
 
-/* What may lie in the tree between two frames of the stack. */
+/* Whether a node may lie in the tree between two frames of the stack. */
 static bool is_between(const struct tdt_frame *node)
 {
 	return node->kind == TDT_NODE_CUT || node->inlined ||
@@ -104,7 +107,7 @@ static bool same_name(const struct tdt_frame *node, const struct ustack_frame *f
 
 /* --- Keys ------------------------------------------------------------------ */
 
-/* FNV-1a, begun with another number for each kind of key. */
+/* Keys are hashed by FNV-1a, which begins with a different number for each kind of key. */
 #define BY_PLACE UINT64_C(0xcbf29ce484222325)
 #define BY_NAME UINT64_C(0x84222325cbf29ce4)
 #define BY_PC UINT64_C(0x9ce484222325cbf2)
@@ -161,7 +164,7 @@ static int same_entry(const void *left, const void *right)
 	return a->key == b->key && a->anchor == b->anchor;
 }
 
-/* Enter `node` for `anchor`, unless the table has another node for `key` there. */
+/* Enter `node` below `anchor`, unless the table has a node with that key there. */
 static int enter(struct join_index *index, const struct tdt_node *anchor, uint64_t key,
 		 const struct tdt_node *node)
 {
@@ -188,7 +191,7 @@ static const struct tdt_node *look_up(const struct join_index *index, const stru
 	return found != NULL ? found->node : NULL;
 }
 
-/* Enter `node` for all nodes above from which a search comes to it. */
+/* Enter `node` for all nodes above from which a search reaches it. */
 static int enter_below(struct join_index *index, uint64_t key, const struct tdt_node *node)
 {
 	const struct tdt_node *anchor = node;
@@ -201,7 +204,7 @@ static int enter_below(struct join_index *index, uint64_t key, const struct tdt_
 	return err;
 }
 
-/* Enter an inlined function, which has the PC of the function it was inlined into. */
+/* Enter an inlined function if it has the PC of the function it was inlined into. */
 static int add_inlined(struct join_index *index, const struct tdt_node *node)
 {
 	const struct tdt_node *parent = tdt_node_parent(node);
@@ -259,7 +262,7 @@ void join_index_fini(struct join_index *index)
 
 /* --- Searching ------------------------------------------------------------- */
 
-/* Whether no node on the way from `parent` down to `node` is the frame itself. */
+/* Whether no node between `parent` and `node` is the frame itself. */
 static bool is_first(const struct tdt_node *parent, const struct tdt_node *node,
 		     const struct ustack_frame *frame)
 {
@@ -271,9 +274,9 @@ static bool is_first(const struct tdt_node *parent, const struct tdt_node *node,
 }
 
 /*
- * From a function down into those inlined in it that have the same address: all of them, or only as
- * long as they have its name, too.  (Of a function that compilers split they may inline the parts
- * again, under the whole's name.)
+ * The innermost of the functions that are inlined in `node` at the same address.  `key` says which
+ * ones count: all of them, or only those that have the same name as well.  (Compilers may split a
+ * function and inline the parts again, under the name of the whole function.)
  */
 static const struct tdt_node *into_inlined(const struct join_index *index,
 					   const struct tdt_node *node, uint64_t key)
@@ -308,7 +311,7 @@ static const struct tdt_node *find_name(const struct join_index *index,
 	return node != NULL && same_name(tdt_node_frame(node), frame) ? node : NULL;
 }
 
-/* By the part of the tracer's name that begins at `start` and ends where parameters may begin. */
+/* Find by each part of the tracer's name that begins at `start` and ends where a tail begins. */
 static const struct tdt_node *find_from(const struct join_index *index,
 					const struct tdt_node *parent,
 					const struct ustack_frame *frame, const char *start)
@@ -325,8 +328,8 @@ static const struct tdt_node *find_from(const struct join_index *index,
 }
 
 /*
- * By each part of the tracer's name that may be the function's.  The node is entered by the whole
- * name, too, so that this search is made once for a name.
+ * Find by each part of the tracer's name that may be the name of the function.  The node is then
+ * entered by the whole name, too, so that this search is made once for each name.
  */
 static const struct tdt_node *find_within(struct join_index *index, const struct tdt_node *parent,
 					  const struct ustack_frame *frame)
@@ -338,7 +341,8 @@ static const struct tdt_node *find_within(struct join_index *index, const struct
 	     node == NULL && !is_long && (at = strchr(at, ' ')) != NULL;)
 		node = find_from(index, parent, frame, ++at);
 	if (node != NULL)
-		enter(index, parent, by_name(frame->name), node); /* it works without, too */
+		/* If this fails, only time is lost. */
+		enter(index, parent, by_name(frame->name), node);
 	return node;
 }
 

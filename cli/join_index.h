@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_JOIN_INDEX_H
 #define TDT_CLI_JOIN_INDEX_H
 
-/* Finds the node of a tree that is the frame of a tracer, however many siblings it has. */
+/* Finds the node of a tracer's frame in a tree, in the same time however many siblings it has. */
 
 #include <stddef.h>
 
@@ -12,23 +12,23 @@
 
 #include "cli/ustack.h"
 
-/* All zero: no tree yet. */
+/* All zero: it has no tree yet. */
 struct join_index {
 	htab_t nodes;
 };
 
-/* Begin with the tree of `root`.  0 or -ENOMEM; join_index_fini() is due then, too. */
+/* Begin with the tree of `root`.  Returns 0 or -ENOMEM; after both call join_index_fini(). */
 int join_index_init(struct join_index *index, const struct tdt_node *root);
 void join_index_fini(struct join_index *index);
 
-/* A node was added to the tree.  0 or -ENOMEM. */
+/* Add a node that was added to the tree.  Returns 0 or -ENOMEM. */
 int join_index_add(struct join_index *index, const struct tdt_node *node);
 
-/* Find the node of `frame`, a function that the one at `parent` called.  NULL: there is none. */
+/* Find the node of `frame`, which the function at `parent` called.  NULL: there is none. */
 const struct tdt_node *join_index_find(struct join_index *index, const struct tdt_node *parent,
 				       const struct ustack_frame *frame);
 
-/* The length of a symbol without what compilers append: parse.constprop.0, parse.part.1.cold... */
+/* The length of a symbol without suffixes of compilers: 5 for parse.part.1.cold */
 size_t join_plain_length(const char *symbol);
 
 #endif

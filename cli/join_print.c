@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The joined tree as text and as JSON.
+ * Prints the joined tree as text and as JSON.
  *
- * The text is that of tdt_trace_print(), with a mark behind each place where something waits or was seen; only subtrees
- * that read the same are not folded, since their marks differ.
+ * The text is that of tdt_trace_print(), with a mark behind each place where a leaf waits or where
+ * the tracer saw the task.  There is one difference: subtrees that read the same are not folded,
+ * because their marks differ.
  */
 
 #include <config.h>
@@ -21,7 +22,7 @@
 #include "tree-printer/view.h"
 
 enum {
-	LEVELS = 100 /* indented; what is deeper has its level told by a number */
+	LEVELS = 100 /* how many levels are indented; on deeper ones a number says the level */
 };
 
 static const char *const kind_words[USTACK_KINDS] = {
@@ -48,11 +49,11 @@ struct text {
 	const struct joined *joined;
 	struct tdt_print_options options;
 	struct tdt__view view;
-	struct tally *tally; /* by row: of the node, and of the plumbing below it that isn't shown */
-	bool *last;	     /* of its parent's children */
+	struct tally *tally; /* of each row: of the node, and of hidden plumbing below it */
+	bool *last;          /* of each row: whether it is the last child of its parent */
 	struct tdt__string line;
-	char indentation[LEVELS * sizeof("│  ")]; /* of the rows above, and its size at each depth */
-	size_t indented[LEVELS + 2];
+	char indentation[LEVELS * sizeof("│  ")]; /* the text that begins the current line */
+	size_t indented[LEVELS + 2];              /* of each depth: how much of that text it has */
 };
 
 static void colored(struct text *text, const char *color, const char *word)
@@ -64,10 +65,12 @@ static void colored(struct text *text, const char *color, const char *word)
 
 static void times(struct text *text, uint64_t n)
 {
-	tdt__string_printf(&text->line, " %s%" PRIu64, text->options.utf8 == TDT_PRINT_YES ? "×" : "x", n);
+	tdt__string_printf(&text->line, " %s%" PRIu64,
+			   text->options.utf8 == TDT_PRINT_YES ? "×" : "x", n);
 }
 
-static void marks(struct text *text, const struct tally *tally, uint64_t leaves, const char *between)
+static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
+		  const char *between)
 {
 	const char *separator = between;
 
@@ -90,7 +93,10 @@ static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
 	}
 }
 
-/* The line of the task alone, as the library prints it: that of a trace with no tree. */
+/*
+ * Add the line of the task as the library prints it: it is the output for a trace without a tree.
+ * Returns 0 or a negative errno.
+ */
 static int task_line(struct text *text)
 {
 	struct tdt_trace *trace = tdt_trace_new(tdt_trace_info(text->joined->trace));
@@ -106,7 +112,7 @@ static int task_line(struct text *text)
 	if (memory != NULL && fclose(memory) != 0 && err == 0)
 		err = -ENOMEM;
 	if (err == 0)
-		tdt__string_add(&text->line, line, n - 1); /* without its end */
+		tdt__string_add(&text->line, line, n - 1); /* without the newline */
 	free(line);
 	tdt_trace_free(trace);
 	return err;
@@ -121,7 +127,8 @@ static const struct glyphs ascii_glyphs = { "- ", "|- ", "`- ", "|  ", "   " };
 
 static void indent(struct text *text, uint32_t row)
 {
-	const struct glyphs *glyphs = text->options.utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
+	const struct glyphs *glyphs =
+	    text->options.utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
 	const uint32_t depth = text->view.row[row].depth;
 	const bool last = text->last[row];
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
@@ -132,7 +139,9 @@ static void indent(struct text *text, uint32_t row)
 		return;
 	}
 	tdt__string_add(&text->line, text->indentation, text->indented[depth]);
-	tdt__string_puts(&text->line, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
+	tdt__string_puts(&text->line, depth == 1 ? glyphs->root
+				      : last     ? glyphs->last_child
+						 : glyphs->child);
 	memcpy(text->indentation + text->indented[depth], more, strlen(more));
 	text->indented[depth + 1] = text->indented[depth] + strlen(more);
 }
@@ -150,7 +159,10 @@ static void frame_line(struct text *text, uint32_t row)
 	tdt__string_puts(&text->line, "\n");
 }
 
-/* The tallies of nodes go to their rows, or, where they are not shown, to the nearest above. */
+/*
+ * Add the tally of each node to its row, or, if the node is hidden, to the row of the nearest shown
+ * node above.  Also find which rows are the last children.  Returns 0 or -ENOMEM.
+ */
 static int fill_rows(struct text *text, const struct tdt_node *root)
 {
 	uint32_t n_nodes, row = 0;
@@ -172,10 +184,11 @@ static int fill_rows(struct text *text, const struct tdt_node *root)
 		for (int kind = 0; kind < USTACK_KINDS; kind++)
 			text->tally[row_of[id]].seen[kind] += text->joined->tally[id].seen[kind];
 	}
-	/* From the end: of a parent's children the first that comes by is the last. */
+	/* Going up from the end, the first child of a parent that is met is the last child. */
 	memset(row_of, 0, n_nodes * sizeof(*row_of));
 	for (row = text->view.n; row-- > 1;) {
-		uint32_t *seen = &row_of[tdt_node_id(text->view.row[text->view.row[row].parent].node)];
+		uint32_t *seen =
+		    &row_of[tdt_node_id(text->view.row[text->view.row[row].parent].node)];
 
 		text->last[row] = *seen == 0;
 		*seen = 1;
@@ -233,12 +246,13 @@ static bool set_tally(json_t *object, const struct tally *tally)
 {
 	for (int kind = 0; kind < USTACK_KINDS; kind++)
 		if (tally->seen[kind] != 0 &&
-		    json_object_set_new(object, kind_keys[kind], json_integer((json_int_t)tally->seen[kind])) != 0)
+		    json_object_set_new(object, kind_keys[kind],
+					json_integer((json_int_t)tally->seen[kind])) != 0)
 			return false;
 	return true;
 }
 
-/* What the library prints of the trace, with members of ours. */
+/* The JSON that the library prints for the trace, with the tallies as further members. */
 static int print_json(const struct joined *joined, FILE *out,
 		      const struct tdt_print_options *options)
 {
@@ -257,9 +271,11 @@ static int print_json(const struct joined *joined, FILE *out,
 		return err != 0 ? err : -ENOMEM;
 	if (!set_tally(json_object_get(json, "task"), &joined->all))
 		err = -ENOMEM;
-	json_array_foreach(json_object_get(json, "nodes"), id, node) if (!set_tally(node, &joined->tally[id])) err =
-	    -ENOMEM;
-	if (err == 0 && (json_dumpf(json, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0 || putc('\n', out) == EOF))
+	json_array_foreach(json_object_get(json, "nodes"), id, node)
+		if (!set_tally(node, &joined->tally[id]))
+			err = -ENOMEM;
+	if (err == 0 && (json_dumpf(json, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0 ||
+			 putc('\n', out) == EOF))
 		err = errno != 0 ? -errno : -EIO;
 	json_decref(json);
 	return err;

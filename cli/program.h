@@ -30,7 +30,6 @@ struct program {
 	const char *const *forms;
 };
 
-/* clang-format off */
 #define OPTION_FORMAT { "format", required_argument, NULL, 'f' }
 #define OPTIONS_OF_ALL				\
 	{ "utf8", no_argument, NULL, 'u' },	\
@@ -39,7 +38,6 @@ struct program {
 	{ "help", no_argument, NULL, 'h' },	\
 	{ "version", no_argument, NULL, 'v' },	\
 	{ NULL, 0, NULL, 0 }
-/* clang-format on */
 
 /*
  * Handle a result of getopt_long() that is not an option of the program's own: a shared option,

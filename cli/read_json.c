@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * From JSON to a trace, or to a snapshot of many tasks.  The file may be cut, damaged or hostile: nothing in it is believed before it was looked at.
- * What is not in the schema is passed over, since later versions may add it; what is, must be right.
+ * Reads a trace, or a snapshot of many tasks, from JSON.  The file may be cut, damaged or hostile,
+ * so everything in it is checked before it is used.  Members that are not in the schema are
+ * ignored, because later versions may add some.  Members that are in the schema must be right.
  */
 
 #include <config.h>
@@ -18,8 +19,8 @@
 #include "tree-printer/schema.h"
 
 /*
- * Whether jansson ran out of memory.  Its lexer (2.14) doesn't look when it saves the text of a token, and what it
- * returns then lacks some characters.
+ * Whether jansson ran out of memory.  Its lexer (2.14) does not check for that when it saves the
+ * text of a token; the text that it returns then lacks some characters.
  */
 static bool no_memory;
 
@@ -32,7 +33,7 @@ static void *allocate(size_t size)
 	return memory;
 }
 
-/* Where in the object we are: "task" or "nodes[7]". */
+/* The current place in the object: "task" or "nodes[7]". */
 struct place {
 	struct reader *reader;
 	const json_t *object;
@@ -47,8 +48,8 @@ static int fail(struct reader *reader, const char *message)
 
 static int fail_at(const struct place *place, const char *key, const char *what)
 {
-	snprintf(place->reader->message, sizeof(place->reader->message), "%s%s.%s: %s", place->reader->prefix, place->name,
-		 key, what);
+	snprintf(place->reader->message, sizeof(place->reader->message), "%s%s.%s: %s",
+		 place->reader->prefix, place->name, key, what);
 	return -1;
 }
 
@@ -65,7 +66,7 @@ static int read_byte(struct reader *reader)
 	return byte;
 }
 
-/* Byte by byte, so that nothing of the next object is read with this one. */
+/* Reads byte by byte, so that no byte of the next object is read with this one. */
 static size_t read_for_jansson(void *buffer, size_t size, void *reader)
 {
 	int byte = read_byte(reader);
@@ -77,7 +78,7 @@ static size_t read_for_jansson(void *buffer, size_t size, void *reader)
 	return 1;
 }
 
-/* Up to the next object.  0: there is none. */
+/* Skip to the next object.  Returns 1; 0: there is none; or -1: reading failed. */
 static int skip_space(struct reader *reader)
 {
 	int byte;
@@ -92,7 +93,7 @@ static int skip_space(struct reader *reader)
 	return 1;
 }
 
-/* A string of digits of `base`, and nothing else. */
+/* Parse a string that has only digits of `base`. */
 static bool parse_digits(const char *digits, int base, uint64_t *value)
 {
 	size_t n = strspn(digits, base == 10 ? "0123456789" : "0123456789abcdefABCDEF");
@@ -102,7 +103,7 @@ static bool parse_digits(const char *digits, int base, uint64_t *value)
 	return n > 0 && digits[n] == '\0' && errno == 0;
 }
 
-/* A whole number; a string where the writer feared that readers lose digits. */
+/* Parse a whole number, or a string of digits, which writers use for large numbers. */
 static bool parse_number(const json_t *json, uint64_t *value)
 {
 	*value = (uint64_t)json_integer_value(json);
@@ -111,7 +112,7 @@ static bool parse_number(const json_t *json, uint64_t *value)
 	return json_is_integer(json) && json_integer_value(json) >= 0;
 }
 
-/* One that may be left out: 0. */
+/* Get a number that may be left out, and is 0 then. */
 static int get_number(const struct place *place, const char *key, uint64_t max, uint64_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
@@ -141,7 +142,8 @@ static int get_address(const struct place *place, const char *key, uint64_t *val
 	*value = 0;
 	if (json == NULL)
 		return 0;
-	if (digits != NULL && digits[0] == '0' && digits[1] == 'x' && parse_digits(digits + 2, 16, value))
+	if (digits != NULL && digits[0] == '0' && digits[1] == 'x' &&
+	    parse_digits(digits + 2, 16, value))
 		return 0;
 	return fail_at(place, key, "not a string of a 64-bit hexadecimal number as \"0x1f\"");
 }
@@ -164,7 +166,7 @@ static int get_flag(const struct place *place, const char *key, uint8_t *value)
 
 #define N_WORDS(words) (sizeof(words) / sizeof((words)[0]))
 
-/* One of some words, as its index. */
+/* Get one of the `n` words, as its index. */
 static int get_word(const struct place *place, const char *key, const char *const *words, size_t n,
 		    unsigned int *value)
 {
@@ -173,7 +175,8 @@ static int get_word(const struct place *place, const char *key, const char *cons
 	for (*value = 0; *value < n && json_is_string(json); ++*value)
 		if (words[*value] != NULL && strcmp(words[*value], json_string_value(json)) == 0)
 			return 0;
-	return fail_at(place, key, json == NULL ? "is missing" : "not a word that this version knows");
+	return fail_at(place, key,
+		       json == NULL ? "is missing" : "not a word that this version knows");
 }
 
 static int require(const struct place *place, const char *key)
@@ -181,7 +184,7 @@ static int require(const struct place *place, const char *key)
 	return json_object_get(place->object, key) != NULL ? 0 : fail_at(place, key, "is missing");
 }
 
-/* What the task waits for, in an array that is for the caller to free. */
+/* Read what the task waits for into an array, which the caller frees. */
 static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_t *n)
 {
 	const json_t *array = json_object_get(task->object, "waits");
@@ -212,20 +215,21 @@ static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_
 	return 0;
 }
 
-/* `*waits` is for the caller to free; all strings are the object's. */
-static int read_task(const struct place *place, struct tdt_trace_info *info, struct tdt_wait **waits)
+/* Read a task.  The caller frees `*waits`; the strings belong to the JSON object. */
+static int read_task(const struct place *place, struct tdt_trace_info *info,
+		     struct tdt_wait **waits)
 {
 	unsigned int state;
 
 	*waits = NULL;
-
 	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
 	if (require(place, "id") || get_number(place, "id", UINT64_MAX, &info->id) ||
 	    get_string(place, "name", &info->name) || get_string(place, "file", &info->file) ||
 	    get_u32(place, "line", &info->line) || get_u32(place, "column", &info->column) ||
 	    get_word(place, "state", state_words, N_WORDS(state_words), &state) ||
 	    get_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
-	    get_number(place, "polls", UINT64_MAX, &info->polls) || get_u32(place, "leaves", &info->leaves) ||
+	    get_number(place, "polls", UINT64_MAX, &info->polls) ||
+	    get_u32(place, "leaves", &info->leaves) ||
 	    get_u32(place, "leaves_unsure", &info->leaves_unsure) ||
 	    get_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
 	    get_u32(place, "leaves_lost", &info->leaves_lost) ||
@@ -234,7 +238,8 @@ static int read_task(const struct place *place, struct tdt_trace_info *info, str
 	    get_number(place, "woken_by", UINT64_MAX, &info->woken_by) ||
 	    get_number(place, "age_ns", UINT64_MAX, &info->age_ns) ||
 	    get_number(place, "polls_since", UINT64_MAX, &info->polls_since) ||
-	    get_u32(place, "thread", &info->thread) || get_string(place, "syscall", &info->syscall) ||
+	    get_u32(place, "thread", &info->thread) ||
+	    get_string(place, "syscall", &info->syscall) ||
 	    read_waits(place, waits, &info->n_waits))
 		return -1;
 	info->state = (enum tdt_task_state)state;
@@ -242,11 +247,12 @@ static int read_task(const struct place *place, struct tdt_trace_info *info, str
 	return 0;
 }
 
-/* So many other names of a function are read, and what is beyond is passed over. */
+/* How many other names of a function are read; further names are ignored. */
 #define ALSO_MAX 4
 
-/* `also` becomes what the frame has. */
-static int read_also(const struct place *place, struct tdt_frame *frame, const char *also[ALSO_MAX + 1])
+/* Read the other names into `also`, to which the frame then points. */
+static int read_also(const struct place *place, struct tdt_frame *frame,
+		     const char *also[ALSO_MAX + 1])
 {
 	const json_t *array = json_object_get(place->object, "also");
 	size_t n = 0;
@@ -274,19 +280,29 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
 		frame->cut = (enum tdt_cut)cut;
 		return 0;
 	}
-	if (get_address(place, "pc", &frame->pc) || get_string(place, "function", &frame->function) ||
-	    get_string(place, "file", &frame->file) || get_string(place, "directory", &frame->directory) ||
+	if (get_address(place, "pc", &frame->pc) ||
+	    get_string(place, "function", &frame->function) ||
+	    get_string(place, "file", &frame->file) ||
+	    get_string(place, "directory", &frame->directory) ||
 	    get_u32(place, "line", &frame->line) || get_u32(place, "column", &frame->column) ||
-	    get_string(place, "module", &frame->module) || get_address(place, "module_offset", &frame->module_offset) ||
-	    get_string(place, "symbol", &frame->symbol) || get_address(place, "symbol_offset", &frame->symbol_offset) ||
-	    get_string(place, "build_id", &frame->build_id) || get_flag(place, "inlined", &frame->inlined) ||
-	    get_flag(place, "guessed", &frame->guessed) || get_flag(place, "unnamed", &frame->unnamed))
+	    get_string(place, "module", &frame->module) ||
+	    get_address(place, "module_offset", &frame->module_offset) ||
+	    get_string(place, "symbol", &frame->symbol) ||
+	    get_address(place, "symbol_offset", &frame->symbol_offset) ||
+	    get_string(place, "build_id", &frame->build_id) ||
+	    get_flag(place, "inlined", &frame->inlined) ||
+	    get_flag(place, "guessed", &frame->guessed) ||
+	    get_flag(place, "unnamed", &frame->unnamed))
 		return -1;
 	return 0;
 }
 
-/* Node `i`, whose id must be `i`, so that a parent is a node that has been read; there can't be a cycle. */
-static int read_node(const struct place *place, size_t i, struct tdt_trace *trace, const struct tdt_node **nodes)
+/*
+ * Read node `i`.  Its id must be `i`, and its parent's id must be less, so that the parent has been
+ * read, and there can be no cycle.
+ */
+static int read_node(const struct place *place, size_t i, struct tdt_trace *trace,
+		     const struct tdt_node **nodes)
 {
 	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_TASK };
 	const char *also[ALSO_MAX + 1];
@@ -341,8 +357,9 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	return err;
 }
 
-/* The tree of what `info` says. */
-static struct tdt_trace *read_tree(struct reader *reader, const json_t *nodes, const struct tdt_trace_info *info)
+/* Read the tree of the task that `info` describes.  NULL: it failed, and `message` says why. */
+static struct tdt_trace *read_tree(struct reader *reader, const json_t *nodes,
+				   const struct tdt_trace_info *info)
 {
 	struct tdt_trace *trace = tdt_trace_new(info);
 
@@ -357,7 +374,9 @@ static struct tdt_trace *read_tree(struct reader *reader, const json_t *nodes, c
 
 static int read_trace(struct reader *reader, const json_t *object, struct tdt_trace **trace)
 {
-	const struct place task = { .reader = reader, .object = json_object_get(object, "task"), .name = "task" };
+	const struct place task = { .reader = reader,
+				    .object = json_object_get(object, "task"),
+				    .name = "task" };
 	struct tdt_trace_info info;
 	struct tdt_wait *waits;
 
@@ -374,13 +393,13 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 
 struct dump {
 	struct tdt_snapshot snapshot;
-	json_t *object; /* it has all strings */
+	json_t *object; /* it owns all strings */
 	struct tdt_snapshot_group *groups;
 	struct tdt_snapshot_cycle *cycles;
-	struct tdt_trace_info *tasks;               /* of all groups, one group after the other */
-	const struct tdt_trace_info **in_groups;    /* the same */
-	const struct tdt_trace_info **by_id;        /* the same, sorted */
-	const struct tdt_trace_info **in_cycles;    /* of all cycles, one after the other */
+	struct tdt_trace_info *tasks;            /* of all groups, one group after the other */
+	const struct tdt_trace_info **in_groups; /* pointers to them, in the same order */
+	const struct tdt_trace_info **by_id;     /* pointers to them, sorted by id */
+	const struct tdt_trace_info **in_cycles; /* of all cycles, one cycle after the other */
 	size_t n_tasks;
 };
 
@@ -407,7 +426,10 @@ const struct tdt_snapshot *dump_snapshot(const struct dump *dump)
 	return &dump->snapshot;
 }
 
-/* How many elements the arrays in `array` have: under `key`, or themselves if it is NULL. */
+/*
+ * How many elements the elements of `array` have together: their arrays `key`, or, if `key` is
+ * NULL, they themselves.
+ */
 static size_t count_within(const json_t *array, const char *key)
 {
 	size_t n = 0;
@@ -424,7 +446,8 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 {
 	struct tdt_snapshot_group *group = &dump->groups[dump->snapshot.n_groups];
 	const struct place place = { .reader = reader, .object = object, .name = "group" };
-	const json_t *tasks = json_object_get(object, "tasks"), *nodes = json_object_get(object, "nodes");
+	const json_t *tasks = json_object_get(object, "tasks"),
+		     *nodes = json_object_get(object, "nodes");
 	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
 	unsigned int answer;
 
@@ -478,7 +501,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct tdt_trace_info *const *one = a, *const *other = b;
 
-	/* Of several with one id the first comes first, so that it is always the same that is found. */
+	/* Tasks with the same id keep their order, so that the first one is always found. */
 	if ((*one)->id == (*other)->id)
 		return (*one > *other) - (*one < *other);
 	return (*one)->id < (*other)->id ? -1 : 1;
@@ -499,8 +522,9 @@ static const struct tdt_trace_info *find_task(const struct dump *dump, uint64_t 
 	return low < dump->n_tasks && dump->by_id[low]->id == id ? dump->by_id[low] : NULL;
 }
 
-/* Rings are arrays of ids. */
-static int read_rings(struct reader *reader, const json_t *object, const char *key, struct dump *dump, size_t *used)
+/* Read the cycles under `key`, which are arrays of ids.  Adds the number of ids to `*used`. */
+static int read_rings(struct reader *reader, const json_t *object, const char *key,
+		      struct dump *dump, size_t *used)
 {
 	const json_t *rings = json_object_get(object, key);
 
@@ -514,7 +538,8 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 		for (size_t k = 0; k < cycle->n; k++) {
 			uint64_t id;
 
-			if (!parse_number(json_array_get(ids, k), &id) || find_task(dump, id) == NULL)
+			if (!parse_number(json_array_get(ids, k), &id) ||
+			    find_task(dump, id) == NULL)
 				break;
 			dump->in_cycles[(*used)++] = find_task(dump, id);
 		}
@@ -530,15 +555,18 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 
 static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	const json_t *deadlocks = json_object_get(object, "deadlocks"), *rings = json_object_get(object, "rings");
+	const json_t *deadlocks = json_object_get(object, "deadlocks"),
+		     *rings = json_object_get(object, "rings");
 	size_t used = 0;
 
-	if ((deadlocks != NULL && !json_is_array(deadlocks)) || (rings != NULL && !json_is_array(rings)))
+	if ((deadlocks != NULL && !json_is_array(deadlocks)) ||
+	    (rings != NULL && !json_is_array(rings)))
 		return fail(reader, "deadlocks, rings: not arrays");
 	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
-	dump->cycles = calloc(json_array_size(deadlocks) + json_array_size(rings) + 1, sizeof(*dump->cycles));
-	dump->in_cycles =
-		calloc(count_within(deadlocks, NULL) + count_within(rings, NULL) + 1, sizeof(*dump->in_cycles));
+	dump->cycles =
+	    calloc(json_array_size(deadlocks) + json_array_size(rings) + 1, sizeof(*dump->cycles));
+	dump->in_cycles = calloc(count_within(deadlocks, NULL) + count_within(rings, NULL) + 1,
+				 sizeof(*dump->in_cycles));
 	if (dump->by_id == NULL || dump->cycles == NULL || dump->in_cycles == NULL)
 		return fail(reader, strerror(ENOMEM));
 	dump->snapshot.cycles = dump->cycles;
@@ -554,7 +582,8 @@ static int read_summary(const struct place *place, struct tdt_snapshot *snapshot
 	uint64_t tasks, lost, answers[4];
 
 	if (get_number(place, "took_ns", UINT64_MAX, &snapshot->took_ns) ||
-	    get_number(place, "tasks", SIZE_MAX, &tasks) || get_number(place, "lost", SIZE_MAX, &lost))
+	    get_number(place, "tasks", SIZE_MAX, &tasks) ||
+	    get_number(place, "lost", SIZE_MAX, &lost))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (get_number(place, answer_words[i], SIZE_MAX, &answers[i]))
@@ -568,7 +597,9 @@ static int read_summary(const struct place *place, struct tdt_snapshot *snapshot
 
 static int read_dump(struct reader *reader, json_t *object, struct dump **result)
 {
-	const struct place place = { .reader = reader, .object = json_object_get(object, "dump"), .name = "dump" };
+	const struct place place = { .reader = reader,
+				     .object = json_object_get(object, "dump"),
+				     .name = "dump" };
 	struct dump *dump;
 
 	if (!json_is_object(place.object))
@@ -579,7 +610,8 @@ static int read_dump(struct reader *reader, json_t *object, struct dump **result
 	dump->snapshot.size = sizeof(dump->snapshot);
 	dump->object = json_incref(object);
 	if (read_summary(&place, &dump->snapshot) != 0 ||
-	    read_groups(reader, json_object_get(object, "groups"), dump) != 0 || read_cycles(reader, object, dump) != 0) {
+	    read_groups(reader, json_object_get(object, "groups"), dump) != 0 ||
+	    read_cycles(reader, object, dump) != 0) {
 		dump_free(dump);
 		return -1;
 	}
@@ -587,14 +619,16 @@ static int read_dump(struct reader *reader, json_t *object, struct dump **result
 	return 1;
 }
 
-/* ---- Either ---- */
+/* ---- Traces and dumps ---- */
 
-static int read_object(struct reader *reader, json_t *object, struct tdt_trace **trace, struct dump **dump)
+static int read_object(struct reader *reader, json_t *object, struct tdt_trace **trace,
+		       struct dump **dump)
 {
 	const json_t *schema = json_object_get(object, "tdt");
 
 	if (!json_is_integer(schema))
-		return fail(reader, "not a trace: an object with \"tdt\", the schema's version, was expected");
+		return fail(reader, "not a trace: an object with \"tdt\", the schema's version, "
+				    "was expected");
 	if (json_integer_value(schema) != SCHEMA) {
 		snprintf(reader->message, sizeof(reader->message),
 			 "schema version %" JSON_INTEGER_FORMAT ": this program knows version %d",
@@ -603,7 +637,8 @@ static int read_object(struct reader *reader, json_t *object, struct tdt_trace *
 	}
 	if (json_object_get(object, "dump") == NULL)
 		return read_trace(reader, object, trace);
-	return dump != NULL ? read_dump(reader, object, dump) : fail(reader, "a dump of many tasks, not a trace of one");
+	return dump != NULL ? read_dump(reader, object, dump)
+			    : fail(reader, "a dump of many tasks, not a trace of one");
 }
 
 int reader_next(struct reader *reader, struct tdt_trace **trace)
@@ -629,10 +664,14 @@ int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct 
 	start = *reader;
 	no_memory = false;
 	json_set_alloc_funcs(allocate, free);
-	object = json_load_callback(read_for_jansson, reader, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+	object = json_load_callback(read_for_jansson, reader,
+				    JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)
-		return fail(reader, ferror(reader->file) ? strerror(errno) : no_memory ? strerror(ENOMEM) : error.text);
-	result = no_memory ? fail(reader, strerror(ENOMEM)) : read_object(reader, object, trace, dump);
+		return fail(reader, ferror(reader->file) ? strerror(errno)
+				    : no_memory          ? strerror(ENOMEM)
+							 : error.text);
+	result = no_memory ? fail(reader, strerror(ENOMEM))
+			   : read_object(reader, object, trace, dump);
 	if (result < 0) {
 		reader->line = start.line;
 		reader->column = start.column + 1;

@@ -2,36 +2,38 @@
 #ifndef TDT_CLI_READ_JSON_H
 #define TDT_CLI_READ_JSON_H
 
-/* Read traces and dumps back from the JSON that the library prints: tdt-trace(5) has the schema. */
+/* Reads traces and dumps from the JSON that the library prints; tdt-trace(5) has the schema. */
 
 #include <stdio.h>
 
 #include <tdt/dump.h>
 
+/* A new reader has `file`, and zeros in all other fields. */
 struct reader {
 	FILE *file;
-	unsigned long line; /* of the last byte read, from 1; a new reader has all 0 */
+	unsigned long line; /* of the last byte that was read, from 1 */
 	unsigned long column;
-	char message[512]; /* what is wrong: the file may have put anything into it */
-	char prefix[40];   /* "groups[7].": where in a dump we are */
+	char message[512]; /* what is wrong; it may quote the file, and so hold any bytes */
+	char prefix[40];   /* the current place in a dump: "groups[7]." */
 };
 
 /*
- * Read the next trace.  Returns 1, and a trace for the caller to free; 0 at the end of the file; or -1: what follows
- * can't be read, `message` says why, and `line` and `column` where (for an object that is JSON but no trace: where it
- * starts).
+ * Read the next trace.  Returns 1, and a trace that the caller frees; 0 at the end of the file; or
+ * -1 if the next object can't be read.  Then `message` says why, and `line` and `column` say where;
+ * for an object that is JSON but not a trace they say where the object begins.
  */
 int reader_next(struct reader *reader, struct tdt_trace **trace);
 
-/* A dump that was read: a snapshot, and all that it points to. */
+/* A dump that was read: a snapshot, and everything that the snapshot points to. */
 struct dump;
 
 const struct tdt_snapshot *dump_snapshot(const struct dump *dump);
 void dump_free(struct dump *dump); /* NULL does nothing */
 
 /*
- * The same where dumps of many tasks stand among the traces, which reader_next() takes for damage: one of `*trace` and
- * `*dump`, for the caller to free, the other NULL.
+ * Like reader_next(), but for files that have dumps of many tasks among the traces, which
+ * reader_next() takes for damage.  After 1, one of `*trace` and `*dump` is for the caller to free,
+ * and the other one is NULL.
  */
 int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump);
 

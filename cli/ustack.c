@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What tracers print.  bpftrace, with the scripts beside this file:
+ * Reads what tracers print.  The scripts for bpftrace in tools/ print:
  *
- *	@oncpu[7,                                    a map whose key ends in a stack
+ *	@oncpu[7,                                    a map whose key ends with a stack
  *	    parse+99                                 function+offset (decimal), or 0x55d0c0de1234
  *	    tdt__traced_poll+195
  *	]: 37
- *	@waits[7, 0]:                                a map whose value is one; a blank line or another map ends it
+ *	@waits[7, 0]:                                a map whose value is a stack, which ends
+ *	                                             with a blank line or another map
  *	        tdt_probe_task__waker__clone+31
  *	task 7 polled for 62.390 ms on thread 9, spawned at x.c:12; in task 7:
  *	        parse+99
  *
- * and perf script, of the events sdt_tdt:task__poll__start and -end (which tell what task a thread polls), sdt_tdt:
- * task__waker__clone, and any other event with stacks:
+ * perf script prints the events sdt_tdt:task__poll__start and sdt_tdt:task__poll__end (from which
+ * we know the task that a thread polls), sdt_tdt:task__waker__clone, and any other events with
+ * stacks:
  *
  *	busy 21346 [000] 14097.385: sdt_tdt:task__poll__start: (7ff5b3baa1ff) arg1=3 arg2=94582500433941 arg3=480
  *	busy 21346 14097.386:     250000 cpu-clock:
  *	            1f03 parse+0x63 (/usr/bin/busy)
  *
- * Other maps and messages of bpftrace are passed over; any other line is an error.
+ * Other maps and messages of bpftrace are ignored; any other line is an error.
  */
 
 #include <config.h>
@@ -49,7 +51,7 @@ static int grow(struct ustack_reader *reader)
 	return 0;
 }
 
-/* 1: there is a line, without its end; 0: no more; -1. */
+/* Read the next line, without its end.  Returns 1; 0: there is no more; or -1. */
 static int next_line(struct ustack_reader *reader)
 {
 	size_t n = 0;
@@ -75,7 +77,8 @@ static int next_line(struct ustack_reader *reader)
 		return 0;
 	if (reader->room == 0 && grow(reader) != 0)
 		return -1;
-	while (n > 0 && (reader->text[n - 1] == ' ' || reader->text[n - 1] == '\t' || reader->text[n - 1] == '\r'))
+	while (n > 0 && (reader->text[n - 1] == ' ' || reader->text[n - 1] == '\t' ||
+			 reader->text[n - 1] == '\r'))
 		n--;
 	reader->text[n] = '\0';
 	return 1;
@@ -103,7 +106,10 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A number at `*at`, which is moved behind it.  No sign, no space, and it must fit. */
+/*
+ * Read the number at `*at`, and move `*at` behind it.  A sign or a space before it, or a number
+ * that does not fit, is refused.
+ */
 static bool take_number(const char **at, int base, uint64_t *value)
 {
 	char *end;
@@ -132,7 +138,7 @@ static void clear(struct ustack *stack)
 		free(stack->frame[--stack->n].name);
 }
 
-/* `name+offset` of `n` bytes; true if the number is there, and `n` is the name's then. */
+/* Split `name+offset`, of `*n` bytes.  If there is an offset, `*n` becomes the name's length. */
 static bool split_offset(const char *text, size_t *n, int base, uint64_t *offset)
 {
 	const char *plus = memrchr(text, '+', *n), *at;
@@ -160,7 +166,10 @@ static int add_frame(struct ustack_reader *reader, struct ustack *stack, const c
 	return 0;
 }
 
-/* `1f03 parse+0x63 (/usr/bin/busy)`, also of bpftrace's ustack(perf): from the name on.  The kernel is left out. */
+/*
+ * Read `1f03 parse+0x63 (/usr/bin/busy)`, as perf and bpftrace's ustack(perf) print it; `text`
+ * begins at the name.  Frames of the kernel are left out.
+ */
 static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, const char *text)
 {
 	struct ustack_frame frame = { 0 };
@@ -171,7 +180,8 @@ static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, c
 		module = at;
 	if (module == NULL)
 		return fail(reader, "a frame without a module");
-	if (starts_with(module, " ([") && !starts_with(module, " ([vdso]") && !starts_with(module, " ([unknown]"))
+	if (starts_with(module, " ([") && !starts_with(module, " ([vdso]") &&
+	    !starts_with(module, " ([unknown]"))
 		return 0;
 	n = (size_t)(module - text);
 	split_offset(text, &n, 16, &frame.offset);
@@ -192,11 +202,15 @@ static int read_frame(struct ustack_reader *reader, struct ustack *stack)
 	at = text;
 	if (take_number(&at, 16, &frame.address) && *at == ' ')
 		return read_perf_frame(reader, stack, at + 1);
-	return strcmp(text, "[unknown]") == 0 ? add_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
-					      : fail(reader, "not a frame (function+123)");
+	return strcmp(text, "[unknown]") == 0
+		   ? add_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
+		   : fail(reader, "not a frame (function+123)");
 }
 
-/* The frames up to a line that is none, which is left to be read again; or up to the end. */
+/*
+ * Read frames up to the end, or up to a line that is not a frame, which the next call of
+ * next_line() returns again.
+ */
 static int read_frames(struct ustack_reader *reader, struct ustack *stack)
 {
 	int result;
@@ -221,26 +235,28 @@ static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
 	if (read_frames(reader, stack) < 0)
 		return -1;
 	at = reader->text;
-	if (!reader->again || !take(&at, "]: ") || !take_number(&at, 10, &stack->count) || *at != '\0')
+	if (!reader->again || !take(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
+	    *at != '\0')
 		return fail(reader, "a stack must end with \"]: \" and how often it was seen");
 	reader->again = false;
 	return 1;
 }
 
-/* 0: a map without stacks. */
+/* Returns 1; 0: the map has no stacks; or -1. */
 static int read_map(struct ustack_reader *reader, struct ustack *stack)
 {
 	const char *text = reader->text, *bracket = text + strcspn(text, "[:"), *at = bracket;
+	const char *empty = strstr(text, ", ]: "); /* bpftrace could not read the stack */
 	size_t n = strlen(text);
 
-	const char *empty = strstr(text, ", ]: "); /* bpftrace got no stack */
-
-	if (empty == NULL && (strstr(text, "]: ") != NULL || (*bracket == ':' && bracket[1] == ' ')))
+	if (empty == NULL &&
+	    (strstr(text, "]: ") != NULL || (*bracket == ':' && bracket[1] == ' ')))
 		return 0;
 	stack->kind = starts_with(text, "@waits[") ? USTACK_WAITED : USTACK_ON_CPU;
 	stack->count = 1;
 	if (!take(&at, "[") || !take_number(&at, 10, &stack->task))
-		return fail(reader, "a map that doesn't begin with the id of a task: @name[7, ...]");
+		return fail(reader,
+			    "a map that doesn't begin with the id of a task: @name[7, ...]");
 	if (empty == at && take(&at, ", ]: ") && take_number(&at, 10, &stack->count) && *at == '\0')
 		return 1;
 	if (at[0] == ',' && at[1] == '\0')
@@ -250,12 +266,13 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 	return fail(reader, "neither a map nor a stack");
 }
 
-/* task 7 polled for ...; in task 9: */
+/* Read `task 7 polled for ...; in task 9:` and the stack below it. */
 static int read_long_poll(struct ustack_reader *reader, struct ustack *stack)
 {
 	const char *at = strstr(reader->text, "; in task ");
 
-	if (at == NULL || !take(&at, "; in task ") || !take_number(&at, 10, &stack->task) || strcmp(at, ":") != 0)
+	if (at == NULL || !take(&at, "; in task ") || !take_number(&at, 10, &stack->task) ||
+	    strcmp(at, ":") != 0)
 		return fail(reader, "a long poll must end with \"; in task 7:\"");
 	stack->kind = USTACK_LATE;
 	stack->count = 1;
@@ -279,7 +296,10 @@ static struct ustack_thread *thread_of(struct ustack_reader *reader, uint64_t ti
 	return &reader->thread[reader->threads++];
 }
 
-/* `busy 21346/21347 [000] 14097.385722: rest`, the name of the thread being anything: the rest, or NULL. */
+/*
+ * Parse `busy 21346/21347 [000] 14097.385722: rest`, where the name of the thread may have any
+ * characters.  Returns the rest, or NULL.
+ */
 static const char *parse_header(const char *text, uint64_t *tid)
 {
 	for (const char *at = text; (at = strchr(at, ' ')) != NULL;) {
@@ -288,21 +308,22 @@ static const char *parse_header(const char *text, uint64_t *tid)
 
 		at = skip_space(at);
 		field = at;
-		if (!take_number(&at, 10, tid) || (take(&at, "/") && !take_number(&at, 10, tid)) || *at != ' ') {
+		if (!take_number(&at, 10, tid) || (take(&at, "/") && !take_number(&at, 10, tid)) ||
+		    *at != ' ') {
 			at = field;
 			continue;
 		}
 		field = skip_space(at);
 		if (take(&field, "[") && take_number(&field, 10, &number) && take(&field, "]"))
 			field = skip_space(field);
-		if (take_number(&field, 10, &number) && take(&field, ".") && take_number(&field, 10, &number) &&
-		    take(&field, ":"))
+		if (take_number(&field, 10, &number) && take(&field, ".") &&
+		    take_number(&field, 10, &number) && take(&field, ":"))
 			return skip_space(field);
 	}
 	return NULL;
 }
 
-/* What one of our own events says; 0: not a stack to keep. */
+/* Read an event of our own.  Returns 1: its stack is kept; 0: it is not; or -1. */
 static int read_own_event(struct ustack *stack, struct ustack_thread *thread, const char *event)
 {
 	const char *at = strstr(event, " arg1=");
@@ -354,12 +375,13 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 	return keep;
 }
 
-/* --- All of them ----------------------------------------------------------- */
+/* --- All forms ------------------------------------------------------------- */
 
 static bool is_message(const char *text)
 {
 	return text[0] == '\0' || text[0] == '#' || starts_with(text, "Attaching ") ||
-	       starts_with(text, "Interrupted: ") || (starts_with(text, "Lost ") && strstr(text, " events") != NULL);
+	       starts_with(text, "Interrupted: ") ||
+	       (starts_with(text, "Lost ") && strstr(text, " events") != NULL);
 }
 
 int ustack_next(struct ustack_reader *reader, struct ustack *stack)
@@ -372,7 +394,8 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack)
 			continue;
 		if (reader->text[0] == '@')
 			result = read_map(reader, stack);
-		else if (starts_with(reader->text, "task ") && strstr(reader->text, " polled for ") != NULL)
+		else if (starts_with(reader->text, "task ") &&
+			 strstr(reader->text, " polled for ") != NULL)
 			result = read_long_poll(reader, stack);
 		else
 			result = read_perf_event(reader, stack);
