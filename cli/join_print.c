@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree-printer/frames.h"
+#include "tree-printer/frame.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 

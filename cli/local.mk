@@ -17,7 +17,7 @@ tdt_join_ustack_SOURCES = \
 	cli/ustack.c \
 	cli/ustack.h \
 	tree-printer/frame.c \
-	tree-printer/frames.h \
+	tree-printer/frame.h \
 	tree-printer/schema.h \
 	tree-printer/strings.c \
 	tree-printer/strings.h \

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "frame.h"
 #include "view.h"
 
 /* The text from `at` to the end is one frame, which a `;` would split in two: replace it. */

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "frames.h"
+#include "frame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

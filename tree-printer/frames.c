@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame.h"
+
 struct tdt__frame_seen {
 	const struct tdt_frame *frame;
 	uint32_t text;

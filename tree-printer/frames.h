@@ -2,7 +2,7 @@
 #ifndef TDT_TREE_PRINTER_FRAMES_H
 #define TDT_TREE_PRINTER_FRAMES_H
 
-/* How frames read: one frame (frame.c), and the frames of many trees (frames.c). */
+/* The texts of the frames of many trees, each made once. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,21 +12,6 @@
 #include "strings.h"
 
 #include "base/index.h"
-
-/*
- * Add the frame's name, escaped: its function or its address, as `options` say, or why the stack
- * was truncated there.
- */
-void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options);
-
-/* Add what the text form prints behind the name: the frame's place.  May add nothing. */
-void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
-		      const struct tdt_print_options *options);
-
-/* Add the frame's name and place, each in its colour. */
-void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options);
 
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read

@@ -11,6 +11,7 @@ libtdt_core_la_SOURCES += \
 	tree-printer/folded.c \
 	tree-printer/forms.h \
 	tree-printer/frame.c \
+	tree-printer/frame.h \
 	tree-printer/frames.c \
 	tree-printer/frames.h \
 	tree-printer/json.c \

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_FRAME_H
+#define TDT_TREE_PRINTER_FRAME_H
+
+/* The text of one frame: its name and its place. */
+
+#include <tdt/print.h>
+#include <tdt/tree.h>
+
+#include "strings.h"
+
+/*
+ * Add the frame's name, escaped: its function or its address, as `options` say, or why the stack
+ * was truncated there.
+ */
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options);
+
+/* Add what the text form prints behind the name: the frame's place.  May add nothing. */
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
+		      const struct tdt_print_options *options);
+
+/* Add the frame's name and place, each in its colour. */
+void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
+		     const struct tdt_print_options *options);
+
+#endif
