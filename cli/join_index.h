@@ -17,7 +17,7 @@ struct join_index {
 	htab_t nodes;
 };
 
-/* Begin with the tree of `root`.  Returns 0 or -ENOMEM; after both call join_index_fini(). */
+/* Begin with the tree of `root`.  Returns 0 or -ENOMEM; join_index_fini() is needed after both. */
 int join_index_init(struct join_index *index, const struct tdt_node *root);
 void join_index_fini(struct join_index *index);
 

@@ -28,10 +28,10 @@ void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 void tdt__string_free(struct tdt__string *string);
 
 /*
- * Add `text`, which may come from anywhere, in a form that cannot harm a terminal.  Escaped as in C
- * are: bytes that are not valid UTF-8, control characters, characters that change the direction of
- * writing, backslashes, and the character `quote` (0: no such character).  If `utf8` is false, all
- * characters outside ASCII are escaped, too.
+ * Add `text`, which may come from anywhere, in a form that cannot harm a terminal.  The following
+ * are escaped as in C: bytes that are not valid UTF-8, control characters, characters that change
+ * the direction of writing, invisible characters, backslashes, and the character `quote` (0: no
+ * such character).  If `utf8` is false, all characters outside ASCII are escaped, too.
  */
 void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote);
 

@@ -87,8 +87,9 @@ static bool is_helper(const struct tdt_frame *frame)
 
 /*
  * Whether plumbing has the name of a public call.  The compiler may have added a suffix, such as
- * .constprop.0.  The list has the prefixes of helpers, because is_helper() needs the file, which is
- * unknown in a program without debug information.
+ * .constprop.0.  The list has prefixes of names that are not calls of users.  Some are those of
+ * helpers, which is_helper() finds only by their file; a program without debug information has no
+ * files.
  */
 static bool is_public(const struct tdt_frame *frame)
 {
