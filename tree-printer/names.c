@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finds names by ids.  A snapshot may have 100,000 tasks, and each of them may wait for another one,
- * whose name is printed.
+ * Finds names by ids.  A snapshot may have 100,000 tasks, and each of them may wait for another
+ * one, whose name is printed.
  */
 
 #include <config.h>

@@ -16,6 +16,8 @@
 
 #include "terminal.h"
 
+#include "tree/trace.h"
+
 static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 		  const struct tdt_print_options *options)
 {
@@ -118,11 +120,6 @@ struct joined {
 	uint64_t leaves;
 };
 
-static bool same_wait(const struct tdt_wait *a, const struct tdt_wait *b)
-{
-	return a->kind == b->kind && a->object == b->object && a->owner == b->owner;
-}
-
 /*
  * Join equal waits, for the first TDT__WAITS_SHOWN different ones.  Returns how many different ones
  * there are; `*others` becomes the number of leaves that wait for something else.
@@ -135,7 +132,7 @@ static size_t join_waits(struct joined *joined, const struct tdt_trace_info *inf
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
 		if (!tdt__wait_is_news(&info->waits[i]))
 			continue;
-		for (at = 0; at < n && !same_wait(&joined[at].wait, &info->waits[i]);)
+		for (at = 0; at < n && !tdt__same_wait(&joined[at].wait, &info->waits[i]);)
 			at++;
 		if (at == n && n < TDT__WAITS_SHOWN)
 			joined[n++] = (struct joined){ .wait = info->waits[i] };
