@@ -70,12 +70,12 @@ libtdt_core_la_SOURCES = \
 	src/capture/stack_pieces.c \
 	src/capture/stack_pieces.h \
 	src/dump/backtrace.c \
+	src/dump/dump_all.c \
 	src/dump/dump_signal.c \
 	src/dump/dump_signal.h \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
-	src/dump_all.c \
 	src/fork.c \
 	src/future/combine.c \
 	src/future/combine.h \

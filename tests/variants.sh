@@ -122,7 +122,7 @@ build_lto()
 {
 	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib jansson) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer -w -I"$top_builddir" \
-			-I"$top_srcdir" -I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
+			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree
 }
 

@@ -16,11 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "terminal.h"
-#include "words.h"
-
 #include "base/index.h"
+#include "terminal.h"
 #include "tree/trace.h"
+#include "words.h"
 
 struct range {
 	uint64_t low, high;

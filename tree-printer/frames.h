@@ -9,9 +9,8 @@
 
 #include <tdt/dump.h>
 
-#include "strings.h"
-
 #include "base/index.h"
+#include "strings.h"
 
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 
 #include "terminal.h"
-
 #include "tree/trace.h"
 
 static void state(struct tdt__string *string, const struct tdt_trace_info *info,

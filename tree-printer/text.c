@@ -18,10 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "view.h"
 #include "words.h"
-
-#include "base/index.h"
 
 enum {
 	NONE = 0,    /* no row; 0 is the row of the task, which is no child */

@@ -8,8 +8,8 @@
 #include <tdt/dump.h>
 
 #include "base/clock.h"
-#include "symbolize/namer.h"
 #include "base/options.h"
+#include "symbolize/namer.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/forms.h"
 
