@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-nobase_dist_doc_DATA = docs/waiting.svg
+nobase_dist_doc_DATA = docs/last-trees.gdb docs/waiting.svg
 EXTRA_DIST += docs/picture.awk docs/picture.sh
 
 # The picture in README.md.
