@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-nobase_dist_doc_DATA = docs/last-trees.gdb docs/waiting.svg
+# Installed with README.md, in the folder that its links name.
+dist_doc_DATA += README.md NEWS
+nobase_dist_doc_DATA = \
+	docs/benchmarks.md \
+	docs/decisions.md \
+	docs/hang.md \
+	docs/how-it-works.md \
+	docs/install.md \
+	docs/languages.md \
+	docs/last-trees.gdb \
+	docs/limits.md \
+	docs/runtimes.md \
+	docs/waiting.svg
 EXTRA_DIST += docs/picture.awk docs/picture.sh
 
 # The picture in README.md.
