@@ -912,6 +912,7 @@ dist_check_SCRIPTS += \
 	tests/cxx.sh \
 	tests/damaged_dwarf.sh \
 	tests/demo.sh \
+	tests/docs.sh \
 	tests/exports.sh \
 	tests/failures.sh \
 	tests/fences.sh \
