@@ -280,6 +280,33 @@ START_TEST(deadlocks_are_red_where_there_are_colors)
 }
 END_TEST
 
+/* The tree of one frame that has no name, which may be because there was no time to find one. */
+static struct tdt_trace *nameless(const struct tdt_trace_info *info, bool unnamed)
+{
+	struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 0x10, .unnamed = unnamed };
+	struct tdt_trace *trace = tdt_trace_new(info);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_ptr_nonnull(tdt_trace_add(trace, NULL, &frame, 1));
+	return trace;
+}
+
+START_TEST(only_frames_that_were_not_named_in_time_are_marked_so)
+{
+	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1), TASK(.id = 2) };
+	struct dumped *dumped = dumped_new();
+
+	for (int i = 0; i < 2; i++) {
+		dumped_group(dumped, TDT_ANSWER_FRESH, NULL, &tasks[i], 1);
+		dumped->groups[i].trace = nameless(&tasks[i], i == 0);
+	}
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 answered, 1 frame not named in time\n\n"
+		      "task 1 pending, 1 leaf\n- 0x10 (not named in time)\n\n"
+		      "task 2 pending, 1 leaf\n- 0x10\n\n");
+}
+END_TEST
+
 START_TEST(no_name_harms_a_terminal)
 {
 	static const struct tdt_wait wait = { TDT_WAIT_TASK, 0, 2 };
@@ -543,6 +570,7 @@ int main(void)
 	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
 	tcase_add_test(text, a_long_ring_is_cut_and_closed);
 	tcase_add_test(text, deadlocks_are_red_where_there_are_colors);
+	tcase_add_test(text, only_frames_that_were_not_named_in_time_are_marked_so);
 	tcase_add_test(text, no_name_harms_a_terminal);
 	tcase_add_test(text, trees_are_printed_as_the_options_say);
 	suite_add_tcase(suite, text);

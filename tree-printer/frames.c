@@ -42,8 +42,8 @@ static bool is_same(const struct tdt_frame *a, const struct tdt_frame *b)
 	       a->column == b->column && a->file == b->file && a->directory == b->directory &&
 	       a->module == b->module && a->module_offset == b->module_offset &&
 	       a->symbol == b->symbol && a->symbol_offset == b->symbol_offset &&
-	       a->inlined == b->inlined && a->kind == b->kind && a->cut == b->cut &&
-	       a->also == b->also;
+	       a->inlined == b->inlined && a->unnamed == b->unnamed && a->kind == b->kind &&
+	       a->cut == b->cut && a->also == b->also;
 }
 
 static uint32_t hash_frame(const struct tdt_frame *frame)
