@@ -400,18 +400,12 @@ int main(int argc, char **argv)
 	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
 	MUST(tdt_watch(MS) == 0 && tdt_watch(0) == 0); /* its thread is for good */
 	MUST(pthread_create(&guarding, NULL, guard, NULL) == 0);
-	for (unsigned round = 0, half = rounds / 2, since = half, more = 2; round < rounds; round++) {
+	for (unsigned round = 0, half = rounds / 2; round < rounds; round++) {
 		churn(seed + round, seconds_each);
-		last = round > since ? look_until_quiet(&first) : look();
-		if (round == since) /* names, rules, pools and what else is kept for good are there, nearly */
+		last = round > half ? look_until_quiet(&first) : look();
+		if (round == half) /* names, rules, pools and what else is kept for good are there, nearly */
 			first = last;
 		report(round, &last);
-		/* Or they were not, on a slow machine: what is lost is lost again. */
-		if (round == rounds - 1 && has_lost_memory(&first, &last) && more-- > 0) {
-			first.memory = last.memory;
-			since = round;
-			rounds += half;
-		}
 	}
 	atomic_store(&finished, true);
 	pthread_join(guarding, NULL);
