@@ -733,6 +733,32 @@ START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_tim
 }
 END_TEST
 
+/* Their trees are larger than was expected, and no larger room is there: then they want one of their size, no more. */
+START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
+{
+	struct deep deep = { 60, 1 };
+	struct tdt_future child = deep_future(&deep);
+	uint32_t made;
+	enum tdt_cut cut;
+
+	ck_assert_int_eq(tdt_watch(0), 0);
+	burst_size = SOME;
+	for (int i = 0; i < burst_size; i++)
+		test_task_init(&burst[i], &child);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_burst();
+	made = tdt__watched_made();
+	tdt__watch_tick();
+	ck_assert_uint_le(tdt__watched_made(), made + SOME + SOME / 2);
+	poll_burst();
+	for (int i = 0; i < burst_size; i++) {
+		ck_assert_uint_ge(frames_of(burst[i].handle, &cut), 60);
+		ck_assert_int_eq(cut, TDT_CUT_NOT);
+	}
+	end_burst();
+}
+END_TEST
+
 /* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
 START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
@@ -1105,6 +1131,7 @@ int main(void)
 	tcase_add_test(pools, each_task_of_a_burst_has_a_tree_after_its_only_poll);
 	tcase_add_test(pools, each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
 	tcase_add_test(pools, a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
+	tcase_add_test(pools, tasks_that_find_no_room_of_their_size_have_room_of_that_size_made);
 	tcase_add_test(pools, what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);

@@ -137,16 +137,22 @@ static struct tdt_registry_watched *take_from(size_t class, bool is_promised)
 	struct tdt__pool *pool = &pools[class];
 
 	if (!is_promised && atomic_load_explicit(&pool->stock, memory_order_relaxed) <=
-				    atomic_load_explicit(&promised[class], memory_order_relaxed)) {
-		atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
+				    atomic_load_explicit(&promised[class], memory_order_relaxed))
 		return NULL;
-	}
 	return (void *)tdt__pool_take(pool);
+}
+
+/* A task has found no room for all its frames: the next time there is to be room of this size. */
+static void miss(size_t class)
+{
+	atomic_fetch_add_explicit(&pools[class].missed, 1, memory_order_relaxed);
 }
 
 /*
  * Room for the `n` frames of a task's first tree.  If there is none of that size a larger one will
- * do, and if there is none either a smaller one: a tree that is cut says more than none.
+ * do, and if there is none either a smaller one: a tree that is cut says more than none.  The task
+ * misses the size that it needs, not each one that was tried: with each, 10,000 tasks at once had
+ * 430 MB made.
  */
 static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
 {
@@ -156,8 +162,22 @@ static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
 	learn_usual(class);
 	for (size_t c = class; watched == NULL && c < CLASSES; c++)
 		watched = take_from(c, c == own);
+	if (watched != NULL)
+		return watched;
+	miss(class);
 	for (size_t c = class; watched == NULL && c-- > 0;)
 		watched = take_from(c, c == own);
+	return watched;
+}
+
+/* Room for the `n` frames of a task that has outgrown the room it has. */
+static struct tdt_registry_watched *take_larger(uint32_t n)
+{
+	size_t class = class_of(n);
+	struct tdt_registry_watched *watched = take_from(class, false);
+
+	if (watched == NULL)
+		miss(class);
 	return watched;
 }
 
@@ -197,7 +217,7 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 	if (old == NULL)
 		watched = take_first(n, capture->promised);
 	else if (old->room < n)
-		watched = take_from(class_of(n), false);
+		watched = take_larger(n);
 	if (watched == NULL)
 		return;
 	if (n > watched->room)
