@@ -759,6 +759,21 @@ START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 }
 END_TEST
 
+/* However many there are between two ticks: they need the room of one. */
+START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
+{
+	uint32_t made = tdt__watched_made();
+
+	for (int i = 0; i < MANY; i++) {
+		spawn_burst(1);
+		poll_burst();
+		end_burst();
+	}
+	tdt__watch_tick();
+	ck_assert_uint_le(tdt__watched_made(), made + 200);
+}
+END_TEST
+
 /* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
 START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
@@ -1132,6 +1147,7 @@ int main(void)
 	tcase_add_test(pools, each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
 	tcase_add_test(pools, a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
 	tcase_add_test(pools, tasks_that_find_no_room_of_their_size_have_room_of_that_size_made);
+	tcase_add_test(pools, tasks_that_come_and_go_one_after_the_other_have_no_room_made);
 	tcase_add_test(pools, what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);

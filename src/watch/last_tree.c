@@ -408,14 +408,17 @@ void tdt__watched_expect(uint32_t n)
 }
 
 /*
- * Who missed one wants it again next time; and of those that were taken lately, some more.  Not as many more: when all
- * tasks have theirs, what is left here serves nobody.  `more` are expected to be taken besides.
+ * How many rooms the pool lacks.  It should have as many as were missed lately, and an eighth of
+ * those that were taken lately: when all tasks have their trees, what is left in the pool serves
+ * nobody.  Tasks that come and go take the same rooms again and again, so no more count as taken
+ * than were made.  `more` are expected to be taken besides.
  */
 static uint32_t lacking(struct tdt__pool *pool, uint32_t more)
 {
 	uint32_t missed = atomic_exchange_explicit(&pool->missed, 0, memory_order_relaxed);
 	uint32_t taken = atomic_exchange_explicit(&pool->taken, 0, memory_order_relaxed);
-	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + taken / 8 +
+	uint32_t in_use = taken < pool->made ? taken : pool->made;
+	uint32_t want = (uint32_t)(BASE / pool->size) + 2 + missed + in_use / 8 +
 			atomic_load_explicit(&promised[pool - pools], memory_order_relaxed) + more;
 	uint32_t have = atomic_load_explicit(&pool->stock, memory_order_relaxed);
 
