@@ -623,10 +623,52 @@ START_TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 }
 END_TEST
 
+/* --- How many there are ------------------------------------------------------------------------ */
+
+#define HOLDERS 2000
+#define PASSERS 20000
+
+/* Others hold all of them, so each of these misses one: but only one task at a time is there. */
+START_TEST(for_tasks_that_come_and_go_as_many_more_are_made_as_there_are_at_most)
+{
+	static struct test_task holder[HOLDERS];
+	static const struct tdt_waker *held[HOLDERS], *slot;
+	struct tdt_future future;
+	uint32_t made;
+	int n = 0;
+
+	tdt_leaf_wakers(true);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	do {
+		ck_assert_int_lt(n, HOLDERS);
+		future = look(&held[n]);
+		test_task_init(&holder[n], &future);
+		test_task_poll(&holder[n]);
+	} while (is_counted(&holder[n++]));
+	for (int i = 0; i < PASSERS; i++) {
+		struct test_task passer = { 0 };
+
+		future = look(&slot);
+		test_task_init(&passer, &future);
+		test_task_poll(&passer);
+		ck_assert(!is_counted(&passer));
+		test_task_fini(&passer);
+	}
+	made = tdt__counted_made();
+	tdt__counted_stock(1);
+	ck_assert_uint_gt(tdt__counted_made(), made);
+	ck_assert_uint_le(tdt__counted_made(), 2 * made + 1);
+	while (n-- > 0)
+		test_task_fini(&holder[n]);
+	ck_assert_int_eq(tdt_watch(0), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("counted");
-	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"), *wakers = tcase_create("wakers");
+	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"), *wakers = tcase_create("wakers"),
+	      *number = tcase_create("number");
 
 	tcase_add_test(leaves, a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait);
 	tcase_add_test(leaves, if_all_gave_their_wakers_up_nothing_is_known_and_all_stay);
@@ -653,5 +695,8 @@ int main(void)
 	tcase_add_test(wakers, a_child_of_fork_may_use_what_its_parent_was_given);
 	tcase_add_test(wakers, other_threads_may_wake_and_drop_them_while_they_are_counted);
 	suite_add_tcase(suite, wakers);
+
+	tcase_add_test(number, for_tasks_that_come_and_go_as_many_more_are_made_as_there_are_at_most);
+	suite_add_tcase(suite, number);
 	return test_run(suite);
 }

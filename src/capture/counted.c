@@ -319,17 +319,37 @@ static bool make(uint32_t n)
 	return true;
 }
 
+uint32_t tdt__counted_made(void)
+{
+	uint32_t made;
+
+	pthread_mutex_lock(&tdt__counted_lock);
+	made = pool.made;
+	pthread_mutex_unlock(&tdt__counted_lock);
+	return made;
+}
+
+/*
+ * How many counted clones were missed lately, and are wanted again; under the lock.  No more than
+ * there are: tasks that come and go while others hold all of them miss one each, and would all be
+ * served by the same one.  Relaxed: it is only a number.
+ */
+static uint32_t missed_lately(void)
+{
+	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
+
+	return missed < pool.made ? missed : pool.made;
+}
+
 void tdt__counted_stock(uint32_t n)
 {
-	bool more;
-
 	if (atomic_load_explicit(&mode, memory_order_relaxed) == NOWHERE)
 		return;
-	/* What was missed lately is wanted again.  Relaxed: it is only a number. */
-	n += atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
-	do {
-		pthread_mutex_lock(&tdt__counted_lock);
-		more = make(n);
+	pthread_mutex_lock(&tdt__counted_lock);
+	n += missed_lately();
+	while (make(n)) { /* fork() waits for the lock */
 		pthread_mutex_unlock(&tdt__counted_lock);
-	} while (more);
+		pthread_mutex_lock(&tdt__counted_lock);
+	}
+	pthread_mutex_unlock(&tdt__counted_lock);
 }

@@ -52,6 +52,9 @@ void tdt__counted_begin(struct tdt__capture *capture, bool requested);
 /* Have `n` counted clones at least in the pool, as far as there is memory.  Not in polls. */
 void tdt__counted_stock(uint32_t n);
 
+/* How many counted clones were made so far; for tests. */
+uint32_t tdt__counted_made(void);
+
 /* Have `n` counted clones in the capture, as far as the pool has them.  Not in polls. */
 void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n);
 
