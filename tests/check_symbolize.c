@@ -412,6 +412,61 @@ START_TEST(a_file_removed_after_it_was_read_is_used_still)
 }
 END_TEST
 
+/* Mappings of files in our directory. */
+static int own_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096 + 128];
+	int n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, place) != NULL;
+	fclose(maps);
+	return n;
+}
+
+#define COPIES 20
+
+/* A host may load a plugin again and again, each time from a new copy of its file. */
+START_TEST(of_a_file_and_its_copies_one_is_opened)
+{
+	const struct tdt__symbol *first = NULL;
+
+	if (self.build_id[0] == '\0')
+		return; /* then nothing says that they are copies */
+	for (int i = 0; i < COPIES; i++) {
+		struct tdt__module module = with_file(self.build_id);
+
+		snprintf(file, sizeof(file), "%s/copy%d", place, i);
+		copy_self(SIZE_MAX);
+		if (i == 0)
+			first = symbolize(&module, pc, true);
+		ck_assert_ptr_eq(symbolize(&module, pc, true), first);
+		ck_assert_int_eq(own_mappings(), 1);
+		unlink(file);
+	}
+	ck_assert_uint_eq(first->n, 3);
+}
+END_TEST
+
+START_TEST(a_file_that_was_overwritten_does_not_serve_copies)
+{
+	struct tdt__module module = with_file(self.build_id);
+
+	if (self.build_id[0] == '\0')
+		return; /* then nothing says that they are copies */
+	copy_self(SIZE_MAX);
+	symbolize(&module, pc, true);
+	copy_self(1000);
+	ck_assert_uint_eq(symbolize(&module, (uintptr_t)symbolize, false)->n, 0);
+	unlink(file);
+	snprintf(file, sizeof(file), "%s/copy", place);
+	copy_self(SIZE_MAX);
+	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function, "symbolize");
+}
+END_TEST
+
 /* Where sections are compressed libelf writes to their headers, in the file's private mapping. */
 START_TEST(of_a_large_file_what_libelf_writes_stays)
 {
@@ -567,6 +622,8 @@ int main(void)
 	tcase_add_loop_test(tcase, a_file_cut_short_gives_what_there_is, 0, 12);
 	tcase_add_loop_test(tcase, a_file_overwritten_after_it_was_read_does_no_harm, 0, 3);
 	tcase_add_test(tcase, a_file_removed_after_it_was_read_is_used_still);
+	tcase_add_test(tcase, of_a_file_and_its_copies_one_is_opened);
+	tcase_add_test(tcase, a_file_that_was_overwritten_does_not_serve_copies);
 	tcase_add_test(tcase, of_a_large_file_what_libelf_writes_stays);
 
 	tcase = add_case(suite, "parts", NULL, NULL);

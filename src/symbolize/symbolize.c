@@ -40,6 +40,7 @@ struct file {
 	struct tdt__inlines inlines;
 	Dwarf_Addr dwarf_bias;
 	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state; /* not looked for; the ELF file was; all was; and no use now */
+	bool serves_copies; /* modules with the same build-id need no file of their own; under tdt__symbol_lock */
 };
 
 /* What is asked for. */
@@ -56,7 +57,7 @@ struct entry {
 	struct tdt__symbol symbol; /* last: it grows */
 };
 
-static htab_t files;   /* struct file *, by path and build-id; never removed */
+static htab_t files;   /* struct file *, by build-id and path (see same_file()); never removed */
 static htab_t entries; /* struct entry *, by key; never freed */
 
 static struct tdt__scopes spare_scopes; /* the namer's, kept for the next time */
@@ -78,12 +79,21 @@ static hashval_t hash_file(const void *file)
 	return htab_hash_string(it->build_id[0] != '\0' ? it->build_id : it->path);
 }
 
+/* Whether `file` has the names of what `build_id` and `path` tell. */
+static bool is_file(const struct file *file, const char *build_id, const char *path)
+{
+	return strcmp(file->build_id, build_id) == 0 && (file->serves_copies || strcmp(file->path, path) == 0);
+}
+
+/*
+ * `left` is in the table.  A host may load a plugin from a new copy of its file each time: one file
+ * serves all copies, or files would be opened without end.
+ */
 static int same_file(const void *left, const void *right)
 {
-	const struct file *a = left;
-	const struct file *b = right;
+	const struct file *sought = right;
 
-	return strcmp(a->build_id, b->build_id) == 0 && strcmp(a->path, b->path) == 0;
+	return is_file(left, sought->build_id, sought->path);
 }
 
 static hashval_t hash_entry(const void *entry)
@@ -129,6 +139,13 @@ static int try_dwarf(struct file *file, bool (*body)(void *data), void *data)
 	return error;
 }
 
+static void serve_copies(struct file *file, bool serves)
+{
+	lock();
+	file->serves_copies = serves;
+	unlock();
+}
+
 /* False: no memory; the next time it goes on from there.  Without descriptors it stays CLOSED. */
 static bool open_file(struct file *file)
 {
@@ -146,6 +163,7 @@ static bool open_file(struct file *file)
 			return false;
 		tdt__debuginfo_close_files(&file->info, file->inlines.dwarf);
 		file->state = OPEN;
+		serve_copies(file, file->build_id[0] != '\0');
 	}
 	return true;
 }
@@ -183,7 +201,7 @@ static struct file *known_file(const struct tdt__module *module)
 	const char *path = tdt__module_path(module);
 	struct file sought;
 
-	if (last != NULL && strcmp(last->build_id, module->build_id) == 0 && strcmp(last->path, path) == 0)
+	if (last != NULL && is_file(last, module->build_id, path))
 		return last;
 	if (files == NULL)
 		return NULL;
@@ -228,8 +246,10 @@ static bool find_scopes(void *data)
  */
 static bool may_read(struct file *file)
 {
-	if (file->state == OPEN && tdt__debuginfo_overwritten(&file->info))
+	if (file->state == OPEN && tdt__debuginfo_overwritten(&file->info)) {
 		file->state = OVERWRITTEN;
+		serve_copies(file, false);
+	}
 	return file->state != OVERWRITTEN;
 }
 
@@ -473,6 +493,7 @@ static int abandon_file(void **slot, void *nothing)
 	file->symbols = (struct tdt__ranges){ 0 };
 	file->inlines = (struct tdt__inlines){ 0 };
 	file->state = CLOSED;
+	file->serves_copies = false;
 	return 1;
 }
 
