@@ -61,7 +61,7 @@ static void check_path(const struct tdt_trace *trace, const struct stuck_poll *k
 	char *path, *want;
 
 	if (SIGNALS_ARE_LATE && kind->syscall == NULL) {
-		printf("# path of %s not looked at: ThreadSanitizer delays signals\n", kind->name);
+		printf("# not tried: ThreadSanitizer delays signals: the path of %s\n", kind->name);
 		return;
 	}
 	path = stuck_path(trace);

@@ -47,7 +47,7 @@ static void expect_path(struct tdt_trace *trace, bool spin, const char *expected
 	if (SANITIZED && !spin)
 		ck_assert_msg(strstr(all, "read") != NULL, "%s", all);
 	else if (SIGNALS_ARE_LATE)
-		printf("# not looked for: %s: ThreadSanitizer delays signals\n", expected);
+		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n", expected);
 	else
 		ck_assert_msg(strcmp(shown, expected) == 0, "%s (%s)", shown, all);
 	free(all);

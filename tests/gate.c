@@ -101,7 +101,7 @@ int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), vo
 const char *gate_seen(bool spin, const char *functions)
 {
 	if (SIGNALS_ARE_LATE && spin) {
-		printf("# not looked for: %s: ThreadSanitizer delays signals\n", functions);
+		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n", functions);
 		return "";
 	}
 	return SANITIZED && !spin ? "read" : functions;
