@@ -194,6 +194,10 @@ START_TEST(a_child_forked_while_the_namer_is_held_up_begins_anew)
 #if ASAN || TSAN
 	puts("# not tried: a sanitizer's allocator may be locked in a child");
 #else
+	if (in_valgrind()) {
+		puts("# not tried: valgrind counts what a child had from the namer as lost");
+		return;
+	}
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 	hold_namer();
 	fork_and_name();

@@ -58,11 +58,10 @@ check-valgrind:
 	fi
 
 # Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process of its own, so that
-# errors and leaks are found, and named, case by case.  Not check_fork: a child has lost the threads that would free
-# what it inherits (so check_namer and check_host_*).  Not check_errno: no poll that goes on is read there.  Not
-# check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local cursor, too, which
-# probes memory with system calls.
-not_under_valgrind = tests/check_fork|tests/check_errno|tests/check_host_*|tests/check_namer|tests/check_symbolize_nomem|tests/check_walk
+# errors and leaks are found, and named, case by case.  Not check_fork and check_host_fork: a child has lost the threads
+# that would free what it inherits.  Not check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by
+# libunwind's local cursor, too, which probes memory with system calls.
+not_under_valgrind = tests/check_fork|tests/check_host_fork|tests/check_symbolize_nomem|tests/check_walk
 under_valgrind = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/valgrind.supp
 
