@@ -191,7 +191,7 @@ EXTRA_tests_check_modules_DEPENDENCIES = tests/plugin_a.la tests/plugin_b.la
 
 # A look-up that stands still, threads that can't be had; and what libdw loads.
 tests_check_namer_SOURCES = tests/check_namer.c tests/must.h tests/sanitized.h tests/test.h
-tests_check_namer_CFLAGS = $(tests_cflags)
+tests_check_namer_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
 tests_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__service_start
 tests_check_namer_LDADD = $(tests_core) -ldl
 
