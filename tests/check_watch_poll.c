@@ -229,7 +229,7 @@ START_TEST(without_memory_watching_does_not_begin_and_can_later)
 		}
 		first++;
 	} while (error != 0);
-	ck_assert_int_gt(first, 5);
+	ck_assert_int_gt(first, 10);
 	poll_once(&task);
 	ck_assert_uint_eq(polls_since(&task), 0);
 	end(&task);
