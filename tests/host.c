@@ -574,7 +574,7 @@ static void report(unsigned quarter, const struct size *size)
  */
 static size_t more_memory(const struct size *half)
 {
-	return ASAN || TSAN ? half->memory_kb / 3 + (24 << 10) : 6 << 10;
+	return ASAN || TSAN ? half->memory_kb / 3 + (24 << 10) : 12 << 10;
 }
 
 static bool has_grown(const struct size *half, const struct size *end)
