@@ -629,7 +629,7 @@ END_TEST
 #define PASSERS 20000
 
 /* Others hold all of them, so each of these misses one: but only one task at a time is there. */
-START_TEST(for_tasks_that_come_and_go_as_many_more_are_made_as_there_are_at_most)
+START_TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 {
 	static struct test_task holder[HOLDERS];
 	static const struct tdt_waker *held[HOLDERS], *slot;
@@ -667,8 +667,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("counted");
-	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"), *wakers = tcase_create("wakers"),
-	      *number = tcase_create("number");
+	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"),
+	      *wakers = tcase_create("wakers"), *number = tcase_create("number");
 
 	tcase_add_test(leaves, a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait);
 	tcase_add_test(leaves, if_all_gave_their_wakers_up_nothing_is_known_and_all_stay);
@@ -696,7 +696,7 @@ int main(void)
 	tcase_add_test(wakers, other_threads_may_wake_and_drop_them_while_they_are_counted);
 	suite_add_tcase(suite, wakers);
 
-	tcase_add_test(number, for_tasks_that_come_and_go_as_many_more_are_made_as_there_are_at_most);
+	tcase_add_test(number, for_tasks_that_come_and_go_no_more_are_made_than_there_are);
 	suite_add_tcase(suite, number);
 	return test_run(suite);
 }

@@ -127,7 +127,10 @@ static void check_text(const char *text, const struct plan *plan)
 		must_have(text, NOT_NAMED);
 }
 
-/* The file is opened and mapped.  On a busy machine the look-up may begin only when the printing is over. */
+/*
+ * The file is opened and mapped.  On a busy machine the look-up may begin only when the printing is
+ * over.
+ */
 static void expect_stalled(enum call call)
 {
 	if (call == CALL_PREAD && !atomic_load(&stalled))

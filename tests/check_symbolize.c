@@ -452,6 +452,7 @@ END_TEST
 
 START_TEST(a_file_that_was_overwritten_does_not_serve_copies)
 {
+	const struct tdt__symbol *symbol;
 	struct tdt__module module = with_file(self.build_id);
 
 	if (self.build_id[0] == '\0')
@@ -463,7 +464,8 @@ START_TEST(a_file_that_was_overwritten_does_not_serve_copies)
 	unlink(file);
 	snprintf(file, sizeof(file), "%s/copy", place);
 	copy_self(SIZE_MAX);
-	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function, "symbolize");
+	symbol = symbolize(&module, (uintptr_t)symbolize, false);
+	ck_assert_str_eq(symbol->place[0].function, "symbolize");
 }
 END_TEST
 

@@ -733,7 +733,10 @@ START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_tim
 }
 END_TEST
 
-/* Their trees are larger than was expected, and no larger room is there: then they want one of their size, no more. */
+/*
+ * Their trees are larger than was expected, and no larger room is there: then each is to have one
+ * room of that size.
+ */
 START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 {
 	struct deep deep = { 60, 1 };

@@ -568,7 +568,7 @@ static void report(unsigned quarter, const struct size *size)
 }
 
 /*
- * How much memory may grow from half of the time on, in KiB.  In a minute it grew by 0.4 MiB, and in
+ * How much memory may grow from half of the time on, in KiB.  In a minute it grew by 0.4 MiB, in
  * four seconds, half of which is no time to warm up, by 2.3 MiB.  Sanitizers keep memory that was
  * freed.
  */

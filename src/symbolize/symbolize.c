@@ -40,7 +40,8 @@ struct file {
 	struct tdt__inlines inlines;
 	Dwarf_Addr dwarf_bias;
 	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state; /* not looked for; the ELF file was; all was; and no use now */
-	bool serves_copies; /* modules with the same build-id need no file of their own; under tdt__symbol_lock */
+	/* Modules with the same build-id need no file of their own.  Under tdt__symbol_lock. */
+	bool serves_copies;
 };
 
 /* What is asked for. */
@@ -82,7 +83,8 @@ static hashval_t hash_file(const void *file)
 /* Whether `file` has the names of what `build_id` and `path` tell. */
 static bool is_file(const struct file *file, const char *build_id, const char *path)
 {
-	return strcmp(file->build_id, build_id) == 0 && (file->serves_copies || strcmp(file->path, path) == 0);
+	return strcmp(file->build_id, build_id) == 0 &&
+	       (file->serves_copies || strcmp(file->path, path) == 0);
 }
 
 /*
