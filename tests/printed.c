@@ -112,7 +112,7 @@ struct tdt_trace *design(void)
 
 	node = add(trace, NULL, HERE("foo_poll", "/home/me/tdt/demo/taskdump.c", 18, 11), 0);
 	node = add(trace, node, HERE("bar_poll", "/home/me/tdt/demo/taskdump.c", 22, 5), 0);
-	join = add(trace, node, HERE("tdt_join_all", "/home/me/tdt/src/combine.c", 58, 9), 0);
+	join = add(trace, node, HERE("tdt_join_all", "/home/me/tdt/src/future/combine.c", 58, 9), 0);
 	node = add(trace, join, HERE("fiz_poll", "/home/me/tdt/demo/taskdump.c", 26, 15), 0);
 	add(trace, node, HERE("pending_poll", "/home/me/tdt/demo/taskdump.c", 14, 8), 1);
 	node = add(trace, join, HERE("buz_poll", "/home/me/tdt/demo/taskdump.c", 30, 11), 0);
