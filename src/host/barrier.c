@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The heavy side, by membarrier(2) where there is one; and the fence of the light side, where there is none. */
+/*
+ * The heavy side, which calls membarrier(2) where the kernel has it; and the fence that the light
+ * side needs where the kernel has not.
+ */
 
 #include <config.h>
 
@@ -23,18 +26,23 @@ static long membarrier(int command)
 
 void tdt__barrier_init(void)
 {
-	atomic_store_explicit(&tdt__barrier_fences, membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0,
+	atomic_store_explicit(&tdt__barrier_fences,
+			      membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0,
 			      memory_order_relaxed);
 }
 
 __attribute__((noinline)) void tdt__barrier_fence(void)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in tdt__barrier_heavy() */
+	/* Pairs with the fence in tdt__barrier_heavy(). */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 void tdt__barrier_heavy(void)
 {
-	/* The fence orders this side's own store and load, and pairs with the light side's where there is one. */
+	/*
+	 * This fence orders the heavy side's own store and load.  It pairs with the fence of the
+	 * light side where the light side has one.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed) &&
 	    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)

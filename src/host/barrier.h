@@ -3,30 +3,35 @@
 #define TDT_SRC_HOST_BARRIER_H
 
 /*
- * The two sides of a Dekker handshake ("I store mine, then load yours") of which one side is taken billions of times
- * and the other rarely: the light side is a compiler barrier, the heavy side makes the kernel run a full fence on every
- * thread of the process that is on a CPU (membarrier; the others passed one when they were switched out).
+ * The two sides of a Dekker handshake: each side stores its own variable, then loads that of the
+ * other side.  The light side runs billions of times and is a compiler barrier; the heavy side runs
+ * rarely.  The heavy side makes the kernel run a full fence on every thread of the process that is
+ * on a CPU (membarrier; the other threads passed a fence when they were switched out).
  *
- * With L's store, light(), L's load on one side and H's store, heavy(), H's load on the other, at least one of the two
- * loads sees the other side's store.
+ * If one side does its store, light(), its load, and the other side does its store, heavy(), its
+ * load, then at least one of the two loads sees the store of the other side.
  */
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
 /*
- * Whether the light side must fence too: the kernel refuses membarrier, or did so later (a seccomp filter).  Relaxed: a
- * poller that has not seen it change is no worse off than before.
+ * Whether the light side must fence too, because the kernel refuses membarrier.  The kernel may
+ * begin to refuse later (a seccomp filter).  Relaxed: a poller that has not seen the change is no
+ * worse off than before.  Hidden visibility lets the code read it without the global offset table.
  */
-extern atomic_bool tdt__barrier_fences __attribute__((visibility("hidden"))); /* reached without a detour */
+extern atomic_bool tdt__barrier_fences __attribute__((visibility("hidden")));
 
-/* Find out what the kernel offers; again after fork, in the child. */
+/* Find out what the kernel offers.  A child of fork() calls it again. */
 void tdt__barrier_init(void);
 
-/* The asker's side. */
+/* The requester's side. */
 void tdt__barrier_heavy(void);
 
-/* The poller's side where it must fence: out of line, so that a poll has no fence in it (tests/fences.sh). */
+/*
+ * The poller's side where it must fence.  It is out of line, so that a poll contains no fence
+ * (tests/fences.sh).
+ */
 void tdt__barrier_fence(void) __attribute__((cold));
 
 /* The poller's side. */

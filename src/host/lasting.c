@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The beginning of the loader's list.  The list has what the process began with, in the order that it was found in, and
- * the loader itself among it; what dlopen(3) loads comes behind all of that.  So whatever comes before the loader lasts.
- * Records behind it may be freed while the list is read: the kernel copies all of them (pages.h).
+ * The beginning of the loader's list.  The list starts with the modules that the process began
+ * with, in the order in which the loader found them; one of these is the loader itself.  The
+ * modules that dlopen(3) loads come after all of these.  So every module before the loader lasts.
+ * Records behind the loader's may be freed while the list is read, so the kernel copies each record
+ * (pages.h).
  */
 
 #include <config.h>
@@ -15,13 +17,17 @@
 
 #include "host/pages.h"
 
-#define MODULES_MAX 512 /* others are not counted among those that last */
+/* If the loader is not among the first so many modules, no module counts as lasting. */
+#define MODULES_MAX 512
 
 static const struct link_map *lasting[MODULES_MAX];
 static size_t n;
 static bool known;
 
-/* Without the loader in the list (it may have been started as a program) it is not known where what lasts ends. */
+/*
+ * Fill in `lasting` and return the number of its modules.  If the loader is not in the list (it may
+ * have been started as a program), nobody knows where the lasting modules end, and the result is 0.
+ */
 static size_t list(uintptr_t loader)
 {
 	const struct link_map *map = _r_debug.r_map;

@@ -3,17 +3,18 @@
 #define TDT_SRC_HOST_LASTING_H
 
 /*
- * Which modules the process began with: the executable, what it needs, and the loader.  The loader never unloads these
- * (dlclose(3) gives back only what dlopen(3) has loaded).
+ * Which modules the process began with: the executable, the libraries that it needs, and the loader
+ * itself.  The loader never unloads these: dlclose(3) unloads only what dlopen(3) has loaded.
  */
 
 #include <link.h>
 #include <stdbool.h>
 
 /*
- * Whether the loader's record `map` is that of such a module.  The answer may be false for one that lasts (as some of
- * those are that only other libraries need), never true for one that may go.  Only under tdt__unwind_lock: the first call finds out, with
- * some system calls.  NULL: only find out.
+ * Whether the loader's record `map` is that of a lasting module.  The answer is never true for a
+ * module that may be unloaded, but it may be false for a lasting one (for some libraries that only
+ * other libraries need).  The first call reads the loader's list, with some system calls; a call
+ * with NULL does only that.  The caller holds tdt__unwind_lock.
  */
 bool tdt__is_lasting(const struct link_map *map);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What this process' memory says of a module. */
+/* Describing a module from the memory of this process. */
 
 #include <config.h>
 
@@ -36,20 +36,24 @@ static size_t padded(size_t size, size_t align)
 
 static bool is_build_id(const ElfW(Nhdr) *note)
 {
-	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0;
+	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+	       memcmp(note + 1, "GNU", 4) == 0;
 }
 
 /* Notes are aligned to 4 bytes, or to 8 if their segment says so. */
-static void read_build_id(struct tdt__module *module, const unsigned char *notes, size_t size, size_t align)
+static void read_build_id(struct tdt__module *module, const unsigned char *notes, size_t size,
+			  size_t align)
 {
 	align = align == 8 ? 8 : 4;
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)notes;
-		size_t head = padded(sizeof *note + note->n_namesz, align), whole = head + padded(note->n_descsz, align);
+		size_t head = padded(sizeof *note + note->n_namesz, align),
+		       whole = head + padded(note->n_descsz, align);
 
 		if (head > size || whole > size || whole < head)
 			return;
-		for (size_t i = 0; is_build_id(note) && i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
+		for (size_t i = 0;
+		     is_build_id(note) && i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
 			sprintf(module->build_id + 2 * i, "%02x", notes[head + i]);
 		if (module->build_id[0] != '\0')
 			return;
@@ -58,11 +62,14 @@ static void read_build_id(struct tdt__module *module, const unsigned char *notes
 	}
 }
 
-#define NOTES_SIZE 1024   /* of a segment of notes: what lies behind is not read */
-#define SEGMENTS_MAX 32u  /* that are looked at; linkers make about a dozen */
+#define NOTES_SIZE 1024   /* of each segment of notes no more bytes are read */
+#define SEGMENTS_MAX 32u  /* no more segments are looked at; linkers make about a dozen */
 #define PATH_SIZE 4096
 
-/* What is read.  Not on the stack, which may be a coroutine's.  Under tdt__unwind_lock. */
+/*
+ * Buffers for what is read from the module.  They are not on the stack, which may be that of a
+ * small coroutine.  Protected by tdt__unwind_lock.
+ */
 static _Alignas(8) unsigned char notes[NOTES_SIZE];
 static ElfW(Phdr) segments[SEGMENTS_MAX];
 static char path_read[PATH_SIZE];
@@ -71,7 +78,8 @@ static void read_notes(struct tdt__module *module, const ElfW(Phdr) *segment)
 {
 	size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
 
-	read_build_id(module, notes, tdt__pages_copy(notes, module->bias + segment->p_vaddr, size), segment->p_align);
+	read_build_id(module, notes, tdt__pages_copy(notes, module->bias + segment->p_vaddr, size),
+		      segment->p_align);
 }
 
 static bool is_executable(const struct tdt__module *module)
@@ -80,10 +88,10 @@ static bool is_executable(const struct tdt__module *module)
 }
 
 /*
- * Where the program headers of the module lie, and how many there are.  The ELF header says so,
- * which lies where the module begins, unless a linker's script had it otherwise.  Of an executable
- * with holes between its segments, which lld often leaves, each segment is a module to
- * _dl_find_object(); the kernel says where that executable's program headers are.
+ * Return where the program headers of the module lie; `*n` is how many there are.  The ELF header
+ * says both, and lies where the module begins, unless a linker script placed it elsewhere.  If an
+ * executable has holes between its segments, as lld often leaves them, _dl_find_object() reports
+ * each segment as a module of its own; then the kernel says where the program headers are.
  */
 static uintptr_t program_headers(const struct tdt__module *module, size_t *n)
 {
@@ -110,7 +118,10 @@ static void read_segments(struct tdt__module *module)
 			read_notes(module, &segments[i]);
 }
 
-/* The executable's path, which the loader does not have.  Without /proc it is the one that the process was started by. */
+/*
+ * The executable's path, which the loader does not have.  Without /proc the result is the path by
+ * which the process was started.
+ */
 static char *executable_path(void)
 {
 	const char *started = (const char *)getauxval(AT_EXECFN);
@@ -123,13 +134,18 @@ static char *executable_path(void)
 	return strdup(started != NULL ? started : "");
 }
 
-/* The loader gives the executable no name, and the kernel's own module none that is a file. */
+/*
+ * The loader gives the executable no name.  The name that it gives the kernel's own module (the
+ * vDSO) is not that of a file.
+ */
 static char *path_of(const struct tdt__module *module, uintptr_t name)
 {
 	if (is_executable(module))
 		return executable_path();
 	path_read[tdt__pages_copy(path_read, name, sizeof path_read - 1)] = '\0';
-	return strdup(path_read[0] == '\0' || module->start == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : path_read);
+	return strdup(path_read[0] == '\0' || module->start == getauxval(AT_SYSINFO_EHDR) ?
+			      "[vdso]" :
+			      path_read);
 }
 
 static const char *last_part(const char *path)
@@ -139,7 +155,10 @@ static const char *last_part(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* The whole path.  If another file is mapped there by now, what the loader had is better. */
+/*
+ * The whole path of the module's file.  If another file is mapped there by now, the path that the
+ * loader has is better, and is the result.
+ */
 static char *find_path(const struct tdt__module *module)
 {
 	char *path = tdt__maps_path(module->start);
@@ -151,8 +170,9 @@ static char *find_path(const struct tdt__module *module)
 }
 
 /*
- * 0, -ENOENT (it can't be read: it is gone, or reading is refused) or -ENOMEM.  A module that goes meanwhile is described
- * wrongly, which its table's number of unloads tells.
+ * Fill in `*module`.  Returns 0, -ENOENT (the loader's record can't be read: the module was
+ * unloaded, or reading is refused) or -ENOMEM.  If the module is unloaded meanwhile, the
+ * description is wrong; the number of unloads in the table reveals that.
  */
 static int describe(struct tdt__module *module, const struct dl_find_object *found)
 {
@@ -179,15 +199,16 @@ static int describe(struct tdt__module *module, const struct dl_find_object *fou
 	return module->path != NULL ? 0 : -ENOMEM;
 }
 
-/* --- Meeting a module ------------------------------------------------------- */
+/* --- Adding a module to a table ---------------------------------------------- */
 
 static bool is_same(const struct tdt__module *module, const struct dl_find_object *found)
 {
 	return module->link_map == (uintptr_t)found->dlfo_link_map &&
-	       module->start == (uintptr_t)found->dlfo_map_start && module->end == (uintptr_t)found->dlfo_map_end;
+	       module->start == (uintptr_t)found->dlfo_map_start &&
+	       module->end == (uintptr_t)found->dlfo_map_end;
 }
 
-/* Whether a module of the table lies, in part, where that one does now. */
+/* Whether a module of the table overlaps the addresses where the module `found` lies now. */
 static bool is_displaced(const struct tdt__modules *table, const struct dl_find_object *found)
 {
 	for (size_t i = 0; i < table->n; i++)

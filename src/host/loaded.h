@@ -3,11 +3,12 @@
 #define TDT_SRC_HOST_LOADED_H
 
 /*
- * The modules that this process has loaded, as tables of them (modules.h) are filled.
+ * Filling a table of modules (modules.h) with modules that this process has loaded.
  *
- * The loader's list of modules is never gone through: its lock may be held for ever by a callback of the host's.  A
- * module is looked up by a PC that was met in it, with _dl_find_object(), which takes no lock, and what is read of it is
- * copied by the kernel (pages.h), since it may be unloaded meanwhile.
+ * This code never goes through the loader's list of modules, because a callback of the host's may
+ * hold the lock of that list for ever.  A module is looked up by a PC that lies in it, with
+ * _dl_find_object(), which takes no lock.  The kernel copies what is read of the module (pages.h),
+ * since the module may be unloaded meanwhile.
  */
 
 #include <stdbool.h>
@@ -15,13 +16,18 @@
 
 struct tdt__modules;
 
-/* Whether `address` lies in a module that is loaded now.  Any thread, no lock; async-signal-safe. */
+/*
+ * Whether `address` lies in a module that is loaded now.  Any thread; takes no lock;
+ * async-signal-safe.
+ */
 bool tdt__is_loaded(uintptr_t address);
 
 /*
- * Have `*table` hold the module that `pc` lies in now: it is exchanged for another table if that is necessary (the
- * reference goes with it).  If a module of the table has gone that lay there, all that are not lasting are left out of
- * the new one.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  Only under tdt__unwind_lock.
+ * Make sure that `*table` holds the module that `pc` lies in now.  If necessary, exchange `*table`
+ * for another table: the caller's reference moves to the new one.  If the table has a module at the
+ * same addresses that was unloaded since, the new table has none of the modules that are not
+ * lasting, except the module of `pc`.  Returns 0, -ENOENT (`pc` lies in no module) or -ENOMEM.  The
+ * caller holds tdt__unwind_lock.
  */
 int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A small cache of pages: each has one slot that it can be in. */
+/* A small cache of pages: each page can be in one slot only. */
 
 #include <config.h>
 
@@ -9,19 +9,22 @@
 
 #include "host/peek.h"
 
-/* A page, or a part of one: it can be read whole, or not at all. */
+/*
+ * The size of the kernel's pages, or a part of it: so many aligned bytes can be read whole, or not
+ * at all.
+ */
 #define PAGE ((uintptr_t)4096)
 #define SLOT_BITS 5
 
-/* The kernel maps nothing below (vm.mmap_min_addr). */
+/* The kernel maps nothing below this address (vm.mmap_min_addr). */
 #define LOWEST ((uintptr_t)1 << 16)
 
 static struct {
-	uintptr_t start; /* 0: none */
+	uintptr_t start; /* 0: the slot is empty */
 	unsigned char bytes[PAGE];
 } slots[1 << SLOT_BITS];
 
-/* NULL: it can't be read. */
+/* A copy of the page that begins at `start`; NULL: the page can't be read. */
 static const unsigned char *page_at(uintptr_t start)
 {
 	size_t slot = start / PAGE * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);

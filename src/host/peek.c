@@ -11,8 +11,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Where process_vm_readv() is refused, as in some containers, with whatever error: the same by a file. */
-/* Not by the C library's functions: a thread that is cancelled in them would keep a lock of the caller's. */
+/*
+ * The same as tdt__peek() by a file, for systems that refuse process_vm_readv(), with whatever
+ * error (some containers do).  The system calls are made directly, since the C library's functions
+ * are cancellation points: a thread that is cancelled there would never release its caller's lock.
+ */
 static ssize_t read_file(void *to, uintptr_t address, size_t size)
 {
 	int file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC);

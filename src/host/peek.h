@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 /*
- * Copy up to `size` bytes from `address` of this process, whatever lies there: up to the first that can't be read.
- * Returns how many; 0: none.  The kernel copies, so that nothing can fault, whatever other threads unmap meanwhile.
- * Async-signal-safe, if `errno` is kept.
+ * Copy `size` bytes from `address` of this process, or fewer: up to the first byte that can't be
+ * read.  Returns how many bytes were copied; 0: none.  Any address may be passed.  The kernel does
+ * the copying, so nothing faults, even if other threads unmap the memory meanwhile.
+ * Async-signal-safe, if the caller restores `errno`.
  */
+
 size_t tdt__peek(void *to, uintptr_t address, size_t size);
 
 #endif

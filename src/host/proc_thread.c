@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Other threads of this process, as /proc shows them: see proc(5). */
+/* Reading about other threads of this process from /proc: see proc(5). */
 
 #include <config.h>
 
@@ -28,7 +28,10 @@ static void make_path(char path[PATH_SIZE], uint32_t thread, const char *name)
 	strcpy(end, name);
 }
 
-/* Read the file into `text`, as much as has room, with a NUL behind.  Returns 0 or a negative errno. */
+/*
+ * Read as much of the file as has room into `text`, and append a NUL.  Returns 0 or a negative
+ * errno.
+ */
 static int read_whole(uint32_t thread, const char *name, char *text, size_t size)
 {
 	char path[PATH_SIZE];
@@ -61,7 +64,7 @@ int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
 	blocked->runs = strncmp(blocked->text, "running", 7) == 0;
 	if (blocked->runs)
 		return 0;
-	/* The call's number, what it was passed (nothing, if it is none), sp, pc. */
+	/* The text: the number of the system call, its arguments (none if that is -1), sp, pc. */
 	pc = strrchr(blocked->text, ' ');
 	if (pc == NULL)
 		return -EIO;
@@ -70,7 +73,7 @@ int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
 	blocked->call = (int32_t)strtol(blocked->text, NULL, 10);
 	blocked->sp = (uintptr_t)strtoull(sp, NULL, 16);
 	blocked->pc = (uintptr_t)strtoull(pc, NULL, 16);
-	return blocked->sp != 0 ? 0 : -ESRCH; /* it is exiting */
+	return blocked->sp != 0 ? 0 : -ESRCH; /* without an sp the thread is exiting */
 }
 
 int tdt__proc_signals_blocked(uint32_t thread, uint64_t *mask)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Which part of memory is stack. */
+/* Which part of memory is a readable stack. */
 
 #include <config.h>
 
@@ -15,19 +15,19 @@
 #include "host/peek.h"
 #include "host/thread.h"
 
-#define PAGE 4096 /* or a part of one */
+#define PAGE 4096 /* the size of the kernel's pages, or a part of it */
 #define PAGES_MAX 1024 /* IOV_MAX; a walk over more of a foreign stack is not worth the trouble */
 
 /*
- * Less than a kernel leaves free below the main thread's stack, where the limit of that may be
- * none.
+ * The limit that is used if the main thread's stack has none: less than the kernel leaves free
+ * below that stack.
  */
 #define MAIN_STACK_MAX ((rlim_t)64 << 20)
 
 /*
- * The main thread's stack, if `here` is on it: it lies below what the kernel has put on its
- * end.  The C library would go through all of /proc/self/maps, which has two lines for each
- * coroutine of ours.
+ * Find the main thread's stack, if `here` is on it: the stack lies below the data that the kernel
+ * has put on its end.  The C library would go through all of /proc/self/maps, which has two lines
+ * for each coroutine of ours.
  */
 static bool find_main_stack(uintptr_t here, struct tdt__thread *thread)
 {
@@ -51,10 +51,10 @@ __attribute__((noinline, cold)) void tdt__stack_find(void)
 	void *low;
 	size_t size;
 
-	/* In a child the main thread is the one that called fork(), with the stack it had. */
+	/* In a child of fork() the main thread is that which called fork(), on its old stack. */
 	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread))
 		return;
-	thread->stack_low = thread->stack_high = 1; /* asked, and not known */
+	thread->stack_low = thread->stack_high = 1; /* searched for, and not known */
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		if (pthread_attr_getstack(&attr, &low, &size) == 0) {
 			thread->stack_low = (uintptr_t)low;
@@ -65,7 +65,7 @@ __attribute__((noinline, cold)) void tdt__stack_find(void)
 	errno = saved;
 }
 
-/* The same where process_vm_readv() is refused: each page by itself. */
+/* The same as probe(), page by page, for systems that refuse process_vm_readv(). */
 static bool probe_each(const struct iovec *page, unsigned n)
 {
 	char byte;
@@ -76,7 +76,7 @@ static bool probe_each(const struct iovec *page, unsigned n)
 	return true;
 }
 
-/* Read a byte of each page through the kernel, which says no where we would fault. */
+/* Read a byte of each page through the kernel, which returns an error where we would fault. */
 static __attribute__((noinline)) bool probe(uintptr_t low, uintptr_t high)
 {
 	static const unsigned batch = 64; /* 1 KiB of this stack */

@@ -10,9 +10,9 @@
 #include "host/thread.h"
 
 /*
- * Find out where this thread's own stack lies, with its first poll: some microseconds.  If that
- * can't be told, both ends are 1.  Not async-signal-safe, but for
- * the main thread if it is on that stack.
+ * Find out where this thread's own stack lies.  The first poll on the thread makes this call, which
+ * takes some microseconds.  If the stack can't be found, both ends become 1.  Not
+ * async-signal-safe, except on the main thread while that is on its own stack.
  */
 void tdt__stack_find(void);
 
@@ -22,13 +22,13 @@ static inline bool tdt__stack_is_own(uintptr_t low, uintptr_t high)
 	return low >= tdt__thread.stack_low && low < high && high <= tdt__thread.stack_high;
 }
 
-/* Where a stack ends that its owner has reported.  NULL (no stack was entered) gives 0. */
+/* The end of a stack that its owner has reported.  NULL (no stack was entered) gives 0. */
 static inline uintptr_t tdt__stack_end(const struct tdt_stack *stack)
 {
 	return stack != NULL ? (uintptr_t)stack->low + stack->size : 0;
 }
 
-/* Whether all of [low, high) is on a stack that its owner has reported.  Nothing is on NULL. */
+/* Whether all of [low, high) is on a stack that its owner has reported; false for a NULL stack. */
 static inline bool tdt__stack_holds(const struct tdt_stack *stack, uintptr_t low, uintptr_t high)
 {
 	return stack != NULL && low >= (uintptr_t)stack->low && low < high &&
@@ -36,9 +36,10 @@ static inline bool tdt__stack_holds(const struct tdt_stack *stack, uintptr_t low
 }
 
 /*
- * Whether all of [low, high) is one piece of stack that can be read.  Free if it lies on this thread's own stack, whose
- * place is asked for once a thread; one system call for others (a host's coroutines, a signal stack), of which the
- * library knows nothing.  May set errno.
+ * Whether all of [low, high) is one piece of stack that can be read.  This costs nothing if the
+ * piece lies on this thread's own stack, which is found once for each thread.  For other stacks (a
+ * host's coroutines, a signal stack), of which the library knows nothing, it costs one system call
+ * for each 64 pages.  May set errno.
  */
 bool tdt__stack_readable(uintptr_t low, uintptr_t high);
 

@@ -12,7 +12,7 @@
 
 uint32_t tdt__forks;
 
-static bool registered; /* in a child: these handlers have run */
+static bool registered; /* set in a child of fork(), where these handlers have run */
 
 static void in_child(void)
 {
@@ -28,11 +28,12 @@ static void start(void)
 {
 	tdt__barrier_init();
 	/*
-	 * A child that was forked while another thread was here comes here again.  Handlers that were registered twice would
-	 * take each lock twice, and wait for ever.
+	 * If the process forks while another thread is in this function, the child runs it again.
+	 * Handlers that were registered twice would take each lock twice, and wait for ever.
 	 */
 	if (!registered)
-		status = -pthread_atfork(tdt__fork_handlers.before, tdt__fork_handlers.after, in_child);
+		status = -pthread_atfork(tdt__fork_handlers.before, tdt__fork_handlers.after,
+					 in_child);
 	tdt__fork_handlers.begin();
 }
 

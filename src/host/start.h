@@ -3,10 +3,11 @@
 #define TDT_SRC_HOST_START_H
 
 /*
- * The library's start in a process, which the first task or watch brings about; and again in a child of fork().
+ * Starting the library in a process, when the first task or watch is made; and restarting it in a
+ * child of fork().
  *
- * What is to be done there concerns everything that has a lock or a thread, so it lies above all of that, in fork.c.
- * Whatever lies below reaches it through a constant table.
+ * These steps concern every module that has a lock or a thread, so their code lies above all of
+ * these modules, in fork.c.  Lower modules reach it through a constant table.
  */
 
 #include <stdint.h>
@@ -14,20 +15,23 @@
 /* Defined in fork.c. */
 extern const struct tdt__fork_handlers {
 	void (*begin)(void);    /* start the library's threads */
-	void (*before)(void);   /* fork(): take all locks */
-	void (*after)(void);    /* in the parent: release them */
-	void (*in_child)(void); /* in the child: what was the parent's is forgotten, then they are released */
+	void (*before)(void);   /* before fork(): take all locks */
+	void (*after)(void);    /* in the parent: release all locks */
+	void (*in_child)(void); /* in the child: forget the parent's state; release all locks */
 } tdt__fork_handlers;
 
 /*
- * How many forks lie between this process and the one that first called tdt__start(): a thread that was started when
- * the number was another is not here.  It changes in a child that nobody else runs in yet.
+ * How many forks lie between this process and the one that first called tdt__start().  A thread
+ * that was started under another number is not in this process.  The number changes in a child,
+ * while that has only one thread.
  */
 extern uint32_t tdt__forks;
 
 /*
- * Have the locks held across fork(), make the process ready for tdt__barrier_heavy() (barrier.h), again in a child, and
- * start the library's threads.  Once a process; later calls return what the first did: 0 or a negative errno.
+ * Register the fork handlers, which hold all locks across fork(); make the process, and each child
+ * of it, ready for tdt__barrier_heavy() (barrier.h); and start the library's threads.  Only the
+ * first call in a process does this.  Later calls return what the first returned: 0 or a negative
+ * errno.
  */
 int tdt__start(void);
 

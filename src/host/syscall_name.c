@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The names of system calls: of those that the system's headers knew when this was built. */
+/* The names of the system calls that the system's headers knew when the library was built. */
 
 #include <config.h>
 

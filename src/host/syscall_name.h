@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* The name of a system call, which lives for ever.  NULL: it has none that was known when the library was built. */
+/*
+ * The name of a system call, which lives for ever.  NULL: no name was known when the library was
+ * built.
+ */
 const char *tdt__syscall_name(int32_t number);
 
 #endif

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Make a table of system calls out of the macros of <sys/syscall.h>: cc -E -dM -include sys/syscall.h
+# Make a table of system calls out of the macros of <sys/syscall.h>.  The input is the output of
+# cc -E -dM -include sys/syscall.h
+
 BEGIN {
 	print "/* Made by syscall_names.awk. */"
 }

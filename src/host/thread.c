@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The records of threads. */
+/* The records of threads, and finding the record of another thread. */
 
 #include <config.h>
 
@@ -15,9 +15,10 @@
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
 /*
- * Where the records of threads are, by their ids; NULL: unknown.  Of two threads that want one place it is the last to
- * come that gets it: ids are given one after the other, so that they have to be some thousands apart.  What a thread
- * leaves behind when it ends is memory that may be gone, and is looked at by the kernel alone.
+ * The addresses of the threads' records, by thread id; NULL: unknown.  If two threads need the same
+ * slot, the thread that comes last gets it.  That is rare, since ids are given one after the other
+ * and two such ids are a multiple of 4096 apart.  When a thread has ended, the memory of its record
+ * may be unmapped, so only the kernel reads it.
  */
 #define RECORDS 4096
 
@@ -28,21 +29,30 @@ __attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
 	uint32_t id = (uint32_t)gettid();
 
 	tdt__thread.id = id;
-	if (tdt__thread.stack_high == 0) /* else it was forked */
+	if (tdt__thread.stack_high == 0) /* in a child of fork() the stack is known already */
 		tdt__stack_find();
-	/* Relaxed: who looks for this thread has found it in a poll, which has released all of this. */
+	/*
+	 * Relaxed: a thread that looks for this one has found its id in the record of a poll, whose
+	 * release store came after this store.
+	 */
 	atomic_store_explicit(&records[id % RECORDS], &tdt__thread, memory_order_relaxed);
 	return id;
 }
 
 bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 {
-	const struct tdt__thread *record = atomic_load_explicit(&records[id % RECORDS], memory_order_relaxed);
+	const struct tdt__thread *record =
+		atomic_load_explicit(&records[id % RECORDS], memory_order_relaxed);
 
-	return record != NULL && tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;
+	return record != NULL &&
+	       tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;
 }
 
-/* The ids that the thread that forked, and its parents', had in the processes before: the last few of them. */
+/*
+ * The ids of the threads that called fork() in the ancestor processes, each to make the next
+ * process; only the last few.  All of these threads live on as the main thread of this process.
+
+ */
 static struct {
 	uint32_t id[16];
 	unsigned n;

@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_HOST_THREAD_H
 #define TDT_SRC_HOST_THREAD_H
 
-/* What a thread knows of itself: the polls it is in, the time its runtime told, whether it is a worker, its stack. */
+/*
+ * What a thread knows about itself: the polls that it is in, the time that its runtime reported,
+ * whether it is a worker, and where its stack lies.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,38 +17,44 @@ struct tdt__poll;
 struct tdt_stack;
 
 /*
- * Zero-initialized, and small: it lives in the static TLS block (initial-exec), so that reaching it is one instruction
- * and never an allocation.  Only its own thread touches it; others may have the kernel read it.
+ * Zero-initialized, and small: it lies in the static TLS block (initial-exec), so that accessing it
+ * takes one instruction and never allocates.  Only its own thread accesses it directly; other
+ * threads may read it through the kernel.
  */
 struct tdt__thread {
-	struct tdt__poll *poll; /* the innermost traced poll; each knows the one outside it (chain.h) */
-	uint64_t now;           /* tdt_worker_now(); 0: never told */
-	uint32_t id;            /* gettid(2); 0: not asked for yet */
+	struct tdt__poll *poll; /* the innermost traced poll; each poll has a pointer to the next
+				   outer one (chain.h) */
+	uint64_t now;           /* the last time that tdt_worker_now() passed; 0: none */
+	uint32_t id;            /* gettid(2); 0: not found out yet */
 	bool worker;
-	bool interrupted;       /* it is in the handler of interrupt.c, for an asker */
-	const struct tdt_handle *asks; /* the task that is being woken here for the sake of a request; else NULL */
-	uintptr_t stack_low;    /* of its own stack: see readable.h.  Both 0: not found yet */
+	bool interrupted;       /* the thread is in the handler of interrupt.c, for a requester */
+	const struct tdt_handle *asks; /* the task that this thread is waking for a request; NULL:
+					  none */
+	uintptr_t stack_low;    /* the thread's own stack: see readable.h.  Both 0: not found yet */
 	uintptr_t stack_high;
-	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL: none */
-	uint64_t entries;          /* how many times one was, so far */
-	struct tdt__coroutine *coroutine; /* the innermost that runs here; NULL: none */
+	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL:
+				      none */
+	uint64_t entries;          /* how many times a stack was entered so far */
+	struct tdt__coroutine *coroutine; /* the innermost coroutine that runs here; NULL: none */
 };
 
 /*
- * Whether the thread that a record names is one of this process; in a child of fork(), most are not.  (0, nobody yet,
- * counts as one.)  A task that was last polled by a thread that is gone must not be woken: its runtime has no thread that
- * would poll it, and may have been in the middle of anything, with its locks held for ever.  May set errno.
+ * Whether the thread with this id, which the record of a task names, belongs to this process.  In a
+ * child of fork() most threads do not.  An `id` of 0 (no thread has polled the task yet) gives
+ * true.  If the last thread that polled a task is gone, the task must not be woken: its runtime has
+ * no thread that would poll it, and the fork may have left the runtime in the middle of anything,
+ * with its locks held for ever.  May set errno.
  */
 bool tdt__thread_is_here(uint32_t id);
 
-/* In a child of fork(): this thread has another id there. */
+/* A child of fork() calls this, since its thread has another id than in the parent. */
 void tdt__thread_forked(void);
 
 #define TDT__STATIC_TLS __thread __attribute__((tls_model("initial-exec")))
 
 extern TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
-/* The id of this thread.  Some system calls once a thread. */
+/* Find out the id of this thread, with some system calls.  Called once in each thread. */
 uint32_t tdt__thread_id_find(void);
 
 static inline uint32_t tdt__thread_id(void)
@@ -53,7 +62,10 @@ static inline uint32_t tdt__thread_id(void)
 	return __builtin_expect(tdt__thread.id != 0, 1) ? tdt__thread.id : tdt__thread_id_find();
 }
 
-/* The stamp a poll takes: what the runtime told this turn (tdt_worker_now), else the coarse clock (4 ms, some 7 ns). */
+/*
+ * The time stamp of a poll: the time that the runtime reported for this turn (tdt_worker_now), or
+ * else that of the coarse clock, which has a resolution of 4 ms and takes some 7 ns to read.
+ */
 static inline uint64_t tdt__now(void)
 {
 	struct timespec now;
@@ -65,8 +77,9 @@ static inline uint64_t tdt__now(void)
 }
 
 /*
- * What the record of the thread with that id is while this goes on: of use if the thread is known to have stayed as it
- * was.  False: it can't be read, or isn't known.
+ * Copy the record of the thread with this id.  The thread may change the record meanwhile, so the
+ * copy is of use only if the caller knows that the thread did not run.  False: the record can't be
+ * read, or is not known.
  */
 bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The teller, a thread that sleeps until somebody wants the number.  Each requester draws the next ticket; the teller
- * reads the last ticket drawn, asks the loader, and then tells the answer to all tickets up to that.
+ * The teller: a thread that sleeps until a requester needs the number of unloads.  Each requester
+ * draws the next ticket.  The teller reads which ticket was drawn last, reads the number from the
+ * loader, and then answers all tickets up to that one.
  */
 
 #include <config.h>
@@ -18,27 +19,28 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All under the lock. */
+/* All members are protected by `lock`. */
 static struct {
 	pthread_cond_t wanted; /* a ticket was drawn */
 	pthread_cond_t told;   /* tickets were answered */
-	uint64_t drawn;
-	uint64_t answered; /* up to that ticket */
-	uint64_t unloads;  /* the last answer */
-	bool asking;       /* it is in the loader's list, or waits for it */
-	bool in_vain;      /* who could not do without has waited in vain; until there is an answer, nobody waits */
-	bool running;      /* there is a teller, or one is being started */
-	bool begun;        /* the teller runs, as soon as there is a processor for it */
+	uint64_t drawn;        /* the last ticket that was drawn */
+	uint64_t answered;     /* the last ticket that was answered */
+	uint64_t unloads;      /* the last answer */
+	bool asking;           /* the teller reads the loader's list, or waits for its lock */
+	bool in_vain;          /* tdt__unloads_count() got no answer in time: no requester waits
+				  until there is an answer */
+	bool running;          /* there is a teller, or one is being started */
+	bool begun;            /* the teller's thread has started to run */
 } teller = { .wanted = PTHREAD_COND_INITIALIZER, .told = PTHREAD_COND_INITIALIZER };
 
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
 	(void)size;
 	*(uint64_t *)unloads = info->dlpi_subs;
-	return 1; /* the first module tells; no need to see the others */
+	return 1; /* every module has the same number: do not go on to the others */
 }
 
-/* Ask the loader, without the lock, and tell those who wait. */
+/* Read the number from the loader, with `lock` released, and wake the requesters that wait. */
 static void answer(void)
 {
 	uint64_t ticket = teller.drawn, unloads = 0;
@@ -67,7 +69,7 @@ static void *tell(void *nothing)
 	return nothing;
 }
 
-/* Have a teller.  The lock is given up meanwhile. */
+/* Start the teller unless there is one.  `lock` is released meanwhile. */
 static void need_teller(void)
 {
 	int error;
@@ -84,7 +86,8 @@ static void need_teller(void)
 
 static bool wait_until(uint64_t ticket, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+	const struct timespec until = { (time_t)(deadline / 1000000000),
+					(long)(deadline % 1000000000) };
 	int error = 0;
 
 	while (teller.answered < ticket && error == 0)
@@ -97,9 +100,9 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
 #define MOST_STARVED (30 * TDT__UNLOADS_SOON)
 
 /*
- * Wait past the deadline as long as the teller has not even come to ask the loader: on a busy
- * machine the teller may wait for a processor.  Without the number a good answer would be marked
- * as one that may have gone astray.
+ * As wait_until(), but wait past the deadline as long as the teller has not begun to read the
+ * number: on a busy machine the teller may wait for a processor.  Without the number a good trace
+ * would be marked as one that may be wrong.
  */
 static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 {
@@ -113,12 +116,14 @@ static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 	return told;
 }
 
-static bool find_out(uint64_t *unloads, uint64_t deadline, bool (*wait)(uint64_t ticket, uint64_t deadline))
+static bool find_out(uint64_t *unloads, uint64_t deadline,
+		     bool (*wait)(uint64_t ticket, uint64_t deadline))
 {
 	bool told = false;
 	int cancel;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* waiting is a cancellation point */
+	/* To wait is a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
 	need_teller();
 	if (teller.running && !teller.in_vain) {
@@ -154,7 +159,7 @@ bool tdt__unloads_count(struct tdt__unloads *count)
 	if (count->told)
 		return true;
 	pthread_mutex_lock(&lock);
-	teller.in_vain = teller.answered < teller.drawn; /* not if the answer has come just now */
+	teller.in_vain = teller.answered < teller.drawn; /* false if the answer came just now */
 	pthread_mutex_unlock(&lock);
 	return false;
 }
@@ -169,8 +174,10 @@ void tdt__unloads_begin(void)
 #define FORK_WAIT UINT64_C(1000000)
 
 /*
- * A child of fork() would find the loader's list locked for ever if the teller were in it.  It is there for less than a
- * microsecond, unless it waits for somebody else, which is not waited for here.
+ * If the teller held the lock of the loader's list during fork(), the child would find that lock
+ * held for ever.  So this function waits until the teller has read the list, which takes less than
+ * a microsecond.  If the teller itself waits for another thread to release the list, this function
+ * gives up after FORK_WAIT nanoseconds.
  */
 void tdt__unloads_lock(void)
 {

@@ -5,46 +5,59 @@
 /*
  * How many modules the process has unloaded so far.
  *
- * Only dl_iterate_phdr() tells that, and it waits for the loader's list, which a callback of the host's may hold for
- * ever.  So a thread of the library's, the teller, makes the call, and requesters wait for it for a limited time, with
- * no lock of the library held.  They need the number for captures that lie in modules that may be unloaded (modules.h).
+ * Only dl_iterate_phdr() reports that number.  It waits for the lock of the loader's list, which a
+ * callback of the host's may hold for ever.  So a thread of the library's, the teller, makes the
+ * call, and requesters wait for the teller for a limited time, with no lock of the library held.
+ * Requesters need the number for captures that lie in modules that may be unloaded (modules.h).
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The number, found out when it is first needed.  All zero but `deadline` (tdt__clock()): not yet. */
+/* The number, which is found out when it is first needed.  Before, only `deadline` is not zero. */
 struct tdt__unloads {
-	uint64_t deadline;
+	uint64_t deadline; /* tdt__clock() */
 	uint64_t n;
-	bool told;
-	bool asked;
+	bool told;  /* `n` is known */
+	bool asked; /* `n` was requested, so `told` will not change any more */
 };
 
 /*
- * Find out the number, once, for a requester who can't do without: `count->n` is from some moment between the first such
- * call and the end of it.  False: it could not be had by the deadline; 10 ms are waited at least,
- * and 100 at most.  The call waits for up to 300 ms more while the machine is so busy that the
- * teller does not run.  After a call that failed nobody waits before the loader's list is free.
+ * Find out the number, once, for a requester that needs it: `count->n` is from some moment during
+ * the first call with this `count`.  False: the number was not known by the deadline.  The call
+ * waits for at least 10 ms and at most 100 ms.  It waits for up to 300 ms more while the machine is
+ * so busy that the teller does not run.  After a call that failed, no requester waits until the
+ * teller has answered, that is, until the loader's list is free.
  */
 bool tdt__unloads_count(struct tdt__unloads *count);
 
-/* How long a requester that goes on without the number waits for it, ns; mostly it takes some microseconds. */
+/*
+ * How long a requester waits for the number if it can go on without, in nanoseconds.  Mostly the
+ * answer takes some microseconds.
+ */
 #define TDT__UNLOADS_SOON UINT64_C(10000000)
 
 /*
- * The number of unloads at some moment of this call.  False: it could not be had by `deadline` (tdt__clock()).  Any thread.
+ * Find out the number of unloads at some moment during this call.  False: the number was not known
+ * by `deadline` (tdt__clock()).  Any thread.
  */
 bool tdt__unloads_now(uint64_t *unloads, uint64_t deadline);
 
-/* Start the teller, for those who come later: see service.h.  In a child of fork() the first call above does. */
+/*
+ * Start the teller before anybody needs it: see service.h.  In a child of fork() the first call of
+ * the functions above starts it.
+ */
 void tdt__unloads_begin(void);
 
-/* Taken before fork() (fork.c), for which the teller stays out of the loader's list: at most a millisecond is waited. */
+/*
+ * Taken before fork() (fork.c).  While the lock is held, the teller does not begin to read the
+ * loader's list.  Waits for the teller for at most a millisecond.
+ */
 void tdt__unloads_lock(void);
 void tdt__unloads_unlock(void);
 
-/* In a child of fork(): the teller is gone. */
+/* In a child of fork(): reset the state, since the teller is gone. */
+
 void tdt__unloads_forked(void);
 
 #endif
