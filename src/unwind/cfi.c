@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Reading call-frame information: finding the entry for a PC, running the instructions of its
- * table, and evaluating expressions.  What is not understood gives no answer.
+ * table, and evaluating expressions.  If any part is not understood, there is no answer.
  */
 
 #include <config.h>
@@ -18,7 +18,7 @@
 
 /* --- Reading ----------------------------------------------------------------------- */
 
-/* Reads on from `at`, and up to `end`.  When it has failed all that it reads is 0. */
+/* Reads bytes from `at` up to `end`.  After a failure, everything that is read is 0. */
 struct reader {
 	uintptr_t at, end;
 	bool failed;
@@ -49,7 +49,7 @@ static int64_t signed_number(struct reader *reader, size_t size)
 	return (int64_t)(number(reader, size) << unused) >> unused;
 }
 
-#define LEB_BITS 140 /* of a number that may be padded; else it is damage */
+#define LEB_BITS 140 /* a LEB128 number may be padded; but a longer one is damage */
 
 static uint64_t leb(struct reader *reader, unsigned *bits)
 {
@@ -85,8 +85,8 @@ static int64_t sleb(struct reader *reader)
 }
 
 /*
- * A pointer in one of the encodings DW_EH_PE_*, in the module's own memory; not one that is a
- * pointer to a pointer.
+ * Read a pointer in one of the encodings DW_EH_PE_*, from the module's own memory.  A pointer to
+ * the pointer (DW_EH_PE_indirect) is not supported.
  */
 static uintptr_t pointer(struct reader *reader, uint8_t encoding)
 {
@@ -116,22 +116,25 @@ static uintptr_t pointer(struct reader *reader, uint8_t encoding)
 
 /* --- Finding the entry ----------------------------------------------------------------- */
 
-#define LENGTH_MAX (1u << 20) /* bytes, with the lock held */
+#define LENGTH_MAX (1u << 20) /* bytes; limits the time for which the lock is held */
 
-/* The facts that an FDE has of a function, and its CIE of many functions. */
+/* What an FDE says about one function, and what its CIE says about many functions. */
 struct entry {
 	uintptr_t start, end; /* of the function */
 	struct reader first;  /* the CIE's instructions */
-	struct reader then;   /* the FDE's */
+	struct reader then;   /* the FDE's instructions */
 	uint64_t code_unit;
 	int64_t data_unit;
-	uint64_t return_address; /* the number of the column it has */
+	uint64_t return_address; /* the number of the column of the return address */
 	uint8_t encoding;
 	bool augmented;
-	bool interrupted;
+	bool interrupted; /* as in struct tdt__cfi_row */
 };
 
-/* The rest of the CIE or FDE at `address`, behind its length.  A length that no compiler writes is damage. */
+/*
+ * The rest of the CIE or FDE at `address`, behind its length.  A length that no compiler writes is
+ * damage.
+ */
 static struct reader body(uintptr_t address)
 {
 	struct reader reader = { .at = address, .end = address + 4 };
@@ -142,7 +145,7 @@ static struct reader body(uintptr_t address)
 	return reader;
 }
 
-/* The letters of the augmentation that are known, and what belongs to them; the first is 'z'. */
+/* Read the data for those letters of the augmentation that are known; the first letter is 'z'. */
 static void read_augmentation(struct entry *entry, struct reader *reader, const char *letters)
 {
 	uint64_t length = uleb(reader);
@@ -200,8 +203,8 @@ static bool read_fde(struct entry *entry, uintptr_t address)
 }
 
 /*
- * Where the FDE is that the table of pairs says, each of a function's address and its FDE's; 0: it
- * has none.
+ * Search the table at `head` for the address of the FDE of the function at `pc`; 0: the table has
+ * none.  Each entry of the table is a pair: the address of a function, and that of its FDE.
  */
 static uintptr_t search(uintptr_t head, uintptr_t pc)
 {
@@ -209,7 +212,7 @@ static uintptr_t search(uintptr_t head, uintptr_t pc)
 	uintptr_t table = head + 12;
 	uint32_t low = 0, high;
 
-	/* As all linkers make it: see unwinder.c. */
+	/* The form that all linkers write: see unwinder.c. */
 	if ((number(&reader, 8) & 0xffff00ff) != 0x3b030001)
 		return 0;
 	reader.at = head + 8;
@@ -281,7 +284,7 @@ static void restore(struct table *table, uint64_t number)
 		table->row.place[number] = table->initial.place[number];
 }
 
-/* The address of an expression, which is skipped. */
+/* Return the address of the expression that comes next, and skip the expression. */
 static intptr_t expression(struct reader *reader)
 {
 	uintptr_t address = reader->at;
@@ -310,7 +313,7 @@ static bool recall(struct table *table)
 	return true;
 }
 
-/* Run an instruction that takes a whole byte.  False: it is not understood. */
+/* Run an instruction whose opcode takes a whole byte.  False: it is not understood. */
 static bool run_other(struct table *table, struct reader *reader, uint8_t instruction)
 {
 	int64_t data_unit = table->entry->data_unit;
@@ -397,8 +400,8 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
 }
 
 /*
- * How far the instruction goes on in the code, which none does that is not one of these; 0: it is
- * another.
+ * How far the instruction advances the location in the code.  Only these instructions do that;
+ * for all others the result is 0.
  */
 static uintptr_t advances(struct reader *reader, uint8_t instruction)
 {
@@ -417,14 +420,15 @@ static uintptr_t advances(struct reader *reader, uint8_t instruction)
 }
 
 /*
- * Run instructions, up to those for code beyond `pc`.  False: there is one that is not understood.
+ * Run instructions until they describe code beyond `pc`.  False: an instruction is not understood.
  */
 static bool run(struct table *table, struct reader reader, uintptr_t pc)
 {
 	while (reader.at < reader.end && !reader.failed) {
 		uint8_t instruction = byte(&reader);
 
-		if (instruction >> 6 == 1 || (instruction >= DW_CFA_advance_loc1 && instruction <= DW_CFA_advance_loc4)) {
+		if (instruction >> 6 == 1 ||
+		    (instruction >= DW_CFA_advance_loc1 && instruction <= DW_CFA_advance_loc4)) {
 			table->at += advances(&reader, instruction) * table->entry->code_unit;
 			if (table->at > pc)
 				return !reader.failed;
@@ -446,7 +450,8 @@ static bool run(struct table *table, struct reader reader, uintptr_t pc)
 
 int tdt__cfi_find(uintptr_t pc, struct tdt__cfi_row *row)
 {
-	static struct table table; /* too large for the stack of a poll; under tdt__unwind_lock */
+	/* Too large for the stack of a poll.  Protected by tdt__unwind_lock. */
+	static struct table table;
 	struct entry entry;
 	int error = find_entry(&entry, pc);
 
@@ -544,7 +549,8 @@ static void push(struct machine *machine, uintptr_t value)
 		machine->value[machine->n++] = value;
 }
 
-static bool register_value(const struct tdt__cfi_registers *registers, uint32_t number, uintptr_t *value)
+static bool register_value(const struct tdt__cfi_registers *registers, uint32_t number,
+			   uintptr_t *value)
 {
 	if (number >= TDT__CFI_REGISTERS || (registers->known >> number & 1) == 0)
 		return false;
@@ -570,7 +576,7 @@ static void push_word(struct machine *machine)
 	push(machine, value);
 }
 
-/* Operations on the two values on top; all others fail. */
+/* Run an operation on the two values on top of the stack.  Any other operation fails. */
 static void combine(struct machine *machine, uint8_t operation)
 {
 	uintptr_t b = pop(machine), a = pop(machine);
@@ -624,7 +630,7 @@ static void combine(struct machine *machine, uint8_t operation)
 	push(machine, a);
 }
 
-/* Constants of 1, 2, 4 and 8 bytes, each unsigned or signed. */
+/* Push a constant of 1, 2, 4 or 8 bytes, unsigned or signed. */
 static void push_constant(struct machine *machine, uint8_t operation)
 {
 	size_t size = (size_t)1 << (operation - DW_OP_const1u) / 2;
@@ -657,8 +663,9 @@ static void operate(struct machine *machine)
 		combine(machine, operation);
 }
 
-/* `given`: what the expression finds on its stack, if it has that. */
-static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t *given, uintptr_t *value)
+/* `given` is the value that is on the expression's stack at the start; NULL: the stack is empty. */
+static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t *given,
+		     uintptr_t *value)
 {
 	machine->code = block(address);
 	machine->n = 0;
@@ -674,7 +681,7 @@ static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t
 
 #define BIT(number) (1u << (number))
 
-/* rbx, rbp, and r12 to r15: a function says where it saved them, or leaves them alone. */
+/* rbx, rbp, and r12 to r15: a function says where it saved them, or does not change them. */
 #define KEPT (BIT(3) | BIT(TDT__CFI_FP) | BIT(12) | BIT(13) | BIT(14) | BIT(15))
 
 static bool cfa_of(struct machine *machine, const struct tdt__cfi_place *place, uintptr_t *cfa)
@@ -688,22 +695,24 @@ static bool cfa_of(struct machine *machine, const struct tdt__cfi_place *place, 
 }
 
 /*
- * Whether the place where `number` is said to be saved is not in the frame.  So it is when a
- * function that gcc realigns has restored rbp, and is about to return: the information still says
- * that it is saved where rbp points to.
+ * Whether `address`, where register `number` is saved according to the information, is not in the
+ * frame.  This happens when a function whose frame gcc realigns has restored rbp and is about to
+ * return: the information still says that the caller's rbp is saved where rbp points to.
  */
-static bool is_stale(const struct machine *machine, uint32_t number, uintptr_t cfa, uintptr_t address)
+static bool is_stale(const struct machine *machine, uint32_t number, uintptr_t cfa,
+		     uintptr_t address)
 {
 	return number == TDT__CFI_FP && !machine->interrupted && address >= cfa;
 }
 
-static bool caller_value(struct machine *machine, uint32_t number, const struct tdt__cfi_place *place, uintptr_t cfa,
-			 uintptr_t *value)
+static bool caller_value(struct machine *machine, uint32_t number,
+			 const struct tdt__cfi_place *place, uintptr_t cfa, uintptr_t *value)
 {
 	machine->failed = false;
 	switch (place->kind) {
 	case TDT__CFI_SAME:
-		return (KEPT & BIT(number)) != 0 && register_value(machine->registers, number, value);
+		return (KEPT & BIT(number)) != 0 &&
+		       register_value(machine->registers, number, value);
 	case TDT__CFI_AT_CFA:
 		return machine->word_at(machine->stack, cfa + (uintptr_t)place->n, value);
 	case TDT__CFI_AT:
@@ -725,8 +734,8 @@ static bool caller_value(struct machine *machine, uint32_t number, const struct 
 	return false;
 }
 
-int tdt__cfi_step(struct tdt__cfi_registers *registers, uintptr_t pc, tdt__cfi_word_fn *word_at, const void *stack,
-		  bool *interrupted)
+int tdt__cfi_step(struct tdt__cfi_registers *registers, uintptr_t pc, tdt__cfi_word_fn *word_at,
+		  const void *stack, bool *interrupted)
 {
 	struct machine machine = { .registers = registers, .word_at = word_at, .stack = stack };
 	struct tdt__cfi_registers caller = { .known = 0 };

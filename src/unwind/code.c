@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Calls, jumps, and the frames of functions, as machine code has them.  What isn't understood gives no answer. */
+/*
+ * Finding the calls, the jumps and the frames of functions in machine code.  If any part is not
+ * understood, there is no answer.
+ */
 
 #include <config.h>
 
@@ -23,7 +26,7 @@ static int32_t offset_at(const unsigned char *code)
 	return offset;
 }
 
-/* The pointer at `address`; 0: there is none. */
+/* The pointer at `address`; 0: it can't be read. */
 static uintptr_t pointer_at(uintptr_t address)
 {
 	uintptr_t pointer;
@@ -31,7 +34,10 @@ static uintptr_t pointer_at(uintptr_t address)
 	return tdt__peek(&pointer, address, sizeof pointer) == sizeof pointer ? pointer : 0;
 }
 
-/* Where a call of `target` ends up: in a procedure linkage table it is a jump by a pointer.  (endbr64; bnd jmp) */
+/*
+ * The function that a call of `target` leads to.  If `target` is in a procedure linkage table, it
+ * is a jump by a pointer there.  (endbr64 and bnd may come before the jmp.)
+ */
 static uintptr_t through_plt(uintptr_t target)
 {
 	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -48,18 +54,23 @@ static uintptr_t through_plt(uintptr_t target)
 	return pointer_at(target + at + 6 + (uintptr_t)(intptr_t)offset_at(code + at + 2));
 }
 
-/* Whether an instruction that ends at `end` is a call by a register, or by memory that a register points to. */
+/*
+ * Whether an instruction that ends at `end` is a call by a register, or by memory that a register
+ * points to.
+ */
 static bool calls_by_register(const unsigned char *end)
 {
-	if (end[-2] == 0xff && ((end[-1] & 0xf8) == 0xd0 || ((end[-1] & 0xf8) == 0x10 && (end[-1] & 6) != 4)))
+	if (end[-2] == 0xff &&
+	    ((end[-1] & 0xf8) == 0xd0 || ((end[-1] & 0xf8) == 0x10 && (end[-1] & 6) != 4)))
 		return true; /* call *%rax; call *(%rax) */
 	if (end[-3] == 0xff && (((end[-2] & 0xf8) == 0x50 && end[-2] != 0x54) || end[-2] == 0x14))
 		return true; /* call *8(%rax); call *(%rax,%rbx) */
 	if (end[-4] == 0xff && end[-3] == 0x54)
 		return true; /* call *8(%rsp) */
 	if (end[-6] == 0xff && (end[-5] & 0xf8) == 0x90 && end[-5] != 0x94)
-		return true;						/* call *1000(%rax) */
-	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14); /* call *1000(%rsp); call *table(,%rax,8) */
+		return true; /* call *1000(%rax) */
+	/* call *1000(%rsp); call *table(,%rax,8) */
+	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14);
 }
 
 enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
@@ -68,7 +79,8 @@ enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *
 	uintptr_t target;
 
 	*called = 0;
-	if (!tdt__is_loaded(address - 1) || tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
+	if (!tdt__is_loaded(address - 1) ||
+	    tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
 		return TDT__CALL_NONE;
 	if (end[-5] == 0xe8) {
 		target = address + (uintptr_t)(intptr_t)offset_at(end - 4);
@@ -78,7 +90,8 @@ enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *
 		if (tdt__is_loaded(target))
 			return TDT__CALL_ANOTHER;
 	}
-	if (end[-6] == 0xff && end[-5] == 0x15) { /* call *pointer(%rip), as of -fno-plt; or a variable */
+	/* call *pointer(%rip): code of -fno-plt, or a pointer in a variable */
+	if (end[-6] == 0xff && end[-5] == 0x15) {
 		target = pointer_at(address + (uintptr_t)(intptr_t)offset_at(end - 4));
 		return target == function ? TDT__CALL_DIRECT : TDT__CALL_INDIRECT;
 	}
@@ -91,13 +104,16 @@ enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *
 
 struct sweep {
 	uintptr_t at, end;
-	struct tdt__instruction instruction; /* at `at` */
+	struct tdt__instruction instruction; /* the instruction at `at` */
 	unsigned char code[CHUNK];
-	uintptr_t from; /* where `code` was read */
-	size_t got;
+	uintptr_t from; /* the address that `code` was read from */
+	size_t got;     /* how many bytes were read */
 };
 
-/* Read the instruction that the sweep is at.  False: the function ends, or what is there is none. */
+/*
+ * Read the instruction that the sweep is at.  False: the function ends there, or the bytes are not
+ * an instruction.
+ */
 static bool sweep_read(struct sweep *sweep)
 {
 	unsigned char code[TDT__INSTRUCTION_MAX] = { 0 };
@@ -108,7 +124,8 @@ static bool sweep_read(struct sweep *sweep)
 	if (sweep->at - sweep->from + sizeof code > sweep->got) {
 		sweep->from = sweep->at;
 		sweep->got = tdt__peek(sweep->code, sweep->at,
-				       sweep->end - sweep->at < CHUNK ? sweep->end - sweep->at : CHUNK);
+				       sweep->end - sweep->at < CHUNK ? sweep->end - sweep->at :
+									CHUNK);
 	}
 	if (size > sweep->got - (sweep->at - sweep->from))
 		size = sweep->got - (sweep->at - sweep->from);
@@ -142,7 +159,8 @@ void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
 
 		if (instruction->effect == TDT__EFFECT_POINTER && !added)
 			jumps->all = false;
-		if ((instruction->effect == TDT__EFFECT_JUMPS || instruction->effect == TDT__EFFECT_MAY_JUMP) &&
+		if ((instruction->effect == TDT__EFFECT_JUMPS ||
+		     instruction->effect == TDT__EFFECT_MAY_JUMP) &&
 		    (to < start || to >= end))
 			add_jump(jumps, to);
 		added = instruction->adds;
@@ -154,26 +172,33 @@ void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
 /* --- The size of a frame ------------------------------------------------------------------ */
 
 /*
- * How deep the stack is at a place in the code, below where it was at the function's entry.  Code behind a jump is not
- * gone on to from there: if an earlier instruction jumps to it, it is as deep there; else as deep as the function is when
- * it has made its frame.
+ * The depth of the stack at each place in the code: how far the stack pointer is below its value at
+ * the function's entry.  The sweep reads the code in the order of its addresses.  Control does not
+ * go from a jump to the code behind it.  So the depth of that code is the depth at an earlier
+ * instruction that jumps to it; if there is none, it is the depth of the function once it has made
+ * its frame.
  */
 #define NOTED 128
 #define UNKNOWN INTPTR_MIN
 
 struct depths {
 	struct note {
-		uintptr_t from; /* of code that is as deep from here on; or, of one that is jumped to, just here */
+		uintptr_t from; /* in `seen`: the depth holds from this address on; in `wanted`: an
+				   instruction jumps to this address with this depth */
 		intptr_t depth;
 	} seen[NOTED], wanted[NOTED];
 	unsigned n_seen, n_wanted;
-	intptr_t depth;
-	intptr_t fp;   /* how deep the stack was, or would be, where the frame pointer points to; UNKNOWN: none yet */
-	intptr_t body; /* how deep the stack is once the frame is made; UNKNOWN: it isn't */
-	bool variable; /* it is not known how deep it is */
+	intptr_t depth; /* at the present instruction */
+	intptr_t fp;    /* the depth of the place that the frame pointer points to; UNKNOWN: there
+			   is no frame pointer yet */
+	intptr_t body;  /* the depth once the frame is made; UNKNOWN: it is not made yet */
+	bool variable;  /* the depth can't be known */
 };
 
-/* The oldest are given up for new ones: then a loop that far back is not seen. */
+/*
+ * Note the present depth, from the address `from` on.  If there is no room, the older half of the
+ * notes is dropped; then a loop that began that far back is not noticed.
+ */
 static void see(struct depths *depths, uintptr_t from)
 {
 	if (depths->n_seen == NOTED) {
@@ -199,7 +224,10 @@ static intptr_t wanted_at(const struct depths *depths, uintptr_t address)
 	return UNKNOWN;
 }
 
-/* Keep those that come after `at`. */
+/*
+ * Note that an instruction at `at` jumps to `to` with the present depth.  If there is no room, the
+ * notes for addresses up to `at` are dropped.
+ */
 static void want(struct depths *depths, uintptr_t at, uintptr_t to)
 {
 	unsigned n = 0;
@@ -218,7 +246,10 @@ static void want(struct depths *depths, uintptr_t at, uintptr_t to)
 		depths->wanted[depths->n_wanted++] = (struct note){ to, depths->depth };
 }
 
-/* A jump backward to where the stack was less deep is a loop that makes room. */
+/*
+ * Go over a jump.  If it leads backward to a place where the depth was another, it closes a loop
+ * that allocates stack.
+ */
 static void jump(struct depths *depths, uintptr_t from, uintptr_t to)
 {
 	if (depths->fp != UNKNOWN && depths->body == UNKNOWN)
@@ -235,7 +266,7 @@ static void jump(struct depths *depths, uintptr_t from, uintptr_t to)
 	}
 }
 
-/* Go over an instruction.  Returns whether control goes on behind it. */
+/* Go over an instruction.  Returns whether control can go on to the next one. */
 static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instruction *instruction)
 {
 	switch (instruction->effect) {
@@ -249,15 +280,17 @@ static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instr
 		depths->depth = depths->fp != UNKNOWN ? depths->fp - instruction->value : UNKNOWN;
 		break;
 	case TDT__EFFECT_TO_FP:
-		if (depths->depth == UNKNOWN || (depths->fp != UNKNOWN && depths->fp != depths->depth - instruction->value))
-			depths->variable = true; /* it has two kinds of frames */
+		if (depths->depth == UNKNOWN ||
+		    (depths->fp != UNKNOWN && depths->fp != depths->depth - instruction->value))
+			depths->variable = true; /* the function has two kinds of frames */
 		else
 			depths->fp = depths->depth - instruction->value;
 		return true;
 	case TDT__EFFECT_SETS:
 		depths->depth = UNKNOWN;
 		break;
-	case TDT__EFFECT_MOVES: /* before there is a frame pointer it does not matter by how much */
+	case TDT__EFFECT_MOVES:
+		/* Before there is a frame pointer, the size of the move does not matter. */
 		if (depths->fp != UNKNOWN)
 			depths->variable = true;
 		return true;
@@ -291,7 +324,9 @@ intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
 			see(&depths, sweep.at);
 		}
 		if (sweep.at == pc)
-			there = depths.depth != UNKNOWN && depths.fp != UNKNOWN ? depths.depth - depths.fp : -1;
+			there = depths.depth != UNKNOWN && depths.fp != UNKNOWN ?
+					depths.depth - depths.fp :
+					-1;
 		if (!go_over(&depths, sweep.at, &sweep.instruction)) {
 			depths.depth = depths.body != UNKNOWN ? depths.body : depths.depth;
 			see(&depths, sweep.at + sweep.instruction.length);
@@ -318,7 +353,7 @@ enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *
 		return TDT__CALL_INDIRECT;
 	if ((code & 0xfc000000) != 0x94000000) /* bl */
 		return TDT__CALL_NONE;
-	/* 26 bits, signed, of words. */
+	/* The offset is a signed number of 26 bits that counts words of 4 bytes. */
 	address += (uintptr_t)((intptr_t)((uintptr_t)code << 38) >> 36) - 4;
 	*called = address;
 	return address == function ? TDT__CALL_DIRECT : TDT__CALL_ANOTHER;

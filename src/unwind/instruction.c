@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Reading an instruction: prefixes, an opcode in one of some maps, perhaps a byte for operands (ModRM) with what belongs
- * to it, perhaps a constant (Intel's manual, volume 2, chapter 2 and appendix A).
+ * Reading an instruction of x86-64.  It consists of prefixes; an opcode in one of several maps;
+ * sometimes a byte for operands (ModRM), which may be followed by a SIB byte and a displacement;
+ * and sometimes a constant (Intel's manual, volume 2, chapter 2 and appendix A).
  */
 
 #include <config.h>
@@ -14,18 +15,19 @@
 #define RBP 5
 
 struct parts {
-	bool wide;	 /* REX.W, and its like: operands of 64 bits */
+	bool wide;	 /* REX.W: operands of 64 bits */
 	bool narrow;	 /* operands of 16 bits */
 	bool small;	 /* addresses of 32 bits */
-	bool extended_r; /* REX.R, and REX.B: one of r8 to r15 */
-	bool extended_b;
-	bool untracked; /* a jump by a pointer that is not to a function: one by a table */
-	unsigned map; /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a; 4 and more: others of EVEX */
+	bool extended_r; /* REX.R: `reg` is one of r8 to r15 */
+	bool extended_b; /* REX.B: `rm`, or `base`, is one of r8 to r15 */
+	bool untracked; /* the prefix notrack: a jump by a table in the function */
+	unsigned map; /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a; 4 and more: other maps of EVEX */
 	bool vector;  /* VEX or EVEX */
 	unsigned char opcode;
 	bool has_operands;
 	unsigned mode, reg, rm; /* of ModRM */
-	bool has_base;		/* in memory, at register `base` + `displacement` alone */
+	bool has_base;		/* the operand is in memory, at register `base` + `displacement`,
+				   without an index */
 	unsigned base;
 	int32_t displacement;
 	size_t constant_size;
@@ -43,7 +45,7 @@ static int64_t constant_at(const unsigned char *code, size_t size)
 	return (int64_t)((uint64_t)value << unused) >> unused;
 }
 
-/* Up to the opcode.  Returns how many bytes. */
+/* Read the prefixes, up to the opcode.  Returns how many bytes they take. */
 static size_t prefixes(const unsigned char *code, struct parts *parts)
 {
 	size_t at = 0;
@@ -55,9 +57,9 @@ static size_t prefixes(const unsigned char *code, struct parts *parts)
 			parts->small = true;
 		else if (code[at] == 0x3e)
 			parts->untracked = true;
-		else if (code[at] != 0xf0 && code[at] != 0xf2 && code[at] != 0xf3 && code[at] != 0x2e &&
-			 code[at] != 0x36 && code[at] != 0x26 && code[at] != 0x64 &&
-			 code[at] != 0x65)
+		else if (code[at] != 0xf0 && code[at] != 0xf2 && code[at] != 0xf3 &&
+			 code[at] != 0x2e && code[at] != 0x36 && code[at] != 0x26 &&
+			 code[at] != 0x64 && code[at] != 0x65)
 			break;
 	}
 	if ((code[at] & 0xf0) == 0x40) {
@@ -69,6 +71,7 @@ static size_t prefixes(const unsigned char *code, struct parts *parts)
 	return at;
 }
 
+/* Read the opcode, with the bytes that choose its map.  Returns how many bytes they take. */
 static size_t opcode(const unsigned char *code, struct parts *parts)
 {
 	size_t at = 0;
@@ -132,7 +135,7 @@ static bool two_bytes_have_operands(unsigned char opcode)
 	}
 }
 
-/* A constant as wide as operands are, but at most 4 bytes. */
+/* The size of a constant that is as wide as the operands, but has 4 bytes at most. */
 static size_t operand_size(const struct parts *parts)
 {
 	return parts->narrow && !parts->wide ? 2 : 4;
@@ -206,7 +209,7 @@ static size_t two_byte_constant(const struct parts *parts)
 	}
 }
 
-/* ModRM, SIB and displacement. */
+/* Read ModRM, SIB and displacement.  Returns how many bytes they take. */
 static size_t operands(const unsigned char *code, struct parts *parts)
 {
 	size_t at = 1, size = 0;
@@ -227,7 +230,7 @@ static size_t operands(const unsigned char *code, struct parts *parts)
 		size = 1;
 	} else if (parts->mode == 2) {
 		size = 4;
-	} else if (parts->base == 5) { /* an address, or one relative to the next instruction */
+	} else if (parts->base == 5) { /* no base: relative to 0, or to the next instruction */
 		size = 4;
 		parts->has_base = false;
 	}
@@ -240,16 +243,17 @@ static bool read_parts(const unsigned char *code, struct parts *parts, size_t *l
 	size_t at = prefixes(code, parts);
 
 	at += opcode(code + at, parts);
-	if (parts->map == 0 && (parts->opcode == 0x06 || parts->opcode == 0x07 || parts->opcode == 0x0e ||
-				(parts->opcode & 0xe7) == 0x27 || parts->opcode == 0x60 || parts->opcode == 0x61 ||
-				parts->opcode == 0x82 || parts->opcode == 0x9a || parts->opcode == 0xea))
-		return false; /* there are none in this mode */
-	parts->has_operands = parts->map == 0	? one_byte_has_operands(parts->opcode) :
+	if (parts->map == 0 &&
+	    (parts->opcode == 0x06 || parts->opcode == 0x07 || parts->opcode == 0x0e ||
+	     (parts->opcode & 0xe7) == 0x27 || parts->opcode == 0x60 || parts->opcode == 0x61 ||
+	     parts->opcode == 0x82 || parts->opcode == 0x9a || parts->opcode == 0xea))
+		return false; /* 64-bit mode has no such opcodes */
+	parts->has_operands = parts->map == 0 ? one_byte_has_operands(parts->opcode) :
 			      parts->map == 1 ? two_bytes_have_operands(parts->opcode) :
 						true;
 	if (parts->has_operands)
 		at += operands(code + at, parts);
-	parts->constant_size = parts->map == 0	 ? one_byte_constant(parts) :
+	parts->constant_size = parts->map == 0 ? one_byte_constant(parts) :
 			       parts->map == 1 ? two_byte_constant(parts) :
 			       parts->map == 3 ? 1 :
 						 0;
@@ -266,18 +270,19 @@ static void set(struct tdt__instruction *instruction, enum tdt__effect effect, i
 	instruction->value = value;
 }
 
-/* Whether the register operand, or the other one, is the stack pointer. */
+/* Whether the operand `reg` is register `number`, one of the first eight. */
 static bool reg_is(const struct parts *parts, unsigned number)
 {
 	return parts->reg == number && !parts->extended_r;
 }
 
+/* Whether the operand `rm` is register `number`, one of the first eight, and not in memory. */
 static bool rm_is(const struct parts *parts, unsigned number)
 {
 	return parts->mode == 3 && parts->rm == number && !parts->extended_b;
 }
 
-/* Sums and the like with a constant: add, or, adc, sbb, and, sub, xor, cmp. */
+/* Arithmetic with a constant: add, or, adc, sbb, and, sub, xor, cmp. */
 static void sum(struct tdt__instruction *instruction, const struct parts *parts)
 {
 	if (!rm_is(parts, RSP) || parts->reg == 7)
@@ -290,8 +295,9 @@ static void sum(struct tdt__instruction *instruction, const struct parts *parts)
 		set(instruction, TDT__EFFECT_MOVES, 0);
 }
 
-/* mov of one register to another, from `from` to `to`. */
-static void move(struct tdt__instruction *instruction, bool to_rsp, bool to_rbp, bool from_rsp, bool from_rbp)
+/* mov: the flags say whether its target and its source are rsp or rbp. */
+static void move(struct tdt__instruction *instruction, bool to_rsp, bool to_rbp, bool from_rsp,
+		 bool from_rbp)
 {
 	if (to_rsp && from_rbp)
 		set(instruction, TDT__EFFECT_FROM_FP, 0);
@@ -308,35 +314,42 @@ static void lea(struct tdt__instruction *instruction, const struct parts *parts)
 
 	if (reg_is(parts, RSP))
 		set(instruction,
-		    by_rsp ? TDT__EFFECT_ADDS : by_rbp ? TDT__EFFECT_FROM_FP : TDT__EFFECT_SETS, parts->displacement);
+		    by_rsp ? TDT__EFFECT_ADDS :
+		    by_rbp ? TDT__EFFECT_FROM_FP :
+			     TDT__EFFECT_SETS,
+		    parts->displacement);
 	else if (reg_is(parts, RBP) && by_rsp)
 		set(instruction, TDT__EFFECT_TO_FP, parts->displacement);
 }
 
-/* ff: inc, dec, call, far call, jmp, far jmp, push. */
+/* Opcode ff: inc, dec, call, far call, jmp, far jmp, push. */
 static void group_5(struct tdt__instruction *instruction, const struct parts *parts)
 {
 	bool by_index = parts->mode != 3 && parts->rm == 4 && !parts->has_base;
 
 	if (parts->reg == 4 || parts->reg == 5)
-		set(instruction, parts->untracked || by_index ? TDT__EFFECT_TABLE : TDT__EFFECT_POINTER, 0);
+		set(instruction,
+		    parts->untracked || by_index ? TDT__EFFECT_TABLE : TDT__EFFECT_POINTER, 0);
 	else if (parts->reg == 6)
 		set(instruction, TDT__EFFECT_ADDS, -8);
 	else if (parts->reg < 2 && rm_is(parts, RSP))
 		set(instruction, TDT__EFFECT_MOVES, 0);
 }
 
-static void one_byte(struct tdt__instruction *instruction, const struct parts *parts, uintptr_t next)
+static void one_byte(struct tdt__instruction *instruction, const struct parts *parts,
+		     uintptr_t next)
 {
 	unsigned char opcode = parts->opcode;
 
 	if (opcode >= 0x50 && opcode <= 0x57) {
 		set(instruction, TDT__EFFECT_ADDS, -8);
 	} else if (opcode >= 0x58 && opcode <= 0x5f) {
-		set(instruction, opcode == 0x5c && !parts->extended_b ? TDT__EFFECT_SETS : TDT__EFFECT_ADDS, 8);
+		set(instruction,
+		    opcode == 0x5c && !parts->extended_b ? TDT__EFFECT_SETS : TDT__EFFECT_ADDS, 8);
 	} else if ((opcode >= 0x70 && opcode <= 0x7f) || (opcode >= 0xe0 && opcode <= 0xe3)) {
 		set(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts->constant);
-	} else if (opcode < 0x38 && (opcode & 7) < 4) { /* sums: the last operand is the result */
+	} else if (opcode < 0x38 && (opcode & 7) < 4) {
+		/* Arithmetic: bit 1 says that the result goes to `reg`, or else to `rm`. */
 		if ((opcode & 2) != 0 ? reg_is(parts, RSP) : rm_is(parts, RSP))
 			set(instruction, TDT__EFFECT_MOVES, 0);
 	} else {
@@ -375,7 +388,7 @@ static void one_byte(struct tdt__instruction *instruction, const struct parts *p
 		case 0xc2:
 		case 0xc3:
 		case 0xcb:
-		case 0xcc: /* int3: filling */
+		case 0xcc: /* int3: padding */
 		case 0xf4:
 			set(instruction, TDT__EFFECT_LEAVES, 0);
 			break;
@@ -396,7 +409,8 @@ static void one_byte(struct tdt__instruction *instruction, const struct parts *p
 	}
 }
 
-bool tdt__instruction_read(const unsigned char *code, uintptr_t address, struct tdt__instruction *instruction)
+bool tdt__instruction_read(const unsigned char *code, uintptr_t address,
+			   struct tdt__instruction *instruction)
 {
 	struct parts parts = { 0 };
 	uintptr_t next;

@@ -3,20 +3,23 @@
 #define TDT_SRC_UNWIND_REGISTERS_H
 
 /*
- * Where a function of ours finds itself on the stack.  Both make the compiler keep a frame pointer in the function,
- * whose frame then has the shape of the ABI's example; such a function is never inlined, and has no over-aligned
- * locals.
+ * Where the frame of a function of ours lies on the stack.  TDT__OWN_CFA() and TDT__OWN_TOP() make
+ * the compiler keep a frame pointer in the function that uses them.  Its frame then has the layout
+ * of the example in the ABI.  Such a function must not be inlined, and must not have over-aligned
+ * local variables.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The general registers, as many as DWARF numbers from 0 on: of them sp is one (x86-64). */
+/* How many general registers DWARF numbers from 0 on; sp is one of them (x86-64). */
 #define TDT__GENERAL_REGISTERS 16
 
 /*
- * TDT__OWN_TOP() marks where a function's frame begins, for walks to end at: tdt__is_top() tells it from its callees',
- * whose CFAs are all below.  Elsewhere than on x86-64 the CFA can't be told from the frame pointer, but lies above it.
+ * TDT__OWN_TOP() marks where a function's frame begins: a walk ends there.  tdt__is_top() tells
+ * whether a CFA is that of the marked function; the CFAs of its callees are all below.  On
+ * architectures other than x86-64 the CFA cannot be computed from the frame pointer, but lies above
+ * it.
  */
 #if defined(__x86_64__)
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_frame_address(0) + 16)
@@ -25,7 +28,7 @@
 #else
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_dwarf_cfa())
 #define TDT__OWN_TOP() ((uintptr_t)__builtin_frame_address(0))
-#define TDT__TOP_RECORD 16 /* what has to be read there to see that the CFA is above: the frame record */
+#define TDT__TOP_RECORD 16 /* the size of the frame record at the top, which a walk must read too */
 #endif
 
 static inline bool tdt__is_top(uintptr_t cfa, uintptr_t top)
@@ -37,16 +40,20 @@ static inline bool tdt__is_top(uintptr_t cfa, uintptr_t top)
 #endif
 }
 
-/* What a frame is known by: `pc` is a return address (the frame called something that hasn't returned). */
+/*
+ * The registers that identify a frame.  `pc` is a return address: the frame made a call that has
+ * not returned.
+ */
 struct tdt__registers {
 	uintptr_t pc;
 	uintptr_t sp;
 	uintptr_t fp;
 };
 
-/* The caller's registers: the frame record at the frame pointer holds the caller's frame pointer. */
-#define TDT__CALLER_REGISTERS()                                                                                        \
-	((struct tdt__registers){ (uintptr_t)__builtin_return_address(0), TDT__OWN_CFA(),                              \
+/* The caller's registers.  The frame pointer points to the place of the caller's frame pointer. */
+#define TDT__CALLER_REGISTERS()                                                                    \
+	((struct tdt__registers){ (uintptr_t)__builtin_return_address(0), TDT__OWN_CFA(),          \
 				  *(const uintptr_t *)__builtin_frame_address(0) })
+
 
 #endif

@@ -2,13 +2,14 @@
 /*
  * Learning rules from libunwind.
  *
- * libunwind steps one frame of a made-up stack (unwinder.h): rip is the PC in question; rsp, rbp and all others have
- * values that no address has, far from each other; and each word of the stack holds one more such value.  Where the CFA
- * and the saved registers are then said to be, tells what they are computed from, for frames of any size.  Nothing of
- * the real stack is read.
+ * libunwind steps one frame of a made-up stack (unwinder.h).  There rip is the PC in question; rsp,
+ * rbp and all other registers have values that no address has, far from each other; and each word
+ * of the stack holds one more such value.  libunwind then says where the CFA is and where the saved
+ * registers are.  These values reveal what they are computed from, for frames of any size.  Nothing
+ * of the real stack is read.
  *
- * libunwind refuses some unwind information, and there is some that this trick can't tell from nonsense.  Then the
- * information itself is read (cfi.h).
+ * libunwind refuses some unwind information, and sometimes its answer does not fit any rule.  Then
+ * the information itself is read (cfi.h).
  */
 
 #include <config.h>
@@ -27,8 +28,8 @@
 #include "unwind/unwinder.h"
 
 /*
- * No user address is as high.  Round each value lie the offsets that a rule can have, 32 bits of them; the words at FP
- * plus so much are as far from WORDS as a multiple of 28 bits.
+ * No user address is as high as these values.  The offset of a rule has 32 bits, so a value and an
+ * offset give a number near that value.  The word at FP + n holds WORDS + n * WORDS_SPREAD.
  */
 #define MADE_UP ((uintptr_t)1 << 60)
 #define SP (1 * MADE_UP)
@@ -37,10 +38,10 @@
 #define OTHER (6 * MADE_UP)
 #define WORDS_SPREAD ((intptr_t)1 << 28)
 
-/* Unwind information lies below: the kernel maps nothing above unless asked to. */
+/* Unwind information lies below this address: above, the kernel maps only what requests it. */
 #define HIGHEST ((uintptr_t)1 << 47)
 
-/* Whether `address` is `base` and an offset that a rule can have. */
+/* Whether `address` is `base` + `*offset`, where the offset is one that a rule can have. */
 static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
 {
 	intptr_t distance = (intptr_t)(address - base);
@@ -49,7 +50,8 @@ static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
 	return *offset == distance;
 }
 
-static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *data)
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+		      void *data)
 {
 	int32_t offset;
 
@@ -66,7 +68,8 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 	return 0;
 }
 
-static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
+		      void *data)
 {
 	const uintptr_t *pc = data;
 
@@ -93,7 +96,7 @@ static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
 
 static bool make_space(void)
 {
-	/* Each PC is asked for once, and modules come and go: there is nothing to be cached. */
+	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_NONE);
 	return space != NULL;
@@ -107,7 +110,8 @@ static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)
 		rule->cfa_kind = TDT__CFA_SP;
 	else if (is_near(cfa, FP, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_FP;
-	else if (from_words % WORDS_SPREAD == 0 && is_near((uintptr_t)(from_words / WORDS_SPREAD), 0, &rule->cfa))
+	else if (from_words % WORDS_SPREAD == 0 &&
+		 is_near((uintptr_t)(from_words / WORDS_SPREAD), 0, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_AT_FP;
 	else
 		return false;
@@ -119,7 +123,7 @@ static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t 
 	int32_t offset;
 
 	switch (saved->type) {
-	case UNW_SLT_NONE: /* lost, but it may well not be needed */
+	case UNW_SLT_NONE: /* the caller's fp is lost, but often no walk needs it */
 		return true;
 	case UNW_SLT_REG:
 		return saved->u.regnum == UNW_X86_64_RBP;
@@ -136,7 +140,7 @@ static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t 
 	return rule->fp * 8 == offset;
 }
 
-/* What libunwind makes of code at `pc`. */
+/* The rule that libunwind's answer for code at `pc` gives. */
 static struct tdt__rule ask_libunwind(uintptr_t pc)
 {
 	const struct tdt__rule unknown = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
@@ -153,7 +157,8 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 		rule.cfa_kind = TDT__CFA_OUTERMOST;
 		return rule;
 	}
-	if (unw_get_reg(&cursor, UNW_REG_SP, &cfa) < 0 || saved.type != UNW_SLT_MEMORY || saved.u.addr != cfa - 8)
+	if (unw_get_reg(&cursor, UNW_REG_SP, &cfa) < 0 || saved.type != UNW_SLT_MEMORY ||
+	    saved.u.addr != cfa - 8)
 		return unknown;
 	if (!rule_cfa(&rule, cfa) || unw_get_save_loc(&cursor, UNW_X86_64_RBP, &saved) < 0 ||
 	    !rule_fp(&rule, cfa, &saved))
@@ -161,7 +166,7 @@ static struct tdt__rule ask_libunwind(uintptr_t pc)
 	return rule;
 }
 
-/* --- By the information itself -------------------------------------------- */
+/* --- Reading the information itself ----------------------------------------- */
 
 static bool fits(intptr_t value, int32_t *narrow)
 {
@@ -190,7 +195,8 @@ static bool cfa_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *cfa)
 	if (cfa->kind == TDT__CFI_VALUE)
 		return cfa_in_memory(rule, (uintptr_t)cfa->n);
 	rule->cfa_kind = cfa->number == TDT__CFI_SP ? TDT__CFA_SP : TDT__CFA_FP;
-	return cfa->kind == TDT__CFI_PLUS && (cfa->number == TDT__CFI_SP || cfa->number == TDT__CFI_FP) &&
+	return cfa->kind == TDT__CFI_PLUS &&
+	       (cfa->number == TDT__CFI_SP || cfa->number == TDT__CFI_FP) &&
 	       fits(cfa->n, &rule->cfa);
 }
 
@@ -201,7 +207,7 @@ static bool fp_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *fp)
 
 	switch (fp->kind) {
 	case TDT__CFI_SAME:
-	case TDT__CFI_LOST: /* it may well not be needed */
+	case TDT__CFI_LOST: /* often no walk needs the caller's fp */
 		return true;
 	case TDT__CFI_AT_CFA:
 		rule->fp_kind = TDT__FP_AT_CFA;
@@ -228,15 +234,17 @@ static struct tdt__rule read_information(uintptr_t pc)
 	if (error == -ENOENT)
 		return rule;
 	pc_place = &row.place[TDT__CFI_PC];
-	if (error == 0 && !row.interrupted && pc_place->kind == TDT__CFI_AT_CFA && pc_place->n == -8 &&
-	    cfa_by_row(&rule, &row.cfa) && fp_by_row(&rule, &row.place[TDT__CFI_FP]))
+	if (error == 0 && !row.interrupted && pc_place->kind == TDT__CFI_AT_CFA &&
+	    pc_place->n == -8 && cfa_by_row(&rule, &row.cfa) &&
+	    fp_by_row(&rule, &row.place[TDT__CFI_FP]))
 		return rule;
 	return (struct tdt__rule){ 0, 0, TDT__CFA_OTHER, TDT__FP_SAME };
 }
 
 /*
- * At the return of a function that gcc realigns, the information still says that the caller's rbp is saved where rbp
- * points to.  But rbp has been restored: of the frame nothing is left but the return address.
+ * At the return instruction of a function whose frame gcc realigns, the information still says that
+ * the caller's rbp is saved where rbp points to.  But rbp has been restored, and only the return
+ * address is left of the frame.
  */
 static struct tdt__rule mend(struct tdt__rule rule)
 {
@@ -249,7 +257,8 @@ static struct tdt__rule mend(struct tdt__rule rule)
 
 #define FIRST_BITS 10
 
-static struct tdt__rules *current; /* with a reference of its own; under tdt__unwind_lock */
+/* The newest table.  The variable holds a reference.  Protected by tdt__unwind_lock. */
+static struct tdt__rules *current;
 
 static struct tdt__rules *rules_new(unsigned bits, struct tdt__modules *modules)
 {
@@ -267,11 +276,14 @@ static void rules_insert(struct tdt__rules *rules, uintptr_t pc, struct tdt__rul
 {
 	size_t mask = ((size_t)1 << rules->bits) - 1, slot = tdt__rules_slot(rules, pc);
 
-	/* Only writers store, and they hold the lock. */
+	/* Relaxed: all stores to `pc` are made with tdt__unwind_lock held, as it is here. */
 	while (atomic_load_explicit(&rules->entry[slot].pc, memory_order_relaxed) != 0)
 		slot = (slot + 1) & mask;
 	rules->entry[slot].rule = rule;
-	/* Release: who finds the pc finds the rule.  Pairs with the acquire in tdt__rules_find(). */
+	/*
+	 * Release: a thread that finds the pc finds the rule too.  Pairs with the acquire in
+	 * tdt__rules_find().
+	 */
 	atomic_store_explicit(&rules->entry[slot].pc, pc, memory_order_release);
 	rules->used++;
 }
@@ -283,7 +295,7 @@ static bool is_lasting(const struct tdt__rules *rules, uintptr_t pc)
 	return module != NULL && module->lasting;
 }
 
-/* All rules, or those for code that lasts. */
+/* Copy all rules, or only those for code in lasting modules. */
 static void rules_copy(struct tdt__rules *to, const struct tdt__rules *from, bool lasting_only)
 {
 	for (size_t i = 0; i < (size_t)1 << from->bits; i++) {
@@ -300,7 +312,7 @@ static void replace_current(struct tdt__rules *rules)
 	current = rules;
 }
 
-/* Have a table.  False: no memory. */
+/* Make the first table, unless there is one.  False: no memory. */
 static bool begin(void)
 {
 	struct tdt__modules *none;
@@ -309,7 +321,8 @@ static bool begin(void)
 		return false;
 	if (current != NULL)
 		return true;
-	tdt__is_lasting(NULL); /* which takes a while: not in the poll that will be walked */
+	/* This call takes a while, so it is made here, and not in the poll that will be walked. */
+	tdt__is_lasting(NULL);
 	none = tdt__modules_new(0);
 	if (none == NULL)
 		return false;
@@ -319,8 +332,9 @@ static bool begin(void)
 }
 
 /*
- * Go by these modules from now on, which replace those of `current`; takes over the reference.  If some are lost, what
- * was learned stays true for those that last.  False: no memory.
+ * Replace `current` by a table of rules for these modules; takes over the caller's reference.  If
+ * `modules` lacks modules that `current` has, only the rules for lasting modules are kept.
+ * False: no memory.
  */
 static bool use(struct tdt__modules *modules)
 {
@@ -337,7 +351,7 @@ static bool use(struct tdt__modules *modules)
 	return true;
 }
 
-/* So many modules are unloaded by now. */
+/* Bring `current` up to date if more modules were unloaded since.  False: no memory. */
 static bool renew(uint64_t unloads)
 {
 	struct tdt__modules *modules = current->modules;
@@ -352,7 +366,10 @@ static bool renew(uint64_t unloads)
 	return use(modules);
 }
 
-/* Have `current` know the module of `pc`, as it is now.  Returns 0, -ENOENT (there is none) or -ENOMEM. */
+/*
+ * Make sure that `current` knows the module that `pc` lies in now.  Returns 0, -ENOENT (`pc` lies
+ * in no module) or -ENOMEM.
+ */
 static int meet(uintptr_t pc)
 {
 	struct tdt__modules *modules = tdt__modules_ref(current->modules);
@@ -365,7 +382,10 @@ static int meet(uintptr_t pc)
 	return use(modules) ? 0 : -ENOMEM;
 }
 
-/* Keep the table at most half full, so that a look-up ends soon.  False: it is full enough, and there is no memory. */
+/*
+ * Keep the table at most half full, so that a look-up ends soon.  False: the table is half full,
+ * and there is no memory for a larger one.
+ */
 static bool make_room(void)
 {
 	struct tdt__rules *rules;
@@ -390,7 +410,10 @@ static struct tdt__rule find_or_ask(uintptr_t pc)
 	error = meet(pc);
 	if (error == -ENOMEM)
 		return rule;
-	/* A PC outside every module (code made at run time) is never kept: it may mean something else tomorrow. */
+	/*
+	 * The table has no entry for a PC outside all modules (code made at run time): other code
+	 * may be there later.
+	 */
 	if (error != 0)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
 	rule = ask_libunwind(pc);
@@ -402,7 +425,7 @@ static struct tdt__rule find_or_ask(uintptr_t pc)
 	return rule;
 }
 
-/* Exchange a reference for one to the newest table. */
+/* Exchange the reference `*rules` for one to the newest table. */
 static void adopt_current(struct tdt__rules **rules)
 {
 	if (*rules == current)
@@ -430,7 +453,10 @@ void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc)
 	pthread_mutex_unlock(&tdt__unwind_lock);
 }
 
-/* Whether the number of unloads is to be asked for: the first time, and if modules are known that may go. */
+/*
+ * Whether the number of unloads is needed: the first time, and if the table has a module that may
+ * be unloaded.
+ */
 static bool may_have_changed(void)
 {
 	bool may;
@@ -444,9 +470,9 @@ static bool may_have_changed(void)
 struct tdt__rules *tdt__rules_get(void)
 {
 	struct tdt__rules *rules = NULL;
-	uint64_t unloads = 0; /* no more than there were */
+	uint64_t unloads = 0; /* a lower bound; with 0 the table stays as it is */
 
-	/* Not with the lock held: it waits for the loader. */
+	/* This call waits for the loader, so the lock must not be held. */
 	if (may_have_changed())
 		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
@@ -464,7 +490,10 @@ struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)
 
 void tdt__rules_put(struct tdt__rules *rules)
 {
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	/*
+	 * Release: what this holder did comes before the free.  Acquire, by the last holder: sees
+	 * what all other holders did.  Pairs with itself.
+	 */
 	if (rules == NULL || atomic_fetch_sub_explicit(&rules->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	tdt__modules_unref(rules->modules);

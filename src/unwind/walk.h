@@ -3,14 +3,16 @@
 #define TDT_SRC_UNWIND_WALK_H
 
 /*
- * From one frame of this thread's stack to the next outer one, within bounds.
+ * Walking from one frame of this thread's stack to the next outer one, within bounds.
  *
- * A walk starts with the registers of a frame and yields frames until it is at `top`, the mark of the traced future's
- * own frame (registers.h).  Every CFA it yields is above the one before, and every word it reads lies between the first
- * frame's sp and `top`: where those are one readable piece of stack (readable.h), a walk can't fault, whatever lies there.
+ * A walk starts with the registers of a frame and yields frames until it reaches `top`, the mark of
+ * the traced future's own frame (registers.h).  Each CFA that it yields is above the previous CFA.
+ * Each word that it reads lies between the first frame's sp and `top`.  So if that range is one
+ * readable piece of stack (readable.h), the walk can't fault, whatever the range holds.
  *
- * Two ways to do it: walk_rules.h where there are rules (x86-64), walk_step.h by libunwind's own cursor elsewhere.  The
- * slow one is also the reference the tests hold the fast one to.
+ * There are two implementations: walk_rules.h where there are rules (x86-64), and walk_step.h, by
+ * libunwind's own cursor, elsewhere.  The slow one is also the reference with which the tests
+ * compare the fast one.
  */
 
 #include <config.h>
@@ -24,25 +26,28 @@
 #include "unwind/registers.h"
 
 /*
- * A walk may also be made of a copy of another thread's stack (tdt__walk_start_copied()), whose innermost frame has
- * called nothing: its `pc` is one more than where it is, so that it is looked up where it is like all others.  Nothing
- * is read outside of [sp - TDT__RED_ZONE, top + TDT__TOP_RECORD).  A frame pointer that isn't known is TDT__NO_FP, which
- * no rule can use: a walk that needs it is cut.
+ * A walk may also go over a copy of another thread's stack (tdt__walk_start_copied()).  The
+ * innermost frame there has made no call.  Its `pc` is the present address plus one, because
+ * look-ups subtract one from return addresses.  Nothing is read outside of
+ * [sp - TDT__RED_ZONE, top + TDT__TOP_RECORD).  An unknown frame pointer is TDT__NO_FP, which no
+ * rule can use: a walk that needs the frame pointer is cut.
  */
 #if defined(__x86_64__)
-#define TDT__RED_ZONE ((uintptr_t)128) /* below sp a function may keep things, if it calls nothing */
+/* A function that makes no call may store data in so many bytes below sp. */
+#define TDT__RED_ZONE ((uintptr_t)128)
 #else
 #define TDT__RED_ZONE ((uintptr_t)0)
 #endif
 #define TDT__NO_FP ((uintptr_t)1)
 
 enum tdt__walked {
-	TDT__WALK_FRAME, /* here is a frame, and there is more */
-	TDT__WALK_TOP,   /* the next frame is the traced future's own */
-	TDT__WALK_CUT    /* it goes no further: why is in the walk */
+	TDT__WALK_FRAME, /* the walk yielded a frame, and can go on */
+	TDT__WALK_TOP,   /* the walk has reached the traced future's own frame */
+	TDT__WALK_CUT    /* the walk can't go on; its `cut` says why */
 };
 
-#define TDT__LEARNS_ALL UINT32_MAX /* a walk may learn whatever it meets */
+#define TDT__LEARNS_ALL UINT32_MAX /* a walk may learn all PCs that are new */
+
 
 #if TDT_WALK_RULES
 #include "unwind/walk_rules.h"

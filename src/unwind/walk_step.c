@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The walk by libunwind's cursor: slow (some 1 us a frame once the PC is known, 6 before; and under a lock).  Memory is
- * read where the unwind information says, but only within the bounds of the walk; and in the modules, for the
- * information itself.
+ * The walk by libunwind's cursor.  It is slow, and takes a lock for each step: a frame takes some
+ * 1 us if its PC is known, and 6 us otherwise.  Words of the stack are read where the unwind
+ * information says, but only within the bounds of the walk.  All other addresses are read as unwind
+ * information in the modules (pages.h).
  */
 
 #include <config.h>
@@ -31,13 +32,13 @@
 #error "tdt: this architecture is not known; add its registers here"
 #endif
 
-/* Unwind information has words at any address. */
+/* A word at any address: unwind information does not align its words. */
 struct word {
 	unw_word_t value;
 } __attribute__((packed));
 
-static __attribute__((no_sanitize("address", "thread"))) int access_mem(unw_addr_space_t space, unw_word_t address,
-									unw_word_t *value, int write, void *data)
+static __attribute__((no_sanitize("address", "thread"))) int
+access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *data)
 {
 	const struct tdt__walk_step *walk = data;
 
@@ -51,7 +52,8 @@ static __attribute__((no_sanitize("address", "thread"))) int access_mem(unw_addr
 	return 0;
 }
 
-static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *data)
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
+		      void *data)
 {
 	const struct tdt__walk_step *walk = data;
 
@@ -75,12 +77,12 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 
 #define KNOWN 1024
 
-/* Under tdt__unwind_lock. */
-static unw_addr_space_t space;       /* NULL: not made */
-static struct tdt__modules *current; /* with a reference of its own; NULL: none yet */
-static uintptr_t known[KNOWN];       /* PCs that have unwind information, each in the place its value says; 0: none */
+/* Protected by tdt__unwind_lock. */
+static unw_addr_space_t space;       /* NULL: not made yet */
+static struct tdt__modules *current; /* the newest table; holds a reference; NULL: none yet */
+static uintptr_t known[KNOWN];       /* PCs that have unwind information, by PC % KNOWN; 0: none */
 
-/* Whether there is unwind information for the PC the cursor is at, which the walk has as `pc`. */
+/* Whether there is unwind information for the PC that the cursor is at: the walk's `pc`. */
 static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 {
 	uintptr_t *place = &known[pc % KNOWN];
@@ -93,7 +95,10 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 	return true;
 }
 
-/* Forget all that libunwind said: modules have gone, and others may be where they were. */
+/*
+ * Forget everything that libunwind reported: modules were unloaded, and other modules may lie at
+ * the same addresses.
+ */
 static void forget(void)
 {
 	unw_flush_cache(space, 0, 0);
@@ -118,7 +123,7 @@ static bool renew(uint64_t unloads)
 	return tdt__modules_renew(&current, unloads);
 }
 
-/* Have `current` know the module of `pc`, as it is now.  False: no memory. */
+/* Make sure that `current` knows the module that `pc` lies in now.  False: no memory. */
 static bool meet(uintptr_t pc)
 {
 	struct tdt__modules *before = tdt__modules_ref(current);
@@ -156,7 +161,7 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk)
 
 	walk->modules = NULL;
 	walk->learns = TDT__LEARNS_ALL;
-	/* Not with the lock held: it waits for the loader. */
+	/* This call waits for the loader, so the lock must not be held. */
 	if (may_have_changed())
 		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
@@ -185,7 +190,10 @@ void tdt__walk_step_fini(struct tdt__walk_step *walk)
 void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top)
 {
 	walk->at = from;
-	/* The cursor's first PC is looked up as it is; a return address must be, at the call. */
+	/*
+	 * libunwind looks up the first PC without subtracting one.  But this PC is a return
+	 * address, and has to be looked up at the call.
+	 */
 	from.pc--;
 	walk->from = from;
 	walk->top = top;
@@ -194,7 +202,8 @@ void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers fro
 	walk->first = true;
 }
 
-void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top, intptr_t shift)
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from,
+				 uintptr_t top, intptr_t shift)
 {
 	tdt__walk_step_start(walk, from, top);
 	walk->low = from.sp - TDT__RED_ZONE;
@@ -223,7 +232,7 @@ static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *fra
 	if (!knows(walk, at->pc))
 		return cut(walk, TDT_CUT_NO_INFO);
 	more = unw_step(&walk->cursor);
-	if (more < 0) /* it needs a register that the walk doesn't know, or a word out of bounds */
+	if (more < 0) /* the step needs an unknown register, or a word out of bounds */
 		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_UNSUPPORTED : TDT_CUT_CORRUPT);
 	if (unw_get_reg(&walk->cursor, UNW_REG_SP, &sp) < 0 || sp <= at->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);

@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_UNWIND_WALK_STEP_H
 #define TDT_SRC_UNWIND_WALK_STEP_H
 
-/* The walk by libunwind's cursor: for architectures without rules, and the reference for those with. */
+/*
+ * The walk by libunwind's cursor.  It is for architectures without rules; where there are rules,
+ * tests compare the walk by rules with it.
+ */
 
 #include <libunwind.h>
 
@@ -15,9 +18,9 @@ struct tdt__walk_step {
 	struct tdt__registers at;
 	unw_cursor_t cursor;
 	uintptr_t top;
-	uint32_t learns; /* not heeded: each step takes the lock anyway */
-	uintptr_t low;  /* nothing is read below */
-	intptr_t shift; /* tdt__walk_step_start_copied() */
+	uint32_t learns; /* not used: each step takes the lock anyway */
+	uintptr_t low;  /* no word of the stack is read below this address */
+	intptr_t shift; /* see tdt__walk_start_copied() in walk_rules.h */
 	enum tdt_cut cut;
 	bool first;
 };
@@ -26,11 +29,14 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk);
 void tdt__walk_step_fini(struct tdt__walk_step *walk);
 void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
 
-/* Have the PC be named by what is loaded now, if there is memory. */
+/*
+ * Make sure that the walk's modules have the module that `pc` lies in now, if there is memory, so
+ * that the PC can be named.  Takes tdt__unwind_lock.
+ */
 void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc);
 
-void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top,
-				 intptr_t shift);
+void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from,
+				 uintptr_t top, intptr_t shift);
 enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
 
 #if !TDT_WALK_RULES
@@ -47,27 +53,29 @@ static inline struct tdt__modules *tdt__walk_modules(const struct tdt__walk_step
 	return walk->modules;
 }
 
-/* The cursor knows where it is by itself. */
-static inline enum tdt__walked tdt__walk_next(struct tdt__walk_step *walk, struct tdt__registers *at,
-					      struct tdt__frame *frame)
+/* `at` is not used, because the cursor itself knows where the walk is. */
+static inline enum tdt__walked tdt__walk_next(struct tdt__walk_step *walk,
+					      struct tdt__registers *at, struct tdt__frame *frame)
 {
 	(void)at;
 	return tdt__walk_step_next(walk, frame);
 }
 
-/* Get ready as `other` is, which can't fail. */
-static inline void tdt__walk_init_as(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
+/* Get ready with the modules of `other`.  This can't fail. */
+static inline void tdt__walk_init_as(struct tdt__walk_step *walk,
+				     const struct tdt__walk_step *other)
 {
 	walk->modules = tdt__modules_ref(other->modules);
 	walk->learns = TDT__LEARNS_ALL;
 }
 
-/* Whether both go by the same modules; and have one go by the other's. */
+/* Whether both walks use the same table of modules. */
 static inline bool tdt__walk_same(const struct tdt__walk_step *a, const struct tdt__walk_step *b)
 {
 	return a->modules == b->modules;
 }
 
+/* Make `walk` use the modules of `other`. */
 static inline void tdt__walk_share(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
 {
 	struct tdt__modules *old = walk->modules;
@@ -76,15 +84,20 @@ static inline void tdt__walk_share(struct tdt__walk_step *walk, const struct tdt
 	tdt__modules_unref(old);
 }
 
-/* Name PCs by the newer modules of the two. */
+/* Make `walk` use the modules of `other` if those are newer. */
 static inline void tdt__walk_adopt(struct tdt__walk_step *walk, const struct tdt__walk_step *other)
 {
 	if (tdt__modules_newer(other->modules, walk->modules))
 		tdt__walk_share(walk, other);
 }
 
-/* The cursor doesn't tell all it has read: so every leaf is walked to the end. */
-static inline bool tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *caller)
+/*
+ * The cursor does not report all the words that it has read.  So no frames of an earlier walk are
+ * reused: every leaf is walked to the end.
+ */
+static inline bool tdt__walk_leads_to(const struct tdt__frame *frame,
+				      const struct tdt__frame *caller)
+
 {
 	(void)frame;
 	(void)caller;
