@@ -14,7 +14,8 @@
 /*
  * The same as tdt__peek() by a file, for systems that refuse process_vm_readv(), with whatever
  * error (some containers do).  The system calls are made directly, since the C library's functions
- * are cancellation points: a thread that is cancelled there would never release its caller's lock.
+ * are cancellation points: a thread that is cancelled there would never release a lock that its
+ * caller holds.
  */
 static ssize_t read_file(void *to, uintptr_t address, size_t size)
 {

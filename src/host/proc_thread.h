@@ -19,7 +19,7 @@ struct tdt__blocked {
 	int32_t call; /* the number of the system call that the thread is blocked in; -1: it is
 			 blocked without a call (a page fault) */
 	uintptr_t sp;
-	uintptr_t pc; /* behind the system call, or where the thread was interrupted */
+	uintptr_t pc; /* the instruction after the system call, or the interrupted one */
 	char text[256]; /* all that /proc reported, with a NUL at the end: if the text is the same
 			   later, so is the call */
 };

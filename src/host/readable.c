@@ -19,8 +19,8 @@
 #define PAGES_MAX 1024 /* IOV_MAX; a walk over more of a foreign stack is not worth the trouble */
 
 /*
- * The limit that is used if the main thread's stack has none: less than the kernel leaves free
- * below that stack.
+ * If the main thread's stack has a greater limit, or none, this one is used instead.  It is less
+ * than the kernel leaves free below that stack.
  */
 #define MAIN_STACK_MAX ((rlim_t)64 << 20)
 

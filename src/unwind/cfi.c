@@ -400,8 +400,8 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
 }
 
 /*
- * How far the instruction advances the location in the code.  Only these instructions do that;
- * for all others the result is 0.
+ * How far an instruction DW_CFA_advance_loc* advances the location in the code.  For all other
+ * instructions the result is 0.
  */
 static uintptr_t advances(struct reader *reader, uint8_t instruction)
 {

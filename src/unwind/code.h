@@ -33,7 +33,8 @@ enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *
  * same function.
  */
 struct tdt__jumps {
-	bool all; /* `to` has all of them: no jump is by a pointer, and all have found room */
+	bool all; /* `to` has all of them: no jump is by a pointer, and there was enough room */
+
 	unsigned n;
 	uintptr_t to[TDT__JUMPS_MAX];
 };

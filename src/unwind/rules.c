@@ -38,7 +38,7 @@
 #define OTHER (6 * MADE_UP)
 #define WORDS_SPREAD ((intptr_t)1 << 28)
 
-/* Unwind information lies below this address: above, the kernel maps only what requests it. */
+/* Unwind information lies below: above this address the kernel maps nothing unless requested. */
 #define HIGHEST ((uintptr_t)1 << 47)
 
 /* Whether `address` is `base` + `*offset`, where the offset is one that a rule can have. */

@@ -34,7 +34,7 @@ static inline bool tdt__walk_init(struct tdt__walk *walk)
 	walk->learns = TDT__LEARNS_ALL;
 	if (walk->rules == NULL)
 		return false;
-	errno = saved; /* libunwind sets it to 0 when it is used for the first time */
+	errno = saved; /* libunwind sets errno to 0 when it is used for the first time */
 	return true;
 }
 
@@ -175,7 +175,11 @@ static inline __attribute__((always_inline, no_sanitize("address", "thread"))) e
 tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__frame *frame,
 		   intptr_t shift, uintptr_t red_zone)
 {
-	/* Look up the call, which is before the return address: there other code may begin. */
+	/*
+	 * The call is before the return address.  The code at the return address itself may belong
+	 * to another function.
+	 */
+
 	uintptr_t code = at->pc - 1, cfa, word, fp_slot = 0;
 	struct tdt__rule rule;
 	bool guessed = false;

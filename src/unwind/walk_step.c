@@ -170,7 +170,7 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk)
 		adopt_current(walk);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	if (ready)
-		errno = saved; /* libunwind sets it to 0 when it is used for the first time */
+		errno = saved; /* libunwind sets errno to 0 when it is used for the first time */
 	return ready;
 }
 
