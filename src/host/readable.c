@@ -52,8 +52,10 @@ __attribute__((noinline, cold)) void tdt__stack_find(void)
 	size_t size;
 
 	/* In a child of fork() the main thread is that which called fork(), on its old stack. */
-	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread))
+	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread)) {
+		errno = saved;
 		return;
+	}
 	thread->stack_low = thread->stack_high = 1; /* searched for, and not known */
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		if (pthread_attr_getstack(&attr, &low, &size) == 0) {
