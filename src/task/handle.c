@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* References to a task, and what happens when the last is gone. */
+/* References to a task, and what happens when the last one is released. */
 
 #include <config.h>
 
@@ -29,8 +29,12 @@ static void release(struct tdt_handle *task)
 
 void tdt_handle_unref(struct tdt_handle *handle)
 {
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
-	if (handle != NULL && atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
+	/*
+	 * Release what this holder did; acquire, in the last holder, what all others did.  Pairs
+	 * with itself.
+	 */
+	if (handle != NULL &&
+	    atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
 		release(handle);
 }
 
@@ -41,9 +45,12 @@ bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)
 	do
 		if (refs == 0)
 			return false;
-	/* Acquire: if it is another task's by now, its `seq` is seen.  Pairs with the store in task.c's task_new(). */
-	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1, memory_order_acquire,
-						      memory_order_relaxed));
+	/*
+	 * Acquire: if the slot belongs to another task by now, the new `seq` is seen.  Pairs with
+	 * the store in task.c's task_new().
+	 */
+	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1,
+						      memory_order_acquire, memory_order_relaxed));
 	if (TDT__PEEK(task->record.seq) == seq)
 		return true;
 	tdt_handle_unref(task);

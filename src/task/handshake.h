@@ -3,31 +3,32 @@
 #define TDT_SRC_TASK_HANDSHAKE_H
 
 /*
- * The handshake between the poll of a task and those who request its trace, by `state` of its record and `request` of
- * its handle (handle.h).  wrapper.c has the poller's side, request.c the other.
+ * The handshake between the polls of a task and the requesters of its trace.  It uses `state` of
+ * the task's record and `request` of its handle (handle.h).  The poller's side is in wrapper.c, the
+ * requesters' side in request.c.
  *
- * Who touches what:
- *   the poller   whoever polls or drops the future: one at a time, by the ABI
- *   askers       any thread with a handle
+ * The two sides:
+ *   the poller    polls or drops the future: one thread at a time, by the ABI
+ *   a requester   any thread with a handle
  *
- * The handshake (why it loses no wake-up is in barrier.h).  The poller announces what it does in `state`, then looks at
- * `request`; an asker sets `request`, then looks at `state`:
+ * The poller stores what it does in `state`, then reads `request`.  A requester stores `request`,
+ * then reads `state`.  (barrier.h explains why no wake-up is lost.)
  *
- *   poller                                    asker
+ *   poller                                    requester
  *     state = POLLING                           list the request, request = ASKED
  *     light barrier                             heavy barrier
  *     request?  yes: take the list, capture     state?
- *     poll the child                              IDLE: take the kept waker and wake it
- *     keep the waker                              POLLING: that poll's end will see the request
+ *     poll the child                              IDLE: take the saved waker and wake it
+ *     save the waker                              POLLING: that poll's end will see the request
  *     state = IDLE                                ENDED: no poll will come; fail the request
  *     light barrier
  *     request?  yes: wake the task
  *
- * Who wakes sets CLAIMED first, so that one wake-up serves all.  Only who has a waker to wake may claim: others rely on
- * it, and do nothing.
+ * The side that wakes the task sets CLAIMED first, so that one wake-up serves all requests.  Only a
+ * side that has a waker to wake may claim: the others rely on the claim, and do nothing.
  */
 
 #define TDT__ASKED 1u   /* there are requests in the list */
-#define TDT__CLAIMED 2u /* somebody wakes, or has woken, the task for their sake: a poll will come */
+#define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
 
 #endif

@@ -16,13 +16,16 @@
 
 /* --- Workers ---------------------------------------------------------------- */
 
-/* Fire a probe of workers.  It may be the first call in the process; a child must know of what was hit: see probes.c. */
-#define PROBE(name)                                                                                                    \
-	do {                                                                                                           \
-		if (TDT__PROBED(name)) {                                                                               \
-			tdt__start();                                                                              \
-			tdt_probe_##name();                                                                            \
-		}                                                                                                      \
+/*
+ * Fire a probe of workers.  This may be the first call in the process.  In a child of fork()
+ * tdt__probes_forked() has to look at sites that were hit, and tdt__start() sees to that.
+ */
+#define PROBE(name)                                                                                \
+	do {                                                                                       \
+		if (TDT__PROBED(name)) {                                                           \
+			tdt__start();                                                              \
+			tdt_probe_##name();                                                        \
+		}                                                                                  \
 	} while (0)
 
 void tdt_worker_thread_start(void)
@@ -59,10 +62,11 @@ void tdt_task_woken(struct tdt_handle *handle)
 {
 	if (handle == NULL)
 		return;
-	if (handle != tdt__thread.asks) { /* to be asked is not what it waited for */
+	if (handle != tdt__thread.asks) { /* a wake-up for a request does not end the wait */
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
-		TDT__POKE(handle->record.own_woken, tdt__woken_mark(TDT__PEEK(handle->record.polls)));
+		TDT__POKE(handle->record.own_woken,
+			  tdt__woken_mark(TDT__PEEK(handle->record.polls)));
 	}
 	TDT__PROBE_TASK(task__wake, handle);
 }
@@ -81,7 +85,8 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 	if (poll == NULL)
 		return;
 	if (__builtin_expect(poll->capture != NULL, 0))
-		tdt__capture_wait(poll->capture, (struct tdt_wait){ kind, (uintptr_t)object, owner });
+		tdt__capture_wait(poll->capture,
+				  (struct tdt_wait){ kind, (uintptr_t)object, owner });
 	record = &poll->task->record;
 	polls = (uint32_t)record->polls;
 	if (record->wait_count != 0 && record->wait_polls == polls) {
@@ -90,8 +95,8 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 		return;
 	}
 	/*
-	 * Release: who sees one of these sees that this poll began; and the last, all of them.  Pairs with
-	 * tdt__registry_read().
+	 * Release: a reader that sees one of these values sees that this poll began, and a reader
+	 * that sees the last one sees all of them.  Pairs with tdt__registry_read().
 	 */
 	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);

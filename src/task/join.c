@@ -2,15 +2,17 @@
 /*
  * Awaiting the end of a task.
  *
- * Those who do are listed in the task's record.  A task that ends exchanges its `outcome`, once, and looks at the list
- * only if it finds that somebody is in it: that is all that it costs a task nobody awaits.
+ * The task's record lists its joiners: the futures that await its end.  A task that ends exchanges
+ * its `outcome` once, and looks at the list only if the old value says that there are joiners.
+ * That exchange is the whole cost for a task that nobody awaits.
  *
- *   joiner, under the lock                      the task's end
- *     outcome: NOBODY -> SOMEBODY                 outcome -> how it ended
- *       it has ended: done                        it was SOMEBODY: take one by one out of the list, under the
- *     enter the list                                lock, and wake each without
+ *   joiner, under the lock           the task's end
+ *     outcome: NOBODY -> SOMEBODY      outcome -> how it ended
+ *       the task has ended: done         the old value was SOMEBODY: take joiner by joiner out of
+ *     enter the list                       the list, under the lock; wake each without the lock
  *
- * As in combine.c, the poll has the name of the call that makes the future, and <tdt/join.h> is not included.
+ * As in combine.c, the poll has the name of the call that makes the future, and this file does not
+ * include <tdt/join.h>.
  */
 
 #include <config.h>
@@ -30,7 +32,7 @@ struct tdt__joiner {
 	int *outcome;		 /* may be NULL */
 	bool ended;
 
-	/* Under tdt__request_lock(task). */
+	/* Protected by tdt__request_lock(task). */
 	struct tdt__joiner *next;
 	bool listed;
 	const struct tdt_waker *waker; /* owned; NULL: none yet, or it could not be cloned */
@@ -47,7 +49,10 @@ static bool has_ended(struct tdt_handle *task)
 	return outcome_of(task) >= TDT__OUTCOME_READY;
 }
 
-/* Be in the list, unless the task has ended, and have `waker` (owned) woken.  Returns the waker to be dropped. */
+/*
+ * Enter the list, unless the task has ended; then its end wakes `waker` (owned).  Returns the waker
+ * that the caller has to drop.
+ */
 static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct tdt_waker *waker)
 {
 	struct tdt_handle *task = joiner->task;
@@ -56,9 +61,9 @@ static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct td
 	const struct tdt_waker *old;
 
 	pthread_mutex_lock(lock);
-	/* Release and acquire nothing: the lock does, for the list, and outcome_of(), for the outcome. */
-	atomic_compare_exchange_strong_explicit(&task->outcome, &nobody, TDT__OUTCOME_SOMEBODY, memory_order_relaxed,
-						memory_order_relaxed);
+	/* Relaxed: the lock orders the list, and outcome_of() acquires the outcome. */
+	atomic_compare_exchange_strong_explicit(&task->outcome, &nobody, TDT__OUTCOME_SOMEBODY,
+						memory_order_relaxed, memory_order_relaxed);
 	if (!joiner->listed && !has_ended(task)) {
 		joiner->listed = true;
 		joiner->next = task->joiners;
@@ -87,7 +92,7 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 	if (!has_ended(joiner->task)) {
 		const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
 
-		if (clone == NULL) /* nobody could wake this task: it is to try again */
+		if (clone == NULL) /* nothing could wake this task: it has to try again */
 			tdt_waker_wake_by_ref(cx->waker);
 		tdt_waker_drop(enter(joiner, clone));
 		if (!has_ended(joiner->task)) {
@@ -101,7 +106,7 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-/* Take out the first in the list, and its waker.  Returns whether there was one. */
+/* Take the first joiner out of the list, and its waker.  Returns whether there was one. */
 static bool take_first(struct tdt_handle *task, const struct tdt_waker **waker)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);

@@ -2,13 +2,13 @@
 #ifndef TDT_SRC_TASK_JOIN_H
 #define TDT_SRC_TASK_JOIN_H
 
-/* Awaiting the end of a task: its record knows who does. */
+/* Awaiting the end of a task.  The task's record lists its joiners: the futures that await it. */
 
 #include <tdt/future.h>
 
 struct tdt_handle;
 
-/* Wake all who await the end of `task`, whose `outcome` is set. */
+/* Wake all joiners of `task`, whose `outcome` is set already. */
 void tdt__joiners_wake(struct tdt_handle *task);
 
 struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome);

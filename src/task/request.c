@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Requests: listing, taking, answering.  See handshake.h for the handshake, request.h for a request's life. */
+/*
+ * Requests: how they are listed, taken and answered.  The handshake is described in handshake.h,
+ * and the life of a request in request.h.
+ */
 
 #include <config.h>
 
@@ -18,12 +21,12 @@
 #include "task/handshake.h"
 
 /*
- * Enough locks that the requesters of a dump rarely meet, and few enough that a host under ThreadSanitizer can fork, which
- * holds them all: ThreadSanitizer allows 64 at once.
+ * Enough locks that the requesters of a dump rarely meet at one; and few enough that a host under
+ * ThreadSanitizer can fork, because fork() holds them all, and ThreadSanitizer allows 64 at once.
  */
 #define REQUEST_LOCKS 32
 
-/* Each on a cache line of its own. */
+/* Each lock has a cache line of its own. */
 static struct {
 	_Alignas(64) pthread_mutex_t mutex;
 } request_locks[REQUEST_LOCKS] = { [0 ... REQUEST_LOCKS - 1] = { PTHREAD_MUTEX_INITIALIZER } };
@@ -47,7 +50,7 @@ void tdt__request_locks_release(void)
 		pthread_mutex_unlock(&request_locks[i].mutex);
 }
 
-/* Take and release each lock once: whoever has held one has done what he did under it. */
+/* Take and release each lock once: what other threads were doing under any of them is then done. */
 static void pass_request_locks(void)
 {
 	for (int i = 0; i < REQUEST_LOCKS; i++) {
@@ -56,7 +59,7 @@ static void pass_request_locks(void)
 	}
 }
 
-#define FEW_LEAVES 16 /* of a task that never took more room than that */
+#define FEW_LEAVES 16 /* of a task whose captures needed no more room than the first */
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
@@ -95,7 +98,10 @@ void tdt__request_free(struct tdt__request *request)
 	free(request);
 }
 
-/* The word is written under the lock; relaxed, since all but the poller read it there, and he has his barrier. */
+/*
+ * `request` is written under the lock.  Relaxed: all threads but the poller read it under the lock
+ * too, and the poller has its barrier.
+ */
 static uint8_t word_of(const struct tdt_handle *task)
 {
 	return atomic_load_explicit(&task->request, memory_order_relaxed);
@@ -132,20 +138,25 @@ static void stop_asking(const struct tdt_handle **outer)
 void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
 		       void (*wake)(const struct tdt_waker *waker))
 {
-	/* A waker must not unwind; but if one does, who wakes the task next does it for reasons of his own. */
-	const struct tdt_handle *outer __attribute__((cleanup(stop_asking), unused)) = tdt__thread.asks;
+	/*
+	 * A waker must not unwind.  If one does, the cleanup restores `asks`, so that later
+	 * wake-ups of the task are not taken for wake-ups for a request.
+	 */
+	const struct tdt_handle *outer __attribute__((cleanup(stop_asking), unused)) =
+	    tdt__thread.asks;
 
 	tdt__thread.asks = task;
 	wake(waker);
 }
 
 /*
- * Wake a task that was seen idle, through the waker it left behind.  By now it may be polled again, and the request be
- * taken: the lock keeps that from happening in between.
+ * Wake a task that was seen idle, through its saved waker.  By now it may be polled again, and the
+ * request may have been taken.  The lock keeps that from happening between the check and the claim.
  *
- * Only who has got a waker claims: a poll that ends meanwhile, and finds the claim, relies on it.  Where there is no
- * waker (the task was not polled yet; it could not be cloned; another asker has it, and is about to wake) the next poll
- * will do, or the end of the one that runs.
+ * Only a requester that has the waker claims: a poll that ends meanwhile and finds the claim relies
+ * on it.  There may be no saved waker: the task was not polled yet, the waker could not be cloned,
+ * or another requester has taken it and is about to wake it.  Then the next poll takes the request,
+ * or the end of the current poll sees it.
  */
 static void wake(struct tdt_handle *task)
 {
@@ -153,7 +164,10 @@ static void wake(struct tdt_handle *task)
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
-	/* Acquire: what the poll that kept it has written.  Pairs with the exchange in wrapper.c's keep(). */
+	/*
+	 * Acquire what the poll that saved the waker wrote.  Pairs with the exchange in wrapper.c's
+	 * keep().
+	 */
 	if (unclaimed(task))
 		waker = atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel);
 	if (waker != NULL)
@@ -171,20 +185,25 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	request->state = TDT__REQUEST_LISTED;
 	request->next = task->requests;
 	task->requests = request;
-	/* The asker's store of the handshake: the barrier puts it before the load of `state`. */
+	/*
+	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
+	 */
 	atomic_store_explicit(&task->request, word_of(task) | TDT__ASKED, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 }
 
 void tdt__request_see(struct tdt_handle *task)
 {
-	/* Acquire: an IDLE or ENDED comes with all that the poll had done.  Pairs with the releases in wrapper.c. */
+	/*
+	 * Acquire: a reader of IDLE or ENDED sees all that the poll did.  Pairs with the releases
+	 * in wrapper.c.
+	 */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_RECORD_IDLE:
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 			wake(task);
 		break;
-	case TDT_RECORD_POLLING: /* its end will see the request */
+	case TDT_RECORD_POLLING: /* the end of that poll will see the request */
 		break;
 	case TDT_RECORD_ENDED:
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
@@ -209,7 +228,8 @@ int tdt__request_answered(struct tdt_handle *task, struct tdt__request *request)
 	return answered;
 }
 
-const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task, struct tdt__request *request,
+const struct tdt_waker *tdt__request_set_waker(struct tdt_handle *task,
+					       struct tdt__request *request,
 					       const struct tdt_waker *waker)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
@@ -247,9 +267,12 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	while (*link != request)
 		link = &(*link)->next;
 	*link = request->next;
-	/* A claim stays: the poll that is on its way for it was made only for a request, and is to know. */
+	/*
+	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
+	 */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, word_of(task) & ~TDT__ASKED, memory_order_relaxed);
+		atomic_store_explicit(&task->request, word_of(task) & ~TDT__ASKED,
+				      memory_order_relaxed);
 }
 
 bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
@@ -264,7 +287,7 @@ bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request
 		unlist(task, request);
 	else if (state == TDT__REQUEST_TAKEN)
 		request->state = TDT__REQUEST_WITHDRAWN;
-	/* The asker's runtime may be gone by the time the poll is over. */
+	/* The requester's runtime may be gone by the time the poll is over. */
 	waker = request->waker;
 	request->waker = NULL;
 	pthread_mutex_unlock(lock);
@@ -301,13 +324,13 @@ static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
 
 	do
 		request->next = first;
-	while (!atomic_compare_exchange_weak_explicit(&inbox->list, &first, request, memory_order_release,
-						      memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(&inbox->list, &first, request,
+						      memory_order_release, memory_order_relaxed));
 	if (atomic_fetch_add(&inbox->n, 1) + 1 == atomic_load(&inbox->wanted))
 		sem_post(&inbox->enough);
 }
 
-/* Have it go to the asker in the place of the one he prepared, unless it is that. */
+/* Give the requester `capture` in place of the one that it prepared, unless they are the same. */
 static void put_capture(struct tdt__request *request, struct tdt__capture *capture)
 {
 	struct tdt__capture *prepared = request->capture;
@@ -318,7 +341,10 @@ static void put_capture(struct tdt__request *request, struct tdt__capture *captu
 	tdt__capture_unref(prepared);
 }
 
-/* Make it answered; then it is its asker's again, who may be gone with it at once. */
+/*
+ * Mark the request as answered.  From then on it belongs to its requester, which may free it at
+ * once.
+ */
 static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 {
 	const struct tdt_waker *waker = NULL;
@@ -330,7 +356,10 @@ static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 		request->state = TDT__REQUEST_ANSWERED;
 		waker = request->waker;
 		request->waker = NULL;
-		/* Under the lock, which a blocking asker takes before it frees what is posted to. */
+		/*
+		 * Under the lock: a blocking requester takes the lock before it frees the semaphore
+		 * posted here.
+		 */
 		if (request->inbox != NULL)
 			deliver(request->inbox, request);
 		else
@@ -342,12 +371,15 @@ static void answer(pthread_mutex_t *lock, struct tdt__request *request)
 	tdt_waker_wake(waker);
 }
 
-void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests, struct tdt__capture *capture,
-			  int error)
+void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests,
+			  struct tdt__capture *capture, int error)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 
-	/* All of them before the first is answered: the capture goes with the one that it came with. */
+	/*
+	 * Every request gets its reference before the first one is answered: the requester that
+	 * prepared the capture may release it at once.
+	 */
 	for (struct tdt__request *request = requests; request != NULL; request = request->next) {
 		put_capture(request, capture);
 		request->error = error;
@@ -375,10 +407,11 @@ struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox)
 
 void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u) };
+	const struct timespec until = { (time_t)(deadline / 1000000000u),
+					(long)(deadline % 1000000000u) };
 
 	atomic_store(&inbox->wanted, n);
-	/* A post may be left from a wait that ended by its deadline: so it is asked again. */
+	/* A post may be left from a wait that ended by its deadline, so the count is read again. */
 	while ((int)(atomic_load(&inbox->n) - n) < 0)
 		if (sem_clockwait(&inbox->enough, CLOCK_MONOTONIC, &until) != 0 && errno != EINTR)
 			return;
@@ -386,7 +419,7 @@ void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
 
 void tdt__inbox_fini(struct tdt__inbox *inbox)
 {
-	/* Pollers are in an inbox with their task's lock held. */
+	/* A poller uses an inbox with its task's lock held. */
 	pass_request_locks();
 	sem_destroy(&inbox->enough);
 }

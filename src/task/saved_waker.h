@@ -3,22 +3,28 @@
 #define TDT_SRC_TASK_SAVED_WAKER_H
 
 /*
- * Whether a waker is the one that a task has kept, so that it need not be cloned again.
+ * Whether a waker is the saved waker of a task, so that it need not be cloned again.
  *
- * Only for a runtime whose clones are the wakers themselves can a later poll see that it has been given what is kept
- * already: we hold that one, so no other can have its address.  Elsewhere equal pointers mean nothing (a waker on the
- * runtime's stack has the same address for every task, and for every runtime that polls it from there).
+ * A later poll can see that it was given the saved waker only if the runtime's clones are the
+ * wakers themselves: we hold that waker, so no other can have its address.  Elsewhere equal
+ * pointers mean nothing (a waker on the runtime's stack has the same address for every task, and
+ * for every runtime that polls it from there).
  *
- * In a header of its own, so that a test can build the wrapper with a naive answer, and see it fail.
+ * This function is in a header of its own so that a test can build the wrapper with a naive answer,
+ * and see it fail.
  */
 
 #include "registry/handle.h"
 
 static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
-	/* Relaxed: it is only compared.  What an asker takes meanwhile it wakes, and that poll keeps another. */
-	/* Expected, each: else the compiler has the usual way jump to and fro. */
-	return __builtin_expect(waker == atomic_load_explicit(&task->kept, memory_order_relaxed), 1) &&
+	/*
+	 * Relaxed: the pointer is only compared.  If a requester takes the saved waker meanwhile,
+	 * it also wakes it, and the poll that follows saves another.
+	 */
+	/* Both hints are needed: without them the compiler places the common path out of line. */
+	return __builtin_expect(waker == atomic_load_explicit(&task->kept, memory_order_relaxed),
+				1) &&
 	       __builtin_expect((task->record.own_bits & TDT__OWN_CLONE) != 0, 1);
 }
 

@@ -2,9 +2,10 @@
 /*
  * The substitute's four functions.
  *
- * A leaf may do things to a borrowed waker that it must not: wake it for good, drop it, keep the pointer.  It does so
- * to real wakers too, and may get away with it; so here `wake` is wake_by_ref, `drop` is nothing, and after the poll,
- * when there is nothing beneath any more, clone gives NULL and a wake-up does nothing.
+ * A leaf may do things to a borrowed waker that it must not do: consume it by a wake-up, drop it,
+ * or keep the pointer.  It does so to real wakers too, and may get away with it.  So here `wake`
+ * does the same as `wake_by_ref`, and `drop` does nothing.  After the poll there is no real waker
+ * any more: then `clone` gives NULL, and a wake-up does nothing.
  */
 
 #include <config.h>
@@ -32,17 +33,19 @@ static const struct tdt_waker *real_of(const struct tdt__substitute *substitute)
 
 static struct tdt_handle *task_of(struct tdt__substitute *substitute)
 {
-	return (struct tdt_handle *)(void *)((char *)substitute - offsetof(struct tdt_handle, substitute));
+	return (struct tdt_handle *)(void *)((char *)substitute -
+					     offsetof(struct tdt_handle, substitute));
 }
 
 /*
- * Returns the poll that the leaf is in; NULL: it is on another thread.
+ * Returns the poll that the leaf is in, or NULL if the leaf is on another thread.
  *
- * The leaf has not called anything that says it sets errno: nothing that recording takes may show in it.  Always inlined:
- * on the stacks that tracers take here stand the user's functions and the call that the leaf made.
+ * The leaf called nothing that may set errno, so errno is restored.  This function is always
+ * inlined: the stacks that tracers take here then hold only the user's functions and the call that
+ * the leaf made.
  */
-static inline __attribute__((always_inline)) struct tdt__poll *record(struct tdt__substitute *substitute,
-								      struct tdt__registers at)
+static inline __attribute__((always_inline)) struct tdt__poll *
+record(struct tdt__substitute *substitute, struct tdt__registers at)
 {
 	struct tdt_handle *task = task_of(substitute);
 	struct tdt__poll *poll = tdt__poll_here(task);
@@ -57,7 +60,8 @@ static inline __attribute__((always_inline)) struct tdt__poll *record(struct tdt
 	return poll;
 }
 
-static __attribute__((noinline)) const struct tdt_waker *tdt_substitute_clone(const struct tdt_waker *waker)
+static __attribute__((noinline)) const struct tdt_waker *
+tdt_substitute_clone(const struct tdt_waker *waker)
 {
 	struct tdt__substitute *substitute = substitute_of(waker);
 	const struct tdt_waker *real = real_of(substitute), *clone;
@@ -73,7 +77,7 @@ static __attribute__((noinline)) const struct tdt_waker *tdt_substitute_clone(co
 	return clone;
 }
 
-/* A leaf that wakes its task while it is polled yields: it waits for its turn, and just here. */
+/* A leaf that wakes its task during its poll yields: it waits for its turn, and it waits here. */
 static __attribute__((noinline)) void tdt_substitute_wake_by_ref(const struct tdt_waker *waker)
 {
 	struct tdt__substitute *substitute = substitute_of(waker);

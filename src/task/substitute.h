@@ -3,10 +3,10 @@
 #define TDT_SRC_TASK_SUBSTITUTE_H
 
 /*
- * The substitute: the waker a task's child is polled with while a capture is made, or a tracer is
- * attached to task-waker-clone.  Its clone records the stack, fires that probe, and hands out a
- * clone of the real waker: in polls that were made for a request wrapped in a counted clone
- * (counted.h).
+ * The substitute: the waker with which a task's child is polled while a capture is made, or while a
+ * tracer is attached to task-waker-clone.  Its clone records the stack, fires that probe, and
+ * returns a clone of the real waker.  In polls that were made for a request, that clone may be
+ * wrapped in a counted clone (counted.h).
  */
 
 #include <tdt/future.h>
@@ -22,15 +22,16 @@ static inline void tdt__substitute_init(struct tdt__substitute *substitute)
 }
 
 /*
- * The runtime's own waker under `waker`, which may be the substitute of a traced future outside
- * this one, or a counted clone that a runtime inside that one passes on.  NULL: it is a substitute
- * that was kept beyond its poll.
+ * The runtime's own waker beneath `waker`, which may be the substitute of an outer traced future,
+ * or a counted clone that an inner runtime passes on.  NULL: `waker` is a substitute that was kept
+ * beyond its poll.
  */
 static inline const struct tdt_waker *tdt__waker_beneath(const struct tdt_waker *waker)
 {
 	if (__builtin_expect(waker->vtable == &tdt__substitute_vtable, 0))
-		waker = atomic_load_explicit(&((const struct tdt__substitute *)(const void *)waker)->real,
-					     memory_order_relaxed);
+		waker = atomic_load_explicit(
+		    &((const struct tdt__substitute *)(const void *)waker)->real,
+		    memory_order_relaxed);
 	else if (__builtin_expect(waker->vtable == &tdt__counted_vtable, 0))
 		waker = tdt__counted_real(waker);
 	return waker;

@@ -22,7 +22,7 @@
 #include "watch/last_tree.h"
 #include "watch/watch.h"
 
-static _Atomic uint64_t next_id = 1; /* relaxed: nothing hangs on it but being different */
+static _Atomic uint64_t next_id = 1; /* relaxed: the ids only have to differ */
 
 int tdt_task_id_base(uint64_t first)
 {
@@ -33,12 +33,12 @@ int tdt_task_id_base(uint64_t first)
 			errno = EINVAL;
 			return -EINVAL;
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&next_id, &next, first, memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+	    &next_id, &next, first, memory_order_relaxed, memory_order_relaxed));
 	return 0;
 }
 
-/* How much of a name is kept: at most the maximum, and no part of a UTF-8 character. */
+/* How many bytes of a name are kept: at most the maximum, and no part of a UTF-8 character. */
 static size_t name_length(const char *name)
 {
 	size_t length = strnlen(name, TDT_TASK_NAME_MAX + 1);
@@ -81,8 +81,8 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 	tdt__watched_promise(task);
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
 	/*
-	 * The future and the handle.  Release `seq` to those who find the reference count.  Pairs with
-	 * tdt__handle_ref_if_same().
+	 * Two references: the future's and the handle's.  Release `seq` to readers of the reference
+	 * count.  Pairs with tdt__handle_ref_if_same().
 	 */
 	atomic_store_explicit(&task->refs, 2, memory_order_release);
 	tdt__registry_publish(task);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Going through all tasks, and finding one: <tdt/tasks.h>. */
+/* Visiting all tasks, and finding one by its id: <tdt/tasks.h>. */
 
 #include <config.h>
 
@@ -45,11 +45,12 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&info, &record, now);
-		if (!tdt__filter_lets(&ours, &info.info) || !tdt__handle_ref_if_same(task, record.seq))
+		if (!tdt__filter_lets(&ours, &info.info) ||
+		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
 		result = each(task, &info.info, arg);
 		tdt_handle_unref(task);
-		now = tdt__clock(); /* that may have taken long */
+		now = tdt__clock(); /* the callback may have taken long */
 	}
 	return result;
 }
@@ -61,8 +62,9 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 	struct tdt_record record;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
-		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) && record.id == id &&
-		    tdt__record_is_live(&record) && tdt__handle_ref_if_same(task, record.seq))
+		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) &&
+		    record.id == id && tdt__record_is_live(&record) &&
+		    tdt__handle_ref_if_same(task, record.seq))
 			return task;
 	errno = ESRCH;
 	return NULL;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The wrapper: what is done before and after each poll of a traced future.  The handshake with askers is told in
- * handshake.h.
+ * The wrapper: what is done before and after each poll of a traced future.  The handshake with
+ * requesters is described in handshake.h.
  *
- * The poll of a task nobody asks about is the library's hottest path: no lock, no allocation, no fence, no system call.
+ * The poll of a task without a request is the library's hottest path: no lock, no allocation, no
+ * fence, no system call.
  */
 
 #include <config.h>
@@ -43,24 +44,28 @@ static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_con
 
 /* --- After a poll ------------------------------------------------------- */
 
-/* Keep a clone of the waker of this poll, for askers to wake the task with. */
+/* Save a clone of this poll's waker, with which requesters can wake the task. */
 static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
 
 	if (waker != given && tdt__is_kept(task, waker))
-		return; /* it came in a substitute */
+		return; /* the saved waker came inside a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
-	TDT__POKE(task->record.own_bits,
-		  (uint8_t)((task->record.own_bits & ~TDT__OWN_CLONE) | (clone == waker ? TDT__OWN_CLONE : 0)));
-	/* Release what it points to; acquire what an asker did who put NULL there.  Pairs with itself and wake(). */
+	TDT__POKE(task->record.own_bits, (uint8_t)((task->record.own_bits & ~TDT__OWN_CLONE) |
+						   (clone == waker ? TDT__OWN_CLONE : 0)));
+	/*
+	 * Release what the clone points to; acquire what a requester did before it put NULL there.
+	 * Pairs with itself and with wake() in request.c.
+	 */
 	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
 }
 
-/* A request came while the task was polled: have it polled once more. */
-static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const struct tdt_waker *given)
+/* A request came during the poll: have the task polled once more. */
+static __attribute__((noinline)) void wake_asked(struct tdt_handle *task,
+						 const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given);
 
@@ -68,33 +73,45 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task, const 
 		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
 }
 
-/* There won't be another poll. */
+/* Mark the task as ended: no other poll will come. */
 static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
 {
 	static const uint8_t told[] = { [TDT__OUTCOME_READY] = TDT_READY,
 					[TDT__OUTCOME_PANICKED] = TDT_PANICKED,
 					[TDT__OUTCOME_DROPPED] = TDT_PENDING };
 
-	/* Acquire what the poll that kept it has written: another thread may have made that one.  Pairs with keep(). */
+	/*
+	 * Acquire what the poll that saved the waker wrote, perhaps on another thread.  Pairs with
+	 * keep().
+	 */
 	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
-	/* Once, though all of this is done again (by left()) if a waker that is called here unwinds. */
+	/*
+	 * Fire the probe once, although all of this runs again (called by left()) if a waker that
+	 * is called here unwinds.
+	 */
 	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
 		TDT__PROBE_TASK(task__terminate, task);
-	/* Release, for askers that find the task ended.  Pairs with the acquire in tdt__request_ask(). */
+	/*
+	 * Release to requesters that find the task ended.  Pairs with the acquire in
+	 * tdt__request_see().
+	 */
 	TDT__POKE(task->record.outcome, told[outcome]);
 	__atomic_store_n(&task->record.state, TDT_RECORD_ENDED, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	/*
-	 * Release what the task did to those who await its end (pairs with the acquire in join.c), and acquire nothing:
-	 * their list has a lock.  It is looked at again if this is the second end, a waker called here having unwound.
+	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
+	 * acquired, because the list of joiners has a lock.  The list is looked at again if end()
+	 * runs a second time because a waker that was called here unwound.
 	 */
-	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) != TDT__OUTCOME_NOBODY))
+	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
+		     TDT__OUTCOME_NOBODY))
 		tdt__joiners_wake(task);
 }
 
-static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given, tdt_poll_t result)
+static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given,
+				tdt_poll_t result)
 {
 	if (UNLIKELY(result != TDT_PENDING)) {
 		end(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
@@ -102,7 +119,10 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 	}
 	if (UNLIKELY(!tdt__is_kept(task, given)))
 		keep(task, given);
-	/* Release the kept waker to askers that find the task idle.  Pairs with the acquire in tdt__request_ask(). */
+	/*
+	 * Release the saved waker to requesters that find the task idle.  Pairs with the acquire in
+	 * tdt__request_see().
+	 */
 	__atomic_store_n(&task->record.state, TDT_RECORD_IDLE, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
@@ -112,7 +132,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 
 /* --- The chain of polls of a thread -------------------------------------- */
 
-/* In between the chain is whole: a signal handler may go through it (tdt_current_task_id()). */
+/* The chain is whole after each store: a signal handler may walk it (tdt_current_task_id()). */
 static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
 {
 	poll->task = task;
@@ -121,10 +141,10 @@ static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
 }
 
 /*
- * Take a poll out of the middle of the chain: polls inside of it have not ended.  A coroutine
- * library has switched away in the middle of one of them, which it must not (tdt/coroutine.h).  A
- * poll that began on another thread is not in this thread's chain: the chain of that thread can't
- * be changed from here, and this thread's is left as it is.
+ * Take a poll out of the middle of the chain, when polls inside it have not ended.  Then a
+ * coroutine library has switched stacks in the middle of one of them, which it must not do
+ * (tdt/coroutine.h).  A poll that began on another thread is not in this thread's chain: the other
+ * thread's chain can't be changed from here, and this thread's chain is left as it is.
  */
 static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll *poll)
 {
@@ -146,12 +166,13 @@ static inline void leave(struct tdt__poll *poll)
 }
 
 /*
- * How much room the capture took, before anything is removed from it: for frames, and for counted
- * clones.
+ * Note how much room the capture took, for frames and for counted clones, before anything is
+ * removed from it.
  */
 static void note_frames(struct tdt_handle *task, const struct tdt__capture *capture)
 {
-	uint32_t n = capture->stacks.n > capture->stacks.leaves ? capture->stacks.n : capture->stacks.leaves;
+	uint32_t n =
+	    capture->stacks.n > capture->stacks.leaves ? capture->stacks.n : capture->stacks.leaves;
 	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
 
 	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
@@ -161,7 +182,10 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 {
 	struct tdt__capture *capture = poll->capture;
 
-	/* Nothing is beneath a substitute outside of its poll (it may have come in for a tracer alone). */
+	/*
+	 * Outside its poll a substitute has no real waker.  (It may have been in use for a tracer
+	 * alone.)
+	 */
 	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	if (capture == NULL)
 		return;
@@ -180,8 +204,9 @@ static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_tas
 }
 
 /*
- * Runs at the end of every poll, and finds something to do only if it ended by unwinding (a C++ exception, a cancelled
- * thread): a child must not, nor a waker, but if one does, the task has panicked, and nobody is left waiting.
+ * Runs at the end of every poll, and has work only if the poll ended by unwinding (a C++ exception,
+ * a cancelled thread).  Neither a child nor a waker may unwind.  If one does, the task has
+ * panicked, and no requester is left waiting.
  */
 static inline void left(struct tdt__poll *poll)
 {
@@ -198,8 +223,8 @@ static inline void left(struct tdt__poll *poll)
 /* --- The two kinds of poll ------------------------------------------------ */
 
 /*
- * The request that wants most decides how far all see.  What was prepared for it stays its own, which nobody frees before
- * it is answered.
+ * The request with the highest limit decides how many frames all requests get.  Its capture remains
+ * its own, and nobody frees it before the request is answered.
  */
 static struct tdt__capture *choose_capture(struct tdt__request *requests)
 {
@@ -212,11 +237,11 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
 }
 
 /*
- * A poll that somebody may have asked for, that is watched, or that a tracer wants to see the start or the clones of.
+ * A poll that may have a request, that is watched, or whose start or clones a tracer wants to see.
  * Never inlined: the stacks of its leaves end at this function's frame.
  */
-static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task, struct tdt_context *cx,
-							    uint64_t since)
+static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task,
+							    struct tdt_context *cx, uint64_t since)
 {
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
@@ -242,13 +267,15 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 		tdt__counted_begin(poll.capture, poll.requests != NULL);
 		poll.capture->began = now;
 		poll.capture->facts.polls = task->record.polls;
-		poll.capture->facts.state_ns = poll.capture->facts.polls > 1 && now > since ? now - since : 0;
+		poll.capture->facts.state_ns =
+		    poll.capture->facts.polls > 1 && now > since ? now - since : 0;
 		poll.capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
 		poll.capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
 	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {
-		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given), memory_order_relaxed);
+		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given),
+				      memory_order_relaxed);
 		cx = &substituted;
 	}
 	TDT__POKE(task->record.stack_top, poll.top);
@@ -256,16 +283,19 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	enter(&poll, task);
 	result = tdt__child_poll(task, cx);
 	leave(&poll);
-	/* Before anybody is woken: a leaf that is polled again gives up its counted clone. */
+	/*
+	 * Before finish() wakes the task: a leaf that is polled again gives up its counted clone.
+	 */
 	if (poll.capture != NULL) {
 		note_frames(task, poll.capture);
 		if (result == TDT_PENDING)
 			tdt__counted_settle(poll.capture);
 	}
-	/* Polled only because somebody asked, and it waits still: it has waited all the time. */
+	/* The task was polled only for a request and still waits, so it has waited all the time. */
 	if (only_asked && result == TDT_PENDING) {
 		TDT__POKE(task->record.since, since);
-		TDT__POKE(task->record.own_bits, (uint8_t)(task->record.own_bits + TDT__ASKED_POLL));
+		TDT__POKE(task->record.own_bits,
+			  (uint8_t)(task->record.own_bits + TDT__ASKED_POLL));
 	}
 	result = finish(task, given, result);
 	poll.task = NULL;
@@ -277,17 +307,17 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	return result;
 }
 
-/* Whether a poll that has begun is to be tdt__asked_poll(). */
+/* Whether the poll that has begun has to be made by tdt__asked_poll(). */
 static inline bool is_asked(const struct tdt_handle *task)
 {
 	return UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
-	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) || TDT__PROBED(task__waker__clone) ||
-	       TDT__PROBED(task__poll__start);
+	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) ||
+	       TDT__PROBED(task__waker__clone) || TDT__PROBED(task__poll__start);
 }
 
 /*
- * A poll that is none of that.  The cleanup is in force here alone, and who listens to the poll's start has it made above:
- * the two together take a twentieth off a traced poll.
+ * All other polls.  The cleanup is in force here alone, and a poll whose start is traced is made by
+ * tdt__asked_poll(): these two choices together take a twentieth off the time of a traced poll.
  */
 static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context *cx)
 {
@@ -310,7 +340,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	uint64_t since = task->record.since;
 	tdt_poll_t result;
 
-	/* Relaxed: the one who wrote ENDED was the poller before, and the ABI orders polls. */
+	/* Relaxed: the thread that wrote ENDED was the poller before, and the ABI orders polls. */
 	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_RECORD_ENDED))
 		return TDT_PANICKED;
 	TDT__POKE(task->record.since, tdt__now());
@@ -318,8 +348,9 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
 	TDT__POKE(task->record.polls, task->record.polls + 1);
 	/*
-	 * Ordered before the load by the barrier: pairs with the asker's in tdt__request_ask().  Release what was said of
-	 * this poll to who finds it going on: pairs with the acquire in running.c.
+	 * The barrier orders this store before the load of `request`: pairs with the requester's
+	 * barrier in tdt__request_ask().  Release what was noted of this poll to readers that find
+	 * the task polling: pairs with the acquire in running.c.
 	 */
 	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
 	tdt__barrier_light();

@@ -2,7 +2,7 @@
 #ifndef TDT_SRC_TASK_WRAPPER_H
 #define TDT_SRC_TASK_WRAPPER_H
 
-/* The wrapper: what a traced future's poll and drop are (wrapper.c). */
+/* The wrapper: the poll and the drop of a traced future (wrapper.c). */
 
 #include <tdt/future.h>
 
