@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What happens to the library when the process forks: the order of all locks, and who is told in the child.
+ * What happens to the library when the process forks: the order of all locks, and which parts are
+ * informed in the child.
  *
- * A child inherits the locks as they are, but not the threads that would release them.  So fork() has to find them free:
- * they are taken before a fork and released after it, on both sides.
+ * A child inherits the locks as they are, but not the threads that would release them.  So the
+ * locks must be free at a fork: they are taken before it and released after it, on both sides.
  *
- * Thus fork() waits for whoever holds one, and nobody holds one for longer than some tens of microseconds: not while
- * names are looked up, a debug file is read, or the loader is asked; and no foreign code (poll, wake, clone, drop) is
- * called with any of them held.
+ * So fork() waits for every thread that holds a lock.  No thread holds one for longer than some
+ * tens of microseconds.  No lock is held while names are looked up, while a debug file is read, or
+ * during a call of the loader; and no foreign code (poll, wake, clone, drop) is called with a lock
+ * held.
  */
 
 #include <config.h>
@@ -30,11 +32,13 @@
 #include "watch/watch.h"
 
 /*
- * Whoever holds several locks took them in this order; then come that of unloads.h, one of the requests', and one of the
- * registry's.
+ * A thread that holds several locks took them in this order.  After these come the lock of
+ * unloads.h, one of the requests' locks, and one of the registry's.
  */
-static pthread_mutex_t *const locks[] = { &tdt__signal_lock, &tdt__watch_lock,	&tdt__counted_lock,
-					  &tdt__symbol_lock, &tdt__unwind_lock, &tdt__interrupt_lock };
+static pthread_mutex_t *const locks[] = {
+	&tdt__signal_lock, &tdt__watch_lock,  &tdt__counted_lock,
+	&tdt__symbol_lock, &tdt__unwind_lock, &tdt__interrupt_lock
+};
 
 #define LOCKS (sizeof locks / sizeof locks[0])
 
@@ -68,7 +72,7 @@ static void in_child(void)
 	after();
 }
 
-/* Whoever wants their service may do so when threads can't be started: see service.h. */
+/* A caller may need these services at a time when no thread can be started: see service.h. */
 static void begin(void)
 {
 	tdt__namer_begin();

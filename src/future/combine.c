@@ -2,10 +2,10 @@
 /*
  * Join and select.
  *
- * What stands on the stack while children wait, and so in backtraces, are the polls; the user knows the names of the
- * calls that made them.  So the polls have those names here, as statics, and the calls themselves stand in another file
- * (combine_new.c), which alone includes <tdt/combine.h>.  That way the name is the same in the debug information, in
- * the symbol table, and to a tracer.
+ * While children wait, the polls stand on the stack, and so in backtraces; but the user knows the
+ * names of the calls that made the futures.  So here the polls have those names, as statics.  The
+ * calls themselves are in another file (combine_new.c), the only one that includes <tdt/combine.h>.
+ * In this way the name is the same in the debug information, in the symbol table, and to a tracer.
  */
 
 #include <config.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of both: a child that has ended is TDT_FUTURE_NONE. */
+/* The state of both futures.  A child that has ended is TDT_FUTURE_NONE. */
 struct combined {
 	bool ended;
 	size_t *winner; /* of a select; may be NULL */
@@ -89,7 +89,7 @@ static void drop(void *state)
 	free(state);
 }
 
-/* The state with a copy of `futures`; NULL and errno. */
+/* The state, with a copy of `futures`; NULL and errno. */
 static struct combined *combine(const struct tdt_future *futures, size_t n)
 {
 	struct combined *combined;

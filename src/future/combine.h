@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_FUTURE_COMBINE_H
 #define TDT_SRC_FUTURE_COMBINE_H
 
-/* What the public calls of <tdt/combine.h> forward to: combine.c says why they are apart. */
+/*
+ * The functions to which the public calls of <tdt/combine.h> forward.  Why they are separate is
+ * said in combine.c.
+ */
 
 #include <tdt/future.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The public names of what combine.c does, which has given them to its polls. */
+/*
+ * The public calls of <tdt/combine.h>.  They are not in combine.c, where the polls have their
+ * names.
+ */
 
 #include <config.h>
 

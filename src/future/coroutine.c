@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Coroutines.  One mapping each: memory that can't be touched, the stack above it, and at its upper end, where an
- * overflow does not get to, the record of the coroutine.
+ * Coroutines.  Each has one mapping: a guard area that can't be touched, the stack above it, and at
+ * the upper end, which an overflow does not reach, the record of the coroutine.
  *
- * A coroutine may be left on one thread and gone on with on another.  So what runs on its stack looks at nothing of the
- * thread's, but in functions that aren't inlined: a compiler takes for granted that a function stays on its thread.
- * Who polls it stays on his, be it on a coroutine's stack, too: that one isn't left before the poll is over.
+ * A coroutine may be left on one thread and resumed on another.  So code that runs on its stack
+ * reads the thread's variables only in functions that are not inlined: a compiler takes for granted
+ * that a function stays on its thread.  The code that polls a coroutine does stay on its thread,
+ * even if it runs on the stack of another coroutine: that coroutine is not left before the poll is
+ * over.
  */
 
 #include <config.h>
@@ -26,8 +28,8 @@
 #include "unwind/registers.h"
 
 /*
- * What can't be touched below a stack: address space, no memory.  A page would not do: libdw has frames of many, which
- * leap over it into whatever lies there.
+ * The size of the guard area below a stack, which takes address space but no memory.  One page
+ * would not do: libdw has frames of many pages, which leap over a page into whatever lies below.
  */
 #define GUARD ((size_t)256 << 10)
 
@@ -41,19 +43,21 @@ struct tdt__coroutine {
 	void *arg;
 	void *mapping;
 	size_t mapping_size;
-	struct tdt_context *cx; /* of the poll that goes on; NULL: it is being dropped */
+	struct tdt_context *cx; /* of the current poll; NULL: the coroutine is being dropped */
 	enum state state;
-	bool awaiting; /* polls what it awaits, or waits */
-	int result;    /* of `fn`, once it has ended */
+	bool awaiting; /* it polls the future that it awaits, or waits for it */
+	int result;    /* what `fn` returned, once it has ended */
 };
 
-/* --- On the stack of who polls ----------------------------------------------- */
+/* --- On the poller's stack --------------------------------------------------- */
 
 /*
- * Go on with the coroutine until it waits or ends.  A thread that is cancelled would unwind the coroutine's stack, and
- * leap from its end over all that called this.
+ * Resume the coroutine until it waits or ends.  Cancellation is disabled meanwhile: a thread that
+ * is cancelled would unwind the coroutine's stack, and leap from its end over all the callers of
+ * this function.
  */
-static __attribute__((noinline)) void tdt__coroutine_resume(struct tdt__coroutine *co, struct tdt_context *cx)
+static __attribute__((noinline)) void tdt__coroutine_resume(struct tdt__coroutine *co,
+							    struct tdt_context *cx)
 {
 	struct tdt__coroutine *outer = tdt__thread.coroutine;
 	int cancelling;
@@ -94,9 +98,9 @@ static void tdt__coroutine_drop(void *state)
 	munmap(co->mapping, co->mapping_size);
 }
 
-/* --- On its own ---------------------------------------------------------------- */
+/* --- On the coroutine's stack -------------------------------------------------- */
 
-/* The coroutine on whose stack the caller is; NULL: on another. */
+/* The coroutine on whose stack the caller runs; NULL: the caller runs on another stack. */
 static __attribute__((noinline)) struct tdt__coroutine *running(void)
 {
 	struct tdt__coroutine *co = tdt__thread.coroutine;
@@ -104,7 +108,7 @@ static __attribute__((noinline)) struct tdt__coroutine *running(void)
 	return co != NULL && tdt__thread.entered == &co->stack ? co : NULL;
 }
 
-/* Go back to who polls; return in the next poll. */
+/* Go back to the poller; return in the next poll. */
 static void leave(struct tdt__coroutine *co, enum state state)
 {
 	co->state = state;
@@ -113,7 +117,7 @@ static void leave(struct tdt__coroutine *co, enum state state)
 	tdt__fiber_entered(&co->poller, &co->fiber);
 }
 
-/* The outermost function on the stack. */
+/* The outermost function on a coroutine's stack. */
 static void tdt__coroutine_main(void)
 {
 	struct tdt__coroutine *co = running();
@@ -132,7 +136,8 @@ static __attribute__((noinline)) int fail(int error)
 	return error;
 }
 
-static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine *co, struct tdt_future *future)
+static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine *co,
+							  struct tdt_future *future)
 {
 	tdt_poll_t result = TDT_PENDING;
 
@@ -159,9 +164,12 @@ int tdt_co_await(struct tdt_future future)
 	return fail(error);
 }
 
-/* --- Making one ------------------------------------------------------------------ */
+/* --- Making a coroutine ---------------------------------------------------------- */
 
-/* How much to map for a stack of that size: rounded up, with the record and the page below.  0: too much. */
+/*
+ * How many bytes to map for a stack of `stack` bytes, with the record and the guard area, rounded
+ * up to whole pages.  0: too many.
+ */
 static size_t size_of_mapping(size_t stack, size_t page)
 {
 	size_t size;
@@ -171,7 +179,7 @@ static size_t size_of_mapping(size_t stack, size_t page)
 	return size & ~(page - 1);
 }
 
-/* The record in a new mapping of its own; NULL and errno. */
+/* Make a mapping.  Returns the record in it; NULL and errno. */
 static struct tdt__coroutine *map(size_t stack)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = size_of_mapping(stack, page);
@@ -182,8 +190,8 @@ static struct tdt__coroutine *map(size_t stack)
 		errno = ENOMEM;
 		return NULL;
 	}
-	mapping =
-	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	mapping = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
 		goto failed;
 	if (mprotect(mapping, GUARD, PROT_NONE) != 0)
@@ -202,13 +210,15 @@ failed:
 	return NULL;
 }
 
-struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg, const struct tdt_coroutine_attr *attr)
+struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
+				const struct tdt_coroutine_attr *attr)
 {
 	struct tdt_coroutine_attr ours;
 	struct tdt__coroutine *co;
 	int error = tdt__options_read(&ours, sizeof(ours), attr);
 
-	if (error == 0 && (fn == NULL || (ours.stack_size != 0 && ours.stack_size < TDT_COROUTINE_MIN_STACK)))
+	if (error == 0 &&
+	    (fn == NULL || (ours.stack_size != 0 && ours.stack_size < TDT_COROUTINE_MIN_STACK)))
 		error = -EINVAL;
 	if (error != 0) {
 		errno = -error;
@@ -227,7 +237,7 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg, const struct td
 
 /* --- Stacks of others ------------------------------------------------------ */
 
-/* The frames outside are those of the caller, who waits in its switch to the stack. */
+/* The frames outside the stack are those of the caller, which waits in its switch to the stack. */
 __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 {
 	struct tdt__registers caller = TDT__CALLER_REGISTERS();
@@ -240,7 +250,7 @@ __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 	stack->pc = caller.pc;
 	stack->sp = caller.sp;
 	stack->fp = caller.fp;
-	/* A signal handler may poll: what it finds entered is whole. */
+	/* A signal handler may poll: the stack that it finds entered must be complete. */
 	atomic_signal_fence(memory_order_release);
 	tdt__thread.entered = stack;
 }

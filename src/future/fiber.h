@@ -3,8 +3,9 @@
 #define TDT_SRC_FUTURE_FIBER_H
 
 /*
- * What sanitizers and valgrind are told of stacks, and of switches between them: they would take a switch for a
- * corruption of the stack.  Without them all of this is nothing (for valgrind: some instructions a stack).
+ * What sanitizers and valgrind have to know of stacks, and of switches between them: otherwise they
+ * take a switch for a corruption of the stack.  Without these tools all functions here do nothing
+ * (for valgrind: they take a few instructions per stack).
  */
 
 #include <config.h>
@@ -33,10 +34,10 @@
 #include <valgrind/valgrind.h>
 #endif
 
-/* A stack, as they know it. */
+/* A stack, as these tools know it. */
 struct tdt__fiber {
 #if TDT__ASAN
-	void *fake;        /* of the function that has left it */
+	void *fake;        /* the fake stack of the function that has left it */
 	const void *low;
 	size_t size;
 #endif
@@ -49,7 +50,7 @@ struct tdt__fiber {
 	char unused;
 };
 
-/* A stack of our own making, and its end. */
+/* Register a stack of ours; tdt__fiber_fini() unregisters it. */
 static inline void tdt__fiber_init(struct tdt__fiber *fiber, void *low, size_t size)
 {
 	(void)fiber;
@@ -81,7 +82,7 @@ static inline void tdt__fiber_fini(struct tdt__fiber *fiber)
 #endif
 }
 
-/* On `from`, which is the one that goes over to a stack of ours: before it does. */
+/* Call this on `from` before it switches to `to`, a stack of ours. */
 static inline void tdt__fiber_enter(struct tdt__fiber *from, struct tdt__fiber *to)
 {
 	(void)from;
@@ -95,7 +96,7 @@ static inline void tdt__fiber_enter(struct tdt__fiber *from, struct tdt__fiber *
 #endif
 }
 
-/* On `to`: first thing, whenever it was entered. */
+/* Call this on `to`, first of all, whenever it was entered. */
 static inline void tdt__fiber_entered(struct tdt__fiber *from, struct tdt__fiber *to)
 {
 	(void)from;
@@ -105,7 +106,7 @@ static inline void tdt__fiber_entered(struct tdt__fiber *from, struct tdt__fiber
 #endif
 }
 
-/* On `to`: before it goes back; `ended`, never to be entered again. */
+/* Call this on `to` before it switches back.  `ended`: it will never be entered again. */
 static inline void tdt__fiber_leave(struct tdt__fiber *from, struct tdt__fiber *to, int ended)
 {
 	(void)from;
@@ -119,7 +120,7 @@ static inline void tdt__fiber_leave(struct tdt__fiber *from, struct tdt__fiber *
 #endif
 }
 
-/* On `from`: first thing, when it is back. */
+/* Call this on `from`, first of all, when it is entered again. */
 static inline void tdt__fiber_left(struct tdt__fiber *from)
 {
 	(void)from;

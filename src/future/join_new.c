@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The public name of what join.c does, which has given it to its poll. */
+/* The public call of <tdt/join.h>.  It is not in join.c, where the poll has its name. */
 
 #include <config.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* From one stack to another: both ways. */
+/*
+ * Switching from one stack to another, in both ways: by contexts, and by instructions of our own.
+ */
 
 #include <config.h>
 
@@ -19,8 +21,9 @@ void tdt__context_make(struct tdt__context *context, void *low, size_t size, voi
 	makecontext(&context->place, entry, 0);
 }
 
-/* The signal mask is the thread's, and stays as it is: a context would bring its own along. */
-__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, struct tdt__context *to)
+/* The signal mask belongs to the thread, and stays as it is: a context would bring its own mask. */
+__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from,
+						   struct tdt__context *to)
 {
 	pthread_sigmask(SIG_SETMASK, NULL, &to->place.uc_sigmask);
 	swapcontext(&from->place, &to->place);
@@ -30,10 +33,10 @@ __attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, st
 
 #include <stdint.h>
 
-/* What lies on a stack that was left, from its sp upwards. */
+/* What lies on a stack that was left, from its stack pointer upwards. */
 struct left {
-	uint32_t mxcsr; /* the modes of SSE, */
-	uint16_t x87;	/* and of the x87 */
+	uint32_t mxcsr; /* the modes of SSE */
+	uint16_t x87;	/* the modes of the x87 */
 	uint16_t unused;
 	uintptr_t r15, r14, r13, r12, rbx, rbp;
 	void (*pc)(void);
@@ -47,7 +50,7 @@ void tdt__context_make(struct tdt__context *context, void *low, size_t size, voi
 	uintptr_t end = ((uintptr_t)low + size) & ~(uintptr_t)15;
 	struct left *left = (struct left *)(end - sizeof(struct left));
 
-	/* A function begins with its stack aligned to 16, but for the return address. */
+	/* A function begins with its stack aligned to 16 bytes, except for the return address. */
 	_Static_assert(sizeof(struct left) == 72, "as tdt__switch_stacks() has it");
 	*left = (struct left){ .pc = entry };
 	__asm__("stmxcsr %0" : "=m"(left->mxcsr));
@@ -55,7 +58,8 @@ void tdt__context_make(struct tdt__context *context, void *low, size_t size, voi
 	context->sp = left;
 }
 
-__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from, struct tdt__context *to)
+__attribute__((noinline)) void tdt__context_switch(struct tdt__context *from,
+						   struct tdt__context *to)
 {
 	tdt__switch_stacks(&from->sp, to->sp);
 }

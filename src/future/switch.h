@@ -3,12 +3,12 @@
 #define TDT_SRC_FUTURE_SWITCH_H
 
 /*
- * From one stack to another, on the same thread.  Registers that a call preserves are, and the modes of the FPU; the
- * thread's signal mask is not touched.
+ * Switching from one stack to another, on the same thread.  The registers that a call preserves are
+ * preserved, and so are the modes of the FPU.  The thread's signal mask is not touched.
  *
- * On x86-64 some instructions do it (switch_x86_64.S).  They do not switch shadow stacks, so the
- * library is marked as code that can't run with them.  Elsewhere the C library's contexts do it, at two
- * system calls a switch.
+ * On x86-64 a few instructions do it (switch_x86_64.S).  They do not switch shadow stacks, so the
+ * library is marked as code that can't run with them.  Elsewhere the C library's contexts do it,
+ * with two system calls per switch.
  */
 
 #include <stddef.h>
@@ -29,10 +29,16 @@ struct tdt__context {
 #endif
 };
 
-/* One that calls `entry` on the stack [low, low + size) when it is first switched to.  `entry` never returns. */
+/*
+ * Make a context that calls `entry` on the stack [low, low + size) when it is first entered.
+ * `entry` never returns.
+ */
 void tdt__context_make(struct tdt__context *context, void *low, size_t size, void (*entry)(void));
 
-/* Leave this stack, to go on in `to`.  Returns when somebody switches to `from`, perhaps on another thread. */
+/*
+ * Leave this stack, and go on in `to`.  Returns when a thread, perhaps another one, switches to
+ * `from`.
+ */
 void tdt__context_switch(struct tdt__context *from, struct tdt__context *to);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * void tdt__switch_stacks(void **from, void *to): leave this stack, and note its sp in `*from`; go on
- * where `to` was noted.  What lies on a stack that was left is struct left of switch.c.
+ * void tdt__switch_stacks(void **from, void *to): leave this stack and store its stack pointer in
+ * `*from`; go on at the stack pointer `to`.  What lies on a stack that was left is struct left of
+ * switch.c.
  *
- * This does not switch shadow stacks.  (The C library's contexts do; but nothing unmaps the shadow
- * stack that makecontext() maps for each.)  So this object is marked for indirect branch tracking, but
- * not for shadow stacks.  A library or program is marked if all its objects are, and a process has
- * shadow stacks if all its modules are marked.  The code is in a file of its own because the compiler
- * would mark what it compiles by its flags.
+ * This function does not switch shadow stacks.  (The C library's contexts do; but nothing unmaps
+ * the shadow stack that makecontext() maps for each context.)  So this object is marked for
+ * indirect branch tracking, but not for shadow stacks.  A library or program is marked if all its
+ * objects are marked, and a process has shadow stacks if all its modules are marked.  The code is
+ * in a file of its own because the compiler would mark an object that it compiles by its flags.
  */
 
 .text
@@ -40,7 +41,7 @@ tdt__switch_stacks:
 	stmxcsr (%rsp)
 	fnstcw 4(%rsp)
 	movq %rsp, (%rdi)
-	movq %rsi, %rsp /* what was left there looks the same */
+	movq %rsi, %rsp /* the stack left there has the same layout */
 	ldmxcsr (%rsp)
 	fldcw 4(%rsp)
 	addq $8, %rsp
