@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Asking for a trace: the calls that block, and the future that doesn't. */
+/* Requesting a trace: the calls that block, and the future that does not. */
 
 #include <config.h>
 
@@ -27,11 +27,14 @@
 #define MS INT64_C(1000000)
 #define TRIES 3
 
-/* A poll that goes on for so long after it was asked is looked at; and again after twice as long, and so on. */
+/*
+ * The stack of a poll is read if the poll lasts for so long after the request; again after twice as
+ * long, and so on.
+ */
 #define GRACE_MIN (5 * MS)
 #define GRACE_MAX (320 * MS)
 
-/* What has been answered so far: the best capture, or else an error. */
+/* The answers so far: the best capture, or else an error. */
 struct answers {
 	struct tdt__capture *capture;
 	int error;
@@ -39,10 +42,12 @@ struct answers {
 };
 
 /*
- * Take an answer in: a capture, or NULL and `error`.  Returns whether that will do.  If not, it is worth asking again:
- * the capture may have gone astray, and is kept in case no better one comes.
+ * Note an answer: a capture, or NULL and `error`.  Returns whether the answer will do.  If not,
+ * another request is worthwhile: the capture may have gone astray, and is kept in case no better
+ * one comes.
  */
-static bool settle(struct answers *answers, struct tdt__capture *capture, int error, uint64_t deadline)
+static bool settle(struct answers *answers, struct tdt__capture *capture, int error,
+		   uint64_t deadline)
 {
 	struct tdt__unloads count = { .deadline = deadline };
 
@@ -55,11 +60,11 @@ static bool settle(struct answers *answers, struct tdt__capture *capture, int er
 	answers->capture = capture;
 	if (capture->facts.state == TDT_TASK_RUNNING) /* it was judged when it was made */
 		return true;
-	return tdt__judge(&capture->stacks, &count) != -EAGAIN || capture->facts.state != TDT_TASK_WAITING ||
-	       answers->tries == TRIES;
+	return tdt__judge(&capture->stacks, &count) != -EAGAIN ||
+	       capture->facts.state != TDT_TASK_WAITING || answers->tries == TRIES;
 }
 
-/* The trace that the answers come to; NULL and errno. */
+/* The trace made from the answers; NULL and errno. */
 static struct tdt_trace *conclude(struct answers *answers, const struct tdt_handle *task)
 {
 	struct tdt__capture *capture = answers->capture;
@@ -78,7 +83,7 @@ static void forget(struct answers *answers)
 
 /* --- Blocking -------------------------------------------------------------- */
 
-/* By CLOCK_MONOTONIC, in nanoseconds: that the machine is up for 290 years makes no overflow. */
+/* In nanoseconds of CLOCK_MONOTONIC.  Within 290 years of uptime there is no overflow. */
 static uint64_t deadline_in(int64_t timeout_ns)
 {
 	return tdt__clock() + (uint64_t)timeout_ns;
@@ -96,15 +101,15 @@ static void wait_answered(struct tdt__request *request, uint64_t deadline)
 
 	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
 		;
-	errno = saved; /* what it waited for may come yet, or be had otherwise */
+	errno = saved; /* the answer may still come, or the poll's stack be read */
 }
 
 struct question {
 	struct tdt_handle *task;
-	struct tdt__request *request; /* NULL: given up */
+	struct tdt__request *request; /* NULL: there is none any more */
 };
 
-/* Runs also when the thread is cancelled while it waits, or in the runtime's waker. */
+/* Runs also if the thread is cancelled while it waits, or inside the runtime's waker. */
 static void give_up(struct question *question)
 {
 	if (question->request != NULL)
@@ -112,11 +117,12 @@ static void give_up(struct question *question)
 }
 
 /*
- * Wait for the answer.  A poll that is in the middle of something gives none: but its stack can be read.  Returns what
- * that came to; NULL: look at the request, which may be answered.
+ * Wait for the answer.  A poll that is in the middle of something gives no answer, but its stack
+ * can be read.  Returns the capture of that stack; NULL: look at the request, which may be
+ * answered.
  */
-static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__request *request, uint64_t deadline,
-					 uint32_t max_frames)
+static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__request *request,
+					 uint64_t deadline, uint32_t max_frames)
 {
 	uint64_t poll = tdt__running_poll(task), now = tdt__clock();
 	struct tdt__capture *running = NULL;
@@ -132,14 +138,17 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 		if (tdt__request_answered(task, request))
 			break;
 		if (poll != 0 && poll == was && now < deadline)
-			running = tdt__running(task, poll, max_frames, sooner(deadline, now + (uint64_t)GRACE_MAX), &error);
+			running = tdt__running(task, poll, max_frames,
+					       sooner(deadline, now + (uint64_t)GRACE_MAX), &error);
 	}
 	return running;
 }
 
-static struct tdt__capture *ask(struct tdt_handle *task, uint64_t deadline, uint32_t max_frames, int *error)
+static struct tdt__capture *ask(struct tdt_handle *task, uint64_t deadline, uint32_t max_frames,
+				int *error)
 {
-	struct question question __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
+	struct question question
+	    __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
 	struct tdt__capture *capture;
 
 	if (question.request == NULL) {
@@ -196,7 +205,8 @@ struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout
 	return backtrace(handle, timeout_ns, TDT_MAX_FRAMES);
 }
 
-struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle, const struct tdt_backtrace_options *options)
+struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
+				     const struct tdt_backtrace_options *options)
 {
 	struct tdt_backtrace_options ours;
 	int error = tdt__options_read(&ours, sizeof ours, options);
@@ -217,7 +227,7 @@ struct asking {
 	struct tdt_handle *task; /* a reference */
 	struct tdt_trace **out;
 	int *error;                   /* may be NULL */
-	struct tdt__request *request; /* NULL: not asked yet, or done */
+	struct tdt__request *request; /* NULL: not made yet, or done */
 	struct answers answers;
 	bool done;
 };
@@ -233,7 +243,7 @@ static tdt_poll_t finish(struct asking *asking)
 	return TDT_READY;
 }
 
-/* Have `waker` woken by the answer. */
+/* Have the answer wake `waker`.  False: the waker could not be cloned. */
 static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = tdt_waker_clone(waker);
@@ -242,7 +252,10 @@ static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
 	return clone != NULL;
 }
 
-/* Ask if that was not done yet, and have the answer wake `waker`.  Returns 0 or -ENOMEM. */
+/*
+ * Make the request unless it was made already, and have the answer wake `waker`.  Returns 0 or
+ * -ENOMEM.
+ */
 static int ask_and_listen(struct asking *asking, const struct tdt_waker *waker)
 {
 	bool fresh = asking->request == NULL;
@@ -251,7 +264,7 @@ static int ask_and_listen(struct asking *asking, const struct tdt_waker *waker)
 		asking->request = tdt__request_new(asking->task, TDT_MAX_FRAMES);
 	if (asking->request == NULL)
 		return -ENOMEM;
-	if (!wake_by_answer(asking, waker)) { /* nobody could wake this future */
+	if (!wake_by_answer(asking, waker)) { /* nothing could wake this future */
 		tdt__request_withdraw(asking->task, asking->request);
 		asking->request = NULL;
 		return -ENOMEM;
@@ -285,7 +298,7 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 		}
 		capture = tdt__request_result(asking->request, &error);
 		asking->request = NULL;
-	} while (!settle(&asking->answers, capture, error, 0)); /* a poll waits no longer than it must */
+	} while (!settle(&asking->answers, capture, error, 0)); /* 0: a poll must not wait */
 	return finish(asking);
 }
 

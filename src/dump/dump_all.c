@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A dump takes a snapshot, prints it and frees it.  How long names may take is decided here. */
+/* A dump takes a snapshot, prints it and frees it.  This file decides how long names may take. */
 
 #include <config.h>
 
@@ -15,7 +15,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Wrong options are reported before any task is requested to answer. */
+/* Wrong options are reported before any request is made. */
 static int check(FILE *out, const struct tdt_dump_options *options, struct tdt_dump_options *ours)
 {
 	struct tdt_print_options form;

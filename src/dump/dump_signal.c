@@ -2,17 +2,20 @@
 /*
  * A dump on a signal.
  *
- * A handler may do next to nothing: it raises a semaphore, and a thread that waits for that takes the dump.  A pipe would
- * do as well, were it not for its descriptors: a host that closes all it doesn't know, as daemons do, and then opens
- * sockets, would have the handler write a byte into one of these, and the thread read another's bytes.  A semaphore has
- * no descriptor that can be closed, inherited or used up; sem_post() is async-signal-safe, too, and never blocks.
+ * A signal handler may do next to nothing.  This one raises a semaphore, and a thread that waits
+ * for the semaphore takes the dump.  A pipe would do as well, but it has descriptors.  A daemon
+ * closes all descriptors that it does not know, and then opens sockets: the handler would write a
+ * byte into one of these, and the thread would read bytes that are meant for others.  A semaphore
+ * has no descriptor that can be closed, inherited or used up; and sem_post() is async-signal-safe
+ * and never blocks.
  *
- * After fork() the child has the handler and the semaphore, but not the thread: a signal raises a semaphore that nobody
- * waits for, which is the child's own.  The dump it asks for never comes, and the parent knows nothing of it.  When the
- * child calls tdt_dump_on_signal() it gets a thread of its own, and that begins with a semaphore at 0.
+ * After fork() the child has the handler and the semaphore, but not the thread.  A signal raises
+ * the child's own semaphore, for which no thread waits.  So the requested dump never comes, and the
+ * parent knows nothing of it.  When the child calls tdt_dump_on_signal(), it gets a thread of its
+ * own, which begins with a semaphore at 0.
  *
- * The thread ends by itself when no signal is wanted any more.  Nobody waits for it: it may be in the middle of a dump,
- * and that, in a write to a pipe that nobody reads.
+ * The thread ends by itself when no signal is wanted any more.  No thread waits for it: it may be
+ * in the middle of a dump, and there in a write to a pipe that nobody reads.
  */
 
 #include <config.h>
@@ -34,17 +37,17 @@
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Raised by the handler, and by who wants the thread to end. */
+/* Raised by the handler, and when the thread has to end. */
 static sem_t wanted;
 
-/* Which of the two: there was a signal since the last dump began.  Relaxed: the semaphore orders it. */
+/* There was a signal since the last dump began.  Relaxed: the semaphore orders it. */
 static atomic_bool signaled;
 
-/* All under tdt__signal_lock. */
+/* Protected by tdt__signal_lock. */
 static struct {
 	int signo;            /* 0: none */
-	struct sigaction old; /* its disposition before */
-	bool running;         /* the thread: it looks at `signo` before it ends */
+	struct sigaction old; /* the signal's disposition before */
+	bool running;         /* there is a thread: it reads `signo` before it ends */
 	uint32_t forks;       /* tdt__forks when it was started */
 } dumper;
 
@@ -54,20 +57,22 @@ static void on_signal(int signo)
 
 	(void)signo;
 	atomic_store_explicit(&signaled, true, memory_order_relaxed);
-	sem_post(&wanted); /* EOVERFLOW: two thousand million others wait already */
+	sem_post(&wanted); /* EOVERFLOW: two thousand million posts are pending already */
 	errno = saved;
 }
 
-/* Wait for a signal, and take those with it that came meanwhile: one dump is for all. */
+/*
+ * Wait for a signal, and take the signals that came meanwhile with it: one dump is for all of them.
+ */
 static void wait_for_signal(void)
 {
 	while (sem_wait(&wanted) != 0)
-		; /* EINTR: a tracer, say */
+		; /* EINTR, because of a tracer for example */
 	while (sem_trywait(&wanted) == 0)
 		;
 }
 
-/* Whether to end, which is then known to all. */
+/* Whether the thread has to end.  If so, `running` becomes false. */
 static bool is_over(void)
 {
 	bool over;
@@ -80,7 +85,10 @@ static bool is_over(void)
 	return over;
 }
 
-/* SIGPIPE is blocked here, as all are: a dump to a closed pipe is an error that nobody is interested in. */
+/*
+ * This thread has all signals blocked, SIGPIPE too: a dump to a closed pipe is an error in which
+ * nobody is interested.
+ */
 static void *dump(void *nothing)
 {
 	pthread_setname_np(pthread_self(), "tdt-dump");
@@ -93,14 +101,16 @@ static void *dump(void *nothing)
 	}
 }
 
-/* Have a thread in this process.  Gives up the lock meanwhile: see service.h. */
+/* Make sure that this process has the thread.  Gives up the lock meanwhile: see service.h. */
 static int need_thread(void)
 {
 	int error;
 
 	if (dumper.running && dumper.forks == tdt__forks)
 		return 0;
-	/* No thread of this process waits for it: what was raised in vain is gone. */
+	/*
+	 * No thread of this process waits for the semaphore, so what was raised in vain is dropped.
+	 */
 	sem_init(&wanted, 0, 0);
 	atomic_store_explicit(&signaled, false, memory_order_relaxed);
 	dumper.running = true;
@@ -121,10 +131,11 @@ static bool is_ours(const struct sigaction *action)
 static bool is_free(const struct sigaction *action)
 {
 	return (action->sa_flags & SA_SIGINFO) == 0 &&
-	       (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN || action->sa_handler == on_signal);
+	       (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
+		action->sa_handler == on_signal);
 }
 
-/* Have the signal raise the semaphore; its old disposition goes to `old`. */
+/* Have the signal raise the semaphore.  The signal's old disposition goes to `old`. */
 static int set_handler(int signo, struct sigaction *old)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
@@ -133,7 +144,7 @@ static int set_handler(int signo, struct sigaction *old)
 	return sigaction(signo, &action, old) == 0 ? 0 : -errno;
 }
 
-/* Give the signal that dumps now back, unless somebody else has taken it. */
+/* Restore the disposition of the signal that dumps now, unless other code has changed it since. */
 static void give_back(void)
 {
 	struct sigaction now;
@@ -143,14 +154,17 @@ static void give_back(void)
 	dumper.signo = 0;
 }
 
-/* Some can't be caught.  Those the processor raises come again as soon as their handler returns, for ever. */
+/*
+ * Some signals can't be caught.  Those that the processor raises would come again as soon as their
+ * handler returns, for ever.
+ */
 static bool can_dump(int signo)
 {
-	return signo != SIGKILL && signo != SIGSTOP && signo != SIGSEGV && signo != SIGBUS && signo != SIGFPE &&
-	       signo != SIGILL;
+	return signo != SIGKILL && signo != SIGSTOP && signo != SIGSEGV && signo != SIGBUS &&
+	       signo != SIGFPE && signo != SIGILL;
 }
 
-/* 0, or why the signal can't dump; its disposition goes to `old`. */
+/* Returns 0, or why the signal can't dump.  The signal's disposition goes to `old`. */
 static int check(int signo, struct sigaction *old)
 {
 	if (!can_dump(signo) || sigaction(signo, NULL, old) != 0)
@@ -158,7 +172,7 @@ static int check(int signo, struct sigaction *old)
 	return is_free(old) ? 0 : -EBUSY;
 }
 
-/* All is looked at again behind need_thread(), which gives up the lock. */
+/* Everything is checked again after need_thread(), which gives up the lock. */
 static int change(int signo)
 {
 	struct sigaction old;
@@ -180,7 +194,7 @@ static int change(int signo)
 		dumper.signo = signo;
 		dumper.old = old;
 	} else if (dumper.signo == 0) {
-		sem_post(&wanted); /* for the thread to end */
+		sem_post(&wanted); /* to make the thread end */
 	}
 	return error;
 }

@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 /*
- * Protects which signal dumps, and the thread that does it.  It is held for some system calls, and across fork()
- * (fork.c).
+ * Protects the choice of the signal that dumps, and the state of the thread that takes the dump.
+ * It is held for a few system calls, and across fork() (fork.c).
  */
 extern pthread_mutex_t tdt__signal_lock;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The window of tasks that are being asked. */
+/* The window of tasks that have an outstanding request. */
 
 #include <config.h>
 
@@ -21,46 +21,57 @@
 #include "registry/registry.h"
 #include "task/request.h"
 
-#define WINDOW 512u /* asked at a time: 1 MB or so, which a cache may hold */
-#define BATCH 256u   /* listed before one barrier */
-#define GRACE UINT64_C(10000000) /* for a poll to end before its stack is read; and how often that is looked at */
-#define TRIES 3
-#define LEAST_FRAMES 32u /* that are made ready for a task, also if it took fewer */
-#define FEW_LEAVES 4u    /* counted clones that a capture is prepared with: most tasks have no more leaves */
-#define MANY_LEAVES 16u  /* counted clones a task that a batch has at hand */
-#define MOST_FRAMES 1024u /* that are made ready for a task that took as many: a capture grows */
+#define WINDOW 512u /* requests at a time: 1 MB or so, which may stay in a cache */
+#define BATCH 256u  /* requests listed before one barrier */
 
-/* A task that is being asked, or nobody. */
+/* How long a poll may last before its stack is read; and how often such polls are looked for. */
+#define GRACE UINT64_C(10000000)
+
+#define TRIES 3
+
+#define LEAST_FRAMES 32u  /* room for frames: the least prepared, also if the task took fewer */
+#define FEW_LEAVES 4u     /* counted clones in a prepared capture: most tasks have no more leaves */
+#define MANY_LEAVES 16u   /* counted clones per task that are in stock for a batch */
+#define MOST_FRAMES 1024u /* room for frames: the most prepared, because a capture can grow */
+
+/* A task with an outstanding request, or a free slot. */
 struct slot {
-	struct tdt__request *request; /* outlives the question: to be used for the next; NULL: none */
-	struct tdt_handle *task;      /* NULL: nobody */
+	struct tdt__request *request; /* kept after the answer, for the next task; NULL: none */
+	struct tdt_handle *task;      /* NULL: the slot is free */
 	size_t index;
 	uint64_t asked_at;
 	int tries;
-	uint64_t polling; /* the number of the poll that the task was seen in, 0: in none; and when it first was */
+	/*
+	 * The number of the poll in which the task was last seen (0: in none), and when it was
+	 * first seen in it.
+	 */
+	uint64_t polling;
 	uint64_t polling_since;
 };
 
 struct asking {
 	const struct tdt__asked *asked;
-	size_t next; /* to be asked */
+	size_t next; /* the index of the next task to request */
 	uint64_t now;
-	uint64_t looked_at; /* when it was looked for polls that go on and on */
+	uint64_t looked_at; /* when long polls were last looked for */
 	uint64_t answered_at;
 
 	struct slot *slot;
 	uint32_t slots;
-	uint32_t *free; /* the numbers of those with nobody */
+	uint32_t *free; /* the numbers of the free slots */
 	uint32_t n_free;
 	unsigned taken; /* how many answers were taken out of the inbox */
 	struct tdt__inbox inbox;
 
-	/* Captures to be used again, the last that came first: it is in a cache still. */
+	/*
+	 * Captures to be used again.  The last one that came in is used first, because it is still
+	 * in a cache.
+	 */
 	struct tdt__capture **spare;
 	uint32_t n_spare;
 
-	struct tdt__walk walk; /* what captures are made ready by */
-	bool ready;            /* there is one */
+	struct tdt__walk walk; /* from which captures are prepared */
+	bool ready;            /* `walk` is initialized */
 };
 
 /* --- Captures ----------------------------------------------------------------- */
@@ -74,7 +85,7 @@ static void keep_spare(struct asking *asking, struct tdt__capture *capture)
 	asking->spare[asking->n_spare++] = capture;
 }
 
-/* A spare one, made as new; NULL: there is none. */
+/* Take a spare capture and reset it; NULL: there is none. */
 static struct tdt__capture *take_spare(struct asking *asking, uint32_t frames)
 {
 	struct tdt__capture *capture;
@@ -110,7 +121,7 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 	return capture;
 }
 
-/* Whether captures can be made ready, by what is loaded now. */
+/* Prepare the walk for the modules that are loaded now.  Returns whether captures can be made. */
 static bool get_ready(struct asking *asking)
 {
 	if (asking->ready)
@@ -132,21 +143,22 @@ static uint32_t outstanding(const struct asking *asking)
 	return asking->slots - asking->n_free;
 }
 
-static void tell(const struct asking *asking, size_t index, enum tdt_answer answer, struct tdt__capture *capture)
+static void tell(const struct asking *asking, size_t index, enum tdt_answer answer,
+		 struct tdt__capture *capture)
 {
 	asking->asked->answer(asking->asked->arg, index, answer, capture);
 }
 
 /*
- * Whether the task can answer: not if it is in the middle of a poll on this thread, nor in a child of fork() that does
- * not have the thread that polls it.
+ * Whether the task can answer.  It can't if it is in the middle of a poll on this thread, nor in a
+ * child of fork() that does not have the thread that polls it.
  */
 static bool may_answer(const struct tdt_handle *task)
 {
 	return !tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread));
 }
 
-/* List a request for a task in the slot.  False: no memory. */
+/* List a request for `task`, which gets the slot.  False: no memory. */
 static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *task)
 {
 	struct tdt__capture *capture = new_capture(asking, task);
@@ -169,7 +181,7 @@ static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *ta
 	return true;
 }
 
-/* List a request for the next task.  NULL: it was not asked. */
+/* List a request for the next task.  NULL: no request was listed. */
 static struct slot *list_next(struct asking *asking)
 {
 	struct tdt_handle *task = asking->asked->task(asking->asked->arg, asking->next);
@@ -190,12 +202,16 @@ static bool is_late(const struct asking *asking)
 {
 	struct timespec now;
 
-	/* Some ms behind, which is not as bad as what the clock takes, once a task. */
+	/*
+	 * This clock is some milliseconds late, which is better than the cost of the precise clock
+	 * for each task.
+	 */
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= asking->asked->deadline;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >=
+	       asking->asked->deadline;
 }
 
-/* Ask the next tasks. */
+/* Make the requests for the next tasks. */
 static void ask_batch(struct asking *asking)
 {
 	struct slot *batch[BATCH];
@@ -205,7 +221,8 @@ static void ask_batch(struct asking *asking)
 		tell(asking, asking->next++, TDT_ANSWER_NONE, NULL);
 		return;
 	}
-	tdt__counted_stock(asking->slots < BATCH ? asking->slots * MANY_LEAVES : BATCH * MANY_LEAVES);
+	tdt__counted_stock(asking->slots < BATCH ? asking->slots * MANY_LEAVES
+						 : BATCH * MANY_LEAVES);
 	while (n < BATCH && asking->n_free > 0 && asking->next < asking->asked->n) {
 		struct slot *slot = list_next(asking);
 
@@ -213,7 +230,10 @@ static void ask_batch(struct asking *asking)
 			batch[n++] = slot;
 	}
 	tdt__barrier_heavy();
-	/* A runtime may poll inside its wake: then all are answered here, and it may take any time. */
+	/*
+	 * A runtime may poll inside its wake: then all requests are answered here, and that may
+	 * take any time.
+	 */
 	for (uint32_t i = 0; i < n && !is_late(asking); i++)
 		tdt__request_see(batch[i]->task);
 	asking->now = tdt__clock();
@@ -221,11 +241,11 @@ static void ask_batch(struct asking *asking)
 
 /* --- Answers ---------------------------------------------------------------------- */
 
-/* Ask the task of the slot, which has answered, again.  False: there is no memory. */
+/* List another request for the task of the slot, which has answered.  False: no memory. */
 static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt__unloads *count)
 {
-	bool ready =
-	    (asking->ready && tdt__walk_modules(&asking->walk)->unloads == count->n) || get_ready(asking);
+	bool ready = (asking->ready && tdt__walk_modules(&asking->walk)->unloads == count->n) ||
+		     get_ready(asking);
 
 	if (!ready || !list(asking, slot, slot->task))
 		return false;
@@ -234,12 +254,13 @@ static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt
 	return true;
 }
 
-/* Whether the walk may have gone astray, and there is time to ask again. */
-static bool is_worth_another(const struct asking *asking, const struct slot *slot, struct tdt__capture *capture,
-			     struct tdt__unloads *count)
+/* Whether the walk may have gone astray, and there is time for another request. */
+static bool is_worth_another(const struct asking *asking, const struct slot *slot,
+			     struct tdt__capture *capture, struct tdt__unloads *count)
 {
-	return tdt__judge(&capture->stacks, count) == -EAGAIN && capture->facts.state == TDT_TASK_WAITING &&
-	       slot->tries < TRIES && asking->now < asking->asked->deadline;
+	return tdt__judge(&capture->stacks, count) == -EAGAIN &&
+	       capture->facts.state == TDT_TASK_WAITING && slot->tries < TRIES &&
+	       asking->now < asking->asked->deadline;
 }
 
 static void settle(struct asking *asking, struct slot *slot, struct tdt__unloads *count)
@@ -261,7 +282,8 @@ static void settle(struct asking *asking, struct slot *slot, struct tdt__unloads
 static void take_answers(struct asking *asking)
 {
 	struct tdt__request *request = tdt__inbox_take(&asking->inbox);
-	struct tdt__unloads count = { .deadline = asking->asked->deadline }; /* one number for all of them */
+	/* One count of unloads serves all of them. */
+	struct tdt__unloads count = { .deadline = asking->asked->deadline };
 
 	if (request != NULL)
 		asking->answered_at = asking->now;
@@ -274,7 +296,7 @@ static void take_answers(struct asking *asking)
 	}
 }
 
-/* Have the task asked no more.  False: it has answered. */
+/* Withdraw the slot's request.  False: it has been answered. */
 static bool withdraw(struct asking *asking, struct slot *slot)
 {
 	if (!tdt__request_withdraw(slot->task, slot->request))
@@ -290,7 +312,9 @@ static void give_up(struct asking *asking, struct slot *slot)
 
 	if (withdraw(asking, slot))
 		tell(asking, slot->index,
-		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH : TDT_ANSWER_NONE, NULL);
+		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH
+								       : TDT_ANSWER_NONE,
+		     NULL);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -298,9 +322,9 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* --- Polls that go on and on --------------------------------------------------------- */
+/* --- Long polls ---------------------------------------------------------------------- */
 
-/* Read its stack if the task is in the same poll as before. */
+/* Read the task's stack if it is still in the same poll as GRACE ago. */
 static void look_at(struct asking *asking, struct slot *slot)
 {
 	uint64_t polls = tdt__running_poll(slot->task);
@@ -313,11 +337,11 @@ static void look_at(struct asking *asking, struct slot *slot)
 	}
 	if (polls == 0 || asking->now - slot->polling_since < GRACE)
 		return;
-	/* One thread that can't be caught must not take all the time. */
+	/* One thread whose stack can't be read must not take all the time. */
 	capture = tdt__running(slot->task, polls, asking->asked->max_frames,
 			       earlier(tdt__clock() + GRACE, asking->asked->deadline), &error);
 	asking->now = tdt__clock();
-	slot->polling_since = asking->now; /* if it was not read: to be tried again */
+	slot->polling_since = asking->now; /* if the stack was not read, it is tried again */
 	if (capture != NULL && withdraw(asking, slot))
 		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
 	tdt__capture_unref(capture);
@@ -331,9 +355,9 @@ static void look_at_all(struct asking *asking)
 			look_at(asking, &asking->slot[i]);
 }
 
-/* --- All of it -------------------------------------------------------------------------- */
+/* --- All tasks -------------------------------------------------------------------------- */
 
-/* Wait until it is worthwhile to go on. */
+/* Wait until enough answers have come to go on. */
 static void wait_for_answers(struct asking *asking)
 {
 	uint32_t n = outstanding(asking);
@@ -346,8 +370,8 @@ static void wait_for_answers(struct asking *asking)
 }
 
 /*
- * No more can be asked, and nobody answers.  Every window that is still to come gets an equal share of the time; who
- * has had it, must go.
+ * The window is full, and no task answers.  Each window that is still to come gets an equal share
+ * of the time that is left.  A request that has had its share is given up.
  */
 static void make_room(struct asking *asking)
 {
@@ -364,7 +388,8 @@ static void make_room(struct asking *asking)
 
 static void ask_and_wait(struct asking *asking)
 {
-	while ((asking->next < asking->asked->n || outstanding(asking) > 0) && asking->now < asking->asked->deadline) {
+	while ((asking->next < asking->asked->n || outstanding(asking) > 0) &&
+	       asking->now < asking->asked->deadline) {
 		if (asking->next < asking->asked->n && asking->n_free > 0)
 			ask_batch(asking);
 		else
@@ -372,7 +397,8 @@ static void ask_and_wait(struct asking *asking)
 		take_answers(asking);
 		if (asking->now - asking->looked_at >= GRACE)
 			look_at_all(asking);
-		if (asking->next < asking->asked->n && asking->n_free == 0 && asking->now < asking->asked->deadline)
+		if (asking->next < asking->asked->n && asking->n_free == 0 &&
+		    asking->now < asking->asked->deadline)
 			make_room(asking);
 	}
 }
@@ -385,7 +411,7 @@ static bool begin(struct asking *asking)
 	asking->spare = malloc(asking->slots * sizeof(struct tdt__capture *));
 	if (asking->slot == NULL || asking->free == NULL || asking->spare == NULL)
 		return false;
-	/* The last first, so that few tasks touch little. */
+	/* The lowest numbers are taken first, so that few tasks touch little memory. */
 	while (asking->n_free < asking->slots) {
 		asking->free[asking->n_free] = asking->slots - 1 - asking->n_free;
 		asking->n_free++;
@@ -394,7 +420,10 @@ static bool begin(struct asking *asking)
 	return true;
 }
 
-/* Also when the thread is cancelled while it waits, or a waker unwinds: then some are asked still. */
+/*
+ * Runs also if the thread is cancelled while it waits, or if a waker unwinds: then some requests
+ * are still outstanding.
+ */
 static void end(struct asking *asking)
 {
 	struct tdt__capture *capture;

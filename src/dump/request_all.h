@@ -3,11 +3,13 @@
 #define TDT_SRC_DUMP_REQUEST_ALL_H
 
 /*
- * Asking any number of tasks at once, with one deadline for all: some are asked at a time, and more when some have
- * answered, so that neither memory nor the burst of polls grows with their number.  One membarrier serves a batch.
+ * Requesting the traces of any number of tasks, with one deadline for all.  Some requests are
+ * outstanding at a time, and more are made when some have been answered, so that neither memory nor
+ * the burst of polls grows with the number of tasks.  One membarrier serves a batch.
  *
- * Tasks that don't answer must not keep the others from being asked.  As long as answers come in nobody is given up;
- * when none has for a share of the time that is left, those that were asked before it are, and others get their place.
+ * Tasks that do not answer must not keep the others from getting a request.  As long as answers
+ * come in, no request is given up.  When none has come for a share of the time that is left, the
+ * requests that are older than this share are given up, and other tasks get their places.
  */
 
 #include <stddef.h>
@@ -19,22 +21,32 @@ struct tdt_handle;
 struct tdt__capture;
 
 /*
- * What is called once for each task, on the asking thread: with TDT_ANSWER_FRESH or TDT_ANSWER_RUNNING and its capture,
- * which is only lent; with TDT_ANSWER_NONE and no capture if there is no answer; with TDT_ANSWER_FRESH and none if the
- * task ended before it was asked.
+ * Called once for each task, on the requesting thread:
+ *
+ *   TDT_ANSWER_FRESH, a capture      the task's answer
+ *   TDT_ANSWER_RUNNING, a capture    the stack of a long poll
+ *   TDT_ANSWER_FRESH, NULL           the task ended before a poll took the request
+ *   TDT_ANSWER_NONE, NULL            there is no answer
+ *
+ * The capture is only lent.
  */
-typedef void tdt__answer_fn(void *arg, size_t index, enum tdt_answer answer, struct tdt__capture *capture);
+typedef void tdt__answer_fn(void *arg, size_t index, enum tdt_answer answer,
+			    struct tdt__capture *capture);
 
 struct tdt__asked {
 	size_t n;
-	struct tdt_handle *(*task)(void *arg, size_t index); /* to be asked in this order; alive until the end */
+	/* Requested in this order; alive until the end. */
+	struct tdt_handle *(*task)(void *arg, size_t index);
 	tdt__answer_fn *answer;
 	void *arg;
 	uint64_t deadline; /* tdt__clock() */
 	uint32_t max_frames;
 };
 
-/* Returns when all are answered, given up or over, by the deadline; wakers of the runtime may take longer. */
+/*
+ * Returns by the deadline, when each task has answered, has ended, or was given up.  Wakers of the
+ * runtime may make it take longer.
+ */
 void tdt__ask_all(const struct tdt__asked *asked);
 
 #endif

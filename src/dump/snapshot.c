@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Snapshots: list the live tasks from the registry, ask them all (request_all.c), sort them into groups (groups.c), and see
- * who waits for whom (cycles.c).
+ * Snapshots: list the live tasks from the registry, request a trace of each (request_all.c), sort
+ * them into groups (groups.c), and see which tasks wait for each other (cycles.c).
  *
- * What is kept of a task is its info; trees are kept once a group.
+ * The snapshot keeps the info of each task, but a tree only once per group.
  */
 
 #include <config.h>
@@ -35,15 +35,16 @@
 
 /* A task. */
 struct member {
-	struct tdt_trace_info info; /* first: a pointer to it is one to its member */
-	struct tdt_wait wait;       /* what `info` points to if it has one */
+	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
+	struct tdt_wait wait;       /* what `info.waits` points to if there is one wait */
 	struct tdt_handle *task;    /* a reference, until the snapshot is taken */
 	uint32_t group;             /* LEFT_OUT: none */
-	bool sure;                  /* it was polled for our sake since it was listed, and waits for what it waited for */
-	uint8_t own_polls;          /* as it was listed: see own_polls() */
+	/* Since it was listed it was polled for this snapshot, and waits for the same object. */
+	bool sure;
+	uint8_t own_polls; /* when it was listed: see own_polls() */
 };
 
-/* A place in the list, with what it is sorted by. */
+/* An entry of the list, with the keys by which it is sorted. */
 struct entry {
 	uint64_t state_ns;
 	uint64_t id;
@@ -64,8 +65,8 @@ struct taking {
 	struct tdt_task_filter filter;
 	uint64_t start;
 	uint64_t deadline; /* of the whole */
-	size_t watched;    /* tasks that have a tree from that */
-	size_t unanswered; /* tasks so far */
+	size_t watched;    /* tasks that have a watched tree */
+	size_t unanswered; /* tasks without an answer so far */
 	bool late;
 	size_t lost;
 
@@ -73,7 +74,8 @@ struct taking {
 	size_t n;
 	size_t room;
 
-	htab_t names; /* char *, each kept once, in the arena of the snapshot; NULL: none yet */
+	/* Of char *: each name once, in the arena of the snapshot.  NULL: not created yet. */
+	htab_t names;
 	const char *last_name;
 };
 
@@ -88,7 +90,7 @@ static void snapshot_free(struct snapshot *snapshot)
 	free(snapshot);
 }
 
-/* Also when a waker unwinds, or the thread is cancelled. */
+/* Runs also if a waker unwinds, or the thread is cancelled. */
 static void taking_fini(struct taking *taking)
 {
 	for (size_t i = 0; i < taking->n; i++)
@@ -127,8 +129,10 @@ static const char *new_name(struct taking *taking, const char *name)
 	return copy;
 }
 
-/* The copy of `name` that lives as long as the snapshot.  NULL: no memory.  A name that is kept
- * already needs none. */
+/*
+ * The copy of `name` that lives as long as the snapshot.  NULL: no memory.  A name that is kept
+ * already needs none.
+ */
 static const char *keep_name(struct taking *taking, const char *name)
 {
 	const char *kept;
@@ -145,8 +149,9 @@ static const char *keep_name(struct taking *taking, const char *name)
 	return kept;
 }
 
-/* Take over what the record says.  False: no memory. */
-static bool tell_record(struct taking *taking, struct member *member, const struct tdt__task_info *said)
+/* Copy what the record says of the task.  False: no memory. */
+static bool tell_record(struct taking *taking, struct member *member,
+			const struct tdt__task_info *said)
 {
 	const char *name = said->info.name;
 
@@ -177,7 +182,7 @@ static bool grow_list(struct taking *taking)
 	return true;
 }
 
-/* How many polls were not made for the sake of askers alone: of that number the last bits. */
+/* How many polls were not made for requests alone, modulo TDT__ASKED_POLLS. */
 static uint8_t own_polls(const struct tdt_record *record)
 {
 	return (uint8_t)((record->polls - record->own_bits / TDT__ASKED_POLL) % TDT__ASKED_POLLS);
@@ -216,7 +221,8 @@ static void list_all(struct taking *taking)
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, &record, taking->start);
-		if (!tdt__filter_lets(&taking->filter, &said.info) || !tdt__handle_ref_if_same(task, record.seq))
+		if (!tdt__filter_lets(&taking->filter, &said.info) ||
+		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
 		if (!list(taking, task, &said, &record)) {
 			tdt_handle_unref(task);
@@ -225,7 +231,10 @@ static void list_all(struct taking *taking)
 	}
 }
 
-/* The one that has been in its state for longest first; of those that came at once, the one with the smallest id. */
+/*
+ * The task that has been in its state for longest comes first; of equals, the one with the smallest
+ * id.
+ */
 static int by_suspicion(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -239,8 +248,9 @@ static void sort_list(struct taking *taking)
 {
 	size_t sorted = 1;
 
-	/* It was sorted before, and has changed little. */
-	while (sorted < taking->n && by_suspicion(&taking->entry[sorted - 1], &taking->entry[sorted]) <= 0)
+	/* When it is sorted again, it has changed little. */
+	while (sorted < taking->n &&
+	       by_suspicion(&taking->entry[sorted - 1], &taking->entry[sorted]) <= 0)
 		sorted++;
 	if (sorted < taking->n)
 		qsort(taking->entry, taking->n, sizeof taking->entry[0], by_suspicion);
@@ -255,32 +265,41 @@ static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *
 	return tdt__same_wait(&a->waits[0], &b->waits[0]);
 }
 
-/* Have the task keep what its leaves say they wait for; without memory it is not known. */
-static void tell_waits(struct taking *taking, struct member *member, const struct tdt__capture *capture)
+/* Note what the task's leaves wait for.  Without memory that is not known. */
+static void tell_waits(struct taking *taking, struct member *member,
+		       const struct tdt__capture *capture)
 {
 	struct tdt_wait *waits = &member->wait;
 
 	if (capture->facts.n_waits > 1)
-		waits = tdt__arena_take(&taking->snapshot->arena, capture->facts.n_waits * sizeof *waits);
+		waits = tdt__arena_take(&taking->snapshot->arena,
+					capture->facts.n_waits * sizeof *waits);
 	member->info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
 	member->info.waits = member->info.n_waits != 0 ? waits : NULL;
 	if (member->info.n_waits != 0)
 		memcpy(waits, capture->facts.waits, capture->facts.n_waits * sizeof *waits);
 }
 
-/* Take over what the poll that was captured says. */
-static void tell_poll(struct taking *taking, struct member *member, const struct tdt__capture *capture)
+/* Copy what the captured poll says of the task. */
+static void tell_poll(struct taking *taking, struct member *member,
+		      const struct tdt__capture *capture)
 {
 	struct tdt_trace_info *info = &member->info;
-	/* This poll came after the wait that was listed. */
-	bool waits_still = info->state == TDT_TASK_WAITING && capture->facts.state == TDT_TASK_WAITING &&
+	/* The captured poll is the one that came after the listed wait. */
+	bool waits_still = info->state == TDT_TASK_WAITING &&
+			   capture->facts.state == TDT_TASK_WAITING &&
 			   capture->facts.polls == info->polls + 1;
 	uint64_t state_ns = info->state_ns;
 
-	member->sure = info->state == TDT_TASK_WAITING && capture->facts.state == TDT_TASK_WAITING &&
-		       capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 && same_waits(info, &capture->facts);
+	member->sure = info->state == TDT_TASK_WAITING &&
+		       capture->facts.state == TDT_TASK_WAITING &&
+		       capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 &&
+		       same_waits(info, &capture->facts);
 	tdt__facts_say(&capture->facts, info);
-	/* As of the beginning, whenever it answered: so those are alike in age that are. */
+	/*
+	 * The age is as of the start of the snapshot, whenever the task answered: so tasks of the
+	 * same age show the same age.
+	 */
 	if (waits_still && capture->facts.polls != 1)
 		info->state_ns = state_ns;
 	info->leaves = capture->stacks.leaves;
@@ -289,7 +308,7 @@ static void tell_poll(struct taking *taking, struct member *member, const struct
 	tell_waits(taking, member, capture);
 }
 
-/* What its record says by now.  False: it has ended. */
+/* Copy what the task's record says by now.  False: the task has ended. */
 static bool tell_record_again(struct taking *taking, struct member *member)
 {
 	struct tdt__task_info said;
@@ -297,16 +316,24 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 
 	if (!tdt__registry_read(member->task, &record) || !tdt__record_is_live(&record))
 		return false;
-	/* Waits as of the beginning, as those of tasks that answer; a poll may have begun since. */
-	tdt__task_info(&said, &record, record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
-	return tell_record(taking, member, &said); /* its name is kept: this needs no memory */
+	/*
+	 * A wait is shown as of the start of the snapshot, like those of tasks that answer.  A poll
+	 * may have begun since.
+	 */
+	tdt__task_info(&said, &record,
+		       record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
+	/* The name is kept already: this needs no memory. */
+	return tell_record(taking, member, &said);
 }
 
-/* What it takes to sort and print a task, and to read a tree that it was watched with. */
+/* The time that it takes to sort and print a task, and to read a watched tree. */
 #define TASK_NS UINT64_C(300)
 #define TREE_NS UINT64_C(3000)
 
-/* The time that is left when asking ends: a quarter of all, and what so many tasks need; but no more than three quarters. */
+/*
+ * The time that is kept back from the requests: a quarter of the whole, and what so many tasks
+ * need; but no more than three quarters.
+ */
 static uint64_t rest_of(const struct taking *taking)
 {
 	uint64_t quarter = (taking->deadline - taking->start) / 4;
@@ -315,15 +342,16 @@ static uint64_t rest_of(const struct taking *taking)
 	return rest < 3 * quarter ? rest : 3 * quarter;
 }
 
-/* The part of that which is for names and for printing. */
+/* The part of that time which is for names and for printing. */
 static uint64_t end_of(const struct taking *taking)
 {
-	uint64_t rest = rest_of(taking), end = (taking->deadline - taking->start) / 8 + taking->n * TASK_NS;
+	uint64_t rest = rest_of(taking),
+		 end = (taking->deadline - taking->start) / 8 + taking->n * TASK_NS;
 
 	return end < rest ? end : rest;
 }
 
-/* Whether trees that were watched are no more looked for.  A look at the clock serves some tasks. */
+/* Whether it is too late to look for watched trees.  One reading of the clock serves 64 tasks. */
 static bool is_late(struct taking *taking)
 {
 	if (!taking->late && taking->unanswered++ % 64 == 0)
@@ -339,9 +367,10 @@ static void no_answer(struct taking *taking, struct member *member)
 
 	if (!late && !tell_record_again(taking, member))
 		return;
-	/* As old as it was when the wait was as long as is told. */
+	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
-		last = tdt__watched_trace(member->task, member->info.state == TDT_TASK_RUNNING ? 0 : taking->start);
+		last = tdt__watched_trace(
+		    member->task, member->info.state == TDT_TASK_RUNNING ? 0 : taking->start);
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 
@@ -352,7 +381,8 @@ static void no_answer(struct taking *taking, struct member *member)
 		member->info.age_ns = info->age_ns;
 		member->info.polls_since = info->polls_since;
 	}
-	member->group = tdt__groups_add(&taking->snapshot->groups, tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
+	member->group = tdt__groups_add(&taking->snapshot->groups,
+					tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
 					member->info.state, tree);
 	tdt_trace_free(last);
 }
@@ -366,7 +396,8 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 		no_answer(taking, member);
 	} else if (capture != NULL) {
 		tell_poll(taking, member, capture);
-		member->group = tdt__groups_add(&taking->snapshot->groups, answer, capture->facts.state, &capture->stacks);
+		member->group = tdt__groups_add(&taking->snapshot->groups, answer,
+						capture->facts.state, &capture->stacks);
 	}
 }
 
@@ -391,9 +422,9 @@ static void ask_all(struct taking *taking, const struct tdt_dump_options *option
 	tdt__ask_all(&asked);
 }
 
-/* --- What comes of it ---------------------------------------------------------------- */
+/* --- The result ---------------------------------------------------------------------- */
 
-/* Leave those out that had ended, and sort the others by what is known now. */
+/* Leave out the tasks that had ended, and sort the others by what is known now. */
 static void sort_again(struct taking *taking)
 {
 	size_t n = 0;
@@ -404,7 +435,8 @@ static void sort_again(struct taking *taking)
 		if (member->group == LEFT_OUT)
 			tdt_handle_unref(member->task);
 		else
-			taking->entry[n++] = (struct entry){ member->info.state_ns, member->info.id, member };
+			taking->entry[n++] =
+			    (struct entry){ member->info.state_ns, member->info.id, member };
 	}
 	taking->n = n;
 	sort_list(taking);
@@ -419,7 +451,7 @@ static int by_oldest(const void *a, const void *b)
 	return (x->tasks[0]->id > y->tasks[0]->id) - (x->tasks[0]->id < y->tasks[0]->id);
 }
 
-/* Share the one list of all tasks out to the groups. */
+/* Divide the one list of all tasks among the groups. */
 static void fill_groups(struct taking *taking)
 {
 	struct snapshot *snapshot = taking->snapshot;
@@ -439,7 +471,8 @@ static void fill_groups(struct taking *taking)
 		struct member *member = taking->entry[i].member;
 		struct tdt_snapshot_group *group = &groups->public[member->group];
 
-		snapshot->tasks[(size_t)(group->tasks - snapshot->tasks) + group->n++] = &member->info;
+		snapshot->tasks[(size_t)(group->tasks - snapshot->tasks) + group->n++] =
+		    &member->info;
 		snapshot->public.answers[group->answer]++;
 	}
 	for (size_t i = 0; i < groups->n; i++) {
@@ -455,7 +488,7 @@ static void fill_groups(struct taking *taking)
 	snapshot->public.tasks = taking->n;
 }
 
-/* Whether a task that is asked by nobody right now says that of its first wait. */
+/* Whether the record of a task that is not being polled names `wait` as its first wait. */
 static bool waits_still_for(const struct tdt_record *record, const struct tdt_wait *wait)
 {
 	const struct tdt_wait now = { record->wait_kind, record->wait_object, record->wait_owner };
@@ -465,21 +498,25 @@ static bool waits_still_for(const struct tdt_record *record, const struct tdt_wa
 }
 
 /*
- * Whether the task has stood still all the time: since all were listed it has been polled for our sake, and otherwise
- * only for that of others who asked, it waits for the same still, and was not woken since.  So what all such tasks say is
- * true of one moment, when the first was asked.
+ * Whether the task has stood still all the time.  Since all tasks were listed it has been polled
+ * for this snapshot, and otherwise only for other requests; it still waits for the same object, and
+ * it was not woken since.  So what all such tasks say is true of one moment: when the first request
+ * was made.
  *
- * That it was not woken has to be known: a task that was handed a lock and has not been polled since says of itself what
- * it did before.
+ * It must be certain that the task was not woken: a task that was handed a lock, and has not been
+ * polled since, still says that it waits for the lock.
  */
 static bool is_sure(const struct tdt_trace_info *info)
 {
 	const struct member *member = (const struct member *)info;
 	struct tdt_record record;
 
-	return member->sure && tdt__registry_read(member->task, &record) && record.state == TDT_RECORD_IDLE &&
-	       record.polls - info->polls < TDT__ASKED_POLLS / 2 && own_polls(&record) == member->own_polls &&
-	       !tdt__was_woken(member->task, record.polls) && waits_still_for(&record, &info->waits[0]);
+	return member->sure && tdt__registry_read(member->task, &record) &&
+	       record.state == TDT_RECORD_IDLE &&
+	       record.polls - info->polls < TDT__ASKED_POLLS / 2 &&
+	       own_polls(&record) == member->own_polls &&
+	       !tdt__was_woken(member->task, record.polls) &&
+	       waits_still_for(&record, &info->waits[0]);
 }
 
 static void find_cycles(struct taking *taking)
@@ -491,7 +528,10 @@ static void find_cycles(struct taking *taking)
 	snapshot->public.n_cycles = snapshot->cycles.n;
 }
 
-/* Make it whole, which needs no memory: but for cycles, and they are left out without. */
+/*
+ * Complete the snapshot.  This needs no memory except for the cycles, which are left out without
+ * it.
+ */
 static void conclude(struct taking *taking)
 {
 	struct snapshot *snapshot = taking->snapshot;
@@ -528,7 +568,8 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	snapshot = taking.snapshot = calloc(1, sizeof *snapshot);
 	if (snapshot == NULL || !tdt__groups_init(&snapshot->groups))
 		goto no_memory;
-	taking.deadline = taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : SECOND);
+	taking.deadline =
+	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : SECOND);
 	list_all(&taking);
 	snapshot->tasks = malloc((taking.n + 1) * sizeof(struct tdt_trace_info *));
 	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))
