@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Merging: frames that several stacks share become one node.  Leaves come in the order they were recorded, so siblings
- * come in the order they were first seen.
+ * Merging: frames that several stacks share become one node.  Leaves come in the order in which
+ * they were recorded, so siblings come in the order in which they were first seen.
  */
 
 #include <config.h>
@@ -21,9 +21,10 @@ struct merge {
 	struct tdt__tree *tree;
 	const struct tdt__stacks *stacks;
 	struct tdt__name *name; /* of each recorded frame */
-	struct tdt_node **node; /* of each recorded frame that has one already: its innermost function */
-	uint32_t *path;         /* the frames of one stack that have none, innermost first */
-	uint32_t *leaves;       /* of each recorded frame, those that aren't over */
+	/* Of each recorded frame, the node of its innermost function.  NULL: none yet. */
+	struct tdt_node **node;
+	uint32_t *path;         /* the frames of one stack that have no node yet, innermost first */
+	uint32_t *leaves;       /* of each recorded frame, the leaves that are not over */
 };
 
 /* What is known of the code at a frame's PC. */
@@ -48,15 +49,17 @@ static struct tdt_frame describe(const struct tdt__name *name)
 }
 
 /*
- * Whether the frame of `inner` is only the rest of the function that is inlined innermost at its caller,
- * `outer`: gcc splits functions whose beginning often returns, and inlines the beginning alone.
+ * Whether the frame of `inner` is only the rest of the function that is inlined innermost at its
+ * caller, `outer`: gcc splits functions whose beginning often returns, and inlines the beginning
+ * alone.
  */
 static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *outer)
 {
-	if (inner == NULL || outer == NULL || inner->symbol == NULL || inner->n == 0 || outer->n < 2)
+	if (inner == NULL || outer == NULL || inner->symbol == NULL || inner->n == 0 ||
+	    outer->n < 2)
 		return false;
-	return strstr(inner->symbol, ".part.") != NULL && inner->place[inner->n - 1].function != NULL &&
-	       outer->place[0].function != NULL &&
+	return strstr(inner->symbol, ".part.") != NULL &&
+	       inner->place[inner->n - 1].function != NULL && outer->place[0].function != NULL &&
 	       strcmp(inner->place[inner->n - 1].function, outer->place[0].function) == 0;
 }
 
@@ -64,7 +67,8 @@ static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *o
  * Put the functions at a recorded PC under `parent`, outermost first.  Returns the innermost node.
  * `inner` is the frame that this frame has called, or TDT__NO_FRAME.
  */
-static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, uint32_t index, uint32_t inner)
+static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, uint32_t index,
+				  uint32_t inner)
 {
 	const struct tdt__symbol *symbol = merge->name[index].symbol;
 	struct tdt_frame frame = describe(&merge->name[index]);
@@ -83,8 +87,9 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 			frame.line = place->line;
 			frame.column = place->column;
 		}
-		parent = tdt__tree_add(merge->tree, parent, &frame, places <= 1 ? merge->leaves[index] : 0, false);
-		/* What follows was inlined into what was just added. */
+		parent = tdt__tree_add(merge->tree, parent, &frame,
+				       places <= 1 ? merge->leaves[index] : 0, false);
+		/* The next function was inlined into the one that was just added. */
 		frame.inlined = true;
 		frame.guessed = false;
 		frame.symbol = NULL;
@@ -94,7 +99,10 @@ static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, 
 	return parent;
 }
 
-/* What a stack hangs on whose outermost recorded frame has `parent`: the root, or a node that says where it was cut. */
+/*
+ * The node under which a stack hangs whose outermost recorded frame has `parent`: the root, or a
+ * node that says where the stack was cut.
+ */
 static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 {
 	struct tdt_frame cut = {
@@ -127,8 +135,8 @@ static int add_stack(struct merge *merge, uint32_t leaf)
 }
 
 /*
- * Which modules the frames lie in.  If modules were unloaded meanwhile that may be another now: then only those that
- * last are told.
+ * Find the modules in which the frames lie.  If modules were unloaded meanwhile, another module may
+ * lie there now: then only modules that are never unloaded are reported.
  */
 static void find_modules(struct merge *merge)
 {
@@ -143,7 +151,7 @@ static void find_modules(struct merge *merge)
 		if (astray && name->module != NULL && !name->module->lasting)
 			name->module = NULL;
 		if (name->module != NULL)
-			tdt__module_path(name->module); /* found out here, where no lock is held */
+			tdt__module_path(name->module); /* looked up here, where no lock is held */
 	}
 }
 

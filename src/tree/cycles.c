@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Rings of tasks: Tarjan's strongly connected components, and in each a breadth-first search for a short way back to
- * where it began.  Chains of tasks may be long: nothing here recurses.
+ * Rings of tasks: Tarjan's strongly connected components, and in each of them a breadth-first
+ * search for a short way back to its start.  Chains of tasks may be long, so nothing here recurses.
  *
- * Which tasks are in a closed set is found by taking away what can't be, and then those that wait for it, and so on.
+ * The tasks of closed sets are found by taking away the tasks that can't be in one, then the tasks
+ * that wait for those, and so on.
  */
 
 #include <config.h>
@@ -20,33 +21,33 @@
 
 struct node {
 	const struct tdt_trace_info *info;
-	uint32_t first_edge; /* of those that lead from it, which lie one after the other */
+	uint32_t first_edge; /* of the edges that lead from it, which lie one after the other */
 	uint32_t edges;
-	bool named;  /* its id is nobody else's */
-	bool closed; /* not known to be out of a closed set */
+	bool named;  /* no other task has its id */
+	bool closed; /* not known to be outside of all closed sets */
 
-	/* Tarjan's. */
-	uint32_t order; /* in which it was first met, NONE: not yet */
-	uint32_t low;   /* the first met of those it leads to that are on the stack */
-	uint32_t at;    /* the edge that is to be followed next */
-	uint32_t up;    /* the node it was met from */
+	/* Of Tarjan's algorithm. */
+	uint32_t order; /* in which it was first met; NONE: not yet */
+	uint32_t low;   /* the lowest order of the nodes on the stack that it leads to */
+	uint32_t at;    /* the edge to follow next */
+	uint32_t up;    /* the node from which it was met */
 	uint32_t component; /* NONE: on the stack, or not met */
 
-	/* Of a search. */
-	uint32_t search; /* the last that met it; 0: none */
-	uint32_t before; /* the node it was met from */
+	/* Of a breadth-first search. */
+	uint32_t search; /* the number of the last search that met it; 0: none */
+	uint32_t before; /* the node from which it was met */
 };
 
 struct graph {
 	struct node *node; /* tasks that wait for tasks */
 	uint32_t n;
-	uint32_t *edge; /* the node an edge leads to */
+	uint32_t *edge; /* the node to which each edge leads */
 	struct tdt__index by_id; /* of the nodes */
-	uint32_t *stack;     /* Tarjan's, and then the searches' queue */
+	uint32_t *stack;     /* Tarjan's stack, and later the queue of searches */
 	uint32_t *members;   /* nodes, component by component */
 	uint32_t components;
 	uint32_t searches;
-	size_t effort; /* edges that may be followed in search of rings that are shorter still */
+	size_t effort; /* edges that may still be followed in search of shorter rings */
 };
 
 /* --- The graph ------------------------------------------------------------------ */
@@ -78,8 +79,9 @@ static bool waits_for_tasks(const struct tdt_trace_info *info)
 	return false;
 }
 
-/* The nodes, and how many edges there can be.  False: no memory. */
-static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n, size_t *edges)
+/* Make the nodes, and count in `*edges` how many edges there can be.  False: no memory. */
+static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n,
+		      size_t *edges)
 {
 	size_t nodes = 0;
 
@@ -105,8 +107,8 @@ static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *t
 
 /*
  * Find out which nodes are named.  An id of several tasks names none of them, even if only one of
- * them is a node: so this counts all tasks with the id of a node.  If several nodes have one id,
- * one of them counts all those tasks, which are several, and the others count none.
+ * them is a node, so this counts all tasks that have the id of a node.  If several nodes have one
+ * id, one of them counts all these tasks, which are several, and the other nodes count none.
  */
 static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n)
 {
@@ -130,7 +132,7 @@ static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tas
 	return true;
 }
 
-/* The node that is meant by an id; NONE. */
+/* The node that an id names, or NONE. */
 static uint32_t find(const struct graph *graph, uint64_t id)
 {
 	uint32_t found = find_id(graph, id);
@@ -138,7 +140,7 @@ static uint32_t find(const struct graph *graph, uint64_t id)
 	return found != NONE && graph->node[found].named ? found : NONE;
 }
 
-/* Whether each leaf of the task has said what it waits for. */
+/* Whether each leaf of the task has reported what it waits for. */
 static bool has_told_all(const struct tdt_trace_info *info, tdt__sure_fn *sure)
 {
 	return info->leaves > 0 && info->n_waits == info->leaves && info->leaves_elsewhere == 0 &&
@@ -158,7 +160,9 @@ static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
 
 		node->first_edge = n;
 		for (uint32_t wait = 0; wait < info->n_waits; wait++) {
-			uint32_t to = info->waits[wait].owner != 0 ? find(graph, info->waits[wait].owner) : NONE;
+			uint32_t to = info->waits[wait].owner != 0
+					  ? find(graph, info->waits[wait].owner)
+					  : NONE;
 
 			if (to != NONE)
 				graph->edge[n++] = to;
@@ -169,11 +173,17 @@ static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
 	return true;
 }
 
-/* Take those out of the closed sets that wait for one that is in none.  The edges are turned round for that. */
+/*
+ * Take out of the closed sets each task that waits for a task in none of them.  For that the edges
+ * are reversed.
+ */
 static bool open_sets(struct graph *graph)
 {
-	uint32_t edges = graph->n > 0 ? graph->node[graph->n - 1].first_edge + graph->node[graph->n - 1].edges : 0;
-	uint32_t *first = calloc((size_t)graph->n + 2, sizeof *first), *from = malloc((edges + 1u) * sizeof *from);
+	uint32_t edges =
+	    graph->n > 0 ? graph->node[graph->n - 1].first_edge + graph->node[graph->n - 1].edges
+			 : 0;
+	uint32_t *first = calloc((size_t)graph->n + 2, sizeof *first),
+		 *from = malloc((edges + 1u) * sizeof *from);
 	uint32_t todo = 0;
 
 	if (first == NULL || from == NULL) {
@@ -207,8 +217,9 @@ static bool open_sets(struct graph *graph)
 	return true;
 }
 
-/* False: no memory, or nobody waits for a task. */
-static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n, tdt__sure_fn *sure)
+/* False: no memory, or no task waits for a task. */
+static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n,
+		  tdt__sure_fn *sure)
 {
 	size_t edges;
 
@@ -232,7 +243,7 @@ static void graph_fini(struct graph *graph)
 
 /* --- Components ------------------------------------------------------------------- */
 
-/* All from `node` to the top of the stack are a component. */
+/* All nodes from `node` to the top of the stack are a component. */
 static void pop_component(struct graph *graph, uint32_t node, uint32_t *on_stack, uint32_t *done)
 {
 	uint32_t member;
@@ -267,7 +278,8 @@ static void find_components(struct graph *graph)
 				if (graph->node[to].order == NONE) {
 					from = current;
 					current = to;
-				} else if (graph->node[to].component == NONE && graph->node[to].order < node->low) {
+				} else if (graph->node[to].component == NONE &&
+					   graph->node[to].order < node->low) {
 					node->low = graph->node[to].order;
 				}
 				continue;
@@ -283,7 +295,10 @@ static void find_components(struct graph *graph)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-/* How long the shortest ring through `start` is, which `before` then leads back along; 0: none shorter than `limit`. */
+/*
+ * The length of the shortest ring through `start`, along which `before` then leads back.  0: none
+ * is shorter than `limit`.
+ */
 static uint32_t search(struct graph *graph, uint32_t start, uint32_t limit)
 {
 	uint32_t number = ++graph->searches, head = 0, tail = 0, length = 1, end_of_level;
@@ -313,13 +328,17 @@ static uint32_t search(struct graph *graph, uint32_t start, uint32_t limit)
 
 static int by_id(const void *a, const void *b)
 {
-	uint64_t x = (*(const struct tdt_trace_info *const *)a)->id, y = (*(const struct tdt_trace_info *const *)b)->id;
+	uint64_t x = (*(const struct tdt_trace_info *const *)a)->id,
+		 y = (*(const struct tdt_trace_info *const *)b)->id;
 
 	return (x > y) - (x < y);
 }
 
-/* Put the ring through `start` that the last search has found into `ring`, the smallest id first. */
-static void write_ring(const struct graph *graph, const struct tdt_trace_info **ring, uint32_t start, uint32_t n)
+/*
+ * Write the ring through `start` that the last search has found into `ring`, the smallest id first.
+ */
+static void write_ring(const struct graph *graph, const struct tdt_trace_info **ring,
+		       uint32_t start, uint32_t n)
 {
 	uint32_t node = start, smallest = start;
 
@@ -337,8 +356,9 @@ static void write_ring(const struct graph *graph, const struct tdt_trace_info **
 }
 
 /*
- * A short ring of the component of the `n` nodes at `members`: the shortest through the one that has been found first,
- * and then, as long as that doesn't take too much time for all components together, the shortest of all.
+ * A short ring of the component of the `n` nodes at `members`: the shortest ring through the first
+ * node that has one; and then, as long as that does not take too much time for all components
+ * together, the shortest of all.
  */
 static uint32_t find_ring(struct graph *graph, const uint32_t *members, uint32_t n,
 			  const struct tdt_trace_info **ring)
@@ -365,7 +385,10 @@ static int by_seriousness(const void *a, const void *b)
 	return by_id(&x->tasks[0], &y->tasks[0]);
 }
 
-/* One of each component that has any.  All together they have no more tasks than there are nodes. */
+/*
+ * Find a ring in each component that has one.  All rings together have no more tasks than there are
+ * nodes.
+ */
 static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 {
 	uint32_t n, begin = 0;
@@ -374,7 +397,9 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 	for (uint32_t end = 0; begin < graph->n; begin = end) {
 		uint32_t component = graph->node[graph->members[begin]].component;
 
-		for (end = begin; end < graph->n && graph->node[graph->members[end]].component == component; end++)
+		for (end = begin;
+		     end < graph->n && graph->node[graph->members[end]].component == component;
+		     end++)
 			;
 		n = find_ring(graph, &graph->members[begin], end - begin, &cycles->tasks[used]);
 		if (n == 0)
@@ -389,15 +414,15 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 	qsort(cycles->cycle, cycles->n, sizeof cycles->cycle[0], by_seriousness);
 }
 
-void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks, size_t n,
-		      tdt__sure_fn *sure)
+void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
+		      size_t n, tdt__sure_fn *sure)
 {
 	struct graph graph = { 0 };
 
 	*cycles = (struct tdt__cycles){ 0 };
 	if (build(&graph, tasks, n, sure)) {
 		find_components(&graph);
-		/* A component's ring, or none: so many at most. */
+		/* Each component has at most one ring here. */
 		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);
 		cycles->tasks = malloc(graph.n * sizeof(struct tdt_trace_info *));
 		if (cycles->cycle != NULL && cycles->tasks != NULL)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Trees, found by an index. */
+/* Groups of tasks with equal trees, found by an index. */
 
 #include <config.h>
 
@@ -26,7 +26,8 @@ bool tdt__groups_init(struct tdt__groups *groups)
 		return false;
 	}
 	for (unsigned state = 0; state < NONES; state++)
-		groups->group[state] = (struct tdt__group){ .answer = TDT_ANSWER_NONE, .state = state };
+		groups->group[state] =
+		    (struct tdt__group){ .answer = TDT_ANSWER_NONE, .state = state };
 	return true;
 }
 
@@ -46,7 +47,7 @@ static bool is_astray(const struct tdt__stacks *stacks)
 	return atomic_load_explicit(&stacks->astray, memory_order_relaxed);
 }
 
-/* A PC means the same under all snapshots of the modules that have this in common. */
+/* A PC means the same under all snapshots of the modules that have the same generation. */
 static uint64_t generation(const struct tdt__stacks *stacks)
 {
 	const struct tdt__modules *modules = stacks->modules;
@@ -73,7 +74,8 @@ static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
 	if (a->n != b->n || generation(a) != generation(b) || is_astray(a) != is_astray(b))
 		return false;
 	for (uint32_t i = 0; i < a->n; i++)
-		if (a->frames[i].frame.pc != b->frames[i].frame.pc || a->frames[i].parent != b->frames[i].parent ||
+		if (a->frames[i].frame.pc != b->frames[i].frame.pc ||
+		    a->frames[i].parent != b->frames[i].parent ||
 		    a->frames[i].leaves != b->frames[i].leaves ||
 		    a->frames[i].frame.guessed != b->frames[i].frame.guessed)
 			return false;
@@ -82,7 +84,9 @@ static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
 
 /* --- The table --------------------------------------------------------------- */
 
-/* Room for one more.  What has grown when memory ends does no harm. */
+/*
+ * Make room for one more group.  If memory runs out, an array that has grown already does no harm.
+ */
 static bool grow(struct tdt__groups *groups)
 {
 	size_t room = 2 * groups->room;
@@ -106,8 +110,8 @@ static bool grow(struct tdt__groups *groups)
 }
 
 /*
- * Whoever makes the snapshot tells the trace what to say of which task.  The trace gets a copy of the stacks, which are
- * only lent.
+ * The trace has no info of a task yet: snapshot.c fills it in.  The trace gets a copy of the
+ * stacks, which are only lent.
  */
 static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
 		uint32_t hash, const struct tdt__stacks *stacks)
@@ -128,7 +132,8 @@ static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_tas
 static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum tdt_task_state state,
 		  const struct tdt__stacks *stacks)
 {
-	return group->answer == answer && group->state == state && same_trees(group->trace->stacks, stacks);
+	return group->answer == answer && group->state == state &&
+	       same_trees(group->trace->stacks, stacks);
 }
 
 /* The group of these stacks, or TDT__INDEX_NONE. */
@@ -144,14 +149,14 @@ static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer,
 	return i;
 }
 
-static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 const struct tdt__stacks *stacks)
+static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer,
+			 enum tdt_task_state state, const struct tdt__stacks *stacks)
 {
 	uint32_t hash, index;
 
 	if (stacks == NULL)
 		return state;
-	/* A last group without a tree is never the same, because its answer differs. */
+	/* If the last group has no tree, its answer differs, and it is never a match. */
 	if (is_in(&groups->group[groups->last], answer, state, stacks))
 		return groups->last;
 	hash = hash_of(answer, state, stacks);
@@ -165,8 +170,8 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer, enu
 	return index;
 }
 
-uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-			 const struct tdt__stacks *stacks)
+uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
+			 enum tdt_task_state state, const struct tdt__stacks *stacks)
 {
 	uint32_t index = index_of(groups, answer, state, stacks);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Leaves that are over, by the names of the functions between them and the traced future.
+ * Which leaves are over, as shown by the names of the functions between them and the traced future.
  *
- * Recorded stacks are merged to a tree of *levels*.  A level is a function of a stack,
- * inlined or not; what tells it from others is the level outside of it, the *site* that it is
- * called from there, and the function itself.  The site of an inlined function is its instance in
- * the debug information, that of any other is the return address.  A leaf is a level, too, the
- * innermost, whose site is the return address of its call of clone.  So two leaves part at one
- * level, and they part there either by two sites, or by two functions that were called from one
+ * Recorded stacks are merged to a tree of *levels*.  A level is a function of a stack, inlined or
+ * not.  Three things distinguish it from others: the level outside of it, the *site* from which it
+ * is called there, and the function itself.  The site of an inlined function is its instance in the
+ * debug information; that of any other function is the return address.  A leaf is a level too, the
+ * innermost one, whose site is the return address of its call of clone.  So two leaves part at one
+ * level, and there they part either by two sites, or by two functions that were called from one
  * site.
  *
  * There are three kinds of functions:
@@ -17,29 +17,30 @@
  *   transparent  polls one child, once.
  *   unknown      all others: it may poll several children side by side.
  *
- * The rule.  If all levels from the traced future to where two leaves part are sequential or
- * transparent, and they part by two sites, then the earlier leaf is over.  For the outermost level
- * is one activation.  Let a level be one activation for both leaves.  If it is transparent, so is
- * the next one.  If it is sequential, then the next level is one activation, too, or else the
- * earlier leaf is over.  And where the leaves part, the same activation has gone on from one site
- * to the other.
+ * The rule.  If all levels from the traced future to the level where two leaves part are sequential
+ * or transparent, and the leaves part by two sites, then the earlier leaf is over.  The proof: the
+ * outermost level is one activation.  Let a level be one activation for both leaves.  If it is
+ * transparent, the next level is one activation too.  If it is sequential, then either the next
+ * level is one activation too, or the earlier leaf is over.  And where the leaves part, the same
+ * activation has gone on from one site to the other.
  *
  * One site that leads to two functions proves nothing.  It may be a loop that awaits one thing
- * after the other; but a combinator whose last child's poll is a sibling call has no frame in that
- * child's stack, and then two children that both wait seem to be called by who polls the
+ * after the other.  But a combinator whose last child's poll is a sibling call has no frame in that
+ * child's stack; then two children that both wait seem to be called by the function that polls the
  * combinator.
  *
- * What a function is called says how it behaves only if nothing is inlined into it unseen.  So
- * functions without debug information are unknown, but for those in libtdt itself.
+ * The name of a function says how it behaves only if no unseen function is inlined into it.  So
+ * functions without debug information are unknown, except those in libtdt itself.
  *
- * A leaf that clones the waker twice, to be woken by the one or by the other thing, is one leaf: if
- * all levels outside of the function that clones are sequential or transparent, then its earlier
- * clone is over, or of the same activation.
+ * A leaf that clones the waker twice, to be woken by either of two things, is one leaf: if all
+ * levels outside of the function that clones are sequential or transparent, then its earlier clone
+ * is over, or belongs to the same activation.
  *
- * Where leaves part at a sequential function below an unknown one, or where several wait at one
- * place, nothing is known: they may be of one activation that has gone on, or of several that wait
- * side by side.  These leaves are kept and counted as unsure.  That somebody holds the counted
- * clone of a leaf proves nothing here: a resource may keep the waker of a leaf that has finished.
+ * Where leaves part at a sequential function below an unknown one, or where several leaves wait at
+ * one place, nothing is known: they may belong to one activation that has gone on, or to several
+ * that wait side by side.  These leaves are kept and counted as unsure.  That the counted clone of
+ * a leaf is still held proves nothing here: a resource may keep the waker of a leaf that has
+ * finished.
  */
 
 #include <config.h>
@@ -55,7 +56,10 @@
 #include "symbolize/symbolize.h"
 #include "tree/stacks.h"
 
-/* The numbers of levels: of no level; of what is outside of whole stacks, and of those that are cut. */
+/*
+ * Numbers with a special meaning: no level; the level outside of whole stacks; the level outside of
+ * stacks that were cut.
+ */
 enum { NONE, ROOT, CUT, FIRST };
 
 enum kind { UNKNOWN, TRANSPARENT, SEQUENTIAL };
@@ -64,9 +68,9 @@ enum kind { UNKNOWN, TRANSPARENT, SEQUENTIAL };
 enum role {
 	PLAIN,
 	PASSES,    /* it polls one child, once */
-	AWAITS,    /* the same; and who calls it awaits one thing after the other */
-	CO_AWAITS, /* the same; and so do all who call it on a coroutine's stack */
-	CO_MAIN,   /* polls one child; and is the outermost on a coroutine's stack */
+	AWAITS,    /* the same; its caller awaits one thing after the other */
+	CO_AWAITS, /* the same; all its callers on a coroutine's stack do so too */
+	CO_MAIN,   /* polls one child; the outermost function on a coroutine's stack */
 	TRIES,     /* passes on to CALLS, if nothing is inlined there */
 	CALLS,
 	CLONES, /* clones the waker for its caller */
@@ -76,8 +80,8 @@ enum role {
 struct level {
 	uint32_t outer;
 	uint64_t site;
-	uint64_t function; /* in `module`: the offset of its DIE, or its symbol's address; 0:
-			      unknown, or a leaf */
+	/* In `module`: the offset of its DIE, or its symbol's address.  0: unknown, or a leaf. */
+	uint64_t function;
 	const struct tdt__module *module;
 	const struct tdt__place *place; /* NULL: unknown, or a leaf */
 	enum role role;
@@ -89,23 +93,27 @@ struct level {
 	bool only_co_awaits;
 	bool only_calls;
 	uint32_t last;       /* when the last leaf came */
-	uint64_t last_site;  /* that it came from */
-	uint32_t last_other; /* when the last one from another site came; 0: none */
+	uint64_t last_site;  /* the site from which it came */
+	uint32_t last_other; /* when the last leaf from another site came; 0: none */
 	uint32_t last_own;   /* when the function itself last cloned the waker; 0: it has not */
 
 	/* Of the levels outside, and of this one. */
 	enum kind kind;
 	bool on_coroutine; /* between the outermost function of a coroutine and its await */
-	bool known;        /* all are sequential or transparent */
-	bool follows;   /* a transparent function's callers, up to the first that isn't transparent,
-			   are sequential */
-	uint32_t after; /* leaves that came before that are over */
+	bool known;        /* all these levels are sequential or transparent */
+	/*
+	 * It is sequential, or it is transparent and its first caller that is not transparent is
+	 * sequential.
+	 */
+	bool follows;
+	uint32_t after; /* leaves that came earlier than this are over */
 
 	/* Of leaves that are not known to be over. */
 	uint32_t left;        /* of a leaf */
-	uint32_t left_within; /* levels right within that have some */
+	uint32_t left_within; /* levels directly within that have such leaves */
 	uint32_t left_last;   /* when the last of them came */
-	uint32_t doubt;       /* leaves that came before that may be over; 0: none is in doubt */
+	/* Leaves that came earlier than this may be over; 0: no leaf is in doubt. */
+	uint32_t doubt;
 };
 
 struct levels {
@@ -132,7 +140,7 @@ static bool ends_with(const char *text, const char *end)
 	return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Functions of the headers, and of the library. */
+/* The roles of functions of the headers, and of the library. */
 static enum role our_role(const char *name)
 {
 	static const struct {
@@ -154,7 +162,7 @@ static enum role our_role(const char *name)
 	return PLAIN;
 }
 
-/* `part` in `name`, where a word begins. */
+/* Whether `part` occurs in `name` where a word begins. */
 static bool has_path(const char *name, const char *part)
 {
 	const char *at = strstr(name, part);
@@ -163,8 +171,9 @@ static bool has_path(const char *name, const char *part)
 }
 
 /*
- * Functions of Rust's libraries, and of what binds Rust to the library (demo/tdt.rs).  The file is
- * compared as well, since a program may implement the same trait for a type of its own.
+ * The roles of functions of Rust's libraries, and of the code that binds Rust to this library
+ * (demo/tdt.rs).  The file is compared as well, since a program may implement the same trait for a
+ * type of its own.
  */
 static enum role rust_role(const char *name, const char *file)
 {
@@ -203,7 +212,9 @@ static bool is_library(const struct tdt__module *module)
 	return starts_with(slash != NULL ? slash + 1 : path, "libtdt.so");
 }
 
-/* Where the line is not known the compiler may have merged this call with that of another function.
+/*
+ * Whether debug information describes the call.  Without a line, the compiler may have merged this
+ * call with that of another function.
  */
 static bool is_described(const struct tdt__place *place)
 {
@@ -246,7 +257,7 @@ static uint32_t hash_level(const struct level *level)
 	return (uint32_t)tdt__mix(hash, (uintptr_t)level->module);
 }
 
-/* The level that is the same as `sought`, or else becomes one. */
+/* The level that is the same as `sought`; a new one if there is none. */
 static uint32_t find_level(struct levels *levels, const struct level *sought)
 {
 	uint32_t hash = hash_level(sought), i;
@@ -260,12 +271,13 @@ static uint32_t find_level(struct levels *levels, const struct level *sought)
 		levels->level[i] = *sought;
 		tdt__index_add(&levels->index, hash, i);
 	} else if (sought->place != NULL && !is_described(sought->place)) {
-		levels->level[i].place = sought->place; /* one unknown line makes it doubtful */
+		/* One unknown line makes the level doubtful. */
+		levels->level[i].place = sought->place;
 	}
 	return i;
 }
 
-/* What the names say of each level. */
+/* Find the role of each level by its name. */
 static void find_roles(struct levels *levels)
 {
 	for (uint32_t i = FIRST; i < levels->n; i++) {
@@ -279,7 +291,7 @@ static void find_roles(struct levels *levels)
 	}
 }
 
-/* The levels of a frame that was called from `site`.  Returns the innermost. */
+/* Add the levels of a frame that was called from `site`.  Returns the innermost one. */
 static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, uint32_t index)
 {
 	const struct tdt__name *name = &levels->names[index];
@@ -287,8 +299,10 @@ static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, 
 	size_t n = symbol != NULL ? symbol->n : 0;
 	struct level level = { .outer = outer, .site = site, .module = name->module };
 
-	/* Callers may be missing between a guessed frame and the next outer one: nothing is known
-	 * of such a function. */
+	/*
+	 * Callers may be missing between a guessed frame and the next outer one, so nothing is
+	 * known of the guessed frame's function.
+	 */
 	if (levels->stacks->frames[index].frame.guessed)
 		n = 0;
 	if (n == 0)
@@ -305,7 +319,10 @@ static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, 
 	return level.outer;
 }
 
-/* The levels of the frames from `leaf` outwards that have none yet, and of the leaf. */
+/*
+ * Add the levels of the frames from `leaf` outwards that have none yet, and the level of the leaf.
+ * Returns the latter.
+ */
 static uint32_t add_stack(struct levels *levels, uint32_t leaf)
 {
 	const struct tdt__recorded *frames = levels->stacks->frames;
@@ -331,7 +348,10 @@ static uint32_t add_stack(struct levels *levels, uint32_t leaf)
 	return find_level(levels, &level);
 }
 
-/* The level that the leaf is of: what only clones the waker for its caller is passed over. */
+/*
+ * The level that the leaf belongs to: functions that only clone the waker for their caller are
+ * skipped.
+ */
 static uint32_t owner_of(const struct levels *levels, uint32_t leaf)
 {
 	uint32_t index = levels->level[leaf].outer;
@@ -341,8 +361,10 @@ static uint32_t owner_of(const struct levels *levels, uint32_t leaf)
 	return index;
 }
 
-/* Make the tree.  `leaf[i]` becomes the level of the leaves at frame i, or NONE.  Frames come in
- * the order of their leaves. */
+/*
+ * Make the tree of levels.  `leaf[i]` becomes the level of the leaves at frame i, or NONE.  Frames
+ * come in the order of their leaves.
+ */
 static void make_levels(struct levels *levels, uint32_t *leaf)
 {
 	const struct tdt__stacks *stacks = levels->stacks;
@@ -370,7 +392,7 @@ static void make_levels(struct levels *levels, uint32_t *leaf)
 
 /* --- What is over ------------------------------------------------------------------- */
 
-/* Note in the level outside when leaves came from which of its sites. */
+/* Note in the outer level when leaves came, and from which of its sites. */
 static void note_last(struct level *outer, const struct level *level)
 {
 	if (level->site == outer->last_site || outer->last == 0) {
@@ -386,7 +408,7 @@ static void note_last(struct level *outer, const struct level *level)
 	}
 }
 
-/* From the innermost level outwards: what there is within each. */
+/* From the innermost level outwards: find what is within each level. */
 static void look_within(struct levels *levels)
 {
 	for (uint32_t i = FIRST; i < levels->n; i++)
@@ -421,8 +443,10 @@ static enum kind kind_of(const struct level *level)
 	}
 }
 
-/* When leaves must have come so as not to be followed, within `outer`, by what comes from another
- * site. */
+/*
+ * Leaves of `level` that came earlier than the returned time are over: within `outer`, or further
+ * outside, a leaf from another site has followed them.
+ */
 static uint32_t after(const struct level *outer, const struct level *level)
 {
 	uint32_t other = level->site == outer->last_site ? outer->last_other : outer->last;
@@ -430,7 +454,7 @@ static uint32_t after(const struct level *outer, const struct level *level)
 	return outer->known && outer->follows && other > outer->after ? other : outer->after;
 }
 
-/* From the outermost level inwards: which leaves are over. */
+/* From the outermost level inwards: find which leaves are over. */
 static void look_outside(struct levels *levels)
 {
 	for (uint32_t i = FIRST; i < levels->n; i++) {
@@ -447,8 +471,10 @@ static void look_outside(struct levels *levels)
 	}
 }
 
-/* How many of the leaves at frame `index` are not known to be over; of clones by one activation
- * only one is a leaf. */
+/*
+ * How many of the leaves at frame `index` are not known to be over.  Of several clones by one
+ * activation only one counts as a leaf.
+ */
 static uint32_t count_left(const struct levels *levels, uint32_t index, uint32_t leaf)
 {
 	const struct level *owner = &levels->level[owner_of(levels, leaf)];
@@ -477,7 +503,7 @@ static void note_left(struct levels *levels)
 	}
 }
 
-/* Whether leaves within may be of one activation that has gone on. */
+/* Whether the leaves within may belong to one activation that has gone on. */
 static bool is_ambiguous(const struct level *level)
 {
 	return level->leaf ? level->left > 1 : level->follows && level->left_within > 1;
@@ -494,7 +520,7 @@ static void note_doubt(struct levels *levels)
 	}
 }
 
-/* How many leaves wait where some may be over. */
+/* How many leaves wait at places where some may be over. */
 static uint32_t count_unsure(struct levels *levels, const uint32_t *leaf, const uint32_t *left)
 {
 	const struct tdt__stacks *stacks = levels->stacks;
@@ -533,7 +559,7 @@ static void find(struct levels *levels, uint32_t *leaf, uint32_t *left, struct t
 	over->unsure = count_unsure(levels, leaf, left);
 }
 
-/* At most so many levels: of frames, of leaves, and those that stand for none. */
+/* The most levels that there can be: of frames, of leaves, and those with a special meaning. */
 static size_t most_levels(const struct tdt__stacks *stacks, const struct tdt__name *names)
 {
 	size_t n = FIRST + 2 * (size_t)stacks->n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Traces: those with recorded stacks, which become a tree when somebody wants it, and those that are built by hand (read
- * from a file, or joined from others), which are one from the start.
+ * Traces.  Those with recorded stacks get a tree when a reader first needs it.  Those that are
+ * built by hand (read from a file, or joined from others) have a tree from the start.
  */
 
 #include <config.h>
@@ -20,8 +20,9 @@
 #include "tree/stacks.h"
 
 /*
- * A tree, and what the trace says of its task from then on: how many leaves wait is known with their
- * names.  The info that was lent before is not changed, since others may be reading it.
+ * A tree, and what the trace says of its task from then on: how many leaves wait is known only with
+ * their names.  The info that was lent before is not changed, since other threads may be reading
+ * it.
  */
 struct named {
 	struct tdt__tree tree;
@@ -66,7 +67,7 @@ struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 	return trace;
 }
 
-/* Have the trace keep what it is said to wait for. */
+/* Give the trace a copy of its waits. */
 static int copy_waits(struct tdt_trace *trace)
 {
 	struct tdt_trace_info *info = &trace->info;
@@ -112,7 +113,10 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 	return trace;
 }
 
-/* Make the tree of a trace with stacks.  Several threads may, at once: the first to be ready wins. */
+/*
+ * Make the tree of a trace with stacks.  Several threads may do so at once: the first to finish
+ * wins.
+ */
 static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
 {
 	struct tdt__tree *tree = tree_new(), *others = NULL;
@@ -132,9 +136,12 @@ static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadl
 	*info = trace->info;
 	info->leaves = over.left;
 	info->leaves_unsure = over.unsure;
-	/* Release this tree to those who find it; acquire the other's if there is one.  Pairs with tdt_trace_root(). */
-	if (atomic_compare_exchange_strong_explicit(&trace->tree, &others, tree, memory_order_acq_rel,
-						    memory_order_acquire))
+	/*
+	 * Release this tree to the threads that find it; acquire the tree of another thread if
+	 * there is one.  Pairs with tdt__trace_root_by().
+	 */
+	if (atomic_compare_exchange_strong_explicit(&trace->tree, &others, tree,
+						    memory_order_acq_rel, memory_order_acquire))
 		return tree;
 	tree_free(tree);
 	return others;
@@ -154,9 +161,12 @@ const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_
 
 	if (!is_trace(trace))
 		return NULL;
-	/* Acquire: the nodes, which another thread may have made.  Pairs with the exchange in make_tree(). */
+	/*
+	 * Acquire the nodes, which another thread may have made.  Pairs with the exchange in
+	 * make_tree().
+	 */
 	tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
-	/* The trace is as constant as ever to its readers: it only remembers its names. */
+	/* To its readers the trace stays constant: it only remembers its names. */
 	if (tree == NULL)
 		tree = make_tree((struct tdt_trace *)(uintptr_t)trace, deadline);
 	return tree != NULL ? &tree->root : NULL;
@@ -183,7 +193,10 @@ static uint32_t innermost(const struct tdt__stacks *stacks, uint32_t index)
 	return TDT__NO_FRAME;
 }
 
-/* Of stack `index`: how many PCs it has, `max` of them at most in `pcs`, and why it ends. */
+/*
+ * Returns how many PCs stack `index` has; `pcs` gets `max` of them at most, and `*cut` why the
+ * stack ends.
+ */
 static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_t *pcs, size_t max,
 		       enum tdt_cut *cut)
 {
@@ -200,7 +213,8 @@ static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_
 	return n;
 }
 
-size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max, enum tdt_cut *cut)
+size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *pcs, size_t max,
+		       enum tdt_cut *cut)
 {
 	if (cut != NULL)
 		*cut = TDT_CUT_NOT;
@@ -266,8 +280,9 @@ static bool is_frame(const struct tdt_frame *frame)
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves)
 {
-	/* Relaxed: building wants the trace for itself. */
-	struct tdt__tree *tree = trace != NULL ? atomic_load_explicit(&trace->tree, memory_order_relaxed) : NULL;
+	/* Relaxed: a trace that is being built belongs to one thread. */
+	struct tdt__tree *tree =
+	    trace != NULL ? atomic_load_explicit(&trace->tree, memory_order_relaxed) : NULL;
 	struct tdt_frame ours = { .size = sizeof ours };
 	int error = frame != NULL ? tdt__options_read(&ours, sizeof ours, frame) : -EINVAL;
 
@@ -278,16 +293,19 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 		errno = -error;
 		return NULL;
 	}
-	/* The caller may only read the node, but it lies in the trace, which he may change. */
+	/*
+	 * The caller may only read the node, but the node lies in the trace, which the caller may
+	 * change.
+	 */
 	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, &ours, leaves, true);
 }
 
 /* --- Both --------------------------------------------------------------------- */
 
-/* What is said of the task now that there are names; NULL: there are none yet, or the trace was built. */
+/* The task's info with names; NULL: no names were looked up yet, or the trace was built. */
 static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
 {
-	/* Acquire: what another thread may have made.  Pairs with the exchange in make_tree(). */
+	/* Acquire what another thread may have made.  Pairs with the exchange in make_tree(). */
 	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
 
 	return trace->stacks != NULL && tree != NULL ? &named_of(tree)->info : NULL;
@@ -317,7 +335,9 @@ void tdt_trace_free(struct tdt_trace *trace)
 {
 	if (trace == NULL)
 		return;
-	/* Acquire: another thread may have made it.  Pairs with the exchange in make_tree(). */
+	/*
+	 * Acquire: another thread may have made the tree.  Pairs with the exchange in make_tree().
+	 */
 	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
 	tdt__stacks_free(trace->stacks);
 	free(trace->waits);

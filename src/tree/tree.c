@@ -2,11 +2,11 @@
 /*
  * The call tree: stacks merged where they are the same.
  *
- * A node is looked for among its parent's children: first the last one, where the next of several
- * leaves side by side nearly always goes on, then one after the other, or, in a tree that isn't
- * small, by a hash over parent and frame.  One table serves the whole tree.  It chains the nodes,
- * because an index (index.h) would need an array of all nodes, and they lie in chunks.  A stack may
- * be deep: nothing here recurses.
+ * A node is looked for among its parent's children: first at the last child, where the next of
+ * several leaves side by side nearly always goes on.  Then the other children are tried one by one,
+ * or, in a tree that is not small, found by a hash over parent and frame.  One table serves the
+ * whole tree.  It chains the nodes, because an index (index.h) would need an array of all nodes,
+ * and the nodes lie in chunks.  A stack may be deep, so nothing here recurses.
  */
 
 #include <config.h>
@@ -20,12 +20,13 @@
 
 #include "base/index.h"
 
-/* Most trees are one stack, and a dump may have thousands: they are to take little. */
+/* Most trees are one stack, and a dump may have thousands of trees, so they have to be small. */
 enum {
-	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each chunk is twice as large as the one before */
+	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each further chunk is twice as large */
 	CHUNK_BYTES = 8192,
-	SMALL = 32, /* nodes: up to so many need no table */
-	HASHED_BYTES = 64 /* of a name: those of templates may have hundreds, and cost most of a warm tree */
+	SMALL = 32, /* nodes: a tree of up to so many needs no table */
+	/* Of a name.  Names of templates may have hundreds, and cost most of a warm tree. */
+	HASHED_BYTES = 64
 };
 
 struct tdt__chunk {
@@ -57,7 +58,7 @@ void tdt__tree_fini(struct tdt__tree *tree)
 	free(tree->bucket);
 }
 
-/* What is allocated stays until the end, also after a failure further on: it is then just not used. */
+/* What is allocated stays until the end of the tree.  After a later failure it is just not used. */
 static void *allocate(struct tdt__tree *tree, size_t size, size_t align)
 {
 	struct tdt__chunk *chunk = tree->chunk;
@@ -103,7 +104,10 @@ static bool same_string(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Whether only the PC tells this call from others: without a line, two calls in one function look the same. */
+/*
+ * Whether only the PC distinguishes this call from others: without a line, two calls in one
+ * function look the same.
+ */
 static bool only_pc(const struct tdt_frame *frame)
 {
 	return frame->function == NULL || frame->line == 0;
@@ -119,11 +123,11 @@ static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 		return false;
 	if (only_pc(a) && a->pc != b->pc)
 		return false;
-	return !a->inlined == !b->inlined && same_string(a->function, b->function) && same_string(a->file, b->file) &&
-	       same_string(a->module, b->module);
+	return !a->inlined == !b->inlined && same_string(a->function, b->function) &&
+	       same_string(a->file, b->file) && same_string(a->module, b->module);
 }
 
-/* Of what same_frame() compares, enough to tell siblings apart. */
+/* Hash enough of what same_frame() compares to distinguish siblings. */
 static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame *frame)
 {
 	uint64_t hash = tdt__mix(0, parent->id);
@@ -138,8 +142,8 @@ static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame
 	return tdt__hash_fold(hash);
 }
 
-static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent, const struct tdt_frame *frame,
-			     uint32_t hash)
+static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent,
+			     const struct tdt_frame *frame, uint32_t hash)
 {
 	struct tdt_node *node = parent->last_child;
 
@@ -150,13 +154,14 @@ static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node
 			node = node->next_sibling;
 		return node;
 	}
-	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL; node = node->next_in_bucket)
+	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL;
+	     node = node->next_in_bucket)
 		if (node->parent == parent && node->hash == hash && same_frame(&node->frame, frame))
 			return node;
 	return NULL;
 }
 
-/* In depth-first order. */
+/* The next node in depth-first order. */
 static struct tdt_node *next(const struct tdt_node *node)
 {
 	if (node->first_child != NULL)
@@ -174,7 +179,9 @@ static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_n
 	*head = node;
 }
 
-/* Make room in the table for one more node, and have one if the tree is no more small. */
+/*
+ * Make room in the table for one more node, and create the table when the tree is no longer small.
+ */
 static int grow(struct tdt__tree *tree)
 {
 	uint32_t buckets = tree->buckets == 0 ? 2 * SMALL : tree->buckets * 2;
@@ -196,7 +203,7 @@ static int grow(struct tdt__tree *tree)
 	return 0;
 }
 
-/* A string of a new node; a frame often shares those of its caller. */
+/* Keep a string of a new node.  A frame often shares its strings with its caller. */
 static int keep_string(struct tdt__tree *tree, const char **string, const char *of_parent)
 {
 	if (same_string(*string, of_parent)) {
@@ -206,7 +213,7 @@ static int keep_string(struct tdt__tree *tree, const char **string, const char *
 	return tdt__tree_string(tree, *string, string);
 }
 
-/* An array of strings that ends with NULL. */
+/* Keep an array of strings that ends with NULL. */
 static int keep_array(struct tdt__tree *tree, const char *const **array)
 {
 	const char **kept;
@@ -227,7 +234,8 @@ static int keep_array(struct tdt__tree *tree, const char *const **array)
 	return err;
 }
 
-static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const struct tdt_frame *parent)
+static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame,
+			const struct tdt_frame *parent)
 {
 	int err = keep_string(tree, &frame->function, parent->function);
 
@@ -246,7 +254,8 @@ static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame, const s
 	return err;
 }
 
-static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, struct tdt_node *node)
+static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent,
+			       struct tdt_node *node)
 {
 	node->tree = tree;
 	node->parent = parent;
@@ -262,8 +271,8 @@ static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent, 
 	return node;
 }
 
-struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent, const struct tdt_frame *frame,
-			       uint32_t leaves, bool copy_strings)
+struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
+			       const struct tdt_frame *frame, uint32_t leaves, bool copy_strings)
 {
 	struct tdt_node *node;
 	uint32_t hash;
