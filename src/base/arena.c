@@ -25,7 +25,7 @@ void *tdt__arena_take(struct tdt__arena *arena, size_t size)
 	if (chunk == NULL || chunk->size - chunk->used < aligned) {
 		size_t room = aligned > CHUNK_BYTES ? aligned : CHUNK_BYTES;
 
-		/* The first is small: most programs have few tasks. */
+		/* The first chunk is small, because most programs have few tasks. */
 		if (chunk == NULL && aligned < CHUNK_BYTES / 32)
 			room = CHUNK_BYTES / 32;
 		chunk = malloc(sizeof *chunk + room);

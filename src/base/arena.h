@@ -2,15 +2,20 @@
 #ifndef TDT_SRC_BASE_ARENA_H
 #define TDT_SRC_BASE_ARENA_H
 
-/* Memory that is given back all at once.  All zero is an empty one.  For one thread at a time. */
+/*
+ * An arena: memory that is freed all at once.  A struct of all zeros is an empty arena.  An arena
+ * has no lock: only one thread at a time may use it.
+ */
 
 #include <stddef.h>
 
 struct tdt__arena {
-	struct tdt__arena_chunk *chunk; /* the newest: what is given out next lies there */
+	struct tdt__arena_chunk *chunk; /* the newest chunk, from which memory is taken */
 };
 
-/* `size` bytes, aligned for anything.  NULL: no memory; what was given out stays. */
+/*
+ * Returns `size` bytes, aligned for any type.  NULL: no memory; what was taken before stays valid.
+ */
 void *tdt__arena_take(struct tdt__arena *arena, size_t size);
 void tdt__arena_fini(struct tdt__arena *arena);
 

@@ -2,7 +2,7 @@
 #ifndef TDT_SRC_BASE_CLOCK_H
 #define TDT_SRC_BASE_CLOCK_H
 
-/* The time now. */
+/* The current time, in nanoseconds of CLOCK_MONOTONIC. */
 
 #include <stdint.h>
 #include <time.h>

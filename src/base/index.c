@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Open addressing with linear probing.  At most half the slots are taken, so most searches end
- * after one or two.  The number of slots doubles: an entry that is added costs constant time on
- * average.
+ * after one or two slots.  When more slots are needed, their number is doubled, so adding an entry
+ * takes constant time on average.
  */
 
 #include <config.h>

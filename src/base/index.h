@@ -31,7 +31,7 @@
 
 struct tdt__index_slot {
 	uint32_t hash;
-	uint32_t entry; /* its number + 1; 0: the slot is free */
+	uint32_t entry; /* the number of the entry + 1; 0: the slot is free */
 };
 
 /* All zero is an index without entries. */
@@ -40,7 +40,7 @@ struct tdt__index {
 	size_t slots; /* a power of two, and at least twice the entries; or 0 */
 };
 
-/* Make room for `n` entries in all, those that are there included.  Returns 0 or -ENOMEM. */
+/* Make room for `n` entries in total, including those that the index has.  Returns 0 or -ENOMEM. */
 int tdt__index_reserve(struct tdt__index *index, size_t n);
 
 /*
@@ -52,9 +52,9 @@ void tdt__index_add(struct tdt__index *index, uint32_t hash, uint32_t entry);
 void tdt__index_fini(struct tdt__index *index);
 
 /*
- * The next entry that has this hash; TDT__INDEX_NONE: there are no more.  `*tried` must be 0 for
- * the first call of a search, and belongs to the index from then on.  The search ends at a free
- * slot, and there always is one.
+ * Returns the next entry that has this hash; TDT__INDEX_NONE: there are no more.  `*tried` must be
+ * 0 for the first call of a search, and belongs to the index from then on.  The search ends at a
+ * free slot, and there always is one.
  */
 static inline uint32_t tdt__index_next(const struct tdt__index *index, uint32_t hash, size_t *tried)
 {
@@ -71,14 +71,17 @@ static inline uint32_t tdt__index_next(const struct tdt__index *index, uint32_t 
 	}
 }
 
-/* Mix `value` into a hash, which begins as any number.  The low half may be used alone. */
+/* Mix `value` into a hash.  The first hash may be any number.  The low half may be used alone. */
 static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 29;
 }
 
-/* Mix bytes into a hash, which begins as TDT__HASH_START, by FNV-1a.  The high half mixes best. */
+/*
+ * Mix bytes into a hash by FNV-1a.  The first hash is TDT__HASH_START.  The high half is mixed
+ * best.
+ */
 #define TDT__HASH_START UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t tdt__hash_bytes(uint64_t hash, const void *bytes, size_t n)
@@ -88,7 +91,7 @@ static inline uint64_t tdt__hash_bytes(uint64_t hash, const void *bytes, size_t 
 	return hash;
 }
 
-/* The 32 bits of such a hash that an index takes. */
+/* Fold a hash of 64 bits to the 32 bits that an index takes. */
 static inline uint32_t tdt__hash_fold(uint64_t hash)
 {
 	return (uint32_t)(hash ^ hash >> 32);

@@ -3,10 +3,10 @@
 #define TDT_SRC_BASE_OPTIONS_H
 
 /*
- * The one rule for all public structs that callers fill in and that may grow: the first field is the struct's size as
- * the caller's header had it.
+ * The one rule for all public structs that callers fill in and that may grow: the first field is
+ * the size of the struct, as the caller's header defines it.
  *
- * It is a header, so that libtdt-rt has it too without a symbol that both libraries define.
+ * This is a header, so that libtdt-rt can use it too, without a symbol that both libraries define.
  */
 
 #include <errno.h>
@@ -14,9 +14,10 @@
 #include <string.h>
 
 /*
- * Read `theirs` into `ours`, whose first field is a size_t and becomes `our_size`.  A smaller struct, of an older
- * header, is extended with zeros; NULL gives all zeros.  Returns 0; -EINVAL: its size is less than the size field;
- * -E2BIG: it is larger than ours and not all zeros behind.  Does not set errno.
+ * Read `theirs` into `ours`, whose first field is a size_t and becomes `our_size`.  A smaller
+ * struct, from an older header, is extended with zeros; NULL gives all zeros.  Returns 0, or
+ * -EINVAL if the size is less than that of the size field, or -E2BIG if the struct is larger than
+ * ours and the bytes beyond `our_size` are not all zero.  Does not set errno.
  */
 static inline int tdt__options_read(void *ours, size_t our_size, const void *theirs)
 {

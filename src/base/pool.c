@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The stack, and the chunks of memory that its things lie in. */
+/* The stack of indexes, and the chunks of memory that hold the items. */
 
 #include <config.h>
 
@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How many things lie in a chunk. */
+/* The number of items in a chunk. */
 static uint32_t per_chunk(const struct tdt__pool *pool)
 {
 	return pool->size < TDT__POOL_CHUNK_SIZE ? (uint32_t)TDT__POOL_CHUNK_SIZE / pool->size : 1;
 }
 
-/* `index` as in struct tdt__pool_item. */
+/* `index` is an item's index plus 1, as in struct tdt__pool_item; 0 gives NULL. */
 static struct tdt__pool_item *item_at(struct tdt__pool *pool, uint32_t index)
 {
 	uint32_t n = per_chunk(pool);
@@ -22,7 +22,10 @@ static struct tdt__pool_item *item_at(struct tdt__pool *pool, uint32_t index)
 
 	if (index == 0)
 		return NULL;
-	/* Relaxed: who knows the index has acquired it with the head. */
+	/*
+	 * Relaxed: a thread that knows the index acquired the chunk's address together with the
+	 * head.
+	 */
 	chunk = atomic_load_explicit(&pool->chunk[(index - 1) / n], memory_order_relaxed);
 	return (void *)(chunk + (size_t)((index - 1) % n) * pool->size);
 }
@@ -34,7 +37,10 @@ static uint64_t next_head(uint64_t head, uint32_t index)
 
 struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool)
 {
-	/* Acquire what was done with it before it was given back.  Pairs with tdt__pool_give(). */
+	/*
+	 * Acquire what was done with the item before it was given back.  Pairs with
+	 * tdt__pool_give().
+	 */
 	uint64_t head = atomic_load_explicit(&pool->head, memory_order_acquire);
 	struct tdt__pool_item *item;
 	uint32_t next;
@@ -45,10 +51,13 @@ struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool)
 			atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
 			return NULL;
 		}
-		/* If another has taken it meanwhile, this may be anything, and the head is another. */
+		/*
+		 * If another thread took the item meanwhile, `next` may be any value.  Then the
+		 * head has changed, and the exchange fails.
+		 */
 		next = atomic_load_explicit(&item->next, memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, next),
-							memory_order_acquire, memory_order_acquire));
+	} while (!atomic_compare_exchange_weak_explicit(
+	    &pool->head, &head, next_head(head, next), memory_order_acquire, memory_order_acquire));
 	atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&pool->stock, 1, memory_order_relaxed);
 	return item;
@@ -61,8 +70,12 @@ void tdt__pool_give(struct tdt__pool *pool, struct tdt__pool_item *item)
 	atomic_fetch_add_explicit(&pool->stock, 1, memory_order_relaxed);
 	do
 		atomic_store_explicit(&item->next, (uint32_t)head, memory_order_relaxed);
-	/* Release what was done with it to who takes it.  Pairs with tdt__pool_take() and _take_all(). */
-	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, item->index),
+	/*
+	 * Release what was done with the item to the thread that takes it.  Pairs with
+	 * tdt__pool_take() and tdt__pool_take_all().
+	 */
+	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head,
+						      next_head(head, item->index),
 						      memory_order_release, memory_order_relaxed));
 }
 
@@ -71,9 +84,9 @@ struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool)
 	uint64_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
 	struct tdt__pool_item *all;
 
-	/* Acquire what was done with them.  Pairs with tdt__pool_give(). */
-	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, 0), memory_order_acquire,
-						      memory_order_relaxed))
+	/* Acquire what was done with the items.  Pairs with tdt__pool_give(). */
+	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, 0),
+						      memory_order_acquire, memory_order_relaxed))
 		;
 	all = item_at(pool, (uint32_t)head);
 	for (struct tdt__pool_item *item = all; item != NULL; item = tdt__pool_next(pool, item))
@@ -99,7 +112,9 @@ struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool)
 		chunk = aligned_alloc(64, ((size_t)n * pool->size + 63) & ~(size_t)63);
 	if (chunk == NULL)
 		return NULL;
-	/* Relaxed: others come to it by indexes that are not in the pool yet. */
+	/*
+	 * Relaxed: other threads reach the chunk only by indexes that are put into the pool later.
+	 */
 	atomic_store_explicit(&pool->chunk[number], chunk, memory_order_relaxed);
 	item = (void *)(chunk + (size_t)(pool->made % n) * pool->size);
 	item->index = ++pool->made;

@@ -3,56 +3,75 @@
 #define TDT_SRC_BASE_POOL_H
 
 /*
- * Things of one size that are made beforehand, on a thread that may allocate, and taken where nobody may: on the path of
- * a poll.  They are never given back to malloc: a place that was such a thing once stays one.
+ * A pool of items of one size.  Items are made beforehand, on a thread that may allocate, and are
+ * taken where nothing may be allocated: on the path of a poll.  They are never given back to
+ * malloc: memory that was an item once stays one.
  *
- * The pool is a stack of indexes.  Its head has a tag that changes whenever it does, so that who has read the topmost
- * thing's `next` knows that it is that still (ABA).
+ * The pool is a stack of indexes.  Its head has a tag that changes whenever the head changes.  So
+ * if a thread has read the `next` of the topmost item and then exchanges the head successfully,
+ * that item was still the topmost one (ABA).
  *
- *                       overlaps with   take, give, take_all   make
- *	tdt__pool_take                  yes                    yes    lock-free: no lock, allocation, system call
- *	tdt__pool_give                  yes                    yes    the same
- *	tdt__pool_take_all              yes                    yes    the same
- *	tdt__pool_make                  yes                    -      one thread at a time
+ *                               may overlap with
+ *                               take, give, take_all   make
+ *	tdt__pool_take              yes               yes   no lock, allocation or system call
+ *	tdt__pool_give              yes               yes   the same
+ *	tdt__pool_take_all          yes               yes   the same
+ *	tdt__pool_make, _unmake     yes               -     one thread at a time
  */
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define TDT__POOL_CHUNKS 1024
-#define TDT__POOL_CHUNK_SIZE ((size_t)262144) /* at most, if a thing is no larger */
+/* The size of the largest chunk, unless a single item is larger. */
+#define TDT__POOL_CHUNK_SIZE ((size_t)262144)
 
-/* What each begins with. */
+/* What each item begins with. */
 struct tdt__pool_item {
-	_Atomic uint32_t next; /* while it is in the pool: the index of the one below, plus 1; 0: it is the last */
-	uint32_t index;        /* its own, plus 1 */
+	/* In the pool: the index of the item below, plus 1; 0: this is the last item. */
+	_Atomic uint32_t next;
+	/* The index of the item itself, plus 1. */
+	uint32_t index;
 };
 
 struct tdt__pool {
-	_Alignas(64) _Atomic uint64_t head; /* the tag, and in the low half the index of the topmost, plus 1; 0: empty */
-	/* Relaxed counters: how many are there; and how many were taken, or missed for want of any, so far. */
+	/* The tag; in the low half, the index of the topmost item, plus 1; 0: the pool is empty. */
+	_Alignas(64) _Atomic uint64_t head;
+	/*
+	 * Relaxed counters: the items that are in the pool now, the items that were taken so far,
+	 * and the calls so far that found the pool empty.
+	 */
 	_Atomic uint32_t stock;
 	_Atomic uint32_t taken;
 	_Atomic uint32_t missed;
 
-	/* Who makes: */
-	_Alignas(64) uint32_t size; /* of one, a multiple of 8; constant once there is one */
+	/*
+	 * Only the thread that makes items writes these fields.  `size` is that of an item, a
+	 * multiple of 8, and is constant once an item was made.
+	 */
+	_Alignas(64) uint32_t size;
 	uint32_t made;
-	char *_Atomic chunk[TDT__POOL_CHUNKS]; /* released with the index of what lies in it */
+	char *_Atomic chunk[TDT__POOL_CHUNKS]; /* each released with the indexes of its items */
 };
 
-/* The topmost, which is the caller's until given back.  NULL: the pool is empty. */
+/*
+ * Returns the topmost item, which belongs to the caller until it is given back.  NULL: the pool is
+ * empty.
+ */
 struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool);
 void tdt__pool_give(struct tdt__pool *pool, struct tdt__pool_item *item);
 
-/* All there are, as a list; tdt__pool_next() is to be called before the item is given back. */
+/* Take all items, as a list.  Call tdt__pool_next() for an item before you give the item back. */
 struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool);
 struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__pool_item *item);
 
-/* One more, not in the pool yet, with nothing behind the item set.  NULL: no memory, or it is large enough. */
+/*
+ * Make one more item.  It is not in the pool yet, and its memory behind struct tdt__pool_item is
+ * not initialized.  NULL: there is no memory, or the pool has its largest size.
+ */
 struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool);
 
-/* It was for nothing: the last one that was made is not going to be given. */
+/* Undo the last tdt__pool_make(), whose item was not given to the pool. */
 void tdt__pool_unmake(struct tdt__pool *pool);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Starting threads of the library's own. */
+/* Starting the library's own threads. */
 
 #include <config.h>
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* libdw takes some hundred KiB; the host's limit may be less, or none. */
+/* libdw needs some hundred KiB; the host's limit may be lower, or there may be none. */
 #define STACK_SIZE ((size_t)2 << 20)
 
 int tdt__service_start(void *(*run)(void *))

@@ -3,16 +3,17 @@
 #define TDT_SRC_BASE_SERVICE_H
 
 /*
- * Threads of the library's own, which serve the host's.  They have all signals blocked, so that none of the host's
- * handlers runs on them, and are detached: they may be stuck in the loader or in a file system, and nobody waits for
- * their end.  A child of fork() has none of them.
+ * The library's own threads, which work for the host's threads.  They block all signals, so that
+ * none of the host's handlers runs on them.  They are detached, because they may be stuck in the
+ * loader or in a file system, and nothing waits for their end.  A child of fork() has none of them.
  */
 
 /*
- * Start a thread that runs `run(NULL)`, which gives itself a name.  Returns 0 or a negative errno.  It mostly takes some
- * tens of microseconds; but pthread_create() waits for a lock that dlopen() holds while it maps a file, and while it waits
- * for the loader's list.  So no lock that fork() waits for may be held by the caller, and whoever has a deadline needs a
- * thread that was started before.
+ * Start a thread that runs `run(NULL)`; `run` names the thread itself.  Returns 0 or a negative
+ * errno.  The call mostly takes some tens of microseconds.  But pthread_create() waits for a lock
+ * that dlopen() holds while it maps a file and while it waits for the loader's list.  So the caller
+ * must not hold a lock that fork() waits for, and a caller with a deadline needs a thread that was
+ * started earlier.
  */
 int tdt__service_start(void *(*run)(void *));
 
