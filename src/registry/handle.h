@@ -3,8 +3,8 @@
 #define TDT_SRC_REGISTRY_HANDLE_H
 
 /*
- * A traced future's record: the state of its wrapper, and what its handles point to.  It lives until the future and all
- * handles are gone.
+ * The record of a traced future: the state of its wrapper, and the object that its handles point
+ * to.  It lives until the future and all handles are gone.
  */
 
 #include <stdatomic.h>
@@ -19,46 +19,57 @@
 struct tdt__joiner;
 struct tdt__request;
 
-/* For those who await its end: see join.c. */
+/* How a task ended, for its joiners: see join.c. */
 enum tdt__outcome {
-	TDT__OUTCOME_NOBODY,   /* it has not ended, and nobody awaits that */
-	TDT__OUTCOME_SOMEBODY, /* it has not ended, and somebody does, or did */
-	TDT__OUTCOME_READY,    /* it has ended: from here on */
+	TDT__OUTCOME_NOBODY,   /* the task has not ended, and never had a joiner */
+	TDT__OUTCOME_SOMEBODY, /* the task has not ended, and has or had a joiner */
+	TDT__OUTCOME_READY,    /* this value and the next ones: the task has ended */
 	TDT__OUTCOME_PANICKED,
 	TDT__OUTCOME_DROPPED
 };
 
 /*
- * What record.own_bits are.  TDT__OWN_CLONE: `kept` was passed to the poll it was made in, its clone returned itself.
- * The rest counts, as far as it can, the polls that were made only because somebody asked, after which it waited still.
+ * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker (`kept`) was made, the
+ * runtime's `clone` returned the waker that the poll was given.  All other bits count, modulo
+ * TDT__ASKED_POLLS, the polls that were made only for a request and after which the task still
+ * waited.
  */
 #define TDT__OWN_CLONE 1u
-#define TDT__ASKED_POLL 2u   /* one such poll */
-#define TDT__ASKED_POLLS 128 /* the first that can't be told from none */
+#define TDT__ASKED_POLL 2u   /* adds one such poll to the count */
+#define TDT__ASKED_POLLS 128 /* this many polls look like none */
 
-/* The waker a child is polled with while a capture is made, or a tracer watches: see substitute.c. */
+/*
+ * The waker that a child is polled with while a capture is made or a tracer is attached to
+ * task-waker-clone: see substitute.c.
+ */
 struct tdt__substitute {
-	struct tdt_waker waker; /* first: what the child sees is a pointer to this */
+	struct tdt_waker waker; /* the first field, because the child gets a pointer to it */
 	/*
-	 * The runtime's waker; NULL outside of such a poll, when a leaf that kept the borrowed pointer gets nothing.
-	 * Relaxed: another thread that may use it has been set to work by the poll, which then waits for it.
+	 * The runtime's waker.  NULL outside such a poll: a leaf that kept the borrowed pointer
+	 * beyond its poll then gets nothing.  Relaxed: any other thread that may use this field got
+	 * its work from the poll, which then waits for that thread.
 	 */
 	const struct tdt_waker *_Atomic real;
 };
 
 /*
- * It lies in the registry (registry.h), where its `record` is found by others.  `record.state` is written by the poller,
- * with release where another may then act on it (wrapper.c); askers acquire (request.c).  The order of what is private
- * matters for its size alone.
+ * The handle lies in the registry (registry.h), where other threads find its `record`.  The poller
+ * writes `record.state`, with release where another thread may act on the new value (wrapper.c);
+ * requesters load it with acquire (request.c).  The order of the private fields matters only for
+ * the size of the struct.
  */
 struct tdt_handle {
-	/* The poller's, read by nobody else; with record.poll.  (In a free record: the next of its shard.) */
+	/*
+	 * Only the poller uses these two fields and record.poll.  (In a free record, `child_state`
+	 * points to the next free record of the shard.)
+	 */
 	void *child_state;
 	void (*child_drop)(void *state);
 
 	/*
-	 * The waker of the last pending poll, owned; NULL: none yet, or an asker took it to wake the task.  Exchanged:
-	 * whoever gets it out of here owns it.
+	 * The saved waker: an owned clone of the waker of the last pending poll.  NULL: there was
+	 * no such poll yet, or a requester took the saved waker to wake the task.  The field is
+	 * only exchanged: the thread whose exchange returns the waker owns it.
 	 */
 	const struct tdt_waker *_Atomic kept;
 
@@ -66,41 +77,57 @@ struct tdt_handle {
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 	struct tdt__joiner *joiners;   /* under tdt__request_lock; the newest first */
 
-	atomic_uint refs;           /* of the future and of handles; 0: the record is free */
-	_Atomic uint16_t elsewhere; /* clones of the substitute on other threads; as its `real` is */
-
-	/* Written by both, under tdt__request_lock; read by the poller without, after its barrier. */
-	_Atomic uint8_t request;
-	_Atomic uint8_t outcome; /* enum tdt__outcome: from the poller the end, the rest under tdt__request_lock */
+	atomic_uint refs; /* of the future and of handles; 0: the record is free */
+	/* How often other threads cloned the substitute; relaxed, like `real`. */
+	_Atomic uint16_t elsewhere;
 
 	/*
-	 * What others may look at: see TDT__PEEK().  Its `own_bits`: above.  `own_hint`: see tdt__frames_hint().
-	 * `own_woken`: see tdt__was_woken().  `own_epoch`: of the watch, when the task was last looked at (or what it was
-	 * promised: last_tree.h).
+	 * The poller and requesters write `request` under tdt__request_lock.  The poller reads it
+	 * without the lock, after its barrier.
+	 */
+	_Atomic uint8_t request;
+	/*
+	 * An enum tdt__outcome.  The poller stores how the task ended, without the lock; joiners
+	 * store TDT__OUTCOME_SOMEBODY under tdt__request_lock.
+	 */
+	_Atomic uint8_t outcome;
+
+	/*
+	 * What other threads may read: see TDT__PEEK().  The bits of `own_bits` are described
+	 * above, `own_hint` at tdt__frames_hint(), `own_woken` at tdt__woken_mark().  `own_epoch`
+	 * is the epoch of the watch in which the task was last captured for it, or a promise
+	 * (last_tree.h).
 	 */
 	struct tdt_record record;
 };
 
 #define TDT__HINT_UNIT 8u
 
-/* How many frames the last capture took, or some more; or as many as that can tell. */
+/*
+ * The number of frames for which the last capture took room, rounded up; or the largest number that
+ * `own_hint` can express, if that is less.
+ */
 static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
 {
 	return TDT__PEEK(task->record.own_hint) * TDT__HINT_UNIT;
 }
 
-/* What `own_woken` is if the last wake-up that the runtime told of came after that poll began; 0: it never told. */
+/*
+ * The value of `own_woken` after a wake-up that the runtime reported while `polls` polls had begun.
+ * 0: the runtime never reported a wake-up.
+ */
 static inline uint8_t tdt__woken_mark(uint64_t polls)
 {
 	return 0x80 | (polls & 0x7f);
 }
 
 /*
- * Whether the runtime told of a wake-up since the task's poll number `polls` began, asking for a trace not counted: it
- * is on its way to the next then, and what it said in that one need not be true any more.
+ * Whether the runtime reported a wake-up since the task's poll number `polls` began.  Wake-ups that
+ * were made for requests do not count.  If so, the task is runnable, and what it reported in that
+ * poll may no longer be true.
  *
- * A wake-up that is not seen here came with what that poll has found: the lock, or the like, of what is waited for
- * orders them.
+ * A wake-up that is missed here belongs to a change that the poll has already seen: the lock (or
+ * the like) of the resource that the task waits for orders the change and the poll.
  */
 static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 {
@@ -108,21 +135,24 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 }
 
 /*
- * Have the mark be of a poll that is gone for good, if the task is polled and was not woken since the one before: else
- * it would seem to be woken when the count of polls has come round.  Who wakes it meanwhile has the last word.
+ * Called in a poll that was made only for a request, if the task was not woken since the previous
+ * poll began.  Replace an old mark by the mark of an earlier poll; otherwise the task would seem to
+ * be woken when the seven bits of the count come round.  The mark of a thread that wakes the task
+ * meanwhile stays.
  */
 static inline void tdt__not_woken(struct tdt_handle *task)
 {
 	uint8_t mark = TDT__PEEK(task->record.own_woken);
 
 	if (mark != 0 && mark != tdt__woken_mark(task->record.polls))
-		__atomic_compare_exchange_n(&task->record.own_woken, &mark, tdt__woken_mark(task->record.polls - 2),
-					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&task->record.own_woken, &mark,
+					    tdt__woken_mark(task->record.polls - 2), false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /*
- * As tdt_handle_ref(), of a place in the registry that may be any task's, or nobody's: false unless it still is the task
- * that it was when its `seq` was read.
+ * Like tdt_handle_ref(), for a record that may be free, or belong to any task by now.  Returns
+ * false unless the record still belongs to the task that it had when its `seq` was read.
  */
 bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq);
 

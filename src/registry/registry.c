@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Slabs of records, and how they are read. */
+/* The slabs of records: how records are given out, taken back and read. */
 
 #include <config.h>
 
@@ -14,19 +14,20 @@
 #include "registry/handle.h"
 
 /*
- * And alignment: a record's slab is found by its address.  What malloc adds to align it is not touched, but for two
- * pages: two bytes a task, in a slab of that size.  One of 2 MiB might become a huge page with its first task.
+ * The size of a slab, and its alignment: the slab of a record is found from the record's address.
+ * malloc adds memory for the alignment, but only two pages of that are touched: two bytes per task,
+ * in a slab of this size.  A slab of 2 MiB might become a huge page with its first task.
  */
 #define SLAB_SIZE ((size_t)1048576)
 #define SHARDS 8
 
 struct shard {
-	_Alignas(64) pthread_mutex_t lock;
+	_Alignas(64) pthread_mutex_t lock; /* protects `free` and `slab` */
 	struct tdt_handle *free; /* linked by child_state */
-	struct slab *slab;	 /* the one that is not used up, if any */
+	struct slab *slab;	 /* where new records are taken; NULL: no slab yet */
 	/*
-	 * Records that threads of other shards gave back, linked by child_state.  They put theirs in without the lock;
-	 * who has it takes all.
+	 * Records that threads of other shards gave back, linked by child_state.  Those threads add
+	 * records without the lock; the thread that holds the lock takes all of them.
 	 */
 	_Alignas(64) struct tdt_handle *_Atomic returned;
 };
@@ -55,7 +56,9 @@ _Static_assert(TDT_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
 
 /* --- Giving out and taking back ------------------------------------------ */
 
-/* Threads that were started one after the other, as a runtime's workers are, have different ones. */
+/*
+ * Threads that were started one after the other, as a runtime's workers are, have different shards.
+ */
 static struct shard *own_shard(void)
 {
 	return &shards[tdt__thread_id() % SHARDS];
@@ -66,7 +69,7 @@ static struct slab *slab_of(const struct tdt_handle *task)
 	return (struct slab *)((uintptr_t)task & ~(uintptr_t)(SLAB_SIZE - 1));
 }
 
-/* A new slab of the shard, in the list of all, where it stays. */
+/* Make a slab for the shard, and add it to the list of all slabs, where it stays. */
 static struct slab *slab_new(struct shard *shard)
 {
 	struct slab *slab = aligned_alloc(SLAB_SIZE, SLAB_SIZE);
@@ -80,13 +83,13 @@ static struct slab *slab_new(struct shard *shard)
 	slab->public.room = ROOM;
 	do
 		slab->public.next = first;
-	/* Release the slab to who goes through the list.  Pairs with tdt__registry_next(). */
-	while (!__atomic_compare_exchange_n(&tdt_registry.slabs, &first, (uintptr_t)slab, true, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED));
+	/* Release the slab to readers of the list.  Pairs with tdt__registry_next(). */
+	while (!__atomic_compare_exchange_n(&tdt_registry.slabs, &first, (uintptr_t)slab, true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return slab;
 }
 
-/* A record that was never used, of the shard, whose lock is held. */
+/* Returns a record of the shard that was never used.  The caller holds the shard's lock. */
 static struct tdt_handle *first_use(struct shard *shard)
 {
 	struct tdt_handle *task;
@@ -99,14 +102,15 @@ static struct tdt_handle *first_use(struct shard *shard)
 	used = shard->slab->public.used;
 	task = &shard->slab->task[used];
 	memset(task, 0, sizeof *task);
-	/* Release the record, free as yet, to readers.  Pairs with tdt__registry_next(). */
+	/* Release the record, which is still free, to readers.  Pairs with tdt__registry_next(). */
 	__atomic_store_n(&shard->slab->public.used, used + 1, __ATOMIC_RELEASE);
 	return task;
 }
 
 /*
- * As it was before it was used, but for `seq`, which only rises.  `state` is FREE and `refs` 0 as it is, and the one is
- * looked at by readers, the other by tdt__handle_ref_if_same().
+ * Reset the record to what it was before its first use, except `seq`, which only increases.
+ * `state` is TDT_RECORD_FREE and `refs` is 0 already.  They are not written here, because readers
+ * look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
  */
 static void clear(struct tdt_handle *task)
 {
@@ -120,7 +124,10 @@ static void clear(struct tdt_handle *task)
 		TDT__POKE(tdt__record_words(&task->record)[i], 0);
 }
 
-/* Acquire what those who gave them back did to them: pairs with give_to_other(). */
+/*
+ * Acquire what other threads did to the records before they gave them back.  Pairs with
+ * give_to_other().
+ */
 static struct tdt_handle *take_returned(struct shard *shard)
 {
 	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
@@ -145,7 +152,10 @@ struct tdt_handle *tdt__registry_take(void)
 		return NULL;
 	}
 	TDT__POKE(task->record.seq, task->record.seq + 1);
-	/* What is written from here on is not seen with the old `seq`.  Pairs with tdt__registry_read(). */
+	/*
+	 * A reader that sees anything written from here on cannot then find the old `seq`.  Pairs
+	 * with tdt__registry_read().
+	 */
 	atomic_thread_fence(memory_order_release);
 	clear(task);
 	return task;
@@ -153,11 +163,11 @@ struct tdt_handle *tdt__registry_take(void)
 
 void tdt__registry_publish(struct tdt_handle *task)
 {
-	/* Release all that was filled in.  Pairs with tdt__registry_read(). */
+	/* Release all fields that were filled in.  Pairs with tdt__registry_read(). */
 	__atomic_store_n(&task->record.seq, task->record.seq + 1, __ATOMIC_RELEASE);
 }
 
-/* The next task gets it, while it is in the caches. */
+/* The next task gets this record, while it is still in the caches. */
 static void give_to_own(struct shard *shard, struct tdt_handle *task)
 {
 	pthread_mutex_lock(&shard->lock);
@@ -166,7 +176,10 @@ static void give_to_own(struct shard *shard, struct tdt_handle *task)
 	pthread_mutex_unlock(&shard->lock);
 }
 
-/* Where one thread spawns and others end what it spawned, with the lock they would wait for each other at every task. */
+/*
+ * This takes no lock.  Where one thread spawns tasks and others end them, a lock would make the
+ * threads wait for each other at every task.
+ */
 static void give_to_other(struct shard *shard, struct tdt_handle *task)
 {
 	struct tdt_handle *first = atomic_load_explicit(&shard->returned, memory_order_relaxed);
@@ -174,8 +187,8 @@ static void give_to_other(struct shard *shard, struct tdt_handle *task)
 	do
 		task->child_state = first;
 	/* Release all that was done to the record.  Pairs with take_returned(). */
-	while (!atomic_compare_exchange_weak_explicit(&shard->returned, &first, task, memory_order_release,
-						      memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(&shard->returned, &first, task,
+						      memory_order_release, memory_order_relaxed));
 }
 
 void tdt__registry_give(struct tdt_handle *task)
@@ -195,10 +208,12 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 	if (!cursor->begun) {
 		cursor->begun = true;
 		/* Acquire: pairs with slab_new(). */
-		cursor->slab = (void *)(uintptr_t)__atomic_load_n(&tdt_registry.slabs, __ATOMIC_ACQUIRE);
+		cursor->slab =
+		    (void *)(uintptr_t)__atomic_load_n(&tdt_registry.slabs, __ATOMIC_ACQUIRE);
 	}
 	/* Acquire: pairs with first_use(). */
-	while (cursor->slab != NULL && cursor->index == __atomic_load_n(&cursor->slab->used, __ATOMIC_ACQUIRE)) {
+	while (cursor->slab != NULL &&
+	       cursor->index == __atomic_load_n(&cursor->slab->used, __ATOMIC_ACQUIRE)) {
 		cursor->slab = (void *)(uintptr_t)cursor->slab->next;
 		cursor->index = 0;
 	}
@@ -206,13 +221,15 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 }
 
 /*
- * Whether the copy says what a leaf waits for, and not half of it, or of one poll that another has followed.  `first`
- * is `wait_polls` as it was before the copy was made: if it is of the copy's last poll, so is what was written before
- * it. That poll had ended, and no other begun, if that is so still.
+ * Whether the copy says completely what a leaf waited for in the task's last poll.  `first` is
+ * `wait_polls` as it was before the copy was made.  If it is the number of the last poll of the
+ * copy, the `wait_*` fields that were written before it are of that poll too.  If the task is still
+ * idle and has not begun another poll, the last poll had ended when the copy was made.
  */
-static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy, uint32_t first)
+static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy,
+			    uint32_t first)
 {
-	/* Acquire: in this order.  Pairs with the releases in wrapper.c. */
+	/* Acquire: `state` is loaded before `polls`.  Pairs with the releases in wrapper.c. */
 	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
 
 	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE &&
@@ -224,12 +241,16 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 	uint32_t waits;
 
 	do {
-		/* Acquire: what was written before it.  Pairs with tdt_leaf_waits_on(). */
+		/*
+		 * Acquire the fields that were written before it.  Pairs with tdt_leaf_waits_on().
+		 */
 		waits = __atomic_load_n(&task->record.wait_polls, __ATOMIC_ACQUIRE);
 		/*
-		 * Acquire: `seq` and `state` come first, with what was filled in or said of the poll before (pairs with
-		 * tdt__registry_publish() and wrapper.c); then each before the next, and all before `seq` again (pairs
-		 * with the fence in tdt__registry_take()).
+		 * Acquire: `seq` and `state` are loaded first, and with them come the fields that
+		 * were filled in, or written by the previous poll (pairs with
+		 * tdt__registry_publish() and wrapper.c).  Then each word is loaded before the next
+		 * one, and all of them before `seq` is loaded again (pairs with the fence in
+		 * tdt__registry_take()).
 		 */
 		for (size_t i = 0; i < TDT__RECORD_WORDS; i++)
 			tdt__record_words(copy)[i] =

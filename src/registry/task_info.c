@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What a record says, in the terms of <tdt/tree.h>; and which tasks a caller's filter lets through. */
+/* From a record to the structs of <tdt/tree.h>; and which tasks match a caller's filter. */
 
 #include <config.h>
 
@@ -37,7 +37,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_record *record
 	struct tdt_trace_info *info = &ours->info;
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->wait = (struct tdt_wait){ record->wait_kind, record->wait_object, record->wait_owner };
+	ours->wait =
+	    (struct tdt_wait){ record->wait_kind, record->wait_object, record->wait_owner };
 	*info = (struct tdt_trace_info){
 		.size = sizeof *info,
 		.id = record->id,
@@ -65,7 +66,8 @@ bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_tra
 {
 	return (filter->states == 0 || (filter->states & 1u << info->state) != 0) &&
 	       info->state_ns >= filter->longer_than_ns &&
-	       (filter->name == NULL || (info->name != NULL && fnmatch(filter->name, info->name, 0) == 0));
+	       (filter->name == NULL ||
+		(info->name != NULL && fnmatch(filter->name, info->name, 0) == 0));
 }
 
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs)
