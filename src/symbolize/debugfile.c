@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Looking for separate debug files, and telling the right one. */
+/* Finding separate debug files, and checking that they belong to the module. */
 
 #include <config.h>
 
@@ -44,13 +44,14 @@ static bool same_build_id(int fd, const unsigned char *bits, size_t n)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	const void *found = NULL;
-	bool same = elf != NULL && dwelf_elf_gnu_build_id(elf, &found) == (ssize_t)n && memcmp(found, bits, n) == 0;
+	bool same = elf != NULL && dwelf_elf_gnu_build_id(elf, &found) == (ssize_t)n &&
+		    memcmp(found, bits, n) == 0;
 
 	elf_end(elf);
 	return same;
 }
 
-/* The checksum that .gnu_debuglink has of the file is zlib's. */
+/* The checksum in .gnu_debuglink is the CRC-32 of zlib. */
 static bool same_checksum(int fd, GElf_Word crc)
 {
 	unsigned char bytes[16384];
@@ -65,7 +66,10 @@ static bool same_checksum(int fd, GElf_Word crc)
 	return n == 0 && sum == crc;
 }
 
-/* Whether the file is the module's debug file: by build-id, or else by checksum.  With neither it would be a guess. */
+/*
+ * Whether the file is the module's debug file.  The build-id decides; if the module has none, the
+ * checksum does.  With neither of them any file would be a guess.
+ */
 static bool is_of(Dwfl_Module *elf, int fd, const char *debuglink, GElf_Word crc)
 {
 	const unsigned char *bits;
@@ -81,24 +85,35 @@ static bool same_file(const char *path, int fd)
 {
 	struct stat a, b;
 
-	return stat(path, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return stat(path, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
-/* What a debug file may be called that belongs to `path`, if it lies in `directory`.  False: too long. */
-static bool name_place(char place[PATH_MAX], const char *directory, size_t length, const char *path, const char *name)
+/*
+ * Set `place` to where the debug file `name` of the module `path` would be for one directory of
+ * tdt__debuginfo_path.  False: the path would be too long.
+ */
+static bool name_place(char place[PATH_MAX], const char *directory, size_t length, const char *path,
+		       const char *name)
 {
 	const char *slash = strrchr(path, '/');
 	int n, dir = (int)(slash - path);
 
 	if (length > 0 && directory[0] == '/')
-		n = snprintf(place, PATH_MAX, "%.*s%.*s/%s", (int)length, directory, dir, path, name);
+		n = snprintf(place, PATH_MAX, "%.*s%.*s/%s", (int)length, directory, dir, path,
+			     name);
 	else
-		n = snprintf(place, PATH_MAX, "%.*s/%.*s%s%s", dir, path, (int)length, directory, length > 0 ? "/" : "", name);
+		n = snprintf(place, PATH_MAX, "%.*s/%.*s%s%s", dir, path, (int)length, directory,
+			     length > 0 ? "/" : "", name);
 	return n < PATH_MAX;
 }
 
-/* Look in all directories of tdt__debuginfo_path: beside `path`, below it, or in a tree of their own. */
-static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink, GElf_Word crc, char **found)
+/*
+ * Look in all directories of tdt__debuginfo_path: the directory of `path`, directories below that,
+ * and separate trees.
+ */
+static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink, GElf_Word crc,
+		       char **found)
 {
 	char own[NAME_MAX + sizeof ".debug"], place[PATH_MAX];
 	size_t length;
@@ -124,14 +139,17 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 }
 
 /*
- * By build-id, then by the name that the module has for it, beside the module and where that really is.
+ * Search by build-id, then by the name that the module gives for its debug file, beside the
+ * module's path and beside the real path of the module.
  *
- * dwfl_standard_find_debuginfo() does the same, and asks debuginfod: for that it calls dlopen(), whether or not a server
- * is named, and so waits for the loader, behind whose lock any constructor may run for ever; and then for the server.  So
- * it is called only on demand, with a name that it won't find: a FIFO of the right name would block it.
+ * dwfl_standard_find_debuginfo() does the same and then requests the file from debuginfod.  For
+ * that it calls dlopen(), whether or not a server is configured.  So it waits for the loader's
+ * lock, which may be held for ever while a constructor runs, and then it waits for the server.
+ * Therefore it is called only if the user wants debuginfod.  The name passed to it is one that it
+ * does not find, because a FIFO of the right name would block it.
  */
-int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
-			const char *debuglink, GElf_Word crc, char **found)
+int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,
+			const char *path, const char *debuglink, GElf_Word crc, char **found)
 {
 	int fd = dwfl_build_id_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
 	char *real;

@@ -2,21 +2,31 @@
 #ifndef TDT_SRC_SYMBOLIZE_DEBUGFILE_H
 #define TDT_SRC_SYMBOLIZE_DEBUGFILE_H
 
-/* Where a module's debug information is, if it is not in the module's own file.  Everything is for the namer (namer.h). */
+/*
+ * Finding a module's debug information that is not in the module's own file.  All of this is for
+ * the namer only (namer.h).
+ */
 
 #include <elfutils/libdwfl.h>
 
-/* See what the environment wants.  Before there is a namer: the host may change its environment later. */
+/*
+ * Read from the environment whether the user wants debuginfod.  Call this before the namer starts,
+ * because the host may change its environment later.
+ */
 void tdt__debugfile_by_environment(void);
 
-/* A regular file's descriptor, or -1.  The file may be another than the one loaded: a FIFO must not block us. */
+/*
+ * Open `path`.  Returns a descriptor, or -1 if `path` is not a regular file.  By now `path` may
+ * name another file than the one that was loaded, and a FIFO must not block the caller.
+ */
 int tdt__debugfile_open(const char *path);
 
 /*
- * What libdwfl calls for the debug file of `elf` (Dwfl_Callbacks, find_debuginfo): looks in the directories of
- * tdt__debuginfo_path.  Returns its descriptor, and sets `*found` to its path, to be freed; -1: there is none.
+ * The function that libdwfl calls to find the debug file of `elf` (find_debuginfo in
+ * Dwfl_Callbacks).  It looks in the directories of tdt__debuginfo_path.  Returns the file's
+ * descriptor, and sets `*found` to its path, which the caller frees; -1: there is no such file.
  */
-int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
-			const char *debuglink, GElf_Word crc, char **found);
+int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,
+			const char *path, const char *debuglink, GElf_Word crc, char **found);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Opening ELF and debug files by libdwfl.
+ * Opening ELF and debug files with libdwfl.
  *
- * Each module has a Dwfl of its own, in which it is loaded at the addresses of its file: so it stays valid wherever the
- * module is loaded, unloaded and loaded again.
+ * Each module has a Dwfl of its own, in which the module is loaded at the addresses that its file
+ * gives.  So the Dwfl stays valid wherever the module is loaded, unloaded and loaded again.
  */
 
 #include <config.h>
@@ -32,15 +32,17 @@ static char default_path[] = ":.debug:/usr/lib/debug";
 char *tdt__debuginfo_path = default_path;
 
 /*
- * The greatest single need is the abbreviations of a unit: 100 KiB for a thousand of them.  In pieces below malloc's
- * threshold for mmap, which freeing a greater one would move for the whole process.
+ * libdw's largest single need is the abbreviations of a unit: 100 KiB for a thousand of them.  Each
+ * piece is smaller than malloc's threshold for mmap, because freeing a larger piece would raise
+ * that threshold for the whole process.
  */
 #define RESERVE_PIECES 4
 #define RESERVE_PIECE (120 << 10)
 
 bool tdt__debuginfo_reserve(void)
 {
-	void *volatile piece[RESERVE_PIECES]; /* volatile: a compiler may drop a malloc() that is only freed */
+	/* Volatile, because a compiler may drop a malloc() that is only freed. */
+	void *volatile piece[RESERVE_PIECES];
 	bool all = true;
 
 	for (int i = 0; i < RESERVE_PIECES; i++) {
@@ -110,8 +112,8 @@ static bool overwritten(const struct tdt__debuginfo_file *file)
 {
 	struct stat status;
 
-	return file->path != NULL && stat(file->path, &status) == 0 && status.st_dev == file->device &&
-	       status.st_ino == file->inode &&
+	return file->path != NULL && stat(file->path, &status) == 0 &&
+	       status.st_dev == file->device && status.st_ino == file->inode &&
 	       (status.st_size != file->size || status.st_mtim.tv_sec != file->modified.tv_sec ||
 		status.st_mtim.tv_nsec != file->modified.tv_nsec);
 }
@@ -124,8 +126,8 @@ bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info)
 	return false;
 }
 
-static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base, const char *path,
-			  const char *debuglink, GElf_Word crc, char **found)
+static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,
+			  const char *path, const char *debuglink, GElf_Word crc, char **found)
 {
 	int fd = tdt__debugfile_find(elf, info, name, base, path, debuglink, crc, found);
 
@@ -138,7 +140,10 @@ static int find_debuginfo(Dwfl_Module *elf, void **info, const char *name, Dwarf
 
 /* --- Opening ------------------------------------------------------------------ */
 
-/* The addresses the file is to be loaded at, as its segments (in ascending order) say. */
+/*
+ * Find the addresses at which the file is to be loaded, from its segments, which are in ascending
+ * order.
+ */
 static bool find_addresses(Elf *elf, GElf_Addr *start, GElf_Addr *end)
 {
 	GElf_Phdr phdr;
@@ -157,7 +162,7 @@ static bool find_addresses(Elf *elf, GElf_Addr *start, GElf_Addr *end)
 	return *start < *end;
 }
 
-/* What open_as() has opened, for libdwfl to find. */
+/* What open_as() opened, for find_elf() to pass on. */
 struct opened {
 	struct tdt__debuginfo *info;
 	Elf *elf;
@@ -165,8 +170,12 @@ struct opened {
 	char *path;
 };
 
-/* libdwfl's way to ask for the file: from now on it is libdwfl's, and so is the path. */
-static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **path, Elf **elf)
+/*
+ * The function that libdwfl calls to get the ELF file.  From now on libdwfl owns the file and the
+ * path.
+ */
+static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		    char **path, Elf **elf)
 {
 	struct opened *opened = *data;
 	int fd = opened->fd;
@@ -182,11 +191,11 @@ static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Ad
 }
 
 /*
- * True: that is the file.
+ * Open `path`.  Returns true if it is the module's file.
  *
- * It is mapped to be read only.  libdwfl, if left to it, would have it writable (and private), and such a mapping is
- * what the kernel looks for when a tracer attaches to a probe: it would raise the probe's semaphore there, in our copy
- * of the file, instead of where the program looks at it.
+ * The file is mapped read only.  libdwfl would map it writable and private.  Such a mapping is what
+ * the kernel looks for when a tracer attaches to a probe: the kernel would raise the probe's
+ * semaphore in our copy of the file, and not where the program reads it.
  */
 static bool open_as(struct tdt__debuginfo *info, const char *path, const char *build_id)
 {
@@ -211,7 +220,8 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 	if (info->elf != NULL) {
 		dwfl_module_info(info->elf, &data, NULL, NULL, NULL, NULL, NULL, NULL);
 		*data = &opened;
-		right = dwfl_report_end(info->dwfl, NULL, NULL) == 0 && dwfl_module_getelf(info->elf, &bias) != NULL &&
+		right = dwfl_report_end(info->dwfl, NULL, NULL) == 0 &&
+			dwfl_module_getelf(info->elf, &bias) != NULL &&
 			has_build_id(info->elf, build_id);
 		*data = info;
 	}
@@ -219,7 +229,7 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 		remember_file(info, fd, path);
 		return true;
 	}
-	/* What libdwfl took over it ends itself. */
+	/* dwfl_end() releases what libdwfl took over. */
 	dwfl_end(info->dwfl);
 	elf_end(opened.elf);
 	free(opened.path);
@@ -236,22 +246,30 @@ static bool open_debug_file(struct tdt__debuginfo *info, const char *build_id)
 	int n;
 
 	directory = directory != NULL ? directory + 1 : tdt__debuginfo_path;
-	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", directory, build_id, build_id + 2);
+	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", directory, build_id,
+		     build_id + 2);
 	return n < (int)sizeof(path) && open_as(info, path, build_id);
 }
 
-void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped, const char *build_id)
+void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped,
+			 const char *build_id)
 {
 	*info = (struct tdt__debuginfo){ 0 };
 	if (open_as(info, path, build_id))
 		return;
-	/* With nothing to know the right file by, another one than `path` would be a guess. */
+	/*
+	 * Without a build-id nothing identifies the right file, so any file but `path` would be a
+	 * guess.
+	 */
 	if (strlen(build_id) <= 2 || (mapped != NULL && open_as(info, mapped, build_id)))
 		return;
 	open_debug_file(info, build_id);
 }
 
-/* Where tdt__debuginfo_try() was called: there is one namer. */
+/*
+ * Where tdt__debuginfo_try() continues after longjmp().  One variable is enough: there is one
+ * namer.
+ */
 static jmp_buf *way_out;
 
 static void __attribute__((noreturn)) leave(void)
@@ -259,7 +277,9 @@ static void __attribute__((noreturn)) leave(void)
 	longjmp(*way_out, 1);
 }
 
-/* Whether `name`, seen from the file `path` as libdw sees it, is there and is no regular file. */
+/*
+ * Whether `name` exists and is not a regular file.  libdw takes `name` relative to the file `path`.
+ */
 static bool is_special(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
@@ -274,7 +294,10 @@ static bool is_special(const char *path, const char *name)
 	return n < (int)sizeof place && stat(place, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/* What dwz moved out of several modules is opened by libdw itself, which a FIFO would block. */
+/*
+ * Whether the file with what dwz moved out of several modules is not a regular file.  libdw opens
+ * that file itself, and a FIFO would block it.
+ */
 static bool shares_special(const struct tdt__debuginfo *info, Dwarf *dwarf)
 {
 	const void *id;
@@ -303,13 +326,17 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 }
 
 /*
- * From here on a file is large.  Of such a one little is needed, but that lies all over it: the head of each unit, then
- * some units whole.  The kernel reads ahead, and maps what it has around a page that is touched.  For 27 PCs in 27 of
- * 800 units, 262 MB, that came to 262 MB read from a disk and 62 MB mapped; with advice, 24 and 14.
+ * From this size on a file is large.  Little of a large file is needed, but that is scattered: the
+ * head of each unit, then some whole units.  The kernel reads ahead, and maps the cached pages
+ * around a page that is touched.  For 27 PCs in 27 of 800 units, in a file of 262 MB, it read 262
+ * MB from the disk and mapped 62 MB; with advice it read 24 MB and mapped 14 MB.
  */
 #define LARGE (16 << 20)
 
-/* Whether the file that is mapped at `start` has `size` bytes.  One that could not be mapped was read into memory. */
+/*
+ * Whether a file of `size` bytes is mapped at `start`.  libelf reads a file into memory if it
+ * cannot map the file.
+ */
 static bool is_mapped(const char *start, size_t size)
 {
 	char *path = tdt__maps_path((uintptr_t)start);
@@ -321,8 +348,9 @@ static bool is_mapped(const char *start, size_t size)
 }
 
 /*
- * Of all but the section headers, which come last.  libdwfl has debug files mapped to be written to, and libelf writes to
- * the header of a section when it expands that: in memory, and there it must stay.
+ * Give advice for all of the file but the section headers, which come last.  libdwfl maps debug
+ * files writable and private, and libelf changes the header of a section when it decompresses the
+ * section.  That change is only in memory and must not be lost.
  */
 static void advise(Dwarf *dwarf, int advice)
 {
@@ -331,7 +359,8 @@ static void advise(Dwarf *dwarf, int advice)
 	char *start = elf_rawfile(elf, &size);
 	GElf_Ehdr header;
 
-	if (start == NULL || size < LARGE || gelf_getehdr(elf, &header) == NULL || !is_mapped(start, size))
+	if (start == NULL || size < LARGE || gelf_getehdr(elf, &header) == NULL ||
+	    !is_mapped(start, size))
 		return;
 	if (header.e_shoff < size)
 		size = header.e_shoff;
@@ -352,7 +381,7 @@ void tdt__debuginfo_forget_pages(Dwarf *dwarf)
 void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
 {
 	Dwarf *shared = dwarf != NULL ? dwarf_getalt(dwarf) : NULL;
-	Elf *elf[4] = { NULL }; /* that may be in use; some of them the same */
+	Elf *elf[4] = { NULL }; /* those that may be in use; some may be the same */
 	GElf_Sym symbol;
 	GElf_Addr address;
 	Dwarf_Addr bias;
@@ -364,12 +393,16 @@ void tdt__debuginfo_close_files(struct tdt__debuginfo *info, Dwarf *dwarf)
 	dwfl_module_getsym_info(info->elf, 1, &symbol, &address, NULL, &elf[3], &bias);
 	for (int i = 0; i < 4; i++) {
 		if (elf[i] != NULL && elf_rawfile(elf[i], NULL) == NULL)
-			return; /* it isn't mapped, and could not be read */
+			return; /* this file is not mapped, and could not be read once closed */
 	}
+	/* This may fail, if the same Elf came before; that does no harm. */
 	for (int i = 0; i < 4; i++)
-		elf_cntl(elf[i], ELF_C_FDDONE); /* fails, as it may, if the same one came before */
+		elf_cntl(elf[i], ELF_C_FDDONE);
 	for (int i = 0; i < info->n_files; i++) {
-		/* libdwfl closed a file it did not like: another one may have the descriptor now. */
+		/*
+		 * libdwfl may have closed a file that it rejected.  Another file may have its
+		 * descriptor now.
+		 */
 		if (info->file[i].fd >= 0 && fstat(info->file[i].fd, &status) == 0 &&
 		    status.st_dev == info->file[i].device && status.st_ino == info->file[i].inode)
 			close(info->file[i].fd);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Demangling by libiberty, once a name: a function that is inlined everywhere is met at thousands of PCs. */
+/*
+ * Demangling with libiberty, once per name: a function that is inlined everywhere is met at
+ * thousands of PCs.
+ */
 
 #include <config.h>
 
@@ -25,7 +28,8 @@ static hashval_t hash(const void *name)
 
 static int same(const void *left, const void *right)
 {
-	return strcmp(((const struct name *)left)->mangled, ((const struct name *)right)->mangled) == 0;
+	return strcmp(((const struct name *)left)->mangled,
+		      ((const struct name *)right)->mangled) == 0;
 }
 
 static struct name *demangle(const char *mangled)
@@ -35,7 +39,10 @@ static struct name *demangle(const char *mangled)
 	if (name == NULL)
 		return NULL;
 	name->mangled = mangled;
-	/* Rust's older scheme passes for C++ with a hash at the end, so its own demangler comes first. */
+	/*
+	 * Names of Rust's older scheme look like C++ names that end with a hash, so Rust's
+	 * demangler is tried first.
+	 */
 	name->demangled = rust_demangle(mangled, DMGL_NO_OPTS);
 	if (name->demangled == NULL)
 		name->demangled = cplus_demangle_v3(mangled, DMGL_NO_OPTS);

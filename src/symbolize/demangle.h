@@ -2,13 +2,14 @@
 #ifndef TDT_SRC_SYMBOLIZE_DEMANGLE_H
 #define TDT_SRC_SYMBOLIZE_DEMANGLE_H
 
-/* From a linker's name to the one in the source. */
+/* From a linker's name to the name in the source. */
 
 /*
- * What `name` is called in C++ or Rust: qualified by namespaces, types and template arguments, with neither parameters
- * nor return type, and without Rust's hash.  NULL: it is no mangled name, too long a one (some 1,000 characters: the
- * demangler's bound on the stack it takes), or there is no memory.  `name` must live as long as the process, as the
- * answer does, of which there is one a name.  The namer only (namer.h).
+ * Returns the C++ or Rust name of `name`: qualified by namespaces, types and template arguments,
+ * with neither parameters nor return type, and without Rust's hash.  NULL: `name` is not mangled,
+ * or is too long (some 1,000 characters: the demangler limits the stack that it takes), or there is
+ * no memory.  `name` must live as long as the process.  So does the result; there is one per name.
+ * For the namer only (namer.h).
  */
 const char *tdt__demangle(const char *name);
 

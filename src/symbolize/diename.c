@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Names of functions.  The linker's name, demangled, says most.  GCC writes none for C++ functions that no other file
- * can name: static ones, those in anonymous namespaces, many lambdas.  Their name is put together from the DIEs around
- * their declaration.  No DIE knows its parent, so they are searched for from the unit down, once a function.
+ * Names of functions.  The demangled linkage name says most.  GCC writes no linkage name for C++
+ * functions that no other file can name: static functions, functions in anonymous namespaces, many
+ * lambdas.  The name of such a function is composed from the DIEs around its declaration.  A DIE
+ * does not know its parent, so these DIEs are searched for from the unit down, once per function.
  */
 
 #include <config.h>
@@ -20,14 +21,14 @@
 #include "symbolize/demangle.h"
 #include "symbolize/intern.h"
 
-#define REFERENCE_LIMIT 16 /* from a copy to its declaration; libdw's own limit */
-#define NAME_LIMIT 1024    /* a longer one is left unqualified */
+#define REFERENCE_LIMIT 16 /* steps from a copy to its declaration; libdw's own limit */
+#define NAME_LIMIT 1024    /* a longer name is left unqualified */
 #define NESTING_LIMIT 8    /* of functions in functions */
-#define LEVEL_LIMIT 256    /* of DIEs in DIEs; against a damaged file */
+#define LEVEL_LIMIT 256    /* of DIEs in DIEs, for damaged files */
 
 struct qualified {
 	const void *declaration; /* where its DIE lies in the mapped file */
-	const char *name;	 /* NULL: it is being put together */
+	const char *name;	 /* NULL: the name is being composed */
 };
 
 static htab_t known; /* struct qualified *, by `declaration`; never removed */
@@ -39,7 +40,8 @@ static hashval_t hash(const void *qualified)
 
 static int same(const void *left, const void *right)
 {
-	return ((const struct qualified *)left)->declaration == ((const struct qualified *)right)->declaration;
+	return ((const struct qualified *)left)->declaration ==
+	       ((const struct qualified *)right)->declaration;
 }
 
 static const char *string_of(Dwarf_Die *die, unsigned int name)
@@ -49,7 +51,10 @@ static const char *string_of(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-/* If the unit says so: those that dwz makes of several don't, those of LTO tell a language of their own. */
+/*
+ * Whether the unit says that its language is C++.  The units that dwz makes out of several units do
+ * not say it, and the units of LTO have a language of their own.
+ */
 static bool is_cplusplus(Dwarf_Die *die)
 {
 	Dwarf_Die unit;
@@ -82,14 +87,17 @@ static Dwarf_Die declaration_of(const Dwarf_Die *function)
 	return die;
 }
 
-/* The functions of a closure: its body, and what gcc and clang make of it where a plain function is wanted. */
+/*
+ * Whether `function` belongs to a closure: its body, or what GCC and Clang make of the closure
+ * where a plain function is needed.
+ */
 static bool is_of_closure(const char *function)
 {
-	return strncmp(function, "operator()", strlen("operator()")) == 0 || strncmp(function, "_FUN", 4) == 0 ||
-	       strncmp(function, "__invoke", 8) == 0;
+	return strncmp(function, "operator()", strlen("operator()")) == 0 ||
+	       strncmp(function, "_FUN", 4) == 0 || strncmp(function, "__invoke", 8) == 0;
 }
 
-/* What a DIE adds to the names of those in it, `inner` say; NULL: nothing. */
+/* What a DIE adds to the name of a function in it, which is called `inner`; NULL: nothing. */
 static const char *qualifier(Dwarf_Die *die, const char *inner)
 {
 	const char *name;
@@ -110,13 +118,16 @@ static const char *qualifier(Dwarf_Die *die, const char *inner)
 	}
 }
 
-/* Whether `next`, by the file the sibling of `die`, lies behind it, but not behind `offset`. */
+/*
+ * Whether `next`, which the file gives as the sibling of `die`, lies behind `die` and not behind
+ * `offset`.
+ */
 static bool is_between(Dwarf_Die *next, Dwarf_Die *die, Dwarf_Off offset)
 {
 	return dwarf_dieoffset(next) > dwarf_dieoffset(die) && dwarf_dieoffset(next) <= offset;
 }
 
-/* Make `die` the child of it that is, or holds, the DIE at `offset`. */
+/* Replace `die` by its child that is, or contains, the DIE at `offset`. */
 static bool enter(Dwarf_Die *die, Dwarf_Off offset)
 {
 	Dwarf_Die next;
@@ -129,7 +140,7 @@ static bool enter(Dwarf_Die *die, Dwarf_Off offset)
 	return true;
 }
 
-/* False: it is too long. */
+/* False: the text would be too long. */
 static bool append(char *text, size_t *length, const char *part)
 {
 	size_t n = strlen(part);
@@ -143,7 +154,8 @@ static bool append(char *text, size_t *length, const char *part)
 
 static const char *name_of(Dwarf_Die *function, int nesting);
 
-static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const char *name, int nesting)
+static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const char *name,
+		    int nesting)
 {
 	Dwarf_Die die = *unit;
 	size_t length = 0;
@@ -154,7 +166,11 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 		if (++level > LEVEL_LIMIT)
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram) {
-			length = 0; /* its own declaration may be elsewhere, and says what is around it */
+			/*
+			 * The name of this function includes what is around its declaration, which
+			 * may be elsewhere.
+			 */
+			length = 0;
 			part = name_of(&die, nesting + 1);
 		} else {
 			part = qualifier(&die, name);
@@ -165,7 +181,7 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 	return append(text, &length, name);
 }
 
-/* Remember that the name of `declaration` is being put together.  NULL: no memory. */
+/* Remember that the name of `declaration` is being composed.  NULL: no memory. */
 static struct qualified *begin_name(const void *declaration)
 {
 	struct qualified *qualified = malloc(sizeof(*qualified));
@@ -183,7 +199,7 @@ static struct qualified *begin_name(const void *declaration)
 	return qualified;
 }
 
-/* Remember `name`, or, if there is no memory for it, nothing. */
+/* Remember `name`.  If there is no memory for it, remember nothing and return NULL. */
 static const char *end_name(struct qualified *qualified, const char *name)
 {
 	qualified->name = tdt__intern(name);
@@ -195,8 +211,8 @@ static const char *end_name(struct qualified *qualified, const char *name)
 }
 
 /*
- * Each name is put together once.  In a damaged file a name may be part of itself: there, and where
- * it is too long, it stays unqualified.
+ * Each name is composed once.  In a damaged file a name may be part of itself.  Such a name, and
+ * one that is too long, stays unqualified.
  */
 static const char *put_together(Dwarf_Die *declaration, const char *name, int nesting)
 {

@@ -3,9 +3,10 @@
 #define TDT_SRC_SYMBOLIZE_ELFSYM_H
 
 /*
- * The ELF symbol at an address: from .symtab of the file or of its debug file, else .dynsym.  libdwfl's own
- * dwfl_module_addrinfo() reads the whole table for every address (5 ms with libLLVM's 45,000 symbols, 0.15 ms with
- * libc's), so it is read once and sorted here.  Everything is for the namer only (namer.h).
+ * The ELF symbol at an address, from .symtab of the file or of its debug file, or else from
+ * .dynsym.  libdwfl's own dwfl_module_addrinfo() reads the whole table for every address (5 ms with
+ * the 45,000 symbols of libLLVM, 0.15 ms with those of libc).  So the table is read once and sorted
+ * here.  All of this is for the namer only (namer.h).
  */
 
 #include <elfutils/libdwfl.h>
@@ -15,14 +16,20 @@
 /* Read the functions among the symbols of `elf`.  False: no memory. */
 bool tdt__elfsym_read(struct tdt__ranges *symbols, Dwfl_Module *elf);
 
-/* The name of the symbol `address` lies in, and where that begins; NULL: none.  The name lives as long as `elf`. */
-const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t address, uint64_t *start);
+/*
+ * Returns the name of the symbol that contains `address`, and sets `*start` to where the symbol
+ * begins.  NULL: there is none.  The name lives as long as `elf`.
+ */
+const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t address,
+			     uint64_t *start);
 
 /*
- * The functions that begin at `start`, one a call; NULL: there are no more.  `*at` is 0 to begin with.
- * Names are left out that are likely to be further names of one function of the source: weak ones, and
- * those that C reserves for libraries; but for mangled ones.
+ * Returns the names of the functions that begin at `start`, one per call; NULL: there are no more.
+ * `*at` must be 0 for the first call.  Names that are probably just further names of a function of
+ * the source are left out: weak names, and names that C reserves for libraries.  Mangled names are
+ * never left out.
  */
-const char *tdt__elfsym_next(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t start, size_t *at);
+const char *tdt__elfsym_next(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t start,
+			     size_t *at);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Strings that symbols have in common. */
+/* Strings that symbols share. */
 
 #include <config.h>
 

@@ -3,8 +3,8 @@
 #define TDT_SRC_SYMBOLIZE_INTERN_H
 
 /*
- * The copy of `text` that lives as long as the process: one a text, however often it is asked for.  NULL: no memory.
- * The namer only (namer.h).
+ * Returns a copy of `text` that lives as long as the process: one copy per text, however often it
+ * is requested.  NULL: no memory.  For the namer only (namer.h).
  */
 const char *tdt__intern(const char *text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* See maps.h. */
+/* Finding in /proc/self/maps which file is mapped at an address. */
 
 #include <config.h>
 
@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the line of /proc/self/maps names, if it is about `address`; NULL: nothing. */
+/*
+ * The path in a line of /proc/self/maps, if `address` lies in that mapping; NULL: it has no path,
+ * or there is no memory.
+ */
 static char *mapped_path(char *line, uintptr_t address)
 {
 	uintptr_t start, end;

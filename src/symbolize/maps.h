@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * The whole path, to be freed, of the file that this process has mapped at `address`, as /proc/self/maps has it; NULL:
- * none, or it can't be known.
+ * Returns the whole path of the file that this process has mapped at `address`, as /proc/self/maps
+ * gives it.  The caller frees the path.  NULL: no file is mapped there, or the path is not known.
  */
 char *tdt__maps_path(uintptr_t address);
 
