@@ -34,7 +34,7 @@ struct tdt__index_slot {
 	uint32_t entry; /* the number of the entry + 1; 0: the slot is free */
 };
 
-/* All zero is an index without entries. */
+/* A struct of all zeros is an index without entries. */
 struct tdt__index {
 	struct tdt__index_slot *slot;
 	size_t slots; /* a power of two, and at least twice the entries; or 0 */

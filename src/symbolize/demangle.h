@@ -13,7 +13,7 @@
  */
 const char *tdt__demangle(const char *name);
 
-/* In a child of fork(): see tdt__symbols_abandon(). */
+/* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__demangle_abandon(void);
 
 #endif

@@ -22,7 +22,7 @@ const char *tdt__diename(Dwarf_Die *function);
  */
 bool tdt__diename_is_async(Dwarf_Die *function);
 
-/* In a child of fork(): see tdt__symbols_abandon(). */
+/* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__diename_abandon(void);
 
 #endif

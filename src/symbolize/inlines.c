@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * From an address down to the function inlined innermost.
+ * From an address down to the innermost inlined function.
  *
- * libdw has dwarf_addrdie() and dwarf_getscopes() for that.  The first goes by .debug_aranges, which Clang doesn't
- * write; the second reads every DIE of the unit (2 to 85 ms an address in a large one), and in units made by -flto it
- * finds no inlined function.  So there are two tables here, each read once: from addresses to units, from attributes of
- * the units alone; and in a unit that is asked for, from addresses to functions.  From the function's DIE down, only
- * what holds the address is entered.
+ * libdw has dwarf_addrdie() and dwarf_getscopes() for this.  The first uses .debug_aranges, which
+ * Clang does not write.  The second reads every DIE of the unit (2 to 85 ms per address in a large
+ * unit), and finds no inlined function in units made by -flto.  So there are two kinds of table
+ * here, and each table is read once.  One leads from addresses to units; it is read from the
+ * attributes of the units alone.  The other leads from addresses to functions; it is read for a
+ * unit when an address of that unit is looked up.  Below the DIE of a function, only DIEs that
+ * contain the address are entered.
  *
- * With -gsplit-dwarf the file holds units with lines but no functions, and so nothing to tell whether a line is of the
- * function or of one inlined there.  libdw could open the .dwo files, but with a Dwarf that ends the process when
- * memory runs out, so they are left alone.
+ * With -gsplit-dwarf the file has units with lines but without functions, so nothing says whether a
+ * line belongs to the function or to a function that was inlined there.  libdw could open the .dwo
+ * files, but with a Dwarf that ends the process when memory runs out, so they are not used.
  */
 
 #include <config.h>
@@ -25,28 +27,35 @@
 #include "symbolize/diename.h"
 
 /*
- * Functions are mostly children of the unit, or of a namespace.  Some compilers put those of local classes, lambdas and
- * nested functions where they are declared: inside types, functions and blocks, which is most of the unit, so that is
- * read when an address was not found without.
+ * Most functions are children of the unit or of a namespace.  Some compilers put the functions of
+ * local classes, lambdas and nested functions where they are declared: inside types, functions and
+ * blocks.  These are most of the unit, so they are read only when an address was not found without
+ * them.
  */
 enum depth { READ_NOTHING, READ_NAMESPACES, READ_EVERYTHING };
 
 struct tdt__unit {
 	Dwarf_Die die;
-	struct tdt__ranges functions; /* to offsets of their DIEs */
+	struct tdt__ranges functions; /* from addresses to offsets of DIEs */
 	enum depth depth;
 	Dwarf_Off last; /* while the functions are read: the offset of the DIE that was read last */
 };
 
-#define NESTING_LIMIT 256 /* of DIEs; against a damaged file */
+#define NESTING_LIMIT 256 /* of DIEs in DIEs, for damaged files */
 
-/* Linkers leave functions that they dropped at 0, or at 1 in lists of ranges, where code cannot be. */
+/*
+ * Whether a linker dropped the function.  Linkers leave such functions at address 0, or at 1 in
+ * lists of ranges, where no code can be.
+ */
 static bool is_dropped(Dwarf_Addr low)
 {
 	return low <= 1;
 }
 
-/* Cheap, as it reads no more than the DIE's abbreviation: most functions are declarations, or only inlined. */
+/*
+ * This is cheap, because it reads only the abbreviation of the DIE.  Most functions are
+ * declarations, or are only inlined.
+ */
 static bool has_code(Dwarf_Die *die)
 {
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
@@ -55,8 +64,8 @@ static bool has_code(Dwarf_Die *die)
 /*
  * Whether `die` lies behind the DIE at `*last`; if so, `*last` becomes the offset of `die`.  In a
  * sound file every DIE lies behind those that were read before it.  A damaged file may lead back to
- * them, and would have them read again without end.  So the reader stops there: its work is bounded
- * by the size of what it reads.
+ * such DIEs, so that they would be read again without end.  The reader stops there, so its work is
+ * bounded by the size of what it reads.
  */
 static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
 {
@@ -68,7 +77,10 @@ static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
 	return true;
 }
 
-/* More are not kept: in a damaged file each of thousands of functions may have the same long list. */
+/*
+ * The most ranges of a table: in a damaged file each of thousands of functions may have the same
+ * long list.
+ */
 #define RANGES_MAX ((size_t)1 << 22)
 
 static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
@@ -85,7 +97,10 @@ static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t valu
 	return true;
 }
 
-/* Of units without code, such as those of types and of what LTO or dwz shares, nothing is kept. */
+/*
+ * Add a unit, unless it has no code.  Units of types have none, nor have the units that LTO or dwz
+ * shares.
+ */
 static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 {
 	struct tdt__unit *unit;
@@ -109,7 +124,7 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 	return true;
 }
 
-#define UNITS_A_RESERVE 16 /* libdw takes some 10 KiB for each */
+#define UNITS_A_RESERVE 16 /* libdw takes some 10 KiB per unit */
 
 static bool read_units(struct tdt__inlines *inlines)
 {
@@ -121,12 +136,19 @@ static bool read_units(struct tdt__inlines *inlines)
 	inlines->n = 0;
 	tdt__ranges_clear(&inlines->ranges);
 	tdt__debuginfo_read_sparsely(inlines->dwarf);
-	/* Not to ask for the last one, a split unit, keeps libdw from opening its file. */
+	/*
+	 * The last argument, for a split unit, is NULL, so that libdw does not open the file of
+	 * that unit.
+	 */
 	while (dwarf_get_units(inlines->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
-		/* The units of .debug_types come last, and begin at 0 again.  They have no code. */
+		/*
+		 * The units of .debug_types come last, and their offsets begin at 0 again.  They
+		 * have no code.
+		 */
 		if (!moves_on(&die, &last))
 			break;
-		if (!add_unit(inlines, &die) || (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
+		if (!add_unit(inlines, &die) ||
+		    (++n % UNITS_A_RESERVE == 0 && !tdt__debuginfo_reserve()))
 			return false;
 	}
 	tdt__ranges_sort(&inlines->ranges);
@@ -147,7 +169,7 @@ static bool may_hold_functions(int tag, enum depth depth)
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type: /* Rust's may have methods */
+	case DW_TAG_enumeration_type: /* enums of Rust may have methods */
 	case DW_TAG_variant_part:
 	case DW_TAG_variant:
 		return depth == READ_EVERYTHING;
@@ -170,7 +192,8 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 		if (tag == DW_TAG_subprogram && has_code(&die) &&
 		    !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
 			return false;
-		if (may_hold_functions(tag, depth) && !read_functions(unit, &die, depth, nesting + 1))
+		if (may_hold_functions(tag, depth) &&
+		    !read_functions(unit, &die, depth, nesting + 1))
 			return false;
 	} while (dwarf_siblingof(&die, &die) == 0);
 	return true;
@@ -188,8 +211,11 @@ static bool read_unit(struct tdt__unit *unit, enum depth depth)
 	return true;
 }
 
-/* `range` NULL: none has it.  False: no memory. */
-static bool find_function(struct tdt__unit *unit, Dwarf_Addr address, const struct tdt__range **range)
+/*
+ * Find the function that contains `address`.  `*range` is NULL if there is none.  False: no memory.
+ */
+static bool find_function(struct tdt__unit *unit, Dwarf_Addr address,
+			  const struct tdt__range **range)
 {
 	do {
 		if (unit->depth == READ_NOTHING && !read_unit(unit, READ_NAMESPACES))
@@ -211,7 +237,7 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 	return (int)value;
 }
 
-/* Append a function; `function` NULL: one we know nothing of. */
+/* Append a function; `function` is NULL if nothing is known of it. */
 static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
 {
 	struct tdt__scope *scope;
@@ -235,7 +261,7 @@ static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
 	return scope;
 }
 
-/* Where `inlined` was called: the place in the function it was inlined into.  `unit` is the one that says so. */
+/* Set the place where `caller` called `inlined`.  `unit` is the unit of the DIE `inlined`. */
 static void set_call(struct tdt__scope *caller, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	Dwarf_Files *files;
@@ -259,7 +285,7 @@ static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr addre
 	dwarf_linecol(line, &scope->column);
 }
 
-/* Make `die` the child of it that holds `address`. */
+/* Replace `die` by its child that contains `address`. */
 static bool enter(Dwarf_Die *die, Dwarf_Addr address)
 {
 	Dwarf_Off last = dwarf_dieoffset(die);
@@ -281,7 +307,7 @@ static bool enter(Dwarf_Die *die, Dwarf_Addr address)
 	return false;
 }
 
-#define ORIGIN_LIMIT 16 /* from a copy to what it is a copy of */
+#define ORIGIN_LIMIT 16 /* steps from a copy to its original */
 
 static Dwarf_Die origin_of(const Dwarf_Die *function)
 {
@@ -300,22 +326,26 @@ static int declared(Dwarf_Die *function, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
 
-	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 || value > INT32_MAX)
+	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 ||
+	    value > INT32_MAX)
 		return 0;
 	return (int)value;
 }
 
 /*
- * Whether `inlined` is no call, but the rest of `function`.  GCC splits a function whose beginning often
- * returns, to have that inlined alone; and may then put the rest back, as inlined into the function itself
- * where its name stands.  A recursive call has a place of its own.
+ * Whether `inlined` is not a call, but the rest of `function`.  GCC splits a function that often
+ * returns early, to inline its beginning alone.  GCC may then put the rest back, as if it were
+ * inlined into the function itself at the place of the function's declaration.  A recursive call
+ * has a place of its own.
  */
 static bool is_rest(Dwarf_Die *inlined, Dwarf_Die *function)
 {
-	int line = number_of(inlined, DW_AT_call_line), column = number_of(inlined, DW_AT_call_column);
+	int line = number_of(inlined, DW_AT_call_line),
+	    column = number_of(inlined, DW_AT_call_column);
 
 	return line != 0 && column != 0 && origin_of(inlined).addr == origin_of(function).addr &&
-	       line == declared(function, DW_AT_decl_line) && column == declared(function, DW_AT_decl_column);
+	       line == declared(function, DW_AT_decl_line) &&
+	       column == declared(function, DW_AT_decl_column);
 }
 
 /* Push the functions from `die` inwards. */
@@ -336,7 +366,10 @@ static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die,
 	return scope != NULL;
 }
 
-/* Whether the unit's functions are in another file (-gsplit-dwarf), and its lines may be of functions inlined there. */
+/*
+ * Whether the unit's functions are in another file (-gsplit-dwarf).  The unit's lines may then be
+ * those of inlined functions.
+ */
 static bool is_split(Dwarf_Die *unit)
 {
 	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);

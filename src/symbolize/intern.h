@@ -8,7 +8,7 @@
  */
 const char *tdt__intern(const char *text);
 
-/* In a child of fork(): see tdt__symbols_abandon(). */
+/* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__intern_abandon(void);
 
 #endif

@@ -24,8 +24,9 @@ const char *tdt__module_path(const struct tdt__module *module)
 	found = module->find_path != NULL ? module->find_path(module) : NULL;
 	if (found == NULL)
 		return module->path;
-	/* Release the string to others, or acquire theirs. */
-	if (atomic_compare_exchange_strong_explicit(whole, &others, found, memory_order_acq_rel, memory_order_acquire))
+	/* Release the string to other threads, or acquire the string that another thread stored. */
+	if (atomic_compare_exchange_strong_explicit(whole, &others, found, memory_order_acq_rel,
+						    memory_order_acquire))
 		return found;
 	free(found);
 	return others;
@@ -59,7 +60,7 @@ static void table_free(struct tdt__modules *table)
 	free(table);
 }
 
-/* Put the module, whose path the table takes over, where it belongs: there is room for it. */
+/* Insert the module at its place.  The table has room for it, and takes over its path. */
 static void put(struct tdt__modules *table, const struct tdt__module *module)
 {
 	size_t at = table->n++;
@@ -70,8 +71,9 @@ static void put(struct tdt__modules *table, const struct tdt__module *module)
 	table->lasting = table->lasting && module->lasting;
 }
 
-/* A copy, with room for one module more.  NULL: no memory. */
-static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloads, bool lasting_only)
+/* Returns a copy with room for one more module.  NULL: no memory. */
+static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloads,
+				 bool lasting_only)
 {
 	struct tdt__modules *table = table_new(unloads, from->n + 1);
 
@@ -97,7 +99,8 @@ static void replace(struct tdt__modules **table, struct tdt__modules *by)
 	*table = by;
 }
 
-bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module, bool lasting_only)
+bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module,
+		      bool lasting_only)
 {
 	struct tdt__modules *more = copy(*table, (*table)->unloads, lasting_only);
 
@@ -125,8 +128,12 @@ struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules)
 
 void tdt__modules_unref(struct tdt__modules *modules)
 {
-	/* Release what this holder read; acquire (by the last) what all others did: pairs with itself. */
-	if (modules != NULL && atomic_fetch_sub_explicit(&modules->refs, 1, memory_order_acq_rel) == 1)
+	/*
+	 * Release: this holder's accesses come before the table is freed.  Acquire, for the last
+	 * holder: the accesses of all others do too.  Pairs with itself.
+	 */
+	if (modules != NULL &&
+	    atomic_fetch_sub_explicit(&modules->refs, 1, memory_order_acq_rel) == 1)
 		table_free(modules);
 }
 

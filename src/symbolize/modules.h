@@ -3,16 +3,19 @@
 #define TDT_SRC_SYMBOLIZE_MODULES_H
 
 /*
- * Which executables and libraries PCs lie in, in some process.
+ * The modules (executables and libraries) of some process, in which PCs lie.
  *
- * A table is immutable and reference counted: a trace keeps the one that its PCs were captured under, and so names them
- * rightly after a dlclose().  Who fills it, and how (loaded.h for this process), is not known here.
+ * A table is immutable and reference counted.  A trace holds the table under which its PCs were
+ * captured, so it names them correctly after a dlclose().  The code that fills a table (loaded.h
+ * for this process) is not known here.
  *
- * A table of this process holds the modules that were met since it had unloaded `unloads` modules.  Two things can be said
- * of a PC that was looked up in it:
+ * A table of this process holds the modules that were met since the process had unloaded `unloads`
+ * modules.  How long a result stays true depends on the module in which the PC was found:
  *
- *   lasting modules  were there when the process began, and are never unloaded: what was found is true for ever
- *   all others       what was found is true if, afterwards, no more than `unloads` modules were unloaded (unloads.h)
+ *   lasting modules  were there when the process began, and are never unloaded.  The result is true
+ *                    for ever.
+ *   other modules    The result is true if no more than `unloads` modules had been unloaded after
+ *                    the PC was looked up (unloads.h).
  */
 
 #include <stdatomic.h>
@@ -25,21 +28,38 @@
 struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;
-	uintptr_t bias;  /* address in memory - address in the ELF file */
-	char *path;      /* of the file, as the loader has it: see tdt__module_path(); "[vdso]" for the kernel's */
-	char *_Atomic whole; /* found out once, if `path` is relative; NULL: not yet */
-	/* How to find that out: a whole path, to be freed; NULL: it can't be known, or there is no memory. */
+	uintptr_t bias; /* address in memory - address in the ELF file */
+	/*
+	 * The file's path, as the loader has it: see tdt__module_path(); "[vdso]": the kernel's
+	 * module.
+	 */
+	char *path;
+	/* The whole path, found out once if `path` is relative; NULL: not yet. */
+	char *_Atomic whole;
+	/*
+	 * Finds out the whole path, which the caller frees.  Returns NULL if the path cannot be
+	 * known, or if there is no memory.  The field is NULL if there is no such function.
+	 */
 	char *(*find_path)(const struct tdt__module *module);
-	const char *mapped; /* opens the file that is mapped, if `path` does not any more; for ever; NULL: nothing does */
+	/*
+	 * A path that opens the mapped file, even if `path` does not any more.  It lives as long as
+	 * the process.  NULL: there is no such path.
+	 */
+	const char *mapped;
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal, as found in memory; "": none */
-	uintptr_t link_map; /* the loader's own record of it, whose address is compared, and nothing else */
+	/* The address of the loader's own record of the module.  It is only compared. */
+	uintptr_t link_map;
 	bool lasting;
 };
 
 struct tdt__modules {
 	atomic_uint refs;
-	uint64_t unloads; /* how many modules the process had unloaded at some time before the first of these was met */
-	bool lasting;     /* all of them are */
+	/*
+	 * The number of modules that the process had unloaded at some time before the first module
+	 * of this table was met.
+	 */
+	uint64_t unloads;
+	bool lasting; /* all modules of the table are lasting */
 	size_t n;
 	struct tdt__module module[]; /* sorted by start */
 };
@@ -48,14 +68,16 @@ struct tdt__modules {
 struct tdt__modules *tdt__modules_new(uint64_t unloads);
 
 /*
- * Exchange `*table` for one that has the module, too, whose `path` and `whole` it takes over, and without the modules that
- * are not lasting, if `lasting_only`.  False: no memory, and nothing has changed.
+ * Exchange `*table` for a table that has `module`, too.  The new table takes over the `path` and
+ * `whole` of `module`.  If `lasting_only`, it has no other modules but the lasting ones.  False: no
+ * memory, and nothing has changed.
  */
-bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module, bool lasting_only);
+bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module,
+		      bool lasting_only);
 
 /*
- * Exchange `*table` for one with that number of unloads, which has its lasting modules only.  False: no memory, and
- * nothing has changed.
+ * Exchange `*table` for a table with that number of unloads, which has only the lasting modules.
+ * False: no memory, and nothing has changed.
  */
 bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads);
 
@@ -65,7 +87,10 @@ static inline bool tdt__modules_newer(const struct tdt__modules *a, const struct
 	return a->unloads != b->unloads ? a->unloads > b->unloads : a->n > b->n;
 }
 
-/* Whether a module of `from` may be missing in `to`, which was made later: others may be where it was. */
+/*
+ * Whether a module of `from` may be missing in `to`, which was made later: another module may be in
+ * its place.
+ */
 static inline bool tdt__modules_lost(const struct tdt__modules *from, const struct tdt__modules *to)
 {
 	return to != from && (to->unloads != from->unloads || to->n <= from->n);
@@ -74,13 +99,16 @@ static inline bool tdt__modules_lost(const struct tdt__modules *from, const stru
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules);
 void tdt__modules_unref(struct tdt__modules *modules);
 
-/* The module of the table whose segments `address` lies in; NULL: none.  Any thread, no lock. */
+/*
+ * Returns the module of the table whose segments contain `address`; NULL: none.  Any thread, no
+ * lock.
+ */
 const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address);
 
 /*
- * The path of the module's file.  The loader has the path that it was given, which may be relative to a directory that
- * was left since; the first call for such a module finds out the whole path.  It lives as long as the module.  Any
- * thread that may wait.
+ * Returns the path of the module's file.  The loader has the path that it was given, which may be
+ * relative to a directory that the process has left since.  The first call for such a module finds
+ * out the whole path.  The path lives as long as the module.  Any thread that may wait.
  */
 const char *tdt__module_path(const struct tdt__module *module);
 

@@ -2,8 +2,9 @@
 /*
  * The namer's queue.
  *
- * A job is what one requester wants to be named.  It is shared by the requester, who may give up at the deadline, and the
- * queue, whose work goes on: so both have a reference to it, and the job has one to the modules.
+ * A job holds the addresses for which one requester wants names.  The requester may give up at its
+ * deadline, while the queue's work on the job goes on.  So both have a reference to the job, and
+ * the job has a reference to the modules.
  */
 
 #include <config.h>
@@ -25,7 +26,8 @@
 struct wanted {
 	const struct tdt__module *module;
 	uintptr_t pc;
-	const struct tdt__symbol *symbol; /* NULL: not yet; or, when the job is done, no memory */
+	/* NULL: not looked up yet, or, when the job is done, no memory. */
+	const struct tdt__symbol *symbol;
 };
 
 struct job {
@@ -37,15 +39,15 @@ struct job {
 	struct wanted wanted[];
 };
 
-/* All under tdt__symbol_lock, as are the jobs. */
+/* All fields, and the jobs, are under tdt__symbol_lock. */
 static struct {
 	pthread_cond_t wanted; /* there is a job */
-	pthread_cond_t done;   /* one was done, or the namer has nothing to do */
+	pthread_cond_t done;   /* a job was done, or the namer has nothing to do */
 	struct job *first;
 	struct job *last;
 	bool running;   /* there is a thread, or it is being started */
-	bool busy;      /* it, or a requester in its place, is at work */
-	uint64_t since; /* when it began with the address it is at */
+	bool busy;      /* the thread, or a requester in its place, is at work */
+	uint64_t since; /* when the work on the current address began */
 } namer = { .wanted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
 
 /* --- The namer's side ------------------------------------------------------------ */
@@ -58,7 +60,7 @@ static void unref(struct job *job)
 	free(job);
 }
 
-/* Look up one address, without the lock. */
+/* Look up one address.  Releases the lock meanwhile. */
 static void look_up(struct wanted *wanted)
 {
 	const struct tdt__symbol *symbol;
@@ -70,7 +72,7 @@ static void look_up(struct wanted *wanted)
 	wanted->symbol = symbol;
 }
 
-/* Do all jobs there are. */
+/* Do all jobs of the queue. */
 static void work(void)
 {
 	namer.busy = true;
@@ -94,13 +96,14 @@ static void *name(void *nothing)
 	pthread_mutex_lock(&tdt__symbol_lock);
 	for (;;) {
 		while (namer.first == NULL || namer.busy)
-			pthread_cond_wait(namer.busy ? &namer.done : &namer.wanted, &tdt__symbol_lock);
+			pthread_cond_wait(namer.busy ? &namer.done : &namer.wanted,
+					  &tdt__symbol_lock);
 		work();
 	}
 	return nothing;
 }
 
-/* Have a thread.  Gives up the lock meanwhile. */
+/* Start the thread, unless there is one.  Releases the lock meanwhile. */
 static void need_thread(void)
 {
 	int error;
@@ -114,12 +117,12 @@ static void need_thread(void)
 	if (error == 0)
 		return;
 	namer.running = false;
-	pthread_cond_broadcast(&namer.done); /* for those who counted on it */
+	pthread_cond_broadcast(&namer.done); /* for the requesters that counted on the thread */
 }
 
 /* --- The requester's -------------------------------------------------------------- */
 
-/* Take what is cached.  Returns how many there are besides. */
+/* Take the symbols that are cached.  Returns how many addresses have none. */
 static size_t find_known(struct tdt__name *names, size_t n)
 {
 	size_t unknown = 0;
@@ -133,8 +136,12 @@ static size_t find_known(struct tdt__name *names, size_t n)
 	return unknown;
 }
 
-/* A job for what is not known, with a reference for the requester, and one for the queue.  NULL: no memory. */
-static struct job *new_job(struct tdt__modules *modules, const struct tdt__name *names, size_t n, size_t unknown)
+/*
+ * Make a job for the addresses that have no symbol, with one reference for the requester and one
+ * for the queue.  NULL: no memory.
+ */
+static struct job *new_job(struct tdt__modules *modules, const struct tdt__name *names, size_t n,
+			   size_t unknown)
 {
 	struct job *job = calloc(1, sizeof *job + unknown * sizeof job->wanted[0]);
 
@@ -144,7 +151,8 @@ static struct job *new_job(struct tdt__modules *modules, const struct tdt__name 
 	job->modules = tdt__modules_ref(modules);
 	for (size_t i = 0; i < n && job->n < unknown; i++)
 		if (names[i].module != NULL && names[i].symbol == NULL)
-			job->wanted[job->n++] = (struct wanted){ names[i].module, names[i].pc, NULL };
+			job->wanted[job->n++] =
+			    (struct wanted){ names[i].module, names[i].pc, NULL };
 	return job;
 }
 
@@ -158,7 +166,7 @@ static void enqueue(struct job *job)
 	pthread_cond_signal(&namer.wanted);
 }
 
-/* Whether the namer makes no progress, so that others need not try. */
+/* Whether the namer makes no progress, so that requesters need not wait for it. */
 static bool is_stuck(void)
 {
 	return namer.busy && tdt__clock() - namer.since > TDT__NAMER_TIME;
@@ -166,18 +174,20 @@ static bool is_stuck(void)
 
 static void wait_done(const struct job *job, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+	const struct timespec until = { (time_t)(deadline / 1000000000),
+					(long)(deadline % 1000000000) };
 	int error = 0;
 
 	while (!job->done && error == 0) {
 		if (!namer.running && !namer.busy)
-			work(); /* there is no thread to do it */
+			work(); /* there is no thread to do the job */
 		else
-			error = pthread_cond_clockwait(&namer.done, &tdt__symbol_lock, CLOCK_MONOTONIC, &until);
+			error = pthread_cond_clockwait(&namer.done, &tdt__symbol_lock,
+						       CLOCK_MONOTONIC, &until);
 	}
 }
 
-/* Take over what was found.  Returns how many are left, or -ENOMEM. */
+/* Take over the symbols that were found.  Returns how many addresses have none, or -ENOMEM. */
 static long take(const struct job *job, struct tdt__name *names, size_t n)
 {
 	size_t at = 0;
@@ -213,12 +223,13 @@ static long find(struct tdt__modules *modules, struct tdt__name *names, size_t n
 	return left;
 }
 
-long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n, uint64_t deadline)
+long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n,
+		     uint64_t deadline)
 {
 	long left;
 	int cancel;
 
-	/* Waiting is a cancellation point, as opening files is. */
+	/* Waiting and opening files are cancellation points. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&tdt__symbol_lock);
 	left = find(modules, names, n, deadline);

@@ -3,11 +3,12 @@
 #define TDT_SRC_SYMBOLIZE_NAMER_H
 
 /*
- * Names of return addresses, for requesters, who wait for them until a deadline.
+ * Names of return addresses, for requesters, which wait for them until a deadline.
  *
- * Looking names up may take long, or for ever: debug information may be huge, a file system may be stalled, a debuginfod
- * server may be asked.  So a thread of the library's, the *namer*, does it, with no lock held; requesters take what is
- * cached (symbolize.h), and wait for the rest.  A name that comes too late for its requester is cached for the next.
+ * Looking up names may take long, or for ever: debug information may be huge, a file system may be
+ * stalled, a debuginfod server may have to answer.  So a thread of the library, the *namer*, looks
+ * up names, with no lock held.  Requesters take the names that are cached (symbolize.h), and wait
+ * for the others.  A name that comes too late for its requester is cached for the next one.
  */
 
 #include <stddef.h>
@@ -17,26 +18,34 @@ struct tdt__module;
 struct tdt__modules;
 struct tdt__symbol;
 
-/* How long those wait who have no deadline of their own, ns. */
+/* How long requesters without a deadline of their own wait, ns. */
 #define TDT__NAMER_TIME UINT64_C(5000000000)
 
 struct tdt__name {
-	const struct tdt__module *module; /* of those that are given with it; NULL: there is nothing to be named */
-	uintptr_t pc;                     /* a return address there */
-	const struct tdt__symbol *symbol; /* the answer, which lives as long as the process; NULL: none */
+	/* One of the modules of the call; NULL: there is nothing to be named. */
+	const struct tdt__module *module;
+	uintptr_t pc; /* a return address in `module` */
+	/* The result, which lives as long as the process; NULL: none. */
+	const struct tdt__symbol *symbol;
 };
 
 /*
- * Look up the names of `n` addresses in `modules`, until `deadline` (tdt__clock()).  If the namer has been busy with one
- * address for longer than TDT__NAMER_TIME, it is not waited for.  In a child of fork() the first call starts the child's
- * own.  Without a thread to be had the caller does the work, however long it takes.  Returns how many are left without a symbol, or -ENOMEM.  Any thread that may wait.
+ * Look up the names of `n` addresses in `modules`, until `deadline` (tdt__clock()).  If the namer
+ * has been busy with one address for longer than TDT__NAMER_TIME, the call does not wait for it.
+ * In a child of fork() the first call starts a namer for the child.  If no thread can be started,
+ * the caller does the work, however long it takes.  Returns how many addresses have no symbol, or
+ * -ENOMEM.  Any thread that may wait.
  */
-long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n, uint64_t deadline);
+long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n,
+		     uint64_t deadline);
 
-/* Start the namer, for those who come later: see service.h. */
+/* Start the namer, for later requesters: see service.h. */
 void tdt__namer_begin(void);
 
-/* In a child of fork(): the namer is gone.  With tdt__symbol_lock held, as it was when the process forked. */
+/*
+ * Called in a child of fork(), which has no namer.  tdt__symbol_lock is held, as it was when the
+ * process forked.
+ */
 void tdt__namer_forked(void);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A stub jumps to where a word of the GOT points, and a relocation says which symbol's address the
- * dynamic linker writes to that word.  So a stub is decoded, and then the relocations are searched,
- * once for each address that lies in a stub: few do, so no table is kept.
+ * A stub jumps to the address in a word of the GOT, and a relocation names the symbol whose address
+ * the dynamic linker writes to that word.  So the stub is decoded, and then the relocations are
+ * searched.  This is done once for each address that lies in a stub.  Few addresses do, so there is
+ * no table.
  */
 
 #include <config.h>
@@ -17,7 +18,7 @@
 #include "symbolize/intern.h"
 
 #define NAME_LIMIT 1024
-#define STUB_SIZE 16 /* where the linker doesn't say */
+#define STUB_SIZE 16 /* if the linker doesn't say */
 
 struct section {
 	Elf_Scn *scn;
@@ -52,7 +53,7 @@ static bool find_stubs(Elf *elf, size_t names, uint64_t address, struct section 
 }
 
 /*
- * Set `*slot` to the address of the word that the stub at `address` jumps by.  The stub is
+ * Set `*slot` to the address of the word through which the stub at `address` jumps.  The stub is
  * jmp *slot(%rip); endbr64 or bnd may come first.
  */
 static bool decode(const unsigned char *code, size_t n, uint64_t address, uint64_t *slot)

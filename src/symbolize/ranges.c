@@ -18,7 +18,8 @@ bool tdt__ranges_add(struct tdt__ranges *ranges, uint64_t low, uint64_t high, ui
 		ranges->range = range;
 		ranges->room = room;
 	}
-	ranges->range[ranges->n++] = (struct tdt__range){ .low = low, .high = high, .value = value };
+	ranges->range[ranges->n++] =
+	    (struct tdt__range){ .low = low, .high = high, .value = value };
 	return true;
 }
 
@@ -66,7 +67,10 @@ const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint
 {
 	size_t from = address != UINT64_MAX ? tdt__ranges_from(ranges, address + 1) : ranges->n;
 
-	/* The nearest one that begins before it may be over already, and lie inside a longer one. */
+	/*
+	 * The nearest range that begins before `address` may end before it too, inside a longer
+	 * range.
+	 */
 	while (from-- > 0 && ranges->range[from].reach > address) {
 		if (ranges->range[from].high > address)
 			return &ranges->range[from];

@@ -3,8 +3,9 @@
 #define TDT_SRC_SYMBOLIZE_RANGES_H
 
 /*
- * Which of many ranges of addresses holds an address: units, functions and symbols are all looked up this way.  Filled
- * first, then sorted, then asked; all zero is an empty table.
+ * A table of address ranges, in which the range that contains an address is found.  Units,
+ * functions and symbols are all looked up this way.  A table is first filled, then sorted, then
+ * searched.  A struct of all zeros is an empty table.
  */
 
 #include <stdbool.h>
@@ -14,7 +15,8 @@
 struct tdt__range {
 	uint64_t low; /* [low, high) */
 	uint64_t high;
-	uint64_t reach; /* the greatest `high` of this range and all before it: how far back a search must go */
+	/* The greatest `high` of this range and all before it: how far back a search must go. */
+	uint64_t reach;
 	uint64_t value; /* the caller's */
 };
 
@@ -27,16 +29,19 @@ struct tdt__ranges {
 /* False: no memory. */
 bool tdt__ranges_add(struct tdt__ranges *ranges, uint64_t low, uint64_t high, uint64_t value);
 
-/* By `low`; those that begin together by `value`.  After the last tdt__ranges_add(), before the first find. */
+/*
+ * Sort by `low`, and ranges with the same `low` by `value`.  Call this after the last
+ * tdt__ranges_add() and before the first search.
+ */
 void tdt__ranges_sort(struct tdt__ranges *ranges);
 
-/* The last range in that order that holds `address`; NULL: none. */
+/* Returns the last range in that order that contains `address`; NULL: none. */
 const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address);
 
-/* The index of the first range that begins at `low` or behind it. */
+/* Returns the index of the first range that begins at `low` or behind it. */
 size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low);
 
-/* Empty it, and free its memory. */
+/* Empty the table, and free its memory. */
 void tdt__ranges_clear(struct tdt__ranges *ranges);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Symbolization: what is known is cached for good, in two hash tables of libiberty's; what isn't is put together from
- * the ELF symbols (elfsym.h) and from DWARF (inlines.h).
+ * Symbolization.  What is known is cached for good, in two hash tables of libiberty.  What is not
+ * known is put together from ELF symbols (elfsym.h) and DWARF (inlines.h).
  *
- * A symbol belongs to a file and an address in it, not to a place in memory: it stays right when a module is unloaded,
- * and loaded elsewhere.  The tables are changed by the namer, under tdt__symbol_lock, and read by others under it; all
- * else is the namer's own.
+ * A symbol belongs to a file and an address in it, not to a place in memory, so it stays right when
+ * a module is unloaded and loaded elsewhere.  The namer changes the tables under tdt__symbol_lock,
+ * and other threads read them under that lock.  Everything else is used by the namer alone.
  */
 
 #include <config.h>
@@ -32,19 +32,23 @@
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct file {
-	char *path; /* this and the next two never change */
+	char *path; /* `path`, `mapped` and `build_id` never change */
 	const char *mapped;
 	char build_id[sizeof(((struct tdt__module *)NULL)->build_id)];
 	struct tdt__debuginfo info;
 	struct tdt__ranges symbols;
 	struct tdt__inlines inlines;
 	Dwarf_Addr dwarf_bias;
-	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state; /* not looked for; the ELF file was; all was; and no use now */
-	/* Modules with the same build-id need no file of their own.  Under tdt__symbol_lock. */
+	/*
+	 * CLOSED: nothing was looked for.  FOUND: the ELF file was opened.  OPEN: everything was
+	 * looked for.  OVERWRITTEN: the file must not be read any more.
+	 */
+	enum { CLOSED, FOUND, OPEN, OVERWRITTEN } state;
+	/* This file serves all modules with its build-id.  Under tdt__symbol_lock. */
 	bool serves_copies;
 };
 
-/* What is asked for. */
+/* What is looked up. */
 struct key {
 	const struct file *file;
 	uint64_t address; /* of the PC, in the file */
@@ -53,15 +57,20 @@ struct key {
 
 struct entry {
 	struct key key;
-	bool unread;		   /* the file could not be opened then: to be looked up again when it is */
-	struct entry *older;	   /* which was; who got it may use it still */
-	struct tdt__symbol symbol; /* last: it grows */
+	/* The file could not be opened at that time: look the address up again when it is open. */
+	bool unread;
+	/*
+	 * The entry that this one replaces, whose file could not be opened.  Its symbol may still
+	 * be in use.
+	 */
+	struct entry *older;
+	struct tdt__symbol symbol; /* the last field, because its size varies */
 };
 
 static htab_t files;   /* struct file *, by build-id and path (see same_file()); never removed */
 static htab_t entries; /* struct entry *, by key; never freed */
 
-static struct tdt__scopes spare_scopes; /* the namer's, kept for the next time */
+static struct tdt__scopes spare_scopes; /* used by the namer alone; kept for the next look-up */
 
 static void lock(void)
 {
@@ -80,7 +89,7 @@ static hashval_t hash_file(const void *file)
 	return htab_hash_string(it->build_id[0] != '\0' ? it->build_id : it->path);
 }
 
-/* Whether `file` has the names of what `build_id` and `path` tell. */
+/* Whether `file` serves a module with this build-id and path. */
 static bool is_file(const struct file *file, const char *build_id, const char *path)
 {
 	return strcmp(file->build_id, build_id) == 0 &&
@@ -88,8 +97,8 @@ static bool is_file(const struct file *file, const char *build_id, const char *p
 }
 
 /*
- * `left` is in the table.  A host may load a plugin from a new copy of its file each time: one file
- * serves all copies, or files would be opened without end.
+ * `left` is in the table.  A host may load a plugin from a new copy of its file each time.  One
+ * entry serves all copies, because otherwise files would be opened without end.
  */
 static int same_file(const void *left, const void *right)
 {
@@ -100,7 +109,7 @@ static int same_file(const void *left, const void *right)
 
 static hashval_t hash_entry(const void *entry)
 {
-	const struct key *key = entry; /* it begins with its key */
+	const struct key *key = entry; /* an entry begins with its key */
 	uint64_t mixed = (uint64_t)(uintptr_t)key->file + 2 * key->address + key->return_address;
 
 	return (hashval_t)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -111,7 +120,8 @@ static int same_entry(const void *left, const void *right)
 	const struct key *a = left;
 	const struct key *b = right;
 
-	return a->address == b->address && a->file == b->file && a->return_address == b->return_address;
+	return a->address == b->address && a->file == b->file &&
+	       a->return_address == b->return_address;
 }
 
 static bool create_tables(void)
@@ -131,7 +141,10 @@ static bool get_dwarf(void *data)
 	return true;
 }
 
-/* As tdt__debuginfo_try(); what is damaged is dropped, without freeing, for there is no way to do that. */
+/*
+ * Like tdt__debuginfo_try(), but forgets a Dwarf that must not be used any more.  It cannot be
+ * freed.
+ */
 static int try_dwarf(struct file *file, bool (*body)(void *data), void *data)
 {
 	int error = tdt__debuginfo_try(body, data);
@@ -148,7 +161,10 @@ static void serve_copies(struct file *file, bool serves)
 	unlock();
 }
 
-/* False: no memory; the next time it goes on from there.  Without descriptors it stays CLOSED. */
+/*
+ * Open the file, and read its symbols.  False: no memory; the next call goes on from there.
+ * Without descriptors the file stays CLOSED.
+ */
 static bool open_file(struct file *file)
 {
 	if (file->state == CLOSED) {
@@ -160,8 +176,12 @@ static bool open_file(struct file *file)
 		file->state = file->info.elf != NULL ? FOUND : OPEN;
 	}
 	if (file->state == FOUND) {
-		/* DWARF first, because that finds the debug file, which has more symbols. */
-		if (try_dwarf(file, get_dwarf, file) == -ENOMEM || !tdt__elfsym_read(&file->symbols, file->info.elf))
+		/*
+		 * DWARF comes first, because its search finds the debug file, which has more
+		 * symbols.
+		 */
+		if (try_dwarf(file, get_dwarf, file) == -ENOMEM ||
+		    !tdt__elfsym_read(&file->symbols, file->info.elf))
 			return false;
 		tdt__debuginfo_close_files(&file->info, file->inlines.dwarf);
 		file->state = OPEN;
@@ -196,10 +216,10 @@ free_file:
 	return NULL;
 }
 
-/* NULL: it was not looked for yet. */
+/* Returns the file of `module`; NULL: it is not in the table yet. */
 static struct file *known_file(const struct tdt__module *module)
 {
-	static struct file *last; /* most PCs of a stack are of one file */
+	static struct file *last; /* most PCs of a stack lie in one file */
 	const char *path = tdt__module_path(module);
 	struct file sought;
 
@@ -217,7 +237,7 @@ static struct file *find_file(const struct tdt__module *module)
 {
 	struct file *file = NULL;
 
-	tdt__module_path(module); /* found out without the lock, if it has to be */
+	tdt__module_path(module); /* may have to be found out: without the lock */
 	lock();
 	if (create_tables()) {
 		file = known_file(module);
@@ -228,7 +248,7 @@ static struct file *find_file(const struct tdt__module *module)
 	return file != NULL && open_file(file) ? file : NULL;
 }
 
-/* What a look-up of scopes needs, in one piece for tdt__debuginfo_try(). */
+/* The arguments of a look-up of scopes, in one struct for tdt__debuginfo_try(). */
 struct look_up {
 	struct file *file;
 	uint64_t address;
@@ -239,12 +259,13 @@ static bool find_scopes(void *data)
 {
 	struct look_up *it = data;
 
-	return tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias, it->scopes);
+	return tdt__inlines_find(&it->file->inlines, it->address - it->file->dwarf_bias,
+				 it->scopes);
 }
 
 /*
- * Whether the mapped files may be read.  Who overwrites one in the middle of a look-up can't be helped.  What was
- * overwritten is not freed: libdwfl would read it once more.
+ * Whether the mapped files may be read.  Nothing helps if a file is overwritten in the middle of a
+ * look-up.  An overwritten file is not freed, because libdwfl would read it once more.
  */
 static bool may_read(struct file *file)
 {
@@ -255,11 +276,13 @@ static bool may_read(struct file *file)
 	return file->state != OVERWRITTEN;
 }
 
-/* None if there is no debug information.  False: no memory. */
+/* Find the scopes of `address`; none if there is no debug information.  False: no memory. */
 static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
 {
 	struct look_up it = { .file = file, .address = address, .scopes = scopes };
-	int error = file->inlines.dwarf != NULL && may_read(file) ? try_dwarf(file, find_scopes, &it) : -ENODATA;
+	int error = file->inlines.dwarf != NULL && may_read(file)
+			? try_dwarf(file, find_scopes, &it)
+			: -ENODATA;
 
 	if (error != 0)
 		scopes->n = 0;
@@ -267,8 +290,8 @@ static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scop
 }
 
 /*
- * Line tables name most files relative to where the unit was compiled.  That may be relative itself, in packages that
- * don't tell where they were built.
+ * Line tables name most files relative to the directory where the unit was compiled.  That
+ * directory may be relative itself, in packages that do not say where they were built.
  */
 static const char *full_path(const char *directory, const char *file)
 {
@@ -282,7 +305,7 @@ static const char *full_path(const char *directory, const char *file)
 	return full != NULL ? full : file;
 }
 
-/* Scopes come outermost first, places innermost first. */
+/* Scopes are in order from the outermost inwards, places from the innermost outwards. */
 static void fill_places(struct tdt__symbol *symbol, const struct tdt__scopes *scopes)
 {
 	for (size_t i = 0; i < scopes->n; i++) {
@@ -300,7 +323,7 @@ static void fill_places(struct tdt__symbol *symbol, const struct tdt__scopes *sc
 	}
 }
 
-/* Whether `symbol` is the same name as `function`, which has none, with what the function is in. */
+/* Whether `symbol` is the name `function` with qualifiers, and `function` has none. */
 static bool is_qualified(const char *symbol, const char *function)
 {
 	size_t n = strlen(symbol), n_function = strlen(function);
@@ -310,7 +333,7 @@ static bool is_qualified(const char *symbol, const char *function)
 	       strncmp(symbol + n - n_function - 2, "::", 2) == 0;
 }
 
-/* What DWARF doesn't say of the function that has the code, the symbol table may. */
+/* Complete the outermost function, which has the code, from the symbol table. */
 static void fill_from_symbol(struct tdt__symbol *symbol)
 {
 	struct tdt__place *outermost;
@@ -322,8 +345,9 @@ static void fill_from_symbol(struct tdt__symbol *symbol)
 		symbol->n = 1;
 	outermost = &symbol->place[symbol->n - 1];
 	demangled = tdt__demangle(symbol->symbol);
-	/* With -g1 nothing is around a function, a lambda say. */
-	if (outermost->function == NULL || (demangled != NULL && is_qualified(demangled, outermost->function)))
+	/* With -g1 the DWARF says nothing of what is around a function, a lambda for example. */
+	if (outermost->function == NULL ||
+	    (demangled != NULL && is_qualified(demangled, outermost->function)))
 		outermost->function = demangled;
 	if (outermost->function == NULL)
 		outermost->function = symbol->symbol;
@@ -338,9 +362,10 @@ static bool has_name(const char *const *names, size_t n, const char *name)
 }
 
 /*
- * Functions whose code is all the same may have been folded into one: set what else this one is called.
- * This is done only where debug information describes the function.  Where there is none, as in most
- * system libraries, further names are mostly aliases.  Without memory the names are left out.
+ * Set the further names of the outermost function: functions with the same code may have been
+ * folded into one.  This is done only where debug information describes the function.  Where there
+ * is none, as in most system libraries, further names are mostly aliases.  Without memory the names
+ * are left out.
  */
 static void fill_also(struct tdt__symbol *symbol, struct file *file, uint64_t start)
 {
@@ -374,7 +399,10 @@ static bool keep_string(const char **string)
 	return *string != NULL;
 }
 
-/* Most strings lie in the mapped files, which may be overwritten; an answer must last.  False: no memory. */
+/*
+ * Replace all strings by copies that last: most of them lie in the mapped files, which may be
+ * overwritten.  False: no memory.
+ */
 static bool keep_strings(struct tdt__symbol *symbol)
 {
 	bool kept = keep_string(&symbol->symbol);
@@ -392,7 +420,9 @@ static const char *find_elf_symbol(struct file *file, uint64_t address, uint64_t
 {
 	const char *name = tdt__elfsym_find(&file->symbols, file->info.elf, address, start);
 
-	return name == NULL && file->info.elf != NULL ? tdt__plt_find(file->info.elf, address, start) : name;
+	return name == NULL && file->info.elf != NULL
+		   ? tdt__plt_find(file->info.elf, address, start)
+		   : name;
 }
 
 static struct entry *look_up(const struct key *key, struct file *file, struct entry *older)
@@ -426,13 +456,13 @@ static struct entry *look_up(const struct key *key, struct file *file, struct en
 	return entry;
 }
 
-/* NULL: it was not looked up yet. */
+/* Returns the entry with this key; NULL: it was not looked up yet. */
 static struct entry *known_entry(const struct key *key)
 {
 	return entries != NULL ? htab_find(entries, key) : NULL;
 }
 
-/* Have others find it.  False: no memory. */
+/* Enter `entry` in the table, where other threads find it.  False: no memory. */
 static bool enter(struct entry *entry)
 {
 	void **slot;
@@ -445,7 +475,8 @@ static bool enter(struct entry *entry)
 	return slot != NULL;
 }
 
-static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address, bool return_address)
+static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address,
+					     bool return_address)
 {
 	struct key key = { .file = file, .address = address, .return_address = return_address };
 	struct entry *entry;
@@ -466,7 +497,8 @@ static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address
 	return &entry->symbol;
 }
 
-const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address)
+const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+					 bool return_address)
 {
 	const struct tdt__symbol *symbol = NULL;
 	int saved = errno;
@@ -478,7 +510,8 @@ const struct tdt__symbol *tdt__symbolize(const struct tdt__module *module, uintp
 	return symbol;
 }
 
-const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool return_address)
+const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, uintptr_t pc,
+					    bool return_address)
 {
 	struct key key = { known_file(module), pc - module->bias, return_address };
 	struct entry *entry = key.file != NULL ? known_entry(&key) : NULL;
