@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves: no lock and no system
- * call where the walk takes none (walk_rules.h, readable.h), and no allocation once the task's last capture has told how
- * much room it takes.
+ * Recording the stacks of leaves.  This runs on polling threads, inside the clones of leaves.  It
+ * takes a lock or makes a system call only where the walk does (walk_rules.h, readable.h), and
+ * allocates only if the stacks need more room than in the task's previous capture.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #include "registry/handle.h"
 #include "unwind/registers.h"
 
-/* More stacks than that, each polled on the one before, are not walked. */
+/* If more stacks than this are entered, each from the one before, they are not walked. */
 #define MAX_LEVEL UINT16_MAX
 
 static uint16_t level_of(const struct tdt_stack *stack)
@@ -30,8 +30,8 @@ static uint16_t level_of(const struct tdt_stack *stack)
 	return stack != NULL ? (uint16_t)stack->level : 0;
 }
 
-bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames,
-			  uint32_t max_frames)
+bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk,
+			  uint32_t frames, uint32_t max_frames)
 {
 	*capture = (struct tdt__capture){ .capacity = frames, .max_frames = max_frames };
 	capture->stacks.frames = malloc(frames * sizeof capture->stacks.frames[0]);
@@ -44,7 +44,8 @@ bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *
 }
 
 
-struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames)
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames,
+					 uint32_t max_frames)
 {
 	struct tdt__capture *capture = malloc(sizeof *capture);
 
@@ -90,7 +91,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	atomic_store_explicit(&capture->stacks.astray, false, memory_order_relaxed);
 }
 
-/* Acquire what the others did who had a reference.  Pairs with the release in tdt__capture_unref(). */
+/* Acquire what earlier holders wrote.  Pairs with the release in tdt__capture_unref(). */
 static bool is_sole(const struct tdt__capture *capture)
 {
 	return atomic_load_explicit(&capture->refs, memory_order_acquire) == 1;
@@ -107,7 +108,8 @@ static bool resize(struct tdt__capture *capture, uint32_t capacity)
 	return true;
 }
 
-bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames)
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk,
+			uint32_t frames)
 {
 	if (!is_sole(capture))
 		return false;
@@ -149,17 +151,22 @@ void tdt__capture_fini(struct tdt__capture *capture)
 
 void tdt__capture_unref(struct tdt__capture *capture)
 {
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
-	if (capture == NULL || atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
+	/*
+	 * Release what this holder wrote; the last holder acquires what all others wrote.  Pairs
+	 * with itself, and with is_sole().
+	 */
+	if (capture == NULL ||
+	    atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	tdt__capture_fini(capture);
 	free(capture);
 }
 
-/* False: no memory, or no indexes left. */
+/* False: the capture is fixed, or there is no memory, or there are no more indexes. */
 static bool grow(struct tdt__capture *capture)
 {
-	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 && resize(capture, 2 * capture->capacity);
+	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 &&
+	       resize(capture, 2 * capture->capacity);
 }
 
 static struct tdt__recorded *new_frame(struct tdt__capture *capture)
@@ -184,7 +191,7 @@ static void open_leaf(struct tdt__capture *capture)
 	capture->match = TDT__NO_FRAME;
 }
 
-/* Have frames of the leaf before be compared from `match` on. */
+/* Compare further frames with those of the previous leaf from `match` on. */
 static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 {
 	capture->match = match;
@@ -193,7 +200,7 @@ static inline void compare_from(struct tdt__capture *capture, uint32_t match)
 		capture->plain = capture->stacks.frames[match].frame.cfa;
 }
 
-/* Those whose CFA is below `cfa` needn't be compared any more. */
+/* Frames of the previous leaf with a CFA below `cfa` need not be compared any more. */
 static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
 {
 	uint32_t match = capture->match;
@@ -204,8 +211,9 @@ static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
 }
 
 /*
- * The walk for the leaf goes on to `stack`.  Frames of the leaf before are compared from the innermost stack on that
- * both have; those on stacks that were left since are memory that may be gone.
+ * The walk for the leaf continues on `stack`.  Its frames are compared with those of the previous
+ * leaf from the innermost stack on that both leaves are on.  Stacks that were left since the
+ * previous leaf may be unmapped by now.
  */
 static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *stack, uintptr_t end)
 {
@@ -213,14 +221,18 @@ static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *st
 
 	if (stack == capture->common) {
 		match = capture->last;
-		while (tdt__is_frame(match) && capture->stacks.frames[match].frame.level > level_of(stack))
+		while (tdt__is_frame(match) &&
+		       capture->stacks.frames[match].frame.level > level_of(stack))
 			match = capture->stacks.frames[match].parent;
 	}
 	capture->end = end;
 	compare_from(capture, match);
 }
 
-/* End the leaf's stack: what follows its last frame is `parent`, a frame of an earlier leaf, the top or a cut. */
+/*
+ * End the leaf's stack.  `parent` is what follows the leaf's last frame: a frame of an earlier
+ * leaf, the traced future (TDT__PARENT_TOP), or a cut.
+ */
 static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 {
 	uint32_t innermost = capture->own;
@@ -232,7 +244,7 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 		return;
 	}
 	if (capture->stacks.n == capture->own) {
-		if (!tdt__is_frame(parent)) { /* not one frame could be kept */
+		if (!tdt__is_frame(parent)) { /* there was no room for a single frame */
 			capture->stacks.lost++;
 			return;
 		}
@@ -247,13 +259,14 @@ static void close_leaf(struct tdt__capture *capture, uint32_t parent)
 }
 
 /*
- * Whether frame `first`, recorded for an earlier leaf, and all outside it are on the stack still, as they were.  If
- * not, frames up to the one that changed needn't be looked at again.
+ * Whether frame `first` of an earlier leaf and all frames outside it are still on the stack,
+ * unchanged.  If not, the frames up to the changed one need not be looked at again.
  */
 static bool still_there(struct tdt__capture *capture, uint32_t first)
 {
 	struct tdt__seal *seal = capture->seal;
-	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->stacks.frames, first) : first, parent;
+	uint32_t index = seal != NULL ? tdt__seal_skip(seal, capture->stacks.frames, first) : first,
+		 parent;
 	bool skipped = index != first;
 
 	for (; tdt__is_frame(index); index = parent) {
@@ -264,10 +277,15 @@ static bool still_there(struct tdt__capture *capture, uint32_t first)
 		if (tdt__is_frame(parent))
 			caller = &capture->stacks.frames[parent].frame;
 		else if (parent != TDT__PARENT_TOP && parent != TDT__PARENT_CUT(TDT_CUT_CORRUPT))
-			break; /* cut: it would be again */
-		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) || !tdt__walk_leads_to(&captured->frame, caller)) {
+			break; /* a new walk would be cut here too */
+		if (parent == TDT__PARENT_CUT(TDT_CUT_CORRUPT) ||
+		    !tdt__walk_leads_to(&captured->frame, caller)) {
 			if (tdt__is_frame(parent) && caller->level != captured->frame.level)
-				break; /* the end of a stack: who entered it waits there, and has not moved */
+				/*
+				 * The end of a stack.  The function that entered this stack waits
+				 * there, and has not moved.
+				 */
+				break;
 			compare_from(capture, parent);
 			return false;
 		}
@@ -283,8 +301,9 @@ static inline bool is_same(const struct tdt__frame *a, const struct tdt__frame *
 }
 
 /*
- * The frame of the leaf before that is this very activation, and its callers'; TDT__NO_FRAME: none.  CFAs rise along
- * both stacks, so that each is gone through once.  (Where they go over from one to another, the frame there is shared.)
+ * The frame of the previous leaf that is the same activation as `frame`, as are then all its
+ * callers; TDT__NO_FRAME: there is none.  CFAs rise along both stacks, so one pass over each is
+ * enough.  (Where one stack ends and the walk goes over to the next, both leaves share the frame.)
  */
 static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
@@ -292,7 +311,8 @@ static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt_
 
 	compare_up_to(capture, frame->cfa);
 	index = capture->match;
-	if (!tdt__is_frame(index) || !is_same(&capture->stacks.frames[index].frame, frame) || !still_there(capture, index))
+	if (!tdt__is_frame(index) || !is_same(&capture->stacks.frames[index].frame, frame) ||
+	    !still_there(capture, index))
 		return TDT__NO_FRAME;
 	return index;
 }
@@ -307,18 +327,19 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 	}
 	captured = new_frame(capture);
 	if (captured == NULL) {
-		close_leaf(capture, TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
+		close_leaf(capture,
+			   TDT__PARENT_CUT(capture->fixed ? TDT_CUT_LIMIT : TDT_CUT_MEMORY));
 		return;
 	}
-	if (&captured->frame != frame) /* see walk_plain() */
+	if (&captured->frame != frame) /* walk_plain() has written it in place */
 		captured->frame = *frame;
-	captured->parent = capture->stacks.n; /* the next that is appended is the caller */
+	captured->parent = capture->stacks.n; /* the next frame that is appended is the caller */
 	captured->leaves = 0;
 }
 
 /* --- One walk for the captures of all polls in a chain ------------------- */
 
-/* The next poll in the chain that has a capture, `poll` included. */
+/* The next poll in the chain that has a capture.  It may be `poll` itself. */
 static struct tdt__poll *asked(struct tdt__poll *poll)
 {
 	while (poll != NULL && poll->capture == NULL)
@@ -326,9 +347,12 @@ static struct tdt__poll *asked(struct tdt__poll *poll)
 	return poll;
 }
 
-/* Take in a frame that the walk yielded; `cut` says why it is the last, if it is. */
-static void take(struct tdt__capture *capture, const struct tdt__frame *frame, enum tdt__walked walked,
-		 enum tdt_cut cut)
+/*
+ * Record a frame that the walk has yielded.  If it is the walk's last frame (TDT__WALK_CUT), `cut`
+ * says why.
+ */
+static void take(struct tdt__capture *capture, const struct tdt__frame *frame,
+		 enum tdt__walked walked, enum tdt_cut cut)
 {
 	uint32_t shared;
 
@@ -345,30 +369,37 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame, e
 	append(capture, frame);
 	if (!capture->open)
 		return;
-	if (frame->cfa == capture->end) /* guessed: by frame pointers it leads to the traced future's own frame */
+	/*
+	 * A guessed step may lead exactly to the traced future's own frame, or beyond it.  If the
+	 * walk is at the top, that is the frame of an outer poll on this stack, and this capture's
+	 * poll is on another stack.
+	 */
+	if (frame->cfa == capture->end)
 		close_leaf(capture, TDT__PARENT_TOP);
-	else if (frame->cfa > capture->end) /* or past it */
-		close_leaf(capture, TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));
+	else if (frame->cfa > capture->end)
+		close_leaf(capture,
+			   TDT__PARENT_CUT(frame->guessed ? TDT_CUT_NO_INFO : TDT_CUT_CORRUPT));
 	else if (walked == TDT__WALK_CUT)
 		close_leaf(capture, TDT__PARENT_CUT(cut));
-	else if (walked == TDT__WALK_TOP) /* of a poll outside, on this stack; this one is on another */
+	else if (walked == TDT__WALK_TOP)
 		close_leaf(capture, TDT__PARENT_CUT(TDT_CUT_STACK));
 }
 
 /*
- * Whether a frame that isn't below capture->plain is new all the same, and neither the last nor one of the leaf before:
- * that is brought up to date.
+ * Whether a frame that is not below capture->plain is nevertheless new, and not the last frame: it
+ * is not shared with the previous leaf.  Updates capture->plain.
  */
 static inline bool is_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
 	compare_up_to(capture, frame->cfa);
-	return frame->cfa < capture->end && (frame->cfa < capture->plain ||
-					     !is_same(&capture->stacks.frames[capture->match].frame, frame));
+	return frame->cfa < capture->end &&
+	       (frame->cfa < capture->plain ||
+		!is_same(&capture->stacks.frames[capture->match].frame, frame));
 }
 
-/* Returns whether some capture wants more frames. */
-static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame, enum tdt__walked walked,
-		     enum tdt_cut cut)
+/* Returns whether some capture needs more frames. */
+static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame,
+		     enum tdt__walked walked, enum tdt_cut cut)
 {
 	bool more = false;
 
@@ -381,15 +412,17 @@ static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame, en
 }
 
 /*
- * Go by the newest of what the captures were made ready for: by that their PCs are named, then, too.  Returns how much may
- * be learned: what one may serves all.
+ * Let the walk use the newest rules that any of the captures has; their PCs are then named by the
+ * modules of those rules.  Returns how many PCs the walk may learn: the most that any of the
+ * captures may, since what is learned serves all of them.
  */
 static uint32_t share_rules(struct tdt__poll *first)
 {
 	struct tdt__walk *walk = &first->capture->walk;
 	uint32_t most = walk->learns;
 
-	for (struct tdt__poll *poll = asked(first->outer); poll != NULL; poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = asked(first->outer); poll != NULL;
+	     poll = asked(poll->outer)) {
 		tdt__walk_adopt(walk, &poll->capture->walk);
 		if (poll->capture->walk.learns > most)
 			most = poll->capture->walk.learns;
@@ -397,7 +430,7 @@ static uint32_t share_rules(struct tdt__poll *first)
 	return most;
 }
 
-/* `learned`: how many were. */
+/* Give all captures the rules of the walk, which has learned `learned` PCs. */
 static void spread_rules(struct tdt__poll *first, uint32_t learned)
 {
 	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
@@ -410,9 +443,10 @@ static void spread_rules(struct tdt__poll *first, uint32_t learned)
 }
 
 /*
- * Have every capture begin a leaf, which cloned the waker of `inner`.  A poll outside of that one
- * has led to it for sure if it passed its waker on.  Otherwise it may have been switched away from,
- * on a stack that nobody tells of: then the leaf is none of its own.
+ * Let every capture begin a leaf, which has cloned the waker of `inner`.  A poll outside `inner`
+ * certainly led to the leaf if it passed its own waker on to the poll inside it.  Otherwise a
+ * coroutine may have switched away from that outer poll, on a stack that was not reported: then the
+ * leaf does not belong to the outer poll.
  */
 static void open_all(struct tdt__poll *first, const struct tdt__poll *inner)
 {
@@ -429,8 +463,9 @@ static void open_all(struct tdt__poll *first, const struct tdt__poll *inner)
 }
 
 /*
- * Get ready to walk from `sp` on `stack`.  Returns how far that stack goes on: to the CFA of the outermost poll's frame
- * there, where polls on other stacks are cut, or 0 for none.
+ * Prepare to walk from `sp` on `stack`.  Returns where the walk of this stack ends: at the CFA of
+ * the outermost poll's frame on it, or 0 if no poll's frame is on it.  Polls on other stacks are
+ * cut there.
  */
 static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stack, uintptr_t sp)
 {
@@ -450,7 +485,7 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	return reach;
 }
 
-/* Up to which frame the capture has room as it is, for the leaf that is being recorded. */
+/* The number of frames up to which the capture can record the current leaf without growing. */
 static uint32_t room_of(const struct tdt__capture *capture)
 {
 	uint32_t most = capture->max_frames, room = capture->capacity - capture->own;
@@ -459,12 +494,15 @@ static uint32_t room_of(const struct tdt__capture *capture)
 }
 
 /*
- * Walk on, and take what there is no more to be done about: frames that are new, neither the last nor among those of the
- * leaf before, and below `room`.  Most are, and most of the time goes by in here.  Returns what the walk says of the
- * first that isn't, and where that is: where it will be wanted, or `elsewhere`.
+ * Continue the walk, and record all frames that need no further work: frames that are new, not the
+ * last, not shared with the previous leaf, and below `room`.  Most frames are of this kind, and
+ * most of the time is spent in this function.  Returns what the walk returned for the first other
+ * frame.  `*captured` is where that frame was written: at the place where it would be recorded, or
+ * in `elsewhere`.
  */
-static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room, struct tdt__registers *at,
-					  uint16_t level, uintptr_t reach, struct tdt__recorded *elsewhere,
+static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t room,
+					  struct tdt__registers *at, uint16_t level,
+					  uintptr_t reach, struct tdt__recorded *elsewhere,
 					  struct tdt__recorded **captured)
 {
 	uintptr_t plain = capture->plain < reach ? capture->plain : reach;
@@ -492,13 +530,15 @@ static inline enum tdt__walked walk_plain(struct tdt__capture *capture, uint32_t
 }
 
 /*
- * One walk for all, from `at` to the end of `stack`.  Returns whether some capture wants to know what is outside of the
- * stack: who entered it.
+ * One walk for all captures, from `at` to the end of `stack`.  Returns whether some capture needs
+ * the frames outside this stack, from the place where the stack was entered.
  */
-static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, struct tdt__registers at)
+static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack,
+		       struct tdt__registers at)
 {
 	struct tdt__walk *walk = &first->capture->walk;
-	struct tdt__recorded elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } }, *captured;
+	struct tdt__recorded elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } },
+			     *captured;
 	bool alone = asked(first->outer) == NULL;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
@@ -510,16 +550,18 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack, s
 	else if (tdt__stack_holds(stack, at.sp, tdt__stack_end(stack)))
 		reach = tdt__stack_end(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
-		tdt__walk_meet(walk, at.pc - 1); /* it is not walked from, but is to have a name */
+		tdt__walk_meet(walk, at.pc - 1); /* no walk meets this PC, but it needs a name */
 		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
 	tdt__walk_start(walk, at, reach);
 	do {
-		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level, reach, &elsewhere,
-				    &captured);
-		over = base != 0 && walked != TDT__WALK_CUT && tdt__is_top(captured->frame.cfa, base);
-		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked, walk->cut);
+		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level,
+				    reach, &elsewhere, &captured);
+		over = base != 0 && walked != TDT__WALK_CUT &&
+		       tdt__is_top(captured->frame.cfa, base);
+		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked,
+				walk->cut);
 	} while (more && !over);
 	return more;
 }
@@ -559,7 +601,8 @@ bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *fra
 
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
 {
-	if (capture->stacks.n == capture->own) /* it is in the wrapper itself: there is no stack to be shown */
+	/* Without frames the thread is in the wrapper itself, and there is no stack to show. */
+	if (capture->stacks.n == capture->own)
 		capture->open = false;
 	else
 		close_leaf(capture, TDT__PARENT_CUT(cut));
@@ -571,8 +614,8 @@ void tdt__capture_complete(struct tdt__capture *capture)
 }
 
 /*
- * Where a frame was read from and how it is sealed is of no use after the poll: its new index, and
- * whether it has one, lie there.
+ * After the poll, `cfa_at` and `sealed` have lost their meaning.  Here they hold the new index of a
+ * frame, and whether the frame has one.
  */
 void tdt__capture_prune(struct tdt__capture *capture)
 {
@@ -583,7 +626,8 @@ void tdt__capture_prune(struct tdt__capture *capture)
 		frames[i].frame.sealed = 0;
 	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].leaves > 0)
-			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed; at = frames[at].parent)
+			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed;
+			     at = frames[at].parent)
 				frames[at].frame.sealed = 1;
 	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (frames[i].frame.sealed)

@@ -3,10 +3,12 @@
 #define TDT_SRC_CAPTURE_CAPTURE_H
 
 /*
- * Recording the stacks of the leaves of one poll (stacks.h), and what the poll says of its task (facts.h).  A walk for the
- * next leaf goes only to the first frame that it shares with the leaf before.
+ * A capture: the stacks of the leaves of one poll (stacks.h), and what the poll reports about its
+ * task (facts.h).  The walk for each further leaf goes only to the first frame that this leaf
+ * shares with the previous one.
  *
- * The asker makes it and gets it back; in between it belongs to the poll that took the request, and to its thread.
+ * The requester makes the capture and gets it back.  In between, the capture belongs to the poll
+ * that took the request, and to that poll's thread.
  */
 
 #include <stdatomic.h>
@@ -28,99 +30,112 @@ struct tdt_stack;
 struct tdt__capture {
 	atomic_uint refs;
 	uint32_t max_frames;
-	bool fixed;                /* what room it has is all it gets: see spare_captures.h */
+	bool fixed;                /* it never grows: see spare_captures.h */
 	bool watched;              /* it becomes the task's last tree: see watch.h */
-	uint16_t promised;         /* what the task's `own_epoch` was then: see last_tree.h */
+	uint16_t promised;         /* the task's `own_epoch` when the poll began: see last_tree.h */
 	struct tdt__walk walk;
 
 	struct tdt__facts facts;
-	uint64_t began;            /* when the poll did */
+	uint64_t began;            /* when the poll began */
 
-	/* Once it has ended `modules` are those of `walk`, which has the reference. */
+	/* In a complete capture, `modules` are those of `walk`, which holds the reference. */
 	struct tdt__stacks stacks;
-	uint32_t capacity;         /* of frames */
-	struct tdt__frame top;     /* the traced future's own frame, as every complete stack has met it */
+	uint32_t capacity;         /* the number of frames for which `stacks` has room */
+	struct tdt__frame top;     /* the traced future's own frame, as each whole walk met it */
 
 	/* The leaf that is being recorded. */
 	bool open;
-	bool doubtful;             /* it is this poll's only if the walk gets to `end` */
-	uintptr_t end;             /* where the traced future's own frame begins; UINTPTR_MAX: on another stack */
-	uint32_t own;              /* index of its first frame */
-	uint32_t last;             /* innermost frame of the leaf before, TDT__NO_FRAME: none */
-	uint32_t match;            /* how far that leaf's frames were compared */
-	uintptr_t plain;           /* a frame whose CFA is below is none of those, nor the last */
-	const struct tdt_stack *common; /* the innermost stack of that leaf that was not left since; NULL: not entered */
-	uint64_t entries;          /* of stacks on this thread, before that leaf */
-	uint32_t fresh;            /* the leaf that was recorded last; TDT__NO_FRAME: it was lost */
-	struct tdt__seal *seal;    /* the poll's, while it goes on; NULL: it has none */
-	const struct tdt_waker *given; /* to the poll; of use while it goes on */
+	bool doubtful;             /* it is a leaf of this poll only if the walk reaches `end` */
+	/* Where the traced future's own frame begins; UINTPTR_MAX: it is on another stack. */
+	uintptr_t end;
+	uint32_t own;              /* the index of the leaf's first frame */
+	uint32_t last;             /* the innermost frame of the previous leaf; or TDT__NO_FRAME */
+	uint32_t match;            /* how far the frames of the previous leaf were compared */
+	/*
+	 * Frames with a CFA below this one are not shared with the previous leaf, and are not the
+	 * last frames of the walk.
+	 */
+	uintptr_t plain;
+	/*
+	 * The innermost stack of the previous leaf that was not left since; NULL: that is the
+	 * thread's own stack.
+	 */
+	const struct tdt_stack *common;
+	uint64_t entries;          /* how often this thread had entered a stack, at that leaf */
+	uint32_t fresh;            /* the leaf recorded last; TDT__NO_FRAME: that leaf was lost */
+	struct tdt__seal *seal;    /* of the poll, while the poll lasts; NULL: it has none */
+	const struct tdt_waker *given; /* the waker that the poll got; valid while the poll lasts */
 
 	/* Counted clones: see counted.h. */
-	bool counts;               /* leaves get them in this poll */
-	struct tdt__counted *_Atomic prepared; /* which the poll may hand out, as a list */
-	struct tdt__clone *clones; /* which it has handed out */
+	bool counts;               /* leaves get counted clones in this poll */
+	struct tdt__counted *_Atomic prepared; /* a list of those that the poll may hand out */
+	struct tdt__clone *clones; /* those that the poll has handed out */
 	_Atomic uint32_t n_clones;
 	uint32_t clones_room;
 
 	uint32_t waits_room;
 };
 
-/* Room to begin with, where nothing is known of the task or it took less: most stacks fit. */
+/* The room to begin with if no more is known to be needed: most stacks fit. */
 #define TDT__FIRST_FRAMES 64
 
 /*
- * A capture with one reference and room for `frames` frames (it grows; `frames` is what the task needed last time, so
- * that it need not).  NULL: no memory.
+ * Make a capture with one reference and room for `frames` frames.  A capture grows; `frames` is
+ * what the task needed last time, so that the capture need not grow.  NULL: no memory.
  */
 struct tdt__capture *tdt__capture_new(uint32_t frames, uint32_t max_frames);
 
-/* The same, to walk as `walk` is ready to. */
-struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames, uint32_t max_frames);
+/* The same, for a capture that walks by the rules of `walk`. */
+struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames,
+					 uint32_t max_frames);
 
 /*
- * The same in the caller's memory, where it stays: it is not for tdt__capture_unref().  False: no
- * memory.
+ * The same in the caller's memory, for tdt__capture_fini() instead of tdt__capture_unref().  False:
+ * no memory.
  */
-bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames,
-			  uint32_t max_frames);
+bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *walk,
+			  uint32_t frames, uint32_t max_frames);
 void tdt__capture_fini(struct tdt__capture *capture);
 
 /*
- * Make it as new, to walk as `walk` is ready to, with room for `frames` frames if there is memory.  False: it can't be,
- * since others have a reference still.
+ * Make the capture as good as new: it walks by the rules of `walk`, and has room for `frames`
+ * frames if there is memory.  False: somebody else still has a reference, so it cannot be reused.
  */
-bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk, uint32_t frames);
+bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk,
+			uint32_t frames);
 
 struct tdt__capture *tdt__capture_ref(struct tdt__capture *capture);
 void tdt__capture_unref(struct tdt__capture *capture);
 
-/* Have room for as many counted clones as for frames.  False: no memory. */
+/* Make room for as many counted clones as there is room for frames.  False: no memory. */
 bool tdt__capture_expect_clones(struct tdt__capture *capture);
 
-/* Have it be as it was made, but for the room it has got. */
+/* Make the capture empty, as it was when it was made.  It keeps its room. */
 void tdt__capture_clear(struct tdt__capture *capture);
 
 /*
- * Record a leaf whose clone was called with registers `at` into the captures of `poll`, whose waker
- * it cloned, and of the polls outside of that, by one walk.  May set errno.
+ * Record a leaf that has cloned the waker of `poll`; `at` are the registers of the call of clone.
+ * One walk records the leaf into the captures of `poll` and of the polls outside it.  May set
+ * errno.
  */
 void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at);
 
 /*
- * Record a stack that somebody else walks: begin, add its frames from the innermost on, end with why it ends before the
- * traced future, if it does.  No more is to be added, and it has ended, when tdt__capture_add() says false.
+ * Record a stack that the caller walks: begin it, add its frames from the innermost on, and end it.
+ * `cut` says why the stack ends before the traced future, if it does.  When tdt__capture_add()
+ * returns false, the stack has ended: the caller adds no more frames, and does not end it.
  */
 void tdt__capture_begin(struct tdt__capture *capture);
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
 
-/* No more is going to be recorded: have the stacks be complete. */
+/* Nothing more will be recorded: give the stacks their modules. */
 void tdt__capture_complete(struct tdt__capture *capture);
 
-/* The poll has ended: give up the frames that lead to no leaf. */
+/* The poll has ended: remove the frames that belong to no leaf. */
 void tdt__capture_prune(struct tdt__capture *capture);
 
-/* Note what a leaf waits for.  Without memory, or in a fixed one, it is lost. */
+/* Note what a leaf waits for.  Nothing is noted in a fixed capture, or if there is no memory. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 
 #endif

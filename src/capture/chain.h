@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_CAPTURE_CHAIN_H
 #define TDT_SRC_CAPTURE_CHAIN_H
 
-/* A traced poll in progress: a link of its thread's chain.  It lives on the poller's stack. */
+/*
+ * A traced poll in progress: a link of its thread's chain of polls.  It lies on the stack of the
+ * thread that polls.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,15 +18,18 @@ struct tdt__request;
 struct tdt_stack;
 
 struct tdt__poll {
-	struct tdt_handle *task;       /* NULL: not begun, or all is done */
-	struct tdt__poll *outer;       /* the poll this one is inside of; NULL: none */
-	struct tdt__capture *capture;  /* of one of `requests`, or one that was ready; NULL: nobody asked */
-	uintptr_t top;                 /* with a capture: TDT__OWN_TOP() of the function that polls the child */
-	const struct tdt_stack *stack; /* with a capture: that `top` is on, if it was entered; NULL: another */
-	struct tdt__request *requests; /* those that the capture answers */
+	struct tdt_handle *task;       /* NULL: the poll has not begun, or has ended */
+	struct tdt__poll *outer;       /* the poll that this one is inside of; NULL: none */
+	/* Of one of `requests`, or a spare capture for the watch; NULL: no trace is wanted. */
+	struct tdt__capture *capture;
+	/* With a capture: TDT__OWN_TOP() of the function that polls the child. */
+	uintptr_t top;
+	/* With a capture: the entered stack that `top` is on; NULL: `top` is on another stack. */
+	const struct tdt_stack *stack;
+	struct tdt__request *requests; /* the requests that the capture answers */
 };
 
-/* The poll of `task` that this thread is in the middle of; NULL: it is in none. */
+/* The poll of `task` that is in progress on this thread; NULL: there is none. */
 static inline struct tdt__poll *tdt__poll_here(const struct tdt_handle *task)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
@@ -38,7 +44,7 @@ static inline bool tdt__polled_here(const struct tdt_handle *task)
 	return tdt__poll_here(task) != NULL;
 }
 
-/* In a child of fork(): its thread is in the middle of the same polls, with another id. */
+/* In a child of fork(): the same polls are in progress, but their thread has another id. */
 void tdt__polls_forked(void);
 
 #endif

@@ -4,21 +4,21 @@
 
 /*
  * Counted clones.  A leaf may register its waker, then find that it is ready, and let the task go
- * on to another leaf in the same poll: a ghost leaf.  So in polls made for a request the substitute
- * hands out wakers of ours, which forward to the clone of the runtime's waker and count their
- * holders.  When the poll has ended, a leaf whose counted clone nobody holds does not wait, and is
- * taken out of the capture.
+ * on to another leaf in the same poll: that is a ghost leaf.  Therefore, in polls made for a
+ * request, the substitute hands out wakers of ours.  They forward to the clone of the runtime's
+ * waker and count their holders.  A leaf whose counted clone has no holder when the poll has ended
+ * does not wait, and is removed from the capture.
  *
  *   the requester  tdt__counted_prepare()  before the poll: gives the capture some counted clones of the pool
- *   substitute.c   tdt__counted_give()     in the leaf's clone: takes one of these, else one of the pool
- *   the leaf       wake, drop              the last holder gives the runtime's clone up at once; any thread, also in
- *                                          signal handlers
- *   wrapper.c         tdt__counted_settle()   when the child's poll has returned: removes the leaves that went on
+ *   substitute.c   tdt__counted_give()     in the leaf's clone: takes one of those, or else one of the pool
+ *   the leaf       wake, drop              on any thread, also in signal handlers: the last holder gives up the
+ *                                          runtime's clone at once
+ *   wrapper.c      tdt__counted_settle()   when the child's poll has returned: removes the leaves that went on
  *   the requester  tdt__counted_release()  when it has the capture: gives up what the capture holds
  *
- * A counted clone goes back to the pool when neither a leaf nor a capture holds it.  The pool is
- * filled by requesters and by the watch, never in a poll: if it is empty, the leaf gets the
- * runtime's own clone, and is never removed.
+ * A counted clone returns to the pool when neither a leaf nor a capture holds it.  Requesters and
+ * the watch fill the pool, never a poll.  If the pool is empty, the leaf gets the runtime's own
+ * clone, and is never removed.
  */
 
 #include <pthread.h>
@@ -33,57 +33,58 @@ struct tdt__poll;
 
 extern const struct tdt_waker_vtable tdt__counted_vtable;
 
-/* One that was handed out in a captured poll. */
+/* A counted clone that was handed out in a captured poll. */
 struct tdt__clone {
 	struct tdt__counted *counted;
-	uint32_t leaf; /* the innermost frame of the leaf that it was handed to */
-	bool held;     /* when the poll had ended */
+	uint32_t leaf; /* the innermost frame of the leaf that got it */
+	bool held;     /* a leaf held it, or had woken it, when the poll ended */
 };
 
 /*
- * Whether leaves get counted clones in a poll that was made for a request, or else only for the
- * watch.
+ * Whether leaves get counted clones in a poll that was made for a request (`requested`), or in one
+ * that is captured only for the watch.
  */
 bool tdt__counted_wanted(bool requested);
 
-/* A captured poll begins. */
+/* A poll with this capture begins. */
 void tdt__counted_begin(struct tdt__capture *capture, bool requested);
 
-/* Have `n` counted clones at least in the pool, as far as there is memory.  Not in polls. */
+/* Fill the pool to at least `n` counted clones, as far as there is memory.  Never in a poll. */
 void tdt__counted_stock(uint32_t n);
 
 /* How many counted clones were made so far; for tests. */
 uint32_t tdt__counted_made(void);
 
-/* Have `n` counted clones in the capture, as far as the pool has them.  Not in polls. */
+/* Give the capture `n` counted clones, as far as the pool has them.  Never in a poll. */
 void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n);
 
 /*
- * What the leaf that was just recorded, and cloned the waker of `poll`, is to have in the place of
- * `real`, which it would own.  No lock, no allocation.
+ * The waker that a leaf gets instead of `real`, a clone that the leaf would own.  The leaf has
+ * cloned the waker of `poll`, and was just recorded.  No lock, no allocation.
  */
 const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct tdt_waker *real);
 
 /*
- * The poll of the capture has ended and the task waits: remove the leaves that went on, those whose
- * counted clone was dropped and never woken.  If none is held, nothing is known: all leaves stay.
+ * The capture's poll has ended and the task waits: remove the leaves that went on.  Their counted
+ * clones were dropped and never woken.  If no counted clone is held, all leaves stay, because then
+ * nothing is known.
  */
 void tdt__counted_settle(struct tdt__capture *capture);
 
 /*
- * Give up what the capture holds: the counted clones that were handed out in its poll, which has
- * ended; with `all` those that it was prepared with, too.  Any number of threads that have a
- * reference may do it at once.
+ * Give up the counted clones that the capture holds: those that were handed out in its poll, which
+ * has ended, and with `all` those that it was prepared with, too.  Several threads that have a
+ * reference may make this call at once.
  */
 void tdt__counted_release(struct tdt__capture *capture, bool all);
 
 /* The clone of the runtime's waker that a counted clone forwards to. */
 const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker);
 
-/* Do as the environment says, once a process. */
+/* Set the mode that the environment requests, once in a process. */
 void tdt__counted_by_environment(void);
 
-/* Who makes counted clones.  Held across fork (fork.c). */
+/* Protects the making of counted clones.  Held across fork (fork.c). */
 extern pthread_mutex_t tdt__counted_lock;
 
 #endif
