@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The trace that a capture becomes. */
+/* Making a trace of a capture. */
 
 #include <config.h>
 

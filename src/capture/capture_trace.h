@@ -7,8 +7,8 @@ struct tdt_trace;
 struct tdt__capture;
 
 /*
- * The trace of `task` that `capture` is, with no names looked up.  Takes over the reference to `capture`, also when it
- * fails: NULL and ENOMEM.
+ * Make `capture` a trace of `task`; no names are looked up.  Takes over the reference to `capture`,
+ * also when it fails.  NULL and errno (ENOMEM) on failure.
  */
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture);
 

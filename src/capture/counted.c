@@ -17,7 +17,7 @@
 #include "capture/chain.h"
 
 /*
- * What `holds` is made of: how many leaves hold the counted clone, how many captures do, and
+ * The parts of `holds`: how many leaves hold the counted clone, how many captures hold it, and
  * whether a holder has woken it.  A leaf whose clone was woken did wait.
  */
 #define LEAF UINT64_C(1)
@@ -29,8 +29,10 @@ struct tdt__counted {
 	struct tdt__pool_item item;
 	struct tdt_waker waker;       /* the leaf has a pointer to this */
 	union {
-		const struct tdt_waker *real; /* owned by the leaves that hold this, and dropped by the last */
-		struct tdt__counted *next;    /* of those that a capture was prepared with */
+		/* Owned by the leaves that hold the counted clone; the last one drops it. */
+		const struct tdt_waker *real;
+		/* In the list of those that a capture was prepared with. */
+		struct tdt__counted *next;
 	};
 	_Atomic uint64_t holds;
 };
@@ -39,12 +41,12 @@ _Static_assert(sizeof(struct tdt__counted) == 32, "two in a cache line");
 
 static struct tdt__pool pool = { .size = sizeof(struct tdt__counted) };
 
-/* --- Which polls want them ------------------------------------------------------ */
+/* --- Which polls use counted clones ------------------------------------------- */
 
 enum mode { REQUESTS, REQUESTS_AND_WATCH, NOWHERE };
 
 static _Atomic int mode; /* relaxed: a poll may see a change late */
-static atomic_bool chosen; /* by tdt_leaf_wakers(): the environment is not looked at */
+static atomic_bool chosen; /* tdt_leaf_wakers() was called: the environment no longer counts */
 
 bool tdt__counted_wanted(bool requested)
 {
@@ -85,7 +87,8 @@ void tdt__counted_by_environment(void)
 
 static struct tdt__counted *counted_of(const struct tdt_waker *waker)
 {
-	return (struct tdt__counted *)(void *)((char *)(uintptr_t)waker - offsetof(struct tdt__counted, waker));
+	return (struct tdt__counted *)(void *)((char *)(uintptr_t)waker -
+					       offsetof(struct tdt__counted, waker));
 }
 
 const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker)
@@ -94,9 +97,9 @@ const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker)
 }
 
 /*
- * Release what this holder did with it to the settling poll and to whoever takes it from the pool;
- * acquire, by the last, what all others did.  Pairs with itself and with tdt__counted_settle().
- * Returns what was held before.
+ * Give up `hold`.  Returns the holds before that.  Release what this holder did with the counted
+ * clone, to the settling poll and to the thread that takes the clone from the pool; the last holder
+ * acquires what all others did.  Pairs with itself and with is_held().
  */
 static uint64_t give_up(struct tdt__counted *counted, uint64_t hold)
 {
@@ -108,19 +111,20 @@ static uint64_t give_up(struct tdt__counted *counted, uint64_t hold)
 }
 
 /*
- * Give up one leaf's hold.  Returns the runtime's clone if that was the last leaf's: it is the
- * caller's then.
+ * Give up one leaf's hold.  Returns the runtime's clone if no other leaf holds the counted clone:
+ * then the runtime's clone belongs to the caller.  Otherwise returns NULL.
  */
 static const struct tdt_waker *leave(struct tdt__counted *counted)
 {
-	const struct tdt_waker *real = counted->real; /* before another may have it from the pool */
+	/* Read before the hold ends: then another thread may take the clone from the pool. */
+	const struct tdt_waker *real = counted->real;
 
 	return (give_up(counted, LEAF) & LEAVES) == LEAF ? real : NULL;
 }
 
 static const struct tdt_waker *counted_clone(const struct tdt_waker *waker)
 {
-	/* Relaxed: the caller holds it already. */
+	/* Relaxed: the caller holds the counted clone already. */
 	atomic_fetch_add_explicit(&counted_of(waker)->holds, LEAF, memory_order_relaxed);
 	return waker;
 }
@@ -131,7 +135,8 @@ static void counted_drop(const struct tdt_waker *waker)
 }
 
 /*
- * Relaxed: the settling poll either sees it, or sees the holder that wakes, who gives it up later.
+ * Relaxed: the settling poll sees either this mark or the hold of the leaf that wakes, since that
+ * leaf gives up its hold later, in the same word.
  */
 static void note_woken(struct tdt__counted *counted)
 {
@@ -147,14 +152,15 @@ static void counted_wake_by_ref(const struct tdt_waker *waker)
 }
 
 /*
- * The only holder passes its wake on as what it is, since a runtime may do less for it than for a
- * wake by reference and a drop: nobody else can clone what nobody else holds.
+ * A holder that is the only one passes its wake on as a wake, because a runtime may do less work
+ * for a wake than for a wake by reference and a drop.  No other holder can appear meanwhile: only a
+ * holder can clone.
  */
 static void counted_wake(const struct tdt_waker *waker)
 {
 	struct tdt__counted *counted = counted_of(waker);
 
-	/* Acquire what other holders did before they gave it up.  Pairs with give_up(). */
+	/* Acquire what other holders did before they gave up their holds.  Pairs with give_up(). */
 	if ((atomic_load_explicit(&counted->holds, memory_order_acquire) & LEAVES) == LEAF) {
 		note_woken(counted);
 		tdt_waker_wake(leave(counted));
@@ -164,7 +170,8 @@ static void counted_wake(const struct tdt_waker *waker)
 	counted_drop(waker);
 }
 
-const struct tdt_waker_vtable tdt__counted_vtable = { counted_clone, counted_wake, counted_wake_by_ref, counted_drop };
+const struct tdt_waker_vtable tdt__counted_vtable = { counted_clone, counted_wake,
+						      counted_wake_by_ref, counted_drop };
 
 /* --- In a captured poll ------------------------------------------------------------ */
 
@@ -173,16 +180,20 @@ void tdt__counted_begin(struct tdt__capture *capture, bool requested)
 	capture->counts = tdt__counted_wanted(requested);
 	if (!capture->counts)
 		return;
-	/* The first leaf will write there: the requester's caches have it, or none. */
+	/*
+	 * The first leaf will write there.  Until now these lines are in the caches of the
+	 * requester's processor, or in none.
+	 */
 	__builtin_prefetch(atomic_load_explicit(&capture->prepared, memory_order_relaxed), 1);
 	__builtin_prefetch(capture->clones, 1);
 }
 
-/* Whether the capture can take in that the leaf it has just recorded gets a counted clone. */
+/* Whether the leaf that the capture recorded last may get a counted clone. */
 static bool takes(const struct tdt__capture *capture)
 {
 	return capture != NULL && capture->counts && capture->fresh != TDT__NO_FRAME &&
-	       atomic_load_explicit(&capture->n_clones, memory_order_relaxed) < capture->clones_room;
+	       atomic_load_explicit(&capture->n_clones, memory_order_relaxed) <
+		       capture->clones_room;
 }
 
 static struct tdt__poll *next_that_takes(struct tdt__poll *poll)
@@ -193,12 +204,13 @@ static struct tdt__poll *next_that_takes(struct tdt__poll *poll)
 }
 
 /*
- * One that the capture was prepared with, else one of the pool.  The poll's thread alone has the
- * capture.
+ * Take one of the counted clones that the capture was prepared with, or else one of the pool.
+ * Relaxed: only the poll's thread has the capture.
  */
 static struct tdt__counted *take(struct tdt__capture *capture)
 {
-	struct tdt__counted *counted = atomic_load_explicit(&capture->prepared, memory_order_relaxed);
+	struct tdt__counted *counted =
+		atomic_load_explicit(&capture->prepared, memory_order_relaxed);
 
 	if (counted == NULL)
 		return (void *)tdt__pool_take(&pool);
@@ -231,15 +243,19 @@ const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct t
 	}
 	counted->waker.vtable = &tdt__counted_vtable;
 	counted->real = real;
-	/* Relaxed: nobody else has it yet. */
+	/* Relaxed: no other thread has the counted clone yet. */
 	atomic_store_explicit(&counted->holds, holds, memory_order_relaxed);
 	return &counted->waker;
 }
 
-/* Acquire what those did who gave it up: a wake before that is then seen.  Pairs with give_up(). */
+/*
+ * Acquire what the holders did before they gave up their holds, so that a wake before that is seen.
+ * Pairs with give_up().
+ */
 static bool is_held(const struct tdt__counted *counted)
 {
-	return (atomic_load_explicit(&counted->holds, memory_order_acquire) & (LEAVES | WOKEN)) != 0;
+	return (atomic_load_explicit(&counted->holds, memory_order_acquire) & (LEAVES | WOKEN)) !=
+	       0;
 }
 
 void tdt__counted_settle(struct tdt__capture *capture)
@@ -263,9 +279,11 @@ void tdt__counted_settle(struct tdt__capture *capture)
 
 void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n)
 {
-	struct tdt__counted *first = atomic_load_explicit(&capture->prepared, memory_order_relaxed);
+	struct tdt__counted *first =
+		atomic_load_explicit(&capture->prepared, memory_order_relaxed);
 
-	for (struct tdt__counted *counted = first; counted != NULL && n > 0; counted = counted->next)
+	for (struct tdt__counted *counted = first; counted != NULL && n > 0;
+	     counted = counted->next)
 		n--;
 	for (; n > 0; n--) {
 		struct tdt__counted *counted = (void *)tdt__pool_take(&pool);
@@ -275,19 +293,21 @@ void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n)
 		counted->next = first;
 		first = counted;
 	}
-	/* Relaxed: who takes the capture over from here acquires it by a lock. */
+	/* Relaxed: the poll that takes the capture over acquires it by a lock. */
 	atomic_store_explicit(&capture->prepared, first, memory_order_relaxed);
 }
 
 void tdt__counted_release(struct tdt__capture *capture, bool all)
 {
 	/*
-	 * Relaxed: the exchanges only choose who does it.  What was written in the poll came with
-	 * the answer.
+	 * Relaxed: the exchanges only decide which thread releases the clones.  What the poll wrote
+	 * came with the answer.
 	 */
 	uint32_t n = atomic_exchange_explicit(&capture->n_clones, 0, memory_order_relaxed);
 	struct tdt__counted *counted =
-		all ? atomic_exchange_explicit(&capture->prepared, NULL, memory_order_relaxed) : NULL, *next;
+		all ? atomic_exchange_explicit(&capture->prepared, NULL, memory_order_relaxed) :
+		      NULL,
+		*next;
 
 	for (uint32_t i = 0; i < n; i++)
 		give_up(capture->clones[i].counted, CAPTURE);
@@ -297,13 +317,13 @@ void tdt__counted_release(struct tdt__capture *capture, bool all)
 	}
 }
 
-/* --- Having enough -------------------------------------------------------------------- */
+/* --- Filling the pool -------------------------------------------------------------- */
 
-#define SLICE 256u /* are made without giving up the lock, which fork() waits for */
+#define SLICE 256u /* so many are made before the lock is given up: fork() waits for it */
 
 pthread_mutex_t tdt__counted_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Make some, under the lock.  False: there are enough, or there is no memory. */
+/* Make up to SLICE counted clones, under the lock.  False: there are `n`, or there is no memory. */
 static bool make(uint32_t n)
 {
 	struct tdt__pool_item *item;
@@ -330,9 +350,9 @@ uint32_t tdt__counted_made(void)
 }
 
 /*
- * How many counted clones were missed lately, and are wanted again; under the lock.  No more than
- * there are: tasks that come and go while others hold all of them miss one each, and would all be
- * served by the same one.  Relaxed: it is only a number.
+ * How many counted clones were missing lately, and are to be made in addition; under the lock.  At
+ * most as many as there are: while tasks that come and go find the pool empty, each misses one, but
+ * one clone could serve them all in turn.  Relaxed: it is only a number.
  */
 static uint32_t missed_lately(void)
 {

@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_CAPTURE_FACTS_H
 #define TDT_SRC_CAPTURE_FACTS_H
 
-/* What a poll says of its task, besides its stacks: the fields of struct tdt_trace_info with the same names. */
+/*
+ * What a poll reports about its task, besides the stacks: the fields of struct tdt_trace_info with
+ * the same names.
+ */
 
 #include <stdint.h>
 
@@ -14,15 +17,15 @@ struct tdt__facts {
 	uint64_t polls;
 	uint64_t woken_ns;
 	uint64_t woken_by;
-	/* Of a poll that runs. */
+	/* Only of a poll in progress. */
 	uint32_t thread;
 	const char *syscall;
-	/* What the leaves say they wait for. */
+	/* What the leaves wait for, as far as they reported it. */
 	uint32_t n_waits;
 	struct tdt_wait *waits;
 };
 
-/* Say so in `info`, which lends the waits. */
+/* Copy the facts to `info`.  `info->waits` is borrowed from `facts`. */
 static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_trace_info *info)
 {
 	info->state = facts->state;

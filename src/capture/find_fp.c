@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finding a frame pointer that nobody tells.
+ * Finding a frame pointer that is not reported.
  *
- * Of a thread that is blocked in a system call the kernel tells pc and sp.  The C library's functions don't touch the
- * frame pointer, so that it is the one of the function that called them; and if that one's frame is described by it (as
- * all are that are compiled with frame pointers), there is no way on.
+ * For a thread that is blocked in a system call, the kernel reports pc and sp.  The C library's
+ * functions do not touch the frame pointer, so the frame pointer still is that of the function that
+ * called them.  If that function's frame is described by the frame pointer (as all frames are in
+ * code that is compiled with frame pointers), the walk cannot continue without it.
  *
- * But that frame lies on the stack: somewhere above its sp there is a *frame record*, the caller's frame pointer with
- * the return address above it, and the frame pointer has its address.  Every place is tried that could be it: the word
- * at its return address must come after a call.  What speaks for a place:
+ * But the frame lies on the stack.  Somewhere above its sp there is a *frame record*: the caller's
+ * frame pointer, and the return address above it.  The frame pointer is the record's address.
+ * Every place that could be the record is tried; its return address must come after a call.  Three
+ * facts speak for a place:
  *
- *   it arrives   walked from there, the stack leads to the traced future's own frame, with nothing guessed
- *   it is exact  it is as far above sp as the function's instructions put it that make its frame
- *   the call     is of this very function; or of one that jumps to it (a tail call); or by a pointer, which may be to
- *                any function (the traced future's is to its poll)
+ *   it arrives   a walk from there leads to the traced future's own frame, with nothing guessed
+ *   it is exact  it is as far above sp as the instructions that make the function's frame put it
+ *   the call     is of this very function; or of a function that jumps to this one (a tail call);
+ *                or by a pointer, which may be to any function (the traced future's pointer is to
+ *                its poll)
  *
- * The stack has stale records, too: of calls that are over, in locals that were not written since.  Whole chains of
- * them can lead to the top.  But the true record arrives, too.  So if one place alone arrives it is that; and if there
- * are several, those can't be it which return from a call of another function that doesn't jump to this one, or lead to
- * frames of which that is true.  Of the others the exact one is it.  A place that another one leads to is the record of
- * one of its callers: it is no rival, if that other place returns from a call of just this function, and it does not.  (A
- * function that makes room at run time, and has called itself, may have left its own records in that room.)  In all other
- * cases the best place is a guess.
+ * The stack has stale records too, of calls that are over, in locals that were not written since.
+ * Whole chains of them can lead to the top.  But the true record arrives too.  So if only one place
+ * arrives, it is the record.  If several arrive, a place is ruled out if it returns from a call of
+ * another function that does not jump to this one, or if it leads to frames of which that is true.
+ * An exact place is preferred to all others.
+ *
+ * If one place leads to another, the second may be the record of a caller of the first.  Then the
+ * second is no rival, if the first returns from a call of this very function and the second does
+ * not.  (A function that makes room at run time, and has called itself, may have left its own
+ * records in that room.)  In all other cases the best place is a best guess.
  */
 
 #include <config.h>
@@ -34,20 +40,21 @@
 #include "unwind/code.h"
 #include "unwind/unwinder.h"
 
-#define PLACES 1024		    /* looked at for a call, at most: each is a system call or two */
-#define TRIALS 256		    /* walked from */
-#define STEPS 16384		    /* of all these walks together */
-#define ARRIVED 64		    /* of which so many may arrive */
-#define LINKS 12		    /* calls on the way that are looked at */
-#define CODE ((uintptr_t)256 << 10) /* larger functions are not looked through */
+/* Limits: at most */
+#define PLACES 1024		    /* so many are looked at for a call: each is 1 or 2 system calls */
+#define TRIALS 256		    /* so many places are walked from */
+#define STEPS 16384		    /* so many steps are taken in all these walks together */
+#define ARRIVED 64		    /* so many of the places may arrive */
+#define LINKS 12		    /* so many calls on the way from a place are checked */
+#define CODE ((uintptr_t)256 << 10) /* the code of larger functions is not searched */
 
-/* How a return address goes with the function that would return to it: the more, the better. */
+/* How a return address fits the function that would return to it; the best is the last. */
 enum link {
 	LINK_NONE,	/* it is of a call of another function */
 	LINK_ELSEWHERE, /* it is of a call of another function, which jumps to others */
 	LINK_POINTER,	/* it is of a call by a pointer */
 	LINK_JUMP,	/* it is of a call of a function that jumps to this one */
-	LINK_CALL	/* it is of a call of this one */
+	LINK_CALL	/* it is of a call of this function */
 };
 
 struct function {
@@ -66,18 +73,22 @@ struct search {
 	const struct tdt__stack_copy *copy;
 	struct tdt__walk *walk;
 	struct tdt__registers at;
-	struct function function; /* of the frame that is `at` */
-	uintptr_t exact;	  /* where its frame pointer should be; 0: unknown */
+	struct function function; /* the function of frame `at` */
+	uintptr_t exact;	  /* where its code puts the frame pointer; 0: unknown */
 	unsigned places;
 	unsigned trials;
 	unsigned steps;
 
 	struct place arrived[ARRIVED]; /* from the innermost on */
 	unsigned n;
-	uintptr_t called; /* the innermost that doesn't arrive, but returns from a call of this function; or TDT__NO_FP */
-	bool all;	     /* all were tried */
+	/*
+	 * The innermost place that does not arrive, but returns from a call of this function; or
+	 * TDT__NO_FP.
+	 */
+	uintptr_t called;
+	bool all; /* all places were tried */
 
-	/* What was found out of code, each in the place its address says. */
+	/* What was found out about code.  The address determines the entry. */
 	struct {
 		uintptr_t pc;
 		struct function function;
@@ -122,7 +133,7 @@ static enum tdt__walked step(struct search *search, struct tdt__frame *frame)
 	return tdt__stack_copy_next(search->copy, search->walk, frame);
 }
 
-/* Whether the stack leads to the top from there; or out of the copy, if that isn't whole. */
+/* Whether a walk from `fp` leads to the top; or to the end of a copy that is not whole. */
 static bool arrives(struct search *search, uintptr_t fp)
 {
 	enum tdt__walked walked = TDT__WALK_FRAME;
@@ -140,12 +151,14 @@ static bool arrives(struct search *search, uintptr_t fp)
 		return true;
 	if (walked != TDT__WALK_CUT || search->copy->end == TDT_CUT_NOT)
 		return false;
-	return search->walk->cut == TDT_CUT_STACK || (search->walk->cut == TDT_CUT_CORRUPT && steps > 4);
+	return search->walk->cut == TDT_CUT_STACK ||
+	       (search->walk->cut == TDT_CUT_CORRUPT && steps > 4);
 }
 
 /*
- * Whether the stack leads from one place to the other, as where a frame further out has its record; or what looks like
- * one, since many functions save the frame pointer right below their return address.
+ * Whether a walk from the place `from` leads to the place `to`: a frame further out has its record
+ * there, or something that looks like one (many functions save the frame pointer right below their
+ * return address).
  */
 static bool leads_to(struct search *search, uintptr_t from, uintptr_t to)
 {
@@ -161,7 +174,7 @@ static bool leads_to(struct search *search, uintptr_t from, uintptr_t to)
 	return walked == TDT__WALK_FRAME && search->walk->at.sp == to + 2 * sizeof to;
 }
 
-/* Functions that are looked through for a jump: one, those that it jumps to, and so on. */
+/* The functions searched for jumps: one function, those that it jumps to, and so on. */
 struct jumpers {
 	uintptr_t start[JUMPERS];
 	unsigned n;
@@ -175,7 +188,7 @@ static bool has_been(struct jumpers *jumpers, uintptr_t start)
 	return false;
 }
 
-/* How `function` may have been called by a call of `called`. */
+/* How `function` may have been reached by a call of `called`. */
 static enum link look_for_jump(struct search *search, struct jumpers *jumpers, uintptr_t called,
 			       struct function function)
 {
@@ -204,12 +217,14 @@ static enum link by_jump(struct search *search, uintptr_t called, struct functio
 {
 	size_t kept = called % KEPT;
 
-	if (search->jumps[kept].called != called || search->jumps[kept].function.start != function.start) {
+	if (search->jumps[kept].called != called ||
+	    search->jumps[kept].function.start != function.start) {
 		search->jumps[kept].called = called;
 		search->jumps[kept].function = function;
 		search->jumps[kept].link = LINK_ELSEWHERE;
 		if (called != 0 && function.start != 0)
-			search->jumps[kept].link = look_for_jump(search, &(struct jumpers){ .n = 0 }, called, function);
+			search->jumps[kept].link = look_for_jump(
+				search, &(struct jumpers){ .n = 0 }, called, function);
 	}
 	return search->jumps[kept].link;
 }
@@ -232,8 +247,9 @@ static enum link link_of(struct search *search, uintptr_t caller, struct functio
 }
 
 /*
- * The same of the frame whose caller the walk is at: the traced future's call by a pointer is known to be of the poll.
- * Leaves the walk one step further on.
+ * How `function` may have been called by the function whose frame the walk is at.  The traced
+ * future calls by a pointer, but the pointer is known: it is the future's poll function.  The call
+ * moves the walk one step further out.
  */
 static enum link link_here(struct search *search, struct function function)
 {
@@ -241,14 +257,16 @@ static enum link link_here(struct search *search, struct function function)
 	struct tdt__frame frame;
 	enum tdt__walked walked = step(search, &frame);
 
-	if (walked == TDT__WALK_TOP && !frame.guessed && poll != 0 && search->copy->end == TDT_CUT_NOT)
+	if (walked == TDT__WALK_TOP && !frame.guessed && poll != 0 &&
+	    search->copy->end == TDT_CUT_NOT)
 		return poll == function.start ? LINK_CALL : by_jump(search, poll, function);
 	return link_of(search, caller, function);
 }
 
 /*
- * Whether the record at `fp` is that of the outermost function on a stack that was entered.  That function was called by
- * nobody, and its return address is anything.  But where its frame ends was reported, and its record lies right below.
+ * Whether the record at `fp` is that of the outermost function on an entered stack.  That function
+ * has no caller, so its return address can be anything.  But the end of its frame was reported, and
+ * its record lies right below that end.
  */
 static bool is_outermost(const struct search *search, uintptr_t fp)
 {
@@ -302,7 +320,7 @@ static void try(struct search *search, uintptr_t fp)
 	}
 }
 
-/* Whether each function on the way from there may have been called where it would return to. */
+/* Whether each function on the way from `fp` may have been called where it would return to. */
 static bool is_consistent(struct search *search, uintptr_t fp)
 {
 	enum tdt__walked walked;
@@ -325,13 +343,17 @@ static bool is_consistent(struct search *search, uintptr_t fp)
 	return true;
 }
 
-/* Leave out those whose own call is of another function; and if there are several, those that lead to such a one. */
+/*
+ * Remove the places that return from a call of another function.  If several are left, also remove
+ * those that lead to such a call.
+ */
 static void leave_out_the_inconsistent(struct search *search)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < search->n; i++) {
-		struct place place = { search->arrived[i].fp, link_at(search, search->arrived[i].fp) };
+		struct place place = { search->arrived[i].fp,
+				       link_at(search, search->arrived[i].fp) };
 
 		if (place.link != LINK_NONE)
 			search->arrived[n++] = place;
@@ -348,7 +370,7 @@ static void leave_out_the_inconsistent(struct search *search)
 		search->n = n;
 }
 
-/* The innermost of those with the best link. */
+/* The place with the best link; of several, the innermost. */
 static const struct place *best_of(const struct search *search)
 {
 	const struct place *best = &search->arrived[0];
@@ -360,8 +382,8 @@ static const struct place *best_of(const struct search *search)
 }
 
 /*
- * Whether no other place can be the one.  One that returns from a call of this function, but doesn't arrive, may be it
- * on a stack that is damaged.
+ * Whether no other place can be the record.  On a damaged stack, it can also be a place that does
+ * not arrive, but returns from a call of this function.
  */
 static bool has_no_rival(struct search *search, const struct place *best)
 {
@@ -389,13 +411,19 @@ static uintptr_t choose(struct search *search, bool *sure)
 		return search->called;
 	leave_out_the_inconsistent(search);
 	best = best_of(search);
-	/* Where the end of the stack isn't known, a place may lie on another stack.  One that is exact lies on this. */
+	/*
+	 * If the end of the stack is not known, a place may lie on another stack.  If the exact
+	 * place is known, it lies on this one, but was rejected.
+	 */
 	if (search->all && !search->copy->doubtful && search->exact == 0)
 		*sure = has_no_rival(search, best);
 	return best->fp;
 }
 
-/* Where its instructions put the frame pointer, if it has one there and that can be told.  0: unknown. */
+/*
+ * Where the function's instructions put the frame pointer.  0: the function has no frame pointer at
+ * this pc, or the place cannot be determined.
+ */
 static uintptr_t exact_place(const struct search *search)
 {
 	const struct tdt__registers *at = &search->at;
@@ -404,11 +432,15 @@ static uintptr_t exact_place(const struct search *search)
 
 	if (search->function.start == 0)
 		return 0;
-	size = tdt__code_frame_size(search->function.start, search->function.end, innermost ? at->pc - 1 : at->pc);
+	size = tdt__code_frame_size(search->function.start, search->function.end,
+				    innermost ? at->pc - 1 : at->pc);
 	return size >= 0 ? at->sp + (uintptr_t)size : 0;
 }
 
-/* Whether the exact place is the one.  If it doesn't arrive, but the call is right, the stack is damaged further out. */
+/*
+ * Whether the exact place is the record.  If it does not arrive, but its call is right, the stack
+ * is damaged further out.
+ */
 static bool is_exact(struct search *search, uintptr_t from, uintptr_t to)
 {
 	uintptr_t fp = search->exact;
@@ -422,10 +454,14 @@ static bool is_exact(struct search *search, uintptr_t from, uintptr_t to)
 	return arrives(search, fp) && link_at(search, fp) != LINK_NONE;
 }
 
-uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk, struct tdt__registers at, bool *sure)
+uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+		       struct tdt__registers at, bool *sure)
 {
-	struct search search = { .copy = copy, .walk = walk, .at = at, .called = TDT__NO_FP, .all = true };
-	uintptr_t end = copy->low + copy->size - 2 * sizeof(uintptr_t), sp = (at.sp + 7) & ~(uintptr_t)7;
+	struct search search = {
+		.copy = copy, .walk = walk, .at = at, .called = TDT__NO_FP, .all = true
+	};
+	uintptr_t end = copy->low + copy->size - 2 * sizeof(uintptr_t),
+		  sp = (at.sp + 7) & ~(uintptr_t)7;
 
 	search.function = function_of(&search, at.pc - 1);
 	search.exact = exact_place(&search);

@@ -10,9 +10,11 @@
 struct tdt__stack_copy;
 
 /*
- * The frame pointer of the frame with registers `at`, which lies in the copy, and is the first whose caller can't be
- * found without.  TDT__NO_FP: none fits.  `*sure` says whether it can be no other.  Leaves the walk anywhere.
+ * Find the frame pointer of a frame in the copy, the first frame whose caller cannot be found
+ * without it.  `at` are the frame's other registers.  Returns TDT__NO_FP if no place fits.  `*sure`
+ * says whether no other value is possible.  The walk may be at any frame afterwards.
  */
-uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk, struct tdt__registers at, bool *sure);
+uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+		       struct tdt__registers at, bool *sure);
 
 #endif

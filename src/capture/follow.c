@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Stepping by unwind information in full: see follow.h. */
+/* Stepping by the full unwind information: see follow.h. */
 
 #include <config.h>
 
@@ -9,7 +9,7 @@
 #include "unwind/cfi.h"
 #include "unwind/unwinder.h"
 
-#define STEPS 1000 /* as many frames are gone through again for one that needs it */
+#define STEPS 1000 /* the most frames that are stepped through again to reach one frame */
 
 #define BIT(number) (1u << (number))
 
@@ -31,29 +31,31 @@ static void set(struct tdt__cfi_registers *registers, uint32_t number, uintptr_t
 }
 
 /*
- * One frame further out; `*code` is where its code is.  An interrupted frame's code is where its PC
- * is.
+ * Step one frame further out.  `*code` is an address in the code of the frame.  That is the PC of
+ * an interrupted frame, and one less than the return address of any other.
  */
-static bool step(const struct tdt__stack_copy *copy, struct tdt__cfi_registers *registers, uintptr_t *code)
+static bool step(const struct tdt__stack_copy *copy, struct tdt__cfi_registers *registers,
+		 uintptr_t *code)
 {
 	uintptr_t sp = registers->value[TDT__CFI_SP];
 	bool interrupted;
 	int error;
 
 	set(registers, TDT__CFI_PC, *code);
-	/* Given up after each step: a stack may be deep, and fork() waits for the lock. */
+	/* The lock is given up after each step: a stack may be deep, and fork() waits for it. */
 	pthread_mutex_lock(&tdt__unwind_lock);
 	error = tdt__cfi_step(registers, *code, word_at, copy, &interrupted);
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	if (error != 0 || registers->value[TDT__CFI_SP] < sp + sizeof sp || registers->value[TDT__CFI_SP] % sizeof sp != 0)
+	if (error != 0 || registers->value[TDT__CFI_SP] < sp + sizeof sp ||
+	    registers->value[TDT__CFI_SP] % sizeof sp != 0)
 		return false;
 	*code = registers->value[TDT__CFI_PC] - (interrupted ? 0 : 1);
 	return true;
 }
 
-/* From the innermost frame to the one `at` which the walk is.  False: there is no way. */
-static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__registers at,
-		  struct tdt__cfi_registers *registers)
+/* Step from the innermost frame of the copy to frame `at`.  False: the steps do not lead there. */
+static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
+		  struct tdt__registers at, struct tdt__cfi_registers *registers)
 {
 	uintptr_t code = copy->at.pc;
 
@@ -69,8 +71,8 @@ static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost
 	return registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1;
 }
 
-static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__registers at,
-		   struct tdt__cfi_registers *registers, uintptr_t *code)
+static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
+		   struct tdt__registers at, struct tdt__cfi_registers *registers, uintptr_t *code)
 {
 	if (!go_to(copy, innermost, at, registers)) {
 		registers->known = 0;
@@ -82,8 +84,9 @@ static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermos
 	return step(copy, registers, code);
 }
 
-bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost, struct tdt__walk *walk,
-		 struct tdt__registers at, struct tdt__frame *frame, enum tdt__walked *walked)
+bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
+		 struct tdt__walk *walk, struct tdt__registers at, struct tdt__frame *frame,
+		 enum tdt__walked *walked)
 {
 	struct tdt__cfi_registers registers;
 	uintptr_t code, fp = TDT__NO_FP;
@@ -93,7 +96,9 @@ bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
 		return false;
 	if ((registers.known & BIT(TDT__CFI_FP)) != 0)
 		fp = registers.value[TDT__CFI_FP];
-	*frame = (struct tdt__frame){ .pc = at.pc, .cfa = registers.value[TDT__CFI_SP], .fp = at.fp };
+	*frame = (struct tdt__frame){
+		.pc = at.pc, .cfa = registers.value[TDT__CFI_SP], .fp = at.fp
+	};
 	walk->at = (struct tdt__registers){ code + 1, frame->cfa, fp };
 	*walked = frame->cfa == walk->top ? TDT__WALK_TOP : TDT__WALK_FRAME;
 	return true;

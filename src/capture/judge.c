@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Judging recorded stacks by the modules that their frames lie in. */
+/* Judging recorded stacks by the modules that their frames lie in: see judge.h. */
 
 #include <config.h>
 
@@ -12,13 +12,17 @@
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
 
-/* Whether all frames lie in modules that are never unloaded; then so did all rules that they were walked by. */
+/*
+ * Whether all frames lie in modules that are never unloaded.  Then all rules that the frames were
+ * walked by are of these modules too.
+ */
 static bool all_last(const struct tdt__stacks *stacks)
 {
 	const struct tdt__modules *modules = stacks->modules;
 
 	for (uint32_t i = 0; i < stacks->n; i++) {
-		const struct tdt__module *module = tdt__modules_find(modules, stacks->frames[i].frame.pc - 1);
+		const struct tdt__module *module =
+			tdt__modules_find(modules, stacks->frames[i].frame.pc - 1);
 
 		if (module == NULL || !module->lasting)
 			return false;
@@ -41,7 +45,7 @@ int tdt__judge(struct tdt__stacks *stacks, struct tdt__unloads *count)
 {
 	int error = check(stacks, count);
 
-	/* Relaxed: others that were answered by it find out by themselves. */
+	/* Relaxed: each requester that has the same stacks finds this out by itself. */
 	if (error != 0)
 		atomic_store_explicit(&stacks->astray, true, memory_order_relaxed);
 	return error;
