@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The signal, and the slots in which askers and the handler meet.
+ * The signal, and the slots in which requesters and the handler meet.
  *
- * A slot is used by one asker at a time, and never freed: a signal that comes late finds one.  Signals carry the slot's
- * *number*, which is another each time; a slot's word says which is good, and who may do what:
+ * One requester at a time uses a slot.  Slots are never freed, so a signal that comes late still
+ * finds its slot.  A signal carries the slot's *number*, which is different for each use.  The
+ * slot's word says which number is valid, and who may do what:
  *
- *	FREE ──asker──▶ CLAIMED ──asker──▶ ARMED ──handler──▶ BUSY ──handler──▶ DONE ──asker──▶ FREE
- *	                                    │                  │
- *	                                    │ asker, in time   │ asker, in time: it can't wait for ever for a thread
- *	                                    ▼                  ▼ that may be stopped there
- *	                                   FREE              LEFT ──handler──▶ FREE
+ *	FREE ──requester──▶ CLAIMED ──requester──▶ ARMED ──handler──▶ BUSY ──handler──▶ DONE ──requester──▶ FREE
+ *	                                             │                  │
+ *	                                             │ requester        │ requester
+ *	                                             ▼                  ▼
+ *	                                            FREE              LEFT ──handler──▶ FREE
  *
- * The handler writes the rest of a slot only when BUSY, and askers only when CLAIMED.
+ * A requester gives up an ARMED or BUSY slot at its deadline: it cannot wait for ever for a thread
+ * that may be stopped in the handler.  The handler writes the rest of a slot only while the slot is
+ * BUSY, and requesters only while it is CLAIMED.
  */
 
 #include <config.h>
@@ -42,7 +45,10 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 
-/* How long a thread may have the signal blocked before it counts as one that has: so often, so many nanoseconds. */
+/*
+ * How long a thread may block the signal before the request fails: so many checks, so many
+ * nanoseconds apart.
+ */
 #define HANDLED_TRIES 60
 #define HANDLED_NS 50000
 
@@ -50,14 +56,14 @@ enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_ARMED, SLOT_BUSY, SLOT_DONE, SLO
 
 #define STATE_BITS 3
 #define SLOT_BITS 3
-#define SLOTS (1 << SLOT_BITS) /* so many askers are served at once: others wait */
+#define SLOTS (1 << SLOT_BITS) /* so many requesters are served at once; further ones wait */
 
 struct slot {
-	_Alignas(64) atomic_uint word; /* the number << STATE_BITS, and its state; a futex */
+	_Alignas(64) atomic_uint word; /* the number << STATE_BITS, and the state; a futex */
 	const struct tdt_handle *task;
 	uint64_t polls;
-	unsigned char *buffer; /* TDT__STACK_COPY_MAX bytes, for ever; NULL: none yet */
-	int error;	       /* 0: what follows is the stack */
+	unsigned char *buffer; /* TDT__STACK_COPY_MAX bytes, never freed; NULL: none yet */
+	int error;	       /* 0: `copy` is the stack */
 	struct tdt__pieces copy;
 };
 
@@ -68,13 +74,13 @@ static unsigned word_of(unsigned number, enum slot_state state)
 	return number << STATE_BITS | state;
 }
 
-/* Acquire what the one before wrote, release what was written since: pairs with itself. */
+/* Acquire what the slot's previous owner wrote; release what this one wrote.  Pairs with itself. */
 static bool pass(struct slot *slot, unsigned number, enum slot_state from, enum slot_state to)
 {
 	unsigned word = word_of(number, from);
 
-	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word_of(number, to), memory_order_acq_rel,
-						       memory_order_acquire);
+	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word_of(number, to),
+						       memory_order_acq_rel, memory_order_acquire);
 }
 
 /* --- The thread's side: async-signal-safe ------------------------------------- */
@@ -84,7 +90,8 @@ static struct tdt__registers registers_of(const ucontext_t *context)
 #if defined(__x86_64__)
 	const greg_t *registers = context->uc_mcontext.gregs;
 
-	return (struct tdt__registers){ (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP],
+	return (struct tdt__registers){ (uintptr_t)registers[REG_RIP],
+					(uintptr_t)registers[REG_RSP],
 					(uintptr_t)registers[REG_RBP] };
 #elif defined(__aarch64__)
 	return (struct tdt__registers){ context->uc_mcontext.pc, context->uc_mcontext.sp,
@@ -94,13 +101,14 @@ static struct tdt__registers registers_of(const ucontext_t *context)
 #endif
 }
 
-/* All of them, by the numbers they have in unwind information. */
+/* All registers, by their numbers in unwind information. */
 static void note_registers(struct tdt__pieces *copy, const ucontext_t *context)
 {
 #if defined(__x86_64__)
-	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-								 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-								 REG_R12, REG_R13, REG_R14, REG_R15 };
+	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = {
+		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+		REG_R8,	 REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
+	};
 
 	for (unsigned i = 0; i < TDT__GENERAL_REGISTERS; i++)
 		copy->registers[i] = (uintptr_t)context->uc_mcontext.gregs[numbers[i]];
@@ -111,8 +119,9 @@ static void note_registers(struct tdt__pieces *copy, const ucontext_t *context)
 #endif
 }
 
-/* Copy what the thread's own stack has, if the kernel would not. */
-static __attribute__((no_sanitize("address", "thread"))) size_t copy_own_stack(void *to, uintptr_t from, size_t size)
+/* Copy from the thread's own stack directly, for the case that the kernel refuses to copy. */
+static __attribute__((no_sanitize("address", "thread"))) size_t
+copy_own_stack(void *to, uintptr_t from, size_t size)
 {
 	volatile uintptr_t *words = to;
 
@@ -130,13 +139,14 @@ static size_t read_stack(void *to, uintptr_t from, size_t size)
 	return got != 0 ? got : copy_own_stack(to, from, size);
 }
 
-/* The poll is still the one that was asked about: copy its stack. */
+/* Copy the stack of the requested poll, if that poll is still in progress. */
 static void serve(struct slot *slot, const ucontext_t *context)
 {
 	const struct tdt_record *record = &slot->task->record;
 
 	slot->error = -EAGAIN;
-	if (!tdt__polled_here(slot->task) || record->polls != slot->polls || record->state != TDT_RECORD_POLLING)
+	if (!tdt__polled_here(slot->task) || record->polls != slot->polls ||
+	    record->state != TDT_RECORD_POLLING)
 		return;
 	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
 				       &tdt__thread);
@@ -152,15 +162,17 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	struct slot *slot;
 
 	(void)signal;
-	if (info->si_code != SI_QUEUE || info->si_pid != getpid()) /* somebody else's */
+	/* A signal that another program, or the host, has sent. */
+	if (info->si_code != SI_QUEUE || info->si_pid != getpid())
 		return;
 	number = (unsigned)(uintptr_t)info->si_value.sival_ptr;
 	slot = &slots[number % SLOTS];
 	if (!pass(slot, number / SLOTS, SLOT_ARMED, SLOT_BUSY))
-		return; /* it comes late */
+		return; /* the signal comes late */
 	/*
-	 * Who finds the thread blocked in here, asking as well, must not take that for where the poll is.  He reads it
-	 * while the thread stands still (running.c): it is enough that the compiler keeps the order.
+	 * Another requester that finds the thread blocked in this handler must not take that for
+	 * the place where the poll is.  That requester reads the flag while the thread stands still
+	 * (running.c), so it is enough that the compiler keeps the order.
 	 */
 	tdt__thread.interrupted = true;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -180,10 +192,14 @@ pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int chosen; /* under tdt__interrupt_lock; 0: none yet */
 
-/* Whether the signal is ours, or (by `install`) nobody's, and ours from now on. */
+/*
+ * Whether the signal is ours.  With `install`, a signal with the default disposition becomes ours.
+ */
 static bool is_ours(int signal, bool install)
 {
-	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART }, now;
+	struct sigaction ours = { .sa_sigaction = on_signal,
+				  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART },
+			 now;
 
 	if (sigaction(signal, NULL, &now) != 0)
 		return false;
@@ -196,11 +212,11 @@ static bool is_ours(int signal, bool install)
 		return false;
 	if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL)
 		return true;
-	sigaction(signal, &now, NULL); /* the host was quicker, by a hair */
+	sigaction(signal, &now, NULL); /* the host has installed a handler just before */
 	return false;
 }
 
-/* The signal to send; 0: all are taken. */
+/* The signal to send; 0: all signals are taken. */
 static int choose(void)
 {
 	int signal;
@@ -226,19 +242,21 @@ static int send(uint32_t thread, int signal, unsigned number)
 	return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0 ? 0 : -errno;
 }
 
-/* --- The asker's side ------------------------------------------------------------- */
+/* --- The requester's side ------------------------------------------------------------- */
 
-/* Claim one slot; NULL: all are in use. */
+/* Claim a slot; NULL: all are in use. */
 static struct slot *claim(unsigned *number)
 {
 	for (unsigned i = 0; i < SLOTS; i++) {
-		/* Acquire: the one before is done with it.  Pairs with pass() and release(). */
+		/* Acquire: the previous user is done with it.  Pairs with pass() and release(). */
 		unsigned word = atomic_load_explicit(&slots[i].word, memory_order_acquire);
 
 		*number = ((word >> STATE_BITS) + 1) & (UINT_MAX >> (STATE_BITS + SLOT_BITS));
 		if (word % (1 << STATE_BITS) == SLOT_FREE &&
-		    atomic_compare_exchange_strong_explicit(&slots[i].word, &word, word_of(*number, SLOT_CLAIMED),
-							    memory_order_acquire, memory_order_relaxed))
+		    atomic_compare_exchange_strong_explicit(&slots[i].word, &word,
+							    word_of(*number, SLOT_CLAIMED),
+							    memory_order_acquire,
+							    memory_order_relaxed))
 			return &slots[i];
 	}
 	return NULL;
@@ -255,19 +273,23 @@ static struct slot *claim_until(uint64_t deadline, unsigned *number)
 	return slot;
 }
 
-/* Release: who claims it next comes after all that was done with it.  Pairs with claim(). */
+/* Release: the next claim comes after all that was done with the slot.  Pairs with claim(). */
 static void release(struct slot *slot, unsigned number)
 {
 	atomic_store_explicit(&slot->word, word_of(number, SLOT_FREE), memory_order_release);
 }
 
-/* Wait until the handler is done; at the deadline have it find nothing.  Returns whether it is done. */
+/*
+ * Wait until the handler is done.  At the deadline, give up the slot, so that the handler does not
+ * serve the request any more.  Returns whether the handler is done.
+ */
 static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+	const struct timespec until = { (time_t)(deadline / 1000000000),
+					(long)(deadline % 1000000000) };
 
 	for (;;) {
-		/* Acquire: the copy.  Pairs with the handler's pass(). */
+		/* Acquire the copy.  Pairs with the handler's pass(). */
 		unsigned word = atomic_load_explicit(&slot->word, memory_order_acquire);
 
 		if (word == word_of(number, SLOT_DONE))
@@ -276,7 +298,8 @@ static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
 			    FUTEX_BITSET_MATCH_ANY) == 0 ||
 		    errno != ETIMEDOUT)
 			continue;
-		if (pass(slot, number, SLOT_ARMED, SLOT_FREE) || pass(slot, number, SLOT_BUSY, SLOT_LEFT))
+		if (pass(slot, number, SLOT_ARMED, SLOT_FREE) ||
+		    pass(slot, number, SLOT_BUSY, SLOT_LEFT))
 			return false;
 	}
 }
@@ -288,7 +311,8 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 
 	if (slot->buffer == NULL) {
 		void *buffer =
-		    mmap(NULL, TDT__STACK_COPY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			mmap(NULL, TDT__STACK_COPY_MAX, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (buffer == MAP_FAILED) {
 			release(slot, number);
@@ -299,7 +323,7 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 	pass(slot, number, SLOT_CLAIMED, SLOT_ARMED);
 	error = send(thread, signal, number * SLOTS + (unsigned)(slot - slots));
 	if (error != 0) {
-		release(slot, number); /* no signal has this number */
+		release(slot, number); /* no signal was sent with this number */
 		return error;
 	}
 	if (!wait_done(slot, number, deadline))
@@ -310,8 +334,9 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 }
 
 /*
- * Whether the thread would take the signal: one that stays pending would outlive all that knows of it, even execve().
- * It is blocked, too, while a handler runs, ours that serves another asker, say: so that is waited for a little.
+ * Whether the thread would take the signal.  If the thread blocked it, the signal would stay
+ * pending for longer than anybody remembers it, even across execve().  The signal is also blocked
+ * while a handler runs, such as ours that serves another requester, so this waits a little.
  */
 static int may_send(uint32_t thread, int signal, uint64_t deadline)
 {
@@ -326,13 +351,14 @@ static int may_send(uint32_t thread, int signal, uint64_t deadline)
 			return 0;
 		if (tdt__clock() >= deadline)
 			break;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = HANDLED_NS }, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = HANDLED_NS },
+				NULL);
 	}
 	return -EPERM;
 }
 
-int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uint64_t deadline,
-		   struct tdt__pieces *copy)
+int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
+		   uint64_t deadline, struct tdt__pieces *copy)
 {
 	int signal = choose();
 	struct slot *slot;

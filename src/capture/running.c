@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Reading the stack of a poll that is going on: which way, and whether what was read is what was meant. */
+/* Reading the stack of a poll in progress: the choice of the way, and the checks of the result. */
 
 #include <config.h>
 
@@ -27,22 +27,29 @@
 
 uint64_t tdt__running_poll(const struct tdt_handle *task)
 {
-	/* Acquire what the poll said of itself.  Pairs with the release in tdt__traced_poll(). */
+	/* Acquire what the poll wrote to the record.  Pairs with a release in tdt__traced_poll(). */
 	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
 		return 0;
 	return TDT__PEEK(task->record.polls);
 }
 
-/* Whether that poll has been going on since its record was read, on that thread, and its stack begins there. */
-static bool still_runs(const struct tdt_handle *task, uint64_t polls, uint32_t thread, uintptr_t top)
+/*
+ * Whether the poll has been in progress since its record was read, on that thread, with that
+ * beginning of its stack.
+ */
+static bool still_runs(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
+		       uintptr_t top)
 {
-	/* All that was read of it before this.  A poll's end is a store that comes before all that is done then. */
+	/*
+	 * Orders all earlier reads of the poll before those below.  A poll stores that it has ended
+	 * before its thread does anything else.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return tdt__running_poll(task) == polls && TDT__PEEK(task->record.thread) == thread &&
 	       TDT__PEEK(task->record.stack_top) == top;
 }
 
-/* Whether the thread is blocked still where it was. */
+/* Whether the thread is still blocked where it was. */
 static bool still_blocked(uint32_t thread, const struct tdt__blocked *before)
 {
 	struct tdt__blocked now;
@@ -51,10 +58,12 @@ static bool still_blocked(uint32_t thread, const struct tdt__blocked *before)
 }
 
 /*
- * Read the stack of a thread that is blocked; its record may be NULL.  -EAGAIN: it is no longer, or was meanwhile not.
+ * Read the stack of a blocked thread, whose record may be NULL.  -EAGAIN: the thread is no longer
+ * blocked there, or was running in between.
  */
 static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
-			const struct tdt__blocked *blocked, const struct tdt__thread *record, struct tdt__pieces *copy)
+			const struct tdt__blocked *blocked, const struct tdt__thread *record,
+			struct tdt__pieces *copy)
 {
 	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
 	uintptr_t top = TDT__PEEK(task->record.stack_top);
@@ -73,9 +82,12 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 	return -EAGAIN;
 }
 
-/* Either way.  `*call` is the number of the system call the thread is blocked in; -1: none. */
-static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t deadline, struct tdt__pieces *copy,
-		      int32_t *call)
+/*
+ * Read the stack in either way.  `*call` is the number of the system call that the thread is
+ * blocked in; -1: none.
+ */
+static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t deadline,
+		      struct tdt__pieces *copy, int32_t *call)
 {
 	uint32_t thread = TDT__PEEK(task->record.thread);
 	int error = -EAGAIN;
@@ -91,7 +103,10 @@ static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t de
 		if (tdt__running_poll(task) != polls)
 			return -EAGAIN;
 		known = !blocked.runs && tdt__thread_peek(thread, &record) ? &record : NULL;
-		/* What it is blocked in while it serves another asker is not of the poll: that runs. */
+		/*
+		 * A thread that is blocked while it serves another requester is not blocked in its
+		 * poll: the poll runs.
+		 */
 		if (known != NULL && known->interrupted)
 			blocked.runs = true;
 		*call = blocked.runs ? -1 : blocked.call;
@@ -106,8 +121,9 @@ static uint64_t between(uint64_t then, uint64_t now)
 	return then != 0 && now > then ? now - then : 0;
 }
 
-/* What the record says of the poll.  */
-static void fill_in(struct tdt__capture *capture, const struct tdt_record *record, uint64_t polls, int32_t call)
+/* Fill in what the record says about the poll. */
+static void fill_in(struct tdt__capture *capture, const struct tdt_record *record, uint64_t polls,
+		    int32_t call)
 {
 	uint64_t now = tdt__clock();
 
@@ -120,8 +136,8 @@ static void fill_in(struct tdt__capture *capture, const struct tdt_record *recor
 	capture->facts.syscall = call >= 0 ? tdt__syscall_name(call) : NULL;
 }
 
-static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
-					 uint64_t deadline, int *error)
+static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls,
+					 uint32_t max_frames, uint64_t deadline, int *error)
 {
 	struct tdt__capture *capture;
 	struct tdt__pieces copy;
@@ -142,7 +158,10 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 		free(copy.bytes);
 		fill_in(capture, &task->record, polls, call);
 	}
-	/* What went wrong may be that it was over; and else it would be said of this poll what is true of the next. */
+	/*
+	 * If the poll has ended meanwhile, that may be the cause of an error.  If there was none,
+	 * facts of the next poll would be reported as facts of this one.
+	 */
 	if (tdt__running_poll(task) != polls)
 		*error = -EAGAIN;
 	if (*error == 0)
@@ -151,23 +170,25 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 	return NULL;
 }
 
-/* Again, if a module was unloaded while the stack was read and walked. */
-static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
-					    uint64_t deadline, int *error)
+/* Capture again if a module was unloaded while the stack was read and walked. */
+static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t polls,
+					    uint32_t max_frames, uint64_t deadline, int *error)
 {
 	for (int tries = 1;; tries++) {
-		struct tdt__capture *capture = capture_once(task, polls, max_frames, deadline, error);
+		struct tdt__capture *capture =
+			capture_once(task, polls, max_frames, deadline, error);
 		struct tdt__unloads count = { .deadline = deadline };
 
-		if (capture == NULL || tdt__judge(&capture->stacks, &count) != -EAGAIN || tries == TRIES)
+		if (capture == NULL || tdt__judge(&capture->stacks, &count) != -EAGAIN ||
+		    tries == TRIES)
 			return capture;
 		tdt__capture_unref(capture);
 	}
 }
 
-/* A thread that is cancelled is so at some other time: it would leave slots and descriptors behind. */
-struct tdt__capture *tdt__running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames, uint64_t deadline,
-				  int *error)
+/* A cancellation of the calling thread is delayed: it would leave slots and descriptors behind. */
+struct tdt__capture *tdt__running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
+				  uint64_t deadline, int *error)
 {
 	struct tdt__capture *capture;
 	int state;

@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sealing frames. */
+/* Sealing frames: see seal.h. */
 
 #include <config.h>
 
 #include "capture/seal.h"
 
-static void add(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair were, uintptr_t first_mask)
+static void add(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair were,
+		uintptr_t first_mask)
 {
 	seal->pair[seal->n++] =
-		(struct tdt__sealed){ .were = were, .mask = { first_mask, ~(uintptr_t)0 }, .at = at, .frame = frame };
+		(struct tdt__sealed){ .were = were,
+				      .mask = { first_mask, ~(uintptr_t)0 },
+				      .at = at,
+				      .frame = frame };
 }
 
-/* The word alone: the one below it is on the stack, too, since it is no part of the innermost frame. */
+/*
+ * Add a single word.  The pair also contains the word below it, which can be read: it is on the
+ * stack, because `at` lies outside the innermost frame.
+ */
 static void add_word(struct tdt__seal *seal, uint32_t frame, uintptr_t at, uintptr_t was)
 {
 	add(seal, frame, at - sizeof was, (tdt__pair){ 0, was }, 0);
 }
 
-static void add_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame *frame, const struct tdt__frame *caller)
+static void add_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame *frame,
+		      const struct tdt__frame *caller)
 {
 	bool beside = frame->fp_slot == frame->cfa - 16;
 
 	frame->sealed = (uint8_t)seal->n;
-	add(seal, index, frame->cfa - 16, (tdt__pair){ caller->fp, caller->pc }, beside ? ~(uintptr_t)0 : 0);
+	add(seal, index, frame->cfa - 16, (tdt__pair){ caller->fp, caller->pc },
+	    beside ? ~(uintptr_t)0 : 0);
 	if (frame->fp_slot != 0 && !beside)
 		add_word(seal, index, frame->fp_slot, caller->fp);
 	if (frame->cfa_at != 0)
@@ -31,7 +40,7 @@ static void add_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame 
 
 void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_t index)
 {
-	/* That one leaf shared a frame says little of the next. */
+	/* If one leaf has shared the frame, the next leaf need not share it too. */
 	if (seal->first != index) {
 		seal->first = index;
 		return;

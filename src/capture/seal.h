@@ -3,13 +3,15 @@
 #define TDT_SRC_CAPTURE_SEAL_H
 
 /*
- * A seal on the outer frames that the leaves of a poll share: what tells whether they are on the stack still, as they were
- * when they were walked, without going through the records of the frames.
+ * A seal on the outer frames that the leaves of a poll share.  It shows whether these frames are
+ * still on the stack, unchanged since they were walked, without a look at the frames' records.
  *
- * A walk that comes to the innermost of these frames would meet all others again if the words that it would read there are
- * the same: return addresses, saved frame pointers, and CFAs that lie in memory.  Code that keeps a frame pointer has the
- * first two side by side.  So the words are compared in pairs, of which one may not matter: eight instructions a frame,
- * none of which waits for another, where it takes eighteen to compare record by record.
+ * A walk that reaches the innermost of these frames would meet all the others again if the words
+ * that it would read there are unchanged: return addresses, saved frame pointers, and CFAs that lie
+ * in memory.  In code that keeps a frame pointer, the first two lie side by side.  So the words are
+ * compared in pairs, and a mask excludes a word of a pair that does not matter.  This takes eight
+ * instructions for each frame, none of which waits for another; a comparison record by record takes
+ * eighteen.
  */
 
 #include <stdint.h>
@@ -22,19 +24,20 @@ typedef uintptr_t tdt__pair __attribute__((vector_size(16)));
 
 struct tdt__sealed {
 	tdt__pair were;
-	tdt__pair mask;  /* of the bits that matter */
-	uintptr_t at;    /* the pair's address */
-	uint32_t frame;  /* whose walk reads it */
+	tdt__pair mask;  /* the bits that matter */
+	uintptr_t at;    /* the address of the pair */
+	uint32_t frame;  /* the frame whose walk reads the pair */
 };
 
 /*
- * It lives on the poller's stack, as long as the poll: there it takes no allocation, nor room in captures that are kept.
- * What is beyond its room is compared record by record.
+ * A seal lies on the stack of the polling thread while the poll lasts, so it needs no allocation,
+ * and no room in captures that are kept.  Frames for which it has no room are compared record by
+ * record.
  */
 struct tdt__seal {
-	uint32_t n;      /* how many pairs there are; the others are not initialized */
-	uint32_t first;  /* the frame it was to be set from last */
-	uint32_t beyond; /* the frame it doesn't go on to any more, or what comes after the last frame */
+	uint32_t n;      /* the number of pairs; the others are not initialized */
+	uint32_t first;  /* the frame that tdt__seal_set() was last called for */
+	uint32_t beyond; /* where the seal ends: a frame, or what follows the last frame */
 	struct tdt__sealed pair[TDT__SEAL_PAIRS];
 };
 
@@ -44,18 +47,22 @@ static inline void tdt__seal_init(struct tdt__seal *seal)
 	seal->first = TDT__NO_FRAME;
 }
 
-/* Frame `index` and all outside of it are as they were: seal them from the second time on. */
+/*
+ * Frame `index` and all frames outside it are unchanged.  Seal them if the previous call was for
+ * the same frame.
+ */
 void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_t index);
 
 /*
- * Where to go on to see whether frame `index` and all outside of it are as they were: at `index` itself if it isn't
- * sealed, or the seal is broken.
+ * Where to continue to check that frame `index` and all frames outside it are unchanged: beyond the
+ * seal, or at `index` itself if that frame is not sealed or the seal is broken.
  */
 static inline __attribute__((no_sanitize("address", "thread"))) uint32_t
 tdt__seal_skip(const struct tdt__seal *seal, const struct tdt__recorded *frames, uint32_t index)
 {
 	typedef tdt__pair unaligned __attribute__((aligned(8), may_alias));
-	const struct tdt__sealed *pair = &seal->pair[frames[index].frame.sealed], *end = &seal->pair[seal->n];
+	const struct tdt__sealed *pair = &seal->pair[frames[index].frame.sealed],
+				 *end = &seal->pair[seal->n];
 	tdt__pair changed = { 0, 0 };
 
 	if (pair >= end || pair->frame != index)
