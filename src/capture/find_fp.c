@@ -40,8 +40,8 @@
 #include "unwind/code.h"
 #include "unwind/unwinder.h"
 
-/* Limits: at most */
-#define PLACES 1024		    /* so many are looked at for a call: each is 1 or 2 system calls */
+/* Limits.  To look for a call takes one or two system calls. */
+#define PLACES 1024		    /* so many places are looked at for a call */
 #define TRIALS 256		    /* so many places are walked from */
 #define STEPS 16384		    /* so many steps are taken in all these walks together */
 #define ARRIVED 64		    /* so many of the places may arrive */

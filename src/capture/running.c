@@ -27,7 +27,7 @@
 
 uint64_t tdt__running_poll(const struct tdt_handle *task)
 {
-	/* Acquire what the poll wrote to the record.  Pairs with a release in tdt__traced_poll(). */
+	/* Acquire what the poll wrote to the record.  Pairs with tdt__traced_poll()'s release. */
 	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
 		return 0;
 	return TDT__PEEK(task->record.polls);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What of one stack is to be copied, and walking the copy. */
+/* Determining what of a stack is to be copied, and walking the copy. */
 
 #include <config.h>
 
@@ -18,7 +18,10 @@ size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room)
 	copy->low = (copy->at.sp - TDT__RED_ZONE) & ~(uintptr_t)15;
 	copy->end = TDT_CUT_NOT;
 	if (copy->at.sp >= copy->top) {
-		/* On another stack than the traced future: where that ends can't be known. */
+		/*
+		 * The thread is on another stack than the traced future.  Where that stack ends is
+		 * not known.
+		 */
 		end = copy->low + room;
 		copy->end = TDT_CUT_STACK;
 	} else if (end - copy->low > room) {
@@ -39,15 +42,18 @@ int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got)
 }
 
 /*
- * Why a walk of the copy was cut.  What isn't in the copy looks like damage to it, and can't be told from that: but
- * then it is what was not copied that matters.
+ * Why a walk of the copy was cut.  A walk that leaves the copy looks the same as a walk of a
+ * damaged stack.  If the copy is not whole, the reason for that is reported.
  */
 static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
 {
 	return cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : cut;
 }
 
-/* The walk needs a frame pointer that isn't known to leave the frame it was `at`: try again with one that is found. */
+/*
+ * To step from frame `at`, the walk needs a frame pointer that is not known: try again with one
+ * that is found.
+ */
 static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
 				       struct tdt__registers at, struct tdt__frame *frame)
 {
@@ -67,16 +73,17 @@ static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struc
 }
 
 /*
- * One step out of the frame the walk is at.  A frame that no rule describes is followed, unless even that fails; then
- * a guess will do.
+ * Step out of the frame that the walk is at.  If no rule describes the frame, it is followed by its
+ * full unwind information; if that fails too, a best guess is accepted.
  */
-static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t *registers, struct tdt__walk *walk,
-			     struct tdt__frame *frame)
+static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t *registers,
+			     struct tdt__walk *walk, struct tdt__frame *frame)
 {
 	struct tdt__registers at = walk->at;
 	enum tdt__walked walked = tdt__stack_copy_next(copy, walk, frame);
 
-	if ((frame->guessed || (walked == TDT__WALK_CUT && walk->cut == TDT_CUT_UNSUPPORTED)) &&
+	if ((frame->guessed ||
+	     (walked == TDT__WALK_CUT && walk->cut == TDT_CUT_UNSUPPORTED)) &&
 	    tdt__follow(copy, registers, walk, at, frame, &walked))
 		return walked;
 	if (walked == TDT__WALK_CUT && at.fp == TDT__NO_FP)
@@ -84,8 +91,8 @@ static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t
 	return walked;
 }
 
-bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, const uintptr_t *registers,
-			     bool last, struct tdt__capture *capture)
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at,
+			     const uintptr_t *registers, bool last, struct tdt__capture *capture)
 {
 	struct tdt__walk *walk = &capture->walk;
 	enum tdt__walked walked;
@@ -96,11 +103,13 @@ bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__reg
 	do {
 		walked = next(copy, registers, walk, &frame);
 		frame.level = copy->level;
-		/* The traced future's own is not shown. */
-		more = (last && walked == TDT__WALK_TOP && !frame.guessed) || tdt__capture_add(capture, &frame);
+		/* The traced future's own frame is not shown. */
+		more = (last && walked == TDT__WALK_TOP && !frame.guessed) ||
+		       tdt__capture_add(capture, &frame);
 	} while (more && walked == TDT__WALK_FRAME);
 	if (!more || (walked == TDT__WALK_TOP && !last))
 		return more;
-	tdt__capture_end(capture, walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+	tdt__capture_end(capture,
+			 walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
 	return false;
 }

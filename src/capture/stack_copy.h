@@ -2,7 +2,10 @@
 #ifndef TDT_SRC_CAPTURE_STACK_COPY_H
 #define TDT_SRC_CAPTURE_STACK_COPY_H
 
-/* A copy of what a running poll has on one stack, and the walk of it: a piece of what stack_pieces.h makes. */
+/*
+ * A copy of the part of one stack that a running poll uses, and the walk of the copy.  It is one of
+ * the pieces of stack_pieces.h.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,49 +18,61 @@
 
 struct tdt__capture;
 
-/* More of a stack is not looked at. */
+/* The most bytes of a stack that are copied. */
 #define TDT__STACK_COPY_MAX ((size_t)1 << 20)
 
-/* A piece that has room for less is not worth the trouble. */
+/* If there is room for fewer bytes than this, no further piece is copied. */
 #define TDT__STACK_COPY_LEAST ((size_t)1 << 10)
 
 struct tdt__stack_copy {
-	struct tdt__registers at; /* fp may be TDT__NO_FP; pc is where it is, no return address */
-	uintptr_t top;		  /* of the traced future's own frame, or of the outermost on its stack */
-	uintptr_t low;		  /* the address of bytes[0]: at most at.sp - TDT__RED_ZONE; a multiple of 16 */
+	struct tdt__registers at; /* pc is not a return address; fp may be TDT__NO_FP */
+	/*
+	 * Where the traced future's own frame begins; or, on an entered stack, where the outermost
+	 * frame ends.
+	 */
+	uintptr_t top;
+	/* The address of bytes[0]: a multiple of 16, and at most at.sp - TDT__RED_ZONE. */
+	uintptr_t low;
 	size_t size;
-	enum tdt_cut end;     /* why it ends before `top`: TDT_CUT_NOT: it doesn't */
-	uintptr_t poll;	      /* the function that was called by whose frame begins at `top`; 0: unknown */
-	bool entered;	      /* `top` is where the outermost frame of a stack ends that was entered */
-	bool doubtful;	      /* `top` may be on another stack: take no step that isn't sure */
+	enum tdt_cut end;     /* why the copy ends before `top`; TDT_CUT_NOT: it does not */
+	/* The function called by the frame that begins at `top`; 0: unknown. */
+	uintptr_t poll;
+	bool entered;	      /* `top` is the end of the outermost frame on an entered stack */
+	bool doubtful;	      /* `top` may be on another stack: only certain steps are taken */
 	uint16_t level;	      /* as in struct tdt__frame */
 	unsigned char *bytes;
 };
 
-/* What of the stack there is to be copied, given `at` and `top`: sets `low` and `end`, and returns the size. */
+/* Set `low` and `end` by `at` and `top`.  Returns how many bytes are to be copied from `low` on. */
 size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room);
 
 /*
- * What `wanted` bytes of the extent have become `got`: beyond lies what can't be read.  -EFAULT: not even the
- * innermost frame could.
+ * `got` of the `wanted` bytes were copied; those behind them cannot be read.  Returns 0, or
+ * -EFAULT: not even the innermost frame was copied.
  */
 int tdt__stack_copy_got(struct tdt__stack_copy *copy, size_t wanted, size_t got);
 
-/* Have the walk be at a frame of the copy. */
+/* Set the walk to frame `at` of the copy. */
 static inline void tdt__stack_copy_walk(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
 					struct tdt__registers at)
 {
-	/* What comes after the end of a copy that doesn't reach the top is at no address a frame can end at. */
-	uintptr_t top = copy->end == TDT_CUT_NOT ? copy->top : copy->low + copy->size - TDT__TOP_RECORD - 7;
+	/*
+	 * If the copy does not reach its top, the walk ends at the end of the copy, at an address
+	 * where no frame can end: the 7 makes it unaligned.
+	 */
+	uintptr_t top = copy->end == TDT_CUT_NOT ?
+				copy->top :
+				copy->low + copy->size - TDT__TOP_RECORD - 7;
 
 	tdt__walk_start_copied(walk, at, top, (intptr_t)copy->bytes - (intptr_t)copy->low);
 }
 
 /*
- * As tdt__walk_next(); but a frame that is said to lead to the top by a guess comes with TDT__WALK_TOP, and is not the
- * traced future's own.
+ * As tdt__walk_next().  But if a guessed step leads to the top, the frame is returned with
+ * TDT__WALK_TOP too; then it is not the traced future's own.
  */
-static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
+static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy *copy,
+						    struct tdt__walk *walk,
 						    struct tdt__frame *frame)
 {
 	enum tdt__walked walked = tdt__walk_next_copied(walk, frame);
@@ -72,11 +87,13 @@ static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy
 }
 
 /*
- * Walk the copy from `at`, and add its frames to the leaf that was begun.  Returns whether it was walked to its top, and
- * the leaf goes on outside of it; else the leaf has ended.  `registers`: see follow.h.  `last`: the top is the traced
- * future's own.
+ * Walk the copy from `at`, and add its frames to the leaf that was begun.  `last` says that the top
+ * is the traced future's own frame.  `registers`: see follow.h.
+ *
+ * Returns true if the copy was walked to its top and the leaf continues outside it.  Otherwise the
+ * leaf has ended.
  */
-bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at, const uintptr_t *registers,
-			     bool last, struct tdt__capture *capture);
+bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at,
+			     const uintptr_t *registers, bool last, struct tdt__capture *capture);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Which stacks a running poll is on, copying them, and walking from one to the next. */
+/* Finding the stacks that a running poll is on, copying them, and walking from one to the next. */
 
 #include <config.h>
 
@@ -17,13 +17,14 @@
 #include "host/readable.h"
 #include "host/thread.h"
 
-#define LEVELS_MAX 1024 /* more stacks, each entered from the one before, are not looked at */
+#define LEVELS_MAX 1024 /* so many entered stacks are looked at, each entered from the next outer */
 
-/* --- Which there are -------------------------------------------------------------- */
+/* --- Finding the stacks ------------------------------------------------------------ */
 
 /*
- * The innermost of the stacks that were entered, from `entered` on, that `sp` is on, in `*found`.  False: none is, or
- * they can't be read.  It may well not be the first: a thread enters a stack before it goes there.
+ * Find the innermost entered stack that `sp` is on, from `entered` outwards, and copy its struct to
+ * `*found`.  It may not be the first one, because a thread enters a stack before it switches to the
+ * stack.  False: `sp` is on none of them, or they cannot be read.
  */
 static bool find_stack(const struct tdt_stack *entered, uintptr_t sp, struct tdt_stack *found)
 {
@@ -37,7 +38,7 @@ static bool find_stack(const struct tdt_stack *entered, uintptr_t sp, struct tdt
 	return false;
 }
 
-/* Whether [low, high) lies on the own stack of that thread, if it is known. */
+/* Whether [low, high) lies on the thread's own stack, if the thread is known. */
 static bool lies_on_own(const struct tdt__thread *thread, uintptr_t low, uintptr_t high)
 {
 	return thread != NULL && low >= thread->stack_low && low < high &&
@@ -45,8 +46,8 @@ static bool lies_on_own(const struct tdt__thread *thread, uintptr_t low, uintptr
 }
 
 /*
- * Whether a thread that is at `sp` is on the stack that `top` lies on, or on one that was entered
- * from there.  Nothing is known of stacks that nobody tells of.
+ * Whether a thread whose stack pointer is `sp` is on the stack that `top` lies on, or on a stack
+ * that was entered from there.  Nothing is known of stacks that were not reported.
  */
 enum where { ELSEWHERE, THERE, UNKNOWN };
 
@@ -68,21 +69,25 @@ static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintp
 	return UNKNOWN;
 }
 
-/* Have the last piece be all that is left of `stack`, whose base nobody has told. */
-static void end_with_stack(struct tdt__stack_copy *piece, const struct tdt_stack *stack, size_t *size)
+/* Make the last piece the rest of `stack`, whose base was not reported. */
+static void end_with_stack(struct tdt__stack_copy *piece, const struct tdt_stack *stack,
+			   size_t *size)
 {
 	if (*size > tdt__stack_end(stack) - piece->low)
 		*size = (tdt__stack_end(stack) - piece->low) & ~(size_t)15;
 	piece->end = TDT_CUT_STACK;
 }
 
-/* How much of the memory for all a piece takes: each begins as aligned as a stack is. */
+/* How many bytes of the buffer a piece takes.  Each piece is aligned as a stack is. */
 static size_t room_of(size_t size)
 {
 	return (size + 15) & ~(size_t)15;
 }
 
-/* Plan one more piece.  Returns whether there is another one outside of it, which begins at `*at` and `*entered`. */
+/*
+ * Plan one more piece.  Returns whether there is another piece outside it; then `*at` and
+ * `*entered` are set for that one.
+ */
 static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uintptr_t top,
 		      const struct tdt_stack **entered)
 {
@@ -110,7 +115,7 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	return true;
 }
 
-/* As many as a plan has room for. */
+/* Plan all pieces, as far as there is room for them. */
 static void plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
 		 const struct tdt_stack *entered)
 {
@@ -119,7 +124,8 @@ static void plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t
 	pieces->end = TDT_CUT_NOT;
 	pieces->has_registers = false;
 	while (add_piece(pieces, &at, top, &entered))
-		if (pieces->n == TDT__PIECES_MAX || TDT__STACK_COPY_MAX - pieces->size < TDT__STACK_COPY_LEAST) {
+		if (pieces->n == TDT__PIECES_MAX ||
+		    TDT__STACK_COPY_MAX - pieces->size < TDT__STACK_COPY_LEAST) {
 			pieces->end = TDT_CUT_LIMIT;
 			return;
 		}
@@ -138,7 +144,7 @@ int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintp
 	return 0;
 }
 
-/* --- Copying them --------------------------------------------------------------------- */
+/* --- Copying the pieces ---------------------------------------------------------------- */
 
 int tdt__pieces_read(struct tdt__pieces *pieces, unsigned char *bytes, tdt__pieces_read_fn *read)
 {
@@ -185,7 +191,7 @@ int tdt__pieces_dup(struct tdt__pieces *to, const struct tdt__pieces *from)
 	return 0;
 }
 
-/* --- Walking them ------------------------------------------------------------------------ */
+/* --- Walking the pieces ----------------------------------------------------------------- */
 
 static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 {
@@ -193,7 +199,7 @@ static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 	const uintptr_t *registers = pieces->has_registers ? pieces->registers : NULL;
 	unsigned i = 0;
 
-	at.pc++; /* walk.h */
+	at.pc++; /* walks take one less than a return address: see walk.h */
 	tdt__capture_begin(capture);
 	while (tdt__stack_copy_capture(&pieces->piece[i], at, i == 0 ? registers : NULL,
 				       i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
@@ -205,13 +211,14 @@ static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 	}
 }
 
-/* Whether the walk has got to the traced future, and nothing on the way was guessed. */
+/* Whether the walk has reached the traced future without a guessed frame. */
 static bool has_arrived(const struct tdt__capture *capture)
 {
 	for (uint32_t i = 0; i < capture->stacks.n; i++)
 		if (capture->stacks.frames[i].frame.guessed)
 			return false;
-	return capture->stacks.n == 0 || capture->stacks.frames[capture->stacks.n - 1].parent == TDT__PARENT_TOP;
+	return capture->stacks.n == 0 ||
+	       capture->stacks.frames[capture->stacks.n - 1].parent == TDT__PARENT_TOP;
 }
 
 int tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture)

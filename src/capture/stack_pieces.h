@@ -3,10 +3,11 @@
 #define TDT_SRC_CAPTURE_STACK_PIECES_H
 
 /*
- * The stack of a running poll, which may lie on several stacks: what runs there has gone over to others, and told of it
- * (tdt_stack_enter()).  So it is copied in pieces, from the innermost on: each from a sp to the base of its stack,
- * where the next one goes on at the registers that were noted when the stack was entered; the last up to the traced
- * future.
+ * The stack of a running poll, which may extend over several stacks: code in the poll may have
+ * entered other stacks and reported that (tdt_stack_enter()).  Therefore the stack is copied in
+ * pieces, from the innermost on.  Each piece extends from an sp to the base of its stack; the next
+ * piece begins with the registers that were saved when that stack was entered.  The last piece ends
+ * at the traced future.
  */
 
 #include <stdbool.h>
@@ -18,49 +19,50 @@
 struct tdt__capture;
 struct tdt__thread;
 
-#define TDT__PIECES_MAX 16 /* those further out are not looked at */
+#define TDT__PIECES_MAX 16 /* further pieces outside these are not copied */
 
 struct tdt__pieces {
 	unsigned n;
-	bool doubtful;	  /* the last is on the poll's stack only if the walk shows it */
-	enum tdt_cut end; /* why there are none outside of the last; TDT_CUT_NOT: it ends at the traced future */
-	bool has_registers; /* the next are those of the innermost frame; otherwise they are not known */
+	bool doubtful;	  /* the last piece is on the poll's stack only if the walk shows it */
+	/* Why there are no pieces outside the last; TDT_CUT_NOT: it ends at the traced future. */
+	enum tdt_cut end;
+	bool has_registers; /* `registers` are of the innermost frame; else they are unknown */
 	uintptr_t registers[TDT__GENERAL_REGISTERS];
 	struct tdt__stack_copy piece[TDT__PIECES_MAX];
 	size_t size;	      /* of all bytes */
-	unsigned char *bytes; /* from malloc(); what the pieces have lies there */
+	unsigned char *bytes; /* from malloc(); the bytes of all pieces lie there */
 };
 
 /*
- * What there is to be copied of a thread with registers `at`, in a poll whose own frame begins at
- * `top`...  `thread` (NULL: not known) is its record, or a copy of it: what it points to is read by
- * the kernel, and may be gone...  At most TDT__STACK_COPY_MAX bytes...  Async-signal-safe, if `errno`
- * is kept.
+ * Plan what is to be copied for a thread with the registers `at`, in a poll whose own frame begins
+ * at `top`: at most TDT__STACK_COPY_MAX bytes.  `thread` is the thread's record, or a copy of it;
+ * NULL: it is not known.  What the record points to is read by the kernel, since it may no longer
+ * exist.  Async-signal-safe, if the caller saves `errno`.
  *
- * Returns 0, or -ENOTSUP: the thread is on another stack than the poll, and not on one that was
- * entered from there.
+ * Returns 0, or -ENOTSUP: the thread is neither on the poll's stack nor on one that was entered
+ * from there.
  */
 int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
 		     const struct tdt__thread *thread);
 
-/* Copies like tdt__peek(). */
+/* A function that copies as tdt__peek() does. */
 typedef size_t tdt__pieces_read_fn(void *to, uintptr_t address, size_t size);
 
 /*
- * Copy what was planned to `bytes`, which have room for `size`.  Returns 0, or -EFAULT: not even the innermost frame
- * can be read.  As safe as `read`.
+ * Copy the planned pieces to `bytes`, which has room for `pieces->size`.  Returns 0, or -EFAULT:
+ * not even the innermost frame can be read.  Async-signal-safe if `read` is.
  */
 int tdt__pieces_read(struct tdt__pieces *pieces, unsigned char *bytes, tdt__pieces_read_fn *read);
 
-/* The same to memory of its own.  Also returns -ENOMEM. */
+/* The same, to memory that this call allocates.  Also returns -ENOMEM. */
 int tdt__pieces_copy(struct tdt__pieces *pieces);
 
-/* Make `*to` a copy of `from` in memory of its own.  Returns 0 or -ENOMEM. */
+/* Make `*to` a copy of `from` with bytes of its own.  Returns 0 or -ENOMEM. */
 int tdt__pieces_dup(struct tdt__pieces *to, const struct tdt__pieces *from);
 
 /*
- * Walk the pieces, and make them the one leaf of the capture.  Returns 0, or -ENOTSUP: it was
- * doubtful whether they are of the poll's stack, and the walk hasn't shown it.
+ * Walk the pieces, and record them as the only leaf of the capture.  Returns 0, or -ENOTSUP: the
+ * pieces were doubtful, and the walk has not shown that they are on the poll's stack.
  */
 int tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture);
 
