@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The last tree of a watched task, with what is known of the task now. */
+/* The trace of a task's last watched tree, with the task's present state. */
 
 #include <config.h>
 
@@ -30,7 +30,10 @@ struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
 		errno = -error;
 		return NULL;
 	}
-	/* After the tree, which so is of no later poll; and the time after that. */
+	/*
+	 * Read the record after the tree, so that the tree is of no later poll than the record, and
+	 * the clock after both.
+	 */
 	tdt__registry_read(handle, &record);
 	time = as_of != 0 ? as_of : tdt__clock();
 	tdt__task_info(&now, &record, time);

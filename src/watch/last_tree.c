@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Writing trees while others read them.  All that they read is atomic, word by word; that the words belong together they
- * see by what is read again afterwards (<tdt/registry.h>):
+ * Writing trees while other threads read them.  All that readers read is atomic, word by word.  To
+ * know that the words belong together, readers read some of them again afterwards
+ * (<tdt/registry.h>):
  *
  *   poller                              reader
  *     published = p                       tree = record.tree
  *     fence (release)                     p = published
  *     write tree p + 1                    read tree p
  *     published = p + 1                   fence (acquire)
- *     record.tree = this                  published is p still?  record.tree is tree still?
+ *     record.tree = this                  is published still p?  is record.tree still tree?
  *
- * A reader that has read a word of tree p + 2, which lies where p was, then finds that `published` is p + 1 at least; and
- * if that was written for another task, that record.tree had changed before.
+ * Tree p + 2 lies where tree p was.  A reader that has read a word of tree p + 2 then finds that
+ * `published` is at least p + 1.  If tree p + 2 was written for another task, the reader finds that
+ * record.tree has changed.
  */
 
 #include <config.h>
@@ -30,23 +32,27 @@
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_tree) == 40, "the layout is public");
-_Static_assert(offsetof(struct tdt_registry_watched, own_index) == offsetof(struct tdt__pool_item, index),
+_Static_assert(offsetof(struct tdt_registry_watched, own_index) ==
+		       offsetof(struct tdt__pool_item, index),
 	       "it begins with what the pool has of it");
 _Static_assert(TDT_REGISTRY_TOP == TDT__PARENT_TOP, "parents mean the same as in a capture");
 
-/* Close to each other where trees mostly are, since each is had twice by every task. */
-#define TREE_SIZE(room) (sizeof(struct tdt_registry_tree) + (room) * sizeof(struct tdt_registry_entry))
+#define TREE_SIZE(room)                                                                            \
+	(sizeof(struct tdt_registry_tree) + (room) * sizeof(struct tdt_registry_entry))
 #define CLASS(room) { .size = sizeof(struct tdt_registry_watched) + 2 * TREE_SIZE(room) }
 
-static const uint32_t rooms[] = { 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, TDT__WATCHED_MAX };
+/* Most trees are small.  Small sizes lie close together, since each task has room for two trees. */
+static const uint32_t rooms[] = { 8,  12, 16, 20,  24,  28,  32, 40,
+				  48, 64, 96, 128, 192, 256, TDT__WATCHED_MAX };
 
 #define CLASSES (sizeof rooms / sizeof rooms[0])
 
-static struct tdt__pool pools[CLASSES] = { CLASS(8),  CLASS(12), CLASS(16), CLASS(20),  CLASS(24),
-					   CLASS(28), CLASS(32), CLASS(40), CLASS(48),  CLASS(64),
-					   CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX) };
+static struct tdt__pool pools[CLASSES] = {
+	CLASS(8),  CLASS(12), CLASS(16), CLASS(20),  CLASS(24),  CLASS(28),  CLASS(32), CLASS(40),
+	CLASS(48), CLASS(64), CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX)
+};
 
-/* The smallest that has room for so many; the largest if there is none. */
+/* The smallest class with room for `n` frames; if there is none, the largest class. */
 static size_t class_of(uint32_t n)
 {
 	size_t class = 0;
@@ -66,7 +72,7 @@ static struct tdt_registry_entry *entries_of(const struct tdt_registry_tree *tre
 	return (void *)(uintptr_t)(tree + 1);
 }
 
-/* The caller's own. */
+/* The task's trees, for the thread that writes them. */
 static struct tdt_registry_watched *watched_of(const struct tdt_handle *task)
 {
 	return (void *)(uintptr_t)TDT__PEEK(task->record.tree);
@@ -74,21 +80,22 @@ static struct tdt_registry_watched *watched_of(const struct tdt_handle *task)
 
 static void give(struct tdt_registry_watched *watched)
 {
-	tdt__pool_give(&pools[class_of(watched->room)], (struct tdt__pool_item *)(void *)watched);
+	tdt__pool_give(&pools[class_of(watched->room)],
+		       (struct tdt__pool_item *)(void *)watched);
 }
 
 /* --- Promises -------------------------------------------------------------- */
 
 #define UNKNOWN CLASSES
-#define USUAL_FRAMES 32 /* of first trees, before there was any */
+#define USUAL_FRAMES 32 /* assumed for first trees until there was one */
 
 /*
- * Relaxed, all of it: numbers that lag behind for a moment cost a task its first tree in that
- * moment at worst, and there are some more in every pool than were promised.
+ * All of these are relaxed.  If a number lags behind for a moment, then at worst a task has no
+ * first tree in that moment; and each pool holds a few more rooms than were promised.
  */
-static _Atomic uint32_t promised[CLASSES]; /* and not redeemed */
+static _Atomic uint32_t promised[CLASSES]; /* promises that were not redeemed yet */
 static _Atomic size_t usual = UNKNOWN;     /* the class that first trees need */
-static _Atomic size_t largest = UNKNOWN;   /* that one of them needed since the last tick */
+static _Atomic size_t largest = UNKNOWN;   /* the largest class that one needed in this tick */
 
 _Static_assert(TDT__PROMISED + CLASSES - 1 <= UINT16_MAX, "a promise says which size");
 
@@ -100,10 +107,11 @@ static size_t promised_class(uint16_t own_epoch)
 void tdt__watched_redeem(uint16_t own_epoch)
 {
 	if (tdt__is_promised(own_epoch))
-		atomic_fetch_sub_explicit(&promised[promised_class(own_epoch)], 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&promised[promised_class(own_epoch)], 1,
+					  memory_order_relaxed);
 }
 
-/* The first trees of a burst tell those that are spawned in it what to expect. */
+/* In a burst, the first trees show what size the tasks that are spawned after them need. */
 static void learn_usual(size_t class)
 {
 	size_t now = atomic_load_explicit(&usual, memory_order_relaxed);
@@ -122,7 +130,7 @@ static size_t usual_class(void)
 	return class != UNKNOWN ? class : class_of(USUAL_FRAMES);
 }
 
-/* A tick later there may be other tasks. */
+/* After a tick, other tasks with other sizes may be spawned. */
 static void forget_usual(void)
 {
 	size_t class = atomic_exchange_explicit(&largest, UNKNOWN, memory_order_relaxed);
@@ -131,7 +139,7 @@ static void forget_usual(void)
 		atomic_store_explicit(&usual, class, memory_order_relaxed);
 }
 
-/* From the pool, unless it is promised to others.  NULL: there is none. */
+/* Take a room from the pool, unless it is promised to another task.  NULL: there is none. */
 static struct tdt_registry_watched *take_from(size_t class, bool is_promised)
 {
 	struct tdt__pool *pool = &pools[class];
@@ -142,21 +150,22 @@ static struct tdt_registry_watched *take_from(size_t class, bool is_promised)
 	return (void *)tdt__pool_take(pool);
 }
 
-/* A task has found no room for all its frames: the next time there is to be room of this size. */
+/* A task found no room for all its frames.  At the next tick, a room of this size is to be made. */
 static void miss(size_t class)
 {
 	atomic_fetch_add_explicit(&pools[class].missed, 1, memory_order_relaxed);
 }
 
 /*
- * Room for the `n` frames of a task's first tree.  If there is none of that size a larger one will
- * do, and if there is none either a smaller one: a tree that is cut says more than none.  The task
- * misses the size that it needs, not each one that was tried: with each, 10,000 tasks at once had
- * 430 MB made.
+ * Take a room for the `n` frames of a task's first tree.  If there is none of that size, a larger
+ * one is taken; if there is no larger one either, a smaller one, because a truncated tree says more
+ * than none.  Only the size that the task needs counts as missed, not each size that was tried: in
+ * that case 10,000 tasks at once had caused 430 MB to be made.
  */
 static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
 {
-	size_t class = class_of(n), own = tdt__is_promised(own_epoch) ? promised_class(own_epoch) : CLASSES;
+	size_t class = class_of(n),
+	       own = tdt__is_promised(own_epoch) ? promised_class(own_epoch) : CLASSES;
 	struct tdt_registry_watched *watched = NULL;
 
 	learn_usual(class);
@@ -170,7 +179,7 @@ static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
 	return watched;
 }
 
-/* Room for the `n` frames of a task that has outgrown the room it has. */
+/* Take a room for the `n` frames of a task that has outgrown its room. */
 static struct tdt_registry_watched *take_larger(uint32_t n)
 {
 	size_t class = class_of(n);
@@ -183,7 +192,7 @@ static struct tdt_registry_watched *take_larger(uint32_t n)
 
 /* --- Writing --------------------------------------------------------------- */
 
-/* The first `n` frames of the capture. */
+/* Write the first `n` frames of the capture. */
 static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture, uint32_t n)
 {
 	struct tdt_registry_entry *entry = entries_of(tree);
@@ -197,7 +206,8 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 			parent = TDT__PARENT_CUT(TDT_CUT_LIMIT);
 		TDT__POKE(entry->pc, from->frame.pc);
 		TDT__POKE(entry->parent, parent);
-		TDT__POKE(entry->leaves, from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));
+		TDT__POKE(entry->leaves,
+			  from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));
 		leaves += from->leaves;
 	}
 	TDT__POKE(tree->polls, capture->facts.polls);
@@ -212,7 +222,8 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_watched *old = watched_of(task), *watched = old;
-	uint32_t n = capture->stacks.n < TDT__WATCHED_MAX ? capture->stacks.n : TDT__WATCHED_MAX, number;
+	uint32_t n = capture->stacks.n < TDT__WATCHED_MAX ? capture->stacks.n : TDT__WATCHED_MAX,
+		 number;
 
 	if (old == NULL)
 		watched = take_first(n, capture->promised);
@@ -223,14 +234,17 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 	if (n > watched->room)
 		n = watched->room;
 	number = TDT__PEEK(watched->published) + 1;
-	/* What is written from here on is not seen with what was published before.  Pairs with copy(). */
+	/*
+	 * A reader that sees a word that is written from here on also sees the current `published`,
+	 * or a later one.  Pairs with the fence in copy().
+	 */
 	atomic_thread_fence(memory_order_release);
 	write_tree(tree_of(watched, number), capture, n);
 	/* Release the tree.  Pairs with copy(). */
 	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
 	if (watched == old)
 		return;
-	/* Release the first tree there.  Pairs with tdt__watched_read(). */
+	/* Release the room with its first tree.  Pairs with tdt__watched_read(). */
 	__atomic_store_n(&task->record.tree, (uintptr_t)watched, __ATOMIC_RELEASE);
 	if (old != NULL)
 		give(old);
@@ -250,7 +264,10 @@ void tdt__watched_drop(struct tdt_handle *task)
 
 /* --- Reading --------------------------------------------------------------- */
 
-/* Copy the last tree of `watched` to the stacks, which have room for it.  False: it was written over meanwhile. */
+/*
+ * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
+ * overwritten meanwhile.
+ */
 static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
 {
 	struct tdt__stacks *stacks = to->stacks;
@@ -267,22 +284,29 @@ static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree 
 	stacks->elsewhere = TDT__PEEK(tree->elsewhere);
 	stacks->lost = TDT__PEEK(tree->lost);
 	stacks->n = TDT__PEEK(tree->n);
-	/* Of a torn one it may be what another task had, but for as much room. */
+	/* `n` of a torn tree may be of another task's tree, but the room is the same. */
 	for (uint32_t i = 0; i < stacks->n; i++, entry++) {
 		uint32_t leaves = TDT__PEEK(entry->leaves);
 
 		stacks->frames[i] = (struct tdt__recorded){
-			.frame = { .pc = TDT__PEEK(entry->pc), .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
+			.frame = { .pc = TDT__PEEK(entry->pc),
+				   .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
 			.parent = TDT__PEEK(entry->parent),
 			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
 		};
 	}
-	/* All of it before `published` again.  Pairs with the fence in tdt__watched_keep(). */
+	/*
+	 * Read the whole tree before `published` is read again.  Pairs with the fence in
+	 * tdt__watched_keep().
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return TDT__PEEK(watched->published) == published;
 }
 
-/* Have the stacks be named by what is loaded now: they may have been recorded before the requester's table was made. */
+/*
+ * Give the stacks the modules that are loaded now: the stacks may have been recorded before the
+ * requester's table of modules was made.
+ */
 static bool meet_modules(struct tdt__stacks *stacks)
 {
 	struct tdt__walk walk;
@@ -303,7 +327,7 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 	for (;;) {
 		struct tdt_registry_watched *watched;
 
-		/* Acquire the first tree there.  Pairs with tdt__watched_keep(). */
+		/* Acquire the room's first tree.  Pairs with tdt__watched_keep(). */
 		address = __atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE);
 		watched = (void *)(uintptr_t)address;
 		if (watched == NULL)
@@ -314,8 +338,8 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 		while (!copy(watched, tree))
 			;
 		/*
-		 * It may have been another task's meanwhile, and be this one's again: with another tree then.  Acquire: pairs
-		 * with tdt__watched_keep().
+		 * Meanwhile the room may have been another task's, and may be this task's again,
+		 * with another tree.  Acquire: pairs with tdt__watched_keep().
 		 */
 		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
 		    TDT__PEEK(watched->published) == tree->published)
@@ -328,10 +352,10 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 	return -ENOMEM;
 }
 
-/* --- Having enough ----------------------------------------------------------- */
+/* --- Filling the pools ------------------------------------------------------- */
 
-#define BASE ((size_t)16384) /* bytes of each size that are there even if nobody took one lately */
-#define STEP 65536u          /* are made at a time at most, and those that are expected */
+#define BASE ((size_t)16384) /* bytes in each pool, even if no room was taken lately */
+#define STEP 65536u          /* so many are made at a time at most, besides those expected */
 
 static bool make(struct tdt__pool *pool, uint32_t room)
 {
@@ -346,10 +370,10 @@ static bool make(struct tdt__pool *pool, uint32_t room)
 }
 
 /* Under tdt__watch_lock. */
-static uint32_t due[CLASSES]; /* to be made */
-static uint32_t expected;     /* of the usual size */
+static uint32_t due[CLASSES]; /* how many are still to be made */
+static uint32_t expected;     /* how many of the usual size will be needed besides */
 
-#define AHEAD 64 /* are made when a promise finds too few, so that not every spawn takes the lock */
+#define AHEAD 64 /* so many are made if a promise finds too few: not every spawn takes the lock */
 
 void tdt__watched_promise(struct tdt_handle *task)
 {
@@ -397,7 +421,8 @@ uint32_t tdt__watched_without(void)
 	while ((task = tdt__registry_next(&cursor)) != NULL) {
 		uint32_t state = TDT__PEEK(task->record.state);
 
-		n += state != TDT_RECORD_FREE && state != TDT_RECORD_ENDED && TDT__PEEK(task->record.tree) == 0;
+		n += state != TDT_RECORD_FREE && state != TDT_RECORD_ENDED &&
+		     TDT__PEEK(task->record.tree) == 0;
 	}
 	return n;
 }
@@ -408,10 +433,10 @@ void tdt__watched_expect(uint32_t n)
 }
 
 /*
- * How many rooms the pool lacks.  It should have as many as were missed lately, and an eighth of
- * those that were taken lately: when all tasks have their trees, what is left in the pool serves
- * nobody.  Tasks that come and go take the same rooms again and again, so no more count as taken
- * than were made.  `more` are expected to be taken besides.
+ * How many rooms the pool lacks.  It should hold as many as were missed lately, and an eighth of
+ * those that were taken lately: when all tasks have their trees, nobody needs what is left in the
+ * pool.  Tasks that come and go take the same rooms again and again, so at most as many count as
+ * taken as were made.  `more` rooms are expected to be taken besides.
  */
 static uint32_t lacking(struct tdt__pool *pool, uint32_t more)
 {

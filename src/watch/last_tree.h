@@ -5,14 +5,16 @@
 /*
  * The last trees of watched tasks, in the layout of <tdt/registry.h>.
  *
- * A task owns one struct tdt_registry_watched, room for two trees, from its first watched poll until its record is free.
- * There are some sizes of it, each with a pool: who outgrows his takes a larger one, and gives the other back.
+ * From its first watched poll until its record is free, a task owns one struct
+ * tdt_registry_watched, a room for two trees.  Rooms have several sizes, with a pool for each size.
+ * A task that outgrows its room takes a larger one and gives the old one back.
  *
- * A task that hangs is not polled again, so its first poll must find room for a tree.  While the
- * watch is on each task is promised one when it is spawned, of the size that first trees usually
- * need, and as many lie in that pool.  The promise is noted in the record's `own_epoch`, and
- * redeemed when the task's first captured poll has ended.  Those that were not promised one leave
- * as many as were.  (tdt_watch() makes enough for the tasks that are there already.)
+ * A task that hangs is not polled again, so its first poll must find room for a tree.  Therefore,
+ * while the watch is on, each task is promised a room when it is spawned, of the size that first
+ * trees usually need, and the pool of that size holds at least as many rooms as were promised.  The
+ * promise is noted in the record's `own_epoch`, and is redeemed when the task's first captured poll
+ * has ended.  A task without a promise takes a room only if the pool has more than were promised.
+ * (tdt_watch() makes enough rooms for the tasks that exist already.)
  */
 
 #include <stdbool.h>
@@ -22,10 +24,10 @@
 struct tdt_handle;
 struct tdt__capture;
 
-/* The most frames of a tree; what is beyond is cut, and marked. */
+/* The most frames of a tree; further frames are cut off, and the cut is marked. */
 #define TDT__WATCHED_MAX 512
 
-/* What `own_epoch` is with a promise: this, and which size.  No epoch is as large. */
+/* With a promise, `own_epoch` is this plus the number of the size.  All epochs are smaller. */
 #define TDT__PROMISED 0xfff0u
 
 static inline bool tdt__is_promised(uint16_t own_epoch)
@@ -36,58 +38,62 @@ static inline bool tdt__is_promised(uint16_t own_epoch)
 /* --- The spawner's side --- */
 
 /*
- * Promise room to a task that nobody knows yet, if the watch is on.  Without memory there is no
- * promise.
+ * Promise room to a task that no other thread knows yet, if the watch is on.  If there is no
+ * memory, the promise may not be kept.
  */
 void tdt__watched_promise(struct tdt_handle *task);
 
 /* --- The poller's side: no lock, no allocation, no system call --- */
 
-/* Make the capture the task's last tree.  Where there is no room for it now, the one before stays. */
+/* Make the capture the task's last tree.  If there is no room for it, the previous tree stays. */
 void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture);
 
-/* The promise, if `own_epoch` is one, needs not be kept any more. */
+/* If `own_epoch` is a promise, it is no longer to be kept. */
 void tdt__watched_redeem(uint16_t own_epoch);
 
-/* Give back the trees of a task that nobody has a reference to. */
+/* Give back the trees of a task to which there is no reference any more. */
 void tdt__watched_drop(struct tdt_handle *task);
 
-/* --- The readers' --- */
+/* --- The reader's side --- */
 
 struct tdt__watched_tree {
-	struct tdt__stacks *stacks; /* for the caller to free */
-	uint32_t published;           /* which tree it is, of those that were kept there */
+	struct tdt__stacks *stacks; /* the caller frees them */
+	uint32_t published;         /* the number of the tree among those published in its room */
 	uint64_t polls;
 	uint64_t when;
 };
 
 /*
- * Read the last tree of a task that the caller has a reference to.  Returns 0, -ENODATA (there is none) or -ENOMEM.
- * Takes tdt__unwind_lock.
+ * Read the last tree of a task to which the caller holds a reference.  Returns 0, -ENODATA (there
+ * is none) or -ENOMEM.  Takes tdt__unwind_lock.
  */
 int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree);
 
-/* tdt_backtrace_last(), with ages as of that time; 0: now. */
+/* As tdt_backtrace_last(), but ages are those at the time `as_of`; 0: now. */
 struct tdt_trace *tdt__watched_trace(struct tdt_handle *task, uint64_t as_of);
 
-/* --- The ticker's --- */
+/* --- The ticker's side --- */
 
-/* How many promises are to be kept; for tests. */
+/* The number of promises that were not redeemed yet; for tests. */
 uint32_t tdt__watched_promises(void);
 
-/* How many rooms for trees were made so far; for tests, under tdt__watch_lock or while nobody ticks. */
+/* How many rooms were made so far; for tests, under tdt__watch_lock or while the ticker sleeps. */
 uint32_t tdt__watched_made(void);
 
-/* How many tasks have no tree. */
+/* The number of live tasks that have no tree. */
 uint32_t tdt__watched_without(void);
 
-/* So many, which were promised nothing, are going to want room for one.  Under tdt__watch_lock. */
+/* Expect that `n` tasks without a promise will need a room.  Under tdt__watch_lock. */
 void tdt__watched_expect(uint32_t n);
 
 /*
- * Have enough in the pools for what is going to be taken until the next time: count what there is to be made, then make
- * some of it, `n` at most, until that returns no more 1 (there is more), but 0 or -ENOMEM (no memory for all of it).  Under
- * tdt__watch_lock, which is to be given up in between: fork() waits for it.
+ * Fill the pools with what is likely to be taken until the next time.  First count what is to be
+ * made.  Then make it, at most `n` rooms in a call, as long as tdt__watched_stock() returns 1
+ * (there is more to make).  It returns 0 when it has made everything, and -ENOMEM if there was no
+ * memory for all of it.
+ *
+ * Under tdt__watch_lock.  The caller gives up the lock between the calls, because fork() waits for
+ * it.
  */
 void tdt__watched_count(void);
 int tdt__watched_stock(uint32_t n);
