@@ -212,7 +212,7 @@ static inline void compare_up_to(struct tdt__capture *capture, uintptr_t cfa)
 
 /*
  * The walk for the leaf continues on `stack`.  Its frames are compared with those of the previous
- * leaf from the innermost stack on that both leaves are on.  Stacks that were left since the
+ * leaf, beginning at the innermost stack that both leaves are on.  Stacks that were left since the
  * previous leaf may be unmapped by now.
  */
 static void begin_stack(struct tdt__capture *capture, const struct tdt_stack *stack, uintptr_t end)
@@ -370,9 +370,10 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame,
 	if (!capture->open)
 		return;
 	/*
-	 * A guessed step may lead exactly to the traced future's own frame, or beyond it.  If the
-	 * walk is at the top, that is the frame of an outer poll on this stack, and this capture's
-	 * poll is on another stack.
+	 * A guessed step may lead exactly to the traced future's own frame.  A guessed or wrong
+	 * step may lead beyond that frame.  If the walk has ended at a top that is not this
+	 * capture's, the top is that of an outer poll on this stack, and this capture's poll is on
+	 * another stack.
 	 */
 	if (frame->cfa == capture->end)
 		close_leaf(capture, TDT__PARENT_TOP);
@@ -386,8 +387,8 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame,
 }
 
 /*
- * Whether a frame that is not below capture->plain is nevertheless new, and not the last frame: it
- * is not shared with the previous leaf.  Updates capture->plain.
+ * Whether a frame that is not below capture->plain is nevertheless new: it is neither the last
+ * frame nor shared with the previous leaf.  Updates capture->plain.
  */
 static inline bool is_plain(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
@@ -601,7 +602,7 @@ bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *fra
 
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut)
 {
-	/* Without frames the thread is in the wrapper itself, and there is no stack to show. */
+	/* Without frames, the thread is in the wrapper itself, and there is no stack to show. */
 	if (capture->stacks.n == capture->own)
 		capture->open = false;
 	else

@@ -46,14 +46,14 @@ struct tdt__capture {
 	/* The leaf that is being recorded. */
 	bool open;
 	bool doubtful;             /* it is a leaf of this poll only if the walk reaches `end` */
-	/* Where the traced future's own frame begins; UINTPTR_MAX: it is on another stack. */
+	/* Where the traced future's own frame begins; UINTPTR_MAX: on another stack. */
 	uintptr_t end;
 	uint32_t own;              /* the index of the leaf's first frame */
 	uint32_t last;             /* the innermost frame of the previous leaf; or TDT__NO_FRAME */
 	uint32_t match;            /* how far the frames of the previous leaf were compared */
 	/*
-	 * Frames with a CFA below this one are not shared with the previous leaf, and are not the
-	 * last frames of the walk.
+	 * A frame with a CFA below this value is not shared with the previous leaf, and is not the
+	 * last frame of the walk.
 	 */
 	uintptr_t plain;
 	/*
@@ -99,7 +99,7 @@ void tdt__capture_fini(struct tdt__capture *capture);
 
 /*
  * Make the capture as good as new: it walks by the rules of `walk`, and has room for `frames`
- * frames if there is memory.  False: somebody else still has a reference, so it cannot be reused.
+ * frames if there is memory.  False: it cannot be reused, because there is another reference.
  */
 bool tdt__capture_reuse(struct tdt__capture *capture, const struct tdt__walk *walk,
 			uint32_t frames);

@@ -20,7 +20,7 @@ struct tdt_stack;
 struct tdt__poll {
 	struct tdt_handle *task;       /* NULL: the poll has not begun, or has ended */
 	struct tdt__poll *outer;       /* the poll that this one is inside of; NULL: none */
-	/* Of one of `requests`, or a spare capture for the watch; NULL: no trace is wanted. */
+	/* The capture of one of `requests`, or a spare one for the watch; NULL: none is needed. */
 	struct tdt__capture *capture;
 	/* With a capture: TDT__OWN_TOP() of the function that polls the child. */
 	uintptr_t top;

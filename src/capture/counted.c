@@ -323,7 +323,7 @@ void tdt__counted_release(struct tdt__capture *capture, bool all)
 
 pthread_mutex_t tdt__counted_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Make up to SLICE counted clones, under the lock.  False: there are `n`, or there is no memory. */
+/* Make up to SLICE counted clones, under the lock.  False: there are enough, or no memory. */
 static bool make(uint32_t n)
 {
 	struct tdt__pool_item *item;

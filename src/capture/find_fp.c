@@ -40,7 +40,7 @@
 #include "unwind/code.h"
 #include "unwind/unwinder.h"
 
-/* Limits.  To look for a call takes one or two system calls. */
+/* The limits of the search.  To look for a call takes one or two system calls. */
 #define PLACES 1024		    /* so many places are looked at for a call */
 #define TRIALS 256		    /* so many places are walked from */
 #define STEPS 16384		    /* so many steps are taken in all these walks together */
@@ -412,8 +412,8 @@ static uintptr_t choose(struct search *search, bool *sure)
 	leave_out_the_inconsistent(search);
 	best = best_of(search);
 	/*
-	 * If the end of the stack is not known, a place may lie on another stack.  If the exact
-	 * place is known, it lies on this one, but was rejected.
+	 * If the end of the stack is not known, a place may lie on another stack.  An exact place
+	 * lies on this stack, but if it is known here, it was rejected.
 	 */
 	if (search->all && !search->copy->doubtful && search->exact == 0)
 		*sure = has_no_rival(search, best);

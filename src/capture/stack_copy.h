@@ -43,7 +43,7 @@ struct tdt__stack_copy {
 	unsigned char *bytes;
 };
 
-/* Set `low` and `end` by `at` and `top`.  Returns how many bytes are to be copied from `low` on. */
+/* Set `low` and `end`, given `at` and `top`.  Returns how many bytes to copy from `low` on. */
 size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room);
 
 /*

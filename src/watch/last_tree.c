@@ -87,7 +87,7 @@ static void give(struct tdt_registry_watched *watched)
 /* --- Promises -------------------------------------------------------------- */
 
 #define UNKNOWN CLASSES
-#define USUAL_FRAMES 32 /* assumed for first trees until there was one */
+#define USUAL_FRAMES 32 /* assumed until the first of these trees was recorded */
 
 /*
  * All of these are relaxed.  If a number lags behind for a moment, then at worst a task has no
@@ -159,8 +159,8 @@ static void miss(size_t class)
 /*
  * Take a room for the `n` frames of a task's first tree.  If there is none of that size, a larger
  * one is taken; if there is no larger one either, a smaller one, because a truncated tree says more
- * than none.  Only the size that the task needs counts as missed, not each size that was tried: in
- * that case 10,000 tasks at once had caused 430 MB to be made.
+ * than none.  Only the size that the task needs counts as missed, not each size that was tried.
+ * When each of them counted, 10,000 tasks at once caused 430 MB to be made.
  */
 static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
 {
@@ -193,7 +193,8 @@ static struct tdt_registry_watched *take_larger(uint32_t n)
 /* --- Writing --------------------------------------------------------------- */
 
 /* Write the first `n` frames of the capture. */
-static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture, uint32_t n)
+static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture,
+		       uint32_t n)
 {
 	struct tdt_registry_entry *entry = entries_of(tree);
 	uint32_t leaves = 0;
@@ -434,8 +435,8 @@ void tdt__watched_expect(uint32_t n)
 
 /*
  * How many rooms the pool lacks.  It should hold as many as were missed lately, and an eighth of
- * those that were taken lately: when all tasks have their trees, nobody needs what is left in the
- * pool.  Tasks that come and go take the same rooms again and again, so at most as many count as
+ * those that were taken lately: when all tasks have their trees, the rest of the pool is not
+ * needed.  Tasks that come and go take the same rooms again and again, so at most as many count as
  * taken as were made.  `more` rooms are expected to be taken besides.
  */
 static uint32_t lacking(struct tdt__pool *pool, uint32_t more)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The pool of captures, and what keeps them up to date. */
+/* The pool of spare captures, and keeping them up to date. */
 
 #include <config.h>
 
@@ -11,8 +11,8 @@
 #include "capture/capture.h"
 #include "watch/last_tree.h"
 
-#define FEW 64    /* that are there from the start: polls that go on at once */
-#define MANY 1024 /* at most, one inside the other or on other threads */
+#define FEW 64    /* so many are made first: polls that are in progress at once */
+#define MANY 1024 /* so many are made at most: nested polls need one each */
 
 struct ready {
 	struct tdt__pool_item item;
@@ -22,9 +22,9 @@ struct ready {
 static struct tdt__pool pool = { .size = sizeof(struct ready) };
 
 /* Under tdt__watch_lock. */
-static struct tdt__walk newest; /* what they are to know; if `known` */
+static struct tdt__walk newest; /* the rules that the captures are to know; valid if `known` */
 static bool known;
-static bool all_know; /* every one does, those in use included */
+static bool all_know; /* all captures know them, including those in use */
 
 /* --- The poller's side ------------------------------------------------------ */
 
@@ -69,7 +69,7 @@ void tdt__ready_know(struct tdt__walk *walk)
 	all_know = false;
 }
 
-/* Tell all that are in the pool.  Those in use come back as they are, and are told the next time. */
+/* Renew all captures in the pool.  Those in use return as they are, and are renewed next time. */
 static void tell_all(void)
 {
 	struct tdt__pool_item *item = tdt__pool_take_all(&pool), *next;

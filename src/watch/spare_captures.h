@@ -3,12 +3,12 @@
 #define TDT_SRC_WATCH_SPARE_CAPTURES_H
 
 /*
- * Captures that are ready beforehand, for polls that are captured though nobody has asked: they have their room, and know
- * the code as it is loaded, so that nothing has to be allocated and no lock to be taken.
+ * Spare captures, for polls that are captured without a request.  They have their room, and know
+ * the code that is loaded, so that a poll neither allocates nor takes a lock.
  *
- * They are few, since each is in use only during a poll, and get only what room they have.  Of a PC that is seen first
- * they have to learn, under a lock: at most TDT__READY_LEARNS a poll, where its leaves are cut then.  What was learned
- * serves the next.
+ * Few are needed, because each is in use only during a poll.  They do not grow.  A PC that is met
+ * for the first time must be learned, under a lock.  A poll may learn at most TDT__READY_LEARNS
+ * PCs; at the next new PC its leaves are truncated.  Later polls use what was learned.
  */
 
 #include <stdbool.h>
@@ -20,16 +20,17 @@ struct tdt__capture;
 
 #define TDT__READY_LEARNS 8
 
-/* The poller's side.  NULL: there is none left. */
+/* The poller's side.  tdt__ready_take() returns NULL if none is left. */
 struct tdt__capture *tdt__ready_take(void);
 void tdt__ready_give(struct tdt__capture *capture);
 
-/* How many were taken so far, modulo 2^32. */
+/* How many captures were taken so far, modulo 2^32. */
 uint32_t tdt__ready_taken(void);
 
 /*
- * The ticker's side, under tdt__watch_lock: have all of them walk as `walk` is ready to, which is taken over; and have
- * enough of them.  False: no memory for all, or the former was never done.
+ * The ticker's side, under tdt__watch_lock.  tdt__ready_know() gives all captures the rules of
+ * `walk`, which it takes over.  tdt__ready_stock() makes captures until there are enough; false:
+ * there is no memory for all of them, or tdt__ready_know() was never called.
  */
 void tdt__ready_know(struct tdt__walk *walk);
 bool tdt__ready_stock(void);

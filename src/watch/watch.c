@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Starting and stopping to watch, and the ticker: a thread that lives from the first tdt_watch() to the end of the
- * process.  While nobody watches it sleeps without a limit: so stopping needs not wait for it, and any thread may.
+ * Starting and stopping the watch, and the ticker: a thread that lives from the first tdt_watch()
+ * to the end of the process.  While the watch is off, the ticker sleeps without a limit.  So the
+ * call that stops the watch need not wait for it, and any thread may stop the watch.
  */
 
 #include <config.h>
@@ -28,19 +29,19 @@ struct tdt__epoch tdt__epoch;
 pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All under tdt__watch_lock. */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* the interval did */
-static uint64_t interval;                                 /* 0: nobody watches */
-static uint16_t epoch;                                    /* the last there was */
-static uint64_t age;                                      /* of the epoch, as far as ticks tell */
-static uint32_t taken;                                    /* captures, before the epoch */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* signalled when `interval` changes */
+static uint64_t interval;                                 /* 0: the watch is off */
+static uint16_t epoch;                                    /* the last epoch */
+static uint64_t age;                                      /* of the epoch, by the ticks in it */
+static uint32_t taken;                                    /* captures made before the epoch */
 static bool ticking;                                      /* there is a ticker */
-static bool told;                                         /* tdt_watch() was called: the environment is not asked */
+static bool told; /* tdt_watch() was called: the environment no longer counts */
 
 /* --- The ticker --------------------------------------------------------------- */
 
-#define CLONES 1024 /* counted clones that are there at each tick */
+#define CLONES 1024 /* counted clones that the pool holds after each tick */
 
-#define SLICE 64 /* things that are made without giving up the lock, which fork() waits for */
+#define SLICE 64 /* so many things are made before the lock is given up: fork() waits for it */
 
 static void give_way(void)
 {
@@ -50,8 +51,8 @@ static void give_way(void)
 }
 
 /*
- * Have captures know what is loaded now, and leaves find counted clones.  Gives up the lock
- * meanwhile, since that may wait for the loader.
+ * Give the captures the modules that are loaded now, and fill the pool of counted clones.  Gives up
+ * the lock meanwhile, because this may wait for the loader.
  */
 static bool renew(void)
 {
@@ -68,7 +69,7 @@ static bool renew(void)
 	return ready;
 }
 
-/* Have enough of what polls take.  Gives up the lock now and then.  False: no memory for all of it. */
+/* Fill the pools that polls take from.  Gives up the lock in between.  False: not enough memory. */
 static bool stock(void)
 {
 	bool ready = renew() && tdt__ready_stock();
@@ -90,9 +91,10 @@ static void advance(void)
 }
 
 /*
- * How long the epoch is to last for what it took: so that all of them together take a CPU no more than some part of its
- * time, however many tasks there are.  Not for ever, since a task's first poll is captured in any epoch: of tasks that
- * come and go there is no end.
+ * How long the epoch is to last, by the number of captures in it: so all captures together take at
+ * most a certain part of a CPU's time, however many tasks there are.  The time has a limit, because
+ * a task's first poll is captured in any epoch: tasks that come and go would make the epoch
+ * endless.
  */
 static uint64_t due(void)
 {
@@ -101,11 +103,11 @@ static uint64_t due(void)
 	return ns < TDT__WATCH_LONGEST ? ns : TDT__WATCH_LONGEST;
 }
 
-/* Without memory there is less in the pools: who finds nothing there is left out. */
+/* Without memory the pools hold less, and tasks that find nothing there are left out. */
 static void tick(uint64_t passed)
 {
 	stock();
-	if (interval == 0) /* meanwhile */
+	if (interval == 0) /* the watch was stopped meanwhile */
 		return;
 	age += passed;
 	if (age >= due())
@@ -125,7 +127,7 @@ void tdt__watch_tick(void)
 	tdt__watch_pass(TDT__WATCH_LONGEST);
 }
 
-/* Sleep until `time`, or something changes. */
+/* Sleep until `time`, or until the interval changes. */
 static void sleep_until(uint64_t time)
 {
 	const struct timespec until = { (time_t)(time / SECOND), (long)(time % SECOND) };
@@ -133,7 +135,7 @@ static void sleep_until(uint64_t time)
 	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
 }
 
-/* One interval after the other; what comes too late is left out. */
+/* One tick after each interval; ticks that are late by an interval or more are left out. */
 static void *tdt_watch_ticker(void *arg)
 {
 	uint64_t last = tdt__clock();
@@ -159,7 +161,7 @@ static void *tdt_watch_ticker(void *arg)
 	return NULL;
 }
 
-/* Gives up the lock meanwhile: see service.h. */
+/* Gives up the lock while the thread is started: see service.h. */
 static int start_ticker(void)
 {
 	int error;
@@ -185,7 +187,7 @@ static void set_interval(uint64_t ns)
 	pthread_cond_signal(&changed);
 }
 
-/* `tasks` have no tree yet. */
+/* Set the interval of the watch.  `tasks` tasks have no tree yet. */
 static int watch(int64_t ns, uint32_t tasks)
 {
 	int error = 0;
@@ -235,13 +237,16 @@ int64_t tdt__watch_parse(const char *text)
 	static const struct {
 		const char *name;
 		int64_t ns;
-	} units[] = { { "", 1000000 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	} units[] = {
+		{ "", 1000000 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
+	};
 	int64_t value = 0;
 
 	if (text == NULL || *text < '0' || *text > '9')
 		return text != NULL && *text == '\0' ? 0 : -1;
 	for (; *text >= '0' && *text <= '9'; text++)
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *text - '0', &value))
 			return -1;
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
 		if (strcmp(text, units[i].name) == 0)

@@ -3,18 +3,19 @@
 #define TDT_SRC_WATCH_WATCH_H
 
 /*
- * Watching.  A thread of its own, the ticker, advances the epoch once an interval; a poll that finds that its task was
- * last looked at in another epoch is captured (wrapper.c), and what was captured becomes the task's last tree (last_tree.h).
- * So a poll has no clock to read.  After an epoch in which many were captured the ticker waits longer.
+ * The watch.  A thread of the library, the ticker, advances the epoch once in an interval.  A poll
+ * is captured if its task was last looked at in another epoch (wrapper.c), and the capture becomes
+ * the task's last tree (last_tree.h).  So a poll reads no clock.  After an epoch with many captures
+ * the ticker waits longer.
  *
  *   ticker                              poller
- *     top up the pools                    epoch == record.own_epoch?  poll as ever
+ *     top up the pools                    epoch == record.own_epoch?  poll without a capture
  *     epoch = the next                    record.own_epoch = epoch
  *     sleep                               take a capture, poll, keep its tree, give it back
  *
- * What is not in the pools is not waited for: the task is left out in this epoch.  (spare_captures.h,
- * last_tree.h)  But a task that is polled once and then hangs would never have a tree: so for each
- * task that is spawned there is room for one (last_tree.h).
+ * A poll does not wait for what the pools lack: its task is left out in this epoch
+ * (spare_captures.h, last_tree.h).  But a task that is polled once and then hangs would never have
+ * a tree.  Therefore each task gets room for a tree when it is spawned (last_tree.h).
  */
 
 #include <pthread.h>
@@ -28,31 +29,37 @@
 #include "watch/spare_captures.h"
 
 /*
- * 0: nobody watches.  Otherwise another than before, and than for long.  Relaxed: nothing hangs on when it is seen.  Polls
- * read it, and it changes rarely: a cache line of its own.
+ * 0: the watch is off.  Otherwise a value that differs from the previous one and has not been used
+ * for a long time.  Relaxed: nothing depends on when a poll sees a change.  The epoch has a cache
+ * line of its own, because polls read it often and it changes rarely.
  */
 struct tdt__epoch {
 	_Alignas(64) _Atomic uint16_t now;
 };
 
-extern struct tdt__epoch tdt__epoch __attribute__((visibility("hidden"))); /* reached without a detour */
+/* Hidden, so that polls reach it without the global offset table. */
+extern struct tdt__epoch tdt__epoch __attribute__((visibility("hidden")));
 
 static inline uint16_t tdt__epoch_now(void)
 {
 	return atomic_load_explicit(&tdt__epoch.now, memory_order_relaxed);
 }
 
-/* Captures a second that the ticker allows, and the longest that an epoch lasts for it, ns. */
+/*
+ * The number of captures a second that the ticker allows; and the longest time that an epoch lasts
+ * for that reason, in nanoseconds.
+ */
 #define TDT__WATCH_MOST 10000
 #define TDT__WATCH_LONGEST UINT64_C(1000000000)
 
-/* Bytes: two trees of 12 frames. */
+/* So many bytes of a task's trees are fetched: two trees of 12 frames. */
 #define TDT__WATCH_FETCHED 512
 
 /*
- * A poll of the task begins, which will be captured by `*capture` if that is not NULL.  If it is to give the task its last
- * tree there is a capture afterwards, which says so.  One that sees less far than a watched poll does won't do: then it is
- * the next poll's turn.
+ * A poll of the task begins.  `*capture` is the capture of its requests; NULL: there is no request.
+ * If a last tree of the task is due, it will be made of that capture, or of a spare capture, which
+ * is put into `*capture`.  In both cases the capture is marked as watched.  If the request's limit
+ * of frames is lower than that of the watch, the next poll provides the tree instead.
  */
 static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture **capture)
 {
@@ -65,7 +72,7 @@ static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture
 	if (epoch != 0 && *capture == NULL)
 		*capture = tdt__ready_take();
 	if (*capture == NULL && epoch != 0 && tdt__is_promised(seen))
-		return; /* the next poll will do */
+		return; /* the promise holds, and the next poll tries again */
 	TDT__POKE(task->record.own_epoch, epoch);
 	if (epoch == 0)
 		tdt__watched_redeem(seen);
@@ -73,14 +80,17 @@ static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture
 		return;
 	(*capture)->watched = true;
 	(*capture)->promised = seen;
-	/* Fetch its trees, which are written when the poll is over: of many tasks they are in no cache by now. */
+	/*
+	 * Fetch the task's trees, which are written after the poll.  With many tasks, they are in
+	 * no cache by now.
+	 */
 	for (uintptr_t line = 0; line < TDT__WATCH_FETCHED; line += 64)
 		__builtin_prefetch((const void *)((uintptr_t)TDT__PEEK(task->record.tree) + line));
 }
 
 /*
- * That poll is over.  What it found is kept only if the task waits: where it was in the poll that ended it says little of
- * why, and what it waited for before may say more.
+ * The watched poll is over.  Its tree is kept only if the task waits: the place where the last poll
+ * of a task ended does not say why it ended, and the place where it waited before may say more.
  */
 static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__capture *capture)
 {
@@ -89,22 +99,28 @@ static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__cap
 	tdt__watched_redeem(capture->promised);
 }
 
-/* Do as the environment says, once a process. */
+/* Start the watch if the environment requests it, once in a process. */
 void tdt__watch_by_environment(void);
 
-/* What the environment means, in nanoseconds; -1: nothing that is understood.  `text` may be NULL. */
+/*
+ * The interval that `text`, the environment's value, means, in nanoseconds; -1: `text` is NULL or
+ * is not understood.
+ */
 int64_t tdt__watch_parse(const char *text);
 
-/* What the ticker does once an interval, now, if somebody watches, after an interval that was long enough; for tests. */
+/*
+ * If the watch is on, do now what the ticker does after an interval, one long enough that the epoch
+ * advances; for tests.
+ */
 void tdt__watch_tick(void);
 
-/* The same after an interval of so long. */
+/* The same after an interval of `ns` nanoseconds. */
 void tdt__watch_pass(uint64_t ns);
 
-/* What the calls in watch.c, and the ticker, have of their own.  Held across fork (fork.c). */
+/* Protects the state of watch.c and of the ticker.  Held across fork (fork.c). */
 extern pthread_mutex_t tdt__watch_lock;
 
-/* In a child of fork, under tdt__watch_lock: there is no ticker, and nobody watches. */
+/* In a child of fork, under tdt__watch_lock: there is no ticker, and the watch is off. */
 void tdt__watch_forked(void);
 
 #endif
