@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Polling one future on the calling thread, which sleeps in between. */
+/* Polling one future on the calling thread, which sleeps between polls. */
 
 #include <config.h>
 
@@ -13,18 +13,23 @@
 #include "runtime/rt.h"
 #include "runtime/wait.h"
 
-/* What wakes the thread.  On the heap, since wakers may outlive the call. */
+/* What wakers and the blocked thread share.  On the heap: wakers may outlive the call. */
 struct blocker {
-	struct tdt_waker waker;	   /* first: wakers are pointers to this */
-	atomic_uint refs;	   /* of wakers, and of the call */
-	atomic_bool woken;	   /* since the last poll began */
-	sem_t wake;		   /* raised by who sets `woken` */
-	struct tdt_handle *handle; /* of the task; NULL: it isn't traced.  Constant once it is polled */
+	struct tdt_waker waker; /* first: wakers are pointers to this */
+	atomic_uint refs;	/* one for each waker, and one for the call */
+	atomic_bool woken;	/* since the last poll began */
+	sem_t wake;		/* raised by the thread that sets `woken` */
+
+	/* The task's; NULL if the task is not traced.  Constant once the future is polled. */
+	struct tdt_handle *handle;
 };
 
 static void unref(struct blocker *blocker)
 {
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	/*
+	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
+	 * decrement pairs with itself.
+	 */
 	if (atomic_fetch_sub_explicit(&blocker->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	sem_destroy(&blocker->wake);
@@ -32,7 +37,7 @@ static void unref(struct blocker *blocker)
 	free(blocker);
 }
 
-/* A waker is a pointer to the blocker's first member; it is const for the ABI's sake. */
+/* A waker is a pointer to the blocker's first member.  It is const because the ABI says so. */
 static struct blocker *blocker_of(const struct tdt_waker *waker)
 {
 	return (struct blocker *)(uintptr_t)waker;
@@ -49,8 +54,11 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	struct blocker *blocker = blocker_of(waker);
 
 	if (!atomic_load_explicit(&blocker->woken, memory_order_relaxed))
-		tdt_task_woken(blocker->handle); /* before the poll it leads to */
-	/* Release what came before, in any case, to the poll that follows: pairs with the exchange in run(). */
+		tdt_task_woken(blocker->handle); /* before the poll that follows the wake-up */
+	/*
+	 * Always an exchange, even if `woken` is set already: it releases what came before the
+	 * wake-up to the poll that follows.  Pairs with the exchange in run().
+	 */
 	if (!atomic_exchange_explicit(&blocker->woken, true, memory_order_release))
 		sem_post(&blocker->wake);
 }
@@ -66,7 +74,8 @@ static void waker_wake(const struct tdt_waker *waker)
 	waker_drop(waker);
 }
 
-static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref, waker_drop };
+static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref,
+						      waker_drop };
 
 static struct blocker *blocker_new(void)
 {
@@ -87,7 +96,7 @@ static tdt_poll_t run(struct blocker *blocker, const struct tdt_future *fut)
 
 	while ((result = tdt_future_poll(fut, &cx)) == TDT_PENDING) {
 		tdt__wait(&blocker->wake);
-		/* Acquire what all who have woken it did before: pairs with waker_wake_by_ref(). */
+		/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
 		atomic_exchange_explicit(&blocker->woken, false, memory_order_acquire);
 	}
 	return result;
@@ -104,7 +113,7 @@ static int check(struct tdt_rt *rt, const struct tdt_future *fut)
 	return 0;
 }
 
-/* The future, traced if that is possible; and a reference of its handle. */
+/* Return the future, traced if that is possible.  The caller owns a reference of `*handle`. */
 static struct tdt_future trace(struct tdt_future fut, struct tdt_handle **handle)
 {
 	struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };

@@ -2,7 +2,10 @@
 #ifndef TDT_RUNTIME_CURRENT_H
 #define TDT_RUNTIME_CURRENT_H
 
-/* What a thread of a runtime knows: on a worker, and in tdt_rt_block_on(), on a driver's thread.  All NULL on others. */
+/*
+ * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a driver's
+ * thread.  On other threads all members are NULL.
+ */
 
 struct tdt_rt;
 struct tdt__driver;
@@ -10,15 +13,19 @@ struct tdt__worker;
 
 struct tdt__current {
 	struct tdt_rt *rt;
-	struct tdt__driver *driver; /* where the leaves polled here register their timers and sockets */
+	/* Where the leaves that are polled on this thread register their timers and sockets. */
+	struct tdt__driver *driver;
 	struct tdt__worker *worker; /* NULL in tdt_rt_block_on() */
 
-	/* On a driver's thread: while it wakes a task, itself; and its runtime, if workers are still to hear of tasks. */
+	/*
+	 * Set on a driver's thread only.  `gathers` is the driver itself while it wakes a task.
+	 * `gathered` is its runtime while the driver has woken tasks and not yet notified a worker.
+	 */
 	struct tdt__driver *gathers;
 	struct tdt_rt *gathered;
 };
 
-/* Only its own thread touches it. */
+/* Each thread uses only its own. */
 extern __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 
 #endif

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The driver's thread, and how others talk to it.
+ * The driver's thread, and how other threads reach it.
  *
- * A turn of its loop:
+ * One turn of its loop has four phases:
  *
- *   prepare   tell libuv of sockets, and of the timer that is due first; publish until when the poll may sleep
- *   poll      sleep in epoll_wait() until something happens; wake who waits for sockets
- *   check     have a worker look for the tasks that were woken; say that it is awake
- *   timer     fire timers that are due, and wake who waits for them
+ *   prepare   give libuv the listed sockets and the timer that is due first; publish
+ *             `sleeps_until`, the time until which the poll may sleep
+ *   poll      sleep in epoll_wait() until something happens; wake the leaves of ready sockets
+ *   check     notify a worker of the tasks that were woken; publish that the thread is awake
+ *   timer     fire the timers that are due, and wake their leaves
  *
- * `sleeps_until` saves system calls.  Others wake the thread (a write to an eventfd) only if it might sleep for longer
- * than they can wait; it is not woken twice, nor when it is awake.
+ * `sleeps_until` saves system calls.  Another thread wakes the driver's thread (it writes to an
+ * eventfd) only if the driver might sleep beyond the time by which the other needs it.  A thread
+ * that is awake, or that was woken already, is not woken again.
  *
- * Out of memory or descriptors libuv (1.44) mostly returns an error, but calls abort() in three places: uv_loop_init()
- * when there is no pipe for the first loop of the process; whatever starts a handle with a descriptor, when the table
- * of handles by descriptor can't grow; and the poll, when the kernel takes a descriptor into no epoll any more (out of
- * its memory, or of the user's fs.epoll.max_user_watches).  So we look first whether the first two can be had, and for
- * the third uv_poll_init() does, once a socket.  Another thread may take them just then, other sockets the last
- * watches: that much is left to chance.
+ * When memory or descriptors run out, libuv (1.44) mostly returns an error, but it calls abort() in
+ * three places:
+ *
+ *   - in uv_loop_init(), when there is no pipe for the first loop of the process;
+ *   - in each call that starts a handle with a descriptor, when the table that finds handles by
+ *     descriptor cannot grow;
+ *   - in the poll, when the kernel accepts no more descriptors into an epoll instance (its memory,
+ *     or the user's fs.epoll.max_user_watches, is used up).
+ *
+ * For the first two we try beforehand whether the resource is available.  For the third
+ * uv_poll_init() tries it, once for each socket.  Another thread may still take the resource, or
+ * another socket the last watch, between the test and the use; we accept this risk.
  */
 
 #include <config.h>
@@ -39,7 +47,10 @@
 
 /* --- The loop ---------------------------------------------------------------- */
 
-/* Tell libuv of sockets: one by one, since it calls the kernel, for which the driver is unlocked. */
+/*
+ * Tell libuv what is new with the listed sockets.  Each of them is taken off the list by itself,
+ * because libuv calls the kernel for it, and the driver is unlocked during that call.
+ */
 static void tell_sockets(struct tdt__driver *driver)
 {
 	struct tdt__socket *socket;
@@ -58,7 +69,7 @@ static void on_prepare(uv_prepare_t *prepare)
 	struct tdt__driver *driver = prepare->data;
 	uint64_t now, due;
 
-	uv_update_time(&driver->loop); /* wakers took some */
+	uv_update_time(&driver->loop); /* wakers have taken some time */
 	now = uv_now(&driver->loop);
 	pthread_mutex_lock(&driver->lock);
 	tell_sockets(driver);
@@ -91,7 +102,7 @@ static void on_check(uv_check_t *check)
 		tell_sockets(driver);
 	pthread_mutex_unlock(&driver->lock);
 	if (stopped)
-		uv_walk(&driver->loop, close_handle, NULL); /* with no handles left uv_run() returns */
+		uv_walk(&driver->loop, close_handle, NULL); /* uv_run() returns without handles */
 }
 
 static void *run(void *arg)
@@ -104,12 +115,13 @@ static void *run(void *arg)
 }
 
 /*
- * Whether libuv can take note of `fd`: its table has as many entries as a power of two says.  Nothing else grows the
- * table, so it is not asked for again.
+ * Test whether libuv's table, whose size is a power of two, can grow to hold `fd`.  The table never
+ * shrinks, so descriptors up to the highest one tested need no second test.
  */
 int tdt__driver_make_room(struct tdt__driver *driver, int fd)
 {
-	void *volatile memory; /* volatile: a compiler may think that malloc and free are for nothing */
+	/* volatile: otherwise the compiler may remove malloc() and free() as having no effect */
+	void *volatile memory;
 	size_t n = 64;
 
 	if (fd <= driver->highest_fd)
@@ -126,7 +138,7 @@ int tdt__driver_make_room(struct tdt__driver *driver, int fd)
 
 /* --- Start and stop ------------------------------------------------------------ */
 
-/* Whether libuv will get what it does not do without: see above. */
+/* Test whether libuv will get the resources without which it aborts: see the top of this file. */
 static int look_for_room(struct tdt__driver *driver)
 {
 	int fds[8]; /* libuv opens up to 6 */
@@ -154,7 +166,7 @@ static int open_loop(struct tdt__driver *driver)
 		error = uv_loop_init(loop);
 	if (error != 0)
 		return error;
-	uv_async_init(loop, &driver->alarm, NULL); /* can't fail: the loop has one of its own already */
+	uv_async_init(loop, &driver->alarm, NULL); /* can't fail: the loop has one itself */
 	uv_prepare_init(loop, &driver->prepare);
 	uv_prepare_start(&driver->prepare, on_prepare);
 	uv_check_init(loop, &driver->check);
@@ -164,7 +176,10 @@ static int open_loop(struct tdt__driver *driver)
 	return 0;
 }
 
-/* No signal of the host's is handled on the driver's thread; those of its own faults can't be put off. */
+/*
+ * The driver's thread blocks all signals, so that it runs no handler of the program's.  The signals
+ * for faults stay unblocked, because the thread's own faults cannot be deferred.
+ */
 static int start_thread(struct tdt__driver *driver)
 {
 	static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
@@ -228,14 +243,21 @@ struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver)
 
 void tdt__driver_unref(struct tdt__driver *driver)
 {
-	/* Release what this thread did with it, acquire what others did: pairs with itself. */
-	if (driver == NULL || atomic_fetch_sub_explicit(&driver->refs, 1, memory_order_acq_rel) != 1)
+	/*
+	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
+	 * decrement pairs with itself.
+	 */
+	if (driver == NULL ||
+	    atomic_fetch_sub_explicit(&driver->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pthread_mutex_destroy(&driver->lock);
 	free(driver);
 }
 
-/* Sent under the lock: as soon as that is given back the driver may be stopped, and the eventfd be closed. */
+/*
+ * The alarm is sent under the lock: as soon as the lock is free the driver may be stopped and the
+ * eventfd closed.
+ */
 void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms)
 {
 	if (due_ms >= driver->sleeps_until)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The public names of the runtime's futures.  What stands on the stack while a task waits are their polls, which have
- * the same names, as statics, in files of their own: see src/combine.c.
+ * The public calls that make the runtime's futures.  The poll functions of these futures have the
+ * same names, as static functions in other files, so that backtraces show the names that users
+ * know.  src/future/combine.c explains this.
  */
 
 #include <config.h>
@@ -22,7 +23,8 @@ struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 	return tdt__mutex_lock_new(mutex);
 }
 
-struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value, int *error)
+struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
+				      int *error)
 {
 	return tdt__oneshot_receive_new(receiver, value, error);
 }
@@ -32,7 +34,8 @@ struct tdt_future tdt_sleep_ms(uint64_t ms)
 	return tdt__sleep_ms_new(ms);
 }
 
-struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp, int *error)
+struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
+				 int *error)
 {
 	return tdt__tcp_accept_new(listener, tcp, error);
 }

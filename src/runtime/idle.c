@@ -67,7 +67,7 @@ static void take_off(struct tdt__idle *idle, struct tdt__worker *worker)
 		set_lookout(idle, NULL);
 }
 
-/* Take one off to search.  The lookout stays, if there is another one. */
+/* Take a worker off the stack to search.  The lookout stays if another worker is parked. */
 static struct tdt__worker *pop(struct tdt__idle *idle)
 {
 	struct tdt__worker *worker = idle->parked;
@@ -75,15 +75,17 @@ static struct tdt__worker *pop(struct tdt__idle *idle)
 	if (is_lookout(idle, worker) && worker->below != NULL)
 		worker = worker->below;
 	take_off(idle, worker);
-	atomic_fetch_add(&idle->searching, 1); /* on its behalf, so that the next who looks sees it */
+	/* On behalf of the worker, so that the next call of wanted() sees a searcher. */
+	atomic_fetch_add(&idle->searching, 1);
 	return worker;
 }
 
-/* --- Who has put a task into a queue ------------------------------------------- */
+/* --- After a task was put into a queue ------------------------------------------ */
 
 static bool wanted(struct tdt__idle *idle)
 {
-	return atomic_load(&idle->searching) == 0 && atomic_load(&idle->n_parked) != 0; /* 2 in idle.h */
+	/* 2 in idle.h */
+	return atomic_load(&idle->searching) == 0 && atomic_load(&idle->n_parked) != 0;
 }
 
 void tdt__idle_notify(struct tdt_rt *rt)
@@ -130,7 +132,7 @@ void tdt__idle_found(struct tdt_rt *rt)
 		tdt__idle_notify(rt);
 }
 
-/* Off the stack, to search.  False: somebody else took the worker off, and wakes it. */
+/* Take the worker off the stack to search.  False: another thread took it off, and wakes it. */
 static bool get_up(struct tdt__idle *idle, struct tdt__worker *worker)
 {
 	bool parked;
@@ -145,15 +147,18 @@ static bool get_up(struct tdt__idle *idle, struct tdt__worker *worker)
 	return parked;
 }
 
-/* Go on the stack.  False: the runtime stops. */
+/* Put the worker on the stack.  False: the runtime stops. */
 static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	struct tdt__idle *idle = &rt->idle;
 	bool stopping;
 
 	pthread_mutex_lock(&idle->lock);
-	stopping =
-	    atomic_load_explicit(&rt->stopping, memory_order_relaxed); /* set before the lock was taken, or after */
+	/*
+	 * Relaxed: if this misses a stop, tdt__idle_stop() takes the lock later, and wakes the
+	 * worker.
+	 */
+	stopping = atomic_load_explicit(&rt->stopping, memory_order_relaxed);
 	if (!stopping) {
 		push(idle, worker);
 		atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
@@ -164,7 +169,7 @@ static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
 	return !stopping;
 }
 
-/* Whether the worker is still to look around; not if all others are parked. */
+/* Whether the worker stays the lookout.  It does not if all other workers are parked. */
 static bool keeps_lookout(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	struct tdt__idle *idle = &rt->idle;
@@ -180,10 +185,10 @@ static bool keeps_lookout(struct tdt_rt *rt, struct tdt__worker *worker)
 	return keeps;
 }
 
-/* Sleep until somebody has taken the worker off the stack, or it has seen something and got up. */
+/* Sleep until another thread takes the worker off the stack, or the lookout finds a task. */
 static void sleep_on(struct tdt_rt *rt, struct tdt__worker *worker)
 {
-	bool keeps = is_lookout(&rt->idle, worker); /* only this worker makes itself one */
+	bool keeps = is_lookout(&rt->idle, worker); /* no other thread makes it the lookout */
 
 	while (keeps) {
 		if (tdt__wait_ms(&worker->wake, LOOKOUT_MS))

@@ -3,40 +3,47 @@
 #define TDT_RUNTIME_IDLE_H
 
 /*
- * Workers with nothing to do: how they come to sleep, and who wakes them.
+ * Workers with nothing to do: how they go to sleep, and which thread wakes them.
  *
- * A worker that has run dry *searches*: it looks into the other workers' queues.  If it finds nothing it goes on the
- * stack of parked workers and sleeps in the kernel.  Who puts a task into a queue wakes one parked worker, which then
- * searches, unless one searches already: that one will find the task, or see it when it looks again.  So a burst of
- * tasks wakes one worker, not all.  That one, when it has found something, wakes the next if there is more: so all come
- * to work while there is work for them.
+ * A worker whose own queue and the shared queue are empty *searches*: it looks into the other
+ * workers' queues.  If it finds nothing, it goes on the stack of parked workers and sleeps in the
+ * kernel.  A thread that puts a task into a queue (the *producer*) wakes one parked worker, which
+ * then searches.  The producer wakes none if a worker searches already: the searcher will find the
+ * task, or see it when it looks again.  So a burst of tasks wakes one worker, not all.  When that
+ * worker has found a task, it wakes the next worker if there are more tasks.  So all workers come
+ * to work as long as there is work for them.
  *
- * No task is left lying while a worker sleeps:
+ * No task waits in a queue while a worker sleeps:
  *
- *   who puts a task into a queue            a worker about to sleep
- *     1. puts it there                        3. puts itself on the stack, and searches no more
- *     2. does nobody search, and is           4. looks into all queues: anything?  Then off the stack, and search
- *        somebody parked?  Wakes one
+ *   the producer                            a worker that is about to sleep
+ *     1. puts the task into a queue           3. puts itself on the stack, and stops searching
+ *     2. if no worker searches and one        4. looks into all queues; if there is a task, leaves
+ *        is parked, wakes that one               the stack, and searches
  *
- *   who puts a task into a queue            the last searcher, which has found another task
- *     1. puts it there                        3. searches no more
- *     2. as above                             4. looks into all queues: anything?  Then wakes a parked worker
+ *   the producer                            the last searcher, which has found another task
+ *     1. puts the task into a queue           3. stops searching
+ *     2. as above                             4. looks into all queues; if there is a task, wakes a
+ *                                                parked worker
  *
- * A task that is woken in a poll, and is alone in its worker's queue, is polled next there: to wake another worker for
- * it would cost more than the poll, and two tasks that wake each other in turn would do it all the time.  But should
- * the poll go on for long, or block, the task would be held up.  So one of the parked workers, the *lookout*, sleeps
- * for LOOKOUT_MS at most while there is one that isn't parked, and looks around then.  As long as there is a lookout,
- * no worker is woken for such a task.
+ * A task that is woken during a poll on a worker, and is alone in this worker's queue, will be
+ * polled there next.  To wake another worker for it would cost more than the poll, and two tasks
+ * that wake each other in turn would cause that all the time.  But if the current poll takes long
+ * or blocks, it delays the task.  So one of the parked workers is the *lookout*: it sleeps for
+ * LOOKOUT_MS at most while any worker is not parked, and then looks into all queues.  As long as
+ * there is a lookout, no worker is woken for a lone task.
  *
- *   who puts a lone task into its queue     the lookout
- *     1. puts it there                        3. isn't it any more: it was woken, or all others are parked
- *     2. is there a lookout?                  4. looks into all queues: as a searcher does, above, whether it finds
- *        Then that will do                       anything or not; or at once, if it goes on sleeping
+ *   the producer of a lone task             the lookout
+ *     1. puts the task into its queue         3. stops being the lookout: it was woken, or all
+ *     2. if there is a lookout, wakes            others are parked
+ *        no worker                            4. looks into all queues: if it was woken, as a
+ *                                                searcher (above), whether it finds a task or not;
+ *                                                if it goes on sleeping, at once
  *
- * So in a runtime with nothing to do no worker wakes; in one that works, the lookout does, 100 times a second.
+ * So in an idle runtime no worker wakes up; in a busy one the lookout wakes up 100 times a second.
  *
- * All of 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the shared queue; `searching`, `n_parked`,
- * `lookout`), so if 2 does not see what 3 did, 4 sees what 1 did.
+ * All accesses in steps 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the
+ * shared queue; `searching`, `n_parked`, `lookout`), so if 2 does not see what 3 did, 4 sees what
+ * 1 did.
  */
 
 #include <pthread.h>
@@ -48,8 +55,8 @@ struct tdt_rt;
 struct tdt__idle {
 	pthread_mutex_t lock;
 	struct tdt__worker *parked; /* the stack; under `lock` */
-	atomic_uint n_parked;	    /* how many are on it; written under `lock` */
-	atomic_uint searching;	    /* workers that search, or were woken to */
+	atomic_uint n_parked;	    /* the number of workers on it; written under `lock` */
+	atomic_uint searching;	    /* workers that search, or were woken to search */
 
 	struct tdt__worker *_Atomic lookout; /* a parked worker, or NULL; written under `lock` */
 };
@@ -57,22 +64,25 @@ struct tdt__idle {
 void tdt__idle_init(struct tdt__idle *idle);
 void tdt__idle_fini(struct tdt__idle *idle);
 
-/* A task was put into a queue of `rt`. */
+/* Call this after putting a task into a queue of `rt`. */
 void tdt__idle_notify(struct tdt_rt *rt);
 
-/* The same for a task that is alone in the queue of the worker that this thread is. */
+/* The same for a task that is alone in the calling worker's queue. */
 void tdt__idle_notify_lone(struct tdt_rt *rt);
 
-/* This worker searches from now on. */
+/* The calling worker begins to search. */
 void tdt__idle_search(struct tdt_rt *rt);
 
-/* This worker, which searched, has found something. */
+/* The calling worker has searched and found a task. */
 void tdt__idle_found(struct tdt_rt *rt);
 
-/* This worker, which searched, has found nothing: sleep until there may be something, and search again. */
+/*
+ * `worker`, the calling one, has searched in vain: sleep until there may be a task, then search
+ * again.
+ */
 void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 
-/* Wake all workers, since `rt->stopping` was set. */
+/* Wake all parked workers after `rt->stopping` was set. */
 void tdt__idle_stop(struct tdt_rt *rt);
 
 #endif

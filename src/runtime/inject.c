@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The queue all workers share. */
+/* The queue that all workers share. */
 
 #include <config.h>
 
@@ -21,7 +21,8 @@ void tdt__inject_fini(struct tdt__inject *inject)
 	pthread_mutex_destroy(&inject->lock);
 }
 
-bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last, size_t n)
+bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last,
+		      size_t n)
 {
 	bool closed;
 
@@ -65,7 +66,11 @@ struct tdt__task *tdt__inject_take(struct tdt__inject *inject, size_t n)
 		end = &(*end)->next;
 	inject->older = *end;
 	*end = NULL;
-	atomic_fetch_sub(&inject->length, taken); /* sequentially consistent, as in push; too high until then is harmless */
+	/*
+	 * Sequentially consistent, as in push.  Until then `length` is too high, which is
+	 * harmless.
+	 */
+	atomic_fetch_sub(&inject->length, taken);
 	pthread_mutex_unlock(&inject->older_lock);
 	return first;
 }

@@ -3,11 +3,13 @@
 #define TDT_RUNTIME_INJECT_H
 
 /*
- * The queue all workers share: for tasks woken on other threads, and for what a worker's own queue has no room for.
+ * The queue that all workers share.  It holds the tasks that were woken on other threads, and those
+ * for which a worker's own queue has no room.
  *
- * It has two parts, each with a lock: who puts a task in appends it to the newer part; who takes some takes them from
- * the older part, and makes the newer one the older when that is empty.  So nobody who puts one in waits while somebody
- * goes through a list of tasks that none of his processor's caches has yet.
+ * The queue has two parts, each with a lock.  A push appends tasks to the newer part.  A take
+ * removes tasks from the older part; when the older part is empty, the newer part becomes the
+ * older one.  So a push never waits for a take that walks a list of tasks which its processor has
+ * not cached yet.
  */
 
 #include <pthread.h>
@@ -32,19 +34,26 @@ struct tdt__inject {
 void tdt__inject_init(struct tdt__inject *inject);
 void tdt__inject_fini(struct tdt__inject *inject);
 
-/* Put the `n` tasks from `first` to `last`, linked by `next`, last.  False: it is closed, and nothing was done. */
-bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last, size_t n);
+/*
+ * Append the `n` tasks from `first` to `last`, which are linked by `next`.  False: the queue is
+ * closed, and nothing was done.
+ */
+bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last,
+		      size_t n);
 
-/* Take the first `n` tasks, or fewer, but one if there is any: a list linked by `next`, NULL at its end. */
+/*
+ * Take at most the first `n` tasks, and at least one unless the queue is empty.  Returns a list
+ * linked by `next`, NULL at its end.
+ */
 struct tdt__task *tdt__inject_take(struct tdt__inject *inject, size_t n);
 
-/* How many there are.  Sequentially consistent with pushes: idle.h tells why. */
+/* The number of tasks in the queue.  Sequentially consistent with pushes: idle.h says why. */
 static inline size_t tdt__inject_length(struct tdt__inject *inject)
 {
 	return atomic_load(&inject->length);
 }
 
-/* Take all that is in it, linked by `next`, and nothing gets in from then on. */
+/* Take all tasks, linked by `next`.  From then on every push fails. */
 struct tdt__task *tdt__inject_close(struct tdt__inject *inject);
 
 #endif

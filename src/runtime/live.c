@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The lists of live tasks. */
+/* The lists of live tasks (live.h). */
 
 #include <config.h>
 
@@ -76,7 +76,8 @@ static struct tdt__task *merge(struct tdt__task *one, struct tdt__task *other)
 
 struct tdt__task *tdt__live_sort(struct tdt__task *chain)
 {
-	struct tdt__task *sorted[64] = { NULL }, *merged = NULL; /* sorted[i]: of 2^i tasks, or NULL */
+	/* sorted[i] is NULL or a sorted chain of 2^i tasks. */
+	struct tdt__task *sorted[64] = { NULL }, *merged = NULL;
 
 	while (chain != NULL) {
 		struct tdt__task *some = chain;

@@ -3,9 +3,10 @@
 #define TDT_RUNTIME_LIVE_H
 
 /*
- * The live tasks: all that have been polled and not ended, so that tdt_rt_free() finds them.  (Those that were never
- * polled are in queues.)  Each worker has a list of those that were first polled on it, whose lock is seldom wanted by
- * another thread.  A task that ends in its first poll was never in one.
+ * The live tasks: all tasks that have been polled and have not ended.  tdt_rt_free() finds them in
+ * these lists.  (Tasks that were never polled are in queues.)  Each worker has a list of the tasks
+ * that were first polled on it, so another thread seldom needs the lock of the list.  A task that
+ * ends in its first poll is never in a list.
  */
 
 #include <pthread.h>
@@ -20,16 +21,15 @@ struct tdt__live {
 void tdt__live_init(struct tdt__live *live);
 void tdt__live_fini(struct tdt__live *live);
 
-/* Add a task. */
 void tdt__live_add(struct tdt__live *live, struct tdt__task *task);
 
-/* Take a task out of the list it is in. */
+/* Take `task` out of its list. */
 void tdt__live_remove(struct tdt__task *task);
 
-/* Take all out of `live`, and put them before the chain `chain` (linked by `newer`). */
+/* Take all tasks out of `live`, and return them followed by `chain`, all linked by `newer`. */
 struct tdt__task *tdt__live_take(struct tdt__live *live, struct tdt__task *chain);
 
-/* Put a chain into the order in which its tasks were spawned. */
+/* Sort a chain by the order in which its tasks were spawned. */
 struct tdt__task *tdt__live_sort(struct tdt__task *chain);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # libtdt-rt: the runtime.  It uses libtdt's public headers, and libuv.
 
-# As libtdt-core.la: for tests that look inside.
+# Like libtdt-core.la, this is for tests that use internal functions.
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
 	src/runtime/block_on.c \

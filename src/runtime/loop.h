@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_LOOP_H
 #define TDT_RUNTIME_LOOP_H
 
-/* What the driver is made of: for itself (driver.c), timers and sockets. */
+/* The driver's struct, which driver.c, timer.c and socket.c share. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,25 +21,28 @@ struct tdt__driver {
 	atomic_uint refs;
 	pthread_t thread;
 
-	/* Of what follows.  Nothing foreign (a waker) is ever called while it is held. */
+	/* Protects the members from here to `stopped`.  No foreign code (a waker) runs under it. */
 	pthread_mutex_t lock;
-	struct tdt__timers timers; /* that run, what is due first first */
+	struct tdt__timers timers; /* the running timers, by the time they are due */
 	uint64_t timers_started;
-	struct tdt__sockets sockets; /* that libuv is to be told of */
+	struct tdt__sockets sockets; /* sockets with a change that libuv does not know yet */
 	/*
-	 * The thread may sleep until then, in ms of the loop's clock (CLOCK_MONOTONIC); UINT64_MAX: for ever.  0: it
-	 * looks at all this before it sleeps.
+	 * The thread may sleep until this time, in ms of the loop's clock (CLOCK_MONOTONIC);
+	 * UINT64_MAX: for ever.  0: it looks at the members above before it sleeps.
 	 */
 	uint64_t sleeps_until;
-	atomic_bool stopped; /* tdt__driver_stop() has begun.  Read also without the lock, relaxed */
+	atomic_bool stopped; /* tdt__driver_stop() has begun.  Read without the lock too, relaxed */
 
-	/* The driver's thread's: libuv's handles are not thread-safe, but for uv_async_send(). */
+	/*
+	 * Only the driver's thread uses these: of libuv's calls only uv_async_send() is
+	 * thread-safe.
+	 */
 	uv_loop_t loop;
 	uv_prepare_t prepare;
 	uv_check_t check;
 	uv_timer_t timer; /* for the timer that is due first */
-	uv_async_t alarm; /* anyone sends it, under the lock, until the driver is stopped */
-	int highest_fd;	  /* that libuv has room for, or was promised some */
+	uv_async_t alarm; /* any thread sends it, under the lock, until the driver is stopped */
+	int highest_fd;	  /* the highest descriptor that tdt__driver_make_room() found room for */
 };
 
 static inline bool tdt__driver_stopped(struct tdt__driver *driver)
@@ -47,10 +50,13 @@ static inline bool tdt__driver_stopped(struct tdt__driver *driver)
 	return atomic_load_explicit(&driver->stopped, memory_order_relaxed);
 }
 
-/* Locked, and not stopped: have the thread look at what is new at `due_ms` at the latest.  0: at once. */
+/*
+ * Have the driver's thread look at its timers and sockets at `due_ms` at the latest; 0 means at
+ * once.  The driver is locked, and not stopped.
+ */
 void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms);
 
-/* On the driver's thread, before libuv hears of `fd`.  0, or -ENOMEM. */
+/* Call this on the driver's thread before libuv gets `fd`.  Returns 0 or -ENOMEM. */
 int tdt__driver_make_room(struct tdt__driver *driver, int fd);
 
 #endif

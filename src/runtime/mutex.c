@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The mutex and the line of those who wait for it.
+ * The mutex, and the line of lock futures that wait for it.
  *
- * Whoever unlocks hands over to the first in the line: the mutex is never free while somebody waits, so nobody who
- * comes later gets in between, and only one task is woken.  A place in the line is the lock future's own memory: to
- * wait allocates nothing.
+ * An unlock hands the mutex over to the first future in the line.  So the mutex is never free
+ * while a future waits, no later caller can overtake the line, and only one task is woken.  A
+ * place in the line is the lock future's own memory: waiting allocates nothing.
  *
- * The lock inside is held for some instructions.  Wakers are taken out of their slots with it held, and woken without.
+ * The pthread lock inside is held for a few instructions.  Wakers are taken out of their slots
+ * under this lock, and are woken after it is released.
  */
 
 #include <config.h>
@@ -21,10 +22,15 @@
 #include <tdt/trace.h>
 
 struct tdt_mutex {
-	pthread_mutex_t lock; /* of all below, and of the places */
+	pthread_mutex_t lock; /* protects all members below, and the places in the line */
 	bool held;
-	uint64_t holder;	/* the id of the task that took it; 0: none did, or nobody holds it */
-	struct tdt__place line; /* a ring: `next` is the first, `previous` the last, itself if nobody waits */
+	/* The id of the task that holds the mutex; 0: it is free, or was locked outside a task. */
+	uint64_t holder;
+	/*
+	 * The head of a ring: `next` is the first place, `previous` the last.  Both are the head
+	 * itself if no future waits.
+	 */
+	struct tdt__place line;
 };
 
 struct tdt_mutex *tdt_mutex_new(void)
@@ -61,12 +67,15 @@ static void take_out(struct tdt__place *place)
 	place->next->previous = place->previous;
 }
 
-/* Give the mutex to the first in the line, or free it.  Returns whom to wake when the lock is free. */
+/*
+ * Give the mutex to the first place in the line, or make it free.  Returns the waker to wake once
+ * the caller has released the lock.
+ */
 static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
 	struct tdt__place *first = mutex->line.next;
 
-	mutex->holder = first->task; /* the line itself has none */
+	mutex->holder = first->task; /* 0 if `first` is the head of the line */
 	if (first == &mutex->line) {
 		mutex->held = false;
 		return NULL;

@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_MUTEX_H
 #define TDT_RUNTIME_MUTEX_H
 
-/* Between the mutex (mutex.c) and the future that waits for it (mutex_lock.c). */
+/* What the mutex (mutex.c) and the future that waits for it (mutex_lock.c) share. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,28 +11,29 @@
 
 struct tdt_mutex;
 
-/* Who wants the mutex, and is in the line or at its head.  All zero but `mutex` to begin with. */
+/* The state of a lock future.  At the beginning all members but `mutex` are zero. */
 struct tdt__place {
-	struct tdt_mutex *mutex; /* NULL: the future has ended.  The future's own */
-	struct tdt__slot slot;	 /* to be woken when the mutex is handed over */
+	struct tdt_mutex *mutex; /* NULL: the future has ended.  Only the future uses it */
+	struct tdt__slot slot;	 /* woken when the mutex is handed over */
 
 	/* Under the mutex's lock. */
 	struct tdt__place *previous, *next; /* while in the line */
 	enum {
 		TDT__OUTSIDE,
 		TDT__IN_LINE,
-		TDT__HOLDS /* the mutex is this one's */
+		TDT__HOLDS /* this future holds the mutex */
 	} at;
-	uint64_t task; /* the id of the one it was last polled in; 0: none */
+	uint64_t task; /* the id of the task that polled the future last; 0: none */
 };
 
 /*
- * Take the mutex, if it is free or was handed over.  If not, stand in the line, where the place is kept; `*holder` is
- * the id of the task that holds the mutex then, 0 if none does.
+ * Take the mutex if it is free or was handed over to `place`, and return true.  Otherwise put
+ * `place` at the end of the line, or leave it where it is in the line.  `*holder` becomes the id
+ * of the task that holds the mutex, or 0 if no task does.
  */
 bool tdt__place_take(struct tdt__place *place, uint64_t *holder);
 
-/* Leave the line.  What was handed over is handed on. */
+/* Leave the line.  If the mutex was handed over to `place`, hand it over to the next place. */
 void tdt__place_leave(struct tdt__place *place);
 
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex);

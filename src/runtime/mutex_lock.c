@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The future that waits for a mutex.  Its poll has the name of the call that makes it, for that is what stands in
- * backtraces; so the call itself is in futures.c, and <tdt/sync.h>, which declares it, is not included here.
+ * The future that waits for a mutex.  For backtraces its poll has the name of the public call that
+ * makes it.  So that call is in futures.c, and <tdt/sync.h>, its header, is not included here.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@ static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 		return TDT_PANICKED;
 	if (!tdt__place_take(place, &holder)) {
 		tdt__slot_register(&place->slot, cx->waker);
-		/* It may have been handed over before there was anybody to wake. */
+		/* The mutex may have been handed over before the waker was registered. */
 		if (!tdt__place_take(place, &holder)) {
 			tdt_leaf_waits_on(TDT_WAIT_MUTEX, place->mutex, holder);
 			return TDT_PENDING;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The calls of tdt/net.h that wait for nothing: listen, close and the like. */
+/* The calls of tdt/net.h that never wait: listen, close and the like. */
 
 #include <config.h>
 
@@ -30,7 +30,7 @@ int tdt__tcp_socket(const union tdt__address *address)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A descriptor that listens, or a negative errno. */
+/* Return a listening descriptor, or a negative errno. */
 static int listen_at(const char *host, uint16_t port)
 {
 	union tdt__address address;
@@ -74,15 +74,16 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 		errno = EINVAL;
 		return 0;
 	}
-	/* A sockaddr_in6 has its port where a sockaddr_in has it. */
+	/* The port is at the same place in a sockaddr_in6 as in a sockaddr_in. */
 	if (getsockname(listener->socket.fd, &address.any, &(socklen_t){ sizeof(address) }) != 0)
 		return 0;
 	return ntohs(address.in.sin_port);
 }
 
 /*
- * A driver that knows the listener closes it when it comes to that.  Until then nobody is to be let in, and the port is
- * to be free for the next.  (Not a listener no driver knows: it may be shared with a child of fork().)
+ * If a driver knows the listener, the driver closes it later.  The shutdown refuses connections and
+ * frees the port at once.  A listener that no driver knows is closed at once; it is not shut down,
+ * because a child of fork() may share it.
  */
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The channel for one value: both its ends but for receiving.  No lock: see oneshot.h for who owns what. */
+/*
+ * The channel for one value: all calls of its two ends except receiving (oneshot_receive.c).  There
+ * is no lock: oneshot.h says what each end owns.
+ */
 
 #include <config.h>
 
@@ -10,7 +13,7 @@
 
 #include <tdt/sync.h>
 
-/* Both ends are the channel; their types only tell them apart. */
+/* Both ends are pointers to the channel; only their types differ. */
 static struct tdt__channel *channel_of(struct tdt_oneshot_sender *sender)
 {
 	return (struct tdt__channel *)sender;
@@ -36,8 +39,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 }
 
 /*
- * What becomes of an open channel, if it still is one.  Release the value to the receiver: pairs with the acquire in
- * oneshot_receive.c.
+ * Give the channel its final state if it is still open; returns whether it was.  This releases the
+ * value to the receiver: pairs with the acquire in oneshot_receive.c.
  */
 static bool settle(struct tdt__channel *channel, int state)
 {
@@ -48,11 +51,14 @@ static bool settle(struct tdt__channel *channel, int state)
 
 static void unref(struct tdt__channel *channel)
 {
-	/* Release what this end did; acquire (by the last) what the other did: pairs with itself. */
+	/*
+	 * Release: what this end did.  Acquire: the last end sees what the other one did.  This
+	 * decrement pairs with itself.
+	 */
 	if (atomic_fetch_sub_explicit(&channel->ends, 1, memory_order_acq_rel) != 1)
 		return;
-	if (atomic_load_explicit(&channel->state, memory_order_relaxed) == TDT__SENT && !channel->ended &&
-	    channel->value_free != NULL)
+	if (atomic_load_explicit(&channel->state, memory_order_relaxed) == TDT__SENT &&
+	    !channel->ended && channel->value_free != NULL)
 		channel->value_free(channel->value);
 	free(channel);
 }

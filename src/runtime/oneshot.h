@@ -3,17 +3,23 @@
 #define TDT_RUNTIME_ONESHOT_H
 
 /*
- * A channel for one value, between its two ends (oneshot.c) and the future that awaits it (oneshot_receive.c).
+ * A channel for one value: its two ends (oneshot.c), and the future that awaits the value
+ * (oneshot_receive.c).
  *
- * Who owns the value:
+ * The owner of the value:
  *
  *            send         receive
  *   sender ───────▶ SENT ─────────▶ receiver
- *                     │ nobody receives: whoever gives up the last end frees it
+ *                     │ if no future receives the value, the last end that is freed frees it
  *
- *   OPEN ──send──▶ SENT,  OPEN ──the sender is freed──▶ CLOSED,  OPEN ──the receiver is──▶ GONE
+ * The states:
  *
- * Of the three the first one counts, and what comes too late fails: a value that meets GONE stays its sender's.
+ *   OPEN ──the value is sent──▶ SENT
+ *   OPEN ──the sender is freed──▶ CLOSED
+ *   OPEN ──the receiver is freed──▶ GONE
+ *
+ * Only the first of these three events changes the state; a later one fails.  A send that finds the
+ * state GONE fails, and the value stays the sender's.
  */
 
 #include <stdatomic.h>
@@ -26,21 +32,22 @@ struct tdt_oneshot_receiver;
 enum tdt__channel_state { TDT__OPEN, TDT__SENT, TDT__CLOSED, TDT__GONE };
 
 struct tdt__channel {
-	_Atomic int state;		 /* enum tdt__channel_state */
-	atomic_uint ends;		 /* not given up yet: 2, 1 */
-	void *value;			 /* the sender's to write while OPEN, the receiver's to read when SENT */
+	_Atomic int state; /* enum tdt__channel_state */
+	atomic_uint ends;  /* the number of ends that are not freed yet */
+	void *value;	   /* the sender writes it while OPEN, the receiver reads it when SENT */
 	void (*value_free)(void *value); /* may be NULL.  Constant */
-	struct tdt__slot slot;		 /* of the receiver */
+	struct tdt__slot slot;		 /* the receiver's */
 
-	/* The receiver's alone. */
+	/* Only the receiver uses these. */
 	void **out;
 	int *error; /* may be NULL */
-	bool ended; /* told whoever awaited it; if SENT, the value is his */
+	bool ended; /* the future has returned its result; a value that was SENT is its awaiter's */
 };
 
-/* Give up the receiver's end. */
+/* Free the receiver's end. */
 void tdt__channel_leave(struct tdt__channel *channel);
 
-struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value, int *error);
+struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value,
+					   int *error);
 
 #endif

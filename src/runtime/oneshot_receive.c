@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The future that awaits a channel's value.  As in mutex_lock.c, its poll has the name of the call that makes it. */
+/* The future that awaits a channel's value.  Its poll has a public name: mutex_lock.c says why. */
 
 #include <config.h>
 
@@ -9,7 +9,7 @@
 
 #include "runtime/oneshot.h"
 
-/* Acquire what the sender wrote: pairs with settle() in oneshot.c. */
+/* Acquire: what the sender wrote.  Pairs with settle() in oneshot.c. */
 static int state_of(struct tdt__channel *channel)
 {
 	return atomic_load(&channel->state);
@@ -42,7 +42,8 @@ static void drop(void *state)
 	tdt__channel_leave(state);
 }
 
-struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value, int *error)
+struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value,
+					   int *error)
 {
 	struct tdt__channel *channel = (struct tdt__channel *)receiver;
 

@@ -8,7 +8,10 @@
 
 #define HALF (TDT__RING_SIZE / 2)
 
-/* Relaxed: a thief that reads a slot as it is used anew finds `head` moved on; what it points to comes with `tail`. */
+/*
+ * Relaxed: a thief that reads a slot while the owner uses it again finds that `head` has moved, and
+ * discards the value.  The acquire of `tail` makes the task that the slot points to visible.
+ */
 static struct tdt__task *get(struct tdt__ring *ring, uint32_t i)
 {
 	return atomic_load_explicit(&ring->slots[i % TDT__RING_SIZE], memory_order_relaxed);
@@ -19,7 +22,10 @@ static void put(struct tdt__ring *ring, uint32_t i, struct tdt__task *task)
 	atomic_store_explicit(&ring->slots[i % TDT__RING_SIZE], task, memory_order_relaxed);
 }
 
-/* Release: the slots were read before the owner uses them anew.  Pairs with the acquire of `head` in push. */
+/*
+ * Release: the reads of the slots come before the owner uses these slots again.  Pairs with the
+ * acquire of `head` in push.
+ */
 static bool move_head(struct tdt__ring *ring, uint32_t from, uint32_t to)
 {
 	return atomic_compare_exchange_strong_explicit(&ring->head, &from, to, memory_order_release,
@@ -28,13 +34,17 @@ static bool move_head(struct tdt__ring *ring, uint32_t from, uint32_t to)
 
 bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire); /* pairs with move_head() */
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+	/* Acquire: pairs with move_head().  Only this thread writes `tail`. */
+	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
 	if (tail - head >= TDT__RING_SIZE)
 		return false;
 	put(ring, tail, task);
-	/* Release the slot and the task to thieves (pairs with steal); sequentially consistent: see idle.h. */
+	/*
+	 * This releases the slot and the task to thieves: pairs with the acquire in steal.  It is
+	 * sequentially consistent for the reason in idle.h.
+	 */
 	atomic_store(&ring->tail, tail + 1);
 	return true;
 }
@@ -43,7 +53,10 @@ void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first)
 {
 	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
 
-	/* It is known to be `tail`: but what thieves read comes before what is put in their place.  Pairs as in push. */
+	/*
+	 * The ring is empty, so the value of `head` is known.  The load is needed for its order:
+	 * thieves have read the slots before we overwrite them.  Pairs with move_head().
+	 */
 	atomic_load_explicit(&ring->head, memory_order_acquire);
 	for (; first != NULL; first = first->next)
 		put(ring, tail++, first);
@@ -71,12 +84,13 @@ struct tdt__task *tdt__ring_half(struct tdt__ring *ring, struct tdt__task **last
 	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
 	struct tdt__task *first = get(ring, head);
 
-	/* Taken out before they are linked: until then each may be a thief's. */
+	/* The tasks are linked only after they are taken out: before that a thief may take them. */
 	if (tail - head < TDT__RING_SIZE || !move_head(ring, head, head + HALF))
 		return NULL;
 	*last = first;
 	for (uint32_t i = 1; i < HALF; i++) {
-		(*last)->next = get(ring, head + i); /* ours alone fills slots, so it is there still */
+		/* Only this thread fills slots, so the task is still there. */
+		(*last)->next = get(ring, head + i);
 		*last = (*last)->next;
 	}
 	(*last)->next = NULL;
@@ -88,9 +102,12 @@ struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from
 	uint32_t own = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
 	for (;;) {
-		/* Acquire, lest `tail` be the older of the two. */
+		/*
+		 * The acquire of `head` keeps the load of `tail` after it.  The acquire of `tail`
+		 * pairs with push and fill.
+		 */
 		uint32_t head = atomic_load_explicit(&from->head, memory_order_acquire);
-		uint32_t tail = atomic_load_explicit(&from->tail, memory_order_acquire); /* pairs with push */
+		uint32_t tail = atomic_load_explicit(&from->tail, memory_order_acquire);
 		uint32_t n = tail - head;
 		struct tdt__task *task;
 
@@ -98,7 +115,7 @@ struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from
 		if (n == 0)
 			return NULL;
 		if (n > HALF)
-			continue; /* others took some between the two loads */
+			continue; /* other threads took tasks between the two loads */
 		task = get(from, head);
 		for (uint32_t i = 1; i < n; i++)
 			put(ring, own + i - 1, get(from, head + i));

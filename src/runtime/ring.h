@@ -3,7 +3,7 @@
 #define TDT_RUNTIME_RING_H
 
 /*
- * A worker's own queue: a ring of bounded size, first in, first out, from which other workers steal.
+ * A worker's own queue: a ring of fixed size, first in, first out, from which other workers steal.
  *
  * What may overlap:
  *
@@ -13,11 +13,12 @@
  *   steal from      +      +        +            +           +
  *   steal into      -      -        +            -           +
  *
- * that is, push, fill, pop, half and stealing *into* a ring are its owner's.
+ * that is, only the owner of a ring calls push, fill, pop, half, and steal *into* this ring.
  *
- * `head` and `tail` count what was taken out and put in, and wrap.  Who takes something first copies it, then moves
- * `head` on with a compare-and-swap: if that fails somebody else has taken it.  (A thief that is stopped in between
- * while exactly 2^32 tasks pass would be fooled.)
+ * `head` and `tail` count the tasks that were taken out and put in; both wrap.  A taker first
+ * copies the slots and then advances `head` with a compare-and-swap; if that fails, another thread
+ * has taken the tasks.  (The compare-and-swap of a thief that is stopped in between while exactly
+ * 2^32 tasks pass would succeed wrongly.)
  */
 
 #include <stdatomic.h>
@@ -30,27 +31,36 @@ struct tdt__task;
 
 struct tdt__ring {
 	_Atomic uint32_t head;
-	struct tdt__task *_Atomic slots[TDT__RING_SIZE]; /* also keeps thieves' `head` away from the owner's `tail` */
+	/*
+	 * These also keep `head`, which thieves write, on another cache line than the owner's
+	 * `tail`.
+	 */
+	struct tdt__task *_Atomic slots[TDT__RING_SIZE];
 	_Atomic uint32_t tail;
 };
 
-/* Put `task` last.  False if the ring is full. */
+/* Append `task`.  False if the ring is full. */
 bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task);
 
-/* Put all tasks from `first` on, linked by `next`, into the ring, which is empty; they fit. */
+/* Put the list `first`, linked by `next`, into the ring.  The ring is empty, and the list fits. */
 void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first);
 
 /* Take the first task out; NULL if there is none. */
 struct tdt__task *tdt__ring_pop(struct tdt__ring *ring);
 
-/* Take half of a full ring out, as a list linked by `next`; NULL if it isn't full any more. */
+/*
+ * Take out half of a full ring.  Returns a list linked by `next`, with its end in `*last`; NULL if
+ * the ring is not full any more.
+ */
 struct tdt__task *tdt__ring_half(struct tdt__ring *ring, struct tdt__task **last);
 
-/* Take half of `from`, rounded up.  One of them is returned (NULL: there is none), the others go into `ring`, which is
- * empty. */
+/*
+ * Take half of the tasks of `from`, rounded up.  Returns one of them, or NULL if there is none; the
+ * others go into `ring`, which is empty.
+ */
 struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from);
 
-/* Whether there is nothing in it.  Sequentially consistent with pushes: idle.h tells why. */
+/* Whether the ring is empty.  Sequentially consistent with pushes: idle.h says why. */
 bool tdt__ring_is_empty(struct tdt__ring *ring);
 
 #endif

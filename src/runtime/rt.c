@@ -30,7 +30,10 @@ void tdt__rt_ref(struct tdt_rt *rt)
 
 void tdt__rt_unref(struct tdt_rt *rt)
 {
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	/*
+	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
+	 * decrement pairs with itself.
+	 */
 	if (atomic_fetch_sub_explicit(&rt->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	for (unsigned i = 0; i < rt->n_workers; i++)
@@ -68,7 +71,7 @@ static unsigned cpus(void)
 	if (sched_getaffinity(0, sizeof set, &set) == 0) {
 		online = CPU_COUNT(&set);
 	} else {
-		online = sysconf(_SC_NPROCESSORS_ONLN); /* more of them than a cpu_set_t has room for */
+		online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than a cpu_set_t can hold */
 	}
 	return online < 1 ? 1 : online > TDT_RT_MAX_WORKERS ? TDT_RT_MAX_WORKERS : (unsigned)online;
 }
@@ -84,7 +87,7 @@ static int read_config(unsigned *workers, const struct tdt_rt_config *config)
 	return error;
 }
 
-/* Have the first `n` workers stop. */
+/* Stop the first `n` workers, and wait for their threads. */
 static void stop(struct tdt_rt *rt, unsigned n)
 {
 	atomic_store_explicit(&rt->stopping, true, memory_order_relaxed);
@@ -148,7 +151,10 @@ fail:
 
 /* --- The end ---------------------------------------------------------------------- */
 
-/* Put the tasks of a queue, linked by `next`, that were never polled before the chain, linked by `newer`. */
+/*
+ * Take those tasks of a queue (linked by `next`) that were never polled, and return them followed
+ * by `chain` (all linked by `newer`).
+ */
 static struct tdt__task *take_new(struct tdt__task *queue, struct tdt__task *chain)
 {
 	for (; queue != NULL; queue = queue->next)
@@ -160,8 +166,9 @@ static struct tdt__task *take_new(struct tdt__task *queue, struct tdt__task *cha
 }
 
 /*
- * Take all tasks, the oldest first, linked by `newer`: those that were polled are in lists, all others in queues.  The
- * workers have stopped; another thread may put a task into the shared queue before it is closed, or has to keep it.
+ * Take all tasks, linked by `newer`, the oldest first.  The tasks that were polled are in lists,
+ * all others in queues.  The workers have stopped.  Another thread may put a task into the shared
+ * queue until it is closed; after that the push fails.
  */
 static struct tdt__task *take_all(struct tdt_rt *rt)
 {
@@ -187,7 +194,8 @@ void tdt_rt_free(struct tdt_rt *rt)
 		errno = EDEADLK;
 		return;
 	}
-	atomic_store_explicit(&rt->closing, true, memory_order_relaxed); /* who overlooks it finds the queue closed */
+	/* Relaxed: a thread that does not see this yet finds the shared queue closed. */
+	atomic_store_explicit(&rt->closing, true, memory_order_relaxed);
 	stop(rt, rt->n_workers);
 	for (task = take_all(rt); task != NULL; task = newer) {
 		newer = task->newer;

@@ -3,10 +3,12 @@
 #define TDT_RUNTIME_RT_H
 
 /*
- * A runtime: what its workers share.  It stays after tdt_rt_free() as long as there is a waker of one of its tasks.
+ * A runtime: what its workers share.  After tdt_rt_free() its memory stays as long as there is a
+ * waker of one of its tasks.
  *
- * Locks, each of which is taken with none of the others held: those of the lists of live tasks, those of the shared
- * queue (inject.h), that of the parked workers.
+ * The locks are those of the lists of live tasks (live.h), of the shared queue (inject.h) and of
+ * the parked workers (idle.h).  No thread takes a lock of one of these three while it holds a lock
+ * of another.
  */
 
 #include <stdatomic.h>
@@ -21,14 +23,17 @@
 #include "runtime/worker.h"
 
 struct tdt_rt {
-	/* Written by every spawn; what follows is read by every poll, and so is kept apart. */
-	atomic_uint refs;	  /* of its maker, and of each task that wakers have outlived */
-	_Atomic uint64_t spawned; /* tasks; relaxed */
+	/*
+	 * Every spawn writes here.  Every poll reads the members below, so `apart` keeps those on
+	 * other cache lines.
+	 */
+	atomic_uint refs; /* the creator's, and one for each task that is outlived by a waker */
+	_Atomic uint64_t spawned; /* the number of tasks; relaxed */
 	char apart[64];
 
 	atomic_bool closing;  /* tdt_rt_free() has begun */
-	atomic_bool stopping; /* workers poll nothing more */
-	uint32_t forks;       /* tdt__rt_forks when it was made: in a child it is another.  Constant */
+	atomic_bool stopping; /* workers poll no more tasks */
+	uint32_t forks; /* tdt__rt_forks at creation; in a child tdt__rt_forks differs.  Constant */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;
@@ -37,8 +42,9 @@ struct tdt_rt {
 };
 
 /*
- * How many forks lie between this process and the one that first made a runtime.  Of a runtime that was made before the
- * last of them there is no thread here, and its locks may be held for ever.
+ * The number of forks between the process that first made a runtime and this process.  A runtime
+ * that was made before the last of these forks has no threads here, and its locks may be held for
+ * ever.
  */
 extern uint32_t tdt__rt_forks;
 

@@ -36,8 +36,9 @@ static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
 		return end(timer, TDT_READY);
 	tdt__slot_register(&timer->slot, cx->waker);
 	if (timer->driver == NULL)
-		return tdt__timer_start(timer, tdt__current.driver) == 0 ? wait(timer) : end(timer, TDT_PANICKED);
-	if (tdt__timer_fired(timer)) /* before the waker was left */
+		return tdt__timer_start(timer, tdt__current.driver) == 0 ? wait(timer) :
+									   end(timer, TDT_PANICKED);
+	if (tdt__timer_fired(timer)) /* before the waker was registered */
 		return end(timer, TDT_READY);
 	return tdt__driver_stopped(timer->driver) ? end(timer, TDT_PANICKED) : wait(timer);
 }

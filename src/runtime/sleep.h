@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_SLEEP_H
 #define TDT_RUNTIME_SLEEP_H
 
-/* What tdt_sleep_ms() forwards to: futures.c says why. */
+/* The function behind tdt_sleep_ms(): futures.c says why. */
 
 #include <tdt/future.h>
 

@@ -3,17 +3,18 @@
 #define TDT_RUNTIME_SLOT_H
 
 /*
- * Where a leaf leaves its waker for whoever makes it able to go on.  There is no lock: whoever takes the waker out of
- * the slot owns it.
+ * A slot holds the waker of a leaf for the thread that will complete the leaf.  There is no lock:
+ * the thread that takes the waker out of the slot owns it.
  *
- * A poll registers, and looks at what it waits for after that.  Who makes it so does it before, and then wakes.  Each
- * exchange is sequentially consistent, so one of the two sees the other: a wake-up between the look and the
- * registration is not lost.
+ * A poll first registers its waker, and then checks the condition for which it waits.  The
+ * completing thread first makes the condition true, and then takes the waker.  Both exchanges are
+ * sequentially consistent, so one of the two threads sees what the other did, and no wake-up is
+ * lost.
  *
  *   poll                          another thread
- *     register the waker            make it so
- *     is it so?  go on              take the waker, and wake
- *     no: pending
+ *     register the waker            make the condition true
+ *     if it is true, go on          take the waker, and wake it
+ *     if not, return pending
  *
  *   tdt__slot_register            one thread at a time: the leaf's poll
  *   tdt__slot_take, wake, clear   any thread, any time
@@ -24,32 +25,34 @@
 #include <tdt/future.h>
 
 struct tdt__slot {
-	const struct tdt_waker *_Atomic waker; /* owned by the slot; NULL: nobody waits */
+	const struct tdt_waker *_Atomic waker; /* owned by the slot; NULL: no leaf waits */
 };
 
-/* Take out what waits, for the caller to wake or drop.  NULL: nothing does. */
+/* Take the waker out.  The caller wakes or drops it.  NULL: there is none. */
 static inline const struct tdt_waker *tdt__slot_take(struct tdt__slot *slot)
 {
-	return atomic_exchange(&slot->waker, NULL); /* pairs with the exchange in tdt__slot_register() */
+	/* Pairs with the exchange in tdt__slot_register(). */
+	return atomic_exchange(&slot->waker, NULL);
 }
 
-/* Give up what waits. */
+/* Drop the waker, if there is one. */
 static inline void tdt__slot_clear(struct tdt__slot *slot)
 {
 	tdt_waker_drop(tdt__slot_take(slot));
 }
 
-/* Wake what waits, if anything does. */
+/* Wake the waker, if there is one. */
 static inline void tdt__slot_wake(struct tdt__slot *slot)
 {
 	tdt_waker_wake(tdt__slot_take(slot));
 }
 
 /*
- * Leave a clone of `waker`, unless what is there is the same waker already; which is surely so if the addresses are
- * the same, since the slot holds its clone.  A waker that can't be cloned is woken: the task then tries again.
+ * Put a clone of `waker` into the slot, unless the slot holds a clone of the same waker already.
+ * (An equal address proves that it does: the clone in the slot keeps this address in use.)  If the
+ * clone fails, the waker is woken, so that the task tries again.
  *
- * Always inlined, so that the leaf's own poll is what clones, on the stack too.
+ * This is always inlined, so that on the stack, too, the leaf's own poll clones the waker.
  */
 static inline __attribute__((always_inline)) void tdt__slot_register(struct tdt__slot *slot,
 								     const struct tdt_waker *waker)
@@ -57,11 +60,12 @@ static inline __attribute__((always_inline)) void tdt__slot_register(struct tdt_
 	const struct tdt_waker *clone;
 
 	if (tdt_waker_will_wake(atomic_load(&slot->waker), waker))
-		return; /* whoever takes it meanwhile wakes this task */
+		return; /* a thread that takes it meanwhile wakes this task */
 	clone = tdt_waker_clone(waker);
 	if (clone == NULL)
 		tdt_waker_wake_by_ref(waker);
-	tdt_waker_drop(atomic_exchange(&slot->waker, clone)); /* pairs with the exchange in tdt__slot_take() */
+	/* Pairs with the exchange in tdt__slot_take(). */
+	tdt_waker_drop(atomic_exchange(&slot->waker, clone));
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sockets: who waits for them, and the driver's side of it. */
+/* Sockets: how leaves wait for them, and how the driver watches them. */
 
 #include <config.h>
 
@@ -23,7 +23,10 @@ void tdt__socket_init(struct tdt__socket *socket, int fd)
 
 static void unref(struct tdt__socket *socket)
 {
-	/* Release what this thread did with it, acquire what others did: pairs with itself. */
+	/*
+	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
+	 * decrement pairs with itself.
+	 */
 	if (atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	close(socket->fd);
@@ -51,10 +54,13 @@ static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
 /* --- On the driver's thread ---------------------------------------------------- */
 
 /*
- * Have a task run; a worker that sleeps hears of it when all sockets that are ready have been told.  Were it woken for
- * the first it might be asleep again by the second: two switches of threads for each.
+ * Take the waker out of a slot and wake it.  If it is a waker of this runtime, a sleeping worker
+ * is notified only after the leaves of all ready sockets are woken.  If the worker was notified
+ * for the first socket, it might sleep again before the second, with two thread switches for each
+ * socket.
  *
- * Any other waker may do anything, even wait for those tasks: so they are told of before.
+ * A foreign waker may do anything, even wait for the tasks that were woken before.  So a worker is
+ * notified of those tasks first.
  */
 static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
 {
@@ -75,7 +81,10 @@ static void wake(struct tdt__socket *socket, unsigned bits, struct tdt__driver *
 			wake_slot(&socket->sides[side].slot, driver);
 }
 
-/* Its owner has freed it, and nobody waits; or the driver was stopped, which who waits will find out. */
+/*
+ * Either the owner has freed the socket, and no leaf waits; or the driver was stopped, and the
+ * leaves that wait are woken and find that out.
+ */
 void tdt__socket_closed(uv_handle_t *handle)
 {
 	struct tdt__socket *socket = handle->data;
@@ -84,7 +93,7 @@ void tdt__socket_closed(uv_handle_t *handle)
 	unref(socket);
 }
 
-/* Sides are ready, or something is wrong, which the leaves will find out: they try again. */
+/* Sides are ready, or there is an error.  The leaves try again, and find out which it is. */
 static void on_ready(uv_poll_t *handle, int status, int events)
 {
 	struct tdt__socket *socket = handle->data;
@@ -96,7 +105,7 @@ static void on_ready(uv_poll_t *handle, int status, int events)
 	pthread_mutex_lock(&driver->lock);
 	socket->armed &= ~ready;
 	pthread_mutex_unlock(&driver->lock);
-	wake(socket, ready, driver); /* in the loop's poll: its check follows */
+	wake(socket, ready, driver); /* this is the loop's poll phase; the check phase follows */
 }
 
 static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
@@ -112,13 +121,17 @@ static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
 	return 0;
 }
 
-/* libuv won't have it.  Whoever waits is told, and may try again: the driver knows nothing of the socket then. */
+/*
+ * libuv has refused the socket.  The leaves that wait get the error.  They may try again, because
+ * the driver forgets the socket.
+ */
 static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int error)
 {
 	pthread_mutex_lock(&driver->lock);
 	for (int side = TDT__READ; side <= TDT__WRITE; side++)
 		if (socket->armed & side_bits[side])
-			atomic_store_explicit(&socket->sides[side].error, error, memory_order_relaxed);
+			atomic_store_explicit(&socket->sides[side].error, error,
+					      memory_order_relaxed);
 	socket->armed = 0;
 	socket->known = false;
 	unlist(socket, driver);
@@ -147,7 +160,8 @@ void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver)
 			fail(socket, driver, error);
 		} else {
 			socket->watched = armed;
-			uv_poll_start(&socket->uv, (int)armed, on_ready); /* can't fail: its descriptor is its own */
+			/* This can't fail: no other handle has this descriptor. */
+			uv_poll_start(&socket->uv, (int)armed, on_ready);
 		}
 	}
 	pthread_mutex_lock(&driver->lock);
@@ -157,10 +171,10 @@ void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver)
 
 bool tdt__socket_take(struct tdt__socket *socket, int side)
 {
-	/* Acquire what the one before did with the side: pairs with tdt__socket_leave(). */
+	/* Acquire: what the leaf before did with the side.  Pairs with tdt__socket_leave(). */
 	if (atomic_exchange_explicit(&socket->sides[side].taken, true, memory_order_acquire))
 		return false;
-	/* If it is about the one before, who did not stay to be told. */
+	/* Clear the error of an earlier leaf that was dropped before it read the error. */
 	atomic_store_explicit(&socket->sides[side].error, 0, memory_order_relaxed);
 	return true;
 }
@@ -168,23 +182,30 @@ bool tdt__socket_take(struct tdt__socket *socket, int side)
 void tdt__socket_leave(struct tdt__socket *socket, int side)
 {
 	tdt__slot_clear(&socket->sides[side].slot);
-	/* Release: pairs with tdt__socket_take(). */
+	/* Release: what this leaf did with the side.  Pairs with tdt__socket_take(). */
 	atomic_store_explicit(&socket->sides[side].taken, false, memory_order_release);
 }
 
-/* The driver that a socket belongs to: this thread's, if it has none yet.  NULL if there is none here either. */
+/*
+ * The driver that a socket belongs to.  A socket without a driver gets this thread's driver.  NULL
+ * if this thread has none either.
+ */
 static struct tdt__driver *driver_of(struct tdt__socket *socket)
 {
-	/* Acquire, and release: who finds a driver there uses it.  Pairs with itself. */
-	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire), *current;
+	/*
+	 * Acquire, because this thread uses the driver.  Pairs with the release of the exchange
+	 * below.
+	 */
+	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire),
+			   *current;
 
 	if (driver != NULL || tdt__current.driver == NULL)
 		return driver;
 	current = tdt__driver_ref(tdt__current.driver);
-	if (atomic_compare_exchange_strong_explicit(&socket->driver, &driver, current, memory_order_acq_rel,
-						    memory_order_acquire))
+	if (atomic_compare_exchange_strong_explicit(&socket->driver, &driver, current,
+						    memory_order_acq_rel, memory_order_acquire))
 		return current;
-	tdt__driver_unref(current); /* the other side was first */
+	tdt__driver_unref(current); /* the socket's other side was first */
 	return driver;
 }
 

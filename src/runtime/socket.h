@@ -3,14 +3,16 @@
 #define TDT_RUNTIME_SOCKET_H
 
 /*
- * A socket, which nobody waits for in the kernel: a leaf tries first, on the thread that polls it, and when it would
- * block has the driver wake its task once the socket is ready.  The driver hears of a socket when it is first awaited.
+ * A non-blocking socket.  A leaf first tries its system call, on the thread that polls the leaf.
+ * If the call would block, the leaf has the driver wake its task once the socket is ready.  The
+ * driver gets to know a socket when a leaf first waits for it.
  *
- * Interest is for one time: the driver wakes who waits, and stops watching that side.  Else a socket that stays ready
- * while nobody reads it would keep the driver busy.
+ * The driver watches a side for one event: it then wakes the leaf, and stops watching this side.
+ * Otherwise a socket that stays ready while no task reads it would keep the driver busy.
  *
- * Each side, reading and writing, is one leaf's at a time.  The socket is shared by its owner and, from the first wait
- * until libuv is done with it, the driver: whoever goes last closes the descriptor, which libuv must not find closed.
+ * Each of the two sides, reading and writing, belongs to one leaf at a time.  The owner has a
+ * reference of the socket, and so has the driver from the first wait until libuv has closed its
+ * handle.  The last of them closes the descriptor, because libuv must never see it closed.
  */
 
 #include <stdatomic.h>
@@ -23,57 +25,69 @@ enum { TDT__READ, TDT__WRITE };
 struct tdt__socket {
 	/* Under the driver's lock. */
 	TAILQ_ENTRY(tdt__socket) link;
-	bool listed;	/* among the driver's `sockets` */
-	unsigned armed; /* the sides (UV_READABLE, UV_WRITABLE) that are watched, or are to be */
+	bool listed;	/* in the driver's list `sockets` */
+	unsigned armed; /* the sides (UV_READABLE, UV_WRITABLE) to watch */
 	bool known;	/* the driver has a reference */
-	bool freed;	/* the owner has given up its own */
+	bool freed;	/* the owner has dropped its reference */
 
 	struct tdt__side {
-		struct tdt__slot slot; /* who waits */
+		struct tdt__slot slot; /* the leaf's */
 		atomic_bool taken;     /* by a leaf, from its first poll on */
-		atomic_int error;      /* why it can't wait, to be told once; 0: it can.  Relaxed */
+		/* Why the leaf could not wait, to be reported once; 0: no error.  Relaxed. */
+		atomic_int error;
 	} sides[2];
 	int fd; /* constant */
 	atomic_uint refs;
-	struct tdt__driver *_Atomic driver; /* a reference; NULL until it is first awaited, constant then */
+	/* A reference; NULL until a leaf first waits for the socket, and constant from then on. */
+	struct tdt__driver *_Atomic driver;
 
-	/* The driver's thread's. */
+	/* Only the driver's thread uses these. */
 	bool opened; /* `uv` is a handle */
 	unsigned watched;
 	uv_poll_t uv;
 };
 
-/* `socket` is all zero, and allocated by malloc; it takes `fd` over. */
+/* `socket` is all zero, and was allocated by malloc().  It takes over `fd`. */
 void tdt__socket_init(struct tdt__socket *socket, int fd);
 
-/* The owner's end: no leaf refers to it any more. */
+/* Drop the owner's reference.  No leaf may use the socket any more. */
 void tdt__socket_free(struct tdt__socket *socket);
 
-/* Whether it was awaited: a driver may know it. */
+/* Whether a leaf has ever waited for the socket, so that a driver may know it. */
 static inline bool tdt__socket_has_driver(struct tdt__socket *socket)
 {
 	return atomic_load_explicit(&socket->driver, memory_order_relaxed) != NULL;
 }
 
-/* For a leaf: take a side, until tdt__socket_leave().  Whether it was free. */
+/* Take `side` for a leaf, until tdt__socket_leave().  Returns whether the side was free. */
 bool tdt__socket_take(struct tdt__socket *socket, int side);
 void tdt__socket_leave(struct tdt__socket *socket, int side);
 
-/* Have the driver wake who waits at `side`.  0, or a negative errno; -ENOTSUP: there is no driver, or it is stopped. */
+/*
+ * Have the driver wake the leaf of `side` when this side is ready.  Returns 0 or a negative errno;
+ * -ENOTSUP: there is no driver, or it is stopped.
+ */
 int tdt__socket_arm(struct tdt__socket *socket, int side);
 
-/* For who has taken `side` and would block: wait.  As tdt__socket_arm().  Inlined, so that the leaf's poll clones. */
-static inline __attribute__((always_inline)) int tdt__socket_wait(struct tdt__socket *socket, int side,
-								  const struct tdt_waker *waker)
+/*
+ * Make a leaf wait that has taken `side` and would block.  Returns what tdt__socket_arm() does.
+ * This is inlined, so that the leaf's own poll clones the waker.
+ */
+static inline __attribute__((always_inline)) int
+tdt__socket_wait(struct tdt__socket *socket, int side, const struct tdt_waker *waker)
 {
-	tdt__slot_register(&socket->sides[side].slot, waker); /* first: what is armed may be ready at once */
+	/* The waker comes first: an armed side may become ready at once. */
+	tdt__slot_register(&socket->sides[side].slot, waker);
 	return tdt__socket_arm(socket, side);
 }
 
-/* On the driver's thread: tell libuv what is new with a listed socket.  Locked; unlocks for a while. */
+/*
+ * Tell libuv what is new with a listed socket.  Call this on the driver's thread, with the driver
+ * locked; it unlocks the driver for a while.
+ */
 void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver);
 
-/* What to close its handle with. */
+/* The callback with which libuv closes a socket's handle. */
 void tdt__socket_closed(uv_handle_t *handle);
 
 #endif

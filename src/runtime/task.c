@@ -20,16 +20,19 @@ static void unref(struct tdt__task *task)
 {
 	struct tdt_rt *rt = task->rt;
 
-	/* Release what this holder did; acquire (by the last) what all others did: pairs with itself. */
+	/*
+	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
+	 * decrement pairs with itself.
+	 */
 	if (atomic_fetch_sub_explicit(&task->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	/* What tdt__task_drop() took for those who had wakers then. */
+	/* Drop the references that tdt__task_drop() took because there were wakers. */
 	tdt_handle_unref(task->handle);
 	free(task);
 	tdt__rt_unref(rt);
 }
 
-/* A waker is a pointer to the task's first member; it is const for the ABI's sake. */
+/* A waker is a pointer to the task's first member.  It is const because the ABI says so. */
 static struct tdt__task *task_of(const struct tdt_waker *waker)
 {
 	return (struct tdt__task *)(uintptr_t)waker;
@@ -42,9 +45,10 @@ static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
 }
 
 /*
- * Always a compare-and-swap, also where the state stays as it is: it releases what came before the wake-up to the poll
- * that follows, which acquires it in tdt__task_run().  From IDLE it also acquires the task from the poll before, which
- * released it there: it is ours then, to put into a queue.
+ * This always does a compare-and-swap, even if the state stays the same: it releases what came
+ * before the wake-up to the poll that follows, which acquires it in tdt__task_run().  From IDLE it
+ * also acquires the task from the previous poll, which released it in tdt__task_run().  The task
+ * then belongs to this thread, which puts it into a queue.
  */
 static void waker_wake_by_ref(const struct tdt_waker *waker)
 {
@@ -56,18 +60,19 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	unsigned state = atomic_load_explicit(&task->state, memory_order_relaxed);
 	bool told = false;
 
-	/* In a child of fork() that is asked where its parent's tasks wait. */
+	/* False in a child of fork() in which a backtrace of a task of the parent is requested. */
 	if (!tdt__rt_is_here(task->rt))
 		return;
 	do {
 		if (state == TDT__DONE)
 			return;
-		/* Afterwards would be too late: the poll it leads to may begin at once. */
+		/* After the exchange it would be too late: the next poll may begin at once. */
 		if (state == TDT__RUNNING && !told) {
 			tdt_task_woken(task->handle);
 			told = true;
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state], memory_order_acq_rel,
+	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state],
+							memory_order_acq_rel,
 							memory_order_relaxed));
 	if (state != TDT__IDLE)
 		return;
@@ -87,7 +92,8 @@ static void waker_wake(const struct tdt_waker *waker)
 	waker_drop(waker);
 }
 
-static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref, waker_drop };
+static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref,
+						      waker_drop };
 
 bool tdt__task_has_waker(const struct tdt_waker *waker)
 {
@@ -98,7 +104,10 @@ bool tdt__task_has_waker(const struct tdt_waker *waker)
 
 void tdt__task_drop(struct tdt__task *task)
 {
-	/* Acquire what who had wakers did: pairs with unref().  If nobody has one now, nobody ever will again. */
+	/*
+	 * Acquire: what the holders of wakers did.  Pairs with unref().  If there is no waker now,
+	 * there will never be one again.
+	 */
 	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
 		tdt_future_drop(&task->future);
 		free(task);
@@ -106,7 +115,7 @@ void tdt__task_drop(struct tdt__task *task)
 	}
 	tdt_handle_ref(task->handle);
 	tdt__rt_ref(task->rt);
-	/* Acquire what the last poll did: pairs with the release at its end. */
+	/* Acquire: what the last poll did.  Pairs with the release in tdt__task_run(). */
 	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
 	tdt_future_drop(&task->future);
 	unref(task);
@@ -117,7 +126,7 @@ void tdt__task_run(struct tdt__task *task)
 	struct tdt_context cx = { &task->waker };
 	unsigned state = TDT__RUNNING;
 
-	/* Acquire what all who have woken it did before: pairs with waker_wake_by_ref(). */
+	/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
 	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
 	if (tdt_future_poll(&task->future, &cx) != TDT_PENDING) {
 		if (task->live != NULL)
@@ -127,11 +136,17 @@ void tdt__task_run(struct tdt__task *task)
 	}
 	if (task->live == NULL)
 		tdt__live_add(&tdt__current.worker->live, task);
-	/* Release the task to who wakes it (waker_wake_by_ref()).  From then on it is another's, and may be gone. */
-	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE, memory_order_release,
-						    memory_order_relaxed))
+	/*
+	 * Release the task to the thread that will wake it: pairs with waker_wake_by_ref().  From
+	 * then on the task belongs to that thread, and may be gone.
+	 */
+	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE,
+						    memory_order_release, memory_order_relaxed))
 		return;
-	/* It was woken meanwhile.  An exchange, to pass on to the next poll what wake-ups release to it. */
+	/*
+	 * The task was woken during the poll.  The exchange passes on to the next poll what these
+	 * wake-ups released.
+	 */
 	atomic_exchange_explicit(&task->state, TDT__SCHEDULED, memory_order_acq_rel);
 	tdt__worker_schedule(task->rt, task);
 }
@@ -150,8 +165,12 @@ static struct tdt__task *task_new(struct tdt_rt *rt)
 	return task;
 }
 
-/* Give the task its future, traced, and the caller a handle of it.  NULL and errno, and `fut` is as it was. */
-static struct tdt_handle *trace(struct tdt__task *task, struct tdt_future fut, const struct tdt_task_attr *attr)
+/*
+ * Put the traced future into the task, and return a reference of its handle to the caller.  NULL
+ * and errno if that fails; `fut` is then unchanged.
+ */
+static struct tdt_handle *trace(struct tdt__task *task, struct tdt_future fut,
+				const struct tdt_task_attr *attr)
 {
 	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
 
@@ -164,7 +183,8 @@ static struct tdt_handle *trace(struct tdt__task *task, struct tdt_future fut, c
 	return traced.handle;
 }
 
-struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr)
+struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
+				const struct tdt_task_attr *attr)
 {
 	struct tdt_handle *handle;
 	struct tdt__task *task;
@@ -173,7 +193,10 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const 
 		errno = EINVAL;
 		return NULL;
 	}
-	/* Relaxed: should it begin from now on, the queue is found closed, or the task in it. */
+	/*
+	 * Relaxed: if tdt_rt_free() begins after this load, either the push below finds the queue
+	 * closed, or tdt_rt_free() finds the task in the queue.
+	 */
 	if (atomic_load_explicit(&rt->closing, memory_order_relaxed)) {
 		errno = ESHUTDOWN;
 		return NULL;
@@ -187,7 +210,10 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut, const 
 		return NULL;
 	}
 	task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
-	/* Too late: it can't be given back, since it is traced.  So it is dropped, as it would be a little later. */
+	/*
+	 * If tdt_rt_free() has begun, it is too late to give the future back, since it is traced.
+	 * So the task is dropped, as tdt_rt_free() would have done a little later.
+	 */
 	if (!tdt__worker_schedule(rt, task))
 		tdt__task_drop(task);
 	return handle;

@@ -3,28 +3,30 @@
 #define TDT_RUNTIME_TASK_H
 
 /*
- * A task: a traced future, and when it is to be polled.  It is also its waker, and the waker's every clone.
+ * A task: a traced future, and the state that says when it will be polled.  The task is also its
+ * own waker, and each clone of this waker.
  *
- *   IDLE       in no queue: only a wake-up brings it back
+ *   IDLE       in no queue: the task is polled again only after a wake-up
  *   SCHEDULED  in one queue, or on its way into one
- *   RUNNING    a worker polls it
- *   NOTIFIED   that, and it was woken meanwhile: the worker puts it into its queue afterwards
- *   DONE       ended or dropped: to wake it does nothing
+ *   RUNNING    a worker polls the task
+ *   NOTIFIED   RUNNING, and woken during this poll: the worker will put it into its queue
+ *   DONE       ended or dropped: a wake-up does nothing
  *
- *   from         to           who
- *   IDLE         SCHEDULED    who wakes it, and then puts it into a queue
- *   SCHEDULED    RUNNING      the worker that took it out of a queue
- *   RUNNING      NOTIFIED     who wakes it
+ *   from         to           changed by
+ *   IDLE         SCHEDULED    the thread that wakes the task, and then puts it into a queue
+ *   SCHEDULED    RUNNING      the worker that took the task out of a queue
+ *   RUNNING      NOTIFIED     the thread that wakes the task
  *   RUNNING      IDLE         the worker, after a pending poll
- *   NOTIFIED     SCHEDULED    the worker, after a pending poll; it then puts it into its queue
+ *   NOTIFIED     SCHEDULED    the worker, after a pending poll; it then puts the task into a queue
  *   RUNNING      DONE         the worker, after the last poll
  *   any          DONE         tdt_rt_free(), when there are no workers
  *
- * So it is never in two queues.
+ * So a task is never in two queues.
  *
- * References are held by wakers, and there is one more until the task is done.  Until then the runtime stays, since
- * tdt_rt_free() drops all tasks first; and the handle, of which the future has a reference.  So the task needs none of
- * these two, unless there are wakers left when it is dropped: tdt__task_drop() then takes one of each for them.
+ * Each waker has a reference of the task, and there is one more reference until the task is DONE.
+ * Until then the runtime stays, since tdt_rt_free() drops all tasks first; the handle stays, too,
+ * since the future has a reference of it.  So the task needs no references of the runtime and the
+ * handle, unless wakers are left when the task is dropped: then tdt__task_drop() takes one of each.
  */
 
 #include <stdatomic.h>
@@ -44,24 +46,25 @@ struct tdt__task {
 	atomic_uint refs;
 	atomic_uint state; /* enum tdt__task_state */
 
-	struct tdt_future future;  /* of who runs it, or of tdt_rt_free() */
+	struct tdt_future future;  /* used by the worker that polls the task, or by tdt_rt_free() */
 	struct tdt_handle *handle; /* constant, as is `rt` */
 	struct tdt_rt *rt;
 
-	struct tdt__task *next; /* in a queue; of whom the queue belongs to */
+	struct tdt__task *next; /* the next in a queue; the owner of the queue uses this */
 
-	struct tdt__live *live;		 /* the list of live tasks it is in; NULL: in a queue, or in its first poll */
+	/* The list of live tasks that holds this one; NULL until the end of the first poll. */
+	struct tdt__live *live;
 	struct tdt__task *older, *newer; /* in that list, under its lock */
-	uint64_t number;		 /* how many were spawned before */
+	uint64_t number;		 /* how many tasks of the runtime were spawned before */
 };
 
-/* Whether it is a task's, of whatever runtime: to wake it runs no code but ours. */
+/* Whether `waker` is a task's, of any runtime of ours: waking it runs no foreign code. */
 bool tdt__task_has_waker(const struct tdt_waker *waker);
 
-/* Poll a task that was taken out of a queue.  On a worker.  It may be gone afterwards. */
+/* Poll a task that was taken out of a queue, on a worker.  The task may be gone afterwards. */
 void tdt__task_run(struct tdt__task *task);
 
-/* Drop a task that is in no queue and no list any more, is not being polled, and never will be. */
+/* Drop a task that is in no queue and no list, is not being polled, and never will be. */
 void tdt__task_drop(struct tdt__task *task);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The futures of TCP: each tries its system call first, on the thread that polls it, and waits if that would block.
+ * The futures of TCP.  Each first tries its system call, on the thread that polls the future, and
+ * waits if the call would block.
  *
- * All memory is allocated when the future is made, that for the connection it leads to included: no poll can run out
- * of it, and no connection is lost for want of it.
+ * All memory is allocated when the future is made, including that of the connection which the
+ * future opens.  So no poll can run out of memory, and no connection is lost for lack of it.
  */
 
 #include <config.h>
@@ -19,15 +20,15 @@
 
 #include <tdt/hooks.h>
 
-/* What the states of the futures begin with. */
+/* The first member of each future's state. */
 struct operation {
-	struct tdt__socket *socket; /* lent; NULL: a connect that has not begun */
+	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
 	int side;
-	bool took; /* the side is ours */
+	bool took; /* this future has taken the side */
 	bool ended;
 };
 
-/* Take the side, at the first poll.  0, or -EBUSY: somebody else has it. */
+/* Take the side, in the first poll.  Returns 0, or -EBUSY if another future has the side. */
 static int begin(struct operation *operation)
 {
 	if (!operation->took)
@@ -43,11 +44,12 @@ static void leave(struct operation *operation)
 }
 
 /*
- * What a poll returns whose attempt gave `*result`: it waits if that would block.  If it is ready, `*result` is to be
- * told; it may be why it can't wait.
+ * Finish a poll whose system call gave `*result`, and return the poll's result.  The future waits
+ * if the call would block.  If this returns TDT_READY, `*result` is the result to report; it may
+ * be the error that prevented the future from waiting.
  */
-static inline __attribute__((always_inline)) tdt_poll_t tdt__tried(struct operation *operation, struct tdt_context *cx,
-								   ssize_t *result)
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 {
 	bool here = true;
 
@@ -71,8 +73,8 @@ static inline __attribute__((always_inline)) tdt_poll_t tdt__tried(struct operat
 
 struct transfer {
 	struct operation operation;
-	char *buffer;	  /* to read to; or */
-	const char *data; /* to write from */
+	char *buffer;	  /* where a read puts the data */
+	const char *data; /* what a write sends */
 	size_t size, done;
 	ssize_t *n;
 };
@@ -194,15 +196,18 @@ struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size
 
 struct opening {
 	struct operation operation;
-	struct tdt_tcp *connection; /* ours until it is handed over */
-	bool has_socket;	    /* `connection` is more than memory */
-	union tdt__address address; /* to connect to */
+	struct tdt_tcp *connection; /* owned until the result is reported */
+	bool has_socket;	    /* `connection` is initialized */
+	union tdt__address address; /* where a connect goes */
 	socklen_t length;
 	struct tdt_tcp **tcp;
 	int *error;
 };
 
-/* `fd` is the connection's.  Small writes go out at once, rather than wait for an answer to the one before. */
+/*
+ * Give `fd` to the connection.  TCP_NODELAY: small writes go out at once, instead of waiting until
+ * the write before is acknowledged.
+ */
 static void adopt(struct opening *opening, int fd)
 {
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
@@ -230,7 +235,10 @@ static void tell(struct opening *opening, int error)
 	opening->has_socket = false;
 }
 
-/* Errors of accept(2) that tell of a connection which has gone away; by the manual also those of the network. */
+/*
+ * Whether an error of accept(2) concerns one connection that has gone away.  accept(2) says that
+ * the network errors are to be treated like this, too.
+ */
 static bool is_of_connection(int error)
 {
 	switch (error) {
@@ -255,7 +263,8 @@ static int accept_one(struct opening *opening)
 	int fd;
 
 	do
-		fd = accept4(opening->operation.socket->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = accept4(opening->operation.socket->fd, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
 	while (fd < 0 && is_of_connection(errno));
 	if (fd < 0)
 		return -errno;
@@ -280,7 +289,7 @@ static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 	return polled;
 }
 
-/* The first poll.  0, -EAGAIN while it lasts, or another negative errno. */
+/* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
 {
 	int fd = tdt__tcp_socket(&opening->address);
@@ -289,19 +298,19 @@ static int connect_first(struct opening *opening)
 		return fd;
 	adopt(opening, fd);
 	opening->operation.socket = &opening->connection->socket;
-	begin(&opening->operation); /* nobody else knows the socket */
+	begin(&opening->operation); /* this can't fail: no other future knows the socket */
 	if (connect(fd, &opening->address.any, opening->length) == 0)
 		return 0;
 	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* How far it is: a poll need not have been woken by the socket. */
+/* A later poll, which the socket need not have caused: test whether the connect has ended. */
 static int connect_further(struct opening *opening)
 {
 	struct pollfd ready = { .fd = opening->operation.socket->fd, .events = POLLOUT };
 	int error;
 
-	if (poll(&ready, 1, 0) != 1) /* a signal may keep it from telling */
+	if (poll(&ready, 1, 0) != 1) /* not ready, or interrupted by a signal */
 		return -EAGAIN;
 	if (getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
 		return -errno;
@@ -348,7 +357,8 @@ static struct opening *opening_new(struct tdt_tcp **tcp, int *error)
 	return opening;
 }
 
-struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp, int *error)
+struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
+				      int *error)
 {
 	struct opening *opening;
 
@@ -362,7 +372,8 @@ struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct 
 	return (struct tdt_future){ opening, tdt_tcp_accept, drop_opening };
 }
 
-struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp, int *error)
+struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
+				       int *error)
 {
 	struct opening *opening;
 	union tdt__address address;

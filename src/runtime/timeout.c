@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A future, or the end of its time. */
+/* The future that ends when its child ends, or when the child's time has elapsed. */
 
 #include <config.h>
 
@@ -13,11 +13,11 @@
 enum { FUTURE, SLEEP, CHILDREN };
 
 struct timeout {
-	struct tdt_future children[CHILDREN]; /* none when it has ended */
+	struct tdt_future children[CHILDREN]; /* all TDT_FUTURE_NONE once the timeout has ended */
 	bool *elapsed;			      /* may be NULL */
 };
 
-/* Drops leave errno as it is: a poll that panics may say why. */
+/* The drops must not change errno: a poll that panicked may have set it to the reason. */
 static tdt_poll_t end(struct timeout *timeout, tdt_poll_t result)
 {
 	int saved = errno;
@@ -28,13 +28,13 @@ static tdt_poll_t end(struct timeout *timeout, tdt_poll_t result)
 	return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 }
 
-/* Both are polled by one call, so that in a backtrace they are branches of one frame: this one. */
+/* One call polls both children, so that in a backtrace both are branches of this frame. */
 static tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
 {
 	struct timeout *timeout = state;
 	size_t children = CHILDREN;
 
-	__asm__("" : "+r"(children)); /* a loop known to be short would become two calls */
+	__asm__("" : "+r"(children)); /* the compiler would unroll a loop of known length */
 	for (size_t i = 0; i < children; i++) {
 		tdt_poll_t result = tdt_future_poll(&timeout->children[i], cx);
 

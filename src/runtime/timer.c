@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Timers.  libuv's clock counts whole milliseconds of CLOCK_MONOTONIC, rounded down.  A timer is due at a time on that
- * clock, rounded up: so it never fires early, whenever the clock was last read.
+ * Timers.  libuv's clock counts whole milliseconds of CLOCK_MONOTONIC, rounded down.  The time at
+ * which a timer is due is rounded up on this clock.  So a timer never fires early, no matter when
+ * libuv last read the clock.
  */
 
 #include <config.h>
@@ -33,7 +34,7 @@ struct tdt__timer *tdt__timer_new(uint64_t ms)
 	return timer;
 }
 
-/* When `ms` from now have passed for certain, on a clock that counts whole ms. */
+/* The first time, on a clock that counts whole ms, when at least `ms` will have passed from now. */
 static uint64_t due_in(uint64_t ms)
 {
 	struct timespec now;
@@ -41,7 +42,8 @@ static uint64_t due_in(uint64_t ms)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ns = (uint64_t)now.tv_sec * NS_A_S + (uint64_t)now.tv_nsec;
-	if (__builtin_mul_overflow(ms, NS_A_MS, &due_ns) || __builtin_add_overflow(due_ns, now_ns, &due_ns))
+	if (__builtin_mul_overflow(ms, NS_A_MS, &due_ns) ||
+	    __builtin_add_overflow(due_ns, now_ns, &due_ns))
 		return UINT64_MAX;
 	return due_ns / NS_A_MS + (due_ns % NS_A_MS != 0);
 }
@@ -66,7 +68,7 @@ int tdt__timer_start(struct tdt__timer *timer, struct tdt__driver *driver)
 	return error;
 }
 
-/* The driver goes on sleeping until the timer was due: to wake it now would cost as much. */
+/* The driver is not woken now: waking it costs as much as its wake-up when the timer was due. */
 static void cancel(struct tdt__timer *timer)
 {
 	struct tdt__driver *driver = timer->driver;
@@ -93,7 +95,10 @@ uint64_t tdt__timers_due(struct tdt__driver *driver)
 	return first != NULL ? first->due_ms : UINT64_MAX;
 }
 
-/* The waker of the first timer that is due by `now_ms`, which need not be there any more afterwards. */
+/*
+ * Fire the first timer that is due by `now_ms`, and take its waker.  False: there is none.  The
+ * timer may be freed as soon as this returns.
+ */
 static bool take_due(struct tdt__driver *driver, uint64_t now_ms, const struct tdt_waker **waker)
 {
 	struct tdt__timer *first;
@@ -104,7 +109,8 @@ static bool take_due(struct tdt__driver *driver, uint64_t now_ms, const struct t
 	due = first != NULL && first->due_ms <= now_ms;
 	if (due) {
 		RB_REMOVE(tdt__timers, &driver->timers, first);
-		atomic_store_explicit(&first->fired, true, memory_order_relaxed); /* see tdt__timer_fired() */
+		/* Relaxed: see tdt__timer_fired(). */
+		atomic_store_explicit(&first->fired, true, memory_order_relaxed);
 		*waker = tdt__slot_take(&first->slot);
 	}
 	pthread_mutex_unlock(&driver->lock);
@@ -119,8 +125,12 @@ void tdt__timers_fire(struct tdt__driver *driver)
 		tdt_waker_wake(waker);
 }
 
-/* The waker of the first timer after `*last`, which becomes that one. */
-static bool take_next(struct tdt__driver *driver, struct tdt__timer *last, const struct tdt_waker **waker)
+/*
+ * Take the waker of the first timer at or after `*last`, and advance `*last` behind that timer.
+ * False: there is none.
+ */
+static bool take_next(struct tdt__driver *driver, struct tdt__timer *last,
+		      const struct tdt_waker **waker)
 {
 	struct tdt__timer *next;
 

@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_WAIT_H
 #define TDT_RUNTIME_WAIT_H
 
-/* Sleeping on a semaphore whatever signals come. */
+/* Sleeping on a semaphore, uninterrupted by signals. */
 
 #include <errno.h>
 #include <semaphore.h>
@@ -15,7 +15,7 @@ static inline void tdt__wait(sem_t *semaphore)
 		;
 }
 
-/* At most `ms` milliseconds, less than 1000.  False: the time is up. */
+/* Wait for at most `ms` milliseconds; `ms` is less than 1000.  False: the time is up. */
 static inline bool tdt__wait_ms(sem_t *semaphore, long ms)
 {
 	struct timespec until;

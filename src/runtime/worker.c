@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What a worker does. */
+/* Workers: queueing tasks, finding the next one, and the thread that polls them. */
 
 #include <config.h>
 
@@ -14,8 +14,9 @@
 #include "runtime/rt.h"
 #include "runtime/task.h"
 
-#define TURN 32		/* polls that one look at the clock serves */
-#define SHARED_EVERY 61 /* polls from one first look into the shared queue to the next; odd, and no part of a turn */
+#define TURN 32 /* the number of polls for which the clock is read once */
+/* Once in so many polls a worker looks into the shared queue first; no multiple of a turn. */
+#define SHARED_EVERY 61
 #define BATCH (TDT__RING_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
@@ -77,7 +78,7 @@ void tdt__worker_tell_gathered(void)
 
 /* --- Taking them out ----------------------------------------------------------- */
 
-/* Some of the shared queue: this worker's share, of which one is returned. */
+/* Take this worker's share of the shared queue: return one task, and queue the others here. */
 static struct tdt__task *take_batch(struct tdt__worker *worker)
 {
 	struct tdt_rt *rt = worker->rt;
@@ -91,7 +92,10 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 	if (first == NULL || first->next == NULL)
 		return first;
 	tdt__ring_fill(&worker->ring, first->next);
-	/* For a moment they were in no queue, and a worker that looked for them then may have gone to sleep. */
+	/*
+	 * For a moment the tasks were in no queue, and a worker that looked for tasks in that
+	 * moment may have gone to sleep.
+	 */
 	tdt__idle_notify(rt);
 	return first;
 }
@@ -112,7 +116,8 @@ static struct tdt__task *steal(struct tdt__worker *worker)
 
 	for (unsigned i = 0; i < rt->n_workers; i++) {
 		struct tdt__worker *from = &rt->workers[(first + i) % rt->n_workers];
-		struct tdt__task *task = from != worker ? tdt__ring_steal(&worker->ring, &from->ring) : NULL;
+		struct tdt__task *task =
+		    from != worker ? tdt__ring_steal(&worker->ring, &from->ring) : NULL;
 
 		if (task != NULL)
 			return task;
@@ -122,11 +127,11 @@ static struct tdt__task *steal(struct tdt__worker *worker)
 
 static bool stopping(struct tdt__worker *worker)
 {
-	/* Relaxed: a worker that sees it late is one that polls once more. */
+	/* Relaxed: a worker that sees this late polls one more task. */
 	return atomic_load_explicit(&worker->rt->stopping, memory_order_relaxed);
 }
 
-/* Its own queue is empty.  NULL: the runtime stops. */
+/* Find a task for a worker whose own queue is empty.  NULL: the runtime stops. */
 static struct tdt__task *find(struct tdt__worker *worker)
 {
 	struct tdt__task *task = take_batch(worker);
@@ -187,7 +192,9 @@ static void *work(void *arg)
 
 	snprintf(name, sizeof name, "tdt-worker-%u", worker->number % (TDT_RT_MAX_WORKERS + 1));
 	pthread_setname_np(pthread_self(), name);
-	tdt__current = (struct tdt__current){ .rt = worker->rt, .driver = worker->rt->driver, .worker = worker };
+	tdt__current = (struct tdt__current){ .rt = worker->rt,
+					      .driver = worker->rt->driver,
+					      .worker = worker };
 	tdt_worker_thread_start();
 	while ((task = next(worker)) != NULL)
 		tdt__task_run(task);

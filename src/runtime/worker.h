@@ -3,10 +3,12 @@
 #define TDT_RUNTIME_WORKER_H
 
 /*
- * A worker: a thread that polls tasks.  It takes them from its own queue; when that is empty, a batch from the shared
- * one; when that is empty too, half of another worker's; and when there is none it sleeps (idle.h).
+ * A worker: a thread that polls tasks.  It takes tasks from its own queue; if this is empty, a
+ * batch from the shared queue; if this is empty too, half of another worker's queue.  If there is
+ * no task anywhere, it sleeps (idle.h).
  *
- * Every 61st time it looks into the shared one first, lest tasks that keep waking each other shut out those there.
+ * Every 61st time it looks into the shared queue first.  Otherwise tasks that keep waking each
+ * other could keep it from the tasks in the shared queue for ever.
  */
 
 #include <pthread.h>
@@ -23,40 +25,41 @@ struct tdt_rt;
 struct tdt__worker {
 	struct tdt__ring ring;
 
-	/* Its own thread's. */
-	unsigned turn;	 /* polls left in this turn */
-	unsigned polls;	 /* how many there were; wraps */
+	/* Only the worker's own thread uses these. */
+	unsigned turn;	 /* the polls left in this turn */
+	unsigned polls;	 /* the number of polls so far; wraps */
 	uint32_t random; /* the state of a generator; not 0 */
 
 	/* Constant once the thread runs. */
 	struct tdt_rt *rt;
 	unsigned number;
-	pthread_t thread; /* of who starts and joins it */
+	pthread_t thread; /* only the thread that starts and joins it uses this */
 
 	struct tdt__live live; /* the tasks that were first polled here */
 
 	/* Parking: under the lock of struct tdt__idle. */
-	struct tdt__worker *below; /* on the stack of parked workers */
-	bool parked;		   /* whether it is on it */
-	sem_t wake;		   /* raised by who takes it off */
+	struct tdt__worker *below; /* the next one on the stack of parked workers */
+	bool parked;		   /* whether this worker is on the stack */
+	sem_t wake;		   /* raised by the thread that takes it off the stack */
 
-	char apart[64]; /* from what other threads write in the next one: its `head` */
+	char apart[64]; /* keeps `head` of the next worker's ring, which thieves write, apart */
 };
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number);
 void tdt__worker_fini(struct tdt__worker *worker);
 
-/* Start its thread.  0 or a negative errno. */
+/* Start the worker's thread.  Returns 0 or a negative errno. */
 int tdt__worker_start(struct tdt__worker *worker);
 
 /*
- * Put `task` of `rt`, which is scheduled, into a queue: on a worker of `rt` into that one's, else into the shared one.
- * False: that one is closed, and nothing was done.  The task may be gone on return; `rt` is not, since the caller is
- * its worker, has a waker of the task, or was given it.
+ * Put `task` of `rt`, whose state is SCHEDULED, into a queue.  On a worker of `rt` this is the
+ * worker's own queue, on another thread the shared one.  False: the shared queue is closed, and
+ * nothing was done.  The task may be gone on return.  `rt` is not gone, since the caller is a
+ * worker of it, has a waker of the task, or got `rt` from the user.
  */
 bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
-/* Tell workers of the tasks that this thread, a driver's, has woken while it gathered them. */
+/* Notify a worker of the tasks that this thread, a driver's, has woken and gathered. */
 void tdt__worker_tell_gathered(void);
 
 #endif

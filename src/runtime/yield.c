@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Letting others go first: pending once, with the task woken already, so that its runtime puts it at the end of its
- * queue.  As in mutex_lock.c, the poll has the name of the call that makes the future.  It waits for nothing, and does
- * not say so.
+ * A future that lets other tasks go first.  It is pending once, and wakes the task at once, so
+ * that the runtime puts the task at the end of a queue.  As in mutex_lock.c, the poll has the name
+ * of the call that makes the future.  The future waits for nothing, so it does not call
+ * tdt_leaf_waits_on().
  */
 
 #include <config.h>

@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_YIELD_H
 #define TDT_RUNTIME_YIELD_H
 
-/* Letting others go first (yield.c). */
+/* The function behind tdt_yield_now(): futures.c says why. */
 
 #include <tdt/future.h>
 
