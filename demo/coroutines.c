@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Coroutines: functions in plain C that wait in the middle, at any depth of calls, with plain variables.
+ * Coroutines: plain C functions that can wait anywhere, at any call depth, with plain variables.
  *
- * Breakfast is made on one stove, by coroutines that each wait for it; one task waits until breakfast has begun, asks
- * where it waits now, prints that, and gives the stove free.  Then all goes on: two threads do the whole work.
+ * Two coroutines that make breakfast wait for one stove.  Another task waits until breakfast has
+ * begun, prints where it waits now, and unlocks the stove.  Two threads do all the work.
  */
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 struct kitchen {
 	struct tdt_mutex *stove;
-	struct tdt_oneshot_sender *begin;   /* by who makes breakfast, */
-	struct tdt_oneshot_receiver *begun; /* to who waits for it */
+	struct tdt_oneshot_sender *begin;   /* used by make_breakfast() */
+	struct tdt_oneshot_receiver *begun; /* used by serve() */
 };
 
 /* A function that waits is called like any other. */
@@ -52,7 +52,7 @@ static int toast_bread(void *arg)
 	return err;
 }
 
-/* A coroutine is a future: it is joined, raced, spawned as any other. */
+/* A coroutine is a future: it can be joined, raced and spawned like any other. */
 static int make_both(struct kitchen *kitchen)
 {
 	struct tdt_future both[] = { tdt_coroutine(boil_eggs, kitchen, NULL),
@@ -78,7 +78,7 @@ static int make_breakfast(void *arg)
 	return err;
 }
 
-/* Ask where the task waits, and print the answer. */
+/* Request a backtrace of the task, and print it. */
 static int print_backtrace(struct tdt_handle *task)
 {
 	struct tdt_trace *trace = NULL;
@@ -127,11 +127,12 @@ int main(void)
 	int err;
 
 	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
-	if (rt == NULL || kitchen.stove == NULL || tdt_oneshot(&kitchen.begin, &kitchen.begun, NULL) != 0) {
+	if (rt == NULL || kitchen.stove == NULL ||
+	    tdt_oneshot(&kitchen.begin, &kitchen.begun, NULL) != 0) {
 		perror("coroutines");
 		return EXIT_FAILURE;
 	}
-	/* To print a trace takes more stack than there is by default. */
+	/* Printing a trace needs more stack than a coroutine has by default. */
 	err = tdt_rt_block_on(rt, tdt_coroutine(serve, &kitchen, &large));
 	tdt_rt_free(rt);
 	tdt_mutex_free(kitchen.stove);

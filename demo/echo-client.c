@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A client of an echo server, which knows nothing of tdt: opens some connections, sends a number of messages on each,
- * one at a time, and compares every byte that comes back.
+ * A client of an echo server; it does not use tdt.  It opens connections, sends messages on each of
+ * them, one at a time, and compares every byte that comes back.
  */
 
 #include <errno.h>
@@ -28,22 +28,22 @@ struct options {
 
 enum state {
 	TALKING,
-	HELD,	 /* has had all echoes, and stays */
-	CLOSING, /* has said so; the server is to close, too */
+	HELD,	 /* all echoes came back; the connection stays open */
+	CLOSING, /* the client has shut down its side; the server must close, too */
 	CLOSED
 };
 
 struct connection {
 	enum state state;
 	unsigned long number;
-	unsigned long message; /* how many have come back */
-	size_t sent, received; /* of the next */
+	unsigned long message; /* the number of messages that have come back */
+	size_t sent, received; /* bytes of the next message */
 };
 
 struct load {
 	const struct options *options;
 	struct connection *connections;
-	struct pollfd *fds; /* of the same indices; -1: closed */
+	struct pollfd *fds; /* fds[i] is for connections[i]; its `fd` is -1 once it is closed */
 };
 
 static double seconds(void)
@@ -56,12 +56,12 @@ static double seconds(void)
 
 static int failed(const struct connection *connection, const char *what)
 {
-	fprintf(stderr, "echo-client: connection %lu, message %lu: %s\n", connection->number, connection->message + 1,
-		what);
+	fprintf(stderr, "echo-client: connection %lu, message %lu: %s\n", connection->number,
+		connection->message + 1, what);
 	return -1;
 }
 
-/* What message has at `offset`: no two near each other, of one connection or of several, are alike. */
+/* The byte at `offset` of the next message.  Neighbours, also of other connections, differ. */
 static unsigned char byte_at(const struct connection *connection, size_t offset)
 {
 	return (unsigned char)(connection->number * 131 + connection->message * 17 + offset * 7 + (offset >> 8));
@@ -93,8 +93,8 @@ static int wrong_byte(const struct connection *connection, unsigned char got)
 {
 	char what[80];
 
-	snprintf(what, sizeof(what), "byte %zu came back as 0x%02x, not as 0x%02x", connection->received, got,
-		 byte_at(connection, connection->received));
+	snprintf(what, sizeof(what), "byte %zu came back as 0x%02x, not as 0x%02x",
+		 connection->received, got, byte_at(connection, connection->received));
 	return failed(connection, what);
 }
 
@@ -138,7 +138,7 @@ static void start_closing(struct connection *connection, int fd)
 	shutdown(fd, SHUT_WR);
 }
 
-/* Do what can be done without waiting. */
+/* Do for connection `i` what is possible without waiting. */
 static int step(struct load *load, unsigned long i)
 {
 	const struct options *options = load->options;
@@ -169,7 +169,7 @@ static unsigned long count_in(const struct load *load, enum state state)
 	return n;
 }
 
-/* Wait until something can be done, `ms` at most, and do it.  1; 0: time has run out; -1: failed. */
+/* Wait for events, for `ms` at most, and handle them.  Returns 1; 0 on a timeout; -1 on failure. */
 static int turn(struct load *load, unsigned long ms)
 {
 	int ready = poll(load->fds, load->options->connections, ms < INT_MAX ? (int)ms : INT_MAX);
@@ -186,7 +186,7 @@ static int turn(struct load *load, unsigned long ms)
 	return 1;
 }
 
-/* Turn until no connection is in `state`. */
+/* Take turns until no connection is in `state`. */
 static int turn_while(struct load *load, enum state state)
 {
 	unsigned long n;
@@ -205,7 +205,7 @@ static int turn_while(struct load *load, enum state state)
 	return 0;
 }
 
-/* Stay connected for a while; the server is to stay, too. */
+/* Stay connected for a while.  The server must not close the connections. */
 static int hold(struct load *load)
 {
 	double end = seconds() + (double)load->options->hold_ms / 1e3, now;
@@ -244,7 +244,7 @@ static int run(struct load *load)
 	return turn_while(load, CLOSING);
 }
 
-/* A connected socket; -1 and errno. */
+/* Return a connected socket, or -1 and errno. */
 static int dial(const struct addrinfo *address, unsigned long timeout_ms)
 {
 	struct timeval limit = { .tv_sec = (time_t)(timeout_ms / 1000),
@@ -285,7 +285,7 @@ static int run_at(const struct options *options, const struct addrinfo *address)
 		fputs("echo-client: no memory\n", stderr);
 	else
 		error = dial_all(&load, address) != 0 ? -1 : run(&load);
-	free(load.connections); /* who fails leaves its sockets to the end of the process, which is now */
+	free(load.connections); /* on failure the exit of the process closes the sockets */
 	free(load.fds);
 	return error;
 }
@@ -310,7 +310,7 @@ static int bad_usage(const char *what)
 	return 2;
 }
 
-/* 0; an exit status; or -1: done, and all is well. */
+/* Returns 0 to go on, an exit status, or -1 to exit successfully. */
 static int parse_option(struct options *to, int option, const char *value)
 {
 	unsigned long port;
@@ -338,7 +338,7 @@ static int parse_option(struct options *to, int option, const char *value)
 	case 'v':
 		puts("echo-client (tdt " TDT_DEMO_VERSION ")");
 		return -1;
-	default: /* getopt has told */
+	default: /* getopt_long() has printed a message */
 		return bad_usage("wrong option");
 	}
 }
@@ -367,9 +367,11 @@ static int parse(struct options *to, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.host = "127.0.0.1", .connections = 4, .messages = 1000, .size = 64, .timeout_ms = 5000
+		.host = "127.0.0.1", .connections = 4,	  .messages = 1000,
+		.size = 64,	     .timeout_ms = 5000
 	};
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+				  .ai_socktype = SOCK_STREAM };
 	struct addrinfo *address;
 	int status = parse(&options, argc, argv), error;
 
@@ -377,7 +379,8 @@ int main(int argc, char **argv)
 		return status == -1 ? EXIT_SUCCESS : status;
 	error = getaddrinfo(options.host, options.port, &hints, &address);
 	if (error != 0) {
-		fprintf(stderr, "echo-client: %s port %s: %s\n", options.host, options.port, gai_strerror(error));
+		fprintf(stderr, "echo-client: %s port %s: %s\n", options.host, options.port,
+			gai_strerror(error));
 		return EXIT_FAILURE;
 	}
 	error = run_at(&options, address);

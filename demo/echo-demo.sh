@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# A server that hangs, and tells where.  `make demo` runs this with the directory of the programs.
+# A server that hangs, and a dump that shows where.  `make demo` runs this with the directory of the
+# programs as its argument.
 set -u
 programs=${1:?the directory of echo-server and echo-client}
 
@@ -32,7 +33,7 @@ fail()
 	exit 1
 }
 
-# wait_for TEXT FILE: 10 s at most.
+# wait_for TEXT FILE: wait until FILE contains TEXT, for 10 s at most.
 wait_for()
 {
 	tries=100
@@ -43,7 +44,7 @@ wait_for()
 	done
 }
 
-# wait_for_dump: until all tasks that its first line counts are there, and the empty line behind the last of them.
+# wait_for_dump: wait until the dump has all tasks that its first line counts, then an empty line.
 wait_for_dump()
 {
 	tries=100
@@ -58,7 +59,7 @@ wait_for_dump()
 echo 'A server of many tasks, and a client that drives it (demo/echo.c, demo/echo-client.c):'
 "$programs/echo-server" --port=0 --report=200 --wedge >"$tmp/out" 2>"$tmp/err" &
 server=$!
-watch & # should anything hang that is not to
+watch & # in case anything else hangs
 watchdog=$!
 wait_for '^listening' "$tmp/out"
 port=$(sed -n 's/^listening at .* port //p' "$tmp/out")

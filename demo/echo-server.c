@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A TCP echo server on libtdt-rt, which tells where each of its tasks waits when it is sent SIGUSR1 or SIGUSR2.
+ * A TCP echo server on libtdt-rt.  On SIGUSR1 or SIGUSR2 it prints where each of its tasks waits.
  *
- * echo.c has its tasks.  This is the main thread, which polls none: it starts them, and waits for signals.
+ * Its tasks are in echo.c.  This is the main thread: it starts them, polls none, awaits signals.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "echo.h"
 #include "number.h"
 
-#define ANSWER_NS 500000000 /* how long a task is waited for that doesn't tell where it is */
+#define ANSWER_NS 500000000 /* the time that a task has to answer a request */
 
 static const char usage[] =
     "Usage: echo-server [OPTION]...\n"
@@ -42,7 +42,7 @@ static int bad_usage(const char *what)
 	return 2;
 }
 
-/* 0; an exit status; or -1: done, and all is well. */
+/* Returns 0 to go on, an exit status, or -1 to exit successfully. */
 static int parse_option(struct echo_options *to, int option, const char *value)
 {
 	switch (option) {
@@ -68,7 +68,7 @@ static int parse_option(struct echo_options *to, int option, const char *value)
 	case 'v':
 		puts("echo-server (tdt " TDT_DEMO_VERSION ")");
 		return -1;
-	default: /* getopt has told */
+	default: /* getopt_long() has printed a message */
 		return bad_usage("wrong option");
 	}
 }
@@ -103,7 +103,7 @@ static int print_trace(struct tdt_handle *handle, const struct tdt_trace_info *i
 
 	if (trace != NULL)
 		tdt_trace_print_with(trace, out, &json);
-	else if (errno != ESRCH) /* it has ended meanwhile */
+	else if (errno != ESRCH) /* ESRCH: the task has ended meanwhile */
 		fprintf(stderr, "task %" PRIu64 " does not tell: %s\n", info->id, strerror(errno));
 	tdt_trace_free(trace);
 	return 0;
@@ -128,7 +128,9 @@ static int serve(struct service *service, const sigset_t *signals)
 
 int main(int argc, char **argv)
 {
-	struct echo_options options = { .host = "127.0.0.1", .port = 7007, .idle_ms = 60000, .report_ms = 1000 };
+	struct echo_options options = {
+		.host = "127.0.0.1", .port = 7007, .idle_ms = 60000, .report_ms = 1000
+	};
 	struct service service;
 	sigset_t signals;
 	const char *what;
@@ -142,7 +144,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* in the runtime's threads, too */
+	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* the runtime's threads inherit this */
 	error = service_start(&service, &options, &what);
 	if (error == 0) {
 		what = "SIGUSR1";

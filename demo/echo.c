@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The tasks of the echo server: accept_poll(), a ticker, which reports what was echoed, and one connection_poll() a
- * connection.  All share the statistics, behind a mutex that is awaited.
+ * The tasks of the echo server: accept_poll(), a ticker that reports what was echoed, and one
+ * connection_poll() for each connection.  All share the statistics, under a mutex that they await.
  *
- * With --wedge they have the bug that such mutexes invite: while the handler of the third connection holds the mutex it
- * awaits a function that takes it, too.  So it waits for itself, and behind it wait the ticker and, one after the
- * other, all connections.  Nothing uses the CPU and nothing is logged; a dump tells:
+ * With --wedge the service has a typical bug: while the handler of the third connection holds the
+ * mutex, it awaits a function that locks it again.  So the handler waits for itself, and the ticker
+ * and, in time, all connections wait for it.  Nothing uses the CPU or is logged, but a dump shows:
  *
  *	deadlock: task 5 "connection 3" waits for a mutex held by itself
  *
  *	task 5 "connection 3" pending ...
  *	╼ connection_poll
- *	 └╼ count_poll                  behind its lock: here it holds it
- *	    └╼ report_poll              at its lock
+ *	 └╼ count_poll                  after its lock call: it holds the mutex
+ *	    └╼ report_poll              at its lock call
  *
  *	2 tasks pending ...: 3 "connection 1" and 4 "connection 2"
  *	   2 wait for a mutex held by task 5 "connection 3"
  *	╼ connection_poll
- *	 └╼ count_poll                  at its lock
+ *	 └╼ count_poll                  at its lock call
  */
 
 #include "echo.h"
@@ -35,7 +35,7 @@
 #define ACCEPT_AGAIN_MS 100
 #define WEDGED_CONNECTION 3
 
-/* Nobody keeps the handle: a dump finds all tasks by itself.  Takes `future` over, also if it fails. */
+/* The handle is not needed, since a dump finds all tasks.  Takes over `future`, even on failure. */
 static int spawn(struct service *service, struct tdt_future future, const struct tdt_task_attr *attr)
 {
 	struct tdt_handle *handle = tdt_rt_spawn(service->rt, future, attr);
@@ -47,11 +47,11 @@ static int spawn(struct service *service, struct tdt_future future, const struct
 	return error;
 }
 
-/* Tell what was echoed, unless that was told before. */
+/* Report what was echoed, unless nothing is new. */
 struct report {
 	struct tdt_async async;
 	struct service *service;
-	uint64_t *echoes; /* as last told */
+	uint64_t *echoes; /* the number that was reported last */
 };
 
 static tdt_poll_t report_poll(void *state, struct tdt_context *cx)
@@ -65,8 +65,8 @@ static tdt_poll_t report_poll(void *state, struct tdt_context *cx)
 	now = service->statistics;
 	tdt_mutex_unlock(service->mutex);
 	if (now.echoes != *report->echoes) {
-		printf("%" PRIu64 " connections, %" PRIu64 " echoes, %" PRIu64 " bytes\n", now.connections, now.echoes,
-		       now.bytes);
+		printf("%" PRIu64 " connections, %" PRIu64 " echoes, %" PRIu64 " bytes\n",
+		       now.connections, now.echoes, now.bytes);
 		fflush(stdout);
 	}
 	*report->echoes = now.echoes;
@@ -83,7 +83,7 @@ struct count {
 	struct tdt_async async;
 	struct service *service;
 	size_t bytes;
-	bool first; /* of its connection */
+	bool first; /* whether it is the connection's first echo */
 	bool wedge;
 	bool locked;
 	uint64_t echoes;
@@ -101,7 +101,7 @@ static tdt_poll_t count_poll(void *state, struct tdt_context *cx)
 	service->statistics.echoes++;
 	service->statistics.bytes += count->bytes;
 	if (count->wedge)
-		TDT_AWAIT(report(service, &count->echoes)); /* the bug: it takes the mutex, too */
+		TDT_AWAIT(report(service, &count->echoes)); /* the bug: report() locks it again */
 	TDT_END();
 }
 
@@ -117,8 +117,8 @@ static struct tdt_future count(struct service *service, size_t bytes, bool first
 {
 	return TDT_ASYNC_NEW(
 	    count_poll,
-	    (struct count){
-		.async.fini = count_fini, .service = service, .bytes = bytes, .first = first, .wedge = wedge });
+	    (struct count){ .async.fini = count_fini, .service = service, .bytes = bytes,
+			    .first = first, .wedge = wedge });
 }
 
 struct ticker {
@@ -154,11 +154,11 @@ struct connection {
 	struct tdt_tcp *tcp;
 	unsigned number;
 	bool first, idle;
-	ssize_t n; /* bytes that were read, or written; or the end, or an error */
+	ssize_t n; /* the bytes that were read or written; 0 at the end; or a negative errno */
 	char buffer[4096];
 };
 
-/* Echo once what comes. */
+/* Read some bytes, and send them back. */
 struct echo {
 	struct tdt_async async;
 	struct connection *connection;
@@ -177,7 +177,7 @@ static tdt_poll_t echo_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-/* The same, but for as long only as a peer may be idle. */
+/* The same, limited to the time for which a peer may be idle. */
 static struct tdt_future echo_unless_idle(struct connection *connection)
 {
 	struct tdt_future echo = TDT_ASYNC_NEW(echo_poll, (struct echo){ .connection = connection });
@@ -197,7 +197,7 @@ static tdt_poll_t connection_poll(void *state, struct tdt_context *cx)
 	for (;;) {
 		TDT_AWAIT(echo_unless_idle(connection));
 		if (connection->idle || connection->n <= 0)
-			return TDT_READY; /* its end, or an error: which of them matters to nobody */
+			return TDT_READY; /* idle, at its end, or an error: all are the same */
 		TDT_AWAIT(count(service, (size_t)connection->n, connection->first,
 				service->options->wedge && connection->number == WEDGED_CONNECTION));
 		connection->first = false;
@@ -212,13 +212,13 @@ static void connection_fini(void *state)
 	tdt_tcp_free(connection->tcp);
 }
 
-/* Takes `tcp` over, also if it fails. */
+/* Takes over `tcp`, even on failure. */
 static int spawn_connection(struct service *service, struct tdt_tcp *tcp, unsigned number)
 {
 	struct tdt_future connection = TDT_ASYNC_NEW(
 	    connection_poll,
-	    (struct connection){
-		.async.fini = connection_fini, .service = service, .tcp = tcp, .number = number, .first = true });
+	    (struct connection){ .async.fini = connection_fini, .service = service, .tcp = tcp,
+				 .number = number, .first = true });
 	char name[32];
 
 	if (tdt_future_is_none(&connection)) {
@@ -240,8 +240,8 @@ struct acceptor {
 static void tell_error(int *last, int error)
 {
 	if (error != 0 && error != *last)
-		fprintf(stderr, "echo-server: accept: %s; trying again every %d ms\n", strerror(-error),
-			ACCEPT_AGAIN_MS);
+		fprintf(stderr, "echo-server: accept: %s; trying again every %d ms\n",
+			strerror(-error), ACCEPT_AGAIN_MS);
 	*last = error;
 }
 
@@ -255,7 +255,7 @@ static tdt_poll_t accept_poll(void *state, struct tdt_context *cx)
 		if (acceptor->tcp != NULL)
 			acceptor->error = spawn_connection(acceptor->service, acceptor->tcp, ++acceptor->connections);
 		tell_error(&acceptor->last_error, acceptor->error);
-		if (acceptor->error != 0) /* no descriptors, no memory: others must end first */
+		if (acceptor->error != 0) /* no descriptors or memory: connections must end first */
 			TDT_AWAIT(tdt_sleep_ms(ACCEPT_AGAIN_MS));
 	}
 	TDT_END();
@@ -266,7 +266,7 @@ static void accept_fini(void *state)
 	struct acceptor *acceptor = state;
 	struct service *service = acceptor->service;
 
-	if (acceptor->async.line == TDT_ASYNC_ENDED) { /* by itself, for want of memory, and not because we stop */
+	if (acceptor->async.line == TDT_ASYNC_ENDED) { /* ended by itself: no memory was left */
 		service->accept_failed = true;
 		kill(getpid(), SIGTERM);
 	}
@@ -274,8 +274,8 @@ static void accept_fini(void *state)
 
 static int spawn_accept(struct service *service)
 {
-	struct tdt_future acceptor =
-	    TDT_ASYNC_NEW(accept_poll, (struct acceptor){ .async.fini = accept_fini, .service = service });
+	struct tdt_future acceptor = TDT_ASYNC_NEW(
+	    accept_poll, (struct acceptor){ .async.fini = accept_fini, .service = service });
 
 	if (tdt_future_is_none(&acceptor))
 		return -errno;

@@ -26,21 +26,22 @@ struct service {
 	struct tdt_rt *rt;
 	struct tdt_tcp_listener *listener;
 
-	struct tdt_mutex *mutex; /* awaited; of the statistics */
+	struct tdt_mutex *mutex; /* protects `statistics`; tasks await it */
 	struct statistics statistics;
 
-	bool accept_failed; /* to be read after service_stop() */
+	bool accept_failed; /* read it after service_stop() */
 };
 
 /*
- * Start it.  It uses `options` until it is stopped.  Returns 0; or a negative errno, and what failed in `*what`.
- * service_stop() is called in any case.
+ * Start the service.  It uses `options` until it is stopped.  Returns 0; or a negative errno, with
+ * a word for what failed in `*what`.  The caller calls service_stop() in either case.
  *
- * Should it fail later to accept, for want of memory, it sends its own process SIGTERM.
+ * If the service later cannot accept connections for lack of memory, it sends its own process
+ * SIGTERM.
  */
 int service_start(struct service *service, const struct echo_options *options, const char **what);
 
-/* Drop all its tasks, and close all its connections. */
+/* Drop all tasks of the service, and close all its connections. */
 void service_stop(struct service *service);
 
 #endif

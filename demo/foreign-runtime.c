@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * tdt on a runtime that is not its own, and was not written for it: their_runtime.c.
+ * tdt on a runtime that is not part of tdt, and was not written for tdt: their_runtime.c.
  *
- * With nothing added to the runtime its tasks can be asked where they wait, and these probes fire for tracers:
- * task-spawn, task-poll-start, task-poll-end, task-terminate, and task-waker-clone.  It is enough to wrap a future
- * before it is spawned, as spawn_traced() below does.
+ * Without any change of the runtime, backtraces of its tasks can be requested, and these probes
+ * fire: task-spawn, task-poll-start, task-poll-end, task-terminate and task-waker-clone.  For this,
+ * wrap each future before it is spawned, as spawn_traced() below does.
  *
  * Six calls added to the runtime (grep 'added for tdt' their_runtime.c) give the rest:
  *
- *	tdt_worker_thread_start()    probe worker-thread-start; and tdt_backtrace(), which would block the thread that
- *	                             has to poll the task, is refused there
+ *	tdt_worker_thread_start()    probe worker-thread-start; tdt_backtrace() is refused on this
+ *	                             thread, which it would keep from polling the task
  *	tdt_worker_thread_stop()     probe worker-thread-stop
  *	tdt_worker_thread_park()     probe worker-thread-park: the thread has nothing to do
  *	tdt_worker_thread_unpark()   probe worker-thread-unpark
- *	tdt_task_woken(handle)       probe task-wake: how long until the poll that follows?
- *	tdt_worker_now(ns)           no probe; a poll need not read the clock
+ *	tdt_task_woken(handle)       probe task-wake: shows the time from a wake-up to its poll
+ *	tdt_worker_now(ns)           no probe; polls need not read the clock themselves
  *
- * The program: an order waits for its goods and for its payment, side by side, and is shipped then.
+ * The program: an order waits for its goods and its payment, side by side, and is then shipped.
  */
 
 #include <locale.h>
@@ -34,17 +34,17 @@
 
 /* Something that happens once.  One task may wait for it. */
 struct event {
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* protects the other members */
 	bool happened;
-	const struct tdt_waker *waker; /* of who waits; owned */
+	const struct tdt_waker *waker; /* of the task that waits; owned */
 };
 
-#define EVENT_INIT                                                                                                     \
-	{                                                                                                              \
-		PTHREAD_MUTEX_INITIALIZER, false, NULL                                                                 \
+#define EVENT_INIT									\
+	{										\
+		PTHREAD_MUTEX_INITIALIZER, false, NULL					\
 	}
 
-/* Let `waker` (or NULL) be woken when it happens, instead of the one that is returned, for the caller to drop. */
+/* Store `waker` (or NULL), to be woken by the event.  The caller drops or wakes the old one. */
 static const struct tdt_waker *exchange_waker(struct event *event, const struct tdt_waker *waker)
 {
 	const struct tdt_waker *old;
@@ -74,7 +74,7 @@ static void event_happens(struct event *event)
 	tdt_waker_wake(exchange_waker(event, NULL));
 }
 
-/* The leaf: it leaves a clone of the waker first, and looks then, lest it misses what happens in between. */
+/* The leaf: it first stores a clone of the waker and then tests again, so it misses no event. */
 static tdt_poll_t event_poll(void *state, struct tdt_context *cx)
 {
 	const struct tdt_waker *waker;
@@ -151,7 +151,7 @@ static tdt_poll_t order_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-/* Spawn `future` on their runtime, traced.  The handle is the caller's; NULL and errno, and the future is gone. */
+/* Spawn `future`, traced.  The caller owns the handle.  NULL and errno: `future` is dropped. */
 static struct tdt_handle *spawn_traced(struct their_runtime *runtime, struct tdt_future future,
 				       const struct tdt_task_attr *attr)
 {

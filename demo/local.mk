@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Small programs a newcomer reads first.  `make demo` runs them.
+# Small programs that a newcomer reads first.  `make demo` runs them.
 
 noinst_PROGRAMS += \
 	demo/coroutines \
@@ -10,10 +10,10 @@ noinst_PROGRAMS += \
 	demo/taskdump
 EXTRA_DIST += demo/echo-demo.sh
 
-# What a Rust program declares (tdt-languages(7)).
+# The declarations for a Rust program (tdt-languages(7)).
 dist_doc_DATA += demo/tdt.rs
 
-# Names and lines for the trees; frame pointers for tracers' stacks.
+# The trees need names and lines (-g); the stacks of tracers need frame pointers.
 demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
 demo_cppflags = $(AM_CPPFLAGS) -DTDT_DEMO_VERSION='"$(PACKAGE_VERSION)"'
 

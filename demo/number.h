@@ -8,14 +8,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Whether `text` is a number from `min` to `max`, and nothing else; `*number` is that then. */
-static inline bool parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *number)
+/*
+ * Whether `text` is a number from `min` to `max`, and nothing else.  If so, `*number` is set to
+ * it.
+ */
+static inline bool parse_number(const char *text, unsigned long min, unsigned long max,
+				unsigned long *number)
 {
 	char *end;
 
 	errno = 0;
 	*number = strtoul(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *number >= min && *number <= max;
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *number >= min &&
+	       *number <= max;
 }
 
 #endif

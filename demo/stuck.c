@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A bank that stands still, and what a dump of all its tasks says of it.
+ * A bank that stands still, and what a dump of all its tasks shows.
  *
- * Two transfers have each locked one account, and wait for the other's: for ever.  A third task sits in read(), and
- * with it the thread that polls it; a fourth computes and computes.  Sessions, which are fine, wait for their customers.
- * tdt_dump_all() names the deadlock, shows the stacks of the two that keep their threads, and the sessions once.
+ * Two transfers have each locked one account, and wait for the other one for ever.  A third task
+ * blocks its thread in read(), a fourth computes without end.  Sessions wait, as they should.
+ * tdt_dump_all() shows the deadlock, the stacks of the two busy threads, and the sessions as one.
  */
 
 #include <locale.h>
@@ -43,7 +43,7 @@ static tdt_poll_t transfer_poll(void *state, struct tdt_context *cx)
 	TDT_AWAIT(tdt_mutex_lock(transfer->from->mutex));
 	transfer->has_from = true;
 	atomic_fetch_add(&halfway, 1);
-	while (atomic_load(&halfway) < 2) /* so that it happens each time */
+	while (atomic_load(&halfway) < 2) /* so that the deadlock happens each time */
 		TDT_AWAIT(tdt_sleep_ms(1));
 	TDT_AWAIT(tdt_mutex_lock(transfer->to->mutex));
 	transfer->has_to = true;
@@ -62,11 +62,11 @@ static void transfer_fini(void *state)
 
 static struct tdt_future transfer(struct account *from, struct account *to)
 {
-	return TDT_ASYNC_NEW(transfer_poll,
-			     (struct transfer){ .async.fini = transfer_fini, .from = from, .to = to });
+	return TDT_ASYNC_NEW(transfer_poll, (struct transfer){ .async.fini = transfer_fini,
+							       .from = from, .to = to });
 }
 
-/* --- Those that keep their threads ---------------------------------------------- */
+/* --- The tasks that keep their threads ------------------------------------------ */
 
 struct job {
 	struct tdt_async async;
@@ -77,7 +77,7 @@ static void read_config(int fd)
 {
 	char byte;
 
-	if (read(fd, &byte, 1) < 0) /* nobody writes */
+	if (read(fd, &byte, 1) < 0) /* no thread ever writes */
 		perror("read");
 }
 
@@ -105,7 +105,7 @@ static tdt_poll_t report_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-/* --- Those that are fine ----------------------------------------------------------- */
+/* --- The tasks that wait as they should -------------------------------------------- */
 
 static tdt_poll_t next_order_poll(void *state, struct tdt_context *cx)
 {
@@ -135,7 +135,7 @@ static void spawn(struct tdt_rt *rt, struct tdt_future future, const struct tdt_
 		perror("demo/stuck");
 		exit(EXIT_FAILURE);
 	}
-	tdt_handle_unref(handle); /* nobody has to keep it: the dump finds the task */
+	tdt_handle_unref(handle); /* the dump finds the task without it */
 }
 
 int main(void)
@@ -167,7 +167,7 @@ int main(void)
 	tdt_dump_all(stdout);
 
 	atomic_store(&done, true);
-	close(ends[1]); /* and the reader is at the end */
+	close(ends[1]); /* ends the read() */
 	tdt_rt_free(rt);
 	close(ends[0]);
 	tdt_mutex_free(alice.mutex);

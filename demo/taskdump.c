@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Where is my task waiting?  The example every async person knows:
+ * Where is my task waiting?  The well-known example:
  *
  *	foo awaits bar, which joins fiz (awaits pending)
  *	                        and buz (awaits baz, which awaits pending).
  *
- * A thread polls the task (their_runtime.c); the main thread asks it for a backtrace and prints that to stderr.
+ * A thread polls the task (their_runtime.c); the main thread prints the task's backtrace to stderr.
  */
 
 #include <locale.h>
@@ -18,7 +18,7 @@
 
 #include "their_runtime.h"
 
-/* The leaf: it waits for ever.  As any leaf it keeps a clone of the waker, for whoever would end the waiting. */
+/* The leaf: it waits for ever.  Like any leaf it keeps a clone of the waker for a later wake-up. */
 struct pending {
 	const struct tdt_waker *waker;
 };
@@ -53,7 +53,7 @@ static struct tdt_future pending(void)
 	return (struct tdt_future){ pending, pending_poll, pending_drop };
 }
 
-/* The async functions.  None of them has variables, so this is the state of each. */
+/* The async functions.  None of them has variables, so all have this state. */
 struct plain {
 	struct tdt_async async;
 };
@@ -140,7 +140,7 @@ static struct tdt_future foo(void)
 	return TDT_ASYNC_NEW(foo_poll, (struct plain){ 0 });
 }
 
-/* Ask where the task waits, and print the answer. */
+/* Request a backtrace of the task, and print it. */
 static int print_backtrace(struct tdt_handle *handle)
 {
 	struct tdt_trace *trace = tdt_backtrace(handle);

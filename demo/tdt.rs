@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! tdt's ABI in Rust, with nothing but the standard library: what tdt/future.h and tdt/trace.h declare, a Rust future as
-//! a `tdt_future`, and a `tdt_future` as a Rust one.  (Crate async-ffi has the two kinds of future, in the same layout.)
+//! tdt's ABI in Rust, with the standard library alone: declarations from tdt/future.h and
+//! tdt/trace.h, a Rust future as a `tdt_future`, and a `tdt_future` as a Rust one.  (The crate
+//! async-ffi has both kinds of future, in the same layout.)
 
 #![allow(dead_code)]
 
@@ -18,7 +19,7 @@ pub const READY: u8 = 0;
 pub const PENDING: u8 = 1;
 pub const PANICKED: u8 = 2;
 
-/// `struct tdt_waker`; its owner's data follows.
+/// `struct tdt_waker`; the owner's data follows it.
 #[repr(C)]
 pub struct TdtWaker {
     pub vtable: &'static TdtWakerVtable,
@@ -37,7 +38,7 @@ pub struct TdtContext {
     pub waker: *const TdtWaker,
 }
 
-/// `struct tdt_future`, and its owner: it is dropped with this.
+/// `struct tdt_future`.  This value owns the future: dropping it drops the future.
 #[repr(C)]
 pub struct TdtFuture {
     pub state: *mut c_void,
@@ -45,7 +46,7 @@ pub struct TdtFuture {
     pub drop: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-/// Who makes one promises that it may be polled by any thread.
+/// Safe because the ABI says that any thread may poll a future.
 unsafe impl Send for TdtFuture {}
 
 impl TdtFuture {
@@ -94,7 +95,7 @@ extern "C" {
     pub static stdout: *mut c_void;
 }
 
-// --- A waker of tdt's as Rust's: the pointer is the data. ---
+// --- A waker of tdt as one of Rust: the pointer is the data. ---
 
 static RUST_VTABLE: RawWakerVTable = RawWakerVTable::new(rust_clone, rust_wake, rust_wake_by_ref, rust_drop);
 
@@ -120,14 +121,14 @@ unsafe fn rust_drop(data: *const ()) {
     ((*waker).vtable.drop)(waker)
 }
 
-// --- A Rust future as one of tdt's. ---
+// --- A Rust future as one of tdt. ---
 
 thread_local! {
     /// The waker of the innermost `poll_rust` on this thread; null outside.
     static POLLED_WITH: Cell<*const TdtWaker> = Cell::new(ptr::null());
 }
 
-/// Borrowed: it is not dropped.
+/// The waker is borrowed, so it must not be dropped.
 unsafe fn borrow(waker: *const TdtWaker) -> ManuallyDrop<Waker> {
     ManuallyDrop::new(Waker::from_raw(RawWaker::new(waker as *const (), &RUST_VTABLE)))
 }
@@ -154,7 +155,7 @@ pub fn into_tdt<F: Future<Output = ()> + Send + 'static>(future: F) -> TdtFuture
     TdtFuture { state, poll: Some(poll_rust::<F>), drop: Some(drop_rust::<F>) }
 }
 
-// --- A Rust waker as one of tdt's: on the stack for a poll, boxed where it is cloned. ---
+// --- A Rust waker as one of tdt: on the stack during a poll, boxed when it is cloned. ---
 
 #[repr(C)]
 struct WakerForC {
@@ -182,19 +183,19 @@ unsafe extern "C" fn c_drop(waker: *const TdtWaker) {
     drop(Box::from_raw(waker as *mut WakerForC))
 }
 
-// --- A future of tdt's as a Rust one: `future.await`. ---
+// --- A future of tdt as a Rust one: `future.await`. ---
 
 impl Future for TdtFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let ours = POLLED_WITH.with(Cell::get);
-        // A waker of another runtime's, or a combinator's.  It is borrowed, too.
+        // The waker of another runtime or of a combinator.  It is borrowed, too.
         let theirs = ManuallyDrop::new(WakerForC {
             waker: TdtWaker { vtable: &C_VTABLE },
             rust: unsafe { ptr::read(cx.waker()) },
         });
-        // tdt's own goes through as it is, lest ours in between be taken for the leaf.
+        // A waker of tdt is passed on unchanged: a wrapper around it would seem to be the leaf.
         let same = !ours.is_null() && cx.waker().will_wake(unsafe { &borrow(ours) });
         let mut c = TdtContext { waker: if same { ours } else { &theirs.waker } };
         match self.poll_once(&mut c) {

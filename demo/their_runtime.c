@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Threads that take tasks from a queue and poll them.  A task's waker is its first member, and a clone of that is one
- * more reference to the task; so wakers may outlive the task's future, and the runtime, and do nothing then.
+ * Threads that take tasks from a queue and poll them.  A task's waker is its first member, and each
+ * clone is a reference of the task.  A waker that outlives the future or the runtime does nothing.
  *
- * It runs traced futures as it runs any.  Some lines are there for tdt, and say so; without them it compiles and
- * works as well (foreign-runtime.c tells what they are for).
+ * The runtime runs traced futures like all others.  Marked lines were inserted for tdt; the runtime
+ * compiles and works without them, too (foreign-runtime.c says what they are for).
  */
 
 #include "their_runtime.h"
@@ -23,28 +23,28 @@ enum state {
 	IDLE,
 	QUEUED,
 	POLLED,
-	POLLED_AND_WOKEN, /* to be polled once more */
+	POLLED_AND_WOKEN, /* will be polled once more */
 	ENDED
 };
 
 struct task {
 	struct tdt_waker waker;
-	atomic_uint refs; /* the runtime's, until the task has ended, and every clone of the waker */
+	atomic_uint refs; /* the runtime's until the task has ended, and one for each clone */
 	struct their_runtime *runtime;
 	struct tdt_future future;
-	enum state state;	  /* of the runtime's lock, as the rest */
+	enum state state;	  /* this and the rest: under the runtime's lock */
 	TAILQ_ENTRY(task) queued; /* while QUEUED */
 	TAILQ_ENTRY(task) listed; /* until ENDED */
 };
 
 struct their_runtime {
-	atomic_uint refs;     /* who made it, and every task */
-	pthread_mutex_t lock; /* of what follows */
+	atomic_uint refs;     /* the creator's, and one for each task */
+	pthread_mutex_t lock; /* protects the members from here to `stopped` */
 	pthread_cond_t changed;
-	TAILQ_HEAD(, task) queue; /* to be polled */
-	TAILQ_HEAD(, task) tasks; /* all that have not ended */
+	TAILQ_HEAD(, task) queue; /* the tasks to poll */
+	TAILQ_HEAD(, task) tasks; /* all tasks that have not ended */
 	bool stopped;
-	unsigned n_threads; /* of who made it */
+	unsigned n_threads; /* only the creator uses this and `threads` */
 	pthread_t threads[];
 };
 
@@ -75,7 +75,7 @@ static void drop_waker(const struct tdt_waker *waker)
 	}
 }
 
-/* With the lock. */
+/* Call this with the lock held. */
 static void enqueue(struct task *task)
 {
 	task->state = QUEUED;
@@ -124,12 +124,12 @@ static void poll_task(struct task *task)
 	}
 	pthread_mutex_unlock(&runtime->lock);
 	if (result == TDT_PENDING)
-		return; /* the task may be another thread's by now */
+		return; /* the task may belong to another thread by now */
 	tdt_future_drop(&task->future);
 	drop_waker(&task->waker);
 }
 
-/* Wait for a task to poll.  NULL: the runtime ends. */
+/* Wait for a task, and take it.  NULL: the runtime ends. */
 static struct task *next_task(struct their_runtime *runtime)
 {
 	struct task *task = NULL;

@@ -3,20 +3,20 @@
 #define DEMO_THEIR_RUNTIME_H
 
 /*
- * A small runtime, as somebody else might have written it: threads, a queue of tasks, wakers.  All it shares with tdt
- * is the ABI of futures.  A real program has a runtime of its own here.
+ * A small runtime, as another project might have written it: threads, a queue of tasks, wakers.  It
+ * shares only the ABI of futures with tdt.  A real program has a runtime of its own here.
  */
 
 #include <tdt/future.h>
 
 struct their_runtime;
 
-/* Start a runtime of `threads` threads.  NULL and errno if there is no memory, or no thread. */
+/* Start a runtime with `threads` threads.  NULL and errno if there is no memory, or no thread. */
 struct their_runtime *their_runtime_new(unsigned threads);
 
 /*
- * Have `future` polled until it has ended, and then dropped.  Takes it over, and returns 0; or -1 and errno if there is
- * no memory, and the future stays the caller's.
+ * Have `future` polled until it has ended, and then dropped.  Returns 0, and takes over the
+ * future; or -1 and errno if there is no memory, and the future stays the caller's.
  */
 int their_runtime_spawn(struct their_runtime *runtime, struct tdt_future future);
 
