@@ -1,13 +1,13 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where are tasks spawned, and how many?  And do they end?
+ * Where are tasks spawned, how many are they, and do they end?
  *
  *	sudo tools/count-spawns.d -p PID        # until Ctrl-C
  *
- * Sample output: a table of the counts that count-spawns.bt has.
+ * Sample output: a table of the same counts as those of count-spawns.bt.
  *
- * Limits: tasks spawned before it started are counted as ended only.
+ * Limits: tasks spawned before the script started are counted as ended only.
  */
 
 tdt$target:::task-spawn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Scripts for tracers, each for bpftrace (.bt) and for DTrace (.d).
+# Scripts for tracers, in two versions each: for bpftrace (.bt) and for DTrace (.d).
 
 toolsdir = $(pkgdatadir)/tools
 dist_tools_SCRIPTS = \

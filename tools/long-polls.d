@@ -1,18 +1,19 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which polls hold up their worker for long, and where?  Each poll above MS milliseconds: the stack it had when that
- * time had passed, and when it is over how long it took.
+ * Which polls block their worker for long, and where?  For each poll of MS milliseconds or more,
+ * prints the stack that it had when MS had passed, and at its end how long it took.
  *
  *	sudo tools/long-polls.d -p PID [MS]     # default: 10
  *
- * Sample output: as long-polls.bt, but the stack comes when the time has passed, and the duration later, on a line of
- * its own.
+ * Sample output: like that of long-polls.bt, but the stack comes as soon as MS have passed, and the
+ * duration later, on a line of its own.
  *
- * The stack is that of a sample if the poll burned processor time then, or of where it had slept: a poll must not
- * block, so that is a finding of its own.
+ * If the poll used the processor at that time, the stack is that of a sample.  If the poll slept,
+ * it is the place where it slept; this is a finding by itself, since a poll must not block.
  *
- * Limits: of polls inside polls only the outermost is timed.  A poll that began before the script did isn't seen.
+ * Limits: of nested polls only the outermost is timed.  A poll that began before the script is not
+ * seen.
  */
 
 #pragma D option defaultargs

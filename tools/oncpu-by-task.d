@@ -1,16 +1,18 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which tasks burn processor time, and where?  Samples, 99 a second and processor, of threads that poll a task.
+ * Which tasks use processor time, and where?  Takes 99 samples a second on each processor, of
+ * threads that poll a task.
  *
  *	sudo tools/oncpu-by-task.d -p PID       # until Ctrl-C
  *
  * Sample output: the stacks of oncpu-by-task.bt, in DTrace's form.
  *
- * Inside a traced future that a task awaits the time is that future's.
+ * A sample inside a traced future that a task awaits counts for that future.
  *
- * Limits: a poll that began before the script did isn't seen.  The stack ends at the first function compiled without
- * frame pointers, and a function without (of libc, say) hides its caller.
+ * Limits: a poll that began before the script is not seen.  A stack ends at the first function
+ * compiled without frame pointers, and the caller of such a function (in libc, for example) may be
+ * missing.
  */
 
 tdt$target:::task-poll-start

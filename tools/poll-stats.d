@@ -1,18 +1,18 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How long do polls take, and how long does a task that was woken wait for its poll?  By the place tasks are spawned
- * at, in microseconds.
+ * How long do polls take, and how long does a woken task wait for its poll?  In microseconds, for
+ * each place where tasks are spawned.
  *
  *	sudo tools/poll-stats.d -p PID          # until Ctrl-C
  *
  * Sample output: the histograms of poll-stats.bt, as DTrace draws them.
  *
- * The wait counts from the first wake-up after the last poll began.  A poll inside another (of a traced future that a
- * task awaits) counts for both.
+ * The wait begins at the first wake-up after the last poll began.  The time of a nested poll (of a
+ * traced future that a task awaits) counts for both polls.
  *
- * Limits: only runtimes that tell of wake-ups (tdt_task_woken) have the second part.  A poll that began before the
- * script did isn't counted.
+ * Limits: the second part needs a runtime that reports wake-ups (tdt_task_woken).  A poll that
+ * began before the script is not counted.
  */
 
 tdt$target:::task-wake

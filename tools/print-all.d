@@ -1,13 +1,13 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What happens?  Each event of tasks and workers, as it comes.
+ * What happens?  Prints each event of tasks and workers as it comes.
  *
  *	sudo tools/print-all.d -p PID           # until Ctrl-C
  *
- * Sample output: as print-all.bt.
+ * Sample output: like that of print-all.bt.
  *
- * Limits: lines of different processors may come out of order: sort by the first column.
+ * Limits: lines of different processors may be out of order: sort them by the first column.
  */
 
 dtrace:::BEGIN

@@ -1,17 +1,19 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where do tasks wait?  The stacks at which their polls cloned the waker, and how often, by task.
+ * Where do tasks wait?  Counts, for each task, the stacks at which its polls cloned the waker.
  *
  *	sudo tools/wait-stacks.d -p PID         # until Ctrl-C
  *
  * Sample output: the stacks of wait-stacks.bt, in DTrace's form, with counts.
  *
- * Unlike wait-stacks.bt, which has the stacks of the last poll only, it counts all: an aggregation can't forget.
+ * wait-stacks.bt has the stacks of the last poll only.  This script counts those of all polls,
+ * since single stacks cannot be removed from an aggregation.
  *
- * Limits: it knows the tasks that were polled meanwhile; who just waits and waits is not seen (a dump, or any wake-up,
- * has it polled once).  What is polled inside a traced future that a task awaits belongs to that future.  The stack
- * ends at the first function compiled without frame pointers.
+ * Limits: the script sees only tasks that are polled while it runs.  A task that waits all the
+ * time is not seen; a dump, or any wake-up, has it polled once.  Leaves inside a traced future
+ * that a task awaits belong to that future.  A stack ends at the first function compiled without
+ * frame pointers.
  */
 
 tdt$target:::task-waker-clone

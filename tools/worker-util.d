@@ -1,16 +1,17 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How busy are the workers?  Each second: for how much of it each was not parked, in percent, and how often it parked.
+ * How busy are the workers?  Prints each second for how many percent of it each worker was not
+ * parked, and how often it parked.
  *
  *	sudo tools/worker-util.d -p PID         # until Ctrl-C
  *
- * Sample output: thread and percent, then thread and parks, as worker-util.bt has them.
+ * Sample output: threads with percent, then threads with parks, as in worker-util.bt.
  *
- * Limits: a worker is known from its first event on; one that was parked all the time has no line.  Busy time counts in
- * the second in which the poll ends, a sample finds the thread running, or the worker parks: a poll that sleeps, though
- * it must not, shows up late, with more than 100 %.  A runtime that doesn't tell of parks (tdt_worker_thread_park)
- * seems always busy.
+ * Limits: a worker is known from its first event on; a worker that is parked all the time has no
+ * line.  Busy time counts in the second in which the poll ends, a sample finds the thread running,
+ * or the worker parks.  So a poll that sleeps (which it must not) is shown late, with more than
+ * 100 %.  A runtime that does not report parks (tdt_worker_thread_park) always seems busy.
  */
 
 tdt$target:::worker-thread-start,
