@@ -11,7 +11,7 @@
  *   timer     fire the timers that are due, and wake their leaves
  *
  * `sleeps_until` saves system calls.  Another thread wakes the driver's thread (it writes to an
- * eventfd) only if the driver might sleep beyond the time by which the other needs it.  A thread
+ * eventfd) only if the driver might sleep beyond the time by which the other needs it.  A driver
  * that is awake, or that was woken already, is not woken again.
  *
  * When memory or descriptors run out, libuv (1.44) mostly returns an error, but it calls abort() in
@@ -177,8 +177,8 @@ static int open_loop(struct tdt__driver *driver)
 }
 
 /*
- * The driver's thread blocks all signals, so that it runs no handler of the program's.  The signals
- * for faults stay unblocked, because the thread's own faults cannot be deferred.
+ * The driver's thread blocks all signals, so that no handler of the program runs on it.  The
+ * signals for faults stay unblocked, because the thread's own faults cannot be deferred.
  */
 static int start_thread(struct tdt__driver *driver)
 {

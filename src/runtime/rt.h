@@ -27,13 +27,13 @@ struct tdt_rt {
 	 * Every spawn writes here.  Every poll reads the members below, so `apart` keeps those on
 	 * other cache lines.
 	 */
-	atomic_uint refs; /* the creator's, and one for each task that is outlived by a waker */
+	atomic_uint refs;	  /* the creator's, and one per task that a waker has outlived */
 	_Atomic uint64_t spawned; /* the number of tasks; relaxed */
 	char apart[64];
 
 	atomic_bool closing;  /* tdt_rt_free() has begun */
 	atomic_bool stopping; /* workers poll no more tasks */
-	uint32_t forks; /* tdt__rt_forks at creation; in a child tdt__rt_forks differs.  Constant */
+	uint32_t forks;       /* tdt__rt_forks at creation; a child has another value.  Constant */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;

@@ -54,13 +54,13 @@ static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
 /* --- On the driver's thread ---------------------------------------------------- */
 
 /*
- * Take the waker out of a slot and wake it.  If it is a waker of this runtime, a sleeping worker
- * is notified only after the leaves of all ready sockets are woken.  If the worker was notified
- * for the first socket, it might sleep again before the second, with two thread switches for each
- * socket.
+ * Take the waker out of a slot and wake it.  If a task of this driver's runtime owns the waker, a
+ * sleeping worker is notified only after the leaves of all ready sockets are woken.  If the worker
+ * was notified for the first socket, it might sleep again before the second, with two thread
+ * switches for each socket.
  *
- * A foreign waker may do anything, even wait for the tasks that were woken before.  So a worker is
- * notified of those tasks first.
+ * A waker that no task of libtdt-rt owns may do anything, even wait for the tasks that were woken
+ * before.  So a worker is notified of those tasks first.
  */
 static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
 {

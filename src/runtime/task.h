@@ -58,7 +58,7 @@ struct tdt__task {
 	uint64_t number;		 /* how many tasks of the runtime were spawned before */
 };
 
-/* Whether `waker` is a task's, of any runtime of ours: waking it runs no foreign code. */
+/* Whether `waker` is a task's, of any libtdt-rt runtime: waking it runs no foreign code. */
 bool tdt__task_has_waker(const struct tdt_waker *waker);
 
 /* Poll a task that was taken out of a queue, on a worker.  The task may be gone afterwards. */

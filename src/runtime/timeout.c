@@ -34,7 +34,7 @@ static tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
 	struct timeout *timeout = state;
 	size_t children = CHILDREN;
 
-	__asm__("" : "+r"(children)); /* the compiler would unroll a loop of known length */
+	__asm__("" : "+r"(children)); /* or the compiler unrolls the loop into two calls */
 	for (size_t i = 0; i < children; i++) {
 		tdt_poll_t result = tdt_future_poll(&timeout->children[i], cx);
 

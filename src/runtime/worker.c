@@ -15,7 +15,7 @@
 #include "runtime/task.h"
 
 #define TURN 32 /* the number of polls for which the clock is read once */
-/* Once in so many polls a worker looks into the shared queue first; no multiple of a turn. */
+/* A worker looks into the shared queue first, once in so many polls.  Out of step with turns. */
 #define SHARED_EVERY 61
 #define BATCH (TDT__RING_SIZE / 2)
 
