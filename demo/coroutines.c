@@ -2,8 +2,8 @@
 /*
  * Coroutines: plain C functions that can wait anywhere, at any call depth, with plain variables.
  *
- * Two coroutines that make breakfast wait for one stove.  Another task waits until breakfast has
- * begun, prints where it waits now, and unlocks the stove.  Two threads do all the work.
+ * Breakfast is made by two coroutines, which need one stove.  Another task holds the stove until
+ * breakfast has begun, and prints where the coroutines wait.  Two threads do all the work.
  */
 
 #include <errno.h>
