@@ -909,6 +909,7 @@ dist_check_SCRIPTS += \
 	tests/bench.sh \
 	tests/blocked.sh \
 	tests/bootstrap.sh \
+	tests/columns.sh \
 	tests/cxx.sh \
 	tests/damaged_dwarf.sh \
 	tests/demo.sh \

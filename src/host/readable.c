@@ -52,7 +52,8 @@ __attribute__((noinline, cold)) void tdt__stack_find(void)
 	size_t size;
 
 	/* In a child of fork() the main thread is that which called fork(), on its old stack. */
-	if (gettid() == getpid() && find_main_stack((uintptr_t)__builtin_frame_address(0), thread)) {
+	if (gettid() == getpid() &&
+	    find_main_stack((uintptr_t)__builtin_frame_address(0), thread)) {
 		errno = saved;
 		return;
 	}
