@@ -162,8 +162,8 @@ if test -n "$TEST_CLANG"; then
 	claim "so the probes are built" built clang src/probes/libtdt_probes_la-probes.lo
 	claim_registers "clang's probes" "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o"
 	claim "and linked" \
-		"$TEST_CLANG" -shared "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes/probes.so"
-	claim_nops "clang's probes" "$tmp/clang/src/probes/probes.so"
+		"$TEST_CLANG" -shared "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes.so"
+	claim_nops "clang's probes" "$tmp/clang/src/probes.so"
 else
 	skip "the probes by clang" "there is no clang"
 fi

@@ -15,9 +15,10 @@ function canonical(stack, classes) {
 	stack = rewritten(stack, linkage_names(stack), "gdb prefers linkage names", classes)
 	stack = rewritten(stack, relative_paths(stack), "relative directories", classes)
 	stack = rewritten(stack, symbol_suffixes(stack), "gdb has other suffixes of symbols", classes)
-	stack = rewritten(stack, folded_functions(stack), "functions are folded", classes)
 	if (flags ~ /-gsplit-dwarf/)
 		stack = rewritten(stack, split_dwarf(stack), "-gsplit-dwarf is not read", classes)
+	# After that, which leaves frames known by their symbols.
+	stack = rewritten(stack, folded_functions(stack), "functions are folded", classes)
 	if (flags !~ /-O0/)
 		stack = rewritten(stack, split_functions(stack), "gcc splits functions", classes)
 	return stack

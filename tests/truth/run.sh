@@ -109,7 +109,10 @@ step()
 compare()
 {
 	if { build "$1" && (cd "$work" && ours "$1" && truth "$1"); } >"$work/log" 2>&1; then
-		nm "$work/program" 2>/dev/null | sort -k 1,1 -k 3 >"$work/symbols"
+		case $packaging in
+		debuglink) nm "$work/program.debug" ;;
+		*) nm "$work/program" ;;
+		esac 2>/dev/null | sort -k 1,1 -k 3 >"$work/symbols"
 		"$awk" -v flags="$compiler $flags" -f "$here/classes.awk" -f "$here/compare.awk" \
 			"$work/symbols" "$work/truth" "$work/ours" && step "$1" && return
 	fi
