@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How late do calls return that have a deadline, where something keeps them: more tasks than can be asked in time, a host
- * that holds the loader's list, a file that can't be read, a task that nobody polls?  And how long does fork() take while
- * names are looked up?
+ * How late do calls with a deadline return if something keeps them: more tasks than can answer in
+ * time, a host that holds the loader's list, a file that can't be read, a task that nobody polls?
+ * And how long does fork() take while names are looked up?
  */
 
 #include <config.h>
@@ -97,13 +97,15 @@ static void idle_drop(void *state)
 static struct tdt_rt *spawn(int n)
 {
 	static const struct tdt_waker *waker[MANY];
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), 2 });
+	struct tdt_rt *rt =
+		tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), 2 });
 
 	if (rt == NULL)
 		die("tdt_rt_new");
 	for (int i = 0; i < n; i++) {
 		struct tdt_handle *handle =
-		    tdt_rt_spawn(rt, (struct tdt_future){ &waker[i], idle_poll, idle_drop }, TDT_TASK_ATTR());
+		    tdt_rt_spawn(rt, (struct tdt_future){ &waker[i], idle_poll, idle_drop },
+				 TDT_TASK_ATTR());
 
 		if (handle == NULL)
 			die("tdt_rt_spawn");
@@ -125,7 +127,7 @@ static void dump_late(struct late *late, int64_t timeout)
 	late_add(late, start, timeout);
 }
 
-/* --- What keeps them --------------------------------------------------------------------------- */
+/* --- Things that keep calls ------------------------------------------------------------- */
 
 static sem_t there, leave;
 
@@ -165,7 +167,7 @@ int open(const char *path, int flags, ...)
 	return real(path, flags, mode);
 }
 
-/* --- fork() while names are looked up ------------------------------------------------------------ */
+/* --- fork() while names are looked up --------------------------------------------------- */
 
 static atomic_bool over;
 

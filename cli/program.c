@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What all programs have in common. */
+/* The parts that all programs share: see program.h. */
 
 #include <config.h>
 

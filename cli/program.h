@@ -3,8 +3,7 @@
 #define TDT_CLI_PROGRAM_H
 
 /*
- * What all programs have in common: the options that they share, their messages, how they open
- * files, and their exit statuses.
+ * The parts that all programs share: options, messages, how they open files, and exit statuses.
  *
  * Each program reads its command line with getopt_long().  Its table of options lists OPTION_FORMAT
  * (if the program prints in several forms), then the program's own options, then OPTIONS_OF_ALL.

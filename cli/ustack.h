@@ -38,7 +38,7 @@ struct ustack {
 	size_t n;
 };
 
-/* What is known of a thread from the events of perf. */
+/* The facts about a thread that the events of perf give. */
 struct ustack_thread {
 	uint64_t tid;
 	uint64_t task[USTACK_NESTED_MAX]; /* the tasks that it polls, the innermost last */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What happens to the library when the process forks: the order of all locks, and which parts are
- * informed in the child.
+ * The library at a fork: this file has the order of all locks, and informs the parts of the library
+ * in the child.
  *
  * A child inherits the locks as they are, but not the threads that would release them.  So the
  * locks must be free at a fork: they are taken before it and released after it, on both sides.

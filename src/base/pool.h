@@ -26,7 +26,7 @@
 /* The size of the largest chunk, unless a single item is larger. */
 #define TDT__POOL_CHUNK_SIZE ((size_t)262144)
 
-/* What each item begins with. */
+/* Each item begins with this. */
 struct tdt__pool_item {
 	/* In the pool: the index of the item below, plus 1; 0: this is the last item. */
 	_Atomic uint32_t next;

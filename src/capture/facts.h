@@ -3,8 +3,8 @@
 #define TDT_SRC_CAPTURE_FACTS_H
 
 /*
- * What a poll reports about its task, besides the stacks: the fields of struct tdt_trace_info with
- * the same names.
+ * The facts that a poll reports about its task, besides the stacks: the fields of struct
+ * tdt_trace_info with the same names.
  */
 
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct tdt__facts {
 	/* Only of a poll in progress. */
 	uint32_t thread;
 	const char *syscall;
-	/* What the leaves wait for, as far as they reported it. */
+	/* The waits that the leaves reported. */
 	uint32_t n_waits;
 	struct tdt_wait *waits;
 };

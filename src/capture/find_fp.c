@@ -88,7 +88,7 @@ struct search {
 	uintptr_t called;
 	bool all; /* all places were tried */
 
-	/* What was found out about code.  The address determines the entry. */
+	/* Facts found out about code.  The address determines the entry. */
 	struct {
 		uintptr_t pc;
 		struct function function;
