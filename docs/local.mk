@@ -2,6 +2,7 @@
 # Installed with README.md, in the folder that its links name.
 dist_doc_DATA += README.md NEWS
 nobase_dist_doc_DATA = \
+	docs/architecture.md \
 	docs/benchmarks.md \
 	docs/decisions.md \
 	docs/hang.md \

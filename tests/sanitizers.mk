@@ -5,7 +5,7 @@
 # build; what has not changed is not built again.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind check-step check-delays \
-	check-soak check-host check-host-asan check-host-tsan coverage coverage-report
+	check-soak check-instrumentation check-host check-host-asan check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
 check-sanitizers:
@@ -61,9 +61,9 @@ check-valgrind:
 # errors and leaks are found, and named, case by case.  Not check_fork and check_host_fork: a child has lost the threads
 # that would free what it inherits.  Not check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by
 # libunwind's local cursor, too, which probes memory with system calls.
-not_under_valgrind = tests/check_fork|tests/check_host_fork|tests/check_symbolize_nomem|tests/check_walk
+not_under_valgrind = tests/unit/check_fork|tests/unit/host/check_host_fork|tests/unit/symbolize/check_symbolize_nomem|tests/unit/unwind/check_walk
 under_valgrind = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/valgrind.supp
+	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
 
 check-under-valgrind: all
 	@CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER; \
@@ -72,18 +72,18 @@ check-under-valgrind: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
 
-# With delays at random (tests/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
+# With delays at random (tests/lib/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
 # may be given.  Not in a sanitized build, whose allocator and locks come first.  Not the two that take a lock hundreds
 # of thousands of times, nor two that try the same at very many moments.
-not_delayed = tests/check_tree|tests/check_walk|tests/check_host_unload|tests/check_syscalls_refused
+not_delayed = tests/unit/tree/check_tree|tests/unit/unwind/check_walk|tests/unit/host/check_host_unload|tests/unit/host/check_syscalls_refused
 check-delays: all
 	+@test '$(SANITIZERS)' = no || { echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
 	TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
 	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
 	unit_tests=`for test in $(TESTS); do case $$test in *.sh|$(not_delayed)) ;; *) echo $$test ;; esac; done`; \
 	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED; skipped: the scripts, and $(not_delayed)"; \
-	$(MAKE) $(AM_MAKEFLAGS) tests/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
-		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/.libs/delays.so'
+	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/lib/.libs/delays.so'
 
 # Which lines of the library and of the programs the tests run: a table, and pages below build-coverage/.  A process that
 # ends by _exit() does not write what it has counted, and children in tests do so: here they end by exit().  GCC puts a
@@ -102,15 +102,15 @@ coverage:
 # benchmarks are left out: in this build bench/probes waits for bpftrace until it is stopped, ten minutes later.
 coverage-report: all
 	@find . -name '*.gcda' -exec rm {} +
-	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'
+	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/outside/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'
 	@lcov -q --capture --directory . --base-directory . --output-file coverage.all 2>coverage.log || { cat coverage.log; exit 1; }
 	@lcov -q --output-file coverage.info --extract coverage.all \
 		$(foreach folder,include src tree-printer cli,'$(abs_top_srcdir)/$(folder)/*')
 	@genhtml -q --output-directory coverage --prefix '$(abs_top_srcdir)' coverage.info
-	@$(AWK) -v root='$(abs_top_srcdir)/' -f $(srcdir)/tests/coverage.awk coverage.info
+	@$(AWK) -v root='$(abs_top_srcdir)/' -f $(srcdir)/tests/lib/coverage.awk coverage.info
 	@echo; echo 'each file and line: $(abs_builddir)/coverage/index.html'
 
-EXTRA_DIST += tests/coverage.awk tests/valgrind.supp
+EXTRA_DIST += tests/lib/coverage.awk tests/lib/valgrind.supp
 
 distclean-local:
 	rm -rf build-asan build-clang build-coverage build-fuzz build-step build-tsan build-valgrind

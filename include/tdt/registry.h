@@ -66,7 +66,7 @@
  * The memory may be damaged, and a name may contain any bytes.  In sound memory the list of slabs
  * has an end, no slab is in it twice, `used` is at most `room`, and `stride` is at least
  * `record_size`.  A reader that checks these facts terminates on any memory.  It must not print
- * names unescaped (see tests/registry_reader.c).
+ * names unescaped (see tests/outside/registry_reader.c).
  *
  * The layout has a version.  Later layouts with the same version use only fields that are reserved
  * here.

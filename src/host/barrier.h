@@ -30,7 +30,7 @@ void tdt__barrier_heavy(void);
 
 /*
  * The poller's side where it must fence.  It is out of line, so that a poll contains no fence
- * (tests/fences.sh).
+ * (tests/outside/fences.sh).
  */
 void tdt__barrier_fence(void) __attribute__((cold));
 

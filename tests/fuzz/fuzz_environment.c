@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../src/watch/watch.h"
 #include "fuzz.h"
+#include "watch/watch.h"
 
 #define main tdt_tree_main
 static int tdt_tree_main(int argc, char **argv);

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/symbolize/symbolize.h"
 #include "fuzz.h"
+#include "symbolize/symbolize.h"
 
 /* A seed may have this build-id; all others have none. */
 #define BUILD_ID "f00df00d"

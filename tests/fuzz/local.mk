@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Fuzzing: a target is a file with one function.  `make fuzz` has libFuzzer make up bytes for it;
-# `make check` gives it the bytes that are kept, by replay.c (tests/fuzz.sh).  tests/fuzz/README
+# `make check` gives it the bytes that are kept, by replay.c (tests/outside/fuzz.sh).  tests/fuzz/README
 # tells how to keep an input.
 
 .PHONY: fuzz fuzz-here
@@ -46,7 +46,7 @@ tests_fuzz_replay_symbolize_LDADD = $(fuzz_libs)
 tests_fuzz_replay_ustack_SOURCES = tests/fuzz/replay.c $(fuzz_ustack)
 tests_fuzz_replay_ustack_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_ustack_LDADD = $(fuzz_libs)
-dist_check_SCRIPTS += tests/fuzz.sh
+dist_check_SCRIPTS += tests/outside/fuzz.sh
 
 # With libFuzzer, which only Clang has.
 fuzz_programs = \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT Random programs, whose trees are compared with what is
 # true of them (tests/truth/README): `make check-truth`.  The programs that are kept are tests, too
-# (tests/truth.sh).
+# (tests/outside/truth.sh).
 
 .PHONY: check-truth
 
@@ -9,10 +9,10 @@ tests_truth_generate_SOURCES = tests/truth/generate.c tests/truth/random.h
 tests_truth_generate_CFLAGS = $(AM_CFLAGS)
 tests_truth_generate_cxx_SOURCES = tests/truth/generate_cxx.c tests/truth/random.h
 tests_truth_generate_cxx_CFLAGS = $(AM_CFLAGS)
-tests_truth_step_SOURCES = tests/truth/step.c tests/truth/step.h tests/must.h
+tests_truth_step_SOURCES = tests/truth/step.c tests/truth/step.h tests/lib/must.h
 tests_truth_step_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_truth_step_CFLAGS = $(AM_CFLAGS)
-dist_check_SCRIPTS += tests/truth.sh
+dist_check_SCRIPTS += tests/outside/truth.sh
 
 check-truth: libtdt.la tests/truth/generate tests/truth/generate_cxx tests/truth/step
 	@top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; AWK='$(AWK)'; \

@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../must.h"
+#include "lib/must.h"
 #include "step.h"
 
 enum { SHADOW_MAX = 4096, REQUESTS_MAX = 300, MISMATCHES_MAX = 3 };

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# What several tests share: helpers that are compiled into suites, modules that suites load, and
+# functions that scripts source.
+
+# Small futures and wakers; and a malloc that fails when told to.
+tests_futures = tests/lib/futures.c tests/lib/futures.h tests/lib/test.h
+tests_threads = tests/lib/threads.c tests/lib/threads.h
+tests_leaf = tests/lib/leaf.c tests/lib/leaf.h tests/lib/must.h tests/lib/test.h
+tests_no_memory = tests/lib/no_memory.c tests/lib/no_memory.h tests/lib/sanitized.h
+
+# A waker for a thread that waits.
+tests_bell = tests/lib/bell.c tests/lib/bell.h tests/lib/must.h
+
+# A task on the thread that asks; and what its captures are compared with.
+tests_poll_now = tests/lib/poll_now.c tests/lib/poll_now.h
+tests_expected = tests/lib/expected.c tests/lib/expected.h tests/lib/test.h $(tests_poll_now)
+
+# Traces to be printed.
+tests_printed = tests/lib/printed.c tests/lib/printed.h tests/lib/test.h
+tests_dumped = tests/lib/dumped.c tests/lib/dumped.h $(tests_printed)
+
+# A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
+tests_driven = tests/lib/driven.c tests/lib/driven.h tests/lib/must.h $(tests_futures)
+tests_driver_thread = tests/lib/driver_thread.c tests/lib/driver_thread.h
+tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
+
+tests_asking = tests/lib/asking.c tests/lib/asking.h $(tests_futures)
+
+# Modules that are loaded; -rpath makes libtool build them shared.
+tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
+
+check_LTLIBRARIES += tests/lib/ghost_plugin.la
+tests_lib_ghost_plugin_la_SOURCES = tests/lib/ghost_plugin.c
+tests_lib_ghost_plugin_la_LDFLAGS = $(tests_plugin_ldflags)
+
+# Modules that tests load.
+check_LTLIBRARIES += tests/lib/plugin_a.la tests/lib/plugin_b.la
+tests_lib_plugin_a_la_SOURCES = tests/lib/plugin.c
+tests_lib_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_lib_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_lib_plugin_b_la_SOURCES = tests/lib/plugin.c
+tests_lib_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
+tests_lib_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
+
+# Plugins of the tests of hosts: b has larger frames than a, c has those of a; d has a constructor that takes its time,
+# e no debug information.
+check_LTLIBRARIES += $(tests_host_plugins_la)
+tests_lib_host_plugin_a_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
+tests_lib_host_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
+tests_lib_host_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_lib_host_plugin_b_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
+tests_lib_host_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048 -DPLUGIN_BACKWARDS
+tests_lib_host_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_lib_host_plugin_c_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
+tests_lib_host_plugin_c_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=c -DPLUGIN_FRAME=1024 -DPLUGIN_BACKWARDS
+tests_lib_host_plugin_c_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_lib_host_plugin_d_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
+tests_lib_host_plugin_d_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=d -DPLUGIN_FRAME=1024 -DPLUGIN_CONSTRUCTOR_MS=50
+tests_lib_host_plugin_d_la_LDFLAGS = $(tests_plugin_ldflags)
+tests_lib_host_plugin_e_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
+tests_lib_host_plugin_e_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=e -DPLUGIN_FRAME=1024
+tests_lib_host_plugin_e_la_LDFLAGS = $(tests_plugin_ldflags) -Wl,-s
+
+# Hosts whose plugins come and go, whose loader is busy, whose files can't be read: in calls of libc that tests
+# hold up, since tests/lib/calls.c defines them in the executable.
+tests_calls = tests/lib/calls.c tests/lib/calls.h tests/lib/apart.c tests/lib/apart.h
+tests_host_plugins = tests/lib/host_plugins.c tests/lib/host_plugins.h tests/lib/host_plugin.h
+tests_host_cppflags = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_host_plugins_la = \
+	tests/lib/host_plugin_a.la \
+	tests/lib/host_plugin_b.la \
+	tests/lib/host_plugin_c.la \
+	tests/lib/host_plugin_d.la \
+	tests/lib/host_plugin_e.la
+
+tests_switched = tests/lib/switched.c tests/lib/switched.h tests/lib/must.h src/future/fiber.h
+
+# Preloaded by make check-delays.
+check_LTLIBRARIES += tests/lib/delays.la
+tests_lib_delays_la_SOURCES = tests/lib/delays.c
+tests_lib_delays_la_CFLAGS = $(AM_CFLAGS)
+tests_lib_delays_la_LDFLAGS = $(tests_plugin_ldflags)
+
+# Polls that get stuck, compiled in several ways.
+check_LTLIBRARIES += \
+	tests/lib/libstuck_o0.la \
+	tests/lib/libstuck_o1.la \
+	tests/lib/libstuck_protected.la \
+	tests/lib/libstuck_with_fp.la \
+	tests/lib/libstuck_without_fp.la
+tests_lib_libstuck_o0_la_SOURCES = tests/lib/stuck.c tests/lib/stuck.h
+tests_lib_libstuck_o0_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o0 -U_FORTIFY_SOURCE
+tests_lib_libstuck_o0_la_CFLAGS = $(AM_CFLAGS)
+$(tests_lib_libstuck_o0_la_OBJECTS): CFLAGS += -O0
+tests_lib_libstuck_o1_la_SOURCES = tests/lib/stuck.c tests/lib/stuck.h
+tests_lib_libstuck_o1_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_o1
+tests_lib_libstuck_o1_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+$(tests_lib_libstuck_o1_la_OBJECTS): CFLAGS += -O1
+tests_lib_libstuck_protected_la_SOURCES = tests/lib/stuck.c tests/lib/stuck.h
+tests_lib_libstuck_protected_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_protected
+tests_lib_libstuck_protected_la_CFLAGS = $(AM_CFLAGS) \
+	-O2 -fno-omit-frame-pointer -fstack-protector-all -fstack-clash-protection
+tests_lib_libstuck_with_fp_la_SOURCES = tests/lib/stuck.c tests/lib/stuck.h
+tests_lib_libstuck_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_with_fp
+tests_lib_libstuck_with_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fno-omit-frame-pointer
+tests_lib_libstuck_without_fp_la_SOURCES = tests/lib/stuck.c tests/lib/stuck.h
+tests_lib_libstuck_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DSTUCK_TABLE=stuck_without_fp
+tests_lib_libstuck_without_fp_la_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer
+
+# Frames of unusual shapes, compiled in two ways.
+check_LTLIBRARIES += \
+	tests/lib/libodd_frames_o1.la \
+	tests/lib/libodd_frames_o2.la
+tests_lib_libodd_frames_o1_la_SOURCES = tests/lib/odd_frames.c tests/lib/odd_frames.h
+tests_lib_libodd_frames_o1_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_o1
+tests_lib_libodd_frames_o1_la_CFLAGS = $(AM_CFLAGS)
+$(tests_lib_libodd_frames_o1_la_OBJECTS): CFLAGS += -O1
+tests_lib_libodd_frames_o2_la_SOURCES = tests/lib/odd_frames.c tests/lib/odd_frames.h
+tests_lib_libodd_frames_o2_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_o2
+tests_lib_libodd_frames_o2_la_CFLAGS = $(AM_CFLAGS)
+$(tests_lib_libodd_frames_o2_la_OBJECTS): CFLAGS += -O2
+
+tests_stuck_task = tests/lib/stuck_task.c tests/lib/stuck_task.h tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+
+tests_gate = tests/lib/gate.c tests/lib/gate.h $(tests_stuck_task)
+
+# Functions with frames of all kinds, compiled in several ways.
+check_LTLIBRARIES += tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la tests/lib/libframes_without_fp.la
+tests_lib_libframes_plain_la_SOURCES = tests/lib/frames.c tests/lib/frames.h
+tests_lib_libframes_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_plain
+tests_lib_libframes_plain_la_CFLAGS = $(AM_CFLAGS)
+tests_lib_libframes_with_fp_la_SOURCES = tests/lib/frames.c tests/lib/frames.h
+tests_lib_libframes_with_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_with_fp
+tests_lib_libframes_with_fp_la_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer -fexceptions
+tests_lib_libframes_without_fp_la_SOURCES = tests/lib/frames.c tests/lib/frames.h
+tests_lib_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_without_fp
+tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
+
+EXTRA_DIST += \
+	tests/lib/instrumentation.sh \
+	tests/lib/tap.sh \
+	tests/lib/tracers.sh \
+	tests/lib/tracing.sh

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The sources are kept compiling for aarch64.  Compile, not link: the libraries for it are rarely at hand.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+
+sysroot=/usr/aarch64-linux-gnu
+test -n "$TEST_CLANG" || skip_all "there is no clang"
+test -e $sysroot/include/stdio.h || skip_all "there are no headers for aarch64 (Debian: libc6-dev-arm64-cross)"
+
+# As configure would have it there.
+sed 's/^#define TDT_WALK_RULES .*/#define TDT_WALK_RULES 0/' "${top_builddir:?}/config.h" >"$tmp/config.h"
+
+# compile SOURCE [FLAG...]
+compile()
+{
+	source=$1
+	shift
+	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" \
+		-I"$tmp" -I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
+		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
+}
+
+# Headers that are the same for all machines, and nothing else from where this one's are.
+mkdir -p "$tmp/shared/sys"
+for header in sys/sdt.h sys/sdt-config.h uv.h uv; do
+	for found in /usr/include/$header /usr/include/*-linux-gnu/$header; do
+		test ! -e "$found" || cp -r "$found" "$tmp/shared/$header"
+	done
+done
+
+# Libunwind's own header for aarch64 if it is there (by CPATH, say), else what we declare of it.
+echo '#include <libunwind.h>' >"$tmp/libunwind.c"
+declared=
+compile "$tmp/libunwind.c" 2>/dev/null || declared=-I$top_srcdir/tests/outside/aarch64
+
+# The system calls there are there, as the makefiles have them made.
+mkdir -p "$tmp/src"
+echo '#include <sys/syscall.h>' >"$tmp/calls.c"
+"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
+	"${AWK:-awk}" -f "$top_srcdir/src/host/syscall_names.awk" >"$tmp/src/syscall_names.inc"
+
+for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c "$top_srcdir"/cli/*.c; do
+	case $source in
+	*/follow.c | */rules.c) continue ;; # for x86-64 alone
+	*/probes.c)
+		if ! grep -q 'TDT_PROBES 1' "$tmp/config.h"; then
+			skip "${source#"$top_srcdir/"}" "built without probes"
+			continue
+		fi
+		;;
+	esac
+	# shellcheck disable=SC2086 # a flag or nothing
+	claim "${source#"$top_srcdir/"}" compile "$source" $declared
+done
+plan

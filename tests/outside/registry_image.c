@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writes a core file that nobody dumped, for registry_reader: a registry whose contents are as
+ *DAMAGE says.
+ *
+ *	registry_image DAMAGE >CORE-FILE
+ *
+ * The file that is said to be mapped is this program, which has the symbol `tdt_registry`.
+ */
+
+#include <config.h>
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/registry.h>
+
+#include "lib/must.h"
+
+struct tdt_registry tdt_registry = { .version = TDT_REGISTRY_VERSION };
+extern const char __ehdr_start; /* the linker's: where this program is loaded */
+
+#define BASE UINT64_C(0x7f0000000000) /* where it is mapped in the image */
+
+enum { RECORDS = 4 };
+
+/* What lies in the image's memory, from the registry on. */
+struct memory {
+	struct tdt_registry registry;
+	struct tdt_registry_slab slab[2];
+	struct tdt_record record[RECORDS];
+	char file[64];
+};
+
+/* Of one note: its header, name, and the list of mapped files. */
+struct __attribute__((packed)) files {
+	Elf64_Nhdr header;
+	char name[8];
+	uint64_t count, page, start, end, offset;
+	char path[4096];
+};
+
+static uint64_t registry_address(void)
+{
+	return BASE + (uint64_t)((const char *)&tdt_registry - &__ehdr_start);
+}
+
+#define ADDRESS_OF(member) (registry_address() + offsetof(struct memory, member))
+
+/* Two slabs, of which the second has the records. */
+static void make_memory(struct memory *memory)
+{
+	memory->registry = (struct tdt_registry){
+		.magic = TDT_REGISTRY_MAGIC,
+		.version = TDT_REGISTRY_VERSION,
+		.size = sizeof(memory->registry),
+		.slabs = ADDRESS_OF(slab[0]),
+		.record_size = sizeof(struct tdt_record),
+		.stride = sizeof(struct tdt_record),
+	};
+	memory->slab[0] =
+	    (struct tdt_registry_slab){ .next = ADDRESS_OF(slab[1]), .room = RECORDS };
+	memory->slab[1] = (struct tdt_registry_slab){ .records = ADDRESS_OF(record),
+						      .used = RECORDS,
+						      .room = RECORDS };
+	for (unsigned i = 0; i < RECORDS; i++) {
+		memory->record[i] = (struct tdt_record){ .state = TDT_RECORD_IDLE, .id = i + 1 };
+		snprintf(memory->record[i].name, TDT_RECORD_NAME_SIZE, "task %u", i + 1);
+	}
+	memory->record[0].file = ADDRESS_OF(file);
+	snprintf(memory->file, sizeof(memory->file), "file.c");
+}
+
+static void make_files(struct files *files)
+{
+	ssize_t n = readlink("/proc/self/exe", files->path, sizeof(files->path) - 1);
+
+	MUST(n > 0);
+	files->header = (Elf64_Nhdr){
+		.n_namesz = 5,
+		.n_descsz = sizeof(*files) - offsetof(struct files, count),
+		.n_type = NT_FILE,
+	};
+	memcpy(files->name, "CORE", 5);
+	files->count = 1;
+	files->page = 1;
+	files->start = BASE;
+	files->end = registry_address();
+}
+
+/* False: there is no such damage. */
+static bool damage(struct memory *memory, struct files *files, const char *how)
+{
+	if (strcmp(how, "escapes") == 0) {
+		memcpy(memory->record[0].name, "\033]0;me\a\n\\\xe2\x80\xae\x7f", 14);
+		memset(memory->record[1].name, 'x', TDT_RECORD_NAME_SIZE); /* and no NUL */
+		memcpy(memory->file, "\033[2Jfile.c", 11);
+	} else if (strcmp(how, "slab-again") == 0) {
+		memory->slab[1].next = ADDRESS_OF(slab[1]);
+	} else if (strcmp(how, "slabs-again") == 0) {
+		memory->slab[1].next = ADDRESS_OF(slab[0]);
+	} else if (strcmp(how, "used") == 0) {
+		memory->slab[1].used = UINT32_MAX;
+	} else if (strcmp(how, "room") == 0) {
+		memory->slab[1].used = memory->slab[1].room = UINT32_MAX;
+	} else if (strcmp(how, "stride") == 0) {
+		memory->registry.stride = 0;
+		memory->slab[1].used = memory->slab[1].room = UINT32_MAX;
+	} else if (strcmp(how, "address") == 0) {
+		memory->slab[1].records = UINT64_MAX - 8;
+	} else if (strcmp(how, "files") == 0) {
+		files->count = UINT64_MAX / 12;
+	} else if (strcmp(how, "path") == 0) {
+		memset(files->path, '/', sizeof(files->path)); /* and no NUL */
+	} else {
+		return strcmp(how, "none") == 0;
+	}
+	return true;
+}
+
+static void write_core(const struct memory *memory, const struct files *files)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment[2];
+	} start = {
+		.header = {
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			.e_type = ET_CORE,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_phoff = sizeof(start.header),
+			.e_ehsize = sizeof(start.header),
+			.e_phentsize = sizeof(start.segment[0]),
+			.e_phnum = 2,
+		},
+		.segment = {
+			{ .p_type = PT_NOTE, .p_offset = sizeof(start), .p_filesz = sizeof(*files), .p_align = 4 },
+			{
+				.p_type = PT_LOAD,
+				.p_offset = sizeof(start) + sizeof(*files),
+				.p_vaddr = registry_address(),
+				.p_filesz = sizeof(*memory),
+			},
+		},
+	};
+
+	MUST(fwrite(&start, sizeof(start), 1, stdout) == 1);
+	MUST(fwrite(files, sizeof(*files), 1, stdout) == 1);
+	MUST(fwrite(memory, sizeof(*memory), 1, stdout) == 1);
+	MUST(fflush(stdout) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct memory memory;
+	static struct files files;
+
+	if (argc != 2)
+		return 2;
+	make_memory(&memory);
+	make_files(&files);
+	if (!damage(&memory, &files, argv[1]))
+		return 2;
+	write_core(&memory, &files);
+	return 0;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A helper of tests/outside/symbolize_variants.sh: what tdt__symbolize() says of addresses of a file that is not loaded.
+ *
+ *	symbolize_pcs FILE BUILD_ID [DEBUG_DIRECTORY] <addresses
+ *
+ * Each is a return address.  Prints what fixtures/trail.h expects, innermost first, and the ELF symbol.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "symbolize/debuginfo.h"
+#include "symbolize/symbolize.h"
+
+static int print(const struct tdt__symbol *symbol, uintptr_t pc)
+{
+	if (symbol == NULL)
+		return 1;
+	printf("%#" PRIxPTR " ", pc);
+	if (symbol->n == 0)
+		printf("?");
+	for (size_t i = 0; i < symbol->n; i++) {
+		const struct tdt__place *place = &symbol->place[i];
+
+		printf("%s%s@%s:%" PRIu32, i > 0 ? " < " : "", place->function != NULL ? place->function : "?",
+		       place->file != NULL ? place->file : "?", place->line);
+	}
+	printf(" [%s]\n", symbol->symbol != NULL ? symbol->symbol : "");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct tdt__module module = { .end = UINTPTR_MAX };
+	char path[4096];
+	char line[64];
+
+	if (argc < 3)
+		return 2;
+	module.path = argv[1];
+	snprintf(module.build_id, sizeof(module.build_id), "%s", argv[2]);
+	if (argc > 3) {
+		snprintf(path, sizeof(path), ":.debug:%s", argv[3]);
+		tdt__debuginfo_path = path;
+	}
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		uintptr_t pc = strtoul(line, NULL, 16);
+
+		if (print(tdt__symbolize(&module, pc, true), pc) != 0)
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The libraries as the dynamic linker sees them.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+
+libs=${top_builddir:?}/.libs
+test -e "$libs/libtdt.so" || skip_all "built without a shared library"
+command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
+
+# headers LIBRARY: the public headers of it, as tdt.h has them marked.
+headers()
+{
+	case $1 in
+	libtdt) grep -v 'libtdt-rt:' ;;
+	*) grep 'libtdt-rt:' ;;
+	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
+}
+
+# declared LIBRARY: the functions and variables its headers declare and do not define: bodies are taken out from the
+# inside.
+declared()
+{
+	headers "$1" >"$tmp/headers"
+	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E - | awk '
+		FNR == NR { wanted[$1]; next }
+		/^# [0-9]+ "/ { file = $3; gsub("\"", "", file); sub(".*/tdt/", "tdt/", file); next }
+		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
+		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
+		grep -v '^ *\(static\|typedef\)' |
+		sed 's/^ *extern .* \(tdt_[a-z0-9_]*\) *$/\1(/' | grep -o '\<tdt_[a-z0-9_]* *(' | tr -d ' (' | sort
+}
+
+# mapped MAP
+mapped()
+{
+	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/$1" | sort
+}
+
+# exported LIBRARY
+exported()
+{
+	readelf --dyn-syms -W "$libs/$1.so" |
+		awk '$5 != "LOCAL" && $7 != "UND" && $1 ~ /^[0-9]+:/ { print $8 }' | sort
+}
+
+# on_page PAGE: all that is mapped has a line on that manual page, or stands in its synopsis.
+on_page()
+{
+	while read -r name; do
+		grep -q "^$name|\|[ *]$name(" "$top_srcdir/man/$1" || { echo "$1 does not tell of $name"; return 1; }
+	done <"$tmp/mapped"
+}
+
+fails()
+{
+	! "$@"
+}
+
+# claim_exports LIBRARY MAP VERSION PAGE: leaves what it needs in $tmp/needed.
+claim_exports()
+{
+	declared "$1" >"$tmp/declared"
+	mapped "$2" >"$tmp/mapped"
+	exported "$1" >"$tmp/exported"
+	sed "s/\$/@@$3/" "$tmp/mapped" >"$tmp/versioned"
+	echo "$3" >>"$tmp/versioned"
+	sort -o "$tmp/versioned" "$tmp/versioned"
+	readelf -dlW "$libs/$1.so" >"$tmp/dynamic"
+	sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" >"$tmp/needed"
+
+	claim "$1 has headers" test -s "$tmp/declared"
+	same "the map of $1 lists what its headers declare" "$tmp/declared" "$tmp/mapped"
+	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" "$tmp/exported"
+	claim "$4 tells of all of it" on_page "$4"
+	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
+	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
+	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
+	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"
+	claim "what is bound in $1 is read-only then" grep -q GNU_RELRO "$tmp/dynamic"
+	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
+	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
+}
+
+claim_exports libtdt src/libtdt.map TDT_0.1 tdt.3
+
+# libunwind exports the C++ unwinder too, and must not get in its way.
+grep -E "^lib(gcc_s|unwind)[.-]" "$tmp/needed" | sed "s/[.-].*//" | uniq >"$tmp/unwinders"
+printf 'libgcc_s\nlibunwind\n' >"$tmp/expected"
+same "libgcc_s is needed before libunwind" "$tmp/expected" "$tmp/unwinders"
+claim "libtdt needs no runtime" fails grep -E 'libtdt-rt|libuv' "$tmp/needed"
+
+claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1 tdt-rt.3
+
+# All else comes with libtdt; the C library may be in several, and a sanitizer its own.
+grep -Ev '^(libc|libpthread|libgcc_s|lib[a-z]*san|libm|ld-linux.*)[.]so' "$tmp/needed" | sort >"$tmp/others"
+printf 'libtdt.so.0\nlibuv.so.1\n' >"$tmp/expected"
+same "libtdt-rt needs libtdt and libuv" "$tmp/expected" "$tmp/others"
+plan

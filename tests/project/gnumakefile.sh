@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# GNUmakefile, on a clone whose bootstrap, configure and Makefile only log that they ran.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+
+unset CONFIGURE_FLAGS MAKEFLAGS MFLAGS MAKELEVEL
+cp "$top_srcdir/GNUmakefile" "$tmp"
+cd "$tmp" || exit
+
+cat >bootstrap <<'END'
+#!/bin/sh
+echo "bootstrap $*" >>log
+test "$1" = packages-for-check || touch Makefile.in
+END
+cat >configure <<'END'
+#!/bin/sh
+echo "configure $*" >>log
+cp makefile.fake Makefile
+cp config.status.fake config.status
+test ! -e broken && touch libtool
+END
+cat >makefile.fake <<'END'
+.PHONY: all demo check clean fail
+all demo check clean: ; @echo "$@ $(V)" >>log
+fail: ; @false
+END
+cat >config.status.fake <<'END'
+#!/bin/sh
+echo "config.status $*" >>log
+cat >/dev/null <<X
+S["HAVE_CHECK_TRUE"]=""
+S["TEST_CLANG"]="clang"
+X
+END
+chmod +x bootstrap configure config.status.fake
+
+# logs TEXT [MAKE'S ARGUMENTS]: what runs is, a line each, as standard input says.
+logs()
+{
+	text=$1
+	shift
+	: >log
+	"$MAKE" "$@" >&2
+	sed 's/ $//' log >got
+	cat >expected
+	same "$text" expected got
+}
+
+fresh()
+{
+	rm -f Makefile Makefile.in config.status libtool
+}
+
+logs "a fresh clone is bootstrapped, configured and built" <<'END'
+bootstrap
+configure
+all
+END
+logs "the next make only builds" <<'END'
+all
+END
+logs "several goals are handed over one by one, in order, also with -j, variables too" -j4 clean all demo V=1 <<'END'
+clean 1
+all 1
+demo 1
+END
+logs "the first goal that fails is the last" clean fail all <<'END'
+clean
+END
+logs "make check sees to the tests' packages" -s check <<'END'
+bootstrap packages-for-check
+check
+END
+
+fresh
+logs "a fresh clone gets as far as the demo, configured as asked" demo CONFIGURE_FLAGS=--enable-werror <<'END'
+bootstrap
+configure --enable-werror
+demo
+END
+rm Makefile libtool
+logs "after distclean, or in an unpacked tarball, nothing is bootstrapped" <<'END'
+configure
+all
+END
+
+fresh
+touch broken
+logs "a configure that fails stops it" <<'END'
+bootstrap
+configure
+END
+rm broken
+logs "and is run again by the next make" <<'END'
+configure
+all
+END
+
+sed -i 's/"clang"/""/' config.status.fake
+fresh
+logs "only make check minds that configure did not find what tests need" <<'END'
+bootstrap
+configure
+all
+END
+logs "and looks again, as it may be there now" check <<'END'
+bootstrap packages-for-check
+config.status --recheck
+check
+END
+sed -i 's/CHECK_TRUE"]=""/CHECK_TRUE"]="#"/; s/TEST_CLANG"]=""/TEST_CLANG"]="clang"/' config.status.fake
+cp config.status.fake config.status
+logs "likewise for Check" check <<'END'
+bootstrap packages-for-check
+config.status --recheck
+check
+END
+
+plan

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Each public header stands alone, and programs that use all their macros
+# compile, with no warning, in every language and with every compiler we promise.
+set -eu
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+warnings='-Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wcast-qual -Wwrite-strings -Wconversion
+	-Wimplicit-fallthrough -Wredundant-decls -Wnull-dereference -Werror'
+include=${top_srcdir:?is set by make check}/include
+number=0
+
+# claim COMPILER TEXT COMMAND...: one line of TAP; what the command said, if it
+# failed; a skip, if there is no COMPILER.
+claim() {
+	compiler=$1 text=$2
+	shift 2
+	number=$((number + 1))
+	if [ -z "$compiler" ]; then
+		echo "ok $number - $text # SKIP no such compiler"
+	elif "$@" >"$work/log" 2>&1; then
+		echo "ok $number - $text"
+	else
+		echo "not ok $number - $text"
+		sed 's/^/# /' "$work/log"
+	fi
+}
+
+# compile LANGUAGE STANDARD FILE: with the compiler of the claim.
+compile() {
+	# shellcheck disable=SC2086 # a list of flags
+	"$compiler" -x "$1" -std="$2" -O2 $warnings -I"$include" -c -o /dev/null "$3"
+}
+
+# headers_alone LANGUAGE STANDARD: each included twice, because of its guard.
+headers_alone() {
+	for header in "$include"/tdt/*.h; do
+		printf '#include <tdt/%s>\n#include <tdt/%s>\n' "${header##*/}" "${header##*/}" >"$work/alone"
+		compile "$1" "$2" "$work/alone" || return 1
+	done
+}
+
+# What is for C++20 and later.
+coroutines_alone() {
+	printf '#include <tdt/coroutine.hpp>\n#include <tdt/coroutine.hpp>\n' >"$work/alone"
+	compile c++ "$1" "$work/alone"
+}
+
+# refused REASON LANGUAGE STANDARD FILE: it does not compile, and that is why.
+refused() {
+	reason=$1
+	shift
+	! compile "$@" >"$work/refused" 2>&1 || return 1
+	grep -q "$reason" "$work/refused" || { cat "$work/refused"; return 1; }
+}
+
+# What would go wrong later is not to compile.
+cat >"$work/first" <<'END'
+#include <tdt/async.h>
+struct last { int a; struct tdt_async async; };
+tdt_poll_t last_poll(void *state, struct tdt_context *cx);
+struct tdt_future last(struct last init);
+struct tdt_future last(struct last init) { return TDT_ASYNC_NEW(last_poll, init); }
+END
+cat >"$work/line" <<'END'
+#include <tdt/async.h>
+tdt_poll_t line_poll(void *state, struct tdt_context *cx);
+tdt_poll_t line_poll(void *state, struct tdt_context *cx)
+{
+	TDT_BEGIN((struct tdt_async *)state, cx);
+	TDT_AWAIT(TDT_FUTURE_NONE); TDT_AWAIT(TDT_FUTURE_NONE);
+	TDT_END();
+}
+END
+cat >"$work/initializer" <<'END'
+#include <tdt/async.h>
+tdt_poll_t line_poll(void *state, struct tdt_context *cx);
+tdt_poll_t line_poll(void *state, struct tdt_context *cx)
+{
+	TDT_BEGIN((struct tdt_async *)state, cx);
+	int lost = 1;
+	TDT_AWAIT(TDT_FUTURE_NONE);
+	if (lost > 0)
+		return TDT_PANICKED;
+	TDT_END();
+}
+END
+
+# try NAME COMPILER LANGUAGE FIXTURE STANDARD...
+try() {
+	name=$1 with=$2 language=$3 fixture=$4
+	shift 4
+	for standard; do
+		claim "$with" "each header stands alone as $standard with $name" \
+			headers_alone "$language" "$standard"
+		claim "$with" "a program with every macro compiles as $standard with $name" \
+			compile "$language" "$standard" "$top_srcdir/tests/project/$fixture"
+	done
+	claim "$with" "a state whose async is not its first member is refused by $name" \
+		refused '\(negative\|first member\)' "$language" "$standard" "$work/first"
+	claim "$with" "a second await on one line is refused by $name" \
+		refused 'duplicate case' "$language" "$standard" "$work/line"
+	[ "$language" = c++ ] || return 0
+	claim "$with" "a jump over an initializer is refused by $name" \
+		refused '\(crosses initialization\|bypasses variable initialization\)' c++ "$standard" "$work/initializer"
+}
+
+printf '#include <tdt/coroutine.hpp>\n' >"$work/coroutine"
+
+echo 1..40
+try gcc "${TEST_GCC:-}" c headers.c c11 gnu11 c17
+try clang "${TEST_CLANG:-}" c headers.c c11 gnu11 c17
+try g++ "${TEST_GXX:-}" c++ headers.cc c++17 gnu++17 c++20
+try clang++ "${TEST_CLANGXX:-}" c++ headers.cc c++17 gnu++17 c++20
+for with in "${TEST_GXX:-}" "${TEST_CLANGXX:-}"; do
+	for standard in c++20 c++2b; do
+		claim "$with" "coroutine.hpp stands alone as $standard with ${with:-another}" coroutines_alone $standard
+	done
+	claim "$with" "coroutine.hpp says that it wants more than C++17 with ${with:-another}" \
+		refused 'compile with -std=c++20' c++ c++17 "$work/coroutine"
+done

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Install below a directory, build a user's program against what is there, run it, uninstall.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+
+test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
+for lib in libtdt.so libtdt.a libtdt-rt.so libtdt-rt.a; do
+	test -e "${top_builddir:?}/.libs/$lib" || skip_all "not built both shared and static"
+done
+unset MAKEFLAGS MFLAGS MAKELEVEL
+root=$tmp/root
+
+make_root()
+{
+	"$MAKE" -s -C "$top_builddir" -f Makefile "$1" DESTDIR="$root"
+}
+
+# pc MODULE OPTIONS...: ask pkg-config about an installed library.
+pc()
+{
+	PKG_CONFIG_PATH=$(dirname "$pc_file") PKG_CONFIG_SYSROOT_DIR=$root $PKG_CONFIG "$@"
+}
+
+claim "make install obeys DESTDIR" make_root install
+pc_file=$(find "$root" -name tdt.pc)
+libdir=$(dirname "$(find "$root" -name libtdt.so)")
+
+cat >"$tmp/user.c" <<'END'
+#include <tdt/tdt.h>
+
+static tdt_poll_t poll_never(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+int main(void)
+{
+	struct tdt_future never = { 0, poll_never, drop_nothing };
+	struct tdt_traced traced = tdt_traced(never);
+	int known = traced.handle == tdt_future_handle(&traced.future) && tdt_handle_id(traced.handle) == 1;
+
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	return known ? 0 : 1;
+}
+END
+cp "$tmp/user.c" "$tmp/user.cc"
+
+# One with the runtime: its workers, and its driver.
+cat >"$tmp/user-rt.c" <<'END'
+#include <tdt/tdt.h>
+
+int main(void)
+{
+	struct tdt_rt *rt = tdt_rt_new(0);
+	int error = rt != 0 ? tdt_rt_block_on(rt, tdt_sleep_ms(1)) : -1;
+
+	tdt_rt_free(rt);
+	return error == 0 ? 0 : 1;
+}
+END
+cp "$tmp/user-rt.c" "$tmp/user-rt.cc"
+
+# build COMPILER SOURCE MODULE [--static]: the compiler and pkg-config give lists of words.
+# shellcheck disable=SC2046,SC2086
+build()
+{
+	$1 -Wall -Werror "$tmp/$2" $(pc --cflags --libs ${4-} "$3" | linked ${4-}) -o "$tmp/user"
+}
+
+# linked [--static]: with the static libraries of ours.
+linked()
+{
+	if test "${1-}" = --static; then
+		sed 's/-ltdt-rt /-l:libtdt-rt.a /; s/-ltdt /-l:libtdt.a /'
+	else
+		cat
+	fi
+}
+
+run_shared()
+{
+	LD_LIBRARY_PATH=$libdir "$tmp/user"
+}
+
+runs_alone()
+{
+	! ldd "$tmp/user" | grep libtdt && "$tmp/user"
+}
+
+# try LANGUAGE COMPILER SOURCE MODULE
+try()
+{
+	claim "a $1 program is built with $4.pc" build "$2" "$3" "$4"
+	claim "and runs" run_shared
+	claim "a $1 program is built with the static libraries of $4.pc" build "$2" "$3" "$4" --static
+	claim "and runs on its own" runs_alone
+}
+
+try C11 "$CC -std=c11" user.c tdt
+try C++17 "$CXX -std=c++17" user.cc tdt
+try C11 "$CC -std=c11" user-rt.c tdt-rt
+try C++17 "$CXX -std=c++17" user-rt.cc tdt-rt
+
+claim "make uninstall obeys DESTDIR" make_root uninstall
+find "$root" ! -type d >"$tmp/left"
+same "and leaves nothing" /dev/null "$tmp/left"
+plan

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The folders of the sources lie on top of each other, and no file includes one of a folder above its own.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+
+# From the bottom up.  What lies in src/ itself, above all of them, is fork.c.
+folders='base symbolize tree tree-printer host unwind registry probes capture watch task future dump runtime'
+
+# upward_includes ROOT: each include that points upwards, or that names no folder, with file and line.
+upward_includes()
+{
+	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] tree-printer/*.[ch]) | awk -v folders="$folders" '
+		BEGIN {
+			n = split(folders, name, " ")
+			for (i = 1; i <= n; i++)
+				level[name[i]] = i
+		}
+		function folder_of(path,    part, n) {
+			n = split(path, part, "/")
+			return n > 1 ? part[n - 1] : ""
+		}
+		{
+			split($0, field, ":")
+			from = folder_of(field[1])
+			match($0, /"[^"]*"/)
+			to = folder_of(substr($0, RSTART + 1, RLENGTH - 2))
+			if (to == "src" || (to == "" && from == "tree-printer"))
+				next # what is generated; and its own
+			if (to == "")
+				print $0 ": names no folder"
+			else if (!(to in level) || (from != "src" && !(from in level)))
+				print $0 ": what is the place of this folder?"
+			else if (from != "src" && level[to] > level[from])
+				print $0 ": points upwards"
+		}'
+}
+
+none_upward()
+{
+	upward_includes "$1" >"$tmp/upward"
+	cat "$tmp/upward" >&2
+	test ! -s "$tmp/upward"
+}
+
+claim "the sources are where they are looked for" test -f "$top_srcdir/src/capture/seal.h"
+claim "no include points upwards" none_upward "$top_srcdir"
+
+# The check can fail.
+mkdir -p "$tmp/wrong/src/tree" "$tmp/wrong/src/attic" "$tmp/wrong/tree-printer"
+echo '#include "base/index.h"' >"$tmp/wrong/src/fork.c"
+printf '#include "base/index.h"\n\n#include "capture/seal.h"\n' >"$tmp/wrong/src/tree/trace.c"
+echo '#include "stacks.h"' >"$tmp/wrong/src/tree/trace.h"
+echo '#include "base/index.h"' >"$tmp/wrong/src/attic/chest.h"
+echo '#include "printer.h"' >"$tmp/wrong/tree-printer/text.c"
+echo '#include "tree/trace.h"' >"$tmp/wrong/tree-printer/printer.h"
+upward_includes "$tmp/wrong" >"$tmp/got"
+cat >"$tmp/want" <<'END'
+src/attic/chest.h:1:#include "base/index.h": what is the place of this folder?
+src/tree/trace.c:3:#include "capture/seal.h": points upwards
+src/tree/trace.h:1:#include "stacks.h": names no folder
+END
+same "an include that points upwards is found, with its line" "$tmp/want" "$tmp/got"
+plan

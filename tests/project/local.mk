@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Scripts that look at the project's own files: sources, headers, documents, and how it is built.
+
+EXTRA_DIST += \
+	tests/project/headers.c \
+	tests/project/headers.cc
+
+dist_check_SCRIPTS += \
+	tests/project/bootstrap.sh \
+	tests/project/columns.sh \
+	tests/project/docs.sh \
+	tests/project/exports.sh \
+	tests/project/failures.sh \
+	tests/project/gnumakefile.sh \
+	tests/project/headers.sh \
+	tests/project/install.sh \
+	tests/project/layers.sh \
+	tests/project/skips.sh
+
+# Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was built.
+tests/project/install.log: $(TEST_LOGS:tests/project/install.log=)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Programs that do much at once for as long as they are told.
+
+# Tasks of all kinds that churn while they are dumped, asked, watched, signalled and forked: some seconds of it with the
+# other tests, two minutes by `make check-soak`.
+check_PROGRAMS += tests/stress/soak
+tests_stress_soak_SOURCES = tests/stress/soak.c tests/stress/soak_tasks.c tests/stress/soak_tasks.h tests/lib/must.h tests/lib/sanitized.h tests/lib/seeded.h
+tests_stress_soak_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_stress_soak_LDADD = libtdt-rt.la libtdt.la -lpthread
+
+check-soak: tests/stress/soak
+	tests/stress/soak $(SOAK_SECONDS)
+SOAK_SECONDS = 120
+
+# A host that does all at once what may harm it while it is traced: `make check-host`.
+check_PROGRAMS += tests/stress/host
+tests_stress_host_SOURCES = \
+	tests/stress/host.c \
+	tests/stress/host_ops.c \
+	tests/stress/host_ops.h \
+	tests/stress/host_tasks.c \
+	tests/stress/host_tasks.h \
+	tests/lib/must.h \
+	tests/lib/sanitized.h \
+	tests/lib/seeded.h \
+	$(tests_host_plugins)
+tests_stress_host_CPPFLAGS = $(tests_host_cppflags)
+tests_stress_host_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+tests_stress_host_LDADD = libtdt.la -ldl -lpthread
+EXTRA_tests_stress_host_DEPENDENCIES = $(tests_host_plugins_la)
+
+check-host: tests/stress/host
+	tests/stress/host $(HOSTFLAGS) $(SECONDS)
+HOSTFLAGS =
+
+dist_check_SCRIPTS += \
+	tests/stress/soak.sh

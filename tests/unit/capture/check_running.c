@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Tasks in the middle of a poll: their stacks are read while they are stuck, and what they are stuck in is not
+ * disturbed.  Code compiled in several ways (stuck.c).
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/must.h"
+#include "lib/stuck.h"
+#include "lib/stuck_task.h"
+#include "lib/test.h"
+
+static void stuck_init(struct stuck *stuck, const struct stuck_poll *kind)
+{
+	*stuck = (struct stuck){ .in = kind->in, .sleep_ms = 1500 };
+	ck_assert_int_eq(pipe(stuck->pipe), 0);
+	stuck->epoll = epoll_create1(EPOLL_CLOEXEC);
+	ck_assert_int_ge(stuck->epoll, 0);
+	ck_assert_int_eq(epoll_ctl(stuck->epoll, EPOLL_CTL_ADD, stuck->pipe[0],
+				   &(struct epoll_event){ .events = EPOLLIN }),
+			 0);
+	pthread_mutex_init(&stuck->mutex, NULL);
+	pthread_mutex_lock(&stuck->mutex);
+}
+
+static void stuck_let_go(struct stuck *stuck)
+{
+	atomic_store(&stuck->over, true);
+	ck_assert_int_eq(write(stuck->pipe[1], "", 1), 1);
+	pthread_mutex_unlock(&stuck->mutex);
+}
+
+static void stuck_fini(struct stuck *stuck)
+{
+	close(stuck->pipe[0]);
+	close(stuck->pipe[1]);
+	close(stuck->epoll);
+	pthread_mutex_destroy(&stuck->mutex);
+}
+
+static inline void leave_out_marks(char *path)
+{
+	for (char *mark = path; (mark = strchr(mark, '~')) != NULL;)
+		memmove(mark, mark + 1, strlen(mark));
+}
+
+/* The program's own part of the path is whole, and nothing else was guessed. */
+static void check_path(const struct tdt_trace *trace, const struct stuck_poll *kind)
+{
+	char *path, *want;
+
+	if (SIGNALS_ARE_LATE && kind->syscall == NULL) {
+		printf("# not tried: ThreadSanitizer delays signals: the path of %s\n", kind->name);
+		return;
+	}
+	path = stuck_path(trace);
+	want = strdup(kind->path);
+	MUST(want != NULL);
+#if TDT_WALK_RULES && !SANITIZED
+	ck_assert_msg(strncmp(path, want, strlen(want)) == 0, "%s", path);
+	ck_assert_msg(strchr(path + strlen(want), '~') == NULL, "%s", path);
+#else
+	leave_out_marks(path);
+	leave_out_marks(want);
+	ck_assert_msg(strstr(path, want) != NULL, "%s", path);
+#endif
+	free(want);
+	free(path);
+}
+
+static void check_kind(const struct stuck_poll *kind)
+{
+	struct stuck_task task = { 0 };
+	struct tdt_trace *trace;
+	struct stuck stuck;
+
+	stuck_init(&stuck, kind);
+	stuck_task_start(&task, kind->poll, &stuck);
+	while (atomic_load(&stuck.entered) == 0)
+		usleep(100);
+	stuck_task_settle(&task, kind->syscall == NULL);
+	trace = stuck_task_ask(&task);
+	if (kind->syscall != NULL)
+		ck_assert_str_eq(tdt_trace_info(trace)->syscall, kind->syscall);
+	else
+		ck_assert_ptr_null(tdt_trace_info(trace)->syscall);
+	check_path(trace, kind);
+	tdt_trace_free(trace);
+	stuck_let_go(&stuck);
+	stuck_task_end(&task);
+	ck_assert_int_eq(task.result, TDT_READY);
+	ck_assert_int_ge(stuck.result, 0);
+	ck_assert_int_eq(stuck.error, 0);
+	if (strcmp(kind->name, "in_nanosleep") == 0)
+		ck_assert_int_ge(stuck.took_ns, stuck.sleep_ms * 1000000);
+	/* Who was blocked was sent no signal: there is none yet that could be. */
+	ck_assert_int_eq(stuck_signal() != 0, kind->syscall == NULL);
+	stuck_fini(&stuck);
+}
+
+#define KINDS 8
+
+START_TEST(polls_compiled_without_optimization_are_read)
+{
+	check_kind(&stuck_o0[_i]);
+}
+END_TEST
+
+START_TEST(polls_compiled_with_little_optimization_are_read)
+{
+	check_kind(&stuck_o1[_i]);
+}
+END_TEST
+
+START_TEST(polls_compiled_to_protect_their_stacks_are_read)
+{
+	check_kind(&stuck_protected[_i]);
+}
+END_TEST
+
+START_TEST(polls_compiled_with_frame_pointers_are_read)
+{
+	check_kind(&stuck_with_fp[_i]);
+}
+END_TEST
+
+START_TEST(polls_compiled_without_frame_pointers_are_read)
+{
+	check_kind(&stuck_without_fp[_i]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite;
+	TCase *tests;
+
+	if (stuck_in_valgrind())
+		return EXIT_SUCCESS;
+	suite = suite_create("running");
+	tests = tcase_create("running");
+	suite_add_tcase(suite, tests);
+	tcase_add_loop_test(tests, polls_compiled_without_optimization_are_read, 0, KINDS);
+	tcase_add_loop_test(tests, polls_compiled_with_little_optimization_are_read, 0, KINDS);
+	tcase_add_loop_test(tests, polls_compiled_to_protect_their_stacks_are_read, 0, KINDS);
+	tcase_add_loop_test(tests, polls_compiled_with_frame_pointers_are_read, 0, KINDS);
+	tcase_add_loop_test(tests, polls_compiled_without_frame_pointers_are_read, 0, KINDS);
+	return test_run(suite);
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A call that succeeds leaves errno alone, also the first one of a process, which sets up what the
+ * library needs.  So does a poll, and the clone of a waker in it, whether or not its stack is
+ * captured there.
+ *
+ * Each case is a process of its own (CK_FORK).
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/poll_now.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+
+#define SENTINEL EXDEV /* the library has no use for it */
+#define SECOND INT64_C(1000000000)
+
+/* Evaluate `call`, and see that errno is as it was. */
+#define KEEPS_ERRNO(call)                                                                          \
+	do {                                                                                       \
+		errno = SENTINEL;                                                                  \
+		call;                                                                              \
+		ck_assert_msg(errno == SENTINEL, "errno is %d after %s", errno, #call);            \
+	} while (0)
+
+/* --- Tasks ----------------------------------------------------------------------- */
+
+static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker *clone;
+	int saved = errno;
+
+	(void)state;
+	KEEPS_ERRNO(clone = tdt_waker_clone(cx->waker));
+	KEEPS_ERRNO(tdt_waker_drop(clone));
+	KEEPS_ERRNO(tdt_leaf_waits_on(TDT_WAIT_OTHER, NULL, 0));
+	errno = saved;
+	return TDT_PENDING;
+}
+
+static struct poll_now task;
+
+static void start(void)
+{
+	KEEPS_ERRNO(poll_now_start(&task, future_of(leaf_poll, NULL)));
+}
+
+/* A task that is in the middle of a poll, on a thread that waits. */
+static struct {
+	struct tdt_traced traced;
+	sem_t entered;
+	sem_t leave;
+	pthread_t thread;
+} stuck;
+
+static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	sem_post(&stuck.entered);
+	while (sem_wait(&stuck.leave) != 0)
+		;
+	return TDT_READY;
+}
+
+static void *poll_stuck(void *arg)
+{
+	(void)arg;
+	poll_now_start(&task, stuck.traced.future);
+	return NULL;
+}
+
+static void start_stuck(void)
+{
+	sem_init(&stuck.entered, 0, 0);
+	sem_init(&stuck.leave, 0, 0);
+	stuck.traced = tdt_traced(future_of(stuck_poll, NULL));
+	ck_assert_int_eq(pthread_create(&stuck.thread, NULL, poll_stuck, NULL), 0);
+	while (sem_wait(&stuck.entered) != 0)
+		;
+}
+
+static void end_stuck(void)
+{
+	sem_post(&stuck.leave);
+	pthread_join(stuck.thread, NULL);
+}
+
+/* --- Calls, each the first of its process ------------------------------------------ */
+
+START_TEST(the_first_trace_of_a_task)
+{
+	struct tdt_traced traced;
+
+	KEEPS_ERRNO(traced = tdt_traced(future_of(leaf_poll, NULL)));
+	ck_assert_ptr_nonnull(traced.handle);
+	KEEPS_ERRNO(tdt_future_drop(&traced.future));
+	KEEPS_ERRNO(tdt_handle_unref(traced.handle));
+}
+END_TEST
+
+START_TEST(the_first_backtrace)
+{
+	struct tdt_trace *trace;
+
+	start();
+	KEEPS_ERRNO(trace = tdt_backtrace(task.traced.handle));
+	ck_assert_ptr_nonnull(trace);
+	KEEPS_ERRNO(ck_assert_ptr_nonnull(tdt_trace_root(trace)));
+	KEEPS_ERRNO(tdt_trace_free(trace));
+}
+END_TEST
+
+START_TEST(the_first_backtrace_with_a_limit)
+{
+	struct tdt_trace *trace;
+
+	start();
+	KEEPS_ERRNO(trace = tdt_backtrace_timed(task.traced.handle, 30 * SECOND));
+	ck_assert_ptr_nonnull(trace);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(the_first_backtrace_with_options)
+{
+	const struct tdt_backtrace_options options = { .size = sizeof(options) };
+	struct tdt_trace *trace;
+
+	start();
+	KEEPS_ERRNO(trace = tdt_backtrace_with(task.traced.handle, &options));
+	ck_assert_ptr_nonnull(trace);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(the_first_backtrace_as_a_future)
+{
+	struct tdt_trace *trace;
+	struct tdt_future asking;
+	int error;
+
+	start();
+	KEEPS_ERRNO(asking = tdt_backtrace_async(task.traced.handle, &trace, &error));
+	KEEPS_ERRNO(tdt_future_poll(&asking, &(struct tdt_context){ &task.waker }));
+	KEEPS_ERRNO(tdt_future_poll(&asking, &(struct tdt_context){ &task.waker }));
+	ck_assert_ptr_nonnull(trace);
+	KEEPS_ERRNO(tdt_future_drop(&asking));
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(the_first_backtrace_of_a_poll_that_goes_on)
+{
+	struct tdt_trace *trace;
+
+	if (in_valgrind()) {
+		printf("# not tried: under valgrind threads are not where the kernel says\n");
+		return;
+	}
+	start_stuck();
+	KEEPS_ERRNO(trace = tdt_backtrace_timed(stuck.traced.handle, 30 * SECOND));
+	ck_assert_ptr_nonnull(trace);
+	tdt_trace_free(trace);
+	end_stuck();
+}
+END_TEST
+
+START_TEST(the_first_print)
+{
+	static const enum tdt_print_format formats[] = { TDT_PRINT_TEXT, TDT_PRINT_JSON,
+							 TDT_PRINT_FOLDED };
+	struct tdt_print_options options = { .size = sizeof(options), .format = formats[_i] };
+	struct tdt_trace *trace;
+	FILE *out = tmpfile();
+
+	start();
+	trace = tdt_backtrace_timed(task.traced.handle, 30 * SECOND);
+	ck_assert(trace != NULL && out != NULL);
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_trace_print_with(trace, out, &options), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_trace_print(trace, out), 0));
+	tdt_trace_free(trace);
+	fclose(out);
+}
+END_TEST
+
+START_TEST(the_first_snapshot)
+{
+	const struct tdt_snapshot *snapshot;
+	FILE *out = tmpfile();
+
+	start();
+	KEEPS_ERRNO(snapshot = tdt_snapshot_take(NULL));
+	ck_assert(snapshot != NULL && out != NULL);
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_snapshot_print(snapshot, out, NULL), 0));
+	KEEPS_ERRNO(tdt_snapshot_free(snapshot));
+	fclose(out);
+}
+END_TEST
+
+START_TEST(the_first_dump)
+{
+	FILE *out = tmpfile();
+
+	start();
+	ck_assert_ptr_nonnull(out);
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump(out, NULL), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_all(out), 0));
+	fclose(out);
+}
+END_TEST
+
+START_TEST(the_first_dump_of_a_poll_that_goes_on)
+{
+	FILE *out = tmpfile();
+
+	start_stuck();
+	ck_assert_ptr_nonnull(out);
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_all(out), 0));
+	end_stuck();
+	fclose(out);
+}
+END_TEST
+
+static int visit(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+{
+	(void)handle;
+	(void)info;
+	++*(int *)arg;
+	return 0;
+}
+
+START_TEST(the_first_look_at_all_tasks)
+{
+	int n = 0;
+
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_tasks(NULL, visit, &n), 0));
+	start();
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_tasks(NULL, visit, &n), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_task_inspect(task.traced.handle, visit, &n), 0));
+	ck_assert_int_eq(n, 2);
+}
+END_TEST
+
+START_TEST(the_first_find)
+{
+	struct tdt_handle *found;
+
+	start();
+	KEEPS_ERRNO(found = tdt_task_find(tdt_handle_id(task.traced.handle)));
+	ck_assert_ptr_eq(found, task.traced.handle);
+	tdt_handle_unref(found);
+}
+END_TEST
+
+START_TEST(the_first_watch)
+{
+	struct tdt_trace *trace;
+
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0));
+	start();
+	do {
+		KEEPS_ERRNO(poll_now(&task));
+		trace = tdt_backtrace_last(task.traced.handle);
+	} while (trace == NULL && errno == ENODATA);
+	tdt_trace_free(trace);
+	KEEPS_ERRNO(trace = tdt_backtrace_last(task.traced.handle));
+	ck_assert_ptr_nonnull(trace);
+	tdt_trace_free(trace);
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(0), 0));
+}
+END_TEST
+
+START_TEST(the_first_dump_on_signal)
+{
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0));
+	KEEPS_ERRNO(raise(SIGUSR2));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(0), 0));
+}
+END_TEST
+
+START_TEST(the_first_combinators)
+{
+	struct tdt_future futures[2] = { future_of(leaf_poll, NULL), future_of(leaf_poll, NULL) };
+	struct tdt_future join, select;
+	size_t winner;
+
+	KEEPS_ERRNO(join = tdt_join_all(futures, 2));
+	KEEPS_ERRNO(select = tdt_select(futures, 2, &winner));
+	KEEPS_ERRNO(poll_now_start(&task, join));
+	KEEPS_ERRNO(tdt_future_drop(&select));
+	KEEPS_ERRNO(poll_now_end(&task));
+}
+END_TEST
+
+static int co_main(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+START_TEST(the_first_coroutine)
+{
+	struct tdt_future future;
+
+	KEEPS_ERRNO(future = tdt_coroutine(co_main, NULL, NULL));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_future_poll(&future, &(struct tdt_context){ &task.waker }),
+				     TDT_READY));
+	KEEPS_ERRNO(tdt_future_drop(&future));
+}
+END_TEST
+
+START_TEST(the_first_hooks)
+{
+	KEEPS_ERRNO(tdt_worker_thread_start());
+	KEEPS_ERRNO(tdt_worker_thread_park());
+	KEEPS_ERRNO(tdt_worker_thread_unpark());
+	KEEPS_ERRNO(tdt_worker_now(1));
+	KEEPS_ERRNO(tdt_worker_thread_stop());
+	start();
+	KEEPS_ERRNO(tdt_task_woken(task.traced.handle));
+}
+END_TEST
+
+START_TEST(the_first_built_trace)
+{
+	const struct tdt_trace_info info = { .size = sizeof(info), .id = 1 };
+	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME };
+	struct tdt_trace *trace;
+
+	KEEPS_ERRNO(trace = tdt_trace_new(&info));
+	KEEPS_ERRNO(ck_assert_ptr_nonnull(tdt_trace_add(trace, NULL, &frame, 1)));
+	KEEPS_ERRNO(tdt_trace_free(trace));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("errno");
+	TCase *tcase = tcase_create("is_left_alone_by");
+
+	tcase_add_test(tcase, the_first_trace_of_a_task);
+	tcase_add_test(tcase, the_first_backtrace);
+	tcase_add_test(tcase, the_first_backtrace_with_a_limit);
+	tcase_add_test(tcase, the_first_backtrace_with_options);
+	tcase_add_test(tcase, the_first_backtrace_as_a_future);
+	tcase_add_test(tcase, the_first_backtrace_of_a_poll_that_goes_on);
+	tcase_add_loop_test(tcase, the_first_print, 0, 3);
+	tcase_add_test(tcase, the_first_snapshot);
+	tcase_add_test(tcase, the_first_dump);
+	tcase_add_test(tcase, the_first_dump_of_a_poll_that_goes_on);
+	tcase_add_test(tcase, the_first_look_at_all_tasks);
+	tcase_add_test(tcase, the_first_find);
+	tcase_add_test(tcase, the_first_watch);
+	tcase_add_test(tcase, the_first_dump_on_signal);
+	tcase_add_test(tcase, the_first_combinators);
+	tcase_add_test(tcase, the_first_coroutine);
+	tcase_add_test(tcase, the_first_hooks);
+	tcase_add_test(tcase, the_first_built_trace);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

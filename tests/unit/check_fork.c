@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Children of fork() trace and ask as if nothing had been, though they are forked while other threads capture and
+ * symbolize: all our locks, libunwind's and libdw's are free in them, and the barrier works.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "host/loaded.h"
+#include "lib/futures.h"
+#include "lib/must.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "symbolize/modules.h"
+#include "symbolize/namer.h"
+#include "unwind/unwinder.h"
+
+#define CHILDREN 200
+#define CAPTURERS 2
+
+/* --- A task of one thread -------------------------------------------------------- */
+
+struct task {
+	struct tdt_waker waker;
+	atomic_int wakes;
+	struct tdt_traced traced;
+};
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void wake(const struct tdt_waker *waker)
+{
+	atomic_fetch_add(&((struct task *)(uintptr_t)waker)->wakes, 1);
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake, wake, drop_waker };
+
+	task->waker.vtable = &vtable;
+	atomic_init(&task->wakes, 0);
+	task->traced = tdt_traced(((struct tdt_future){ state, poll, drop_nothing }));
+	MUST(task->traced.handle != NULL);
+}
+
+/* Drop it, and await that. */
+static void task_fini(struct task *task)
+{
+	struct task joiner = { .waker = task->waker };
+	struct tdt_context cx = { &joiner.waker };
+	int outcome = 0;
+	struct tdt_future joining = tdt_join(task->traced.handle, &outcome);
+
+	MUST(tdt_future_poll(&joining, &cx) == TDT_PENDING);
+	tdt_future_drop(&task->traced.future);
+	MUST(atomic_load(&joiner.wakes) == 1);
+	MUST(tdt_future_poll(&joining, &cx) == TDT_READY && outcome == -ECANCELED);
+	tdt_future_drop(&joining);
+	tdt_handle_unref(task->traced.handle);
+}
+
+static void poll_task(struct task *task)
+{
+	struct tdt_context cx = { &task->waker };
+
+	tdt_future_poll(&task->traced.future, &cx);
+}
+
+/* Whether the trace names its leaf. */
+static bool names_leaf(const struct tdt_trace *trace)
+{
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+		const char *name = tdt_node_frame(node)->function;
+
+		if (name != NULL && strcmp(name, "wait_on") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Ask and poll by turns.  Returns the trace, for the caller to free. */
+static struct tdt_trace *capture(struct task *task)
+{
+	struct task asker = { .waker = task->waker };
+	struct tdt_context cx = { &asker.waker };
+	struct tdt_trace *trace = NULL;
+	struct tdt_future asking = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+
+	MUST(tdt_future_poll(&asking, &cx) == TDT_PENDING);
+	poll_task(task);
+	MUST(atomic_load(&asker.wakes) == 1);
+	MUST(tdt_future_poll(&asking, &cx) == TDT_READY);
+	MUST(trace != NULL);
+	tdt_future_drop(&asking);
+	return trace;
+}
+
+static void capture_and_name(struct task *task)
+{
+	struct tdt_trace *trace = capture(task);
+
+	MUST(names_leaf(trace));
+	tdt_trace_free(trace);
+}
+
+/* --- Forking ------------------------------------------------------------------------ */
+
+static atomic_bool over;
+
+static void *capture_on(void *argument)
+{
+	while (!atomic_load(&over)) {
+		struct task task;
+
+		task_init(&task, wait_on, NULL);
+		capture_and_name(&task);
+		task_fini(&task);
+	}
+	return argument;
+}
+
+/* A thread that asks, until it is told where the task waits. */
+struct asker {
+	struct tdt_handle *handle;
+	struct tdt_trace *trace;
+	atomic_bool answered;
+};
+
+static void *ask_blocking(void *argument)
+{
+	struct asker *asker = argument;
+
+	/* A poll that takes its time is shown where it is just now. */
+	do {
+		tdt_trace_free(asker->trace);
+		asker->trace = tdt_backtrace_timed(asker->handle, INT64_C(30000000000));
+	} while (asker->trace != NULL && tdt_trace_info(asker->trace)->state == TDT_TASK_RUNNING);
+	atomic_store(&asker->answered, true);
+	return NULL;
+}
+
+/* Have names looked up that are not cached, so that the namer is rarely idle: one PC after another of this test's. */
+static void *name_on(void *argument)
+{
+	struct tdt__modules *modules = tdt__modules_new(0);
+	uintptr_t pc = (uintptr_t)wait_on;
+
+	pthread_mutex_lock(&tdt__unwind_lock);
+	MUST(modules != NULL && tdt__loaded_meet(&modules, pc) == 0);
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	while (!atomic_load(&over)) {
+		const struct tdt__module *self = &modules->module[0];
+		struct tdt__name name = { self, pc, NULL };
+
+		MUST(tdt__namer_find(modules, &name, 1, UINT64_MAX / 2) == 0);
+		pc = pc + 1 < self->end ? pc + 1 : self->start;
+		sched_yield();
+	}
+	tdt__modules_unref(modules);
+	return argument;
+}
+
+/* In the child: asked from its only thread, or from a second one as well. */
+static void trace_in_child(bool thread_too)
+{
+	struct asker asker = { 0 };
+	struct task task;
+	pthread_t thread;
+
+	task_init(&task, wait_on, NULL);
+	capture_and_name(&task);
+	if (thread_too) {
+		asker.handle = task.traced.handle;
+		MUST(pthread_create(&thread, NULL, ask_blocking, &asker) == 0);
+		while (!atomic_load(&asker.answered)) {
+			if (atomic_exchange(&task.wakes, 0) > 0)
+				poll_task(&task);
+			sched_yield();
+		}
+		pthread_join(thread, NULL);
+		MUST(asker.trace != NULL && names_leaf(asker.trace));
+		tdt_trace_free(asker.trace);
+	}
+	task_fini(&task);
+}
+
+/*
+ * With ThreadSanitizer a child ends at once: a thread that the child does not have may hold a lock of the sanitizer's
+ * allocator, the namer above all, and the child's own namer would then wait for that lock for ever.
+ */
+static __attribute__((unused)) void fork_children(bool thread_too) /* not under AddressSanitizer */
+{
+	pthread_t thread[CAPTURERS], naming;
+	struct task first;
+
+	/* ThreadSanitizer does not let a child into a pthread_once() that another thread was in. */
+	task_init(&first, wait_on, NULL);
+	task_fini(&first);
+	for (int i = 0; i < CAPTURERS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
+	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, NULL), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			signal(SIGALRM, SIG_DFL); /* not Check's */
+			alarm(40);
+			if (!TSAN)
+				trace_in_child(thread_too);
+			_exit(0);
+		}
+		ck_assert_int_gt(child, 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_msg(status == 0, "child %d ended with %s %d", i, WIFSIGNALED(status) ? "signal" : "status",
+			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < CAPTURERS; i++)
+		pthread_join(thread[i], NULL);
+	pthread_join(naming, NULL);
+}
+
+START_TEST(children_forked_while_others_capture_can_ask_themselves)
+{
+#if ASAN
+	printf("# not tried: AddressSanitizer's allocator may be locked in a child\n");
+#else
+	if (TSAN)
+		printf("# not tried: ThreadSanitizer's allocator may be locked in a child, which ends at once\n");
+	fork_children(false);
+#endif
+}
+END_TEST
+
+START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
+{
+#if ASAN || TSAN
+	printf(
+	    "# not tried: AddressSanitizer's allocator may be locked in a child, ThreadSanitizer wants no threads\n");
+#else
+	fork_children(true);
+#endif
+}
+END_TEST
+
+/* A poll that forks, and goes on in both. */
+static tdt_poll_t fork_in_poll(void *state, struct tdt_context *cx)
+{
+	*(pid_t *)state = fork();
+	return wait_on(NULL, cx);
+}
+
+START_TEST(a_poll_that_forks_answers_on_both_sides)
+{
+	pid_t child;
+	struct task task;
+	int status;
+
+	task_init(&task, fork_in_poll, &child);
+	capture_and_name(&task);
+	ck_assert_int_ge(child, 0);
+	task_fini(&task);
+	if (child == 0)
+		_exit(0);
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* A task, its runtime's waker, and whether it was polled. */
+struct polled {
+	struct test_future leaf;
+	struct test_waker waker;
+	struct tdt_traced traced;
+};
+
+static void *poll_once(void *arg)
+{
+	struct polled *polled = arg;
+	struct tdt_context cx = { &polled->waker.waker };
+
+	tdt_future_poll(&polled->traced.future, &cx);
+	return NULL;
+}
+
+static void polled_init(struct polled *polled)
+{
+	*polled = (struct polled){ .leaf = { .name = 'p', .pending = 100 } };
+	test_waker_init(&polled->waker);
+	polled->traced = tdt_traced(test_future(&polled->leaf));
+}
+
+static int wakes_when_asked(struct polled *polled)
+{
+	int before = atomic_load(&polled->waker.wakes);
+
+	MUST(tdt_backtrace_timed(polled->traced.handle, 0) == NULL && errno == ETIMEDOUT);
+	return atomic_load(&polled->waker.wakes) - before;
+}
+
+static void polled_fini(struct polled *polled)
+{
+	tdt_future_drop(&polled->traced.future);
+	tdt_handle_unref(polled->traced.handle);
+}
+
+/* The runtime of a task that another thread polls is not there, and its locks may be held for ever. */
+START_TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
+{
+	struct polled mine, theirs;
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	polled_init(&mine);
+	polled_init(&theirs);
+	poll_once(&mine);
+	pthread_create(&thread, NULL, poll_once, &theirs);
+	pthread_join(thread, NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		MUST(wakes_when_asked(&mine) == 1);
+		MUST(wakes_when_asked(&theirs) == 0);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(wakes_when_asked(&mine), 1);
+	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
+	polled_fini(&mine);
+	polled_fini(&theirs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fork");
+	TCase *forks = tcase_create("fork");
+
+	tcase_add_test(forks, children_forked_while_others_capture_can_ask_themselves);
+	tcase_add_test(forks, children_forked_while_others_capture_can_ask_from_a_thread);
+	tcase_add_test(forks, a_poll_that_forks_answers_on_both_sides);
+	tcase_add_test(forks, a_child_wakes_only_tasks_of_the_thread_that_forked);
+	suite_add_tcase(suite, forks);
+	return test_run(suite);
+}

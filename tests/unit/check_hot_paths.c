@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What is on the hot paths, counted instruction by instruction (stepped.h): no lock, no allocation, no fence, no clock, no
+ * look-up of symbols, no system call.  How many instructions there are is printed.
+ */
+
+#include <config.h>
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+#include <tdt/watch.h>
+
+#include "lib/must.h"
+#include "lib/stepped.h"
+#include "lib/test.h"
+#include "probes/probes.h"
+#include "registry/handle.h"
+#include "task/wrapper.h"
+#include "watch/watch.h"
+
+/* --- Tasks, polled on this thread, also when they are woken ------------------------------------------ */
+
+static struct tdt_future polled;
+static bool polling;
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void poll_polled(const struct tdt_waker *waker)
+{
+	struct tdt_context cx = { waker };
+
+	if (polling)
+		return;
+	polling = true;
+	MUST(tdt_future_poll(&polled, &cx) == TDT_PENDING);
+	polling = false;
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable vtable = { clone_itself, poll_polled, poll_polled, drop_waker };
+static const struct tdt_waker waker = { &vtable };
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+{
+	return (struct tdt_future){ NULL, poll, drop_nothing };
+}
+
+static struct tdt_future traced(struct tdt_future future)
+{
+	struct tdt_traced traced = tdt_traced(future);
+
+	MUST(traced.handle != NULL);
+	return traced.future;
+}
+
+static tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+static struct tdt_future wait(void)
+{
+	return future_of(wait_poll);
+}
+
+/* Poll it some times, so that all is known that will be, then once from mark to mark. */
+static void mark_poll(struct tdt_future future)
+{
+	polled = future;
+	for (int i = 0; i < 3; i++)
+		poll_polled(&waker);
+	steps_allow();
+	STEPS_MARK();
+	poll_polled(&waker);
+	STEPS_MARK();
+}
+
+static void expect_nothing(const struct steps *steps)
+{
+	ck_assert_int_gt(steps->instructions, 0);
+	ck_assert_int_eq(steps->locked, 0);
+	ck_assert_int_eq(steps->fences, 0);
+	ck_assert_int_eq(steps->system_calls, 0);
+	ck_assert_int_eq(steps->clocks, 0);
+	ck_assert_int_eq(steps->allocations, 0);
+	ck_assert_int_eq(steps->locks, 0);
+	ck_assert_int_eq(steps->look_ups, 0);
+	ck_assert_int_eq(steps->searches, 0);
+}
+
+/* --- What is counted ------------------------------------------------------------------------------------ */
+
+static atomic_int counter;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static tdt_poll_t allocate_poll(void *state, struct tdt_context *cx)
+{
+	void *volatile memory = malloc(100);
+
+	(void)cx;
+	free(memory);
+	(void)state;
+	return TDT_PENDING;
+}
+
+static tdt_poll_t add_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+	return TDT_PENDING;
+}
+
+static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	/* What was there is wanted, or a compiler may make a plain store of it. */
+	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY : TDT_PENDING;
+}
+
+static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+#if defined(__x86_64__)
+	__asm__ volatile("mfence\n\tlfence\n\tsfence" ::: "memory");
+#endif
+	return TDT_PENDING;
+}
+
+static tdt_poll_t call_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	syscall(SYS_getppid);
+	return TDT_PENDING;
+}
+
+static tdt_poll_t clock_poll(void *state, struct tdt_context *cx)
+{
+	struct timespec time;
+
+	(void)state;
+	(void)cx;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+	return TDT_PENDING;
+}
+
+static tdt_poll_t counter_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+#if defined(__x86_64__)
+	__builtin_ia32_rdtsc();
+#endif
+	return TDT_PENDING;
+}
+
+static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	return TDT_PENDING;
+}
+
+static int first_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info;
+	(void)size;
+	(void)arg;
+	return 1;
+}
+
+static tdt_poll_t look_up_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	dl_iterate_phdr(first_module, NULL);
+	return TDT_PENDING;
+}
+
+static tdt_poll_t search_poll(void *state, struct tdt_context *cx)
+{
+	const char *volatile text = "some text";
+
+	(void)state;
+	(void)cx;
+	MUST(strchr(text, 'x') != NULL);
+	return TDT_PENDING;
+}
+
+#define CONTROL(name)                                                                                                  \
+	static void count_##name(void)                                                                                 \
+	{                                                                                                              \
+		mark_poll(future_of(name##_poll));                                                                     \
+	}
+CONTROL(wait)
+CONTROL(allocate)
+CONTROL(add)
+CONTROL(exchange)
+CONTROL(fence)
+CONTROL(call)
+CONTROL(clock)
+CONTROL(counter)
+CONTROL(lock)
+CONTROL(look_up)
+CONTROL(search)
+
+static struct steps count(void (*run)(void))
+{
+	return steps_count(run, NULL);
+}
+
+START_TEST(what_a_hot_path_must_not_do_is_counted)
+{
+	struct steps steps = count(count_wait);
+
+	steps_print("a bare poll", &steps);
+	expect_nothing(&steps);
+	ck_assert_int_lt(steps.instructions, 100);
+	ck_assert_int_eq(count(count_allocate).allocations, 2);
+	ck_assert_int_eq(count(count_add).locked, 1);
+	ck_assert_int_eq(count(count_exchange).locked, 1);
+	ck_assert_int_eq(count(count_fence).fences, 3);
+	ck_assert_int_eq(count(count_call).system_calls, 1);
+	ck_assert_int_eq(count(count_clock).clocks, 1);
+	ck_assert_int_eq(count(count_counter).clocks, 1);
+	ck_assert_int_eq(count(count_lock).locks, 2);
+	ck_assert_int_eq(count(count_look_up).look_ups, 1);
+	ck_assert_int_eq(count(count_search).searches, 1);
+}
+END_TEST
+
+/* --- A task nobody asks about ------------------------------------------------------------------------------ */
+
+struct await {
+	struct tdt_async async;
+};
+
+static tdt_poll_t await_poll(void *state, struct tdt_context *cx)
+{
+	struct await *it = state;
+
+	TDT_BEGIN(&it->async, cx);
+	TDT_AWAIT(wait());
+	TDT_END();
+}
+
+static struct tdt_future await(void)
+{
+	return TDT_ASYNC_NEW(await_poll, (struct await){ 0 });
+}
+
+static struct tdt_future joined(void)
+{
+	struct tdt_future all[] = { wait(), await(), traced(wait()) };
+
+	return tdt_join_all(all, 3);
+}
+
+static struct tdt_future selected(void)
+{
+	struct tdt_future some[] = { joined(), traced(await()) };
+
+	return tdt_select(some, 2, NULL);
+}
+
+static void poll_told_the_time(struct tdt_future future)
+{
+	tdt_worker_now(1);
+	mark_poll(future);
+}
+
+static void poll_plain(void)
+{
+	poll_told_the_time(traced(wait()));
+}
+
+static void poll_nested(void)
+{
+	poll_told_the_time(traced(traced(wait())));
+}
+
+static void poll_async(void)
+{
+	poll_told_the_time(traced(await()));
+}
+
+static void poll_joined(void)
+{
+	poll_told_the_time(traced(joined()));
+}
+
+static void poll_selected(void)
+{
+	poll_told_the_time(traced(selected()));
+}
+
+START_TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
+{
+	static const struct {
+		const char *what;
+		void (*run)(void);
+	} polls[] = {
+		{ "a traced poll", poll_plain },
+		{ "one in another", poll_nested },
+		{ "of an async function", poll_async },
+		{ "of a join", poll_joined },
+		{ "of a select", poll_selected },
+	};
+
+	for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
+		struct steps steps = count(polls[i].run);
+
+		steps_print(polls[i].what, &steps);
+		expect_nothing(&steps);
+	}
+}
+END_TEST
+
+static void poll_untold(void)
+{
+	mark_poll(traced(wait()));
+}
+
+START_TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
+{
+	struct steps steps = count(poll_untold);
+
+	steps_print("a traced poll that reads the coarse clock", &steps);
+	ck_assert_int_eq(steps.clocks, 1);
+	steps.clocks = 0;
+	expect_nothing(&steps);
+}
+END_TEST
+
+/* --- By a worker of libtdt-rt ---------------------------------------------------------------------------------- */
+
+static const struct tdt_waker *_Atomic sleeper;
+
+/* Is woken once it has been polled often enough. */
+static tdt_poll_t sleep_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	if (atomic_load(&sleeper) == NULL)
+		atomic_store(&sleeper, tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+/* Comes back by itself; and wakes the other, the last time from the first mark on. */
+static tdt_poll_t wake_poll(void *state, struct tdt_context *cx)
+{
+	int *turns = state;
+
+	if (atomic_load(&sleeper) != NULL) {
+		if (++*turns == 10) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_waker_wake_by_ref(atomic_load(&sleeper));
+	}
+	tdt_waker_wake_by_ref(cx->waker);
+	return TDT_PENDING;
+}
+
+/* The two take turns, so that the first poll that begins after the mark is the sleeper's. */
+static void poll_by_a_worker(void)
+{
+	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	int turns = 0;
+
+	MUST(tdt_rt_spawn(rt, future_of(sleep_poll), NULL) != NULL);
+	MUST(tdt_rt_spawn(rt, (struct tdt_future){ &turns, wake_poll, drop_nothing }, NULL) != NULL);
+	pause();
+}
+
+START_TEST(neither_does_one_by_a_worker_of_the_runtime)
+{
+	struct steps steps = steps_count(poll_by_a_worker, (void (*)(void))(uintptr_t)tdt__traced_poll);
+
+	steps_print("a worker's poll", &steps);
+	expect_nothing(&steps);
+}
+END_TEST
+
+/* --- A capture ------------------------------------------------------------------------------------------------------- */
+
+static int marked_leaf = -1, leaves; /* the one that is counted; how many came in this poll */
+
+static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
+{
+	bool marked = leaves++ == marked_leaf;
+	const struct tdt_waker *clone;
+
+	(void)state;
+	if (marked) {
+		steps_allow();
+		STEPS_MARK();
+	}
+	/* One call for both: a compiler that forgot which it is can't make two, of which one would be new to the walk. */
+	__asm__ volatile("" : "+r"(marked));
+	clone = tdt_waker_clone(cx->waker);
+	if (marked)
+		STEPS_MARK();
+	tdt_waker_drop(clone); /* a leaf that waits would keep it */
+	return TDT_PENDING;
+}
+
+struct level {
+	struct tdt_async async;
+	int depth;
+	struct tdt_future (*innermost)(void);
+};
+
+static struct tdt_future level(int depth, struct tdt_future (*innermost)(void));
+
+static tdt_poll_t level_poll(void *state, struct tdt_context *cx)
+{
+	struct level *it = state;
+
+	TDT_BEGIN(&it->async, cx);
+	TDT_AWAIT(it->depth > 1 ? level(it->depth - 1, it->innermost) : it->innermost());
+	TDT_END();
+}
+
+static struct tdt_future level(int depth, struct tdt_future (*innermost)(void))
+{
+	return TDT_ASYNC_NEW(level_poll, (struct level){ .depth = depth, .innermost = innermost });
+}
+
+static struct tdt_future one_leaf(void)
+{
+	return future_of(leaf_poll);
+}
+
+static struct tdt_future nested_leaf(void)
+{
+	return traced(level(4, one_leaf));
+}
+
+static struct tdt_future three_leaves(void)
+{
+	struct tdt_future all[] = { level(2, one_leaf), level(2, one_leaf), level(2, one_leaf) };
+
+	return tdt_join_all(all, 3);
+}
+
+/* Ask often enough that the walk knows the code, and the task how much room it takes; then once more. */
+static void capture(struct tdt_future future, int leaf)
+{
+	struct tdt_traced task = tdt_traced(future);
+
+	tdt_worker_now(1);
+	polled = task.future;
+	poll_polled(&waker);
+	for (int i = 0; i < 4; i++) {
+		leaves = 0;
+		marked_leaf = i == 3 ? leaf : -1;
+		tdt_trace_free(tdt_backtrace(task.handle));
+	}
+}
+
+static void capture_one(void)
+{
+	capture(level(24, one_leaf), 0);
+}
+
+static void capture_further(void)
+{
+	capture(level(24, three_leaves), 2);
+}
+
+static void capture_nested(void)
+{
+	capture(level(20, nested_leaf), 0);
+}
+
+START_TEST(a_capture_of_known_code_does_nothing_that_takes_long)
+{
+	static const struct {
+		const char *what;
+		void (*run)(void);
+	} captures[] = {
+		{ "a leaf in 24 async functions", capture_one },
+		{ "the third leaf of a join in 24", capture_further },
+		{ "a leaf in a traced future in another", capture_nested },
+	};
+
+	if (!TDT_WALK_RULES) {
+		puts("# not tried: walks are not by rules");
+		return;
+	}
+	for (size_t i = 0; i < sizeof captures / sizeof captures[0]; i++) {
+		struct steps steps = count(captures[i].run);
+
+		steps_print(captures[i].what, &steps);
+		expect_nothing(&steps);
+	}
+}
+END_TEST
+
+/* --- A tracer -------------------------------------------------------------------------------------------------------------- */
+
+#if TDT_PROBES
+
+/* A tracer is attached, as far as the program sees. */
+static void poll_probed(void)
+{
+	TDT__SEMAPHORE(task__poll__start)++;
+	TDT__SEMAPHORE(task__poll__end)++;
+	poll_told_the_time(traced(level(4, wait)));
+}
+
+static void poll_clone_probed(void)
+{
+	TDT__SEMAPHORE(task__waker__clone)++;
+	poll_told_the_time(traced(level(4, one_leaf)));
+}
+
+START_TEST(neither_does_an_enabled_probe)
+{
+	struct steps alone = count(poll_async), steps = count(poll_probed);
+
+	steps_print("a poll with its two probes enabled", &steps);
+	expect_nothing(&steps);
+	ck_assert_int_gt(steps.instructions, alone.instructions);
+	steps = count(poll_clone_probed);
+	steps_print("one whose leaf's clone is probed", &steps);
+	expect_nothing(&steps);
+}
+END_TEST
+
+#endif
+
+/* --- Watching ------------------------------------------------------------------------------------------------------------------ */
+
+static void poll_watched(void)
+{
+	MUST(tdt_watch(INT64_MAX) == 0);
+	tdt_worker_now(1);
+	polled = traced(level(24, one_leaf));
+	for (int i = 0; i < 4; i++) {
+		poll_polled(&waker);
+		tdt__watch_tick();
+	}
+	steps_allow();
+	STEPS_MARK();
+	poll_polled(&waker);
+	STEPS_MARK();
+}
+
+/* Nothing but the exchanges by which it takes a capture, and gives it back, to pools that all threads have. */
+START_TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
+{
+	struct steps steps;
+
+	if (!TDT_WALK_RULES) {
+		puts("# not tried: walks are not by rules");
+		return;
+	}
+	steps = count(poll_watched);
+	steps_print("a watched poll in 24 async functions", &steps);
+	ck_assert_int_gt(steps.locked, 0);
+	ck_assert_int_le(steps.locked, 8);
+	steps.locked = 0;
+	expect_nothing(&steps);
+}
+END_TEST
+
+int main(void)
+{
+	const char *impossible = steps_impossible();
+	Suite *suite;
+	TCase *paths;
+
+	if (impossible != NULL) {
+		printf("1..0 # SKIP %s\n", impossible);
+		return EXIT_SUCCESS;
+	}
+	suite = suite_create("hot_paths");
+	paths = tcase_create("paths");
+	tcase_add_test(paths, what_a_hot_path_must_not_do_is_counted);
+	tcase_add_test(paths, a_poll_nobody_asks_about_does_nothing_that_takes_long);
+	tcase_add_test(paths, without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more);
+	tcase_add_test(paths, neither_does_one_by_a_worker_of_the_runtime);
+	tcase_add_test(paths, a_capture_of_known_code_does_nothing_that_takes_long);
+#if TDT_PROBES
+	tcase_add_test(paths, neither_does_an_enabled_probe);
+#endif
+	tcase_add_test(paths, a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more);
+	suite_add_tcase(suite, paths);
+	return test_run(suite);
+}

@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Every public function that takes a pointer is called with NULL: it does nothing, or says EINVAL,
+ * or takes NULL for the defaults, as its header says.  The functions are those of the libraries'
+ * maps: one that is missing here fails.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/poll_now.h"
+#include "lib/test.h"
+
+/* --- What is expected --------------------------------------------------------------- */
+
+/* The call is refused: `check` is what it returns then. */
+#define REFUSED(check)                                                                             \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert(check);                                                                  \
+		ck_assert_int_eq(errno, EINVAL);                                                   \
+	} while (0)
+
+#define NULL_REFUSED(call) REFUSED((call) == NULL)
+#define INT_REFUSED(call) REFUSED((call) == -EINVAL)
+#define ZERO_REFUSED(call) REFUSED((call) == 0)
+#define FUTURE_REFUSED(call) REFUSED(is_none(call))
+
+static bool is_none(struct tdt_future future)
+{
+	return tdt_future_is_none(&future);
+}
+
+/* --- What else the calls want ------------------------------------------------------- */
+
+static tdt_poll_t pending(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static struct poll_now task;
+static struct tdt_trace *built;
+static FILE *file;
+
+static void set_up(void)
+{
+	const struct tdt_trace_info info = { .size = sizeof(info), .id = 1 };
+
+	poll_now_start(&task, future_of(pending, NULL));
+	built = tdt_trace_new(&info);
+	file = tmpfile();
+	ck_assert(built != NULL && file != NULL);
+}
+
+static void tear_down(void)
+{
+	fclose(file);
+	tdt_trace_free(built);
+	poll_now_end(&task);
+}
+
+/* See that `future` is one, and drop it. */
+static void drop_made(struct tdt_future future)
+{
+	ck_assert(!tdt_future_is_none(&future));
+	tdt_future_drop(&future);
+}
+
+static int visit(struct tdt_handle *visited, const struct tdt_trace_info *info, void *arg)
+{
+	(void)visited;
+	(void)info;
+	(void)arg;
+	return 0;
+}
+
+static int co_main(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static const struct tdt_future none;
+
+/* --- libtdt --------------------------------------------------------------------------- */
+
+#define CALL(name) static void call_##name(void)
+
+CALL(tdt_backtrace)
+{
+	NULL_REFUSED(tdt_backtrace(NULL));
+}
+
+CALL(tdt_backtrace_async)
+{
+	struct tdt_trace *answer;
+
+	FUTURE_REFUSED(tdt_backtrace_async(NULL, &answer, NULL));
+	FUTURE_REFUSED(tdt_backtrace_async(task.traced.handle, NULL, NULL));
+	drop_made(tdt_backtrace_async(task.traced.handle, &answer, NULL));
+}
+
+CALL(tdt_backtrace_last)
+{
+	NULL_REFUSED(tdt_backtrace_last(NULL));
+}
+
+CALL(tdt_backtrace_timed)
+{
+	NULL_REFUSED(tdt_backtrace_timed(NULL, 0));
+}
+
+CALL(tdt_backtrace_with)
+{
+	struct tdt_trace *answer = tdt_backtrace_with(task.traced.handle, NULL);
+
+	ck_assert_ptr_nonnull(answer);
+	tdt_trace_free(answer);
+	NULL_REFUSED(tdt_backtrace_with(NULL, NULL));
+}
+
+CALL(tdt_co_await)
+{
+	INT_REFUSED(tdt_co_await(none));
+}
+
+CALL(tdt_coroutine)
+{
+	drop_made(tdt_coroutine(co_main, NULL, NULL));
+	FUTURE_REFUSED(tdt_coroutine(NULL, NULL, NULL));
+}
+
+CALL(tdt_dump)
+{
+	INT_REFUSED(tdt_dump(NULL, NULL));
+	ck_assert_int_eq(tdt_dump(file, NULL), 0);
+}
+
+CALL(tdt_dump_all)
+{
+	INT_REFUSED(tdt_dump_all(NULL));
+}
+
+CALL(tdt_future_handle)
+{
+	ck_assert_ptr_null(tdt_future_handle(NULL));
+	ck_assert_ptr_null(tdt_future_handle(&none));
+}
+
+CALL(tdt_handle_id)
+{
+	ck_assert_uint_eq(tdt_handle_id(NULL), 0);
+}
+
+CALL(tdt_handle_ref)
+{
+	ck_assert_ptr_null(tdt_handle_ref(NULL));
+}
+
+CALL(tdt_handle_unref)
+{
+	tdt_handle_unref(NULL);
+}
+
+CALL(tdt_join)
+{
+	int outcome;
+
+	FUTURE_REFUSED(tdt_join(NULL, &outcome));
+	drop_made(tdt_join(task.traced.handle, NULL));
+}
+
+CALL(tdt_join_all)
+{
+	FUTURE_REFUSED(tdt_join_all(NULL, 1));
+	FUTURE_REFUSED(tdt_join_all(&none, 1));
+}
+
+CALL(tdt_leaf_waits_on)
+{
+	tdt_leaf_waits_on(TDT_WAIT_MUTEX, NULL, 0);
+}
+
+CALL(tdt_waker_beneath)
+{
+	ck_assert_ptr_null(tdt_waker_beneath(NULL));
+}
+
+CALL(tdt_node_first_child)
+{
+	NULL_REFUSED(tdt_node_first_child(NULL));
+}
+
+CALL(tdt_node_frame)
+{
+	NULL_REFUSED(tdt_node_frame(NULL));
+}
+
+CALL(tdt_node_id)
+{
+	ZERO_REFUSED(tdt_node_id(NULL));
+}
+
+CALL(tdt_node_leaves)
+{
+	ZERO_REFUSED(tdt_node_leaves(NULL));
+}
+
+CALL(tdt_node_next)
+{
+	NULL_REFUSED(tdt_node_next(NULL));
+}
+
+CALL(tdt_node_next_sibling)
+{
+	NULL_REFUSED(tdt_node_next_sibling(NULL));
+}
+
+CALL(tdt_node_parent)
+{
+	NULL_REFUSED(tdt_node_parent(NULL));
+}
+
+CALL(tdt_select)
+{
+	size_t winner;
+
+	FUTURE_REFUSED(tdt_select(NULL, 1, &winner));
+	FUTURE_REFUSED(tdt_select(&none, 1, NULL));
+}
+
+CALL(tdt_snapshot_free)
+{
+	tdt_snapshot_free(NULL);
+}
+
+CALL(tdt_snapshot_print)
+{
+	const struct tdt_snapshot *snapshot = tdt_snapshot_take(NULL);
+
+	INT_REFUSED(tdt_snapshot_print(NULL, file, NULL));
+	INT_REFUSED(tdt_snapshot_print(snapshot, NULL, NULL));
+	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0);
+	tdt_snapshot_free(snapshot);
+}
+
+CALL(tdt_snapshot_take)
+{
+	const struct tdt_snapshot *snapshot = tdt_snapshot_take(NULL);
+
+	ck_assert_ptr_nonnull(snapshot);
+	tdt_snapshot_free(snapshot);
+}
+
+CALL(tdt_stack_enter)
+{
+	tdt_stack_enter(NULL);
+}
+
+CALL(tdt_stack_leave)
+{
+	tdt_stack_leave(NULL);
+}
+
+CALL(tdt_task_inspect)
+{
+	INT_REFUSED(tdt_task_inspect(NULL, visit, NULL));
+	INT_REFUSED(tdt_task_inspect(task.traced.handle, NULL, NULL));
+}
+
+CALL(tdt_task_woken)
+{
+	tdt_task_woken(NULL);
+}
+
+CALL(tdt_tasks)
+{
+	INT_REFUSED(tdt_tasks(NULL, NULL, NULL));
+	ck_assert_int_eq(tdt_tasks(NULL, visit, NULL), 0);
+}
+
+CALL(tdt_trace_add)
+{
+	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME };
+
+	NULL_REFUSED(tdt_trace_add(NULL, NULL, &frame, 0));
+	NULL_REFUSED(tdt_trace_add(built, NULL, NULL, 0));
+	ck_assert_ptr_nonnull(tdt_trace_add(built, NULL, &frame, 0));
+}
+
+CALL(tdt_trace_free)
+{
+	tdt_trace_free(NULL);
+}
+
+CALL(tdt_trace_info)
+{
+	NULL_REFUSED(tdt_trace_info(NULL));
+}
+
+CALL(tdt_trace_new)
+{
+	NULL_REFUSED(tdt_trace_new(NULL));
+}
+
+CALL(tdt_trace_print)
+{
+	INT_REFUSED(tdt_trace_print(NULL, file));
+	INT_REFUSED(tdt_trace_print(built, NULL));
+}
+
+CALL(tdt_trace_print_with)
+{
+	INT_REFUSED(tdt_trace_print_with(NULL, file, NULL));
+	INT_REFUSED(tdt_trace_print_with(built, NULL, NULL));
+	ck_assert_int_eq(tdt_trace_print_with(built, file, NULL), 0);
+}
+
+CALL(tdt_trace_root)
+{
+	NULL_REFUSED(tdt_trace_root(NULL));
+}
+
+CALL(tdt_trace_stack)
+{
+	struct tdt_trace *answer = tdt_backtrace(task.traced.handle);
+	enum tdt_cut cut = TDT_CUT_LIMIT;
+	uint64_t pc;
+
+	ZERO_REFUSED(tdt_trace_stack(NULL, 0, &pc, 1, &cut));
+	ck_assert_int_eq(cut, TDT_CUT_NOT);
+	ZERO_REFUSED(tdt_trace_stack(answer, 0, NULL, 1, &cut));
+	ck_assert_uint_gt(tdt_trace_stack(answer, 0, NULL, 0, NULL), 0);
+	tdt_trace_free(answer);
+}
+
+CALL(tdt_trace_stacks)
+{
+	ZERO_REFUSED(tdt_trace_stacks(NULL));
+}
+
+CALL(tdt_traced_with)
+{
+	struct tdt_traced traced = tdt_traced_with(future_of(pending, NULL), NULL);
+
+	ck_assert_ptr_nonnull(traced.handle);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	NULL_REFUSED(tdt_traced_with(none, NULL).handle);
+}
+
+/* --- libtdt-rt ------------------------------------------------------------------------ */
+
+CALL(tdt_mutex_free)
+{
+	tdt_mutex_free(NULL);
+}
+
+CALL(tdt_mutex_lock)
+{
+	FUTURE_REFUSED(tdt_mutex_lock(NULL));
+}
+
+CALL(tdt_mutex_try_lock)
+{
+	ZERO_REFUSED(tdt_mutex_try_lock(NULL));
+}
+
+CALL(tdt_mutex_unlock)
+{
+	INT_REFUSED(tdt_mutex_unlock(NULL));
+}
+
+CALL(tdt_oneshot)
+{
+	struct tdt_oneshot_sender *sender;
+	struct tdt_oneshot_receiver *receiver;
+
+	INT_REFUSED(tdt_oneshot(NULL, &receiver, NULL));
+	INT_REFUSED(tdt_oneshot(&sender, NULL, NULL));
+	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
+	tdt_oneshot_sender_free(sender);
+	tdt_oneshot_receiver_free(receiver);
+}
+
+CALL(tdt_oneshot_receive)
+{
+	struct tdt_oneshot_sender *sender;
+	struct tdt_oneshot_receiver *receiver;
+	void *value;
+	int error;
+
+	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
+	FUTURE_REFUSED(tdt_oneshot_receive(NULL, &value, &error));
+	FUTURE_REFUSED(tdt_oneshot_receive(receiver, NULL, &error));
+	tdt_oneshot_sender_free(sender);
+	tdt_oneshot_receiver_free(receiver);
+}
+
+CALL(tdt_oneshot_receiver_free)
+{
+	tdt_oneshot_receiver_free(NULL);
+}
+
+CALL(tdt_oneshot_send)
+{
+	INT_REFUSED(tdt_oneshot_send(NULL, NULL));
+}
+
+CALL(tdt_oneshot_sender_free)
+{
+	tdt_oneshot_sender_free(NULL);
+}
+
+CALL(tdt_rt_block_on)
+{
+	INT_REFUSED(tdt_rt_block_on(NULL, future_of(pending, NULL)));
+}
+
+CALL(tdt_rt_free)
+{
+	tdt_rt_free(NULL);
+}
+
+CALL(tdt_rt_new)
+{
+	struct tdt_rt *rt = tdt_rt_new(NULL);
+
+	ck_assert_ptr_nonnull(rt);
+	NULL_REFUSED(tdt_rt_spawn(rt, none, NULL));
+	tdt_rt_free(rt);
+}
+
+CALL(tdt_rt_spawn)
+{
+	NULL_REFUSED(tdt_rt_spawn(NULL, future_of(pending, NULL), NULL));
+}
+
+CALL(tdt_tcp_accept)
+{
+	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
+	struct tdt_tcp *tcp;
+	int error;
+
+	FUTURE_REFUSED(tdt_tcp_accept(NULL, &tcp, &error));
+	if (listener != NULL)
+		FUTURE_REFUSED(tdt_tcp_accept(listener, NULL, &error));
+	tdt_tcp_listener_free(listener);
+}
+
+CALL(tdt_tcp_connect)
+{
+	struct tdt_tcp *tcp;
+	int error;
+
+	FUTURE_REFUSED(tdt_tcp_connect(NULL, 1, &tcp, &error));
+	FUTURE_REFUSED(tdt_tcp_connect("127.0.0.1", 1, NULL, &error));
+}
+
+CALL(tdt_tcp_free)
+{
+	tdt_tcp_free(NULL);
+}
+
+CALL(tdt_tcp_listen)
+{
+	NULL_REFUSED(tdt_tcp_listen(NULL, 0));
+}
+
+CALL(tdt_tcp_listener_free)
+{
+	tdt_tcp_listener_free(NULL);
+}
+
+CALL(tdt_tcp_listener_port)
+{
+	ZERO_REFUSED(tdt_tcp_listener_port(NULL));
+}
+
+CALL(tdt_tcp_read)
+{
+	char byte;
+	ssize_t n;
+
+	FUTURE_REFUSED(tdt_tcp_read(NULL, &byte, 1, &n));
+}
+
+CALL(tdt_tcp_shutdown)
+{
+	INT_REFUSED(tdt_tcp_shutdown(NULL));
+}
+
+CALL(tdt_tcp_write)
+{
+	ssize_t n;
+
+	FUTURE_REFUSED(tdt_tcp_write(NULL, "", 1, &n));
+}
+
+CALL(tdt_timeout)
+{
+	drop_made(tdt_timeout(future_of(pending, NULL), 1, NULL));
+	FUTURE_REFUSED(tdt_timeout(none, 1, NULL));
+}
+
+/* --- All of them ---------------------------------------------------------------------- */
+
+#define TRIED(name)                                                                                \
+	{                                                                                          \
+#name, call_##name                                                                 \
+	}
+#define NO_POINTER(name)                                                                           \
+	{                                                                                          \
+#name, NULL                                                                        \
+	}
+
+static const struct {
+	const char *name;
+	void (*call)(void);
+} functions[] = {
+	TRIED(tdt_backtrace),
+	TRIED(tdt_backtrace_async),
+	TRIED(tdt_backtrace_last),
+	TRIED(tdt_backtrace_timed),
+	TRIED(tdt_backtrace_with),
+	TRIED(tdt_co_await),
+	TRIED(tdt_coroutine),
+	NO_POINTER(tdt_current_task_id),
+	TRIED(tdt_dump),
+	TRIED(tdt_dump_all),
+	NO_POINTER(tdt_dump_on_signal),
+	TRIED(tdt_future_handle),
+	TRIED(tdt_handle_id),
+	TRIED(tdt_handle_ref),
+	TRIED(tdt_handle_unref),
+	TRIED(tdt_join),
+	TRIED(tdt_join_all),
+	TRIED(tdt_leaf_waits_on),
+	NO_POINTER(tdt_leaf_wakers),
+	TRIED(tdt_node_first_child),
+	TRIED(tdt_node_frame),
+	TRIED(tdt_node_id),
+	TRIED(tdt_node_leaves),
+	TRIED(tdt_node_next),
+	TRIED(tdt_node_next_sibling),
+	TRIED(tdt_node_parent),
+	NO_POINTER(tdt_registry), /* a variable */
+	TRIED(tdt_select),
+	TRIED(tdt_snapshot_free),
+	TRIED(tdt_snapshot_print),
+	TRIED(tdt_snapshot_take),
+	TRIED(tdt_stack_enter),
+	TRIED(tdt_stack_leave),
+	NO_POINTER(tdt_task_find),
+	NO_POINTER(tdt_task_id_base),
+	TRIED(tdt_task_inspect),
+	TRIED(tdt_task_woken),
+	TRIED(tdt_tasks),
+	TRIED(tdt_trace_add),
+	TRIED(tdt_trace_free),
+	TRIED(tdt_trace_info),
+	TRIED(tdt_trace_new),
+	TRIED(tdt_trace_print),
+	TRIED(tdt_trace_print_with),
+	TRIED(tdt_trace_root),
+	TRIED(tdt_trace_stack),
+	TRIED(tdt_trace_stacks),
+	TRIED(tdt_traced_with),
+	TRIED(tdt_waker_beneath),
+	NO_POINTER(tdt_watch),
+	NO_POINTER(tdt_worker_now),
+	NO_POINTER(tdt_worker_thread_park),
+	NO_POINTER(tdt_worker_thread_start),
+	NO_POINTER(tdt_worker_thread_stop),
+	NO_POINTER(tdt_worker_thread_unpark),
+
+	TRIED(tdt_mutex_free),
+	TRIED(tdt_mutex_lock),
+	NO_POINTER(tdt_mutex_new),
+	TRIED(tdt_mutex_try_lock),
+	TRIED(tdt_mutex_unlock),
+	TRIED(tdt_oneshot),
+	TRIED(tdt_oneshot_receive),
+	TRIED(tdt_oneshot_receiver_free),
+	TRIED(tdt_oneshot_send),
+	TRIED(tdt_oneshot_sender_free),
+	TRIED(tdt_rt_block_on),
+	NO_POINTER(tdt_rt_current),
+	TRIED(tdt_rt_free),
+	TRIED(tdt_rt_new),
+	TRIED(tdt_rt_spawn),
+	NO_POINTER(tdt_sleep_ms),
+	TRIED(tdt_tcp_accept),
+	TRIED(tdt_tcp_connect),
+	TRIED(tdt_tcp_free),
+	TRIED(tdt_tcp_listen),
+	TRIED(tdt_tcp_listener_free),
+	TRIED(tdt_tcp_listener_port),
+	TRIED(tdt_tcp_read),
+	TRIED(tdt_tcp_shutdown),
+	TRIED(tdt_tcp_write),
+	TRIED(tdt_timeout),
+	NO_POINTER(tdt_yield_now),
+};
+
+enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
+
+START_TEST(null_crashes_no_function)
+{
+	printf("# %s\n", functions[_i].name);
+	fflush(stdout);
+	if (functions[_i].call != NULL)
+		functions[_i].call();
+}
+END_TEST
+
+static bool is_listed(const char *name)
+{
+	for (int i = 0; i < FUNCTIONS; i++)
+		if (strcmp(functions[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A line of a map is `<tab>name;`. */
+static int look_up_all_of(const char *map)
+{
+	const char *top = getenv("top_srcdir");
+	char path[4096], line[256], name[256];
+	int n = 0;
+	FILE *lines;
+
+	snprintf(path, sizeof(path), "%s/%s", top != NULL ? top : ".", map);
+	lines = fopen(path, "re");
+	ck_assert_msg(lines != NULL, "%s can't be read", path);
+	while (fgets(line, sizeof(line), lines) != NULL) {
+		if (sscanf(line, "\ttdt_%250[a-z_];", name + 4) != 1)
+			continue;
+		memcpy(name, "tdt_", 4);
+		ck_assert_msg(is_listed(name), "%s is not tried: add it to this test", name);
+		n++;
+	}
+	fclose(lines);
+	return n;
+}
+
+START_TEST(all_functions_of_the_maps_are_tried)
+{
+	ck_assert_int_eq(look_up_all_of("src/libtdt.map") +
+			     look_up_all_of("src/runtime/libtdt-rt.map"),
+			 FUNCTIONS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("null");
+	TCase *tcase = tcase_create("null");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_loop_test(tcase, null_crashes_no_function, 0, FUNCTIONS);
+	tcase_add_test(tcase, all_functions_of_the_maps_are_tried);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

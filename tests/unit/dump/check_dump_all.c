@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A dump of the tasks of this process, from asking to printing. */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/dump.h>
+
+#include "lib/printed.h"
+#include "lib/test.h"
+
+#define DUMP(...) (&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
+
+static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static void nothing_drop(void *state)
+{
+	(void)state;
+}
+
+static char *dump(const struct tdt_dump_options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	errno = EDOM;
+	ck_assert_int_eq(options != NULL ? tdt_dump(file, options) : tdt_dump_all(file), 0);
+	ck_assert_int_eq(errno, EDOM); /* success leaves it alone */
+	fclose(file);
+	return text;
+}
+
+START_TEST(a_dump_has_the_tasks_that_live_and_no_others)
+{
+	struct tdt_traced traced;
+	char *text = dump(NULL);
+
+	ck_assert_int_eq(strncmp(text, "no tasks", 8), 0);
+	free(text);
+	traced = tdt_traced_with((struct tdt_future){ &traced, waiting_poll, nothing_drop },
+				 TDT_TASK_ATTR(.name = "here", .id = 77));
+	text = dump(DUMP(.timeout_ns = 1000000)); /* nobody polls it */
+	ck_assert_int_eq(strncmp(text, "1 task: 1 without a tree", 24), 0);
+	ck_assert_ptr_nonnull(strstr(text, "\ntask 77 \"here\" pending"));
+	ck_assert_ptr_nonnull(strstr(text, ", did not answer, spawned at "));
+	free(text);
+	text = dump(DUMP(.timeout_ns = 1000000, .print = OPTIONS(JSON)));
+	ck_assert_ptr_nonnull(strstr(text, "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":77,\"name\":\"here\""));
+	free(text);
+	text = dump(DUMP(.timeout_ns = 1000000, .filter = &(struct tdt_task_filter){
+							.size = sizeof(struct tdt_task_filter), .name = "there" }));
+	ck_assert_int_eq(strncmp(text, "no tasks", 8), 0);
+	free(text);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+}
+END_TEST
+
+START_TEST(wrong_options_are_told_before_anybody_is_asked)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	ck_assert_int_eq(tdt_dump(NULL, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_dump_all(NULL), -EINVAL);
+	ck_assert_int_eq(tdt_dump(file, &(struct tdt_dump_options){ 0 }), -EINVAL);
+	ck_assert_int_eq(tdt_dump(file, DUMP(.print = OPTIONS(.format = (enum tdt_print_format)3))), -EINVAL);
+	ck_assert_int_eq(tdt_dump(file, DUMP(.timeout_ns = -1)), -EINVAL);
+	ck_assert_int_eq(errno, EINVAL);
+	fclose(file);
+	ck_assert_str_eq(text, "");
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("dump_all");
+	TCase *all = tcase_create("all");
+
+	tcase_add_test(all, a_dump_has_the_tasks_that_live_and_no_others);
+	tcase_add_test(all, wrong_options_are_told_before_anybody_is_asked);
+	suite_add_tcase(suite, all);
+	return test_run(suite);
+}

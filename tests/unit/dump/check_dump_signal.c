@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A dump on a signal: that there is one, on a thread of its own, and what a host may do to it.  What is dumped is
+ * counted here instead of being printed: tdt_dump() is wrapped.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/dump.h>
+
+#include "lib/must.h"
+#include "lib/test.h"
+#include "lib/threads.h"
+
+static atomic_int begun, ended;
+static atomic_bool held; /* a dump doesn't end while it is */
+static atomic_int last_error;
+
+int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+
+int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
+{
+	char name[16];
+	sigset_t blocked;
+
+	MUST(out == stderr && options == NULL);
+	MUST(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 && strcmp(name, "tdt-dump") == 0);
+	MUST(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+	for (int signo = 1; signo < 32; signo++)
+		MUST(signo == SIGKILL || signo == SIGSTOP || sigismember(&blocked, signo));
+	atomic_fetch_add(&begun, 1);
+	while (atomic_load(&held))
+		usleep(1000);
+	errno = 0;
+	fprintf(out, "# dump\n");
+	atomic_store(&last_error, errno);
+	atomic_fetch_add(&ended, 1);
+	return 0;
+}
+
+static bool no_threads;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
+}
+
+/* Until so many have happened; 20 s at most. */
+static bool reaches(atomic_int *count, int n)
+{
+	for (int i = 0; i < 20000 && atomic_load(count) < n; i++)
+		usleep(1000);
+	return atomic_load(count) >= n;
+}
+
+/* The thread ends some time after it is not wanted. */
+static bool threads_become(int n)
+{
+	for (int i = 0; i < 20000 && threads_named("tdt-dump") != n; i++)
+		usleep(1000);
+	return threads_named("tdt-dump") == n;
+}
+
+static void expect_dump(int signo)
+{
+	int before = atomic_load(&ended);
+
+	raise(signo);
+	ck_assert(reaches(&ended, before + 1));
+}
+
+/* Whether what `signo` does is what `handler` says. */
+static bool does(int signo, void (*handler)(int))
+{
+	struct sigaction action;
+
+	sigaction(signo, NULL, &action);
+	return action.sa_handler == handler;
+}
+
+START_TEST(a_signal_dumps_on_a_thread_with_all_signals_blocked)
+{
+	ck_assert_int_eq(threads_named("tdt-dump"), 0);
+	errno = EDOM;
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(errno, EDOM);
+	ck_assert(threads_become(1));
+	for (int i = 0; i < 3; i++)
+		expect_dump(SIGUSR1);
+	ck_assert_int_eq(atomic_load(&begun), 3);
+	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert(threads_become(0));
+	ck_assert(does(SIGUSR1, SIG_DFL));
+	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+}
+END_TEST
+
+START_TEST(the_handler_leaves_errno_alone)
+{
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	errno = EDOM;
+	raise(SIGUSR1);
+	ck_assert_int_eq(errno, EDOM);
+	ck_assert(reaches(&ended, 1));
+}
+END_TEST
+
+START_TEST(signals_during_a_dump_lead_to_one_more)
+{
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	atomic_store(&held, true);
+	raise(SIGUSR1);
+	ck_assert(reaches(&begun, 1));
+	for (int i = 0; i < 1000; i++)
+		raise(SIGUSR1);
+	atomic_store(&held, false);
+	ck_assert(reaches(&ended, 2));
+	usleep(100000);
+	ck_assert_int_eq(atomic_load(&begun), 2);
+}
+END_TEST
+
+START_TEST(setting_and_unsetting_dump_nothing)
+{
+	for (int i = 0; i < 200; i++) {
+		ck_assert_int_eq(tdt_dump_on_signal(i % 2 ? SIGUSR1 : SIGUSR2), 0);
+		ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	}
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	usleep(100000);
+	ck_assert_int_eq(atomic_load(&begun), 0);
+	ck_assert(threads_become(1));
+	expect_dump(SIGUSR1);
+}
+END_TEST
+
+START_TEST(another_signal_takes_over)
+{
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGHUP, SIG_DFL); /* nohup has it ignored */
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
+	ck_assert(does(SIGUSR1, SIG_IGN));
+	expect_dump(SIGUSR2);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGHUP), 0);
+	ck_assert(does(SIGUSR2, SIG_DFL));
+	expect_dump(SIGHUP);
+	ck_assert(threads_become(1));
+	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert(does(SIGHUP, SIG_DFL));
+}
+END_TEST
+
+static void theirs(int signo)
+{
+	(void)signo;
+}
+
+START_TEST(a_signal_that_somebody_handles_is_left_to_him)
+{
+	signal(SIGUSR1, theirs);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EBUSY);
+	ck_assert_int_eq(errno, EBUSY);
+	ck_assert(does(SIGUSR1, theirs));
+	ck_assert_int_eq(threads_named("tdt-dump"), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EBUSY);
+	expect_dump(SIGUSR2);
+	signal(SIGUSR2, theirs); /* taken from us */
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert(does(SIGUSR2, theirs));
+}
+END_TEST
+
+START_TEST(what_can_t_dump_is_refused)
+{
+	static const int wrong[] = { -1, 65, 1000, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		errno = 0;
+		ck_assert_int_eq(tdt_dump_on_signal(wrong[i]), -EINVAL);
+		ck_assert_int_eq(errno, EINVAL);
+	}
+	ck_assert_int_eq(threads_named("tdt-dump"), 0);
+}
+END_TEST
+
+START_TEST(without_a_thread_nothing_is_changed)
+{
+	no_threads = true;
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EAGAIN);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert(does(SIGUSR1, SIG_DFL));
+	no_threads = false;
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	expect_dump(SIGUSR1);
+}
+END_TEST
+
+START_TEST(blocked_calls_go_on_after_the_signal)
+{
+	int ends[2];
+	char byte;
+	pid_t child;
+
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		for (int i = 0; i < 20; i++) {
+			kill(getppid(), SIGUSR1);
+			usleep(5000);
+		}
+		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+	}
+	ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+	ck_assert(reaches(&ended, 1));
+	waitpid(child, NULL, 0);
+}
+END_TEST
+
+START_TEST(a_closed_stderr_and_a_closed_pipe_harm_nobody)
+{
+	int saved = dup(STDERR_FILENO), ends[2];
+
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	signal(SIGPIPE, SIG_DFL);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(atomic_load(&last_error), EPIPE);
+	close(STDERR_FILENO);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(atomic_load(&last_error), EBADF);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(atomic_load(&last_error), 0);
+}
+END_TEST
+
+/* As a daemon does it: all from 3 on are closed, and are sockets then. */
+static void reuse_descriptors(void)
+{
+	int pair[2], saved, n = 0;
+	char byte;
+
+	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	saved = fcntl(pair[0], F_DUPFD, 200); /* the end that all others are */
+	for (int fd = 3; fd < 100; fd++)
+		n += fd != pair[1] && dup2(saved, fd) == fd;
+	MUST(n > 90);
+	for (int i = 1; i <= 2; i++) {
+		raise(SIGUSR1);
+		MUST(reaches(&ended, i));
+	}
+	MUST(recv(pair[1], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+}
+
+START_TEST(no_descriptor_of_a_host_s_is_touched)
+{
+	int status = -1;
+	pid_t child = fork(); /* Check has descriptors, too */
+
+	if (child == 0) {
+		reuse_descriptors();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
+static bool child_may_have_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	const bool may = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+	const bool may = false;
+#else
+	const bool may = true;
+#endif
+#else
+	const bool may = true;
+#endif
+
+	if (!may)
+		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
+	return may;
+}
+
+static int in_child(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		MUST(threads_named("tdt-dump") == 0);
+		raise(SIGUSR1); /* nobody dumps, here or there */
+		usleep(50000);
+		MUST(atomic_load(&begun) == 1);
+		MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+		usleep(50000);
+		MUST(atomic_load(&begun) == 1); /* what was raised before is forgotten */
+		raise(SIGUSR1);
+		MUST(reaches(&ended, 2));
+		MUST(tdt_dump_on_signal(0) == 0);
+		MUST(does(SIGUSR1, SIG_DFL));
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+START_TEST(a_child_ignores_the_signal_until_it_asks_for_it)
+{
+	if (!child_may_have_threads())
+		return;
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(in_child(), 0);
+	ck_assert_int_eq(atomic_load(&begun), 1);
+	expect_dump(SIGUSR1);
+}
+END_TEST
+
+START_TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
+{
+	int status = -1;
+	pid_t child;
+
+	if (!child_may_have_threads())
+		return;
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	atomic_store(&held, true);
+	raise(SIGUSR1);
+	ck_assert(reaches(&begun, 1));
+	raise(SIGUSR1);
+	child = fork();
+	if (child == 0) {
+		atomic_store(&held, false);
+		MUST(tdt_dump_on_signal(0) == 0);
+		MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+		raise(SIGUSR2);
+		MUST(reaches(&ended, 1));
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+	atomic_store(&held, false);
+	ck_assert(reaches(&ended, 2));
+}
+END_TEST
+
+static void *raise_often(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2000; i++)
+		raise(SIGUSR1);
+	return NULL;
+}
+
+START_TEST(threads_may_raise_it_all_at_once)
+{
+	pthread_t threads[4];
+	int before;
+
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, raise_often, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	before = atomic_load(&begun);
+	ck_assert(before >= 0 && before <= 8000);
+	ck_assert(reaches(&ended, 1));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("dump_signal");
+	TCase *signals = tcase_create("signals"), *hosts = tcase_create("hosts");
+
+	tcase_add_test(signals, a_signal_dumps_on_a_thread_with_all_signals_blocked);
+	tcase_add_test(signals, the_handler_leaves_errno_alone);
+	tcase_add_test(signals, signals_during_a_dump_lead_to_one_more);
+	tcase_add_test(signals, setting_and_unsetting_dump_nothing);
+	tcase_add_test(signals, another_signal_takes_over);
+	tcase_add_test(signals, a_signal_that_somebody_handles_is_left_to_him);
+	tcase_add_test(signals, what_can_t_dump_is_refused);
+	tcase_add_test(signals, without_a_thread_nothing_is_changed);
+	tcase_add_test(signals, threads_may_raise_it_all_at_once);
+	suite_add_tcase(suite, signals);
+	tcase_add_test(hosts, blocked_calls_go_on_after_the_signal);
+	tcase_add_test(hosts, a_closed_stderr_and_a_closed_pipe_harm_nobody);
+	tcase_add_test(hosts, no_descriptor_of_a_host_s_is_touched);
+	tcase_add_test(hosts, a_child_ignores_the_signal_until_it_asks_for_it);
+	tcase_add_test(hosts, a_child_may_be_forked_in_the_middle_of_a_dump);
+	suite_add_tcase(suite, hosts);
+	return test_run(suite);
+}

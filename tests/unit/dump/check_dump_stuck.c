@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Dumps of a runtime with a worker that is blocked in a system call: of who blocks it, and of all who wait for that. */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/leaf.h"
+#include "lib/must.h"
+#include "lib/stuck_task.h"
+#include "lib/test.h"
+
+#define SECOND INT64_C(1000000000)
+#define MS INT64_C(1000000)
+
+/* --- Tasks ------------------------------------------------------------------------ */
+
+static struct tdt_rt *rt;
+static struct tdt_mutex *mutex;
+static int ends[2];
+static struct stuck_task reader; /* only its `tid` */
+
+static void start(unsigned workers)
+{
+	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	mutex = tdt_mutex_new();
+	ck_assert(rt != NULL && mutex != NULL);
+	ck_assert_int_eq(pipe(ends), 0);
+}
+
+/* Lets the reader go. */
+static void stop(void)
+{
+	close(ends[1]);
+	tdt_rt_free(rt);
+	close(ends[0]);
+	tdt_mutex_free(mutex);
+}
+
+static struct tdt_handle *spawn(struct tdt_future future, const char *name)
+{
+	struct tdt_handle *handle;
+
+	MUST(!tdt_future_is_none(&future));
+	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
+	MUST(handle != NULL);
+	return handle;
+}
+
+static __attribute__((noinline)) void read_reply(void)
+{
+	char byte;
+
+	atomic_store(&reader.tid, (unsigned)gettid());
+	MUST(read(ends[0], &byte, 1) == 0);
+	TDT_KEEP_FRAME();
+}
+
+struct reading {
+	struct tdt_async async;
+};
+
+/* Reads, with the mutex in its hands. */
+static tdt_poll_t hold_and_read(void *state, struct tdt_context *cx)
+{
+	struct reading *reading = state;
+
+	TDT_BEGIN(&reading->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutex));
+	read_reply();
+	tdt_mutex_unlock(mutex);
+	TDT_END();
+}
+
+/* Returns when it is blocked. */
+static struct tdt_handle *spawn_reader(void)
+{
+	struct tdt_handle *handle = spawn(TDT_ASYNC_NEW(hold_and_read, (struct reading){ 0 }), "holder");
+
+	UNTIL(atomic_load(&reader.tid) != 0);
+	stuck_task_settle(&reader, false);
+	return handle;
+}
+
+static tdt_poll_t lock_in_turn(void *state, struct tdt_context *cx)
+{
+	struct reading *waiting = state;
+
+	TDT_BEGIN(&waiting->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutex));
+	tdt_mutex_unlock(mutex);
+	TDT_END();
+}
+
+static tdt_poll_t nap_over_and_over(void *state, struct tdt_context *cx)
+{
+	struct reading *napping = state;
+
+	TDT_BEGIN(&napping->async, cx);
+	for (;;)
+		TDT_AWAIT(tdt_sleep_ms(2));
+	TDT_END();
+}
+
+/* --- Dumps ------------------------------------------------------------------------- */
+
+static const struct tdt_snapshot *take(int64_t timeout_ns)
+{
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout_ns };
+	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+
+	ck_assert_ptr_nonnull(snapshot);
+	return snapshot;
+}
+
+/*
+ * The same for more and more time, until it is seen that one task runs, and no more: one in a poll that takes its time
+ * counts as well.
+ */
+static const struct tdt_snapshot *take_with_runner(int64_t timeout_ns)
+{
+	const struct tdt_snapshot *snapshot = take(timeout_ns);
+
+	for (int i = 0; i < 7 && snapshot->answers[TDT_ANSWER_RUNNING] != 1; i++) {
+		tdt_snapshot_free(snapshot);
+		timeout_ns *= 2;
+		snapshot = take(timeout_ns);
+	}
+	return snapshot;
+}
+
+/* Printed, for the caller to free. */
+static char *text_of(const struct tdt_snapshot *snapshot)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0);
+	fclose(file);
+	return text;
+}
+
+static void expect_in(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void expect_in(const char *text, const char *format, ...)
+{
+	char expected[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(expected, sizeof expected, format, arguments);
+	va_end(arguments);
+	ck_assert_msg(strstr(text, expected) != NULL, "not \"%s\" in: %s", expected, text);
+}
+
+static const struct tdt_snapshot_group *group_of(const struct tdt_snapshot *snapshot, enum tdt_answer answer)
+{
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		if (snapshot->groups[i].answer == answer)
+			return &snapshot->groups[i];
+	ck_abort_msg("no task answered so");
+	return NULL;
+}
+
+#define WAITERS 3
+
+START_TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
+{
+	struct tdt_handle *holder, *waiter[WAITERS];
+	const struct tdt_snapshot_group *runs, *wait;
+	const struct tdt_snapshot *snapshot;
+	char *text, *path;
+
+	start(2);
+	holder = spawn_reader();
+	for (int i = 0; i < WAITERS; i++)
+		waiter[i] = spawn(TDT_ASYNC_NEW(lock_in_turn, (struct reading){ 0 }), "waiter");
+	snapshot = take_with_runner(30 * SECOND);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], WAITERS);
+	ck_assert_uint_eq(snapshot->n_cycles, 0);
+
+	runs = group_of(snapshot, TDT_ANSWER_RUNNING);
+	ck_assert_uint_eq(runs->tasks[0]->id, tdt_handle_id(holder));
+	ck_assert_int_eq(runs->tasks[0]->state, TDT_TASK_RUNNING);
+	ck_assert_uint_eq(runs->tasks[0]->thread, atomic_load(&reader.tid));
+	ck_assert_str_eq(runs->tasks[0]->syscall, "read");
+	path = stuck_path(runs->trace);
+	expect_in(path, "read_reply");
+	wait = group_of(snapshot, TDT_ANSWER_FRESH);
+	ck_assert_uint_eq(wait->n, WAITERS);
+	for (int i = 0; i < WAITERS; i++)
+		ck_assert_uint_eq(wait->tasks[i]->waits[0].owner, tdt_handle_id(holder));
+
+	text = text_of(snapshot);
+	expect_in(text, "\ntask %" PRIu64 " \"holder\" running for ", tdt_handle_id(holder));
+	expect_in(text, " on thread %u, in read()", atomic_load(&reader.tid));
+	expect_in(text, "read_reply");
+	expect_in(text, "\n   %d wait for a mutex (%p) held by task %" PRIu64 " \"holder\"\n", WAITERS, (void *)mutex,
+		  tdt_handle_id(holder));
+	free(text);
+	free(path);
+	tdt_snapshot_free(snapshot);
+	tdt_handle_unref(holder);
+	for (int i = 0; i < WAITERS; i++)
+		tdt_handle_unref(waiter[i]);
+	stop();
+}
+END_TEST
+
+#define QUEUED 1000
+
+static struct tdt_handle *queued[QUEUED];
+
+static void start_naps(void)
+{
+	for (int i = 0; i < QUEUED; i++)
+		queued[i] = spawn(TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }), "napping");
+}
+
+static void end_naps(void)
+{
+	for (int i = 0; i < QUEUED; i++)
+		tdt_handle_unref(queued[i]);
+}
+
+/* Wait until each task has a tree. */
+static void until_all_are_watched(void)
+{
+	for (int i = 0; i < QUEUED; i++) {
+		struct tdt_trace *trace;
+
+		UNTIL((trace = tdt_backtrace_last(queued[i])) != NULL);
+		tdt_trace_free(trace);
+	}
+}
+
+START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
+{
+	const struct tdt_snapshot_group *last;
+	const struct tdt_snapshot *snapshot;
+	struct tdt_handle *holder;
+	char *text;
+
+	start(1);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	start_naps();
+	until_all_are_watched();
+	holder = spawn_reader();
+	usleep(200000);
+	snapshot = take_with_runner(1000 * MS);
+	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_LAST], QUEUED);
+
+	last = group_of(snapshot, TDT_ANSWER_LAST);
+	ck_assert_uint_eq(last->n, QUEUED);
+	for (int i = 0; i < QUEUED; i++) {
+		ck_assert_int_eq(last->tasks[i]->state, TDT_TASK_WAITING);
+		ck_assert_uint_eq(last->tasks[i]->leaves, 1);
+		/* As of the dump's beginning, since when they can't have been polled; but for how coarse the clock is. */
+		ck_assert_uint_ge(last->tasks[i]->age_ns, 150 * MS);
+	}
+	text = text_of(snapshot);
+	expect_in(text, "1,001 tasks: 1 running, 1,000 as last watched (took");
+	expect_in(text, "\n1,000 tasks pending ");
+	expect_in(text, ", did not answer, as seen ");
+	expect_in(text, " ago");
+	expect_in(text, "nap_over_and_over");
+	expect_in(text, "tdt_sleep_ms");
+	free(text);
+	tdt_snapshot_free(snapshot);
+	tdt_watch(0);
+	tdt_handle_unref(holder);
+	end_naps();
+	stop();
+}
+END_TEST
+
+START_TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched)
+{
+	const struct tdt_snapshot *snapshot;
+	struct tdt_handle *holder;
+	char *text;
+
+	start(1);
+	start_naps();
+	holder = spawn_reader();
+	snapshot = take_with_runner(200 * MS);
+	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], QUEUED);
+	text = text_of(snapshot);
+	expect_in(text, "1,001 tasks: 1 running, 1,000 without a tree (took");
+	expect_in(text, "\n1,000 tasks pending ");
+	free(text);
+	tdt_snapshot_free(snapshot);
+	tdt_handle_unref(holder);
+	end_naps();
+	stop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite;
+	TCase *stuck;
+
+	if (stuck_in_valgrind())
+		return EXIT_SUCCESS;
+	suite = suite_create("dump_stuck");
+	stuck = tcase_create("stuck");
+	tcase_add_test(stuck, who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits);
+	tcase_add_test(stuck, tasks_behind_one_that_blocks_their_worker_are_as_last_watched);
+	tcase_add_test(stuck, tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched);
+	suite_add_tcase(suite, stuck);
+	return test_run(suite);
+}

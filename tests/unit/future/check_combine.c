@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Join and select: who is polled when, who is dropped when, what comes out. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include <tdt/combine.h>
+
+#include "lib/futures.h"
+#include "lib/test.h"
+
+static struct test_waker waker;
+static struct tdt_context cx = { &waker.waker };
+static struct test_future a, b, c;
+static struct tdt_future all[3];
+static size_t winner;
+
+/* Three futures that are ready at their first poll. */
+static void setup(void)
+{
+	test_waker_init(&waker);
+	test_events_clear();
+	a = (struct test_future){ .name = 'a' };
+	b = (struct test_future){ .name = 'b' };
+	c = (struct test_future){ .name = 'c' };
+	all[0] = test_future(&a);
+	all[1] = test_future(&b);
+	all[2] = test_future(&c);
+	winner = 99;
+}
+
+/* Poll once more, and compare what came out and what was done. */
+static void expect(const struct tdt_future *future, tdt_poll_t result, const char *events)
+{
+	test_events_clear();
+	ck_assert_uint_eq(tdt_future_poll(future, &cx), result);
+	ck_assert_str_eq(test_events, events);
+}
+
+/* Drop, and compare what was done; no waker is left. */
+static void expect_drop(struct tdt_future *future, const char *events)
+{
+	test_events_clear();
+	tdt_future_drop(future);
+	ck_assert_str_eq(test_events, events);
+	ck_assert_int_eq(waker.alive, 0);
+}
+
+START_TEST(join_polls_in_order_and_drops_who_has_ended_at_once)
+{
+	struct tdt_future join;
+
+	a.pending = 1;
+	c.pending = 2;
+	join = tdt_join_all(all, 3);
+	expect(&join, TDT_PENDING, "a. b! b~ c. ");
+	expect(&join, TDT_PENDING, "a! a~ c. ");
+	expect(&join, TDT_READY, "c! c~ ");
+	expect(&join, TDT_PANICKED, "");
+	expect_drop(&join, "");
+}
+END_TEST
+
+START_TEST(every_pending_child_clones_the_waker_it_is_given)
+{
+	struct tdt_future join;
+
+	a.pending = b.pending = c.pending = 1;
+	join = tdt_join_all(all, 3);
+	expect(&join, TDT_PENDING, "a. b. c. ");
+	ck_assert_int_eq(waker.clones, 3);
+	test_future_wake(&b);
+	ck_assert_int_eq(waker.wakes, 1);
+	expect_drop(&join, "a~ b~ c~ ");
+}
+END_TEST
+
+START_TEST(join_of_none_is_ready_at_its_first_poll)
+{
+	struct tdt_future join = tdt_join_all(NULL, 0);
+
+	expect(&join, TDT_READY, "");
+	expect(&join, TDT_PANICKED, "");
+	expect_drop(&join, "");
+	join = tdt_join_all(all, 0);
+	expect(&join, TDT_READY, "");
+	expect_drop(&join, "");
+}
+END_TEST
+
+START_TEST(join_copies_the_array)
+{
+	struct tdt_future join;
+
+	join = tdt_join_all(all, 3);
+	all[0] = all[1] = all[2] = TDT_FUTURE_NONE;
+	expect(&join, TDT_READY, "a! a~ b! b~ c! c~ ");
+	expect_drop(&join, "");
+}
+END_TEST
+
+START_TEST(a_panic_drops_the_rest_of_a_join_unpolled)
+{
+	struct tdt_future join;
+
+	a.pending = 5;
+	b.result = TDT_PANICKED;
+	join = tdt_join_all(all, 3);
+	expect(&join, TDT_PANICKED, "a. b# b~ a~ c~ ");
+	ck_assert_int_eq(c.polls, 0);
+	ck_assert_int_eq(waker.alive, 0);
+	expect(&join, TDT_PANICKED, "");
+	expect_drop(&join, "");
+}
+END_TEST
+
+START_TEST(dropping_a_pending_join_drops_who_has_not_ended)
+{
+	struct tdt_future join;
+
+	a.pending = c.pending = 5;
+	join = tdt_join_all(all, 3);
+	expect(&join, TDT_PENDING, "a. b! b~ c. ");
+	expect_drop(&join, "a~ c~ ");
+}
+END_TEST
+
+START_TEST(dropping_an_unpolled_join_drops_all)
+{
+	struct tdt_future join = tdt_join_all(all, 3);
+
+	expect_drop(&join, "a~ b~ c~ ");
+}
+END_TEST
+
+START_TEST(select_is_ready_with_the_first_and_drops_the_losers)
+{
+	struct tdt_future select;
+
+	a.pending = 5;
+	b.pending = 1;
+	c.pending = 5;
+	select = tdt_select(all, 3, &winner);
+	expect(&select, TDT_PENDING, "a. b. c. ");
+	ck_assert_uint_eq(winner, 99);
+	expect(&select, TDT_READY, "a. b! a~ b~ c~ ");
+	ck_assert_uint_eq(winner, 1);
+	ck_assert_int_eq(waker.alive, 0);
+	expect(&select, TDT_PANICKED, "");
+	expect_drop(&select, "");
+}
+END_TEST
+
+START_TEST(the_first_in_the_array_wins_a_tie)
+{
+	struct tdt_future select = tdt_select(all, 3, &winner);
+
+	expect(&select, TDT_READY, "a! a~ b~ c~ ");
+	ck_assert_uint_eq(winner, 0);
+	expect_drop(&select, "");
+}
+END_TEST
+
+START_TEST(select_without_a_winner_to_write)
+{
+	struct tdt_future select;
+
+	a.pending = 5;
+	select = tdt_select(all, 2, NULL);
+	expect(&select, TDT_READY, "a. b! a~ b~ ");
+	expect_drop(&select, "");
+	tdt_future_drop(&all[2]);
+}
+END_TEST
+
+START_TEST(a_panic_ends_a_select_with_no_winner)
+{
+	struct tdt_future select;
+
+	a.pending = 5;
+	b.result = TDT_PANICKED;
+	select = tdt_select(all, 3, &winner);
+	expect(&select, TDT_PANICKED, "a. b# a~ b~ c~ ");
+	ck_assert_uint_eq(winner, 99);
+	ck_assert_int_eq(c.polls, 0);
+	expect(&select, TDT_PANICKED, "");
+	expect_drop(&select, "");
+}
+END_TEST
+
+START_TEST(dropping_a_pending_select_drops_all)
+{
+	struct tdt_future select;
+
+	a.pending = b.pending = c.pending = 5;
+	select = tdt_select(all, 3, &winner);
+	expect(&select, TDT_PENDING, "a. b. c. ");
+	expect_drop(&select, "a~ b~ c~ ");
+	ck_assert_uint_eq(winner, 99);
+}
+END_TEST
+
+START_TEST(combinators_nest)
+{
+	struct tdt_future two[2], join;
+
+	a.pending = 1;
+	b.pending = 5;
+	two[0] = tdt_select(all, 2, &winner);
+	two[1] = test_future(&c);
+	join = tdt_join_all(two, 2);
+	expect(&join, TDT_PENDING, "a. b. c! c~ ");
+	expect(&join, TDT_READY, "a! a~ b~ ");
+	ck_assert_uint_eq(winner, 0);
+	expect_drop(&join, "");
+}
+END_TEST
+
+/* What is passed in stays the caller's. */
+static void expect_refused(struct tdt_future future, int error)
+{
+	ck_assert(tdt_future_is_none(&future));
+	ck_assert_int_eq(errno, error);
+	ck_assert_str_eq(test_events, "");
+}
+
+START_TEST(bad_arguments_are_refused_and_the_futures_left_alone)
+{
+	expect_refused(tdt_join_all(NULL, 1), EINVAL);
+	expect_refused(tdt_select(NULL, 1, &winner), EINVAL);
+	expect_refused(tdt_select(all, 0, &winner), EINVAL);
+	expect_refused(tdt_select(NULL, 0, NULL), EINVAL);
+	all[2] = TDT_FUTURE_NONE;
+	expect_refused(tdt_join_all(all, 3), EINVAL);
+	expect_refused(tdt_select(all, 3, &winner), EINVAL);
+	expect_refused(tdt_join_all(all, SIZE_MAX), ENOMEM);
+	expect_refused(tdt_join_all(all, SIZE_MAX / sizeof(all[0])), ENOMEM);
+	expect_refused(tdt_select(all, SIZE_MAX, &winner), ENOMEM);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("combine");
+	TCase *join = tcase_create("join");
+	TCase *select = tcase_create("select");
+	TCase *both = tcase_create("both");
+
+	tcase_add_checked_fixture(join, setup, NULL);
+	tcase_add_test(join, join_polls_in_order_and_drops_who_has_ended_at_once);
+	tcase_add_test(join, every_pending_child_clones_the_waker_it_is_given);
+	tcase_add_test(join, join_of_none_is_ready_at_its_first_poll);
+	tcase_add_test(join, join_copies_the_array);
+	tcase_add_test(join, a_panic_drops_the_rest_of_a_join_unpolled);
+	tcase_add_test(join, dropping_a_pending_join_drops_who_has_not_ended);
+	tcase_add_test(join, dropping_an_unpolled_join_drops_all);
+	suite_add_tcase(suite, join);
+
+	tcase_add_checked_fixture(select, setup, NULL);
+	tcase_add_test(select, select_is_ready_with_the_first_and_drops_the_losers);
+	tcase_add_test(select, the_first_in_the_array_wins_a_tie);
+	tcase_add_test(select, select_without_a_winner_to_write);
+	tcase_add_test(select, a_panic_ends_a_select_with_no_winner);
+	tcase_add_test(select, dropping_a_pending_select_drops_all);
+	suite_add_tcase(suite, select);
+
+	tcase_add_checked_fixture(both, setup, NULL);
+	tcase_add_test(both, combinators_nest);
+	tcase_add_test(both, bad_arguments_are_refused_and_the_futures_left_alone);
+	suite_add_tcase(suite, both);
+	return test_run(suite);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Requests where the kernel refuses membarrier(): both sides use fences then. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include "host/barrier.h"
+#include "lib/asking.h"
+#include "lib/refuse_call.h"
+#include "lib/test.h"
+
+static void expect_answer(struct test_task *task)
+{
+	struct test_asking asking;
+
+	test_ask(&asking, task->handle);
+	ck_assert_int_eq(task->waker.wakes, 1);
+	test_task_poll(task);
+	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
+	test_asking_fini(&asking);
+}
+
+START_TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+
+	if (!refuse_call(SYS_membarrier, _i == 0 ? EPERM : ENOSYS))
+		return;
+	test_task_init(&task, NULL);
+	ck_assert(tdt__barrier_fences);
+	test_task_poll(&task);
+	expect_answer(&task);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(where_it_is_refused_later_they_do_so_too)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	if (refuse_call(SYS_membarrier, EPERM)) {
+		expect_answer(&task);
+		ck_assert(tdt__barrier_fences);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("barrier");
+	TCase *tests = tcase_create("barrier");
+
+	suite_add_tcase(suite, tests);
+	tcase_add_loop_test(tests, where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 0, 2);
+	tcase_add_test(tests, where_it_is_refused_later_they_do_so_too);
+	return test_run(suite);
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * fork() does not wait for what the library waits for: not while a name is being looked up, however
+ * long that takes, and not while the loader's list of modules is in use.
+ *
+ * Without a cure all of these hang, but for those that say that the look-up makes no such call.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/apart.h"
+#include "lib/calls.h"
+#include "lib/host_plugins.h"
+#include "lib/must.h"
+#include "lib/poll_now.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+
+#define MS INT64_C(1000000)
+#define SECOND (1000 * MS)
+
+static void wait_for(atomic_bool *flag)
+{
+	while (!atomic_load(flag))
+		usleep(200);
+}
+
+/* --- A task that waits in a plugin -------------------------------------------------- */
+
+static struct host_loaded loaded;
+
+static void clone_and_drop(void *arg)
+{
+	struct tdt_context *cx = arg;
+
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	TDT_KEEP_FRAME();
+}
+
+static tdt_poll_t waits_in_plugin(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	host_run(&loaded, clone_and_drop, cx);
+	return TDT_PENDING;
+}
+
+/* Ask it, name the trace and print it. */
+static void trace_and_name(struct poll_now *task)
+{
+	struct tdt_trace *trace = poll_now_ask(task, 0);
+	FILE *nowhere = fopen("/dev/null", "we");
+
+	MUST(nowhere != NULL && tdt_trace_print(trace, nowhere) == 0);
+	fclose(nowhere);
+	MUST(host_names(trace, "waits_in_plugin"));
+	MUST(loaded.plugin->name != 'a' || host_names(trace, "host_a_zero"));
+	tdt_trace_free(trace);
+}
+
+/* --- Children ------------------------------------------------------------------------ */
+
+/* In a child: a task of its own is traced, with names that the child looks up. */
+static void trace_in_child(void)
+{
+	struct poll_now task;
+
+	calls_seen_by(NULL);
+	alarm(15);
+	poll_now_start(&task, future_of(waits_in_plugin, NULL));
+	trace_and_name(&task);
+	poll_now_end(&task);
+}
+
+/* Fork, and await the child, which does that. */
+static void fork_and_wait(void (*in_child)(void))
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		apart_doing("a child of fork()");
+		if (!ASAN && !TSAN)
+			in_child();
+		fflush(stdout);
+		_exit(0);
+	}
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	MUST(status == 0);
+}
+
+/* --- While names are looked up --------------------------------------------------------- */
+
+static enum call held_call;
+static atomic_bool held, let_go, named;
+
+/* Hold up the look-up in the plugin's file, or in what libdw loads. */
+static void hold(enum call call, const char *path, bool done)
+{
+	if (call != held_call || done || path == NULL ||
+	    (call != CALL_DLOPEN && strstr(path, "host_plugin_a.so") == NULL))
+		return;
+	atomic_store(&held, true);
+	wait_for(&let_go);
+}
+
+static void *name_it(void *arg)
+{
+	MUST(tdt_trace_root(arg) != NULL);
+	atomic_store(&named, true);
+	return NULL;
+}
+
+static void fork_while_naming(void *arg)
+{
+	struct tdt_trace *trace;
+	struct poll_now task;
+	pthread_t naming;
+
+	held_call = *(enum call *)arg;
+	calls_are_mine(true);
+	host_load(&loaded, held_call == CALL_DLOPEN ? 'e' : 'a'); /* e has no debug information */
+	poll_now_start(&task, future_of(waits_in_plugin, NULL));
+	trace = poll_now_ask(&task, 0);
+	calls_seen_by(hold);
+	MUST(pthread_create(&naming, NULL, name_it, trace) == 0);
+	while (!atomic_load(&held) && !atomic_load(&named))
+		usleep(200);
+	/* The file is opened and mapped, and nothing is loaded. */
+	MUST(atomic_load(&held) == (held_call != CALL_PREAD && held_call != CALL_DLOPEN));
+	if (!atomic_load(&held))
+		printf("# not tried: the look-up makes no such call\n");
+	apart_doing("fork() while a name is looked up");
+	fork_and_wait(trace_in_child);
+	apart_doing("ending");
+	calls_seen_by(NULL);
+	atomic_store(&let_go, true);
+	pthread_join(naming, NULL);
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+}
+
+START_TEST(fork_does_not_wait_for_a_look_up_that_waits_for_a_file)
+{
+	static const enum call calls[] = { CALL_OPEN, CALL_MMAP, CALL_PREAD };
+	enum call call = calls[_i];
+
+	apart_must(fork_while_naming, &call);
+}
+END_TEST
+
+START_TEST(fork_does_not_wait_for_a_look_up_that_waits_for_the_loader)
+{
+	enum call call = CALL_DLOPEN;
+
+	apart_must(fork_while_naming, &call);
+}
+END_TEST
+
+/* --- In a callback of dl_iterate_phdr() --------------------------------------------------- */
+
+static struct poll_now asked;
+static atomic_bool may_ask, waits_for_list, has_asked, over;
+
+/* A requester is about to wait for the list of modules, with whatever it holds. */
+static void notice(enum call call, const char *path, bool done)
+{
+	(void)path;
+	if (call == CALL_ITERATE && !done)
+		atomic_store(&waits_for_list, true);
+}
+
+/* The task is not polled, so that each request takes the time it has. */
+static void *ask_on(void *arg)
+{
+	wait_for(&may_ask);
+	calls_seen_by(notice);
+	do {
+		tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 100 * MS));
+		atomic_store(&has_asked, true);
+	} while (!atomic_load(&over));
+	return arg;
+}
+
+/* Have others ask, and come back when they wait for the list or have their answer. */
+static void let_others_ask(void)
+{
+	atomic_store(&may_ask, true);
+	while (!atomic_load(&waits_for_list) && !atomic_load(&has_asked))
+		usleep(200);
+	usleep(10000); /* whoever has noted the one or the other is about to do it */
+}
+
+static void just_end(void)
+{
+}
+
+static void ask_in_child(void)
+{
+	alarm(15);
+	tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 100 * MS));
+	tdt_dump(stdout, &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
+						     .timeout_ns = 100 * MS });
+}
+
+static void ask_now(void)
+{
+	tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 300 * MS));
+}
+
+static void dump_now(void)
+{
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 300 * MS };
+	FILE *nowhere = fopen("/dev/null", "we");
+
+	MUST(nowhere != NULL && tdt_dump(nowhere, &options) == 0);
+	fclose(nowhere);
+}
+
+static void fork_now(void)
+{
+	fork_and_wait(just_end);
+}
+
+static void fork_asking_now(void)
+{
+	fork_and_wait(ask_in_child);
+}
+
+static const struct in_callback {
+	void (*act)(void);
+	const char *what;
+	bool warm; /* there was a request before */
+} in_callback[] = {
+	{ fork_now, "fork() in a callback of dl_iterate_phdr()", false },
+	{ fork_now, "fork() in a callback of dl_iterate_phdr(), later", true },
+	{ ask_now, "asking in a callback of dl_iterate_phdr()", false },
+	{ ask_now, "asking in a callback of dl_iterate_phdr(), later", true },
+	{ dump_now, "a dump in a callback of dl_iterate_phdr()", false },
+	{ dump_now, "a dump in a callback of dl_iterate_phdr(), later", true },
+	{ fork_asking_now, "asking in a child that was forked in a callback of dl_iterate_phdr()",
+	  true },
+};
+
+static int callback(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const struct in_callback *test = data;
+
+	(void)info;
+	(void)size;
+	let_others_ask();
+	apart_doing(test->what);
+	test->act();
+	return 1;
+}
+
+static void be_in_callback(void *arg)
+{
+	const struct in_callback *test = arg;
+	pthread_t asker;
+
+	calls_are_mine(true);
+	host_load(&loaded, 'a');
+	poll_now_start(&asked, future_of(waits_in_plugin, NULL));
+	if (test->warm)
+		trace_and_name(&asked);
+	asked.held = true;
+	MUST(pthread_create(&asker, NULL, ask_on, NULL) == 0);
+	MUST(dl_iterate_phdr(callback, arg) == 1);
+	apart_doing("ending");
+	atomic_store(&over, true);
+	pthread_join(asker, NULL);
+	poll_now_end(&asked);
+}
+
+static void in_callback_must(int i)
+{
+	struct in_callback test = in_callback[i];
+
+	apart_must(be_in_callback, &test);
+}
+
+START_TEST(a_host_may_fork_in_a_callback_of_the_loader_while_others_ask)
+{
+	in_callback_must(_i);
+}
+END_TEST
+
+START_TEST(a_host_may_ask_in_a_callback_of_the_loader_while_others_ask)
+{
+	in_callback_must(_i);
+}
+END_TEST
+
+START_TEST(a_child_forked_in_a_callback_of_the_loader_may_ask)
+{
+	in_callback_must(_i);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("host_fork");
+	TCase *tests = tcase_create("host_fork");
+
+	if (ASAN || TSAN)
+		printf("# sanitizers want no threads in a child, or their allocator may be locked "
+		       "in it: the "
+		       "children end at once\n");
+	tcase_set_timeout(tests, APART_TEST_SECONDS);
+	tcase_add_loop_test(tests, fork_does_not_wait_for_a_look_up_that_waits_for_a_file, 0, 3);
+	tcase_add_test(tests, fork_does_not_wait_for_a_look_up_that_waits_for_the_loader);
+	tcase_add_loop_test(tests, a_host_may_fork_in_a_callback_of_the_loader_while_others_ask, 0,
+			    2);
+	tcase_add_loop_test(tests, a_host_may_ask_in_a_callback_of_the_loader_while_others_ask, 2,
+			    6);
+	tcase_add_loop_test(tests, a_child_forked_in_a_callback_of_the_loader_may_ask, 6, 7);
+	suite_add_tcase(suite, tests);
+	return test_run(suite);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Where a thread's own stack lies, as the library finds out. */
+
+#include <config.h>
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "host/readable.h"
+#include "host/thread.h"
+#include "lib/must.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+
+static uintptr_t here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0);
+}
+
+/*
+ * All that the C library says is stack, from here on.  (Of the main thread's it leaves out what the
+ * kernel put there.)
+ */
+static bool is_right(void)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	MUST(pthread_getattr_np(pthread_self(), &attr) == 0);
+	MUST(pthread_attr_getstack(&attr, &low, &size) == 0);
+	pthread_attr_destroy(&attr);
+	return tdt__stack_is_own(here(), (uintptr_t)low + size) &&
+	       !tdt__stack_is_own(here(), tdt__thread.stack_high + 1) &&
+	       !tdt__stack_is_own(tdt__thread.stack_low - 1, here());
+}
+
+static bool is_found(void)
+{
+	tdt__thread.stack_low = tdt__thread.stack_high = 0;
+	tdt__stack_find();
+	return is_right();
+}
+
+START_TEST(the_main_thread_finds_its_own)
+{
+	static char data;
+	void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert(is_found());
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert(!tdt__stack_is_own((uintptr_t)memory, (uintptr_t)memory + 1));
+	ck_assert(!tdt__stack_is_own((uintptr_t)&data, (uintptr_t)&data + 1));
+	munmap(memory, 4096);
+}
+END_TEST
+
+static void *find(void *main_frame)
+{
+	MUST(is_found());
+	MUST(!tdt__stack_is_own((uintptr_t)main_frame, (uintptr_t)main_frame + 1));
+	return NULL;
+}
+
+static void run_thread(void *(*run)(void *argument))
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, run, (void *)here()) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+}
+
+START_TEST(another_thread_finds_its_own)
+{
+	run_thread(find);
+}
+END_TEST
+
+/* It is the main thread of the child, on the stack of the thread that it was. */
+static void *find_in_child(void *main_frame)
+{
+	pid_t child = fork();
+	int status;
+
+	MUST(child >= 0);
+	if (child == 0) {
+		find(main_frame);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child && status == 0);
+	return NULL;
+}
+
+START_TEST(a_thread_that_forks_finds_its_own_in_the_child)
+{
+	run_thread(find_in_child);
+}
+END_TEST
+
+/* First asked on a stack that is not the thread's own. */
+static ucontext_t outside, inside;
+static uintptr_t outside_frame;
+
+static void find_on_coroutine(void)
+{
+	tdt__stack_find();
+	MUST(!tdt__stack_is_own(here(), here() + 1));
+	MUST(tdt__stack_is_own(outside_frame, outside_frame + 1));
+	swapcontext(&inside, &outside);
+}
+
+START_TEST(the_own_stack_is_found_from_another_one)
+{
+	static _Alignas(16) char memory[256 << 10];
+
+	if (TSAN || ASAN) {
+		printf("# not tried: sanitizers have to be told of stacks\n");
+		return;
+	}
+	outside_frame = here();
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = memory;
+	inside.uc_stack.ss_size = sizeof memory;
+	makecontext(&inside, find_on_coroutine, 0);
+	swapcontext(&outside, &inside);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stack");
+	TCase *tests = tcase_create("stack");
+
+	suite_add_tcase(suite, tests);
+	tcase_add_test(tests, the_main_thread_finds_its_own);
+	tcase_add_test(tests, another_thread_finds_its_own);
+	tcase_add_test(tests, a_thread_that_forks_finds_its_own_in_the_child);
+	tcase_add_test(tests, the_own_stack_is_found_from_another_one);
+	return test_run(suite);
+}

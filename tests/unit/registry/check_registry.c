@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Records: where they lie, that they are used again, and what becomes of them without memory and in a child of fork().
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/hooks.h>
+#include <tdt/registry.h>
+#include <tdt/tasks.h>
+
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+static tdt_poll_t never(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+static void nothing(void *state)
+{
+	(void)state;
+}
+
+static struct tdt_traced trace_with(const struct tdt_task_attr *attr)
+{
+	return tdt_traced_with((struct tdt_future){ NULL, never, nothing }, attr);
+}
+
+static struct tdt_traced trace(const char *name)
+{
+	return trace_with(TDT_TASK_ATTR(.name = name));
+}
+
+static void end(struct tdt_traced *task)
+{
+	tdt_future_drop(&task->future);
+	tdt_handle_unref(task->handle);
+}
+
+/* A waker that wakes nobody. */
+static const struct tdt_waker *clone_idle(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void wake_idle(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable idle_vtable = { clone_idle, wake_idle, wake_idle, wake_idle };
+static const struct tdt_waker idle = { &idle_vtable };
+
+/* --- As a reader sees it ------------------------------------------------------------------ */
+
+/* Count the records that have been in use, and those of tasks; the last one's address. */
+struct sum {
+	uint32_t slabs, used, live;
+	const struct tdt_record *last;
+};
+
+static struct sum look(void)
+{
+	const struct tdt_registry_slab *slab = (const void *)(uintptr_t)tdt_registry.slabs;
+	struct sum sum = { 0 };
+
+	for (; slab != NULL; slab = (const void *)(uintptr_t)slab->next, sum.slabs++) {
+		ck_assert_uint_le(slab->used, slab->room);
+		for (uint32_t i = 0; i < slab->used; i++) {
+			const struct tdt_record *record =
+			    (const void *)(uintptr_t)(slab->records + i * tdt_registry.stride);
+
+			if (record->seq % 2 != 0 || record->state == TDT_RECORD_FREE)
+				continue;
+			sum.live++;
+			sum.last = record;
+		}
+		sum.used += slab->used;
+	}
+	return sum;
+}
+
+START_TEST(the_symbol_leads_to_the_records)
+{
+	const struct tdt_task_attr attr = {
+		.size = sizeof attr, .name = "reading", .id = 7, .file = "x.c", .line = 3, .column = 4
+	};
+	struct tdt_traced task;
+	struct sum sum;
+
+	ck_assert_int_eq(memcmp(tdt_registry.magic, TDT_REGISTRY_MAGIC, 8), 0);
+	ck_assert_uint_eq(tdt_registry.version, TDT_REGISTRY_VERSION);
+	ck_assert_uint_eq(tdt_registry.size, sizeof(struct tdt_registry));
+	ck_assert_uint_eq(tdt_registry.record_size, sizeof(struct tdt_record));
+	ck_assert_uint_eq(tdt_registry.slabs, 0);
+	task = trace_with(&attr);
+	sum = look();
+	ck_assert_uint_eq(sum.live, 1);
+	ck_assert_uint_eq(sum.last->state, TDT_RECORD_IDLE);
+	ck_assert_uint_eq(sum.last->id, 7);
+	ck_assert_str_eq(sum.last->name, "reading");
+	ck_assert_str_eq((const char *)(uintptr_t)sum.last->file, "x.c");
+	ck_assert_uint_eq(sum.last->line, 3);
+	ck_assert_uint_eq(sum.last->column, 4);
+	ck_assert_uint_eq(sum.last->poll, (uintptr_t)never);
+	tdt_future_drop(&task.future);
+	ck_assert_uint_eq(sum.last->state, TDT_RECORD_ENDED);
+	ck_assert_uint_eq(sum.last->outcome, TDT_PENDING);
+	tdt_handle_unref(task.handle);
+	ck_assert_uint_eq(sum.last->state, TDT_RECORD_FREE);
+}
+END_TEST
+
+START_TEST(a_record_forgets_the_task_before)
+{
+	char name[TDT_RECORD_NAME_SIZE] = "";
+	struct tdt_context cx = { &idle };
+	struct tdt_traced task;
+	const struct tdt_record *record;
+	uint32_t seq;
+
+	memset(name, 'x', sizeof name - 1);
+	task = trace(name);
+	record = look().last;
+	seq = record->seq;
+	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	end(&task);
+	task = trace("y");
+	ck_assert_ptr_eq(look().last, record);
+	ck_assert_uint_eq(record->seq, seq + 2);
+	ck_assert_uint_eq(record->polls, 0);
+	ck_assert_uint_eq(record->thread, 0);
+	ck_assert_uint_eq(record->name[0], 'y');
+	for (size_t i = 1; i < sizeof name; i++)
+		ck_assert_uint_eq(record->name[i], 0);
+	end(&task);
+}
+END_TEST
+
+/* --- As libtdt gives them out ----------------------------------------------------------------- */
+
+START_TEST(a_record_that_is_being_made_is_no_task_yet)
+{
+	struct tdt_handle *task = tdt__registry_take();
+	struct tdt_record copy;
+
+	ck_assert_ptr_nonnull(task);
+	ck_assert_uint_eq(look().live, 0);
+	ck_assert(!tdt__registry_read(task, &copy));
+	ck_assert(!tdt__handle_ref_if_same(task, task->record.seq));
+	TDT__POKE(task->record.state, TDT_RECORD_IDLE);
+	atomic_store(&task->refs, 1);
+	tdt__registry_publish(task);
+	ck_assert(tdt__registry_read(task, &copy));
+	ck_assert(tdt__handle_ref_if_same(task, copy.seq));
+	tdt_handle_unref(task);
+	tdt_handle_unref(task);
+	ck_assert(!tdt__registry_read(task, &copy));
+	ck_assert(!tdt__handle_ref_if_same(task, copy.seq));
+}
+END_TEST
+
+/* With the same id even. */
+START_TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
+{
+	struct tdt_traced task = trace_with(TDT_TASK_ATTR(.id = 5));
+	struct tdt_handle *handle = task.handle;
+	struct tdt_record copy;
+
+	ck_assert(tdt__registry_read(handle, &copy));
+	end(&task);
+	task = trace_with(TDT_TASK_ATTR(.id = 5));
+	ck_assert_ptr_eq(task.handle, handle);
+	ck_assert(!tdt__handle_ref_if_same(handle, copy.seq));
+	ck_assert_uint_eq(atomic_load(&handle->refs), 2);
+	end(&task);
+}
+END_TEST
+
+#define BATCH 100
+
+static struct tdt_traced batch[BATCH];
+
+static void *end_batch(void *unused)
+{
+	for (int i = 0; i < BATCH; i++)
+		end(&batch[i]);
+	return unused;
+}
+
+/* 0: by the thread that made them, 1: by another each time */
+START_TEST(records_are_used_again)
+{
+	struct sum sum;
+
+	for (int i = 0; i < 200; i++) {
+		pthread_t thread;
+
+		for (int j = 0; j < BATCH; j++)
+			batch[j] = trace(NULL);
+		if (_i == 0) {
+			end_batch(NULL);
+			continue;
+		}
+		ck_assert_int_eq(pthread_create(&thread, NULL, end_batch, NULL), 0);
+		pthread_join(thread, NULL);
+	}
+	sum = look();
+	ck_assert_uint_eq(sum.slabs, 1);
+	ck_assert_uint_eq(sum.used, BATCH);
+	ck_assert_uint_eq(sum.live, 0);
+}
+END_TEST
+
+#define THREADS 8 /* at least two of their ids are of different shards */
+
+struct tracing {
+	struct tdt_traced task;
+	unsigned shard;
+};
+
+static void *trace_one(void *tracing)
+{
+	((struct tracing *)tracing)->task = trace(NULL);
+	((struct tracing *)tracing)->shard = (unsigned)gettid() % 8;
+	return NULL;
+}
+
+START_TEST(threads_have_slabs_of_their_own_by_their_ids)
+{
+	struct tracing tracing[THREADS];
+	pthread_t thread[THREADS];
+	unsigned shards = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, trace_one, &tracing[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		shards |= 1u << tracing[i].shard;
+	}
+	/* As many as eight ids in a row have, unless many other threads were started in between. */
+	ck_assert_int_gt(__builtin_popcount(shards), 1);
+	ck_assert_uint_eq(look().slabs, __builtin_popcount(shards));
+	ck_assert_uint_eq(look().live, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		end(&tracing[i].task);
+}
+END_TEST
+
+/* --- Read while it is written ------------------------------------------------------------------- */
+
+/* Under valgrind only one thread runs at a time, and whether the other gets its turn between two reads is luck. */
+static int reads(void)
+{
+	return in_valgrind() ? 5000 : 200000;
+}
+
+static atomic_bool over;
+static struct tdt_handle *_Atomic place;
+
+static void *be_one_after_the_other(void *unused)
+{
+	for (uint64_t id = 1; !atomic_load(&over); id++) {
+		const struct tdt_task_attr attr = { .size = sizeof attr,
+						    .id = id,
+						    .file = (const char *)(uintptr_t)id,
+						    .line = (uint32_t)id,
+						    .column = (uint32_t)id };
+		struct tdt_traced task = trace_with(&attr);
+
+		MUST(task.handle != NULL);
+		atomic_store(&place, task.handle);
+		end(&task);
+	}
+	return unused;
+}
+
+START_TEST(a_copy_is_of_one_task)
+{
+	const int n = reads();
+	struct tdt_record copy;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_one_after_the_other, NULL), 0);
+	while (atomic_load(&place) == NULL)
+		sched_yield();
+	for (int i = 0; i < n; i++) {
+		if (!tdt__registry_read(place, &copy))
+			continue;
+		if (copy.file != copy.id || copy.line != (uint32_t)copy.id || copy.column != (uint32_t)copy.id)
+			ck_abort_msg("of %ju: %ju, %u, %u", (uintmax_t)copy.id, (uintmax_t)copy.file, copy.line,
+				     copy.column);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* Says something else in each poll. */
+static tdt_poll_t say(void *state, struct tdt_context *cx)
+{
+	uintptr_t *said = state;
+
+	(void)cx;
+	++*said;
+	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)*said, *said);
+	return TDT_PENDING;
+}
+
+static void *be_polled(void *task)
+{
+	struct tdt_context cx = { &idle };
+
+	while (!atomic_load(&over))
+		MUST(tdt_future_poll(&((struct tdt_traced *)task)->future, &cx) == TDT_PENDING);
+	return NULL;
+}
+
+START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
+{
+	uintptr_t said = 0;
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, nothing });
+	const int n = reads();
+	struct tdt_record copy;
+	pthread_t thread;
+	int saying = 0;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_polled, &task), 0);
+	while (tdt__registry_read(task.handle, &copy) && copy.polls == 0)
+		sched_yield();
+	for (int i = 0; i < n; i++) {
+		ck_assert(tdt__registry_read(task.handle, &copy));
+		if (copy.wait_count == 0)
+			continue;
+		saying++;
+		if (copy.wait_object != copy.polls || copy.wait_owner != copy.polls ||
+		    copy.wait_polls != (uint32_t)copy.polls)
+			ck_abort_msg("poll %ju: %ju, %ju, %u", (uintmax_t)copy.polls, (uintmax_t)copy.wait_object,
+				     (uintmax_t)copy.wait_owner, copy.wait_polls);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	ck_assert(tdt__registry_read(task.handle, &copy));
+	ck_assert_uint_eq(copy.wait_count, 1); /* nobody disturbs */
+	printf("# %d of %d copies say what it waits for\n", saying, n);
+	fflush(stdout);
+	end(&task);
+}
+END_TEST
+
+/* --- Memory, and fork --------------------------------------------------------------------------- */
+
+START_TEST(without_memory_for_a_slab_nothing_is_traced)
+{
+	static struct tdt_traced tasks[5000];
+	int n = 0;
+
+	if (!no_memory_possible())
+		return;
+	tasks[n++] = trace(NULL); /* what is allocated once a process is, now */
+	no_memory_begin(0);
+	do {
+		errno = 0;
+		tasks[n] = trace(NULL);
+	} while (tasks[n++].handle != NULL && n < 5000);
+	ck_assert_int_eq(no_memory_end(), 1);
+	ck_assert_int_lt(n, 5000);
+	n--;
+	ck_assert_int_eq(errno, ENOMEM);
+	ck_assert_ptr_eq(tasks[n].future.poll, never); /* untraced, as it was */
+	ck_assert_uint_eq(look().live, (unsigned)n);
+	end(&tasks[0]);
+	tasks[0] = trace(NULL); /* where that was */
+	ck_assert_ptr_nonnull(tasks[0].handle);
+	tasks[n] = trace(NULL);
+	ck_assert_ptr_nonnull(tasks[n].handle);
+	ck_assert_uint_eq(look().slabs, 2);
+	for (int i = 0; i <= n; i++)
+		end(&tasks[i]);
+}
+END_TEST
+
+static void *come_and_go(void *unused)
+{
+	while (!atomic_load(&over)) {
+		struct tdt_traced task = trace("other");
+
+		MUST(task.handle != NULL);
+		end(&task);
+	}
+	return unused;
+}
+
+static int count(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+{
+	(void)handle;
+	*(int *)n += info->name != NULL && strcmp(info->name, "mine") == 0;
+	return 0;
+}
+
+static void child_of_fork(void)
+{
+	struct tdt_traced tasks[50];
+	int n = 0;
+
+	for (int i = 0; i < 50; i++) {
+		tasks[i] = trace("mine");
+		MUST(tasks[i].handle != NULL);
+	}
+	MUST(tdt_tasks(NULL, count, &n) == 0);
+	MUST(n == 51);
+	for (int i = 0; i < 50; i++)
+		end(&tasks[i]);
+	_exit(0);
+}
+
+START_TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
+{
+	struct tdt_traced mine = trace("mine");
+	pthread_t thread[3];
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, come_and_go, NULL), 0);
+	for (int i = 0; i < (in_valgrind() ? 5 : 50); i++) {
+		int status;
+		pid_t pid = fork();
+
+		ck_assert_int_ge(pid, 0);
+		if (pid == 0)
+			child_of_fork();
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	end(&mine);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("registry");
+	TCase *layout = tcase_create("layout"), *records = tcase_create("records"), *refused = tcase_create("refused");
+
+	tcase_add_test(layout, the_symbol_leads_to_the_records);
+	tcase_add_test(layout, a_record_forgets_the_task_before);
+	suite_add_tcase(suite, layout);
+	tcase_add_test(records, a_record_that_is_being_made_is_no_task_yet);
+	tcase_add_test(records, another_task_in_the_same_place_is_not_taken_for_the_one_before);
+	tcase_add_loop_test(records, records_are_used_again, 0, 2);
+	tcase_add_test(records, threads_have_slabs_of_their_own_by_their_ids);
+	tcase_add_test(records, a_copy_is_of_one_task);
+	tcase_add_test(records, a_copy_has_what_was_said_in_its_last_poll_or_nothing);
+	suite_add_tcase(suite, records);
+	tcase_add_test(refused, without_memory_for_a_slab_nothing_is_traced);
+	tcase_add_test(refused, a_child_of_fork_has_the_tasks_and_can_make_more);
+	suite_add_tcase(suite, refused);
+	return test_run(suite);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A record that changes while it is read: after each instruction of the reader once, and between any two of the poller.
+ * The processor is made to trap after every instruction (x86-64), and the handler plays the other thread.
+ */
+
+#include <config.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include <tdt/hooks.h>
+
+#include "lib/must.h"
+#include "lib/test.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+/* Under ThreadSanitizer its runtime would be stepped, too, and entered again by the handler: it locks itself out. */
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+
+#if defined(__x86_64__) && !defined(TSAN)
+
+#define TRAP 0x100 /* in the flags */
+#define STEPS 3000
+
+static int left; /* instructions before `act` is called once; it is called after each if `often` */
+static bool often, stepping;
+static void (*act)(void);
+static long acted;
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+
+	(void)number;
+	(void)info;
+	if (stepping && (often || left-- == 0)) {
+		act();
+		acted++;
+	}
+	if (stepping && (often || left >= 0))
+		*flags |= TRAP;
+	else
+		*flags &= ~(greg_t)TRAP;
+}
+
+static void step(bool on)
+{
+	stepping = on;
+	if (on)
+		raise(SIGTRAP); /* the handler goes on from there */
+}
+
+static void setup(void)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGTRAP, &action, NULL);
+}
+
+/* --- Tasks ---------------------------------------------------------------------------- */
+
+static uint64_t number;
+static struct tdt_traced task;
+static struct tdt_record copy;
+static struct tdt_handle *place;
+
+/* Says something else in each poll. */
+static tdt_poll_t say(void *state, struct tdt_context *cx)
+{
+	uint64_t *said = state;
+
+	(void)cx;
+	++*said;
+	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)*said, *said);
+	return TDT_PENDING;
+}
+
+static void nothing(void *state)
+{
+	(void)state;
+}
+
+static const struct tdt_waker *clone_idle(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void wake_idle(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static uint64_t said;
+
+static void begin(void)
+{
+	struct tdt_task_attr attr = { .size = sizeof attr };
+
+	attr.id = ++number;
+	attr.file = (const char *)(uintptr_t)number;
+	attr.line = attr.column = (uint32_t)number;
+	said = 0;
+	task = tdt_traced_with((struct tdt_future){ &said, say, nothing }, &attr);
+	MUST(task.handle != NULL);
+	place = task.handle;
+}
+
+static void end(void)
+{
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+}
+
+static void replace(void)
+{
+	end();
+	begin();
+}
+
+static void poll_task(void)
+{
+	static const struct tdt_waker_vtable vtable = { clone_idle, wake_idle, wake_idle, wake_idle };
+	static const struct tdt_waker idle = { &vtable };
+	struct tdt_context cx = { &idle };
+
+	MUST(tdt_future_poll(&task.future, &cx) == TDT_PENDING);
+}
+
+static void expect_true(void)
+{
+	MUST(copy.file == copy.id && copy.line == copy.id && copy.column == copy.id);
+	if (copy.state == TDT_RECORD_IDLE && copy.wait_count != 0 && copy.wait_polls == (uint32_t)copy.polls)
+		MUST(copy.wait_object == copy.polls && copy.wait_owner == copy.polls);
+}
+
+/* Whether steps can be made here, by what came of many. */
+static bool could(void)
+{
+	if (acted == 0)
+		printf("# not tried: no traps here\n");
+	return acted != 0;
+}
+
+/* 0: the task is polled meanwhile, 1: it ends, and another takes its place */
+START_TEST(a_copy_is_true_whenever_the_record_changes)
+{
+	int copied = 0;
+
+	act = _i == 0 ? poll_task : replace;
+	for (int i = 0; i < STEPS; i++) {
+		begin();
+		poll_task();
+		left = i;
+		step(true);
+		copied += tdt__registry_read(place, &copy);
+		step(false);
+		expect_true();
+		end();
+		if (left >= 0)
+			break; /* it takes no more instructions */
+	}
+	if (could())
+		ck_assert_int_gt(copied, 0);
+}
+END_TEST
+
+static void look(void)
+{
+	if (tdt__registry_read(place, &copy))
+		expect_true();
+}
+
+START_TEST(a_copy_is_true_in_the_middle_of_every_change)
+{
+	act = look;
+	often = true;
+	begin();
+	for (int i = 0; i < 20; i++) {
+		step(true);
+		poll_task();
+		step(false);
+		MUST(tdt__registry_read(place, &copy) && copy.wait_count == 1 && copy.wait_object == copy.polls);
+		step(true);
+		replace();
+		step(false);
+	}
+	end();
+	could();
+}
+END_TEST
+
+#endif
+
+int main(void)
+{
+#if defined(TSAN)
+	puts("1..0 # SKIP ThreadSanitizer's runtime can't be stepped");
+	return 0;
+#elif defined(__x86_64__)
+	Suite *suite = suite_create("stepped");
+	TCase *steps = tcase_create("steps");
+
+	tcase_add_checked_fixture(steps, setup, NULL);
+	tcase_add_loop_test(steps, a_copy_is_true_whenever_the_record_changes, 0, 2);
+	tcase_add_test(steps, a_copy_is_true_in_the_middle_of_every_change);
+	suite_add_tcase(suite, steps);
+	return test_run(suite);
+#else
+	puts("1..0 # SKIP only x86-64 is stepped");
+	return 0;
+#endif
+}

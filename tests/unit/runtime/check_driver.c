@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The driver's thread: how it starts and stops, and what it leaves alone. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/driver_thread.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+#include "runtime/loop.h"
+
+/* --- A thread that can't be had ---------------------------------------------------- */
+
+static int no_thread; /* what pthread_create() gives; 0: a thread */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	return no_thread != 0 ? no_thread : __real_pthread_create(thread, attr, run, arg);
+}
+
+static void end(struct tdt__driver *driver)
+{
+	tdt__driver_stop(driver);
+	tdt__driver_unref(driver);
+}
+
+/* How many descriptors are in use below `end`. */
+static int descriptors_below(int end)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < end; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static int descriptors(void)
+{
+	return descriptors_below(256);
+}
+
+/* libuv keeps two descriptors from its first loop on. */
+static void have_libuv_ready(void)
+{
+	struct tdt__driver *driver;
+
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	end(driver);
+}
+
+START_TEST(it_starts_and_stops)
+{
+	struct tdt__driver *drivers[10];
+	int before;
+
+	have_libuv_ready();
+	before = descriptors();
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(tdt__driver_new(&drivers[i]), 0);
+	for (int i = 0; i < 10; i++)
+		end(drivers[i]);
+	ck_assert_int_eq(descriptors(), before);
+}
+END_TEST
+
+START_TEST(references_outlive_its_thread)
+{
+	struct tdt__driver *driver, *ref;
+
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	ref = tdt__driver_ref(driver);
+	ck_assert_ptr_eq(ref, driver);
+	end(driver);
+	tdt__driver_unref(ref);
+	tdt__driver_unref(NULL);
+}
+END_TEST
+
+START_TEST(its_thread_handles_no_signals_but_its_own_faults)
+{
+	static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	struct tdt__driver *driver;
+	unsigned long long blocked;
+	char value[64];
+	sigset_t before, after;
+
+	sigemptyset(&before);
+	sigaddset(&before, SIGHUP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int signal = 1; signal < 32; signal++)
+		ck_assert_int_eq(sigismember(&after, signal), signal == SIGHUP);
+	driver_thread_status("SigBlk:", value, sizeof(value));
+	blocked = strtoull(value, NULL, 16);
+	for (int signal = 1; signal < 32; signal++) {
+		bool fault = false;
+
+		for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+			fault |= signal == faults[i];
+		if (signal != SIGKILL && signal != SIGSTOP)
+			ck_assert_int_eq(blocked >> (signal - 1) & 1, !fault);
+	}
+	end(driver);
+}
+END_TEST
+
+/* It may have to wait, too, before it comes to that: for whatever else goes on in the process and the machine. */
+START_TEST(with_nothing_to_do_it_sleeps)
+{
+	struct tdt__driver *driver;
+	long switches;
+	int tries = 0;
+
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	do {
+		ck_assert_int_lt(tries++, 10);
+		switches = driver_thread_asleep(0);
+		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	} while (driver_thread_switches() != switches);
+	end(driver);
+}
+END_TEST
+
+/* However few there are; libuv would call abort() for want of some. */
+START_TEST(without_descriptors_there_is_none)
+{
+	struct tdt__driver *driver;
+	int left = 0;
+
+	for (int limit = 3; left < 12; limit++) {
+		struct rlimit lowered;
+		int before = descriptors(), error;
+
+		getrlimit(RLIMIT_NOFILE, &lowered);
+		lowered.rlim_cur = (rlim_t)limit;
+		left = limit - descriptors_below(limit);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lowered), 0);
+		error = tdt__driver_new(&driver);
+		if (error == 0)
+			end(driver);
+		else
+			ck_assert_int_eq(descriptors(), before);
+		ck_assert_int_eq(error, left < 8 ? -EMFILE : 0);
+	}
+}
+END_TEST
+
+START_TEST(without_a_thread_there_is_none)
+{
+	struct tdt__driver *driver;
+	int before;
+
+	have_libuv_ready();
+	before = descriptors();
+	no_thread = EAGAIN;
+	ck_assert_int_eq(tdt__driver_new(&driver), -EAGAIN);
+	no_thread = 0;
+	ck_assert_int_eq(descriptors(), before);
+}
+END_TEST
+
+/* The fourth allocation is libuv's table of handles, for want of which it calls abort(). */
+START_TEST(without_memory_there_is_none)
+{
+	struct tdt__driver *driver;
+	int error;
+
+	if (!no_memory_possible())
+		return;
+	have_libuv_ready();
+	for (int first = 0; first < 3; first++) {
+		no_memory_begin(first);
+		error = tdt__driver_new(&driver);
+		no_memory_end();
+		ck_assert_int_eq(error, -ENOMEM);
+	}
+}
+END_TEST
+
+/* Nor does it hear of a descriptor for which libuv would have to grow its table. */
+START_TEST(without_memory_there_is_no_room_for_a_descriptor)
+{
+	struct tdt__driver *driver;
+	int error;
+
+	if (!no_memory_possible())
+		return;
+	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	for (int fd = 1000; fd <= 100000; fd *= 10) {
+		no_memory_begin(0);
+		error = tdt__driver_make_room(driver, fd);
+		no_memory_end();
+		ck_assert_int_eq(error, -ENOMEM);
+		ck_assert_int_eq(tdt__driver_make_room(driver, fd), 0);
+	}
+	end(driver);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("driver");
+	TCase *driver = tcase_create("driver");
+
+	tcase_add_test(driver, it_starts_and_stops);
+	tcase_add_test(driver, references_outlive_its_thread);
+	tcase_add_test(driver, its_thread_handles_no_signals_but_its_own_faults);
+	tcase_add_test(driver, with_nothing_to_do_it_sleeps);
+	tcase_add_test(driver, without_descriptors_there_is_none);
+	tcase_add_test(driver, without_a_thread_there_is_none);
+	tcase_add_test(driver, without_memory_there_is_none);
+	tcase_add_test(driver, without_memory_there_is_no_room_for_a_descriptor);
+	suite_add_tcase(suite, driver);
+	return test_run(suite);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A worker's queue: in order, bounded, and each task is taken out once, whoever steals at the same time. */
+
+#include <config.h>
+
+#include <check.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "lib/must.h"
+#include "lib/test.h"
+#include "runtime/ring.h"
+#include "runtime/task.h"
+
+#define HALF (TDT__RING_SIZE / 2)
+
+static struct tdt__task tasks[TDT__RING_SIZE + 1];
+
+/* Where the counters are when a test begins: not everywhere far from their wrapping. */
+static const uint32_t starts[] = { 0, 77, UINT32_MAX - 100 };
+
+static void ring_init(struct tdt__ring *ring, uint32_t start)
+{
+	atomic_init(&ring->head, start);
+	atomic_init(&ring->tail, start);
+}
+
+static void fill(struct tdt__ring *ring, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		ck_assert(tdt__ring_push(ring, &tasks[i]));
+}
+
+START_TEST(first_in_first_out)
+{
+	struct tdt__ring ring;
+
+	ring_init(&ring, starts[_i]);
+	ck_assert(tdt__ring_is_empty(&ring));
+	ck_assert_ptr_null(tdt__ring_pop(&ring));
+	fill(&ring, TDT__RING_SIZE);
+	ck_assert(!tdt__ring_is_empty(&ring));
+	ck_assert(!tdt__ring_push(&ring, &tasks[TDT__RING_SIZE]));
+	for (unsigned i = 0; i < TDT__RING_SIZE; i++)
+		ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[i]);
+	ck_assert_ptr_null(tdt__ring_pop(&ring));
+	ck_assert(tdt__ring_is_empty(&ring));
+}
+END_TEST
+
+START_TEST(half_of_a_full_one)
+{
+	struct tdt__task *first, *last, *task;
+	struct tdt__ring ring;
+
+	ring_init(&ring, starts[_i]);
+	fill(&ring, TDT__RING_SIZE - 1);
+	ck_assert_ptr_null(tdt__ring_half(&ring, &last));
+	ck_assert(tdt__ring_push(&ring, &tasks[TDT__RING_SIZE - 1]));
+	first = tdt__ring_half(&ring, &last);
+	task = first;
+	for (unsigned i = 0; i < HALF; i++, task = task->next)
+		ck_assert_ptr_eq(task, &tasks[i]);
+	ck_assert_ptr_null(task);
+	ck_assert_ptr_eq(last, &tasks[HALF - 1]);
+	for (unsigned i = HALF; i < TDT__RING_SIZE; i++)
+		ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[i]);
+}
+END_TEST
+
+START_TEST(a_thief_takes_the_older_half)
+{
+	static const unsigned sizes[] = { 1, 2, 3, 10, TDT__RING_SIZE };
+
+	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		unsigned n = sizes[i], stolen = n - n / 2;
+		struct tdt__ring from, ring;
+
+		ring_init(&from, starts[_i]);
+		ring_init(&ring, starts[(unsigned)_i + 1 < sizeof starts / sizeof *starts ? _i + 1 : 0]);
+		ck_assert_ptr_null(tdt__ring_steal(&ring, &from));
+		fill(&from, n);
+		ck_assert_ptr_eq(tdt__ring_steal(&ring, &from), &tasks[0]);
+		for (unsigned j = 1; j < stolen; j++)
+			ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[j]);
+		ck_assert_ptr_null(tdt__ring_pop(&ring));
+		for (unsigned j = stolen; j < n; j++)
+			ck_assert_ptr_eq(tdt__ring_pop(&from), &tasks[j]);
+		ck_assert_ptr_null(tdt__ring_pop(&from));
+	}
+}
+END_TEST
+
+#define THIEVES 3
+#define MANY 300000
+
+static struct tdt__ring shared;
+static struct tdt__task many[MANY];
+static atomic_bool over;
+
+/* `state` counts how often a task was taken, `number` is what its maker wrote. */
+static void take(struct tdt__task *task)
+{
+	MUST(atomic_fetch_add_explicit(&task->state, 1, memory_order_relaxed) == 0);
+	MUST(task->number == (uint64_t)(task - many));
+}
+
+static void *steal(void *unused)
+{
+	struct tdt__ring ring;
+	struct tdt__task *task;
+	bool last = false;
+
+	(void)unused;
+	ring_init(&ring, 0);
+	while (!last) {
+		last = atomic_load(&over); /* once more after that */
+		while ((task = tdt__ring_steal(&ring, &shared)) != NULL) {
+			do
+				take(task);
+			while ((task = tdt__ring_pop(&ring)) != NULL);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(each_task_is_taken_once)
+{
+	struct tdt__task *task, *last;
+	pthread_t threads[THIEVES];
+
+	ring_init(&shared, starts[_i]);
+	for (int i = 0; i < THIEVES; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, steal, NULL), 0);
+	for (int i = 0; i < MANY; i++) {
+		many[i].number = (uint64_t)i;
+		while (!tdt__ring_push(&shared, &many[i])) {
+			struct tdt__task *next;
+
+			for (task = tdt__ring_half(&shared, &last); task != NULL; task = next) {
+				next = task->next;
+				take(task);
+			}
+		}
+		if (i % 7 == 0 && (task = tdt__ring_pop(&shared)) != NULL)
+			take(task);
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < THIEVES; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < MANY; i++)
+		ck_assert_uint_eq(many[i].state, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ring");
+	TCase *tcase = tcase_create("ring");
+	int n = sizeof starts / sizeof *starts;
+
+	tcase_add_loop_test(tcase, first_in_first_out, 0, n);
+	tcase_add_loop_test(tcase, half_of_a_full_one, 0, n);
+	tcase_add_loop_test(tcase, a_thief_takes_the_older_half, 0, n);
+	tcase_add_loop_test(tcase, each_task_is_taken_once, 0, n);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

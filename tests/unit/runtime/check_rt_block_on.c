@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* tdt_rt_block_on(): a future polled on the calling thread. */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/ask_waiting.h"
+#include "lib/leaf.h"
+#include "lib/must.h"
+#include "lib/test.h"
+
+static struct tdt_rt *rt;
+
+static void setup(void)
+{
+	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	ck_assert_ptr_nonnull(rt);
+}
+
+static void teardown(void)
+{
+	tdt_rt_free(rt);
+}
+
+static void expect_refused(struct tdt_rt *on, struct tdt_future fut, int error)
+{
+	errno = 0;
+	MUST(tdt_rt_block_on(on, fut) == -error);
+	MUST(errno == error);
+}
+
+static pthread_t polled_by;
+
+static void look_around(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	(void)cx;
+	polled_by = pthread_self();
+	MUST(tdt_rt_current() == rt);
+}
+
+START_TEST(it_polls_on_the_calling_thread)
+{
+	struct leaf leaf = { .open = true, .on_poll = look_around };
+
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
+	ck_assert(pthread_equal(polled_by, pthread_self()));
+	ck_assert_ptr_null(tdt_rt_current());
+	ck_assert_int_eq(leaf.polls, 1);
+	ck_assert_int_eq(leaf.drops, 1);
+}
+END_TEST
+
+static void *open_later(void *arg)
+{
+	struct leaf *leaf = arg;
+
+	for (int i = 1; i <= 5; i++) {
+		UNTIL(leaf->polls == i && leaf->waker != NULL);
+		leaf_pause();
+		MUST(leaf->polls == i);
+		if (i < 5)
+			leaf_wake(leaf);
+	}
+	leaf_open(leaf);
+	return NULL;
+}
+
+START_TEST(it_sleeps_until_it_is_woken)
+{
+	struct leaf leaf = { 0 };
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_later, &leaf), 0);
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(leaf.polls, 6);
+	ck_assert_int_eq(leaf.drops, 1);
+}
+END_TEST
+
+static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
+{
+	for (int i = 0; i < 3; i++)
+		tdt_waker_wake_by_ref(cx->waker);
+	if (leaf->polls == 100)
+		leaf->open = true;
+}
+
+START_TEST(a_wake_up_during_the_poll_leads_to_one_more)
+{
+	struct leaf leaf = { .on_poll = wake_itself };
+
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
+	ck_assert_int_eq(leaf.polls, 100);
+}
+END_TEST
+
+START_TEST(a_panic_is_told)
+{
+	struct leaf leaf = { .open = true, .result = TDT_PANICKED };
+
+	errno = 0;
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), -ENOTRECOVERABLE);
+	ck_assert_int_eq(errno, ENOTRECOVERABLE);
+	ck_assert_int_eq(leaf.drops, 1);
+}
+END_TEST
+
+START_TEST(wrong_calls_leave_the_future_alone)
+{
+	struct leaf leaf = { 0 };
+	struct tdt_future fut = leaf_future(&leaf), undroppable = fut;
+
+	undroppable.drop = NULL;
+	expect_refused(NULL, fut, EINVAL);
+	expect_refused(rt, TDT_FUTURE_NONE, EINVAL);
+	expect_refused(rt, undroppable, EINVAL);
+	ck_assert_int_eq(leaf.polls, 0);
+	ck_assert_int_eq(leaf.drops, 0);
+}
+END_TEST
+
+static struct leaf inner;
+
+static void nest(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	(void)cx;
+	expect_refused(rt, leaf_future(&inner), EDEADLK);
+	MUST(tdt_rt_current() == rt);
+}
+
+START_TEST(it_does_not_nest_nor_run_on_a_worker)
+{
+	struct leaf outer = { .open = true, .on_poll = nest }, task = { .open = true, .on_poll = nest };
+
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&outer)), 0);
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&task), NULL));
+	UNTIL(task.drops == 1);
+	ck_assert_int_eq(inner.polls, 0);
+	ck_assert_int_eq(inner.drops, 0);
+}
+END_TEST
+
+static struct leaf refused;
+
+static void block_on_refused(struct leaf *leaf)
+{
+	expect_refused(leaf->data, leaf_future(&refused), ESHUTDOWN);
+}
+
+START_TEST(it_is_refused_while_the_runtime_ends)
+{
+	struct tdt_rt *other = tdt_rt_new(NULL);
+	struct leaf leaf = { .on_drop = block_on_refused, .data = other };
+
+	tdt_handle_unref(tdt_rt_spawn(other, leaf_future(&leaf), NULL));
+	tdt_rt_free(other);
+	ck_assert_int_eq(leaf.drops, 1);
+	ck_assert_int_eq(refused.drops, 0);
+}
+END_TEST
+
+static void *ask(void *arg)
+{
+	struct leaf *leaf = arg;
+	struct tdt_trace *trace;
+
+	UNTIL(leaf->polls == 1 && leaf->waker != NULL);
+	trace = ask_waiting(leaf->data);
+	leaf_open(leaf);
+	return trace;
+}
+
+START_TEST(it_can_be_asked_where_it_waits)
+{
+	struct leaf leaf = { 0 };
+	struct tdt_traced traced = tdt_traced(leaf_future(&leaf));
+	struct tdt_trace *trace;
+	pthread_t thread;
+	void *answer;
+
+	leaf.data = traced.handle;
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask, &leaf), 0);
+	ck_assert_int_eq(tdt_rt_block_on(rt, traced.future), 0);
+	pthread_join(thread, &answer);
+	trace = answer;
+	ck_assert_uint_eq(tdt_trace_info(trace)->id, tdt_handle_id(traced.handle));
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
+	tdt_trace_free(trace);
+	tdt_handle_unref(traced.handle);
+}
+END_TEST
+
+/* A clone beside the one that the leaf keeps. */
+static void clone_too(struct leaf *leaf, struct tdt_context *cx)
+{
+	leaf->data = (void *)(uintptr_t)tdt_waker_clone(cx->waker);
+}
+
+START_TEST(its_wakers_outlive_it)
+{
+	struct leaf leaf = { .open = true, .on_poll = clone_too };
+	const struct tdt_waker *clone;
+
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
+	clone = tdt_waker_clone(leaf.data);
+	ck_assert_ptr_eq(clone, leaf.data);
+	tdt_waker_wake_by_ref(clone);
+	tdt_waker_wake(leaf.data);
+	tdt_waker_drop(clone);
+}
+END_TEST
+
+/* A task and a thread in tdt_rt_block_on() wake each other in turn. */
+struct player {
+	struct player *other;
+	const struct tdt_waker *_Atomic waker;
+	atomic_int turns;
+	int played;
+};
+
+#define TURNS 2000
+
+static tdt_poll_t player_poll(void *state, struct tdt_context *cx)
+{
+	struct player *player = state;
+
+	for (;;) {
+		tdt_waker_drop(atomic_exchange(&player->waker, tdt_waker_clone(cx->waker)));
+		if (atomic_load(&player->turns) == player->played)
+			return TDT_PENDING;
+		player->played++;
+		atomic_fetch_add(&player->other->turns, 1);
+		tdt_waker_wake(atomic_exchange(&player->other->waker, NULL));
+		if (player->played == TURNS)
+			return TDT_READY;
+	}
+}
+
+static void nothing(void *state)
+{
+	(void)state;
+}
+
+static void *play(void *unused)
+{
+	struct player players[2] = { { .other = &players[1], .turns = 1 }, { .other = &players[0] } };
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(rt, (struct tdt_future){ &players[0], player_poll, nothing }, TDT_TASK_ATTR());
+
+	(void)unused;
+	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, nothing }) == 0);
+	/* The other one has played its last turn, but may not have returned yet. */
+	for (;;) {
+		struct tdt_trace *trace = tdt_backtrace_timed(handle, 0);
+
+		tdt_trace_free(trace);
+		if (trace == NULL && errno == ESRCH)
+			break;
+		leaf_pause();
+	}
+	tdt_handle_unref(handle);
+	for (int i = 0; i < 2; i++)
+		tdt_waker_drop(players[i].waker);
+	return NULL;
+}
+
+START_TEST(several_threads_may_be_in_it)
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, play, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rt_block_on");
+	TCase *tcase = tcase_create("block_on");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, it_polls_on_the_calling_thread);
+	tcase_add_test(tcase, it_sleeps_until_it_is_woken);
+	tcase_add_test(tcase, a_wake_up_during_the_poll_leads_to_one_more);
+	tcase_add_test(tcase, a_panic_is_told);
+	tcase_add_test(tcase, wrong_calls_leave_the_future_alone);
+	tcase_add_test(tcase, it_does_not_nest_nor_run_on_a_worker);
+	tcase_add_test(tcase, it_is_refused_while_the_runtime_ends);
+	tcase_add_test(tcase, it_can_be_asked_where_it_waits);
+	tcase_add_test(tcase, its_wakers_outlive_it);
+	tcase_add_test(tcase, several_threads_may_be_in_it);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The runtime when there is no memory, or no thread can be started: pthread_create() comes to us (--wrap), and so this
+ * is linked with the insides of libtdt-rt.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/leaf.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+#include "lib/threads.h"
+
+static int threads_left = -1; /* that can be started; -1: any number */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	if (threads_left == 0)
+		return EAGAIN;
+	if (threads_left > 0)
+		threads_left--;
+	return __real_pthread_create(thread, attr, start, arg);
+}
+
+static const struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
+
+/* Only the first allocation, which is the runtime: libuv, for the driver, aborts when it has no memory for some. */
+START_TEST(no_memory_for_a_runtime)
+{
+	struct tdt_rt *made;
+	int error;
+
+	if (!no_memory_possible())
+		return;
+	no_memory_begin(0);
+	made = tdt_rt_new(&config);
+	error = errno;
+	no_memory_end();
+	ck_assert_ptr_null(made);
+	ck_assert_int_eq(error, ENOMEM);
+}
+END_TEST
+
+START_TEST(no_thread_for_a_runtime)
+{
+	struct tdt_rt *made;
+	int n;
+
+	for (n = 0;; n++) {
+		threads_left = n;
+		errno = 0;
+		made = tdt_rt_new(&config);
+		if (made != NULL)
+			break;
+		ck_assert_int_eq(errno, EAGAIN);
+		UNTIL(threads_named("tdt-") == 0);
+	}
+	tdt_rt_free(made);
+	ck_assert_int_ge(n, 4);
+	threads_left = -1;
+}
+END_TEST
+
+static struct tdt_rt *rt;
+
+START_TEST(no_memory_for_a_task)
+{
+	struct leaf leaf = { .open = true };
+	struct tdt_handle *handle = NULL;
+	int first, error;
+
+	if (!no_memory_possible())
+		return;
+	rt = tdt_rt_new(&config);
+	for (first = 0; handle == NULL; first++) {
+		ck_assert_int_eq(leaf.polls, 0);
+		ck_assert_int_eq(leaf.drops, 0);
+		no_memory_begin(first);
+		handle = tdt_rt_spawn(rt, leaf_future(&leaf), TDT_TASK_ATTR(.name = "x"));
+		error = errno;
+		no_memory_end();
+		if (handle == NULL)
+			ck_assert_int_eq(error, ENOMEM);
+	}
+	ck_assert_int_eq(first, 2 + 1);
+	tdt_handle_unref(handle);
+	UNTIL(leaf.drops == 1);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+START_TEST(no_memory_to_block_on_a_future)
+{
+	struct leaf leaf = { .open = true };
+	int result;
+
+	if (!no_memory_possible())
+		return;
+	rt = tdt_rt_new(&config);
+	ck_assert_int_eq(tdt_watch(0), 0); /* the library's threads take memory, too: not here */
+	no_memory_begin(0);
+	result = tdt_rt_block_on(rt, leaf_future(&leaf));
+	no_memory_end();
+	ck_assert_int_eq(result, -ENOMEM);
+	ck_assert_int_eq(leaf.polls, 0);
+	ck_assert_int_eq(leaf.drops, 0);
+	/* It can't be traced, but polled. */
+	no_memory_begin(1);
+	result = tdt_rt_block_on(rt, leaf_future(&leaf));
+	ck_assert_int_eq(no_memory_end(), 2);
+	ck_assert_int_eq(result, 0);
+	ck_assert_int_eq(leaf.drops, 1);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rt_nomem");
+	TCase *tcase = tcase_create("nomem");
+
+	tcase_add_test(tcase, no_memory_for_a_runtime);
+	tcase_add_test(tcase, no_thread_for_a_runtime);
+	tcase_add_test(tcase, no_memory_for_a_task);
+	tcase_add_test(tcase, no_memory_to_block_on_a_future);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

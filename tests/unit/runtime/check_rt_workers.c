@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What workers tell libtdt (tdt/hooks.h), so that all probes fire and tasks are stamped; and by that, how many of them
+ * wake for what.  The calls are seen by ld's --wrap.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <tdt/hooks.h>
+#include <tdt/runtime.h>
+
+#include "lib/leaf.h"
+#include "lib/must.h"
+#include "lib/test.h"
+#include "runtime/rt.h"
+#include "runtime/task.h"
+
+/* --- What is told ------------------------------------------------------------------ */
+
+#define WORKERS 4
+#define ROUNDS 100
+
+enum stage { OUTSIDE, STARTED, PARKED, STOPPED };
+
+static __thread enum stage stage; /* of this thread */
+static __thread uint64_t told_ns; /* last */
+static __thread int polls_since_told;
+
+static atomic_int started, stopped, parks, unparks;
+static pthread_t threads[WORKERS];
+static atomic_int turns;
+
+void __real_tdt_worker_thread_start(void);
+void __wrap_tdt_worker_thread_start(void);
+void __real_tdt_worker_thread_stop(void);
+void __wrap_tdt_worker_thread_stop(void);
+void __real_tdt_worker_thread_park(void);
+void __wrap_tdt_worker_thread_park(void);
+void __real_tdt_worker_thread_unpark(void);
+void __wrap_tdt_worker_thread_unpark(void);
+void __real_tdt_worker_now(uint64_t ns);
+void __wrap_tdt_worker_now(uint64_t ns);
+void __real_tdt_task_woken(struct tdt_handle *handle);
+void __wrap_tdt_task_woken(struct tdt_handle *handle);
+void __real_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
+void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
+
+void __wrap_tdt_worker_thread_start(void)
+{
+	MUST(stage == OUTSIDE);
+	stage = STARTED;
+	threads[atomic_fetch_add(&started, 1) % WORKERS] = pthread_self();
+	__real_tdt_worker_thread_start();
+}
+
+void __wrap_tdt_worker_thread_stop(void)
+{
+	MUST(stage == STARTED);
+	stage = STOPPED;
+	atomic_fetch_add(&stopped, 1);
+	__real_tdt_worker_thread_stop();
+}
+
+void __wrap_tdt_worker_thread_park(void)
+{
+	MUST(stage == STARTED);
+	stage = PARKED;
+	__real_tdt_worker_thread_park();
+	atomic_fetch_add(&parks, 1);
+}
+
+void __wrap_tdt_worker_thread_unpark(void)
+{
+	MUST(stage == PARKED);
+	stage = STARTED;
+	atomic_fetch_add(&unparks, 1);
+	__real_tdt_worker_thread_unpark();
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void __wrap_tdt_worker_now(uint64_t ns)
+{
+	MUST(stage == STARTED);
+	MUST(ns >= told_ns && ns <= now_ns());
+	told_ns = ns;
+	polls_since_told = 0;
+	atomic_fetch_add(&turns, 1);
+	__real_tdt_worker_now(ns);
+}
+
+/* Were a task runnable before its wake-up is told, it would be polled in the pause. */
+static atomic_int wakes;
+static atomic_bool pause_in_wakes;
+static struct tdt_handle *_Atomic woken;
+
+void __wrap_tdt_task_woken(struct tdt_handle *handle)
+{
+	if (pause_in_wakes)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	woken = handle;
+	atomic_fetch_add(&wakes, 1);
+	__real_tdt_task_woken(handle);
+}
+
+/* A worker has looked everywhere, and is about to lie down. */
+static void (*_Atomic on_lying_down)(void);
+
+void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	void (*function)(void) = atomic_exchange(&on_lying_down, NULL);
+
+	if (function != NULL)
+		function();
+	__real_tdt__idle_park(rt, worker);
+}
+
+/* --- What tests do -------------------------------------------------------------------- */
+
+static struct tdt_rt *rt_with(unsigned workers)
+{
+	struct tdt_rt *rt =
+	    tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+
+	ck_assert_ptr_nonnull(rt);
+	return rt;
+}
+
+static bool all_parked(int workers)
+{
+	int parked = parks; /* first: if one wakes and parks again meanwhile, they seem to be too few, not enough */
+
+	return parked - unparks == workers;
+}
+
+/* And none has been woken that has not said so yet: who wakes one takes it off the stack before. */
+static bool all_sleep(struct tdt_rt *rt)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	return all_parked(WORKERS) && atomic_load(&rt->idle.n_parked) == WORKERS;
+}
+
+static void waits(struct tdt_rt *rt, struct leaf *leaf)
+{
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(leaf), NULL));
+	UNTIL(leaf->waker != NULL);
+}
+
+/* --- Workers ------------------------------------------------------------------------- */
+
+START_TEST(each_worker_tells_its_life)
+{
+	struct tdt_rt *rt = rt_with(WORKERS);
+	struct leaf leaf = { 0 };
+
+	waits(rt, &leaf);
+	leaf_open(&leaf);
+	UNTIL(leaf.drops == 1);
+	UNTIL(all_parked(WORKERS));
+	ck_assert_int_eq(started, WORKERS);
+	ck_assert_int_eq(stopped, 0);
+	tdt_rt_free(rt);
+	ck_assert_int_eq(stopped, WORKERS);
+	ck_assert_int_eq(unparks, parks);
+}
+END_TEST
+
+/*
+ * Now and then one looks around by itself, 10 ms after it has lain down, if not all are parked then; and sees the task
+ * that another one was woken for, if that takes as long.
+ */
+START_TEST(one_task_that_is_woken_wakes_one_worker)
+{
+	struct tdt_rt *rt = rt_with(WORKERS);
+	struct leaf leaf = { 0 };
+	uint64_t began_ns;
+	int before, looked;
+
+	waits(rt, &leaf);
+	UNTIL(all_parked(WORKERS));
+	before = unparks;
+	began_ns = now_ns();
+	for (int round = 1; round <= ROUNDS; round++) {
+		leaf_wake(&leaf);
+		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
+		UNTIL(all_parked(WORKERS));
+	}
+	ck_assert_int_ge(unparks - before, ROUNDS);
+	looked = (int)((now_ns() - began_ns) / 10000000) + 1;
+	/* And each may have been about to wake when it began. */
+	ck_assert_int_le(unparks - before, ROUNDS + WORKERS + looked);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+static void nothing(int signal_number)
+{
+	(void)signal_number;
+}
+
+START_TEST(signals_wake_no_worker)
+{
+	struct leaf leaf = { 0 };
+	struct tdt_rt *rt;
+	int before;
+
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = nothing }, NULL);
+	rt = rt_with(WORKERS);
+	waits(rt, &leaf);
+	for (int round = 1; round <= 10; round++) {
+		UNTIL(all_sleep(rt));
+		before = unparks;
+		for (int i = 0; i < WORKERS; i++)
+			pthread_kill(threads[i], SIGUSR1);
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		ck_assert_int_eq(unparks, before);
+		leaf_wake(&leaf);
+		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
+	}
+	tdt_rt_free(rt);
+}
+END_TEST
+
+static struct leaf *late;
+
+static void *wake_late(void *arg)
+{
+	leaf_wake(late);
+	return arg;
+}
+
+static void have_it_woken(void)
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, wake_late, NULL) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+}
+
+/* A task is woken from outside just after the only worker has looked for the last time. */
+START_TEST(a_wake_up_while_a_worker_lies_down_is_seen)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { 0 };
+
+	late = &leaf;
+	waits(rt, &leaf);
+	for (int round = 1; round <= 10; round++) {
+		struct leaf other = { .open = true };
+
+		UNTIL(all_parked(1));
+		on_lying_down = have_it_woken;
+		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&other), NULL));
+		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
+		UNTIL(other.drops == 1);
+	}
+	tdt_rt_free(rt);
+}
+END_TEST
+
+static void yield(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	tdt_waker_wake_by_ref(cx->waker);
+}
+
+START_TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf yielding = { .on_poll = yield };
+
+	waits(rt, &yielding);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct leaf leaf = { .open = true };
+
+		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+		UNTIL(leaf.drops == 1);
+	}
+	leaf_open(&yielding);
+	UNTIL(yielding.drops == 1);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+/* --- The time ------------------------------------------------------------------------- */
+
+static void count_and_yield(struct leaf *leaf, struct tdt_context *cx)
+{
+	MUST(told_ns != 0);
+	MUST(++polls_since_told <= 32);
+	if (leaf->polls == 1000)
+		leaf->open = true;
+	tdt_waker_wake_by_ref(cx->waker);
+}
+
+START_TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = count_and_yield };
+
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	UNTIL(leaf.drops == 1);
+	tdt_rt_free(rt);
+	ck_assert_int_ge(turns, 1000 / 32);
+	ck_assert_int_lt(turns, 1000 / 4);
+}
+END_TEST
+
+static _Atomic uint64_t woken_ns;
+
+static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)leaf;
+	(void)cx;
+	MUST(told_ns >= woken_ns);
+}
+
+START_TEST(the_time_is_told_anew_when_a_worker_has_slept)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = expect_told_since };
+
+	waits(rt, &leaf);
+	for (int round = 1; round <= 10; round++) {
+		UNTIL(all_parked(1));
+		woken_ns = now_ns();
+		leaf_wake(&leaf);
+		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
+	}
+	tdt_rt_free(rt);
+}
+END_TEST
+
+/* --- Wake-ups ----------------------------------------------------------------------------- */
+
+static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
+{
+	(void)cx;
+	MUST(wakes == leaf->polls - 1);
+}
+
+START_TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
+{
+	struct tdt_rt *rt = rt_with(2);
+	struct leaf leaf = { .on_poll = expect_wakes_before };
+	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
+
+	pause_in_wakes = true;
+	for (int round = 1; round <= 10; round++) {
+		UNTIL(leaf.polls == round && leaf.waker != NULL);
+		leaf_wake(&leaf);
+		ck_assert_ptr_eq(woken, handle);
+	}
+	tdt_handle_unref(handle);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+static void wake_twice(struct leaf *leaf, struct tdt_context *cx)
+{
+	if (leaf->polls > 10)
+		return;
+	tdt_waker_wake_by_ref(cx->waker);
+	tdt_waker_wake_by_ref(cx->waker);
+}
+
+START_TEST(wake_ups_that_lead_to_one_poll_are_told_once)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = wake_twice };
+
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	UNTIL(leaf.polls == 11 && leaf.waker != NULL);
+	ck_assert_int_eq(wakes, 10);
+	tdt_rt_free(rt);
+	leaf_wake(&leaf);
+	ck_assert_int_eq(wakes, 10);
+}
+END_TEST
+
+static void wake_until_open(struct leaf *leaf, struct tdt_context *cx)
+{
+	MUST(wakes == leaf->polls - 1);
+	leaf->open = leaf->polls == 10;
+	if (!leaf->open)
+		tdt_waker_wake_by_ref(cx->waker);
+}
+
+START_TEST(block_on_tells_wake_ups_and_is_no_worker)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = wake_until_open };
+
+	UNTIL(all_parked(1));
+	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
+	ck_assert_int_eq(wakes, 9);
+	ck_assert_int_eq(stage, OUTSIDE);
+	tdt_rt_free(rt);
+	ck_assert_int_eq(started, 1);
+}
+END_TEST
+
+/* --- Wakers that libtdt hands out in captured polls -------------------------------------- */
+
+static atomic_int counted; /* clones that were not the runtime's own */
+
+static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
+{
+	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
+
+	(void)leaf;
+	MUST(tdt__task_has_waker(clone));
+	counted += clone != tdt_waker_beneath(clone);
+	tdt_waker_drop(clone);
+}
+
+/* The driver gathers the tasks it wakes by them, as by its own. */
+START_TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
+{
+	struct tdt_rt *rt = rt_with(1);
+	struct leaf leaf = { .on_poll = look_at_clone };
+	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
+	struct tdt_trace *trace;
+
+	UNTIL(leaf.waker != NULL);
+	ck_assert_int_eq(counted, 0);
+	trace = tdt_backtrace(handle);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_eq(counted, 1);
+	MUST(tdt__task_has_waker(leaf.waker) && leaf.waker != tdt_waker_beneath(leaf.waker));
+	tdt_trace_free(trace);
+	leaf_open(&leaf);
+	UNTIL(leaf.drops == 1);
+	tdt_handle_unref(handle);
+	tdt_rt_free(rt);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rt_workers");
+	TCase *workers = tcase_create("workers");
+	TCase *the_time = tcase_create("time");
+	TCase *wake_ups = tcase_create("wake-ups");
+
+	tcase_add_test(workers, each_worker_tells_its_life);
+	tcase_add_test(workers, one_task_that_is_woken_wakes_one_worker);
+	tcase_add_test(workers, signals_wake_no_worker);
+	tcase_add_test(workers, a_wake_up_while_a_worker_lies_down_is_seen);
+	tcase_add_test(workers, a_task_that_keeps_yielding_does_not_shut_out_those_from_outside);
+	suite_add_tcase(suite, workers);
+	tcase_add_test(the_time, the_time_is_told_once_a_turn_of_at_most_32_polls);
+	tcase_add_test(the_time, the_time_is_told_anew_when_a_worker_has_slept);
+	suite_add_tcase(suite, the_time);
+	tcase_add_test(wake_ups, a_wake_up_is_told_before_the_poll_it_leads_to);
+	tcase_add_test(wake_ups, wake_ups_that_lead_to_one_poll_are_told_once);
+	tcase_add_test(wake_ups, block_on_tells_wake_ups_and_is_no_worker);
+	tcase_add_test(wake_ups, a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is);
+	suite_add_tcase(suite, wake_ups);
+	return test_run(suite);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* tdt_timeout(): who wins, and what is dropped when. */
+
+#include <config.h>
+
+#include <errno.h>
+
+#include <tdt/runtime.h>
+
+#include "lib/driven.h"
+#include "lib/futures.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+
+#define HOUR UINT64_C(3600000)
+
+static struct test_waker waker;
+static struct tdt_context cx = { &waker.waker };
+static struct test_future a;
+static bool elapsed;
+
+static void setup(void)
+{
+	driven_setup();
+	test_waker_init(&waker);
+	test_events_clear();
+	a = (struct test_future){ .name = 'a' };
+	elapsed = true;
+}
+
+START_TEST(a_future_that_is_ready_at_once_wins)
+{
+	struct tdt_future timeout = tdt_timeout(test_future(&a), (uint64_t)_i, &elapsed);
+
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_READY);
+	ck_assert(!elapsed);
+	ck_assert_str_eq(test_events, "a! a~ ");
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PANICKED);
+	tdt_future_drop(&timeout);
+	ck_assert_str_eq(test_events, "a! a~ ");
+}
+END_TEST
+
+START_TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
+{
+	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+
+	a.pending = 1;
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PENDING);
+	ck_assert_int_eq(waker.clones, 2);
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_READY);
+	ck_assert(!elapsed);
+	ck_assert_str_eq(test_events, "a. a! a~ ");
+	ck_assert_int_eq(waker.alive, 0);
+	tdt_future_drop(&timeout);
+}
+END_TEST
+
+START_TEST(when_time_is_up_the_future_is_dropped_at_once)
+{
+	struct driven *task = driven_new(tdt_timeout(test_future(&a), 20, &elapsed));
+	uint64_t before = driven_now_ns();
+
+	a.pending = 9;
+	elapsed = false;
+	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
+	driven_wait(task);
+	ck_assert_uint_eq(driven_poll(task), TDT_READY);
+	ck_assert_uint_ge(driven_now_ns() - before, 20000000);
+	ck_assert(elapsed);
+	ck_assert_str_eq(test_events, "a. a. a~ ");
+	ck_assert_int_eq(driven_wakers(task), 0);
+	driven_end(task);
+	ck_assert_int_eq(a.drops, 1);
+}
+END_TEST
+
+START_TEST(the_future_wins_when_both_are_due)
+{
+	struct driven *task = driven_new(tdt_timeout(test_future(&a), 1, &elapsed));
+
+	a.pending = 1;
+	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
+	driven_wait(task);
+	ck_assert_uint_eq(driven_poll(task), TDT_READY);
+	ck_assert(!elapsed);
+	driven_end(task);
+}
+END_TEST
+
+START_TEST(no_time_polls_the_future_once)
+{
+	struct tdt_future timeout = tdt_timeout(test_future(&a), 0, &elapsed);
+
+	a.pending = 9;
+	elapsed = false;
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_READY);
+	ck_assert(elapsed);
+	ck_assert_str_eq(test_events, "a. a~ ");
+	tdt_future_drop(&timeout);
+}
+END_TEST
+
+START_TEST(it_panics_if_the_future_does)
+{
+	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+
+	a.pending = 1;
+	a.result = TDT_PANICKED;
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PENDING);
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PANICKED);
+	ck_assert(elapsed); /* as it was */
+	ck_assert_str_eq(test_events, "a. a# a~ ");
+	ck_assert_int_eq(waker.alive, 0);
+	tdt_future_drop(&timeout);
+}
+END_TEST
+
+START_TEST(it_panics_where_there_is_no_timer)
+{
+	struct tdt__driver *driver = driven_driver();
+	struct tdt_future timeout = tdt_timeout(test_future(&a), 1, NULL);
+
+	a.pending = 9;
+	driven_use(NULL);
+	errno = 0;
+	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PANICKED);
+	ck_assert_int_eq(errno, ENOTSUP);
+	ck_assert_str_eq(test_events, "a. a~ ");
+	tdt_future_drop(&timeout);
+	driven_use(driver);
+}
+END_TEST
+
+START_TEST(dropping_it_drops_the_future_and_cancels_the_timer)
+{
+	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+
+	a.pending = 9;
+	if (_i == 1)
+		ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PENDING);
+	tdt_future_drop(&timeout);
+	ck_assert_str_eq(test_events, _i == 1 ? "a. a~ " : "a~ ");
+	ck_assert_int_eq(waker.alive, 0);
+}
+END_TEST
+
+START_TEST(elapsed_may_be_null)
+{
+	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(HOUR), 1, NULL)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(1), HOUR, NULL)), TDT_READY);
+}
+END_TEST
+
+START_TEST(timeouts_nest)
+{
+	bool inner = false;
+
+	ck_assert_uint_eq(drive(tdt_timeout(tdt_timeout(tdt_sleep_ms(HOUR), 5, &inner), HOUR, &elapsed)), TDT_READY);
+	ck_assert(inner);
+	ck_assert(!elapsed);
+}
+END_TEST
+
+START_TEST(none_is_refused)
+{
+	struct tdt_future timeout;
+
+	errno = 0;
+	timeout = tdt_timeout(TDT_FUTURE_NONE, 1, &elapsed);
+	ck_assert(tdt_future_is_none(&timeout));
+	ck_assert_int_eq(errno, EINVAL);
+	errno = 0;
+	timeout = tdt_timeout((struct tdt_future){ &a, test_future(&a).poll, NULL }, 1, &elapsed);
+	ck_assert(tdt_future_is_none(&timeout));
+	ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+static int make_a_timeout(void *argument)
+{
+	struct tdt_future inner = tdt_sleep_ms(1), timeout;
+
+	if (tdt_future_is_none(&inner))
+		return -errno;
+	timeout = tdt_timeout(inner, 1, argument);
+	if (tdt_future_is_none(&timeout)) {
+		tdt_future_drop(&inner);
+		return -ENOMEM;
+	}
+	tdt_future_drop(&timeout);
+	return 0;
+}
+
+START_TEST(without_memory_the_future_stays_the_callers)
+{
+	no_memory_each(make_a_timeout, &elapsed, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("timeout");
+	TCase *timeout = tcase_create("timeout");
+
+	tcase_add_checked_fixture(timeout, setup, driven_teardown);
+	tcase_add_loop_test(timeout, a_future_that_is_ready_at_once_wins, 0, 2);
+	tcase_add_test(timeout, a_future_that_is_ready_later_wins_and_cancels_the_timer);
+	tcase_add_test(timeout, when_time_is_up_the_future_is_dropped_at_once);
+	tcase_add_test(timeout, the_future_wins_when_both_are_due);
+	tcase_add_test(timeout, no_time_polls_the_future_once);
+	tcase_add_test(timeout, it_panics_if_the_future_does);
+	tcase_add_test(timeout, it_panics_where_there_is_no_timer);
+	tcase_add_loop_test(timeout, dropping_it_drops_the_future_and_cancels_the_timer, 0, 2);
+	tcase_add_test(timeout, elapsed_may_be_null);
+	tcase_add_test(timeout, timeouts_nest);
+	tcase_add_test(timeout, none_is_refused);
+	tcase_add_test(timeout, without_memory_the_future_stays_the_callers);
+	suite_add_tcase(suite, timeout);
+	return test_run(suite);
+}

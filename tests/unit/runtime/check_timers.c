@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* tdt_sleep_ms(): when timers fire, in which order, and what cancelling them leaves behind. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <tdt/runtime.h>
+
+#include "lib/driven.h"
+#include "lib/driver_thread.h"
+#include "lib/futures.h"
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/seeded.h"
+#include "lib/test.h"
+#include "runtime/timer.h"
+
+#define MS UINT64_C(1000000)
+#define HOUR UINT64_C(3600000)
+
+static struct test_waker waker, other;
+static struct tdt_context cx = { &waker.waker }, other_cx = { &other.waker };
+
+static void setup(void)
+{
+	driven_setup();
+	test_waker_init(&waker);
+	test_waker_init(&other);
+}
+
+/* --- Holding the driver up: no timer fires meanwhile ------------------------------ */
+
+static sem_t held, let_go;
+static struct tdt_future holding;
+
+static const struct tdt_waker *clone_holding(const struct tdt_waker *holding_waker)
+{
+	return holding_waker;
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		MUST(errno == EINTR);
+}
+
+static void wake_holding(const struct tdt_waker *holding_waker)
+{
+	(void)holding_waker;
+	sem_post(&held);
+	wait_for(&let_go);
+}
+
+static void drop_holding(const struct tdt_waker *holding_waker)
+{
+	(void)holding_waker;
+}
+
+static void hold_driver(void)
+{
+	static const struct tdt_waker_vtable vtable = { clone_holding, wake_holding, wake_holding, drop_holding };
+	static const struct tdt_waker holding_waker = { &vtable };
+	struct tdt_context holding_cx = { &holding_waker };
+
+	sem_init(&held, 0, 0);
+	sem_init(&let_go, 0, 0);
+	holding = tdt_sleep_ms(1);
+	ck_assert_uint_eq(tdt_future_poll(&holding, &holding_cx), TDT_PENDING);
+	wait_for(&held);
+}
+
+static void let_driver_go(void)
+{
+	sem_post(&let_go);
+	tdt_future_drop(&holding);
+}
+
+/* --- When ---------------------------------------------------------------------- */
+
+START_TEST(a_timer_never_fires_early)
+{
+	uint64_t ms = (uint64_t)_i, before = driven_now_ns();
+
+	ck_assert_uint_eq(drive(tdt_sleep_ms(ms)), TDT_READY);
+	ck_assert_uint_ge(driven_now_ns() - before, ms * MS);
+}
+END_TEST
+
+START_TEST(it_counts_from_the_first_poll)
+{
+	struct tdt_future sleep = tdt_sleep_ms(20);
+	uint64_t before;
+
+	ck_assert_uint_eq(drive(tdt_sleep_ms(30)), TDT_READY);
+	before = driven_now_ns();
+	ck_assert_uint_eq(drive(sleep), TDT_READY);
+	ck_assert_uint_ge(driven_now_ns() - before, 20 * MS);
+}
+END_TEST
+
+START_TEST(no_time_is_ready_at_once)
+{
+	struct tdt_future sleep = tdt_sleep_ms(0);
+
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_READY);
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PANICKED);
+	ck_assert_int_eq(waker.clones, 0);
+	tdt_future_drop(&sleep);
+}
+END_TEST
+
+START_TEST(a_time_beyond_the_clock_never_comes)
+{
+	static const uint64_t times[] = { UINT64_MAX, UINT64_MAX / 1000000, UINT64_MAX / 1000000 - 1 };
+	struct tdt_future sleep = tdt_sleep_ms(times[_i]);
+
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	ck_assert_uint_eq(drive(tdt_sleep_ms(20)), TDT_READY);
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	ck_assert_int_eq(waker.wakes, 0);
+	tdt_future_drop(&sleep);
+}
+END_TEST
+
+START_TEST(a_timer_fires_while_a_later_one_is_waited_for)
+{
+	struct tdt_future late = tdt_sleep_ms(HOUR);
+	long switches = driver_thread_switches();
+
+	ck_assert_uint_eq(tdt_future_poll(&late, &cx), TDT_PENDING);
+	driver_thread_asleep(switches);
+	ck_assert_uint_eq(drive(tdt_sleep_ms(10)), TDT_READY);
+	ck_assert_int_eq(waker.wakes, 0);
+	tdt_future_drop(&late);
+}
+END_TEST
+
+/* --- In which order -------------------------------------------------------------- */
+
+#define TIMERS 1000
+
+/* A waker that writes down who was woken, on the driver's thread. */
+struct noting {
+	struct tdt_waker waker;
+	struct tdt_future sleep;
+	uint64_t due_ms;
+	int started; /* the how-manieth */
+};
+
+static struct noting noting[TIMERS];
+static struct noting *woken[TIMERS];
+static atomic_int n_woken;
+
+static const struct tdt_waker *clone_noting(const struct tdt_waker *noting_waker)
+{
+	return noting_waker;
+}
+
+static void wake_noting(const struct tdt_waker *noting_waker)
+{
+	woken[n_woken] = (struct noting *)(uintptr_t)noting_waker;
+	n_woken++;
+}
+
+static void drop_noting(const struct tdt_waker *noting_waker)
+{
+	(void)noting_waker;
+}
+
+static void start_noting(int i, uint64_t ms)
+{
+	static const struct tdt_waker_vtable vtable = { clone_noting, wake_noting, wake_noting, drop_noting };
+	struct noting *one = &noting[i];
+	struct tdt_context one_cx = { &one->waker };
+
+	*one = (struct noting){ .waker = { &vtable }, .sleep = tdt_sleep_ms(ms), .started = i };
+	ck_assert_uint_eq(tdt_future_poll(&one->sleep, &one_cx), TDT_PENDING);
+	one->due_ms = ((struct tdt__timer *)one->sleep.state)->due_ms;
+}
+
+static void wait_until_woken(int n)
+{
+	while (n_woken < n)
+		drive(tdt_sleep_ms(1));
+}
+
+/* Wait until all were woken, and compare: what was due first came first; of two due together, who was started first. */
+static void expect_in_order(int n)
+{
+	wait_until_woken(n);
+	for (int i = 1; i < n; i++) {
+		const struct noting *a = woken[i - 1], *b = woken[i];
+
+		ck_assert_msg(a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a->started < b->started),
+			      "%d (due %llu) fired before %d (due %llu)", a->started, (unsigned long long)a->due_ms,
+			      b->started, (unsigned long long)b->due_ms);
+	}
+	for (int i = 0; i < n; i++)
+		tdt_future_drop(&noting[i].sleep);
+}
+
+START_TEST(timers_fire_in_the_order_they_are_due)
+{
+	unsigned seed = seed_of_run();
+	uint64_t before, least = 50;
+
+	for (;; least *= 2) { /* until all were started when the first was due: one that comes late can't be in order */
+		before = driven_now_ns();
+		for (int i = 0; i < TIMERS; i++)
+			start_noting(i, least + rand_r(&seed) % least);
+		if (driven_now_ns() - before < least * MS)
+			break;
+		wait_until_woken(TIMERS);
+		for (int i = 0; i < TIMERS; i++)
+			tdt_future_drop(&noting[i].sleep);
+		n_woken = 0;
+	}
+	expect_in_order(TIMERS);
+}
+END_TEST
+
+START_TEST(timers_due_together_fire_in_the_order_they_were_started)
+{
+	for (int i = 0; i < TIMERS; i++)
+		start_noting(i, 30);
+	expect_in_order(TIMERS);
+}
+END_TEST
+
+START_TEST(ten_thousand_timers_fire)
+{
+	static struct driven *tasks[10000];
+
+	for (int i = 0; i < 10000; i++) {
+		tasks[i] = driven_new(tdt_sleep_ms(1 + (uint64_t)i % 100));
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PENDING);
+	}
+	for (int i = 0; i < 10000; i++) {
+		driven_wait(tasks[i]);
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_READY);
+		ck_assert_int_eq(driven_wakes(tasks[i]), 1);
+		driven_end(tasks[i]);
+	}
+}
+END_TEST
+
+/* --- Whom they wake ---------------------------------------------------------------- */
+
+START_TEST(the_last_waker_is_the_one_woken)
+{
+	struct tdt_future sleep = tdt_sleep_ms(20);
+
+	hold_driver();
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &other_cx), TDT_PENDING);
+	ck_assert_int_eq(waker.alive, 0);
+	ck_assert_int_eq(other.alive, 1);
+	let_driver_go();
+	while (other.alive != 0)
+		drive(tdt_sleep_ms(1));
+	ck_assert_int_eq(waker.wakes, 0);
+	ck_assert_int_eq(other.wakes, 1);
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_READY);
+	tdt_future_drop(&sleep);
+}
+END_TEST
+
+START_TEST(a_poll_too_many_clones_nothing)
+{
+	struct tdt_future sleep = tdt_sleep_ms(HOUR);
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	ck_assert_int_eq(waker.clones, 1);
+	ck_assert_int_eq(waker.alive, 1);
+	tdt_future_drop(&sleep);
+	ck_assert_int_eq(waker.alive, 0);
+}
+END_TEST
+
+START_TEST(a_waker_that_cannot_be_cloned_is_woken)
+{
+	struct tdt_future sleep = tdt_sleep_ms(HOUR);
+
+	waker.fail_clone = true;
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	ck_assert_int_eq(waker.wakes, 1);
+	tdt_future_drop(&sleep);
+}
+END_TEST
+
+/* --- Cancelled -------------------------------------------------------------------------- */
+
+/* Start a timer, and drop it before the first poll; or before the driver's next turn; or later. */
+static void start_and_drop(int when)
+{
+	struct tdt_future sleep = tdt_sleep_ms(10);
+
+	if (when > 0)
+		ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
+	if (when > 1)
+		drive(tdt_sleep_ms(1));
+	tdt_future_drop(&sleep);
+}
+
+START_TEST(a_timer_that_is_dropped_wakes_nobody)
+{
+	struct tdt_future late = tdt_sleep_ms(HOUR);
+	uint64_t before;
+	int alive;
+
+	ck_assert_uint_eq(tdt_future_poll(&late, &other_cx), TDT_PENDING);
+	for (;;) { /* until it was dropped in time */
+		before = driven_now_ns();
+		start_and_drop(_i);
+		alive = waker.alive;
+		if (driven_now_ns() - before < 10 * MS)
+			break;
+		while (waker.alive != 0) /* the driver may be about to wake it */
+			sched_yield();
+		waker.wakes = 0;
+	}
+	ck_assert_int_eq(alive, 0);
+	drive(tdt_sleep_ms(20));
+	ck_assert_int_eq(waker.wakes, 0);
+	tdt_future_drop(&late);
+}
+END_TEST
+
+START_TEST(a_timer_may_be_dropped_after_it_fired_unpolled)
+{
+	struct driven *task = driven_new(tdt_sleep_ms(1));
+
+	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
+	driven_wait(task);
+	driven_end(task);
+}
+END_TEST
+
+static void *race_the_driver(void *driver)
+{
+	static atomic_uint seeds;
+	unsigned seed = ++seeds;
+
+	driven_use(driver);
+	for (int i = 0; i < 2000; i++) {
+		uint64_t ms = (uint64_t)rand_r(&seed) % 4;
+		struct driven *task = driven_new(tdt_sleep_ms(ms == 3 ? HOUR : ms));
+		tdt_poll_t polled = driven_poll(task);
+
+		MUST(polled == (ms == 0 ? TDT_READY : TDT_PENDING));
+		if (ms % 3 != 0 && rand_r(&seed) % 2 == 0) {
+			driven_wait(task);
+			MUST(driven_poll(task) == TDT_READY);
+		} else if (rand_r(&seed) % 4 == 0) {
+			nanosleep(&(struct timespec){ .tv_nsec = rand_r(&seed) % 2000000 }, NULL);
+		}
+		driven_end(task);
+	}
+	return NULL;
+}
+
+START_TEST(threads_start_and_cancel_timers_while_they_fire)
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, race_the_driver, driven_driver()), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+END_TEST
+
+/* --- Who is not woken --------------------------------------------------------------------- */
+
+START_TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
+{
+	struct tdt_future first = tdt_sleep_ms(HOUR), later[100];
+	long switches = driver_thread_switches();
+
+	ck_assert_uint_eq(tdt_future_poll(&first, &cx), TDT_PENDING);
+	switches = driver_thread_asleep(switches);
+	for (int i = 0; i < 100; i++) {
+		later[i] = tdt_sleep_ms(2 * HOUR);
+		ck_assert_uint_eq(tdt_future_poll(&later[i], &other_cx), TDT_PENDING);
+	}
+	for (int i = 0; i < 10000; i++) {
+		struct tdt_future sleep = tdt_sleep_ms(2 * HOUR);
+
+		ck_assert_uint_eq(tdt_future_poll(&sleep, &other_cx), TDT_PENDING);
+		tdt_future_drop(&sleep);
+	}
+	for (int i = 0; i < 100; i++)
+		tdt_future_drop(&later[i]);
+	tdt_future_drop(&first); /* it has that one; it need not hurry to forget it */
+	nanosleep(&(struct timespec){ .tv_nsec = 50 * (long)MS }, NULL);
+	ck_assert_int_eq(driver_thread_switches(), switches);
+}
+END_TEST
+
+/* --- Without a driver --------------------------------------------------------------------------- */
+
+START_TEST(without_a_runtime_it_panics)
+{
+	struct tdt__driver *driver = driven_driver();
+	struct tdt_future sleep = tdt_sleep_ms(1);
+
+	driven_use(NULL);
+	errno = 0;
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PANICKED);
+	ck_assert_int_eq(errno, ENOTSUP);
+	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PANICKED);
+	tdt_future_drop(&sleep);
+	ck_assert_int_eq(waker.alive, 0);
+	driven_use(driver);
+}
+END_TEST
+
+/* Those that the driver has, those it has not heard of, those that were given up, and those that are started now. */
+START_TEST(timers_outlive_the_driver)
+{
+	struct tdt_future has = tdt_sleep_ms(HOUR), listed = tdt_sleep_ms(2 * HOUR), late = tdt_sleep_ms(1);
+	struct tdt_future cancelled = tdt_sleep_ms(HOUR);
+	struct tdt_future *left[] = { &has, &listed, &late };
+
+	ck_assert_uint_eq(tdt_future_poll(&has, &cx), TDT_PENDING);
+	ck_assert_uint_eq(tdt_future_poll(&cancelled, &cx), TDT_PENDING);
+	drive(tdt_sleep_ms(1));
+	ck_assert_uint_eq(tdt_future_poll(&listed, &cx), TDT_PENDING);
+	tdt_future_drop(&cancelled);
+	driven_stop();
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		ck_assert_uint_eq(tdt_future_poll(left[i], &cx), TDT_PANICKED);
+		ck_assert_int_eq(errno, ENOTSUP);
+	}
+	tdt__driver_unref(driven_driver());
+	driven_use(NULL);
+	for (int i = 0; i < 3; i++)
+		tdt_future_drop(left[i]);
+	ck_assert_int_eq(waker.alive, 0);
+	driven_setup(); /* for the teardown */
+}
+END_TEST
+
+/* A task of another runtime, say: it would wait for ever. */
+START_TEST(who_waits_when_the_driver_stops_is_woken)
+{
+	struct driven *tasks[100];
+
+	for (int i = 0; i < 100; i++) {
+		tasks[i] = driven_new(tdt_sleep_ms(i % 3 == 0 ? UINT64_MAX : HOUR + (unsigned)i % 10));
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PENDING);
+	}
+	driven_stop();
+	for (int i = 0; i < 100; i++) {
+		driven_wait(tasks[i]);
+		ck_assert_int_eq(driven_wakers(tasks[i]), 0);
+		errno = 0;
+		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PANICKED);
+		ck_assert_int_eq(errno, ENOTSUP);
+		driven_end(tasks[i]);
+	}
+	tdt__driver_unref(driven_driver());
+	driven_setup(); /* for the teardown */
+}
+END_TEST
+
+static int make_a_sleep(void *argument)
+{
+	struct tdt_future sleep = tdt_sleep_ms(HOUR);
+
+	(void)argument;
+	if (tdt_future_is_none(&sleep))
+		return -errno;
+	tdt_future_drop(&sleep);
+	return 0;
+}
+
+START_TEST(without_memory_there_is_no_timer)
+{
+	no_memory_each(make_a_sleep, NULL, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("timers");
+	TCase *when = tcase_create("when");
+	TCase *order = tcase_create("order");
+	TCase *wakers = tcase_create("wakers");
+	TCase *cancelled = tcase_create("cancelled");
+	TCase *asleep = tcase_create("asleep");
+	TCase *outside = tcase_create("outside");
+	TCase *all[] = { when, order, wakers, cancelled, asleep, outside };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		tcase_add_checked_fixture(all[i], setup, driven_teardown);
+		suite_add_tcase(suite, all[i]);
+	}
+	tcase_add_loop_test(when, a_timer_never_fires_early, 1, 20);
+	tcase_add_test(when, it_counts_from_the_first_poll);
+	tcase_add_test(when, no_time_is_ready_at_once);
+	tcase_add_loop_test(when, a_time_beyond_the_clock_never_comes, 0, 3);
+	tcase_add_test(when, a_timer_fires_while_a_later_one_is_waited_for);
+	tcase_add_test(order, timers_fire_in_the_order_they_are_due);
+	tcase_add_test(order, timers_due_together_fire_in_the_order_they_were_started);
+	tcase_add_test(order, ten_thousand_timers_fire);
+	tcase_add_test(wakers, the_last_waker_is_the_one_woken);
+	tcase_add_test(wakers, a_poll_too_many_clones_nothing);
+	tcase_add_test(wakers, a_waker_that_cannot_be_cloned_is_woken);
+	tcase_add_loop_test(cancelled, a_timer_that_is_dropped_wakes_nobody, 0, 3);
+	tcase_add_test(cancelled, a_timer_may_be_dropped_after_it_fired_unpolled);
+	tcase_add_test(cancelled, threads_start_and_cancel_timers_while_they_fire);
+	tcase_add_test(asleep, timers_later_than_what_it_sleeps_for_leave_the_driver_asleep);
+	tcase_add_test(outside, without_a_runtime_it_panics);
+	tcase_add_test(outside, timers_outlive_the_driver);
+	tcase_add_test(outside, who_waits_when_the_driver_stops_is_woken);
+	tcase_add_test(outside, without_memory_there_is_no_timer);
+	return test_run(suite);
+}

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What counts as a leaf, what a leaf may do wrong with the waker it borrows, and tasks inside of tasks. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/asking.h"
+#include "lib/test.h"
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* A future whose poll is `poll`, and stays pending. */
+static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+{
+	return (struct tdt_future){ state, poll, drop_nothing };
+}
+
+/* Have the task polled while it is asked, and return the answer; for the caller to free. */
+static struct tdt_trace *captured(struct test_task *task)
+{
+	struct test_asking asking;
+	struct tdt_trace *trace;
+
+	test_ask(&asking, task->handle);
+	test_task_poll(task);
+	test_answer(&asking);
+	trace = asking.trace;
+	asking.trace = NULL;
+	test_asking_fini(&asking);
+	return trace;
+}
+
+static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
+{
+	uint32_t in_tree = 0;
+
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves_lost, 0);
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+		ck_assert_int_ne(tdt_node_frame(node)->kind, TDT_NODE_CUT);
+		in_tree += tdt_node_leaves(node);
+	}
+	ck_assert_uint_eq(in_tree, leaves);
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
+}
+
+/* Each of these asks the leaf twice, and expects the same again. */
+static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, const char *function,
+			     uint32_t leaves)
+{
+	struct tdt_future child = leaf_of(poll, state);
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &child);
+	for (int i = 0; i < 2; i++) {
+		struct tdt_trace *trace = captured(&task);
+
+		expect_leaves(trace, leaves);
+		ck_assert_int_eq(test_nodes_of(trace, function), leaves > 0);
+		ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_WAITING);
+		tdt_trace_free(trace);
+	}
+	test_task_fini(&task);
+}
+
+/* --- What is a leaf ----------------------------------------------------------- */
+
+static tdt_poll_t clone_one(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+START_TEST(who_clones_the_waker_is_a_leaf)
+{
+	expect_each_time(clone_one, NULL, "clone_one", 1);
+}
+END_TEST
+
+static tdt_poll_t yield(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_wake_by_ref(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(who_yields_is_a_leaf)
+{
+	struct tdt_future child = leaf_of(yield, NULL);
+	struct test_task task = { 0 };
+
+	expect_each_time(yield, NULL, "yield", 1);
+	test_task_init(&task, &child);
+	tdt_trace_free(captured(&task));
+	ck_assert_int_eq(task.waker.wakes, 1);
+	test_task_fini(&task);
+}
+END_TEST
+
+static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+START_TEST(a_poll_that_clones_nothing_has_no_leaf)
+{
+	expect_each_time(do_nothing, NULL, "do_nothing", 0);
+}
+END_TEST
+
+static tdt_poll_t clone_many(void *state, struct tdt_context *cx)
+{
+	for (int i = 0; i < *(int *)state; i++)
+		tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+static tdt_poll_t clone_twice(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+START_TEST(a_leaf_that_clones_again_is_one_leaf)
+{
+	int n = 1000;
+
+	expect_each_time(clone_twice, NULL, "clone_twice", 1);
+	expect_each_time(clone_many, &n, "clone_many", 1);
+}
+END_TEST
+
+static tdt_poll_t poll_many(void *state, struct tdt_context *cx)
+{
+	static tdt_poll_t (*volatile const child)(void *state, struct tdt_context *cx) = clone_one;
+
+	for (int i = 0; i < *(int *)state; i++) {
+		child(NULL, cx);
+		TDT_KEEP_FRAME();
+	}
+	return TDT_PENDING;
+}
+
+START_TEST(identical_leaves_are_counted)
+{
+	int n = 1000;
+
+	expect_each_time(poll_many, &n, "clone_one", 1000);
+}
+END_TEST
+
+START_TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, NULL);
+	trace = captured(&task);
+	expect_leaves(trace, 1);
+	ck_assert_ptr_eq(tdt_waker_beneath(task.leaf.waker), &task.waker.waker);
+	test_future_wake(&task.leaf);
+	ck_assert_int_eq(task.waker.wakes, 1);
+	tdt_trace_free(trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- What a leaf may do wrong ---------------------------------------------------- */
+
+static tdt_poll_t wake_borrowed(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_wake(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
+{
+	struct tdt_future child = leaf_of(wake_borrowed, NULL);
+	struct test_task task = { 0 };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, &child);
+	trace = captured(&task);
+	expect_leaves(trace, 1);
+	ck_assert_int_eq(test_nodes_of(trace, "wake_borrowed"), 1);
+	ck_assert_int_eq(task.waker.wakes, 1);
+	tdt_trace_free(trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(cx->waker);
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	tdt_waker_drop(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(dropping_the_borrowed_waker_does_nothing)
+{
+	expect_each_time(drop_borrowed, NULL, "drop_borrowed", 1);
+}
+END_TEST
+
+static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
+{
+	*(const struct tdt_waker **)state = cx->waker;
+	return TDT_PENDING;
+}
+
+START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
+{
+	const struct tdt_waker *kept = NULL;
+	struct tdt_future child = leaf_of(keep_borrowed, &kept);
+	struct test_task task = { 0 };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, &child);
+	trace = captured(&task);
+	expect_leaves(trace, 0);
+	ck_assert_ptr_ne(kept, &task.waker.waker);
+	ck_assert_ptr_null(tdt_waker_clone(kept));
+	tdt_waker_wake_by_ref(kept);
+	tdt_waker_wake(kept);
+	tdt_waker_drop(kept);
+	ck_assert_int_eq(task.waker.wakes, 0);
+	tdt_trace_free(trace);
+
+	/* Nor does another task fall for it that is polled with it, asked or not. */
+	{
+		struct test_task other = { .leaf = { .name = 'a', .pending = 9 } };
+		struct test_asking asking;
+
+		test_task_init(&other, NULL);
+		other.cx.waker = kept;
+		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
+		test_ask(&asking, other.handle);
+		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
+		ck_assert_uint_eq(test_answer(&asking)->leaves, 0);
+		test_asking_fini(&asking);
+		test_task_fini(&other);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+static tdt_poll_t clone_failing(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
+
+	*(int *)state += clone == NULL;
+	return TDT_PENDING;
+}
+
+START_TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
+{
+	int failures = 0;
+	struct tdt_future child = leaf_of(clone_failing, &failures);
+	struct test_task task = { 0 };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, &child);
+	task.waker.fail_clone = true;
+	trace = captured(&task);
+	expect_leaves(trace, 1);
+	ck_assert_int_eq(failures, 1);
+	tdt_trace_free(trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- Other threads ------------------------------------------------------------------- */
+
+static void *clone_here(void *argument)
+{
+	const struct tdt_context *cx = argument;
+
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	tdt_waker_wake_by_ref(cx->waker);
+	return NULL;
+}
+
+static tdt_poll_t clone_elsewhere(void *state, struct tdt_context *cx)
+{
+	pthread_t thread;
+
+	(void)state;
+	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, cx), 0);
+	pthread_join(thread, NULL);
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return TDT_PENDING;
+}
+
+START_TEST(a_leaf_on_another_thread_is_counted_apart)
+{
+	struct tdt_future child = leaf_of(clone_elsewhere, NULL);
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &child);
+	for (int i = 0; i < 2; i++) {
+		struct tdt_trace *trace = captured(&task);
+
+		expect_leaves(trace, 1);
+		ck_assert_uint_eq(tdt_trace_info(trace)->leaves_elsewhere, 2);
+		ck_assert_int_eq(test_nodes_of(trace, "clone_here"), 0);
+		tdt_trace_free(trace);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- The host's errno --------------------------------------------------------------------- */
+
+static tdt_poll_t clone_with_errno(void *state, struct tdt_context *cx)
+{
+	int *seen = state;
+
+	errno = 4711;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	*seen = errno;
+	return TDT_PENDING;
+}
+
+START_TEST(a_capture_leaves_errno_alone)
+{
+	int seen = 0;
+	struct tdt_future child = leaf_of(clone_with_errno, &seen);
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &child);
+	for (int i = 0; i < 2; i++) {
+		tdt_trace_free(captured(&task));
+		ck_assert_int_eq(seen, 4711);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- Tasks inside of tasks ------------------------------------------------------------------ */
+
+static tdt_poll_t poll_inner(void *state, struct tdt_context *cx)
+{
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return tdt_future_poll(state, cx);
+}
+
+static tdt_poll_t poll_middle(void *state, struct tdt_context *cx)
+{
+	return tdt_future_poll(state, cx);
+}
+
+/* Three tasks, each but the innermost with a function round the next; the outermost has a leaf of its own as well. */
+struct nest {
+	struct test_task task[3]; /* the innermost first */
+	struct tdt_future child[3];
+};
+
+static void nest_init(struct nest *nest)
+{
+	*nest = (struct nest){ 0 };
+	nest->child[0] = leaf_of(clone_one, NULL);
+	nest->child[1] = leaf_of(poll_middle, &nest->task[0].future);
+	nest->child[2] = leaf_of(poll_inner, &nest->task[1].future);
+	for (int i = 0; i < 3; i++)
+		test_task_init(&nest->task[i], &nest->child[i]);
+}
+
+static void nest_fini(struct nest *nest)
+{
+	for (int i = 0; i < 3; i++)
+		test_task_fini(&nest->task[i]);
+}
+
+/* What a trace of the task `level` must say, whoever else was asked. */
+static void expect_level(const struct tdt_trace *trace, int level)
+{
+	expect_leaves(trace, level == 2 ? 2 : 1);
+	ck_assert_int_eq(test_nodes_of(trace, "clone_one"), 1);
+	ck_assert_int_eq(test_nodes_of(trace, "poll_middle"), level >= 1);
+	ck_assert_int_ge(test_nodes_of(trace, "poll_inner"), level >= 2);
+	if (level < 2)
+		ck_assert_int_eq(test_nodes_of(trace, "poll_inner"), 0);
+}
+
+/* Every choice of tasks that are asked at once. */
+START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
+{
+	for (int asked = 1; asked < 8; asked++) {
+		struct nest nest;
+		struct test_asking asking[3];
+
+		nest_init(&nest);
+		for (int round = 0; round < 2; round++) {
+			for (int i = 0; i < 3; i++)
+				if (asked & 1 << i)
+					test_ask(&asking[i], nest.task[i].handle);
+			ck_assert_int_eq(nest.task[2].waker.wakes, round > 0 ? __builtin_popcount((unsigned)asked) : 0);
+			nest.task[2].waker.wakes = 0;
+			test_task_poll(&nest.task[2]);
+			for (int i = 0; i < 3; i++) {
+				if ((asked & 1 << i) == 0)
+					continue;
+				test_answer(&asking[i]);
+				expect_level(asking[i].trace, i);
+				test_asking_fini(&asking[i]);
+			}
+			ck_assert_int_eq(nest.task[2].waker.wakes, 0);
+		}
+		nest_fini(&nest);
+	}
+}
+END_TEST
+
+START_TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
+{
+	struct test_task inner = { .leaf = { .name = 'a', .pending = 99 } }, outer = { 0 };
+	struct test_asking asking[2];
+
+	test_task_init(&inner, NULL);
+	test_task_init(&outer, &inner.future);
+	test_ask(&asking[0], inner.handle);
+	test_ask(&asking[1], outer.handle);
+	test_task_poll(&outer);
+	ck_assert_ptr_eq(tdt_waker_beneath(inner.leaf.waker), &outer.waker.waker);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(test_answer(&asking[i])->leaves, 1);
+		test_asking_fini(&asking[i]);
+	}
+	tdt_handle_unref(inner.handle);
+	test_task_fini(&outer);
+}
+END_TEST
+
+START_TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
+{
+	struct test_task inner[2], outer = { 0 };
+	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
+	struct test_asking asking[3];
+
+	for (int i = 0; i < 2; i++) {
+		inner[i] = (struct test_task){ 0 };
+		test_task_init(&inner[i], &child);
+		joined[i] = inner[i].future;
+	}
+	join = tdt_join_all(joined, 2);
+	test_task_init(&outer, &join);
+	test_ask(&asking[0], inner[0].handle);
+	test_ask(&asking[1], inner[1].handle);
+	test_ask(&asking[2], outer.handle);
+	test_task_poll(&outer);
+	for (int i = 0; i < 3; i++) {
+		test_answer(&asking[i]);
+		expect_leaves(asking[i].trace, i < 2 ? 1 : 2);
+		test_asking_fini(&asking[i]);
+	}
+	tdt_handle_unref(inner[0].handle);
+	tdt_handle_unref(inner[1].handle);
+	test_task_fini(&outer);
+}
+END_TEST
+
+START_TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
+{
+	struct test_task inner = { .leaf = { .name = 'a' } }, outer = { 0 };
+	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
+	struct test_asking ask_inner, ask_outer;
+
+	test_task_init(&inner, NULL);
+	joined[0] = inner.future;
+	joined[1] = child;
+	join = tdt_join_all(joined, 2);
+	test_task_init(&outer, &join);
+	test_ask(&ask_inner, inner.handle);
+	test_ask(&ask_outer, outer.handle);
+	ck_assert_int_eq(test_task_poll(&outer), TDT_PENDING);
+	ck_assert_int_eq(inner.leaf.drops, 1);
+	ck_assert_int_eq(test_answer(&ask_inner)->state, TDT_TASK_READY);
+	ck_assert_int_eq(test_answer(&ask_outer)->state, TDT_TASK_WAITING);
+	test_asking_fini(&ask_inner);
+	test_asking_fini(&ask_outer);
+	tdt_handle_unref(inner.handle);
+	test_task_fini(&outer);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("leaves");
+	TCase *leaves = tcase_create("leaves");
+	TCase *misuse = tcase_create("misuse");
+	TCase *nested = tcase_create("nested");
+
+	tcase_add_test(leaves, who_clones_the_waker_is_a_leaf);
+	tcase_add_test(leaves, who_yields_is_a_leaf);
+	tcase_add_test(leaves, a_poll_that_clones_nothing_has_no_leaf);
+	tcase_add_test(leaves, a_leaf_that_clones_again_is_one_leaf);
+	tcase_add_test(leaves, identical_leaves_are_counted);
+	tcase_add_test(leaves, the_clone_a_leaf_gets_stands_for_the_runtimes);
+	tcase_add_test(leaves, a_leaf_on_another_thread_is_counted_apart);
+	tcase_add_test(leaves, a_capture_leaves_errno_alone);
+	suite_add_tcase(suite, leaves);
+
+	tcase_add_test(misuse, waking_the_borrowed_waker_for_good_counts_as_a_yield);
+	tcase_add_test(misuse, dropping_the_borrowed_waker_does_nothing);
+	tcase_add_test(misuse, a_borrowed_waker_that_is_kept_is_dead_after_the_poll);
+	tcase_add_test(misuse, a_clone_that_fails_is_passed_on_and_is_a_leaf);
+	suite_add_tcase(suite, misuse);
+
+	tcase_add_test(nested, each_of_three_nested_tasks_answers_with_its_own_part);
+	tcase_add_test(nested, what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker);
+	tcase_add_test(nested, nested_tasks_in_a_join_are_branches_of_the_outer_one);
+	tcase_add_test(nested, a_nested_task_that_ends_says_so_and_the_outer_one_goes_on);
+	suite_add_tcase(suite, nested);
+	return test_run(suite);
+}

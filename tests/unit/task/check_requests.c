@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Asking: who is woken and polled how often, and who is answered by what. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/asking.h"
+#include "lib/listed.h"
+#include "lib/test.h"
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* --- Wakes and polls ------------------------------------------------------------ */
+
+#define MANY 20
+
+static void ask_many(struct test_asking *asking, struct tdt_handle *handle)
+{
+	for (int i = 0; i < MANY; i++)
+		test_ask(&asking[i], handle);
+}
+
+static void expect_one_answer(struct test_asking *asking, uint64_t polls)
+{
+	for (int i = 0; i < MANY; i++) {
+		const struct tdt_trace_info *info = test_answer(&asking[i]);
+
+		ck_assert_uint_eq(info->polls, polls);
+		ck_assert_uint_eq(info->leaves, 1);
+		test_asking_fini(&asking[i]);
+	}
+}
+
+START_TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	struct test_asking asking[MANY];
+
+	test_task_init(&task, NULL);
+	for (int round = 0; round < 3; round++) {
+		test_task_poll(&task);
+		ask_many(asking, task.handle);
+		ck_assert_int_eq(task.waker.wakes, 1);
+		ck_assert_int_eq(test_task_run(&task), 1);
+		expect_one_answer(asking, 2 * (uint64_t)round + 2);
+		ck_assert_int_eq(task.waker.wakes, 0);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	struct test_asking asking[MANY];
+
+	test_task_init(&task, NULL);
+	ask_many(asking, task.handle);
+	ck_assert(!test_answered(&asking[0]));
+	test_task_poll(&task);
+	ck_assert_int_eq(task.waker.wakes, 0);
+	expect_one_answer(asking, 1);
+	test_task_fini(&task);
+}
+END_TEST
+
+struct asking_others {
+	struct test_asking asking[MANY];
+	struct tdt_handle *handle;
+};
+
+static void ask_all(void *argument)
+{
+	struct asking_others *others = argument;
+
+	ask_many(others->asking, others->handle);
+}
+
+START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
+{
+	struct asking_others others;
+	struct test_busy busy = { ask_all, &others, TDT_PENDING, 0 };
+	struct tdt_future child = test_busy_future(&busy);
+	struct test_task task = { 0 };
+	struct test_asking late;
+
+	test_task_init(&task, &child);
+	others.handle = task.handle;
+	test_task_poll(&task);
+	ck_assert_int_eq(task.waker.wakes, 1);
+	busy.act = NULL;
+	test_ask(&late, task.handle); /* the poll that is on its way will answer this one, too */
+	ck_assert_int_eq(task.waker.wakes, 1);
+	ck_assert_int_eq(test_task_run(&task), 1);
+	ck_assert_uint_eq(test_answer(&late)->polls, 2);
+	test_asking_fini(&late);
+	expect_one_answer(others.asking, 2);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(nobody_asks_nobody_is_woken)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct test_asking asking;
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	test_ask(&asking, task.handle);
+	ck_assert_int_eq(test_task_run(&task), 1);
+	test_answer(&asking);
+	test_asking_fini(&asking);
+	for (int i = 0; i < 3; i++)
+		test_task_poll(&task);
+	ck_assert_int_eq(task.waker.wakes, 0);
+	ck_assert_int_eq(task.leaf.polls, 5);
+	test_task_fini(&task);
+}
+END_TEST
+
+static void *ask_blocking(void *argument)
+{
+	return tdt_backtrace_timed(argument, INT64_C(60000000000));
+}
+
+START_TEST(threads_that_block_are_answered_by_one_poll)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	pthread_t thread[MANY];
+	void *trace;
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	for (int i = 0; i < MANY; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, ask_blocking, task.handle), 0);
+	/* Who wakes does so when his question has been listed, perhaps after all others are. */
+	while (listed(task.handle) < MANY || task.waker.wakes == 0)
+		sched_yield();
+	ck_assert_int_eq(task.waker.wakes, 1);
+	ck_assert_int_eq(test_task_run(&task), 1);
+	for (int i = 0; i < MANY; i++) {
+		pthread_join(thread[i], &trace);
+		ck_assert_ptr_nonnull(trace);
+		ck_assert_uint_eq(tdt_trace_info(trace)->polls, 2);
+		tdt_trace_free(trace);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+/* A runtime that polls a task inside its wake, as simple ones do. */
+struct inline_runtime {
+	struct tdt_waker waker;
+	struct tdt_future *future;
+};
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void poll_now(const struct tdt_waker *waker)
+{
+	struct tdt_context cx = { waker };
+
+	tdt_future_poll(((const struct inline_runtime *)(const void *)waker)->future, &cx);
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+START_TEST(no_time_is_enough_where_the_wake_polls)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now, drop_waker };
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	struct inline_runtime runtime = { { &vtable }, &task.future };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, NULL);
+	poll_now(&runtime.waker);
+	trace = tdt_backtrace_timed(task.handle, 0);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
+	tdt_trace_free(trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- Async --------------------------------------------------------------------------- */
+
+/* A task that awaits its own backtrace. */
+struct introspective {
+	struct tdt_future asking;
+	struct tdt_handle *handle;
+	struct tdt_trace *trace;
+	int error;
+};
+
+static tdt_poll_t await_own_backtrace(void *state, struct tdt_context *cx)
+{
+	struct introspective *self = state;
+
+	if (tdt_future_is_none(&self->asking))
+		self->asking = tdt_backtrace_async(self->handle, &self->trace, &self->error);
+	return tdt_future_poll(&self->asking, cx);
+}
+
+START_TEST(a_task_may_await_its_own_backtrace)
+{
+	struct introspective self = { .error = 1 };
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &(struct tdt_future){ &self, await_own_backtrace, drop_nothing });
+	self.handle = task.handle;
+	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
+	ck_assert_int_eq(test_task_run(&task), 2); /* one to capture, one to see the answer */
+	ck_assert_int_eq(self.error, 0);
+	ck_assert_ptr_nonnull(self.trace);
+	ck_assert_uint_eq(tdt_trace_info(self.trace)->leaves, 1);
+	ck_assert_int_eq(test_nodes_of(self.trace, "await_own_backtrace"), 1);
+	tdt_future_drop(&self.asking);
+	tdt_trace_free(self.trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct test_waker other;
+	struct tdt_context cx = { &other.waker };
+	struct test_asking asking;
+
+	test_waker_init(&other);
+	test_task_init(&task, NULL);
+	test_ask(&asking, task.handle);
+	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(asking.waker.alive, 0);
+	test_task_poll(&task);
+	ck_assert_int_eq(asking.waker.wakes, 0);
+	ck_assert_int_eq(other.wakes, 1);
+	ck_assert_int_eq(other.alive, 0);
+	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_READY);
+	test_asking_fini(&asking);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(an_answer_is_written_only_from_the_askers_own_poll_and_once)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct test_asking asking;
+	struct tdt_context cx = { &asking.waker.waker };
+	struct tdt_trace *trace;
+
+	test_task_init(&task, NULL);
+	test_ask(&asking, task.handle);
+	test_task_poll(&task);
+	ck_assert(asking.trace == NULL && asking.error == 1);
+	test_answer(&asking);
+	trace = asking.trace;
+	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PANICKED);
+	ck_assert(asking.trace == trace && asking.error == 0);
+	test_asking_fini(&asking);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(an_asker_need_not_want_to_know_the_error)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+	struct tdt_trace *trace = (void *)1;
+	struct tdt_future asking;
+
+	test_waker_init(&waker);
+	test_task_init(&task, NULL);
+	tdt_future_drop(&task.future);
+	asking = tdt_backtrace_async(task.handle, &trace, NULL);
+	ck_assert_int_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	ck_assert_ptr_null(trace);
+	tdt_future_drop(&asking);
+	ck_assert_int_eq(waker.alive, 0);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(a_handle_may_be_given_back_while_its_question_is_open)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
+	struct test_asking asking;
+
+	/* The future outlives it. */
+	test_task_init(&task, NULL);
+	test_ask(&asking, task.handle);
+	tdt_handle_unref(task.handle);
+	task.handle = NULL;
+	test_task_poll(&task);
+	test_answer(&asking);
+	test_asking_fini(&asking);
+	test_task_fini(&task);
+
+	/* Nothing outlives it but the question. */
+	task = (struct test_task){ .leaf = { .name = 'a', .pending = 1 } };
+	test_task_init(&task, NULL);
+	test_ask(&asking, task.handle);
+	test_task_fini(&task);
+	ck_assert(test_answered(&asking));
+	ck_assert_int_eq(asking.error, -ESRCH);
+	test_asking_fini(&asking);
+}
+END_TEST
+
+START_TEST(a_question_that_was_never_polled_is_none)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct tdt_trace *trace = NULL;
+	struct tdt_future asking;
+
+	test_task_init(&task, NULL);
+	test_task_poll(&task);
+	asking = tdt_backtrace_async(task.handle, &trace, NULL);
+	ck_assert_int_eq(task.waker.wakes, 0);
+	tdt_future_drop(&asking);
+	test_task_fini(&task);
+}
+END_TEST
+
+static void withdraw(void *argument)
+{
+	test_asking_fini(argument);
+}
+
+START_TEST(a_question_may_be_dropped_in_flight)
+{
+	struct test_asking asking, other;
+	struct test_busy busy = { withdraw, &asking, TDT_PENDING, 0 };
+	struct tdt_future child = test_busy_future(&busy);
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &child);
+	/* While it is listed. */
+	test_ask(&asking, task.handle);
+	test_ask(&other, task.handle);
+	test_asking_fini(&asking);
+	ck_assert_int_eq(listed(task.handle), 1);
+	test_asking_fini(&other);
+	ck_assert_int_eq(listed(task.handle), 0);
+	/* While the poll that took it runs; another that it took is answered all the same. */
+	test_ask(&asking, task.handle);
+	test_ask(&other, task.handle);
+	busy.argument = &other;
+	test_task_poll(&task);
+	busy.act = NULL;
+	test_answer(&asking);
+	test_asking_fini(&asking);
+	/* When it is answered and nobody has looked. */
+	test_ask(&asking, task.handle);
+	test_task_run(&task);
+	test_asking_fini(&asking);
+	test_task_fini(&task);
+}
+END_TEST
+
+START_TEST(an_asker_whose_waker_cannot_be_cloned_is_told_so)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct test_asking asking;
+	struct tdt_context cx = { &asking.waker.waker };
+
+	test_task_init(&task, NULL);
+	/* At its first poll, before it is asked; and at the second. */
+	for (int polls = 0; polls < 2; polls++) {
+		asking = (struct test_asking){ .error = 1 };
+		test_waker_init(&asking.waker);
+		asking.future = tdt_backtrace_async(task.handle, &asking.trace, &asking.error);
+		for (int i = 0; i < polls; i++)
+			ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PENDING);
+		asking.waker.fail_clone = true;
+		ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_READY);
+		ck_assert(asking.trace == NULL && asking.error == -ENOMEM);
+		ck_assert_int_eq(listed(task.handle), 0);
+		test_asking_fini(&asking);
+	}
+	test_task_fini(&task);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("requests");
+	TCase *polls = tcase_create("polls");
+	TCase *async = tcase_create("async");
+
+	tcase_add_test(polls, many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll);
+	tcase_add_test(polls, those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody);
+	tcase_add_test(polls, those_that_ask_during_a_poll_get_one_more_poll);
+	tcase_add_test(polls, nobody_asks_nobody_is_woken);
+	tcase_add_test(polls, threads_that_block_are_answered_by_one_poll);
+	tcase_add_test(polls, no_time_is_enough_where_the_wake_polls);
+	suite_add_tcase(suite, polls);
+
+	tcase_add_test(async, a_task_may_await_its_own_backtrace);
+	tcase_add_test(async, the_waker_of_the_last_poll_is_woken_by_the_answer);
+	tcase_add_test(async, an_answer_is_written_only_from_the_askers_own_poll_and_once);
+	tcase_add_test(async, an_asker_need_not_want_to_know_the_error);
+	tcase_add_test(async, a_handle_may_be_given_back_while_its_question_is_open);
+	tcase_add_test(async, a_question_that_was_never_polled_is_none);
+	tcase_add_test(async, a_question_may_be_dropped_in_flight);
+	tcase_add_test(async, an_asker_whose_waker_cannot_be_cloned_is_told_so);
+	suite_add_tcase(suite, async);
+	return test_run(suite);
+}

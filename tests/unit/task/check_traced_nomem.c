@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Each allocation fails in turn, from tracing a future to the answer: the future completes all the same. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/no_memory.h"
+#include "lib/test.h"
+
+#define DEEP 200
+
+/* Check's own assertions allocate.  So within the calls that are made to fail what is broken is only noted. */
+static const char *broken;
+
+#define MUST(condition) (broken = (condition) ? broken : #condition)
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* A leaf at the end of a deep stack, that is ready when told so. */
+struct deep {
+	bool ready;
+	int polls;
+};
+
+static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *cx)
+{
+	if (depth > 0)
+		clone_deep(depth - 1, cx);
+	else
+		tdt_waker_drop(tdt_waker_clone(cx->waker));
+	TDT_KEEP_FRAME();
+}
+
+static tdt_poll_t poll_deep(void *state, struct tdt_context *cx)
+{
+	struct deep *deep = state;
+
+	deep->polls++;
+	clone_deep(DEEP, cx);
+	return deep->ready ? TDT_READY : TDT_PENDING;
+}
+
+/* A runtime that polls inside its wake, so that all is done by the thread whose allocations fail. */
+struct runtime {
+	struct tdt_waker waker;
+	struct tdt_future future;
+};
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static tdt_poll_t poll_by(const struct runtime *runtime)
+{
+	struct tdt_context cx = { &runtime->waker };
+
+	return tdt_future_poll(&runtime->future, &cx);
+}
+
+static void poll_now(const struct tdt_waker *waker)
+{
+	poll_by((const struct runtime *)(const void *)waker);
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+/* Whether the trace lacks nothing. */
+static int complete(const struct tdt_trace *trace)
+{
+	enum tdt_cut cut;
+
+	MUST(tdt_trace_info(trace)->state == TDT_TASK_WAITING);
+	if (tdt_trace_info(trace)->leaves_lost > 0)
+		return -ENOMEM;
+	MUST(tdt_trace_info(trace)->leaves == 1);
+	tdt_trace_stack(trace, 0, NULL, 0, &cut);
+	if (cut == TDT_CUT_MEMORY)
+		return -ENOMEM;
+	MUST(cut == TDT_CUT_NOT);
+	return 0;
+}
+
+static int ask_blocking(struct tdt_handle *handle)
+{
+	const struct tdt_backtrace_options options = { .size = sizeof(options), .max_frames = 2 * DEEP };
+	struct tdt_trace *trace;
+	int error;
+
+	errno = 0;
+	trace = tdt_backtrace_with(handle, &options);
+	if (trace == NULL)
+		return -errno;
+	error = complete(trace);
+	tdt_trace_free(trace);
+	return error;
+}
+
+static void wake_nobody(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable nobodys = { clone_itself, wake_nobody, wake_nobody, drop_waker };
+static const struct tdt_waker nobody = { &nobodys };
+
+static int ask_async(struct tdt_handle *handle)
+{
+	struct tdt_trace *trace = NULL;
+	struct tdt_context cx = { &nobody };
+	int error = 1;
+	struct tdt_future asking;
+
+	errno = 0;
+	asking = tdt_backtrace_async(handle, &trace, &error);
+	if (tdt_future_is_none(&asking))
+		return -errno;
+	MUST(tdt_future_poll(&asking, &cx) == TDT_READY);
+	if (trace != NULL)
+		error = complete(trace);
+	tdt_trace_free(trace);
+	tdt_future_drop(&asking);
+	return error;
+}
+
+/* Trace a future, ask, and let it end. */
+static int whole_life(void *argument)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now, drop_waker };
+	int (*const *ask)(struct tdt_handle * handle) = argument;
+	struct deep deep = { 0 };
+	struct tdt_future child = { &deep, poll_deep, drop_nothing };
+	struct tdt_traced traced;
+	struct runtime runtime;
+	int error;
+
+	errno = 0;
+	traced = tdt_traced_with(child, TDT_TASK_ATTR(.name = "deep"));
+	error = traced.handle == NULL ? -errno : 0;
+	runtime = (struct runtime){ { &vtable }, traced.future };
+	MUST(poll_by(&runtime) == TDT_PENDING);
+	if (error == 0)
+		error = (*ask)(traced.handle);
+	deep.ready = true;
+	MUST(poll_by(&runtime) == TDT_READY);
+	tdt_future_drop(&runtime.future);
+	tdt_handle_unref(traced.handle);
+	return error;
+}
+
+START_TEST(asking_and_blocking_reports_every_lack_of_memory)
+{
+	int (*ask)(struct tdt_handle *) = ask_blocking;
+
+	no_memory_each(whole_life, &ask, 6);
+	ck_assert_msg(broken == NULL, "not so: %s", broken);
+}
+END_TEST
+
+START_TEST(asking_async_reports_every_lack_of_memory)
+{
+	int (*ask)(struct tdt_handle *) = ask_async;
+
+	no_memory_each(whole_life, &ask, 7);
+	ck_assert_msg(broken == NULL, "not so: %s", broken);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("traced_nomem");
+	TCase *memory = tcase_create("memory");
+
+	tcase_add_test(memory, asking_and_blocking_reports_every_lack_of_memory);
+	tcase_add_test(memory, asking_async_reports_every_lack_of_memory);
+	suite_add_tcase(suite, memory);
+	return test_run(suite);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What printing a dump costs, counted: in pieces that are written, and in allocations. */
+
+#include <config.h>
+
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/dumped.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+
+#define MANY 2000
+#define DEPTH 30
+
+static struct tdt_trace_info tasks[MANY];
+static const struct tdt_trace_info *pointers[MANY];
+static struct tdt_snapshot_group groups[MANY];
+
+/* All in groups of `each` tasks, which have a tree of one stack. */
+static struct tdt_snapshot snapshot_of(size_t n, size_t each, const struct tdt_trace *trace)
+{
+	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = n, .groups = groups,
+					 .n_groups = n / each };
+
+	for (size_t i = 0; i < n; i++) {
+		tasks[i] = (struct tdt_trace_info)TASK(.id = i + 1, .name = "x");
+		pointers[i] = &tasks[i];
+	}
+	for (size_t i = 0; i < n / each; i++)
+		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &pointers[i * each], each };
+	return snapshot;
+}
+
+static struct tdt_trace *deep(void)
+{
+	char tree[16 * DEPTH] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < DEPTH; i++)
+		n += (size_t)sprintf(tree + n, "f%d:%d%s", i, i + 1, i < DEPTH - 1 ? "(" : "*");
+	memset(tree + n, ')', DEPTH - 1);
+	return grow(tree);
+}
+
+/* A stream without a buffer, that counts. */
+struct sink {
+	size_t bytes;
+	size_t pieces;
+};
+
+static ssize_t count_piece(void *cookie, const char *bytes, size_t n)
+{
+	struct sink *sink = cookie;
+
+	(void)bytes;
+	sink->bytes += n;
+	sink->pieces++;
+	return (ssize_t)n;
+}
+
+static FILE *sink_open(struct sink *sink)
+{
+	FILE *file = fopencookie(sink, "w", (cookie_io_functions_t){ .write = count_piece });
+
+	*sink = (struct sink){ 0 };
+	ck_assert_ptr_nonnull(file);
+	setvbuf(file, NULL, _IONBF, 0);
+	return file;
+}
+
+static int allocations(const struct tdt_snapshot *snapshot, const struct tdt_dump_options *options)
+{
+	struct sink sink;
+	FILE *file = sink_open(&sink);
+	int n;
+
+	no_memory_begin(-1);
+	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, options), 0);
+	n = no_memory_end();
+	fclose(file);
+	return n;
+}
+
+START_TEST(a_dump_is_written_in_large_pieces)
+{
+	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
+	struct tdt_trace *trace = deep();
+	struct tdt_snapshot snapshot = snapshot_of(MANY, 1, trace);
+	struct sink sink;
+	FILE *file = sink_open(&sink);
+
+	ck_assert_int_eq(tdt_snapshot_print(&snapshot, file, options), 0);
+	ck_assert_uint_gt(sink.bytes, 100 * (size_t)MANY);
+	ck_assert_uint_le(sink.pieces, sink.bytes / 2048 + 2);
+	fclose(file);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+/* Objects of JSON are jansson's: it allocates for each of their members. */
+static const enum tdt_print_format without_objects[] = { TDT_PRINT_TEXT, TDT_PRINT_FOLDED };
+
+START_TEST(more_tasks_of_a_group_take_no_more_allocations)
+{
+	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	struct tdt_trace *trace = deep();
+	struct tdt_snapshot snapshot = snapshot_of(20, 20, trace);
+	int few = allocations(&snapshot, options);
+
+	snapshot = snapshot_of(MANY, MANY, trace);
+	ck_assert_int_eq(allocations(&snapshot, options), few);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next)
+{
+	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	struct tdt_trace *trace = deep();
+	struct tdt_snapshot snapshot = snapshot_of(1, 1, trace);
+	int one = allocations(&snapshot, options);
+
+	snapshot = snapshot_of(MANY, 1, trace);
+	ck_assert_int_lt((allocations(&snapshot, options) - one) / (MANY - 1), DEPTH);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("dump_cost");
+	TCase *pieces = tcase_create("pieces"), *memory = tcase_create("memory");
+
+	tcase_add_loop_test(pieces, a_dump_is_written_in_large_pieces, TDT_PRINT_TEXT, TDT_PRINT_FOLDED + 1);
+	suite_add_tcase(suite, pieces);
+	tcase_add_loop_test(memory, more_tasks_of_a_group_take_no_more_allocations, 0, 2);
+	tcase_add_loop_test(memory, the_frames_of_a_tree_are_not_written_anew_for_the_next, 0, 2);
+	suite_add_tcase(suite, memory);
+	return test_run(suite);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The JSON of a dump, against the very text; and read back, by the reader of tdt-tree. */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/read_json.h"
+#include "lib/dumped.h"
+#include "lib/no_memory.h"
+#include "lib/seeded.h"
+#include "lib/test.h"
+
+#define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))
+
+/* Everything, but less of it. */
+static struct dumped *some(void)
+{
+	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, 0x7f10, 2 }, { TDT_WAIT_IO, 7, 0 } };
+	static const struct tdt_trace_info tasks[2] = {
+		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9, .woken_ns = 10,
+		     .woken_by = UINT64_MAX),
+		TASK(.id = 2, .polls_since = 3, .age_ns = 4),
+	};
+	static const struct tdt_trace_info silent = BARE(.id = 3, .state = TDT_TASK_RUNNING, .thread = 6,
+							 .syscall = "read");
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "f:1*", tasks, 2);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &silent, 1);
+	dumped_cycle(dumped, true, tasks, 2);
+	dumped_cycle(dumped, true, &tasks[1], 1);
+	dumped_cycle(dumped, false, &silent, 1);
+	dumped->snapshot.lost = 8;
+	dumped->snapshot.took_ns = UINT64_MAX;
+	return dumped;
+}
+
+#define COUNTS "\"leaves_elsewhere\":0,\"leaves_lost\":0"
+
+static const char some_json[] =
+	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\",\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
+	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
+	"{\"answer\":\"fresh\",\"tasks\":["
+	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
+	"\"woken_ns\":10,\"woken_by\":\"18446744073709551615\",\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
+	"\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
+	"{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,\"polls\":0,\"leaves\":1," COUNTS ",\"age_ns\":4,"
+	"\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,\"kind\":\"frame\","
+	"\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\",\"directory\":\"/b\",\"line\":1,\"leaves\":1}]},"
+	"{\"answer\":\"none\",\"tasks\":[{\"id\":3,\"state\":\"running\",\"state_ns\":0,\"polls\":0,\"leaves\":0," COUNTS
+	",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
+
+START_TEST(json_tells_all_in_the_snapshot_s_order)
+{
+	dumped_expect(some(), PRINT(JSON), some_json);
+}
+END_TEST
+
+/* Read the dump in `text`. */
+static struct dump *read_back(const char *text)
+{
+	FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct reader reader = { .file = file };
+	struct tdt_trace *trace;
+	struct dump *dump;
+	int result = reader_next_of_both(&reader, &trace, &dump);
+
+	ck_assert_str_eq(reader.message, "");
+	ck_assert_int_eq(result, 1);
+	ck_assert_ptr_null(trace);
+	fclose(file);
+	return dump;
+}
+
+START_TEST(it_reads_back_the_same_in_every_form)
+{
+	struct dumped *dumps[] = { dumped_everything(), some(), dumped_new() };
+
+	for (size_t i = 0; i < 3; i++) {
+		char *json = dumped_text(&dumps[i]->snapshot, PRINT(JSON));
+		struct dump *again = read_back(json);
+
+		for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++) {
+			const struct tdt_dump_options *options = PRINT(.format = (enum tdt_print_format)format);
+			char *first = dumped_text(&dumps[i]->snapshot, options);
+			char *second = dumped_text(dump_snapshot(again), options);
+
+			ck_assert_str_eq(first, second);
+			free(first);
+			free(second);
+		}
+		dump_free(again);
+		free(json);
+		dumped_free(dumps[i]);
+	}
+}
+END_TEST
+
+START_TEST(dumps_and_traces_may_follow_one_another)
+{
+	static const char trace_json[] =
+		"{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},\"nodes\":[{\"id\":0,\"kind\":\"task\"}]}\n";
+	char text[2 * sizeof(some_json) + sizeof(trace_json)];
+	struct reader reader = { 0 };
+	struct tdt_trace *trace;
+	struct dump *dump;
+
+	snprintf(text, sizeof(text), "%s%s%s", some_json, trace_json, some_json);
+	reader.file = fmemopen(text, strlen(text), "r");
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), 1);
+		ck_assert((trace != NULL) == (i == 1) && (dump != NULL) == (i != 1));
+		tdt_trace_free(trace);
+		dump_free(dump);
+	}
+	ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), 0);
+	rewind(reader.file);
+	ck_assert_int_eq(reader_next(&reader, &trace), -1);
+	ck_assert_str_eq(reader.message, "a dump of many tasks, not a trace of one");
+	fclose(reader.file);
+}
+END_TEST
+
+#define D "{\"tdt\":1,\"dump\":{},"
+#define T "{\"id\":1,\"state\":\"ready\"}"
+#define N "\"nodes\":[{\"id\":0,\"kind\":\"task\"}]"
+#define G "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]," N "}]"
+
+START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "{\"tdt\":1,\"dump\":1}", "dump: not an object" },
+		{ "{\"tdt\":1,\"dump\":{\"tasks\":-1}}", "dump.tasks: not a whole number from 0 to 2^64 - 1" },
+		{ D "\"x\":1}", "groups: not an array" },
+		{ D "\"groups\":[1]}", "groups[0].group.answer: is missing" },
+		{ D "\"groups\":[{\"answer\":\"no\"}]}",
+		  "groups[0].group.answer: not a word that this version knows" },
+		{ D "\"groups\":[{\"answer\":\"none\"}]}", "groups[0].group.tasks: not an array with a task at least" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[]}]}",
+		  "groups[0].group.tasks: not an array with a task at least" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[" T ",1]}]}", "groups[0].tasks[1].id: is missing" },
+		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]}]}", "groups[0].group.nodes: is missing" },
+		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "],\"nodes\":[]}]}",
+		  "groups[0].nodes: not an array with the task as its first node" },
+		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]," N "},{\"answer\":\"last\",\"tasks\":[" T
+		    "],\"nodes\":[{\"id\":1}]}]}",
+		  "groups[1].nodes[0].kind: is missing" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":1}]}]}",
+		  "groups[0].tasks[0].waits: not an array" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":[{}]}]}]}",
+		  "groups[0].tasks[0].waits[0].kind: is missing" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":[{\"kind\":"
+		    "\"io\",\"object\":7}]}]}]}",
+		  "groups[0].tasks[0].waits[0].object: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
+		{ D G ",\"deadlocks\":1}", "deadlocks, rings: not arrays" },
+		{ D G ",\"deadlocks\":[[1],[]]}", "deadlocks[1]: not an array of ids of tasks in the groups" },
+		{ D G ",\"deadlocks\":[1]}", "deadlocks[0]: not an array of ids of tasks in the groups" },
+		{ D G ",\"rings\":[[1,2]]}", "rings[0]: not an array of ids of tasks in the groups" },
+		{ D G ",\"rings\":[[1,\"x\"]]}", "rings[0]: not an array of ids of tasks in the groups" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		FILE *file = fmemopen((void *)(uintptr_t)cases[i].text, strlen(cases[i].text), "r");
+		struct reader reader = { .file = file };
+		struct tdt_trace *trace;
+		struct dump *dump;
+
+		ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), -1);
+		ck_assert(trace == NULL && dump == NULL);
+		ck_assert_str_eq(reader.message, cases[i].message);
+		fclose(file);
+	}
+}
+END_TEST
+
+START_TEST(a_dump_of_a_later_version_may_have_more_members)
+{
+	dump_free(read_back("{\"tdt\":1,\"dump\":{\"new\":1},\"new\":[],\"groups\":[{\"answer\":\"none\",\"new\":1,"
+			    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,\"waits\":[{\"kind\":\"other\",\"new\":"
+			    "1}]}]}]}"));
+}
+END_TEST
+
+START_TEST(damaged_dumps_never_do_damage)
+{
+	unsigned random = seed_of_run();
+	int read = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		char text[sizeof(some_json)];
+		struct reader reader = { 0 };
+		struct tdt_trace *trace;
+		struct dump *dump;
+		size_t n = sizeof(text) - 1;
+
+		memcpy(text, some_json, sizeof(text));
+		for (int times = 1 + (int)random_below(&random, 3); times > 0; times--) {
+			size_t at = random_below(&random, (unsigned)n);
+
+			if (random_below(&random, 4) == 0)
+				n = n > 1 ? n - 1 : n;
+			else
+				text[at] = "{}[]\",:0123456789-n"[random_below(&random, 19)];
+		}
+		reader.file = fmemopen(text, n, "r");
+		while (reader_next_of_both(&reader, &trace, &dump) > 0) {
+			for (int form = TDT_PRINT_TEXT; dump != NULL && form <= TDT_PRINT_FOLDED; form++)
+				free(dumped_text(dump_snapshot(dump), PRINT(.format = (enum tdt_print_format)form)));
+			tdt_trace_free(trace);
+			dump_free(dump);
+			read++;
+		}
+		ck_assert(trace == NULL && dump == NULL);
+		fclose(reader.file);
+	}
+	ck_assert_int_gt(read, 10); /* some still were dumps */
+	ck_assert_int_lt(read, 2990);
+}
+END_TEST
+
+static int read_once(void *argument)
+{
+	struct reader reader = { .file = argument };
+	struct tdt_trace *trace;
+	struct dump *dump;
+	int result;
+
+	rewind(argument);
+	result = reader_next_of_both(&reader, &trace, &dump);
+	dump_free(dump);
+	/* jansson has words for it, but no code */
+	return result == 1 ? 0 : result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM : -EPROTO;
+}
+
+START_TEST(every_allocation_may_fail_while_reading)
+{
+	FILE *file = fmemopen((void *)(uintptr_t)some_json, sizeof(some_json) - 1, "r");
+	char buffer[512];
+
+	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+	no_memory_each(read_once, file, 50);
+	fclose(file);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("dump_json");
+	TCase *json = tcase_create("json");
+
+	tcase_add_test(json, json_tells_all_in_the_snapshot_s_order);
+	tcase_add_test(json, it_reads_back_the_same_in_every_form);
+	tcase_add_test(json, dumps_and_traces_may_follow_one_another);
+	tcase_add_test(json, what_is_no_dump_is_refused_with_the_place_and_reason);
+	tcase_add_test(json, a_dump_of_a_later_version_may_have_more_members);
+	tcase_add_test(json, damaged_dumps_never_do_damage);
+	tcase_add_test(json, every_allocation_may_fail_while_reading);
+	suite_add_tcase(suite, json);
+	return test_run(suite);
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The text and the folded stacks of a dump, against the very text; and what may go wrong. */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/dumped.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+
+#define SECOND UINT64_C(1000000000)
+#define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))
+
+static const char everything[] =
+	"10 tasks, 1 deadlock: 7 answered, 1 running, 1 as last watched, 1 without a tree, "
+	"2 left out for want of memory (took 1.000 s)\n"
+	"\n"
+	"deadlock: task 5 \"a\" waits for a mutex (0x10) held by task 6 \"b\", "
+	"which waits for a mutex (0x20) held by task 5 \"a\"\n"
+	"\n"
+	"ring of waits (another leaf may still bring one on): task 7 \"c\" waits for task 8, "
+	"which waits for a channel (0x30) of task 7 \"c\"\n"
+	"\n"
+	"3 tasks pending 2.000 s to 70.00 s: 20 \"conn 1\", 21 and 22 \"conn 3\", spawned at x.c:9\n"
+	"   2 wait for a mutex (0x20) held by task 5 \"a\"\n"
+	"- conn at x.c:9\n"
+	" `- tdt_read at x.c:4\n"
+	"\n"
+	"task 5 \"a\" pending 60.00 s, 1 leaf\n"
+	"   waits for a mutex (0x10) held by task 6 \"b\"\n"
+	"- a at x.c:1\n"
+	"\n"
+	"task 6 \"b\" pending 59.00 s, 1 leaf\n"
+	"   waits for a mutex (0x20) held by task 5 \"a\"\n"
+	"- b at x.c:1\n"
+	"\n"
+	"task 7 \"c\" pending 9.000 s, 1 leaf\n"
+	"   waits for task 8\n"
+	"- c at x.c:2\n"
+	"- d at x.c:3\n"
+	"\n"
+	"task 8 pending 8.000 s, 1 leaf\n"
+	"   waits for a channel (0x30) of task 7 \"c\"\n"
+	"- d at x.c:2\n"
+	"\n"
+	"task 9 \"busy\" running for 4.000 s on thread 4711, in read(), spawned by task 5\n"
+	"- busy at x.c:3\n"
+	"\n"
+	"task 10 pending 3.000 s, 1 leaf, did not answer, as seen 4.000 s and 12 polls ago\n"
+	"- old at x.c:4\n"
+	"\n"
+	"task 11 pending 2.000 s, did not answer\n"
+	"\n";
+
+START_TEST(a_dump_tells_what_is_wrong_first_then_groups)
+{
+	dumped_expect(dumped_everything(), PRINT(ASCII), everything);
+}
+END_TEST
+
+START_TEST(no_tasks_are_told)
+{
+	dumped_expect(dumped_new(), PRINT(ASCII), "no tasks\n\n");
+	dumped_expect(dumped_new(), PRINT(FOLDED), "");
+}
+END_TEST
+
+static struct tdt_trace_info *tasks_new(size_t n)
+{
+	struct tdt_trace_info *tasks = calloc(n, sizeof(*tasks));
+
+	ck_assert_ptr_nonnull(tasks);
+	for (size_t i = 0; i < n; i++)
+		tasks[i] = (struct tdt_trace_info)TASK(.id = i + 1, .state_ns = 60 * SECOND - i * 1000000,
+						       .file = "x.c", .line = 3, .parent = 4);
+	return tasks;
+}
+
+START_TEST(of_many_tasks_some_are_named_and_all_counted)
+{
+	struct tdt_trace_info *tasks = tasks_new(10000);
+	struct dumped *dumped = dumped_new();
+
+	tasks[0].name = "one";
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 10000);
+	dumped_expect(dumped, DUMP(.max_ids = 3, .print = OPTIONS(UTF8)),
+		      "10,000 tasks: 10,000 answered\n\n"
+		      "10,000 tasks pending 50.00 s to 60.00 s, e.g. 1 \"one\", 2, 3 and 9,997 more, "
+		      "spawned at x.c:3 by task 4\n"
+		      "╼ a at x.c:1\n\n");
+	dumped = dumped_new();
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 9);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "9 tasks: 9 answered\n\n"
+		      "9 tasks pending 59.99 s to 60.00 s, e.g. 1 \"one\", 2, 3, 4, 5, 6, 7, 8 and 1 more, "
+		      "spawned at x.c:3 by task 4\n"
+		      "- a at x.c:1\n\n");
+	free(tasks);
+}
+END_TEST
+
+START_TEST(a_group_tells_only_what_all_share)
+{
+	struct tdt_trace_info tasks[2] = { TASK(.id = 1, .file = "x.c", .line = 3, .parent = 4),
+					   TASK(.id = 2, .file = "x.c", .line = 4, .parent = 4) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_expect(dumped, PRINT(ASCII), "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2\n- a at x.c:1\n\n");
+	tasks[1].line = 3;
+	tasks[1].parent = 5;
+	dumped = dumped_new();
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2, spawned at x.c:3\n- a at x.c:1\n\n");
+}
+END_TEST
+
+START_TEST(times_of_a_group_are_a_range)
+{
+	static const struct {
+		uint64_t oldest, youngest;
+		const char *text;
+	} cases[] = {
+		{ 0, 0, "pending:" },
+		{ SECOND, SECOND, "pending 1.000 s:" },
+		{ SECOND + 999, SECOND, "pending 1.000 s:" },
+		{ SECOND, 0, "pending up to 1.000 s:" },
+		{ 2 * SECOND, 1, "pending 1 ns to 2.000 s:" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tdt_trace_info tasks[2] = { TASK(.id = 1, .state_ns = cases[i].oldest),
+						   TASK(.id = 2, .state_ns = cases[i].youngest) };
+		struct dumped *dumped = dumped_new();
+		char expected[200];
+
+		dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+		snprintf(expected, sizeof(expected), "2 tasks: 2 answered\n\n2 tasks %s 1 and 2\n- a at x.c:1\n\n",
+			 cases[i].text);
+		dumped_expect(dumped, PRINT(ASCII), expected);
+	}
+}
+END_TEST
+
+START_TEST(groups_tell_where_their_trees_are_from)
+{
+	struct tdt_trace_info run[2] = {
+		TASK(.id = 1, .state = TDT_TASK_RUNNING, .thread = 10, .syscall = "read", .state_ns = SECOND),
+		TASK(.id = 2, .state = TDT_TASK_RUNNING, .thread = 11, .syscall = "read", .state_ns = SECOND)
+	};
+	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 2 * SECOND, .polls_since = 1),
+					 TASK(.id = 4, .age_ns = SECOND, .polls_since = 1200) };
+	struct tdt_trace_info gone[2] = { BARE(.id = 5), BARE(.id = 6) };
+	struct tdt_trace_info bare[2] = { BARE(.id = 7), BARE(.id = 8) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:2*", old, 2);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, gone, 2);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, run, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "", bare, 2);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "9 tasks: 2 answered, 2 running, 2 as last watched, 3 without a tree\n\n"
+		      "2 tasks running for 1.000 s, in read(): 1 on thread 10 and 2 on thread 11\n- a at x.c:1\n\n"
+		      "2 tasks pending, did not answer, as seen 1.000 s to 2.000 s and 1 to 1,200 polls ago: 3 and 4\n"
+		      "- a at x.c:2\n\n"
+		      "2 tasks pending, did not answer: 5 and 6\n\n"
+		      "task 1 running for 1.000 s on thread 10, in read(), no stack could be read\n\n"
+		      "2 tasks pending, no leaves (the poll cloned no waker): 7 and 8\n\n");
+	run[1].syscall = "write";
+	dumped = dumped_new();
+	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on thread 10 in read() and 2 on thread 11 in "
+		      "write()\n- a at x.c:1\n\n");
+}
+END_TEST
+
+START_TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
+{
+	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2), TASK(.id = 2, .leaves_unsure = 2),
+					   TASK(.id = 3, .leaves_unsure = 3) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:2*", &tasks[2], 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "3 tasks: 3 answered\n\n"
+		      "2 tasks pending: 1 and 2\n"
+		      "   some of these 2 may be over: the task may have gone on in the same poll\n"
+		      "- a at x.c:1\n\n"
+		      "task 3 pending, 1 leaf\n"
+		      "   some of these 3 may be over: the task may have gone on in the same poll\n"
+		      "- a at x.c:2\n\n");
+}
+END_TEST
+
+START_TEST(what_most_of_a_group_wait_for_is_told_first)
+{
+	struct tdt_wait waits[40];
+	struct tdt_trace_info *tasks = tasks_new(40);
+	struct dumped *dumped = dumped_new();
+
+	for (uint64_t i = 0; i < 40; i++) {
+		waits[i] = (struct tdt_wait){ TDT_WAIT_MUTEX, 0x1000, i < 20 ? 1 : 100 + i };
+		tasks[i].waits = &waits[i];
+		tasks[i].n_waits = 1;
+		tasks[i].file = NULL;
+		tasks[i].parent = 0;
+	}
+	waits[39] = (struct tdt_wait){ TDT_WAIT_TIMER, 0, 0 }; /* says no more than the tree */
+	waits[20] = (struct tdt_wait){ TDT_WAIT_TASK, 0, 21 };
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 40);
+	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
+		      "40 tasks: 40 answered\n\n"
+		      "40 tasks pending 59.96 s to 60.00 s, e.g. 1 and 39 more\n"
+		      "   20 wait for a mutex (0x1000) held by task 1\n"
+		      "   1 waits for itself\n"
+		      "   1 waits for a mutex (0x1000) held by task 121\n"
+		      "   1 waits for a mutex (0x1000) held by task 122\n"
+		      "   1 waits for a mutex (0x1000) held by task 123\n"
+		      "   1 waits for a mutex (0x1000) held by task 124\n"
+		      "   1 waits for a mutex (0x1000) held by task 125\n"
+		      "   1 waits for a mutex (0x1000) held by task 126\n"
+		      "   and for 12 more\n"
+		      "- a at x.c:1\n\n");
+	free(tasks);
+}
+END_TEST
+
+START_TEST(a_deadlock_of_one_waits_for_itself)
+{
+	static const struct tdt_wait wait = { TDT_WAIT_MUTEX, 0x10, 1 };
+	static const struct tdt_trace_info task = TASK(.id = 1, .waits = &wait, .n_waits = 1);
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &task, 1);
+	dumped_cycle(dumped, true, &task, 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "1 task, 1 deadlock: 1 answered\n\n"
+		      "deadlock: task 1 waits for a mutex (0x10) held by itself\n\n"
+		      "task 1 pending, 1 leaf\n   waits for a mutex (0x10) held by itself\n- a at x.c:1\n\n");
+}
+END_TEST
+
+START_TEST(a_long_ring_is_cut_and_closed)
+{
+	struct tdt_trace_info *tasks = tasks_new(1000);
+	struct dumped *dumped = dumped_new();
+
+	dumped_cycle(dumped, true, tasks, 1000);
+	dumped_expect(dumped, DUMP(.max_ids = 2, .print = OPTIONS(ASCII)),
+		      "no tasks, 1 deadlock\n\n"
+		      "deadlock: task 1 waits for task 2, which waits for task 3, and so on by 998 more to task 1\n\n");
+	free(tasks);
+}
+END_TEST
+
+START_TEST(deadlocks_are_red_where_there_are_colors)
+{
+	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a"), TASK(.id = 2) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_cycle(dumped, true, tasks, 2);
+	dumped_expect(dumped, PRINT(UTF8, .color = TDT_PRINT_YES),
+		      "2 tasks, \033[31m1 deadlock\033[0m: 2 answered\n\n"
+		      "\033[31mdeadlock\033[0m: task 1 \"a\" waits for task 2, which waits for task 1 \"a\"\n\n"
+		      "2 tasks \033[33mpending\033[0m: \033[1m1 \"a\"\033[0m and \033[1m2\033[0m\n"
+		      "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m\n\n");
+}
+END_TEST
+
+/* The tree of one frame that has no name, which may be because there was no time to find one. */
+static struct tdt_trace *nameless(const struct tdt_trace_info *info, bool unnamed)
+{
+	struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 0x10, .unnamed = unnamed };
+	struct tdt_trace *trace = tdt_trace_new(info);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_ptr_nonnull(tdt_trace_add(trace, NULL, &frame, 1));
+	return trace;
+}
+
+START_TEST(only_frames_that_were_not_named_in_time_are_marked_so)
+{
+	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1), TASK(.id = 2) };
+	struct dumped *dumped = dumped_new();
+
+	for (int i = 0; i < 2; i++) {
+		dumped_group(dumped, TDT_ANSWER_FRESH, NULL, &tasks[i], 1);
+		dumped->groups[i].trace = nameless(&tasks[i], i == 0);
+	}
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 answered, 1 frame not named in time\n\n"
+		      "task 1 pending, 1 leaf\n- 0x10 (not named in time)\n\n"
+		      "task 2 pending, 1 leaf\n- 0x10\n\n");
+}
+END_TEST
+
+START_TEST(no_name_harms_a_terminal)
+{
+	static const struct tdt_wait wait = { TDT_WAIT_TASK, 0, 2 };
+	static const struct tdt_trace_info tasks[2] = {
+		TASK(.id = 1, .name = "\033[2J\"é", .waits = &wait, .n_waits = 1, .state = TDT_TASK_RUNNING,
+		     .syscall = "\033x"),
+		TASK(.id = 2, .name = "\n", .state = TDT_TASK_RUNNING),
+	};
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", tasks, 2);
+	dumped_cycle(dumped, false, tasks, 2);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 running\n\n"
+		      "ring of waits (another leaf may still bring one on): task 1 \"\\x1b[2J\\\"\\u00e9\" waits for "
+		      "task 2 \"\\n\", which waits for task 1 \"\\x1b[2J\\\"\\u00e9\"\n\n"
+		      "2 tasks running: 1 \"\\x1b[2J\\\"\\u00e9\" in \\x1bx() and 2 \"\\n\"\n"
+		      "   1 waits for task 2 \"\\n\"\n"
+		      "- a at x.c:1\n\n");
+}
+END_TEST
+
+START_TEST(trees_are_printed_as_the_options_say)
+{
+	static const struct tdt_trace_info task = TASK(.id = 1);
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt__x:2(b:3(c:4*)))", &task, 1);
+	dumped_expect(dumped, PRINT(UTF8, .plumbing = 1, .full_paths = 1, .max_depth = 2),
+		      "1 task: 1 answered\n\n"
+		      "task 1 pending, 1 leaf\n"
+		      "╼ a at /b/x.c:1\n"
+		      " └╼ tdt__x at /b/x.c:2\n"
+		      "    └╼ ... 2 frames and 1 leaf below\n\n");
+}
+END_TEST
+
+START_TEST(folded_stacks_count_tasks)
+{
+	dumped_expect(dumped_everything(), PRINT(FOLDED),
+		      "tasks;conn;tdt_read 3\n"
+		      "a;a 1\n"
+		      "b;b 1\n"
+		      "c;c 1\n"
+		      "c;d 1\n"
+		      "task 8;d 1\n"
+		      "busy;busy 1\n"
+		      "task 10;old 1\n");
+}
+END_TEST
+
+START_TEST(tasks_of_one_name_are_folded_under_it)
+{
+	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a;b"), TASK(.id = 2, .name = "a;b") };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1**(b:2*)", tasks, 2);
+	dumped_expect(dumped, PRINT(FOLDED), "a:b;a 4\na:b;a;b 2\n");
+}
+END_TEST
+
+/* ---- Size ---- */
+
+/* Looking for each name among all takes minutes, and so runs into the test's timeout. */
+START_TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
+{
+	enum { N = 100000 };
+	struct tdt_trace_info *tasks = tasks_new(N);
+	struct tdt_wait *waits = calloc(N, sizeof(*waits));
+	struct tdt_snapshot_group *groups = calloc(N / 2 + 1, sizeof(*groups));
+	const struct tdt_trace_info **pointers = calloc(N, sizeof(*pointers));
+	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = N, .groups = groups,
+					 .n_groups = N / 2 + 1 };
+	struct tdt_trace *trace = grow("a:1*");
+	char *text;
+
+	ck_assert(waits != NULL && groups != NULL && pointers != NULL);
+	for (uint64_t i = 0; i < N; i++) {
+		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, N - i };
+		tasks[i].waits = &waits[i];
+		tasks[i].n_waits = 1;
+		tasks[i].name = "x";
+		pointers[i] = &tasks[i];
+	}
+	/* Half of them in one group, the others alone. */
+	groups[0] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, pointers, N / 2 };
+	for (size_t i = 1; i <= N / 2; i++)
+		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &pointers[N / 2 + i - 1], 1 };
+	text = dumped_text(&snapshot, PRINT(ASCII));
+	ck_assert_ptr_nonnull(strstr(text, "\n50,000 tasks pending "));
+	ck_assert_ptr_nonnull(strstr(text, "   1 waits for task 50001 \"x\"\n"));
+	ck_assert_ptr_nonnull(strstr(text, "   and for 49,992 more\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\ntask 100000 \"x\" pending"));
+	free(text);
+	free(dumped_text(&snapshot, PRINT(JSON)));
+	tdt_trace_free(trace);
+	free(pointers);
+	free(groups);
+	free(waits);
+	free(tasks);
+}
+END_TEST
+
+/* ---- What may go wrong ---- */
+
+START_TEST(what_is_no_snapshot_is_refused)
+{
+	static const struct tdt_trace_info task = TASK(.id = 1), no_size = { .id = 1 },
+					   no_state = TASK(.state = (enum tdt_task_state)4);
+	struct dumped *dumped = dumped_new();
+	FILE *file = fopen("/dev/null", "w");
+
+#define REFUSED(options, error)                                                                                        \
+	do {                                                                                                           \
+		errno = 0;                                                                                             \
+		ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, options), error);                         \
+		ck_assert_int_eq(errno, -(error));                                                                     \
+	} while (0)
+
+	ck_assert_int_eq(tdt_snapshot_print(NULL, file, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, NULL, NULL), -EINVAL);
+	REFUSED(&(struct tdt_dump_options){ 0 }, -EINVAL);
+	REFUSED(PRINT(.format = (enum tdt_print_format)3), -EINVAL);
+	REFUSED(PRINT(.reserved = 1), -EINVAL);
+	dumped->snapshot.size = 0;
+	REFUSED(NULL, -EINVAL);
+	dumped->snapshot.size = sizeof(dumped->snapshot);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &no_size, 1);
+	REFUSED(NULL, -EINVAL);
+	*(const struct tdt_trace_info **)(uintptr_t)dumped->groups[0].tasks = &no_state;
+	REFUSED(NULL, -EINVAL);
+	*(const struct tdt_trace_info **)(uintptr_t)dumped->groups[0].tasks = &task;
+	dumped->groups[0].n = 0;
+	REFUSED(NULL, -EINVAL);
+	dumped->groups[0].n = 1;
+	dumped->groups[0].answer = (enum tdt_answer)4;
+	REFUSED(NULL, -EINVAL);
+	dumped->groups[0].answer = TDT_ANSWER_FRESH;
+	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, NULL), 0);
+	dumped_cycle(dumped, true, &no_size, 1);
+	REFUSED(NULL, -EINVAL);
+	dumped_free(dumped);
+	fclose(file);
+}
+END_TEST
+
+START_TEST(a_full_disk_and_a_closed_pipe_are_told)
+{
+	struct dumped *dumped = dumped_everything();
+	FILE *file = fopen("/dev/full", "w");
+	int ends[2];
+
+	if (file != NULL) {
+		for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++)
+			ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file,
+							    PRINT(.format = (enum tdt_print_format)format)),
+					 -ENOSPC);
+		fclose(file);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_int_eq(pipe(ends), 0);
+	close(ends[0]);
+	file = fdopen(ends[1], "w");
+	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, NULL), -EPIPE);
+	ck_assert_int_eq(errno, EPIPE);
+	fclose(file);
+	dumped_free(dumped);
+}
+END_TEST
+
+struct printing {
+	struct dumped *dumped;
+	const struct tdt_dump_options *options;
+	char text[20000];
+	FILE *file; /* that is `text` */
+};
+
+static void printing_begin(struct printing *printing)
+{
+	memset(printing, 0, sizeof(*printing));
+	printing->dumped = dumped_everything();
+	printing->file = fmemopen(printing->text, sizeof(printing->text), "w");
+	ck_assert_ptr_nonnull(printing->file);
+	setvbuf(printing->file, NULL, _IONBF, 0);
+}
+
+static void printing_end(struct printing *printing)
+{
+	fclose(printing->file);
+	dumped_free(printing->dumped);
+}
+
+static int print_again(void *argument)
+{
+	struct printing *printing = argument;
+	int err;
+
+	rewind(printing->file);
+	memset(printing->text, 0, sizeof(printing->text));
+	err = tdt_snapshot_print(&printing->dumped->snapshot, printing->file, printing->options);
+	/* What is cut short doesn't look whole. */
+	if (err == -ENOMEM && printing->options->print->format == TDT_PRINT_JSON &&
+	    strchr(printing->text, '\n') != NULL)
+		return -EPROTO;
+	return err;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+	static struct printing printing;
+
+	printing_begin(&printing);
+	for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++) {
+		printing.options = PRINT(.format = (enum tdt_print_format)format);
+		no_memory_each(print_again, &printing, 20);
+	}
+	printing_end(&printing);
+}
+END_TEST
+
+START_TEST(without_memory_the_rest_is_printed_and_what_is_missing_marked)
+{
+	static struct printing printing;
+	int n, marked = 0;
+
+	if (!no_memory_possible())
+		return;
+	printing_begin(&printing);
+	printing.options = PRINT(ASCII);
+	no_memory_begin(-1);
+	print_again(&printing);
+	n = no_memory_end();
+	for (int first = 0; first < n; first++) {
+		int err;
+
+		no_memory_begin(first);
+		err = print_again(&printing);
+		no_memory_end();
+		ck_assert_int_eq(err, -ENOMEM);
+		marked += strstr(printing.text, "   no memory for the rest of this\n") != NULL;
+	}
+	ck_assert_int_ge(marked, n - 1);
+	printing_end(&printing);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("dump_text");
+	TCase *text = tcase_create("text"), *folded = tcase_create("folded"), *size = tcase_create("size"),
+	      *errors = tcase_create("errors");
+
+	tcase_add_test(text, a_dump_tells_what_is_wrong_first_then_groups);
+	tcase_add_test(text, no_tasks_are_told);
+	tcase_add_test(text, of_many_tasks_some_are_named_and_all_counted);
+	tcase_add_test(text, a_group_tells_only_what_all_share);
+	tcase_add_test(text, times_of_a_group_are_a_range);
+	tcase_add_test(text, groups_tell_where_their_trees_are_from);
+	tcase_add_test(text, groups_and_tasks_tell_of_leaves_that_may_be_over);
+	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
+	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
+	tcase_add_test(text, a_long_ring_is_cut_and_closed);
+	tcase_add_test(text, deadlocks_are_red_where_there_are_colors);
+	tcase_add_test(text, only_frames_that_were_not_named_in_time_are_marked_so);
+	tcase_add_test(text, no_name_harms_a_terminal);
+	tcase_add_test(text, trees_are_printed_as_the_options_say);
+	suite_add_tcase(suite, text);
+	tcase_add_test(folded, folded_stacks_count_tasks);
+	tcase_add_test(folded, tasks_of_one_name_are_folded_under_it);
+	suite_add_tcase(suite, folded);
+	tcase_add_test(size, a_hundred_thousand_tasks_that_wait_for_each_other_are_printed);
+	suite_add_tcase(suite, size);
+	tcase_add_test(errors, what_is_no_snapshot_is_refused);
+	tcase_add_test(errors, a_full_disk_and_a_closed_pipe_are_told);
+	tcase_add_test(errors, every_allocation_may_fail);
+	tcase_add_test(errors, without_memory_the_rest_is_printed_and_what_is_missing_marked);
+	suite_add_tcase(suite, errors);
+	return test_run(suite);
+}

@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The text form of a trace, against the very text. */
+
+#include <config.h>
+
+#include <check.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/printed.h"
+#include "lib/test.h"
+
+static const char design_utf8[] =
+	"task 7 \"bar\" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88\n"
+	"╼ foo_poll at demo/taskdump.c:18:11\n"
+	" └╼ bar_poll at demo/taskdump.c:22:5\n"
+	"    └╼ tdt_join_all at src/future/combine.c:58:9\n"
+	"       ├╼ fiz_poll at demo/taskdump.c:26:15\n"
+	"       │  └╼ pending_poll at demo/taskdump.c:14:8\n"
+	"       └╼ buz_poll at demo/taskdump.c:30:11\n"
+	"          └╼ baz_poll at demo/taskdump.c:34:15\n"
+	"             └╼ pending_poll at demo/taskdump.c:14:8\n";
+
+START_TEST(the_design_s_example)
+{
+	struct tdt_trace *trace = design();
+
+	expect_trace(trace, OPTIONS(UTF8), design_utf8);
+	expect_trace(trace, OPTIONS(ASCII), design_ascii);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(lines_are_utf8_where_the_locale_is)
+{
+	struct tdt_trace *trace = design();
+
+	expect_trace(trace, NULL, design_ascii);
+	expect_trace(trace, OPTIONS(UTF8), design_utf8);
+	if (setlocale(LC_ALL, "C.UTF-8") != NULL)
+		expect_trace(trace, NULL, design_utf8);
+	else
+		printf("# not tried: no locale C.UTF-8 here\n");
+	setlocale(LC_ALL, "C");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(print_is_print_with_defaults)
+{
+	struct tdt_trace *trace = design();
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	ck_assert_int_eq(tdt_trace_print(trace, file), 0);
+	ck_assert_str_eq(text, design_ascii); /* flushed */
+	fclose(file);
+	free(text);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+/* What is printed of a trace that has nothing else. */
+static void expect_info(const struct tdt_trace_info *of, const char *expected)
+{
+	struct tdt_trace_info info = *of;
+	struct tdt_trace *trace;
+
+	info.size = sizeof(info);
+	trace = tdt_trace_new(&info);
+	expect_trace(trace, OPTIONS(ASCII), expected);
+	tdt_trace_free(trace);
+}
+
+START_TEST(the_task_s_line_tells_what_is_known)
+{
+	static const struct {
+		struct tdt_trace_info info;
+		const char *line;
+	} cases[] = {
+		{ { .id = 1 }, "task 1 pending, no leaves (the poll cloned no waker)\n" },
+		{ { .id = UINT64_MAX, .leaves = 1 }, "task 18446744073709551615 pending, 1 leaf\n" },
+		{ { .id = 2, .state = TDT_TASK_RUNNING }, "task 2 running, no leaves\n" },
+		{ { .id = 3, .state = TDT_TASK_READY, .state_ns = 1 }, "task 3 ready 1 ns, no leaves\n" },
+		{ { .id = 4, .state = TDT_TASK_PANICKED, .leaves = 3 }, "task 4 panicked, 3 leaves\n" },
+		{ { .id = 5, .leaves_elsewhere = 1 }, "task 5 pending, no leaves, 1 more on other threads\n" },
+		{ { .id = 5, .leaves = 2, .leaves_elsewhere = 3, .leaves_lost = 4 },
+		  "task 5 pending, 2 leaves, 3 more on other threads, 4 more lost for want of memory\n" },
+		{ { .id = 5, .leaves = 3, .leaves_unsure = 2 },
+		  "task 5 pending, 3 leaves\n"
+		  "   some of these 2 may be over: the task may have gone on in the same poll\n" },
+		{ { .id = 6, .leaves = 1, .file = "/a/../b.c" }, "task 6 pending, 1 leaf, spawned at /a/../b.c\n" },
+		{ { .id = 6, .leaves = 1, .file = "b.c", .line = 3, .column = 9 },
+		  "task 6 pending, 1 leaf, spawned at b.c:3:9\n" },
+		{ { .id = 6, .leaves = 1, .file = "b.c", .column = 9 }, "task 6 pending, 1 leaf, spawned at b.c\n" },
+		{ { .id = 6, .leaves = 1, .line = 9 }, "task 6 pending, 1 leaf\n" },
+		{ { .id = 7, .leaves = 1, .name = "" }, "task 7 \"\" pending, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 999 }, "task 8 pending 999 ns, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 1000 }, "task 8 pending 1.000 us, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 12045 }, "task 8 pending 12.04 us, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 999999 }, "task 8 pending 999.9 us, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 1000000 }, "task 8 pending 1.000 ms, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 60000000000 }, "task 8 pending 60.00 s, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 3600123456789 }, "task 8 pending 3600 s, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = UINT64_MAX }, "task 8 pending 18446744073 s, 1 leaf\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
+
+#define SECOND UINT64_C(1000000000)
+
+START_TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
+{
+	static const struct {
+		struct tdt_trace_info info;
+		const char *line;
+	} cases[] = {
+		{ { .id = 7, .name = "bar", .state = TDT_TASK_RUNNING, .state_ns = 3201 * SECOND / 1000, .thread = 4711,
+		    .syscall = "read", .leaves = 1, .file = "x.c", .line = 88, .parent = 3 },
+		  "task 7 \"bar\" running for 3.201 s on thread 4711, in read(), spawned at x.c:88 by task 3\n" },
+		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 1 },
+		  "task 7 running on thread 4711\n" },
+		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 2, .leaves_lost = 1 },
+		  "task 7 running on thread 4711, 2 leaves, 1 more lost for want of memory\n" },
+		{ { .id = 7, .leaves = 1, .parent = 3 }, "task 7 pending, 1 leaf, spawned by task 3\n" },
+		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND, .polls_since = 12 },
+		  "task 7 pending, 1 leaf, as seen 4.000 s and 12 polls ago\n" },
+		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND }, "task 7 pending, 1 leaf, as seen 4.000 s ago\n" },
+		{ { .id = 7, .leaves = 1, .polls_since = 1 }, "task 7 pending, 1 leaf, as seen 1 poll ago\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
+
+START_TEST(the_last_wake_up_is_told_where_it_is_news)
+{
+	static const struct {
+		struct tdt_trace_info info;
+		const char *line;
+	} cases[] = {
+		/* It ended the wait before this one. */
+		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5 }, "task 7 pending 1.000 s, 1 leaf\n" },
+		/* By somebody. */
+		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5, .woken_by = 4 },
+		  "task 7 pending 1.000 s, 1 leaf, last woken 1.000 s ago by task 4\n" },
+		/* And it has not been polled since. */
+		{ { .id = 7, .leaves = 1, .state_ns = 9 * SECOND, .woken_ns = SECOND },
+		  "task 7 pending 9.000 s, 1 leaf, last woken 1.000 s ago\n" },
+		{ { .id = 7, .leaves = 1, .state = TDT_TASK_READY, .woken_ns = SECOND, .woken_by = 4 },
+		  "task 7 ready, 1 leaf\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_info(&cases[i].info, cases[i].line);
+}
+END_TEST
+
+START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
+{
+	static const struct {
+		struct tdt_wait wait;
+		const char *line;
+	} cases[] = {
+		{ { TDT_WAIT_TASK, 0, 4 }, "   waits for task 4\n" },
+		{ { TDT_WAIT_TASK, 0, 1 }, "   waits for itself\n" },
+		{ { TDT_WAIT_TASK, 0, 0 }, "" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 9 }, "   waits for a mutex (0x7f12) held by task 9\n" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 1 }, "   waits for a mutex (0x7f12) held by itself\n" },
+		{ { TDT_WAIT_MUTEX, 0x7f12, 0 }, "   waits for a mutex (0x7f12)\n" },
+		{ { TDT_WAIT_MUTEX, 0, 0 }, "" },
+		{ { TDT_WAIT_CHANNEL, 0x7f12, 0 }, "   waits for a channel (0x7f12)\n" },
+		{ { TDT_WAIT_CHANNEL, 0, 9 }, "   waits for a channel of task 9\n" },
+		{ { TDT_WAIT_TIMER, 0x7f12, 0 }, "" },
+		{ { TDT_WAIT_TIMER, 0x7f12, 9 }, "   waits for a timer of task 9\n" },
+		{ { TDT_WAIT_IO, 7, 0 }, "" },
+		{ { TDT_WAIT_IO, 7, 9 }, "   waits for descriptor 7 of task 9\n" },
+		{ { TDT_WAIT_IO, 0, 9 }, "   waits for a descriptor of task 9\n" },
+		{ { TDT_WAIT_OTHER, 5, 0 }, "" },
+		{ { TDT_WAIT_OTHER, 5, 9 }, "   waits for something (0x5) of task 9\n" },
+		{ { TDT_WAIT_UNKNOWN, 0, 9 }, "   waits for something of task 9\n" },
+		{ { (enum tdt_wait_kind)99, 0, 9 }, "   waits for something of task 9\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tdt_trace_info info = { .id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1 };
+		char expected[200];
+
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].line);
+		expect_info(&info, expected);
+	}
+}
+END_TEST
+
+START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
+{
+	struct tdt_wait waits[10];
+	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = waits, .n_waits = 10 };
+
+	for (uint64_t i = 0; i < 10; i++)
+		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, i + 2 };
+	expect_info(&info, "task 1 pending, 10 leaves\n"
+			   "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+			   "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+			   "   and for others (2 leaves)\n");
+	expect_info(&(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = waits, .n_waits = 9 },
+		    "task 1 pending, 9 leaves\n"
+		    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+		    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+		    "   and for others (1 leaf)\n");
+}
+END_TEST
+
+START_TEST(equal_waits_of_a_task_are_told_once)
+{
+	static const struct tdt_wait waits[] = {
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_MUTEX, 0x7f12, 8 }, { TDT_WAIT_MUTEX, 0x7f12, 9 },
+		{ TDT_WAIT_MUTEX, 0x7f13, 9 }, { TDT_WAIT_CHANNEL, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+	};
+	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = waits, .n_waits = 8 };
+
+	expect_info(&info, "task 1 pending, 8 leaves\n"
+			   "   waits for a mutex (0x7f12) held by task 9 (3 leaves)\n"
+			   "   waits for a mutex (0x7f12) held by task 8\n"
+			   "   waits for a mutex (0x7f13) held by task 9\n"
+			   "   waits for a channel (0x7f12) of task 9\n");
+}
+END_TEST
+
+START_TEST(the_decimal_point_is_a_point_in_every_locale)
+{
+	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR" };
+	struct tdt_trace *trace = design();
+	bool tried = false;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (setlocale(LC_ALL, locales[i]) == NULL)
+			continue;
+		tried = true;
+		expect_trace(trace, OPTIONS(ASCII), design_ascii);
+	}
+	if (!tried)
+		printf("# not tried: no locale with another decimal point here\n");
+	setlocale(LC_ALL, "C");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(a_frame_tells_what_is_known)
+{
+	static const struct {
+		struct tdt_frame frame;
+		const char *line, *full, *address;
+	} cases[] = {
+		{ FRAME(.pc = 0x1234, .function = "f", .file = "/b/s/x.c", .directory = "/b", .line = 3, .column = 4,
+			.module = "/l/lib.so", .module_offset = 0x234, .symbol = "f", .symbol_offset = 0x1f),
+		  "- f at s/x.c:3:4\n", "- f at /b/s/x.c:3:4\n", "- f+0x1f\n" },
+		{ FRAME(.function = "f", .file = "/b/x.c", .line = 3), "- f at /b/x.c:3\n", "- f at /b/x.c:3\n",
+		  "- f\n" },
+		{ FRAME(.function = "f", .file = "/b/x.c", .column = 3, .pc = 7), "- f at /b/x.c\n", "- f at /b/x.c\n",
+		  "- 0x7\n" },
+		{ FRAME(.function = "a::b(int)", .symbol = "_ZN1a1bEi", .symbol_offset = 16, .module = "/l/lib.so",
+			.module_offset = 0x1234),
+		  "- a::b(int) (lib.so+0x1234)\n", "- a::b(int) (lib.so+0x1234)\n", "- _ZN1a1bEi+0x10\n" },
+		{ FRAME(.pc = 0x7f0000001234, .module = "/l/lib.so", .module_offset = 0x1234), "- lib.so+0x1234\n",
+		  "- lib.so+0x1234\n", "- lib.so+0x1234\n" },
+		{ FRAME(.pc = 0x7f0000001234, .file = "/b/x.c", .line = 2, .module = "lib.so", .module_offset = 0x1234),
+		  "- lib.so+0x1234 at /b/x.c:2\n", "- lib.so+0x1234 at /b/x.c:2\n", "- lib.so+0x1234\n" },
+		{ FRAME(.pc = 0x7f0000001234), "- 0x7f0000001234\n", "- 0x7f0000001234\n", "- 0x7f0000001234\n" },
+		{ FRAME(.function = "g", .file = "/b/x.h", .line = 2, .inlined = 1, .pc = 1, .module = "m"),
+		  "- g at /b/x.h:2\n", "- g at /b/x.h:2\n", "- g (inlined)\n" },
+		{ FRAME(.function = "h", .guessed = 1), "- h (callers may be missing)\n",
+		  "- h (callers may be missing)\n", "- h (callers may be missing)\n" },
+		{ FRAME(.function = "", .pc = 0x1f, .file = "/b/x.c", .line = 3), "- 0x1f at /b/x.c:3\n",
+		  "- 0x1f at /b/x.c:3\n", "- 0x1f\n" },
+		{ FRAME(.module = "/l/", .pc = 0x1f), "- 0x1f\n", "- 0x1f\n", "- 0x1f\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tdt_trace *trace = new_trace(1);
+		char expected[200];
+
+		add(trace, NULL, cases[i].frame, 1);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].line);
+		expect_trace(trace, OPTIONS(ASCII), expected);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].full);
+		expect_trace(trace, OPTIONS(ASCII, .full_paths = 1), expected);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].address);
+		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
+		tdt_trace_free(trace);
+	}
+}
+END_TEST
+
+START_TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
+{
+	static const struct {
+		const char *file, *directory, *shown;
+	} cases[] = {
+		{ "/b/src/x.c", "/b", "src/x.c" },         { "/b/src/x.c", "/b/", "src/x.c" },
+		{ "/b/./src//x.c", "/b/.", "src/x.c" },    { "/b/obj/../src/x.c", "/b/obj/..", "src/x.c" },
+		{ "/b/obj/../src/x.c", "/b/obj", "/b/src/x.c" }, { "/build/x.c", "/b", "/build/x.c" },
+		{ "/../../x.c", "/b", "/x.c" },            { "../../a/../x.c", "/b", "../../x.c" },
+		{ "a/../../x.c", NULL, "../x.c" },         { "./x.c", "", "x.c" },
+		{ "/x.c", "/", "/x.c" },                   { "/b", "/b", "/b" },
+		{ "/b/x/", "/b", "x" },                    { "/b/..x/...", "/b", "..x/..." },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tdt_trace *trace = new_trace(1);
+		char expected[200];
+
+		add(trace, NULL, (struct tdt_frame)FRAME(.function = "f", .file = cases[i].file,
+							 .directory = cases[i].directory), 1);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- f at %s\n", cases[i].shown);
+		expect_trace(trace, OPTIONS(ASCII), expected);
+		tdt_trace_free(trace);
+	}
+}
+END_TEST
+
+START_TEST(outermost_functions_stand_at_the_margin)
+{
+	expect_tree("a:1(b:2*) c:3* d:4(e:5* f:6*)", OPTIONS(UTF8),
+		    "╼ a at x.c:1\n"
+		    " └╼ b at x.c:2\n"
+		    "╼ c at x.c:3\n"
+		    "╼ d at x.c:4\n"
+		    " ├╼ e at x.c:5\n"
+		    " └╼ f at x.c:6\n");
+}
+END_TEST
+
+START_TEST(leaves_are_counted_where_it_is_not_plain)
+{
+	expect_tree("a:1*(b:2**(c:3***) d:4*)", OPTIONS(ASCII),
+		    "- a at x.c:1 (1 leaf)\n"
+		    " |- b at x.c:2 (2 leaves)\n"
+		    " |  `- c at x.c:3 (3 leaves)\n"
+		    " `- d at x.c:4\n");
+}
+END_TEST
+
+START_TEST(repeats_are_drawn_once)
+{
+	expect_tree("a:1( b:2@m1(c:3*) b:2@m2(c:3*) d:4* b:2@m3(c:3*) )", OPTIONS(UTF8),
+		    "╼ a at x.c:1\n"
+		    " ├╼ b at x.c:2 ×3\n"
+		    " │  └╼ c at x.c:3\n"
+		    " └╼ d at x.c:4\n");
+	expect_tree("b:2@m1* b:2@m2*", OPTIONS(ASCII), "- b at x.c:2 x2\n");
+	/* repeats within repeats */
+	expect_tree("a:1@m1(b:2@m1* b:2@m2*) a:1@m2(b:2@m3* b:2@m4*)", OPTIONS(ASCII),
+		    "- a at x.c:1 x2\n"
+		    " `- b at x.c:2 x2\n");
+}
+END_TEST
+
+START_TEST(what_differs_anywhere_below_is_no_repeat)
+{
+	expect_tree("a:1(b:2@m1(c:3*) b:2@m2(c:4*))", OPTIONS(ASCII),
+		    "- a at x.c:1\n"
+		    " |- b at x.c:2\n"
+		    " |  `- c at x.c:3\n"
+		    " `- b at x.c:2\n"
+		    "    `- c at x.c:4\n");
+	expect_tree("a:1(b:2@m1(c:3*) b:2@m2(c:3**))", OPTIONS(ASCII),
+		    "- a at x.c:1\n"
+		    " |- b at x.c:2\n"
+		    " |  `- c at x.c:3\n"
+		    " `- b at x.c:2\n"
+		    "    `- c at x.c:3 (2 leaves)\n");
+	expect_tree("a:1@m1(b:2@m1* b:2@m2*) a:1@m2(b:2@m3*)", OPTIONS(ASCII),
+		    "- a at x.c:1\n"
+		    " `- b at x.c:2 x2\n"
+		    "- a at x.c:1\n"
+		    " `- b at x.c:2\n");
+}
+END_TEST
+
+START_TEST(plumbing_that_only_leads_on_is_left_out)
+{
+	expect_tree("tdt_traced_poll:9(foo:1(tdt_select:8(bar:2*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- bar at x.c:2\n");
+	expect_tree("foo:1(bar:2@/usr/lib/libtdt.so.0.0.0(baz:3@libtdt-rt.so.0(fiz:4@/l/libtdt.sox.d/m*)))",
+		    OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- fiz at x.c:4\n");
+	expect_tree("foo:1(tdt_select:8(bar:2*))", OPTIONS(ASCII, .plumbing = 1),
+		    "- foo at x.c:1\n"
+		    " `- tdt_select at x.c:8\n"
+		    "    `- bar at x.c:2\n");
+	expect_tree("foo:1(a_tdt_:2(libtdt.so:3*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- a_tdt_ at x.c:2\n"
+		    "    `- libtdt.so at x.c:3\n");
+}
+END_TEST
+
+START_TEST(plumbing_that_branches_is_shown)
+{
+	expect_tree("foo:1(tdt_join_all:8(tdt_help:7(bar:2*) baz:3*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_join_all at x.c:8\n"
+		    "    |- bar at x.c:2\n"
+		    "    `- baz at x.c:3\n");
+	expect_tree("foo:1(tdt_join_all:8(tdt_sleep:6* tdt_sleep:7*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_join_all at x.c:8\n"
+		    "    |- tdt_sleep at x.c:6\n"
+		    "    `- tdt_sleep at x.c:7\n");
+	/* its hidden leaves are ways on, too */
+	expect_tree("foo:1(tdt__poll:8(tdt__a:6* tdt__b:7*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt__poll at x.c:8 (2 leaves)\n");
+	expect_tree("foo:1(tdt_timeout:8*(bar:2*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    "    `- bar at x.c:2\n");
+}
+END_TEST
+
+START_TEST(the_call_that_is_waited_in_is_shown)
+{
+	expect_tree("foo:1(tdt__traced_poll:9(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6* bar:2*)", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " |- tdt_sleep at x.c:6\n"
+		    " `- bar at x.c:2\n");
+	expect_tree("foo:1(tdt_lock.part.0:6@libtdt-rt.so.0*)", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_lock.part.0 at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6*)", OPTIONS(FOLDED), "task 1;foo;tdt_sleep 1\n");
+}
+END_TEST
+
+START_TEST(of_several_calls_the_innermost_is_shown)
+{
+	expect_tree("foo:1(tdt_timeout:8(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_timeout:8*(tdt_sleep:6*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    "    `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_timeout:8(bar:2(tdt_sleep:6*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- bar at x.c:2\n"
+		    "    `- tdt_sleep at x.c:6\n");
+}
+END_TEST
+
+START_TEST(what_a_call_is_made_of_is_not_shown)
+{
+	expect_tree("foo:1(tdt_sleep:6(tdt__slot_register:7(tdt_waker_clone:8*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6(listen:7@libtdt-rt.so.0*))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_sleep:6(tdt_substitute_clone:7(tdt_probe_task__waker__clone:8*)))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6\n");
+	expect_tree("foo:1(tdt_async_await:6(tdt__sleep:7*))", OPTIONS(ASCII), "- foo at x.c:1\n");
+	expect_tree("foo:1(tdt_sleep:6(tdt__a:7* tdt__b:8**))", OPTIONS(ASCII),
+		    "- foo at x.c:1\n"
+		    " `- tdt_sleep at x.c:6 (3 leaves)\n");
+}
+END_TEST
+
+START_TEST(helpers_of_our_headers_are_no_calls)
+{
+	struct tdt_trace *trace = new_trace(1);
+	const struct tdt_node *node = add(trace, NULL, (struct tdt_frame)FRAME(.function = "foo"), 0);
+
+	add(trace, node, (struct tdt_frame)FRAME(.function = "tdt_help", .file = "/usr/include/tdt/help.h"), 1);
+	expect_trace(trace, OPTIONS(ASCII), "task 1 pending, 1 leaf\n- foo\n");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+START_TEST(a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it)
+{
+	expect_tree("foo:1(tdt__traced_poll:9(tdt__sleep:6*))", OPTIONS(ASCII), "- foo at x.c:1\n");
+	expect_tree("foo:1(tdt__sleep:6* bar:2*)", OPTIONS(ASCII),
+		    "- foo at x.c:1 (1 leaf)\n"
+		    " `- bar at x.c:2\n");
+}
+END_TEST
+
+START_TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
+{
+	expect_tree("tdt__traced_poll:9(tdt__sleep:6*)", OPTIONS(ASCII), "- tdt__sleep at x.c:6\n");
+	expect_tree("tdt__traced_poll:9(tdt_sleep:6(tdt_waker_clone:7*))", OPTIONS(ASCII), "- tdt_sleep at x.c:6\n");
+	expect_tree("tdt_join_all:9(tdt_sleep:6* tdt_sleep:7*)", OPTIONS(ASCII),
+		    "- tdt_join_all at x.c:9\n"
+		    " |- tdt_sleep at x.c:6\n"
+		    " `- tdt_sleep at x.c:7\n");
+}
+END_TEST
+
+START_TEST(hiding_plumbing_joins_what_then_reads_the_same)
+{
+	expect_tree("foo:1(tdt_a:8(bar:2*) tdt_b:9(bar:2*))", OPTIONS(UTF8),
+		    "╼ foo at x.c:1\n"
+		    " └╼ bar at x.c:2 ×2\n");
+}
+END_TEST
+
+START_TEST(depth_is_limited_and_the_rest_counted)
+{
+	static const char tree[] = "a:1(b:2(c:3* d:4(e:5**)) tdt__f:6(tdt__g:7*)) h:8(i:9) j:10*";
+
+	expect_tree(tree, OPTIONS(ASCII, .max_depth = 1),
+		    "- a at x.c:1 (1 leaf)\n"
+		    " `- ... 4 frames and 3 leaves below\n"
+		    "- h at x.c:8\n"
+		    " `- ... 1 frame below\n"
+		    "- j at x.c:10\n");
+	expect_tree(tree, OPTIONS(ASCII, .max_depth = 2),
+		    "- a at x.c:1 (1 leaf)\n"
+		    " `- b at x.c:2\n"
+		    "    `- ... 3 frames and 3 leaves below\n"
+		    "- h at x.c:8\n"
+		    " `- i at x.c:9\n"
+		    "- j at x.c:10\n");
+	expect_tree("a:1(tdt_x:2(b:3(c:4*) tdt__y:5* d:6*))", OPTIONS(ASCII, .max_depth = 1),
+		    "- a at x.c:1\n"
+		    " `- ... 4 frames and 3 leaves below\n");
+	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = 2), "- a at x.c:1\n `- b at x.c:2\n");
+	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = UINT32_MAX), "- a at x.c:1\n `- b at x.c:2\n");
+	expect_tree("a:1(b:2* c:3(d:4*))", OPTIONS(FOLDED, .max_depth = 1), "task 1;a;... 2\n");
+}
+END_TEST
+
+START_TEST(cuts_are_told_in_words)
+{
+	static const char *const words[] = {
+		[TDT_CUT_LIMIT] = "more frames than the limit",
+		[TDT_CUT_NO_INFO] = "a frame without unwind information",
+		[TDT_CUT_CORRUPT] = "the stack or its unwind information is corrupt",
+		[TDT_CUT_STACK] = "the leaf was polled on another stack",
+		[TDT_CUT_MEMORY] = "no memory for more frames",
+		[TDT_CUT_UNSUPPORTED] = "a frame whose unwind information can't be followed",
+	};
+
+	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_UNSUPPORTED; cut++) {
+		struct tdt_trace *trace = new_trace(1);
+		const struct tdt_frame frame = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)cut };
+		char expected[200];
+
+		add(trace, add(trace, NULL, frame, 0), (struct tdt_frame)FRAME(.function = "f"), 1);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- ... cut: %s\n `- f\n", words[cut]);
+		expect_trace(trace, OPTIONS(ASCII), expected);
+		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
+		snprintf(expected, sizeof(expected), "task 1;... cut: %s;f 1\n", words[cut]);
+		expect_trace(trace, OPTIONS(FOLDED), expected);
+		tdt_trace_free(trace);
+	}
+}
+END_TEST
+
+START_TEST(colors_when_asked_for)
+{
+	struct tdt_trace *trace = grow("a:1(tdt__b:2@m* tdt__c:3*) d:4*");
+	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
+
+	add(trace, NULL, cut, 1);
+	expect_trace(trace, OPTIONS(UTF8, .color = TDT_PRINT_YES, .max_depth = 1),
+		     "task \033[1m1\033[0m \033[33mpending\033[0m, 1 leaf\n"
+		     "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m (2 leaves)\n"
+		     "╼ \033[1md\033[0m\033[2m at x.c:4\033[0m\n"
+		     "╼ \033[31m... cut: more frames than the limit\033[0m\n");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+/* Whether a new terminal gets colours with the choice. */
+static bool colors_a_terminal(enum tdt_print_choice choice)
+{
+	struct tdt_trace *trace = grow("a:1*");
+	int master = posix_openpt(O_RDWR | O_NOCTTY);
+	char text[4096];
+	FILE *terminal;
+	ssize_t n;
+
+	ck_assert_int_ge(master, 0);
+	ck_assert_int_eq(grantpt(master), 0);
+	ck_assert_int_eq(unlockpt(master), 0);
+	terminal = fopen(ptsname(master), "w");
+	ck_assert_ptr_nonnull(terminal);
+	ck_assert_int_eq(tdt_trace_print_with(trace, terminal, OPTIONS(ASCII, .color = choice)), 0);
+	n = read(master, text, sizeof(text));
+	ck_assert_int_gt(n, 0);
+	fclose(terminal);
+	close(master);
+	tdt_trace_free(trace);
+	return memchr(text, '\033', (size_t)n) != NULL;
+}
+
+START_TEST(colors_by_themselves_only_on_a_terminal_that_can)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY);
+	struct tdt_trace *trace = design();
+
+	if (master < 0) {
+		printf("# not tried: no pseudo terminals here\n");
+		tdt_trace_free(trace);
+		return;
+	}
+	close(master);
+	unsetenv("NO_COLOR");
+	setenv("TERM", "xterm", 1);
+	ck_assert(colors_a_terminal(TDT_PRINT_AUTO));
+	ck_assert(!colors_a_terminal(TDT_PRINT_NO));
+	expect_trace(trace, OPTIONS(ASCII), design_ascii);
+	setenv("NO_COLOR", "", 1);
+	ck_assert(colors_a_terminal(TDT_PRINT_AUTO));
+	setenv("NO_COLOR", "1", 1);
+	ck_assert(!colors_a_terminal(TDT_PRINT_AUTO));
+	ck_assert(colors_a_terminal(TDT_PRINT_YES));
+	unsetenv("NO_COLOR");
+	setenv("TERM", "dumb", 1);
+	ck_assert(!colors_a_terminal(TDT_PRINT_AUTO));
+	unsetenv("TERM");
+	ck_assert(!colors_a_terminal(TDT_PRINT_AUTO));
+	tdt_trace_free(trace);
+}
+END_TEST
+
+/* A name with all that could hurt, and how it comes out in UTF-8 and in ASCII. */
+static const char evil[] = "\033[2J\n\t\x01\x7f \"\\ é€𝄞 \xff\xc3( \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xc2\x9b"
+			   "\xe2\x80\xae \xe2\x81\xa6 \xe2\x82";
+#define EVIL_END(quote)                                                                                                \
+	" \\xff\\xc3( \\xc0\\x80 \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 \\u009b\\u202e \\u2066 \\xe2\\x82" quote
+#define EVIL_UTF8(quote) "\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ é€𝄞" EVIL_END("")
+#define EVIL_ASCII(quote) "\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ \\u00e9\\u20ac\\U0001d11e" EVIL_END("")
+
+START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
+{
+	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1 };
+	struct tdt_trace *trace = tdt_trace_new(&info);
+
+	add(trace, NULL, (struct tdt_frame)FRAME(.function = evil, .file = evil), 1);
+	add(trace, NULL, (struct tdt_frame)FRAME(.module = evil), 1);
+	expect_trace(trace, OPTIONS(UTF8),
+		     "task 1 \"" EVIL_UTF8("\\") "\" pending, 1 leaf, spawned at " EVIL_UTF8("") "\n"
+		     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
+		     "╼ " EVIL_UTF8("") "\n");
+	expect_trace(trace, OPTIONS(ASCII),
+		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at " EVIL_ASCII("") "\n"
+		     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
+		     "- " EVIL_ASCII("") "\n");
+	tdt_trace_free(trace);
+}
+END_TEST
+
+/* Characters that turn the direction of writing round, end lines, or are seen by nobody. */
+static const struct {
+	uint32_t first, last;
+} unseen[] = {
+	{ 0x80, 0x9f },	    { 0xad, 0xad },	{ 0x34f, 0x34f },     { 0x61c, 0x61c },
+	{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },   { 0x200b, 0x200f },
+	{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },   { 0xfeff, 0xfeff },
+	{ 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+	{ 0xe0000, 0xe0fff },
+};
+
+static void encode(char *bytes, uint32_t code)
+{
+	static const uint32_t first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	int n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	bytes[n] = '\0';
+	for (int i = n - 1; i > 0; i--, code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+	bytes[0] = (char)(first[n] | code);
+}
+
+static void expect_name(uint32_t code, bool escaped)
+{
+	char name[8], text[16], expected[64];
+	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = name, .leaves = 1 };
+	struct tdt_trace *trace;
+
+	encode(name, code);
+	snprintf(text, sizeof(text), code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+	snprintf(expected, sizeof(expected), "task 1 \"%s\" pending, 1 leaf\n", escaped ? text : name);
+	trace = tdt_trace_new(&info);
+	expect_trace(trace, OPTIONS(UTF8), expected);
+	tdt_trace_free(trace);
+}
+
+START_TEST(no_character_of_a_name_goes_unseen)
+{
+	for (uint32_t code = unseen[_i].first; code <= unseen[_i].last; code++)
+		expect_name(code, true);
+}
+END_TEST
+
+START_TEST(characters_beside_those_are_printed)
+{
+	static const uint32_t seen[] = { 0xa0,	 0xae,	 0x61b,	 0x61d,	 0x180a, 0x1810,  0x200a,
+					 0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0xfefe,  0xff00,
+					 0xfffc, 0xfffd, 0xfe0f, 0xe9,	 0x20ac, 0x1d11e, 0x1f980 };
+
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+		expect_name(seen[i], false);
+}
+END_TEST
+
+/* ---- Size ---- */
+
+/* Comparing each with each takes minutes, and so runs into the test's timeout. */
+START_TEST(a_hundred_thousand_siblings_are_printed)
+{
+	struct tdt_trace *trace = new_trace(1);
+	char *text;
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		const struct tdt_node *node = add(trace, NULL, (struct tdt_frame)FRAME(.pc = i + 1), 0);
+
+		add(trace, node, (struct tdt_frame)FRAME(.function = "f"), 1);
+	}
+	for (uint64_t i = 0; i < 100000; i++)
+		add(trace, NULL, (struct tdt_frame)FRAME(.pc = i << 20, .function = "same"), 1);
+	text = print(trace, OPTIONS(UTF8));
+	ck_assert_ptr_nonnull(strstr(text, "╼ same ×100000\n"));
+	ck_assert_ptr_nonnull(strstr(text, "╼ 0x186a0\n └╼ f\n"));
+	free(text);
+	tdt_trace_free(trace);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("text");
+	TCase *text = tcase_create("text"), *size = tcase_create("size");
+
+	tcase_add_test(text, the_design_s_example);
+	tcase_add_test(text, lines_are_utf8_where_the_locale_is);
+	tcase_add_test(text, print_is_print_with_defaults);
+	tcase_add_test(text, the_task_s_line_tells_what_is_known);
+	tcase_add_test(text, the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is);
+	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
+	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
+	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
+	tcase_add_test(text, equal_waits_of_a_task_are_told_once);
+	tcase_add_test(text, the_decimal_point_is_a_point_in_every_locale);
+	tcase_add_test(text, a_frame_tells_what_is_known);
+	tcase_add_test(text, paths_are_shown_below_the_directory_they_were_compiled_in);
+	tcase_add_test(text, outermost_functions_stand_at_the_margin);
+	tcase_add_test(text, leaves_are_counted_where_it_is_not_plain);
+	tcase_add_test(text, repeats_are_drawn_once);
+	tcase_add_test(text, what_differs_anywhere_below_is_no_repeat);
+	tcase_add_test(text, plumbing_that_only_leads_on_is_left_out);
+	tcase_add_test(text, plumbing_that_branches_is_shown);
+	tcase_add_test(text, the_call_that_is_waited_in_is_shown);
+	tcase_add_test(text, of_several_calls_the_innermost_is_shown);
+	tcase_add_test(text, what_a_call_is_made_of_is_not_shown);
+	tcase_add_test(text, helpers_of_our_headers_are_no_calls);
+	tcase_add_test(text, a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it);
+	tcase_add_test(text, a_task_of_nothing_but_plumbing_shows_its_leaf);
+	tcase_add_test(text, hiding_plumbing_joins_what_then_reads_the_same);
+	tcase_add_test(text, depth_is_limited_and_the_rest_counted);
+	tcase_add_test(text, cuts_are_told_in_words);
+	tcase_add_test(text, colors_when_asked_for);
+	tcase_add_test(text, colors_by_themselves_only_on_a_terminal_that_can);
+	tcase_add_test(text, nothing_in_a_name_reaches_a_terminal_as_it_is);
+	tcase_add_loop_test(text, no_character_of_a_name_goes_unseen, 0,
+			    sizeof(unseen) / sizeof(unseen[0]));
+	tcase_add_test(text, characters_beside_those_are_printed);
+	suite_add_tcase(suite, text);
+	tcase_add_test(size, a_hundred_thousand_siblings_are_printed);
+	suite_add_tcase(suite, size);
+	return test_run(suite);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Rings of tasks that wait for each other, and which of them are for ever. */
+
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "lib/no_memory.h"
+#include "lib/test.h"
+#include "tree/cycles.h"
+
+#define MOST 100000
+#define MOST_WAITS 4
+
+/* A task that was asked, with what its leaves wait for: tasks, by id; 0: something else. */
+struct task {
+	struct tdt_trace_info info; /* first */
+	struct tdt_wait waits[MOST_WAITS];
+	bool unsure;
+};
+
+static struct task tasks[MOST];
+static const struct tdt_trace_info *infos[MOST];
+static size_t n;
+static struct tdt__cycles cycles;
+
+static bool is_sure(const struct tdt_trace_info *info)
+{
+	return !((const struct task *)info)->unsure;
+}
+
+/* A fresh tree with as many leaves as ids are given, up to a negative one. */
+static struct task *task(uint64_t id, const int64_t *ids)
+{
+	struct task *added = &tasks[n];
+
+	*added = (struct task){ .info = { .size = sizeof added->info, .id = id, .waits = added->waits } };
+	for (; *ids >= 0; ids++)
+		added->waits[added->info.n_waits++] =
+			(struct tdt_wait){ *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO, 0, (uint64_t)*ids };
+	added->info.leaves = added->info.n_waits;
+	infos[n++] = &added->info;
+	return added;
+}
+
+#define TASK(id, ...) task(id, (const int64_t[]){ __VA_ARGS__, -1 })
+
+static void begin(void)
+{
+	n = 0;
+}
+
+static void find(void)
+{
+	tdt__cycles_find(&cycles, infos, n, is_sure);
+}
+
+static void expect(size_t index, bool deadlock, const uint64_t *ids, size_t length)
+{
+	ck_assert_uint_gt(cycles.n, index);
+	ck_assert_uint_eq(cycles.cycle[index].deadlock, deadlock);
+	ck_assert_uint_eq(cycles.cycle[index].n, length);
+	for (size_t i = 0; i < length; i++)
+		ck_assert_uint_eq(cycles.cycle[index].tasks[i]->id, ids[i]);
+}
+
+#define EXPECT(index, deadlock, ...)                                                                                   \
+	expect(index, deadlock, (const uint64_t[]){ __VA_ARGS__ },                                                     \
+	       sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static void end(size_t expected)
+{
+	ck_assert_uint_eq(cycles.n, expected);
+	tdt__cycles_fini(&cycles);
+}
+
+START_TEST(tasks_that_wait_for_nobody_make_no_ring)
+{
+	begin();
+	find();
+	end(0);
+	TASK(1, 0);
+	TASK(2, 0, 0);
+	TASK(3, 1);
+	find();
+	end(0);
+}
+END_TEST
+
+START_TEST(two_that_wait_for_each_other_are_a_deadlock)
+{
+	begin();
+	TASK(7, 3);
+	TASK(5, 0);
+	TASK(3, 7);
+	find();
+	EXPECT(0, true, 3, 7);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for)
+{
+	begin();
+	TASK(20, 40);
+	TASK(30, 10);
+	TASK(10, 20);
+	TASK(40, 30);
+	find();
+	EXPECT(0, true, 10, 20, 40, 30);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_task_that_awaits_itself_is_a_ring_of_one)
+{
+	begin();
+	TASK(1, 2);
+	TASK(2, 2);
+	find();
+	EXPECT(0, true, 2);
+	end(1);
+}
+END_TEST
+
+START_TEST(another_leaf_may_bring_a_ring_on)
+{
+	/* A select with a timer. */
+	begin();
+	TASK(1, 2, 0);
+	TASK(2, 1);
+	find();
+	EXPECT(0, false, 1, 2);
+	end(1);
+
+	/* A leaf that did not say what it waits for. */
+	begin();
+	TASK(1, 2);
+	TASK(2, 1)->info.leaves = 2;
+	find();
+	EXPECT(0, false, 1, 2);
+	end(1);
+
+	/* One on another thread, and one there was no memory for. */
+	for (int lost = 0; lost < 2; lost++) {
+		begin();
+		TASK(1, 2);
+		*(lost ? &TASK(2, 1)->info.leaves_lost : &TASK(2, 1)->info.leaves_elsewhere) = 1;
+		find();
+		EXPECT(0, false, 1, 2);
+		end(1);
+	}
+}
+END_TEST
+
+START_TEST(a_record_alone_proves_no_deadlock)
+{
+	begin();
+	TASK(1, 2);
+	TASK(2, 1)->info.leaves = 0;
+	find();
+	EXPECT(0, false, 1, 2);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_task_that_moves_on_is_in_no_deadlock)
+{
+	begin();
+	TASK(1, 2);
+	TASK(2, 1)->unsure = true;
+	find();
+	EXPECT(0, false, 1, 2);
+	end(1);
+}
+END_TEST
+
+START_TEST(one_that_runs_or_has_ended_makes_no_ring)
+{
+	for (int state = TDT_TASK_RUNNING; state <= TDT_TASK_PANICKED; state++) {
+		begin();
+		TASK(1, 2);
+		TASK(2, 1)->info.state = (enum tdt_task_state)state;
+		find();
+		end(0);
+	}
+}
+END_TEST
+
+START_TEST(selects_are_a_deadlock_if_all_they_wait_for_is_in_it)
+{
+	/* 1 selects from 2 and 3, which both wait for 1: either is the ring. */
+	begin();
+	TASK(1, 2, 3);
+	TASK(2, 1);
+	TASK(3, 1);
+	find();
+	ck_assert(cycles.cycle[0].deadlock && cycles.cycle[0].n == 2 && cycles.cycle[0].tasks[0]->id == 1);
+	end(1);
+
+	/* But 3 may be brought on by 4, which waits for a socket. */
+	begin();
+	TASK(1, 2, 3);
+	TASK(2, 1);
+	TASK(3, 1, 4);
+	TASK(4, 0);
+	find();
+	ck_assert_uint_eq(cycles.cycle[0].deadlock, 0);
+	end(1);
+}
+END_TEST
+
+START_TEST(who_hangs_on_a_deadlock_is_not_of_the_ring)
+{
+	begin();
+	TASK(9, 8);
+	TASK(8, 1);
+	TASK(1, 2);
+	TASK(2, 1);
+	find();
+	EXPECT(0, true, 1, 2);
+	end(1);
+}
+END_TEST
+
+START_TEST(deadlocks_come_first)
+{
+	begin();
+	TASK(1, 2, 0);
+	TASK(2, 1);
+	TASK(8, 9);
+	TASK(9, 8);
+	TASK(5, 4);
+	TASK(4, 5);
+	find();
+	EXPECT(0, true, 4, 5);
+	EXPECT(1, true, 8, 9);
+	EXPECT(2, false, 1, 2);
+	end(3);
+}
+END_TEST
+
+START_TEST(two_rings_that_share_a_task_are_told_by_the_shorter)
+{
+	begin();
+	TASK(1, 2, 4);
+	TASK(2, 3);
+	TASK(3, 1);
+	TASK(4, 1);
+	find();
+	EXPECT(0, true, 1, 4);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_ring_that_leads_to_another_is_one_of_its_own)
+{
+	begin();
+	TASK(1, 2);
+	TASK(2, 1, 3);
+	TASK(3, 4);
+	TASK(4, 3, 0);
+	find();
+	EXPECT(0, false, 1, 2);
+	EXPECT(1, false, 3, 4);
+	end(2);
+}
+END_TEST
+
+START_TEST(an_id_of_several_tasks_is_nobodys)
+{
+	begin();
+	TASK(1, 2);
+	TASK(2, 1);
+	TASK(2, 0);
+	find();
+	end(0);
+	begin();
+	TASK(1, 2);
+	TASK(2, 1);
+	TASK(2, 1);
+	find();
+	end(0);
+}
+END_TEST
+
+START_TEST(an_owner_that_is_not_there_may_bring_them_on)
+{
+	begin();
+	TASK(1, 2, 99);
+	TASK(2, 1);
+	TASK(3, 98);
+	find();
+	EXPECT(0, false, 1, 2);
+	end(1);
+}
+END_TEST
+
+START_TEST(waiting_twice_for_one_task_is_as_good_as_once)
+{
+	begin();
+	TASK(1, 2, 2, 1);
+	TASK(2, 1, 1);
+	find();
+	EXPECT(0, true, 1);
+	end(1);
+}
+END_TEST
+
+/* A chain or ring of all tasks must take neither stack nor more than linear time. */
+START_TEST(a_long_chain_is_no_ring_and_closed_it_is_one)
+{
+	begin();
+	for (int64_t i = 1; i < MOST; i++)
+		TASK((uint64_t)i, i + 1);
+	TASK(MOST, 0);
+	find();
+	end(0);
+
+	tasks[MOST - 1].waits[0].owner = 1;
+	find();
+	ck_assert_uint_eq(cycles.n, 1);
+	ck_assert_uint_eq(cycles.cycle[0].n, MOST);
+	ck_assert_uint_eq(cycles.cycle[0].deadlock, 1);
+	for (size_t i = 0; i < MOST; i++)
+		ck_assert(cycles.cycle[0].tasks[i]->id == i + 1);
+	end(1);
+
+	/* Where the last also has another leaf, nobody of them is stuck for ever. */
+	tasks[MOST - 1].info.leaves = 2;
+	find();
+	ck_assert_uint_eq(cycles.cycle[0].deadlock, 0);
+	end(1);
+}
+END_TEST
+
+START_TEST(many_rings_are_all_found)
+{
+	begin();
+	for (int64_t i = 0; i < MOST / 2; i++) {
+		TASK((uint64_t)(2 * i + 1), 2 * i + 2);
+		TASK((uint64_t)(2 * i + 2), 2 * i + 1);
+	}
+	find();
+	for (size_t i = 0; i < MOST / 2; i++)
+		ck_assert(cycles.cycle[i].n == 2 && cycles.cycle[i].tasks[0]->id == 2 * i + 1);
+	end(MOST / 2);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_ring_and_no_leak)
+{
+	int allocations;
+
+	if (!no_memory_possible())
+		return;
+	begin();
+	TASK(1, 2);
+	TASK(2, 1);
+	no_memory_begin(-1);
+	find();
+	allocations = no_memory_end();
+	end(1);
+	ck_assert_int_ge(allocations, 5);
+	for (int i = 0; i < allocations; i++) {
+		no_memory_begin(i);
+		find();
+		no_memory_end();
+		end(0);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cycles");
+	TCase *rings = tcase_create("rings"), *deadlocks = tcase_create("deadlocks"), *many = tcase_create("many");
+
+	tcase_add_test(rings, tasks_that_wait_for_nobody_make_no_ring);
+	tcase_add_test(rings, a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for);
+	tcase_add_test(rings, a_task_that_awaits_itself_is_a_ring_of_one);
+	tcase_add_test(rings, one_that_runs_or_has_ended_makes_no_ring);
+	tcase_add_test(rings, two_rings_that_share_a_task_are_told_by_the_shorter);
+	tcase_add_test(rings, a_ring_that_leads_to_another_is_one_of_its_own);
+	tcase_add_test(rings, an_id_of_several_tasks_is_nobodys);
+	tcase_add_test(rings, waiting_twice_for_one_task_is_as_good_as_once);
+	suite_add_tcase(suite, rings);
+
+	tcase_add_test(deadlocks, two_that_wait_for_each_other_are_a_deadlock);
+	tcase_add_test(deadlocks, another_leaf_may_bring_a_ring_on);
+	tcase_add_test(deadlocks, a_record_alone_proves_no_deadlock);
+	tcase_add_test(deadlocks, a_task_that_moves_on_is_in_no_deadlock);
+	tcase_add_test(deadlocks, selects_are_a_deadlock_if_all_they_wait_for_is_in_it);
+	tcase_add_test(deadlocks, who_hangs_on_a_deadlock_is_not_of_the_ring);
+	tcase_add_test(deadlocks, deadlocks_come_first);
+	tcase_add_test(deadlocks, an_owner_that_is_not_there_may_bring_them_on);
+	suite_add_tcase(suite, deadlocks);
+
+	tcase_add_test(many, a_long_chain_is_no_ring_and_closed_it_is_one);
+	tcase_add_test(many, many_rings_are_all_found);
+	tcase_add_test(many, without_memory_there_is_no_ring_and_no_leak);
+	suite_add_tcase(suite, many);
+	return test_run(suite);
+}

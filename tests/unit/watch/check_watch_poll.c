@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What a watched poll must not do (allocate, lock, enter the kernel), what the ticker does without memory, and what is
+ * said of a tree whose code may be gone.
+ */
+
+#include <config.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+#include <tdt/watch.h>
+
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+#include "watch/watch.h"
+
+/* --- A task that needs nothing of the heap ------------------------------------------------------ */
+
+static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void nothing(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *cx)
+{
+	if (depth > 1)
+		clone_deep(depth - 1, cx);
+	else
+		tdt_waker_drop(tdt_waker_clone(cx->waker));
+	TDT_KEEP_FRAME();
+}
+
+/* Each time elsewhere on the stack: leaves at one place, with the same callers, would share them. */
+static __attribute__((noinline)) void clone_apart(int i, int depth, struct tdt_context *cx)
+{
+	char *volatile apart = __builtin_alloca(64 * (size_t)(i + 1));
+
+	*apart = 0;
+	clone_deep(depth, cx);
+	TDT_KEEP_FRAME();
+}
+
+static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
+{
+	const int *depth = state;
+
+	tdt_leaf_waits_on(TDT_WAIT_OTHER, state, 0);
+	for (int i = 0; i < 3; i++)
+		clone_apart(i, *depth, cx);
+	return TDT_PENDING;
+}
+
+static const struct tdt_waker_vtable vtable = { clone_itself, nothing, nothing, nothing };
+static const struct tdt_waker waker = { &vtable };
+
+static tdt_poll_t poll_once(struct tdt_traced *task)
+{
+	struct tdt_context cx = { &waker };
+
+	return tdt_future_poll(&task->future, &cx);
+}
+
+static void end(struct tdt_traced *task)
+{
+	tdt_future_drop(&task->future);
+	tdt_handle_unref(task->handle);
+}
+
+static uint64_t polls_since(struct tdt_traced *task)
+{
+	struct tdt_trace *trace = tdt_backtrace_last(task->handle);
+	uint64_t polls = UINT64_MAX;
+
+	if (trace != NULL)
+		polls = tdt_trace_info(trace)->polls_since;
+	tdt_trace_free(trace);
+	return polls;
+}
+
+/* --- The path of a poll ---------------------------------------------------------------------------- */
+
+static __thread volatile int locks; /* taken by this thread */
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	locks++;
+	return __real_pthread_mutex_lock(mutex);
+}
+
+/* One inside the other; with stacks of several depths, all PCs learned. */
+struct family {
+	int depth;
+	struct tdt_traced inner;
+	struct tdt_traced task;
+};
+
+static void family_init(struct family *family)
+{
+	family->depth = 3;
+	family->inner = tdt_traced(((struct tdt_future){ &family->depth, deep_poll, drop_nothing }));
+	family->task = tdt_traced(family->inner.future);
+	ck_assert_ptr_nonnull(family->task.handle);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	for (int i = 0; i < 5; i++) {
+		poll_once(&family->task);
+		tdt__watch_tick();
+	}
+}
+
+static void family_end(struct family *family)
+{
+	tdt_handle_unref(family->inner.handle);
+	end(&family->task);
+}
+
+START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
+{
+	const int depths[] = { 1, 3, 20, 60, 240, 100 }; /* for three leaves there is room for 512 frames */
+	struct family family;
+
+	family_init(&family);
+	for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+		int allocations, locked;
+
+		family.depth = depths[i];
+		locks = 0;
+		no_memory_begin(-1);
+		poll_once(&family.task);
+		allocations = no_memory_end();
+		locked = locks; /* Check has some of its own */
+		ck_assert_int_eq(allocations, 0);
+#if TDT_WALK_RULES
+		ck_assert_int_eq(locked, 0);
+#endif
+		ck_assert_uint_eq(polls_since(&family.task), 0);
+		ck_assert_uint_eq(polls_since(&family.inner), 0);
+		locks = 0;
+		tdt__watch_tick();
+		locked = locks;
+		ck_assert_int_gt(locked, 0);
+	}
+	family_end(&family);
+}
+END_TEST
+
+/* The kernel kills who enters it for anything but to write or to end. */
+static void poll_outside_the_kernel(struct family *family)
+{
+	tdt_worker_now(1);
+	poll_once(&family->task);
+	/* With a ticker there would be another thread, that goes on. */
+	atomic_store(&tdt__epoch.now, 7777);
+	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
+	poll_once(&family->task);
+	syscall(SYS_exit, family->task.handle->record.own_epoch == 7777 ? 0 : 1);
+}
+
+START_TEST(a_watched_poll_makes_no_system_call)
+{
+	struct family family;
+	int status;
+	pid_t child;
+
+	if (!no_memory_possible()) {
+		printf("# not tried: sanitizers and valgrind make system calls of their own\n");
+		return;
+	}
+	if (!TDT_WALK_RULES) {
+		printf("# not tried: libunwind, by which the slow walk goes, blocks signals by a system call\n");
+		return;
+	}
+	family_init(&family);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		poll_outside_the_kernel(&family);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x", (unsigned)status);
+	family_end(&family);
+}
+END_TEST
+
+/* --- No memory ------------------------------------------------------------------------------------------ */
+
+START_TEST(without_memory_watching_does_not_begin_and_can_later)
+{
+	int depth = 3, error, first = 0;
+	struct tdt_traced task;
+
+	if (!no_memory_possible())
+		return;
+	task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	do {
+		errno = 0;
+		no_memory_begin(first);
+		error = tdt_watch(INT64_MAX);
+		no_memory_end();
+		if (error != 0) {
+			ck_assert_msg(error == -ENOMEM || error == -EAGAIN, "%d", error);
+			ck_assert_int_eq(errno, -error);
+			ck_assert_uint_eq(tdt_registry.watch_ns, 0);
+			poll_once(&task);
+			ck_assert_uint_eq(polls_since(&task), UINT64_MAX);
+		}
+		first++;
+	} while (error != 0);
+	ck_assert_int_gt(first, 10);
+	poll_once(&task);
+	ck_assert_uint_eq(polls_since(&task), 0);
+	end(&task);
+}
+END_TEST
+
+/* --- No thread ------------------------------------------------------------------------------------------ */
+
+static bool no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, argument);
+}
+
+START_TEST(without_a_thread_watching_does_not_begin_and_can_later)
+{
+	no_threads = true;
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		ck_assert_int_eq(tdt_watch(INT64_MAX), -EAGAIN);
+		ck_assert_int_eq(errno, EAGAIN);
+		ck_assert_uint_eq(tdt_registry.watch_ns, 0);
+		ck_assert_uint_eq(tdt__epoch_now(), 0);
+	}
+	ck_assert_int_eq(tdt_watch(0), 0);
+	no_threads = false;
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_uint_eq(tdt_registry.watch_ns, INT64_MAX);
+}
+END_TEST
+
+/* --- Little memory -------------------------------------------------------------------------------------- */
+
+#define TASKS 300
+
+START_TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
+{
+	static struct tdt_traced task[TASKS];
+	int depth = 3, there = 0;
+
+	if (!no_memory_possible())
+		return;
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	for (int i = 0; i < TASKS; i++)
+		task[i] = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	for (int epoch = 0; epoch < 20; epoch++) {
+		/* With stacks of another depth each time, so that other sizes are wanted. */
+		depth = 3 + 5 * epoch;
+		for (int i = 0; i < TASKS; i++)
+			poll_once(&task[i]);
+		no_memory_begin(epoch % 4);
+		tdt__watch_tick();
+		no_memory_end();
+	}
+	for (int epoch = 0; epoch < 2; epoch++) {
+		there = 0;
+		tdt__watch_tick();
+		for (int i = 0; i < TASKS; i++) {
+			poll_once(&task[i]);
+			there += polls_since(&task[i]) == 0;
+		}
+	}
+	ck_assert_int_eq(there, TASKS);
+	for (int i = 0; i < TASKS; i++)
+		end(&task[i]);
+}
+END_TEST
+
+static int read_last(void *argument)
+{
+	struct tdt_traced *task = argument;
+	struct tdt_trace *trace;
+
+	errno = 0;
+	trace = tdt_backtrace_last(task->handle);
+	if (trace == NULL)
+		return -errno;
+	tdt_trace_free(trace);
+	return 0;
+}
+
+START_TEST(reading_reports_every_lack_of_memory)
+{
+	int depth = 3;
+	struct tdt_traced task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_once(&task);
+	no_memory_each(read_last, &task, 3);
+	end(&task);
+}
+END_TEST
+
+/* --- Modules ----------------------------------------------------------------------------------------------- */
+
+static int guessed_nodes(struct tdt_traced *task)
+{
+	struct tdt_trace *trace = tdt_backtrace_last(task->handle);
+	int guessed = 0;
+
+	ck_assert_ptr_nonnull(trace);
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
+		guessed += tdt_node_frame(node)->guessed;
+	tdt_trace_free(trace);
+	return guessed;
+}
+
+static void *plugin_open(const char *path)
+{
+	void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	ck_assert_ptr_nonnull(plugin);
+	return plugin;
+}
+
+/* A task whose leaf lies in a plugin. */
+static struct tdt_traced task_in(void *plugin)
+{
+	tdt_poll_t (*poll)(void *, struct tdt_context *);
+
+	*(void **)&poll = dlsym(plugin, "plugin_poll");
+	ck_assert_ptr_nonnull(poll);
+	return tdt_traced(((struct tdt_future){ NULL, poll, drop_nothing }));
+}
+
+/* The ticker does not wait long for the number of unloads: it may have it only the next time. */
+static void poll_until_sure(struct tdt_traced *task)
+{
+	do {
+		tdt__watch_tick();
+		poll_once(task);
+	} while (guessed_nodes(task) != 0);
+}
+
+START_TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
+{
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so"), *stays = plugin_open(PLUGINS "/plugin_b.so");
+	struct tdt_traced task = task_in(stays);
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	tdt__watch_tick();
+	poll_once(&task);
+	ck_assert_int_eq(guessed_nodes(&task), 0);
+	ck_assert_int_eq(dlclose(plugin), 0);
+	ck_assert_int_gt(guessed_nodes(&task), 0);
+	/* A capture that was made ready before is no better; one of after is. */
+	poll_once(&task);
+	ck_assert_int_gt(guessed_nodes(&task), 0);
+	poll_until_sure(&task);
+	ck_assert_uint_eq(polls_since(&task), 0);
+	end(&task);
+}
+END_TEST
+
+START_TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
+{
+	int depth = 3;
+	struct tdt_traced task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_once(&task);
+	ck_assert_int_eq(dlclose(plugin), 0);
+	ck_assert_int_eq(guessed_nodes(&task), 0);
+	end(&task);
+}
+END_TEST
+
+START_TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
+{
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so"), *stays = plugin_open(PLUGINS "/plugin_b.so");
+	struct tdt_traced task = task_in(stays);
+	struct tdt__capture *used;
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_once(&task);
+	used = tdt__ready_take();
+	ck_assert_int_eq(dlclose(plugin), 0);
+	tdt__watch_tick();
+	tdt__ready_give(used);
+	poll_until_sure(&task); /* takes the one that was given back last */
+	end(&task);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("watch_poll");
+	TCase *path = tcase_create("path"), *memory = tcase_create("memory"), *modules = tcase_create("modules");
+
+	tcase_add_test(path, a_watched_poll_takes_no_lock_and_no_memory);
+	tcase_add_test(path, a_watched_poll_makes_no_system_call);
+	suite_add_tcase(suite, path);
+
+	tcase_add_test(memory, without_memory_watching_does_not_begin_and_can_later);
+	tcase_add_test(memory, without_a_thread_watching_does_not_begin_and_can_later);
+	tcase_add_test(memory, a_ticker_without_memory_has_tasks_left_out_and_goes_on_later);
+	tcase_add_test(memory, reading_reports_every_lack_of_memory);
+	suite_add_tcase(suite, memory);
+
+	tcase_add_test(modules, a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go);
+	tcase_add_test(modules, a_tree_in_modules_that_the_process_began_with_is_never_marked);
+	tcase_add_test(modules, a_capture_that_is_in_use_while_a_module_goes_is_told_later);
+	suite_add_tcase(suite, modules);
+	return test_run(suite);
+}
