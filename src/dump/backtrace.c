@@ -104,16 +104,16 @@ static void wait_answered(struct tdt__request *request, uint64_t deadline)
 	errno = saved; /* the answer may still come, or the poll's stack be read */
 }
 
-struct question {
+struct outstanding {
 	struct tdt_handle *task;
 	struct tdt__request *request; /* NULL: there is none any more */
 };
 
 /* Runs also if the thread is cancelled while it waits, or inside the runtime's waker. */
-static void give_up(struct question *question)
+static void give_up(struct outstanding *outstanding)
 {
-	if (question->request != NULL)
-		tdt__request_withdraw(question->task, question->request);
+	if (outstanding->request != NULL)
+		tdt__request_withdraw(outstanding->task, outstanding->request);
 }
 
 /*
@@ -144,27 +144,27 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 	return running;
 }
 
-static struct tdt__capture *ask(struct tdt_handle *task, uint64_t deadline, uint32_t max_frames,
-				int *error)
+static struct tdt__capture *request_once(struct tdt_handle *task, uint64_t deadline,
+					 uint32_t max_frames, int *error)
 {
-	struct question question
+	struct outstanding outstanding
 	    __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
 	struct tdt__capture *capture;
 
-	if (question.request == NULL) {
+	if (outstanding.request == NULL) {
 		*error = -ENOMEM;
 		return NULL;
 	}
-	tdt__request_ask(task, question.request);
-	capture = wait_or_look(task, question.request, deadline, max_frames);
+	tdt__request_ask(task, outstanding.request);
+	capture = wait_or_look(task, outstanding.request, deadline, max_frames);
 	if (capture != NULL)
 		return capture;
-	if (!tdt__request_answered(task, question.request)) {
+	if (!tdt__request_answered(task, outstanding.request)) {
 		*error = -ETIMEDOUT;
 		return NULL;
 	}
-	capture = tdt__request_result(question.request, error);
-	question.request = NULL;
+	capture = tdt__request_result(outstanding.request, error);
+	outstanding.request = NULL;
 	return capture;
 }
 
@@ -176,7 +176,7 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 	int error = 0;
 
 	do
-		capture = ask(task, deadline, max_frames, &error);
+		capture = request_once(task, deadline, max_frames, &error);
 	while (!settle(&answers, capture, error, deadline));
 	return conclude(&answers, task);
 }
@@ -223,7 +223,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 
 /* --- Async ------------------------------------------------------------------ */
 
-struct asking {
+struct async_request {
 	struct tdt_handle *task; /* a reference */
 	struct tdt_trace **out;
 	int *error;                   /* may be NULL */
@@ -232,23 +232,23 @@ struct asking {
 	bool done;
 };
 
-static tdt_poll_t finish(struct asking *asking)
+static tdt_poll_t finish(struct async_request *async)
 {
-	struct tdt_trace *trace = conclude(&asking->answers, asking->task);
+	struct tdt_trace *trace = conclude(&async->answers, async->task);
 
-	asking->done = true;
-	*asking->out = trace;
-	if (asking->error != NULL)
-		*asking->error = trace != NULL ? 0 : -errno;
+	async->done = true;
+	*async->out = trace;
+	if (async->error != NULL)
+		*async->error = trace != NULL ? 0 : -errno;
 	return TDT_READY;
 }
 
 /* Have the answer wake `waker`.  False: the waker could not be cloned. */
-static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
+static bool wake_by_answer(struct async_request *async, const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = tdt_waker_clone(waker);
 
-	tdt_waker_drop(tdt__request_set_waker(asking->task, asking->request, clone));
+	tdt_waker_drop(tdt__request_set_waker(async->task, async->request, clone));
 	return clone != NULL;
 }
 
@@ -256,76 +256,76 @@ static bool wake_by_answer(struct asking *asking, const struct tdt_waker *waker)
  * Make the request unless it was made already, and have the answer wake `waker`.  Returns 0 or
  * -ENOMEM.
  */
-static int ask_and_listen(struct asking *asking, const struct tdt_waker *waker)
+static int request_and_listen(struct async_request *async, const struct tdt_waker *waker)
 {
-	bool fresh = asking->request == NULL;
+	bool fresh = async->request == NULL;
 
 	if (fresh)
-		asking->request = tdt__request_new(asking->task, TDT_MAX_FRAMES);
-	if (asking->request == NULL)
+		async->request = tdt__request_new(async->task, TDT_MAX_FRAMES);
+	if (async->request == NULL)
 		return -ENOMEM;
-	if (!wake_by_answer(asking, waker)) { /* nothing could wake this future */
-		tdt__request_withdraw(asking->task, asking->request);
-		asking->request = NULL;
+	if (!wake_by_answer(async, waker)) { /* nothing could wake this future */
+		tdt__request_withdraw(async->task, async->request);
+		async->request = NULL;
 		return -ENOMEM;
 	}
 	if (fresh)
-		tdt__request_ask(asking->task, asking->request);
+		tdt__request_ask(async->task, async->request);
 	return 0;
 }
 
-static bool answered(const struct asking *asking)
+static bool answered(const struct async_request *async)
 {
-	return asking->request != NULL && tdt__request_answered(asking->task, asking->request);
+	return async->request != NULL && tdt__request_answered(async->task, async->request);
 }
 
 static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 {
-	struct asking *asking = state;
+	struct async_request *async = state;
 	struct tdt__capture *capture;
 	int error;
 
-	if (asking->done)
+	if (async->done)
 		return TDT_PANICKED;
 	do {
 		capture = NULL;
-		error = answered(asking) ? 0 : ask_and_listen(asking, cx->waker);
+		error = answered(async) ? 0 : request_and_listen(async, cx->waker);
 		if (error != 0)
 			continue;
-		if (!answered(asking)) {
-			tdt_leaf_waits_on(TDT_WAIT_TASK, asking->task, tdt_handle_id(asking->task));
+		if (!answered(async)) {
+			tdt_leaf_waits_on(TDT_WAIT_TASK, async->task, tdt_handle_id(async->task));
 			return TDT_PENDING;
 		}
-		capture = tdt__request_result(asking->request, &error);
-		asking->request = NULL;
-	} while (!settle(&asking->answers, capture, error, 0)); /* 0: a poll must not wait */
-	return finish(asking);
+		capture = tdt__request_result(async->request, &error);
+		async->request = NULL;
+	} while (!settle(&async->answers, capture, error, 0)); /* 0: a poll must not wait */
+	return finish(async);
 }
 
-static void asking_drop(void *state)
+static void async_drop(void *state)
 {
-	struct asking *asking = state;
+	struct async_request *async = state;
 
-	if (asking->request != NULL)
-		tdt__request_withdraw(asking->task, asking->request);
-	forget(&asking->answers);
-	tdt_handle_unref(asking->task);
-	free(asking);
+	if (async->request != NULL)
+		tdt__request_withdraw(async->task, async->request);
+	forget(&async->answers);
+	tdt_handle_unref(async->task);
+	free(async);
 }
 
 struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error)
 {
-	struct asking *asking;
+	struct async_request *async;
 
 	if (handle == NULL || out == NULL) {
 		errno = EINVAL;
 		return TDT_FUTURE_NONE;
 	}
-	asking = calloc(1, sizeof *asking);
-	if (asking == NULL)
+	async = calloc(1, sizeof *async);
+	if (async == NULL)
 		return TDT_FUTURE_NONE;
-	asking->task = tdt_handle_ref(handle);
-	asking->out = out;
-	asking->error = error;
-	return (struct tdt_future){ asking, tdt__backtrace_poll, asking_drop };
+	async->task = tdt_handle_ref(handle);
+	async->out = out;
+	async->error = error;
+	return (struct tdt_future){ async, tdt__backtrace_poll, async_drop };
 }

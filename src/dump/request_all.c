@@ -39,7 +39,7 @@ struct slot {
 	struct tdt__request *request; /* kept after the answer, for the next task; NULL: none */
 	struct tdt_handle *task;      /* NULL: the slot is free */
 	size_t index;
-	uint64_t asked_at;
+	uint64_t requested_at;
 	int tries;
 	/*
 	 * The number of the poll in which the task was last seen (0: in none), and when it was
@@ -49,8 +49,8 @@ struct slot {
 	uint64_t polling_since;
 };
 
-struct asking {
-	const struct tdt__asked *asked;
+struct window {
+	const struct tdt__requests *requests;
 	size_t next; /* the index of the next task to request */
 	uint64_t now;
 	uint64_t looked_at; /* when long polls were last looked for */
@@ -76,30 +76,30 @@ struct asking {
 
 /* --- Captures ----------------------------------------------------------------- */
 
-static void keep_spare(struct asking *asking, struct tdt__capture *capture)
+static void keep_spare(struct window *window, struct tdt__capture *capture)
 {
-	if (asking->n_spare == asking->slots) {
+	if (window->n_spare == window->slots) {
 		tdt__capture_unref(capture);
 		return;
 	}
-	asking->spare[asking->n_spare++] = capture;
+	window->spare[window->n_spare++] = capture;
 }
 
 /* Take a spare capture and reset it; NULL: there is none. */
-static struct tdt__capture *take_spare(struct asking *asking, uint32_t frames)
+static struct tdt__capture *take_spare(struct window *window, uint32_t frames)
 {
 	struct tdt__capture *capture;
 
-	if (asking->n_spare == 0)
+	if (window->n_spare == 0)
 		return NULL;
-	capture = asking->spare[--asking->n_spare];
-	if (tdt__capture_reuse(capture, &asking->walk, frames))
+	capture = window->spare[--window->n_spare];
+	if (tdt__capture_reuse(capture, &window->walk, frames))
 		return capture;
 	tdt__capture_unref(capture);
 	return NULL;
 }
 
-static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle *task)
+static struct tdt__capture *new_capture(struct window *window, struct tdt_handle *task)
 {
 	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture;
@@ -108,9 +108,9 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 		frames = LEAST_FRAMES;
 	if (frames > MOST_FRAMES)
 		frames = MOST_FRAMES;
-	capture = take_spare(asking, frames);
+	capture = take_spare(window, frames);
 	if (capture == NULL)
-		capture = tdt__capture_new_by(&asking->walk, frames, asking->asked->max_frames);
+		capture = tdt__capture_new_by(&window->walk, frames, window->requests->max_frames);
 	if (capture == NULL)
 		return NULL;
 	if (!tdt__capture_expect_clones(capture)) {
@@ -122,31 +122,31 @@ static struct tdt__capture *new_capture(struct asking *asking, struct tdt_handle
 }
 
 /* Prepare the walk for the modules that are loaded now.  Returns whether captures can be made. */
-static bool get_ready(struct asking *asking)
+static bool get_ready(struct window *window)
 {
-	if (asking->ready)
-		tdt__walk_fini(&asking->walk);
-	asking->ready = tdt__walk_init(&asking->walk);
-	return asking->ready;
+	if (window->ready)
+		tdt__walk_fini(&window->walk);
+	window->ready = tdt__walk_init(&window->walk);
+	return window->ready;
 }
 
 /* --- Slots ---------------------------------------------------------------------- */
 
-static void vacate(struct asking *asking, struct slot *slot)
+static void vacate(struct window *window, struct slot *slot)
 {
 	slot->task = NULL;
-	asking->free[asking->n_free++] = (uint32_t)(slot - asking->slot);
+	window->free[window->n_free++] = (uint32_t)(slot - window->slot);
 }
 
-static uint32_t outstanding(const struct asking *asking)
+static uint32_t outstanding(const struct window *window)
 {
-	return asking->slots - asking->n_free;
+	return window->slots - window->n_free;
 }
 
-static void tell(const struct asking *asking, size_t index, enum tdt_answer answer,
-		 struct tdt__capture *capture)
+static void report(const struct window *window, size_t index, enum tdt_answer answer,
+		   struct tdt__capture *capture)
 {
-	asking->asked->answer(asking->asked->arg, index, answer, capture);
+	window->requests->answer(window->requests->arg, index, answer, capture);
 }
 
 /*
@@ -159,9 +159,9 @@ static bool may_answer(const struct tdt_handle *task)
 }
 
 /* List a request for `task`, which gets the slot.  False: no memory. */
-static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *task)
+static bool list(struct window *window, struct slot *slot, struct tdt_handle *task)
 {
-	struct tdt__capture *capture = new_capture(asking, task);
+	struct tdt__capture *capture = new_capture(window, task);
 
 	if (capture != NULL && slot->request == NULL)
 		slot->request = tdt__request_with(capture);
@@ -171,10 +171,10 @@ static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *ta
 		tdt__capture_unref(capture);
 		return false;
 	}
-	slot->request->inbox = &asking->inbox;
+	slot->request->inbox = &window->inbox;
 	slot->request->slot = slot;
 	slot->task = task;
-	slot->asked_at = asking->now;
+	slot->requested_at = window->now;
 	slot->tries++;
 	slot->polling = 0;
 	tdt__request_list(task, slot->request);
@@ -182,23 +182,23 @@ static bool list(struct asking *asking, struct slot *slot, struct tdt_handle *ta
 }
 
 /* List a request for the next task.  NULL: no request was listed. */
-static struct slot *list_next(struct asking *asking)
+static struct slot *list_next(struct window *window)
 {
-	struct tdt_handle *task = asking->asked->task(asking->asked->arg, asking->next);
-	struct slot *slot = &asking->slot[asking->free[asking->n_free - 1]];
-	size_t index = asking->next++;
+	struct tdt_handle *task = window->requests->task(window->requests->arg, window->next);
+	struct slot *slot = &window->slot[window->free[window->n_free - 1]];
+	size_t index = window->next++;
 
 	slot->tries = 0;
-	if (!may_answer(task) || !list(asking, slot, task)) {
-		tell(asking, index, TDT_ANSWER_NONE, NULL);
+	if (!may_answer(task) || !list(window, slot, task)) {
+		report(window, index, TDT_ANSWER_NONE, NULL);
 		return NULL;
 	}
-	asking->n_free--;
+	window->n_free--;
 	slot->index = index;
 	return slot;
 }
 
-static bool is_late(const struct asking *asking)
+static bool is_late(const struct window *window)
 {
 	struct timespec now;
 
@@ -208,23 +208,23 @@ static bool is_late(const struct asking *asking)
 	 */
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >=
-	       asking->asked->deadline;
+	       window->requests->deadline;
 }
 
 /* Make the requests for the next tasks. */
-static void ask_batch(struct asking *asking)
+static void request_batch(struct window *window)
 {
 	struct slot *batch[BATCH];
 	uint32_t n = 0;
 
-	if (!get_ready(asking)) {
-		tell(asking, asking->next++, TDT_ANSWER_NONE, NULL);
+	if (!get_ready(window)) {
+		report(window, window->next++, TDT_ANSWER_NONE, NULL);
 		return;
 	}
-	tdt__counted_stock(asking->slots < BATCH ? asking->slots * MANY_LEAVES
+	tdt__counted_stock(window->slots < BATCH ? window->slots * MANY_LEAVES
 						 : BATCH * MANY_LEAVES);
-	while (n < BATCH && asking->n_free > 0 && asking->next < asking->asked->n) {
-		struct slot *slot = list_next(asking);
+	while (n < BATCH && window->n_free > 0 && window->next < window->requests->n) {
+		struct slot *slot = list_next(window);
 
 		if (slot != NULL)
 			batch[n++] = slot;
@@ -234,20 +234,21 @@ static void ask_batch(struct asking *asking)
 	 * A runtime may poll inside its wake: then all requests are answered here, and that may
 	 * take any time.
 	 */
-	for (uint32_t i = 0; i < n && !is_late(asking); i++)
+	for (uint32_t i = 0; i < n && !is_late(window); i++)
 		tdt__request_see(batch[i]->task);
-	asking->now = tdt__clock();
+	window->now = tdt__clock();
 }
 
 /* --- Answers ---------------------------------------------------------------------- */
 
 /* List another request for the task of the slot, which has answered.  False: no memory. */
-static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt__unloads *count)
+static bool request_again(struct window *window, struct slot *slot,
+			  const struct tdt__unloads *count)
 {
-	bool ready = (asking->ready && tdt__walk_modules(&asking->walk)->unloads == count->n) ||
-		     get_ready(asking);
+	bool ready = (window->ready && tdt__walk_modules(&window->walk)->unloads == count->n) ||
+		     get_ready(window);
 
-	if (!ready || !list(asking, slot, slot->task))
+	if (!ready || !list(window, slot, slot->task))
 		return false;
 	tdt__barrier_heavy();
 	tdt__request_see(slot->task);
@@ -255,66 +256,66 @@ static bool ask_again(struct asking *asking, struct slot *slot, const struct tdt
 }
 
 /* Whether the walk may have gone astray, and there is time for another request. */
-static bool is_worth_another(const struct asking *asking, const struct slot *slot,
+static bool is_worth_another(const struct window *window, const struct slot *slot,
 			     struct tdt__capture *capture, struct tdt__unloads *count)
 {
 	return tdt__judge(&capture->stacks, count) == -EAGAIN &&
 	       capture->facts.state == TDT_TASK_WAITING && slot->tries < TRIES &&
-	       asking->now < asking->asked->deadline;
+	       window->now < window->requests->deadline;
 }
 
-static void settle(struct asking *asking, struct slot *slot, struct tdt__unloads *count)
+static void settle(struct window *window, struct slot *slot, struct tdt__unloads *count)
 {
 	int error;
 	struct tdt__capture *capture = tdt__request_empty(slot->request, &error);
 
-	if (capture != NULL && is_worth_another(asking, slot, capture, count) &&
-	    ask_again(asking, slot, count)) {
-		keep_spare(asking, capture);
+	if (capture != NULL && is_worth_another(window, slot, capture, count) &&
+	    request_again(window, slot, count)) {
+		keep_spare(window, capture);
 		return;
 	}
-	vacate(asking, slot);
-	tell(asking, slot->index, TDT_ANSWER_FRESH, capture);
+	vacate(window, slot);
+	report(window, slot->index, TDT_ANSWER_FRESH, capture);
 	if (capture != NULL)
-		keep_spare(asking, capture);
+		keep_spare(window, capture);
 }
 
-static void take_answers(struct asking *asking)
+static void take_answers(struct window *window)
 {
-	struct tdt__request *request = tdt__inbox_take(&asking->inbox);
+	struct tdt__request *request = tdt__inbox_take(&window->inbox);
 	/* One count of unloads serves all of them. */
-	struct tdt__unloads count = { .deadline = asking->asked->deadline };
+	struct tdt__unloads count = { .deadline = window->requests->deadline };
 
 	if (request != NULL)
-		asking->answered_at = asking->now;
+		window->answered_at = window->now;
 	while (request != NULL) {
 		struct tdt__request *next = request->next;
 
-		asking->taken++;
-		settle(asking, request->slot, &count);
+		window->taken++;
+		settle(window, request->slot, &count);
 		request = next;
 	}
 }
 
 /* Withdraw the slot's request.  False: it has been answered. */
-static bool withdraw(struct asking *asking, struct slot *slot)
+static bool withdraw(struct window *window, struct slot *slot)
 {
 	if (!tdt__request_withdraw(slot->task, slot->request))
 		return false;
 	slot->request = NULL;
-	vacate(asking, slot);
+	vacate(window, slot);
 	return true;
 }
 
-static void give_up(struct asking *asking, struct slot *slot)
+static void give_up(struct window *window, struct slot *slot)
 {
 	struct tdt_handle *task = slot->task;
 
-	if (withdraw(asking, slot))
-		tell(asking, slot->index,
-		     TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH
-								       : TDT_ANSWER_NONE,
-		     NULL);
+	if (withdraw(window, slot))
+		report(window, slot->index,
+		       TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH
+									 : TDT_ANSWER_NONE,
+		       NULL);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -325,7 +326,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 /* --- Long polls ---------------------------------------------------------------------- */
 
 /* Read the task's stack if it is still in the same poll as GRACE ago. */
-static void look_at(struct asking *asking, struct slot *slot)
+static void look_at(struct window *window, struct slot *slot)
 {
 	uint64_t polls = tdt__running_poll(slot->task);
 	struct tdt__capture *capture;
@@ -333,90 +334,92 @@ static void look_at(struct asking *asking, struct slot *slot)
 
 	if (polls != slot->polling) {
 		slot->polling = polls;
-		slot->polling_since = asking->now;
+		slot->polling_since = window->now;
 	}
-	if (polls == 0 || asking->now - slot->polling_since < GRACE)
+	if (polls == 0 || window->now - slot->polling_since < GRACE)
 		return;
 	/* One thread whose stack can't be read must not take all the time. */
-	capture = tdt__running(slot->task, polls, asking->asked->max_frames,
-			       earlier(tdt__clock() + GRACE, asking->asked->deadline), &error);
-	asking->now = tdt__clock();
-	slot->polling_since = asking->now; /* if the stack was not read, it is tried again */
-	if (capture != NULL && withdraw(asking, slot))
-		tell(asking, slot->index, TDT_ANSWER_RUNNING, capture);
+	capture = tdt__running(slot->task, polls, window->requests->max_frames,
+			       earlier(tdt__clock() + GRACE, window->requests->deadline), &error);
+	window->now = tdt__clock();
+	slot->polling_since = window->now; /* if the stack was not read, it is tried again */
+	if (capture != NULL && withdraw(window, slot))
+		report(window, slot->index, TDT_ANSWER_RUNNING, capture);
 	tdt__capture_unref(capture);
 }
 
-static void look_at_all(struct asking *asking)
+static void look_at_all(struct window *window)
 {
-	asking->looked_at = asking->now;
-	for (uint32_t i = 0; i < asking->slots && asking->now < asking->asked->deadline; i++)
-		if (asking->slot[i].task != NULL)
-			look_at(asking, &asking->slot[i]);
+	window->looked_at = window->now;
+	for (uint32_t i = 0; i < window->slots && window->now < window->requests->deadline; i++)
+		if (window->slot[i].task != NULL)
+			look_at(window, &window->slot[i]);
 }
 
 /* --- All tasks -------------------------------------------------------------------------- */
 
 /* Wait until enough answers have come to go on. */
-static void wait_for_answers(struct asking *asking)
+static void wait_for_answers(struct window *window)
 {
-	uint32_t n = outstanding(asking);
+	uint32_t n = outstanding(window);
 
-	if (asking->next < asking->asked->n && n > BATCH)
+	if (window->next < window->requests->n && n > BATCH)
 		n = BATCH;
-	tdt__inbox_wait(&asking->inbox, asking->taken + n,
-			earlier(asking->looked_at + GRACE, asking->asked->deadline));
-	asking->now = tdt__clock();
+	tdt__inbox_wait(&window->inbox, window->taken + n,
+			earlier(window->looked_at + GRACE, window->requests->deadline));
+	window->now = tdt__clock();
 }
 
 /*
  * The window is full, and no task answers.  Each window that is still to come gets an equal share
  * of the time that is left.  A request that has had its share is given up.
  */
-static void make_room(struct asking *asking)
+static void make_room(struct window *window)
 {
-	uint64_t rounds = (asking->asked->n - asking->next + asking->slots - 1) / asking->slots + 1;
-	uint64_t share = (asking->asked->deadline - asking->now) / rounds;
+	uint64_t rounds =
+	    (window->requests->n - window->next + window->slots - 1) / window->slots + 1;
+	uint64_t share = (window->requests->deadline - window->now) / rounds;
 
-	if (asking->now - asking->answered_at < share)
+	if (window->now - window->answered_at < share)
 		return;
-	for (uint32_t i = 0; i < asking->slots; i++)
-		if (asking->slot[i].task != NULL && asking->now - asking->slot[i].asked_at >= share)
-			give_up(asking, &asking->slot[i]);
-	asking->answered_at = asking->now;
+	for (uint32_t i = 0; i < window->slots; i++)
+		if (window->slot[i].task != NULL &&
+		    window->now - window->slot[i].requested_at >= share)
+			give_up(window, &window->slot[i]);
+	window->answered_at = window->now;
 }
 
-static void ask_and_wait(struct asking *asking)
+static void request_and_wait(struct window *window)
 {
-	while ((asking->next < asking->asked->n || outstanding(asking) > 0) &&
-	       asking->now < asking->asked->deadline) {
-		if (asking->next < asking->asked->n && asking->n_free > 0)
-			ask_batch(asking);
+	while ((window->next < window->requests->n || outstanding(window) > 0) &&
+	       window->now < window->requests->deadline) {
+		if (window->next < window->requests->n && window->n_free > 0)
+			request_batch(window);
 		else
-			wait_for_answers(asking);
-		take_answers(asking);
-		if (asking->now - asking->looked_at >= GRACE)
-			look_at_all(asking);
-		if (asking->next < asking->asked->n && asking->n_free == 0 &&
-		    asking->now < asking->asked->deadline)
-			make_room(asking);
+			wait_for_answers(window);
+		take_answers(window);
+		if (window->now - window->looked_at >= GRACE)
+			look_at_all(window);
+		if (window->next < window->requests->n && window->n_free == 0 &&
+		    window->now < window->requests->deadline)
+			make_room(window);
 	}
 }
 
-static bool begin(struct asking *asking)
+static bool begin(struct window *window)
 {
-	asking->slots = asking->asked->n < WINDOW ? (uint32_t)asking->asked->n : WINDOW;
-	asking->slot = calloc(asking->slots, sizeof asking->slot[0]);
-	asking->free = malloc(asking->slots * sizeof asking->free[0]);
-	asking->spare = malloc(asking->slots * sizeof(struct tdt__capture *));
-	if (asking->slot == NULL || asking->free == NULL || asking->spare == NULL)
+	window->slots = window->requests->n < WINDOW ? (uint32_t)window->requests->n : WINDOW;
+	window->slot = calloc(window->slots, sizeof window->slot[0]);
+	window->free = malloc(window->slots * sizeof window->free[0]);
+	window->spare = malloc(window->slots * sizeof(struct tdt__capture *));
+	if (window->slot == NULL || window->free == NULL || window->spare == NULL)
 		return false;
 	/* The lowest numbers are taken first, so that few tasks touch little memory. */
-	while (asking->n_free < asking->slots) {
-		asking->free[asking->n_free] = asking->slots - 1 - asking->n_free;
-		asking->n_free++;
+	while (window->n_free < window->slots) {
+		window->free[window->n_free] = window->slots - 1 - window->n_free;
+		window->n_free++;
 	}
-	asking->now = asking->looked_at = asking->answered_at = tdt__clock();
+	window->now = window->looked_at = window->answered_at = tdt__clock();
 	return true;
 }
 
@@ -424,43 +427,43 @@ static bool begin(struct asking *asking)
  * Runs also if the thread is cancelled while it waits, or if a waker unwinds: then some requests
  * are still outstanding.
  */
-static void end(struct asking *asking)
+static void end(struct window *window)
 {
 	struct tdt__capture *capture;
 	int error;
 
-	for (uint32_t i = 0; asking->slot != NULL && i < asking->slots; i++)
-		if (asking->slot[i].task != NULL)
-			withdraw(asking, &asking->slot[i]);
-	tdt__inbox_fini(&asking->inbox);
-	for (uint32_t i = 0; asking->slot != NULL && i < asking->slots; i++) {
-		if (asking->slot[i].request == NULL)
+	for (uint32_t i = 0; window->slot != NULL && i < window->slots; i++)
+		if (window->slot[i].task != NULL)
+			withdraw(window, &window->slot[i]);
+	tdt__inbox_fini(&window->inbox);
+	for (uint32_t i = 0; window->slot != NULL && i < window->slots; i++) {
+		if (window->slot[i].request == NULL)
 			continue;
-		capture = tdt__request_empty(asking->slot[i].request, &error);
+		capture = tdt__request_empty(window->slot[i].request, &error);
 		tdt__capture_unref(capture);
-		tdt__request_free(asking->slot[i].request);
+		tdt__request_free(window->slot[i].request);
 	}
-	while (asking->n_spare > 0)
-		tdt__capture_unref(asking->spare[--asking->n_spare]);
-	if (asking->ready)
-		tdt__walk_fini(&asking->walk);
-	free(asking->spare);
-	free(asking->free);
-	free(asking->slot);
+	while (window->n_spare > 0)
+		tdt__capture_unref(window->spare[--window->n_spare]);
+	if (window->ready)
+		tdt__walk_fini(&window->walk);
+	free(window->spare);
+	free(window->free);
+	free(window->slot);
 }
 
-void tdt__ask_all(const struct tdt__asked *asked)
+void tdt__request_all(const struct tdt__requests *requests)
 {
-	struct asking asking __attribute__((cleanup(end))) = { .asked = asked };
+	struct window window __attribute__((cleanup(end))) = { .requests = requests };
 
-	tdt__inbox_init(&asking.inbox);
-	if (asked->n != 0 && begin(&asking)) {
-		ask_and_wait(&asking);
-		for (uint32_t i = 0; i < asking.slots; i++)
-			if (asking.slot[i].task != NULL)
-				give_up(&asking, &asking.slot[i]);
-		take_answers(&asking);
+	tdt__inbox_init(&window.inbox);
+	if (requests->n != 0 && begin(&window)) {
+		request_and_wait(&window);
+		for (uint32_t i = 0; i < window.slots; i++)
+			if (window.slot[i].task != NULL)
+				give_up(&window, &window.slot[i]);
+		take_answers(&window);
 	}
-	while (asking.next < asked->n)
-		tell(&asking, asking.next++, TDT_ANSWER_NONE, NULL);
+	while (window.next < requests->n)
+		report(&window, window.next++, TDT_ANSWER_NONE, NULL);
 }

@@ -33,7 +33,7 @@ struct tdt__capture;
 typedef void tdt__answer_fn(void *arg, size_t index, enum tdt_answer answer,
 			    struct tdt__capture *capture);
 
-struct tdt__asked {
+struct tdt__requests {
 	size_t n;
 	/* Requested in this order; alive until the end. */
 	struct tdt_handle *(*task)(void *arg, size_t index);
@@ -47,6 +47,6 @@ struct tdt__asked {
  * Returns by the deadline, when each task has answered, has ended, or was given up.  Wakers of the
  * runtime may make it take longer.
  */
-void tdt__ask_all(const struct tdt__asked *asked);
+void tdt__request_all(const struct tdt__requests *requests);
 
 #endif

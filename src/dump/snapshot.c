@@ -150,7 +150,7 @@ static const char *keep_name(struct taking *taking, const char *name)
 }
 
 /* Copy what the record says of the task.  False: no memory. */
-static bool tell_record(struct taking *taking, struct member *member,
+static bool note_record(struct taking *taking, struct member *member,
 			const struct tdt__task_info *said)
 {
 	const char *name = said->info.name;
@@ -197,7 +197,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	if (!grow_list(taking))
 		return false;
 	member = tdt__arena_take(&taking->snapshot->arena, sizeof *member);
-	if (member == NULL || !tell_record(taking, member, said))
+	if (member == NULL || !note_record(taking, member, said))
 		return false;
 	member->group = LEFT_OUT;
 	member->sure = false;
@@ -266,7 +266,7 @@ static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *
 }
 
 /* Note what the task's leaves wait for.  Without memory that is not known. */
-static void tell_waits(struct taking *taking, struct member *member,
+static void note_waits(struct taking *taking, struct member *member,
 		       const struct tdt__capture *capture)
 {
 	struct tdt_wait *waits = &member->wait;
@@ -281,7 +281,7 @@ static void tell_waits(struct taking *taking, struct member *member,
 }
 
 /* Copy what the captured poll says of the task. */
-static void tell_poll(struct taking *taking, struct member *member,
+static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {
 	struct tdt_trace_info *info = &member->info;
@@ -305,11 +305,11 @@ static void tell_poll(struct taking *taking, struct member *member,
 	info->leaves = capture->stacks.leaves;
 	info->leaves_elsewhere = capture->stacks.elsewhere;
 	info->leaves_lost = capture->stacks.lost;
-	tell_waits(taking, member, capture);
+	note_waits(taking, member, capture);
 }
 
 /* Copy what the task's record says by now.  False: the task has ended. */
-static bool tell_record_again(struct taking *taking, struct member *member)
+static bool note_record_again(struct taking *taking, struct member *member)
 {
 	struct tdt__task_info said;
 	struct tdt_record record;
@@ -323,7 +323,7 @@ static bool tell_record_again(struct taking *taking, struct member *member)
 	tdt__task_info(&said, &record,
 		       record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
 	/* The name is kept already: this needs no memory. */
-	return tell_record(taking, member, &said);
+	return note_record(taking, member, &said);
 }
 
 /* The time that it takes to sort and print a task, and to read a watched tree. */
@@ -365,7 +365,7 @@ static void no_answer(struct taking *taking, struct member *member)
 	struct tdt__stacks *tree = NULL;
 	bool late = is_late(taking);
 
-	if (!late && !tell_record_again(taking, member))
+	if (!late && !note_record_again(taking, member))
 		return;
 	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
@@ -395,7 +395,7 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 	if (answer == TDT_ANSWER_NONE) {
 		no_answer(taking, member);
 	} else if (capture != NULL) {
-		tell_poll(taking, member, capture);
+		note_poll(taking, member, capture);
 		member->group = tdt__groups_add(&taking->snapshot->groups, answer,
 						capture->facts.state, &capture->stacks);
 	}
@@ -408,9 +408,9 @@ static struct tdt_handle *task_of(void *arg, size_t index)
 	return taking->entry[index].member->task;
 }
 
-static void ask_all(struct taking *taking, const struct tdt_dump_options *options)
+static void request_all(struct taking *taking, const struct tdt_dump_options *options)
 {
-	struct tdt__asked asked = {
+	const struct tdt__requests requests = {
 		.n = taking->n,
 		.task = task_of,
 		.answer = answer,
@@ -419,7 +419,7 @@ static void ask_all(struct taking *taking, const struct tdt_dump_options *option
 		.max_frames = options->max_frames != 0 ? options->max_frames : TDT_MAX_FRAMES,
 	};
 
-	tdt__ask_all(&asked);
+	tdt__request_all(&requests);
 }
 
 /* --- The result ---------------------------------------------------------------------- */
@@ -575,7 +575,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))
 		goto no_memory;
 	sort_list(&taking);
-	ask_all(&taking, &ours);
+	request_all(&taking, &ours);
 	conclude(&taking);
 	taking.snapshot = NULL;
 	return &snapshot->public;
