@@ -157,6 +157,8 @@ libtdt_core_la_SOURCES = \
 	src/tree/call_tree.h \
 	src/tree/cycles.c \
 	src/tree/cycles.h \
+	src/tree/findings.c \
+	src/tree/findings.h \
 	src/tree/groups.c \
 	src/tree/groups.h \
 	src/tree/over.c \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Snapshots: list the live tasks from the registry, request a trace of each (request_all.c), sort
- * them into groups (groups.c), and see which tasks wait for each other (cycles.c).
+ * Taking a snapshot: list the live tasks from the registry, and request a trace of each
+ * (request_all.c).  What the tasks have answered goes to the findings (findings.c), which sort the
+ * tasks, and find out which of them wait for each other.
  *
  * The snapshot keeps the info of each task, but a tree only once per group.
  */
@@ -25,43 +26,25 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
-#include "tree/cycles.h"
-#include "tree/groups.h"
+#include "tree/findings.h"
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
 #define SECOND INT64_C(1000000000)
-#define LEFT_OUT UINT32_MAX
 
 /* A task. */
 struct member {
-	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
-	struct tdt_wait wait;       /* what `info.waits` points to if there is one wait */
-	struct tdt_handle *task;    /* a reference, until the snapshot is taken */
-	uint32_t group;             /* LEFT_OUT: none */
+	struct tdt__member recorded; /* first */
+	struct tdt_wait wait;        /* what `info.waits` points to if there is one wait */
+	struct tdt_handle *task;     /* a reference, until the snapshot is taken */
 	/* Since it was listed it was polled for this snapshot, and waits for the same object. */
-	bool sure;
+	bool waits_still;
 	uint8_t own_polls; /* when it was listed: see own_polls() */
-};
-
-/* An entry of the list, with the keys by which it is sorted. */
-struct entry {
-	uint64_t state_ns;
-	uint64_t id;
-	struct member *member;
-};
-
-struct snapshot {
-	struct tdt_snapshot public; /* first */
-	struct tdt__arena arena;
-	struct tdt__groups groups;
-	struct tdt__cycles cycles;
-	const struct tdt_trace_info **tasks; /* group by group */
 };
 
 /* A snapshot that is being taken. */
 struct taking {
-	struct snapshot *snapshot;
+	struct tdt__findings *findings;
 	struct tdt_task_filter filter;
 	uint64_t start;
 	uint64_t deadline; /* of the whole */
@@ -70,35 +53,29 @@ struct taking {
 	bool late;
 	size_t lost;
 
-	struct entry *entry;
-	size_t n;
-	size_t room;
-
-	/* Of char *: each name once, in the arena of the snapshot.  NULL: not created yet. */
+	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
 	htab_t names;
 	const char *last_name;
 };
 
-static void snapshot_free(struct snapshot *snapshot)
+static struct member *member_at(const struct taking *taking, size_t index)
 {
-	if (snapshot == NULL)
-		return;
-	tdt__cycles_fini(&snapshot->cycles);
-	tdt__groups_fini(&snapshot->groups);
-	tdt__arena_fini(&snapshot->arena);
-	free(snapshot->tasks);
-	free(snapshot);
+	return (struct member *)tdt__findings_member(taking->findings, index);
+}
+
+static size_t members(const struct taking *taking)
+{
+	return taking->findings != NULL ? taking->findings->n : 0;
 }
 
 /* Runs also if a waker unwinds, or the thread is cancelled. */
 static void taking_fini(struct taking *taking)
 {
-	for (size_t i = 0; i < taking->n; i++)
-		tdt_handle_unref(taking->entry[i].member->task);
-	free(taking->entry);
+	for (size_t i = 0; i < members(taking); i++)
+		tdt_handle_unref(member_at(taking, i)->task);
 	if (taking->names != NULL)
 		htab_delete(taking->names);
-	snapshot_free(taking->snapshot);
+	tdt__findings_free(taking->findings);
 }
 
 /* --- The list ------------------------------------------------------------------ */
@@ -120,7 +97,7 @@ static bool create_names(struct taking *taking)
 /* Copy `name`, which is not kept yet.  NULL: no memory. */
 static const char *new_name(struct taking *taking, const char *name)
 {
-	char *copy = tdt__arena_take(&taking->snapshot->arena, strlen(name) + 1);
+	char *copy = tdt__arena_take(&taking->findings->arena, strlen(name) + 1);
 	void **slot = copy != NULL ? htab_find_slot(taking->names, name, INSERT) : NULL;
 
 	if (slot == NULL)
@@ -130,7 +107,7 @@ static const char *new_name(struct taking *taking, const char *name)
 }
 
 /*
- * The copy of `name` that lives as long as the snapshot.  NULL: no memory.  A name that is kept
+ * The copy of `name` that lives as long as the findings.  NULL: no memory.  A name that is kept
  * already needs none.
  */
 static const char *keep_name(struct taking *taking, const char *name)
@@ -159,26 +136,11 @@ static bool note_record(struct taking *taking, struct member *member,
 		name = keep_name(taking, name);
 	if (name == NULL && said->info.name != NULL)
 		return false;
-	member->info = said->info;
-	member->info.name = name;
+	member->recorded.info = said->info;
+	member->recorded.info.name = name;
 	member->wait = said->wait;
-	if (member->info.n_waits != 0)
-		member->info.waits = &member->wait;
-	return true;
-}
-
-static bool grow_list(struct taking *taking)
-{
-	size_t room = taking->room == 0 ? 64 : 2 * taking->room;
-	struct entry *entry;
-
-	if (taking->n < taking->room)
-		return true;
-	entry = realloc(taking->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	taking->entry = entry;
-	taking->room = room;
+	if (member->recorded.info.n_waits != 0)
+		member->recorded.info.waits = &member->wait;
 	return true;
 }
 
@@ -192,19 +154,18 @@ static uint8_t own_polls(const struct tdt_record *record)
 static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said,
 		 const struct tdt_record *record)
 {
-	struct member *member;
+	struct member *member = tdt__arena_take(&taking->findings->arena, sizeof *member);
 
-	if (!grow_list(taking))
-		return false;
-	member = tdt__arena_take(&taking->snapshot->arena, sizeof *member);
 	if (member == NULL || !note_record(taking, member, said))
 		return false;
-	member->group = LEFT_OUT;
-	member->sure = false;
+	member->recorded.group = TDT__LEFT_OUT;
+	member->recorded.sure = false;
+	member->waits_still = false;
 	member->own_polls = own_polls(record);
 	member->task = task;
+	if (!tdt__findings_add(taking->findings, &member->recorded))
+		return false;
 	taking->watched += record->tree != 0;
-	taking->entry[taking->n++] = (struct entry){ said->info.state_ns, said->info.id, member };
 	return true;
 }
 
@@ -231,31 +192,6 @@ static void list_all(struct taking *taking)
 	}
 }
 
-/*
- * The task that has been in its state for longest comes first; of equals, the one with the smallest
- * id.
- */
-static int by_suspicion(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->state_ns != y->state_ns)
-		return x->state_ns > y->state_ns ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-static void sort_list(struct taking *taking)
-{
-	size_t sorted = 1;
-
-	/* When it is sorted again, it has changed little. */
-	while (sorted < taking->n &&
-	       by_suspicion(&taking->entry[sorted - 1], &taking->entry[sorted]) <= 0)
-		sorted++;
-	if (sorted < taking->n)
-		qsort(taking->entry, taking->n, sizeof taking->entry[0], by_suspicion);
-}
-
 /* --- Answers --------------------------------------------------------------------- */
 
 static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *b)
@@ -272,11 +208,11 @@ static void note_waits(struct taking *taking, struct member *member,
 	struct tdt_wait *waits = &member->wait;
 
 	if (capture->facts.n_waits > 1)
-		waits = tdt__arena_take(&taking->snapshot->arena,
+		waits = tdt__arena_take(&taking->findings->arena,
 					capture->facts.n_waits * sizeof *waits);
-	member->info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
-	member->info.waits = member->info.n_waits != 0 ? waits : NULL;
-	if (member->info.n_waits != 0)
+	member->recorded.info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
+	member->recorded.info.waits = member->recorded.info.n_waits != 0 ? waits : NULL;
+	if (member->recorded.info.n_waits != 0)
 		memcpy(waits, capture->facts.waits, capture->facts.n_waits * sizeof *waits);
 }
 
@@ -284,23 +220,23 @@ static void note_waits(struct taking *taking, struct member *member,
 static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {
-	struct tdt_trace_info *info = &member->info;
+	struct tdt_trace_info *info = &member->recorded.info;
 	/* The captured poll is the one that came after the listed wait. */
-	bool waits_still = info->state == TDT_TASK_WAITING &&
-			   capture->facts.state == TDT_TASK_WAITING &&
-			   capture->facts.polls == info->polls + 1;
+	bool same_wait = info->state == TDT_TASK_WAITING &&
+			 capture->facts.state == TDT_TASK_WAITING &&
+			 capture->facts.polls == info->polls + 1;
 	uint64_t state_ns = info->state_ns;
 
-	member->sure = info->state == TDT_TASK_WAITING &&
-		       capture->facts.state == TDT_TASK_WAITING &&
-		       capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 &&
-		       same_waits(info, &capture->facts);
+	member->waits_still = info->state == TDT_TASK_WAITING &&
+			      capture->facts.state == TDT_TASK_WAITING &&
+			      capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 &&
+			      same_waits(info, &capture->facts);
 	tdt__facts_say(&capture->facts, info);
 	/*
 	 * The age is as of the start of the snapshot, whenever the task answered: so tasks of the
 	 * same age show the same age.
 	 */
-	if (waits_still && capture->facts.polls != 1)
+	if (same_wait && capture->facts.polls != 1)
 		info->state_ns = state_ns;
 	info->leaves = capture->stacks.leaves;
 	info->leaves_elsewhere = capture->stacks.elsewhere;
@@ -337,7 +273,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 static uint64_t rest_of(const struct taking *taking)
 {
 	uint64_t quarter = (taking->deadline - taking->start) / 4;
-	uint64_t rest = quarter + taking->n * TASK_NS + taking->watched * TREE_NS;
+	uint64_t rest = quarter + members(taking) * TASK_NS + taking->watched * TREE_NS;
 
 	return rest < 3 * quarter ? rest : 3 * quarter;
 }
@@ -346,7 +282,7 @@ static uint64_t rest_of(const struct taking *taking)
 static uint64_t end_of(const struct taking *taking)
 {
 	uint64_t rest = rest_of(taking),
-		 end = (taking->deadline - taking->start) / 8 + taking->n * TASK_NS;
+		 end = (taking->deadline - taking->start) / 8 + members(taking) * TASK_NS;
 
 	return end < rest ? end : rest;
 }
@@ -370,34 +306,35 @@ static void no_answer(struct taking *taking, struct member *member)
 	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
 		last = tdt__watched_trace(
-		    member->task, member->info.state == TDT_TASK_RUNNING ? 0 : taking->start);
+		    member->task,
+		    member->recorded.info.state == TDT_TASK_RUNNING ? 0 : taking->start);
 	if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 
 		tree = last->stacks;
-		member->info.leaves = info->leaves;
-		member->info.leaves_elsewhere = info->leaves_elsewhere;
-		member->info.leaves_lost = info->leaves_lost;
-		member->info.age_ns = info->age_ns;
-		member->info.polls_since = info->polls_since;
+		member->recorded.info.leaves = info->leaves;
+		member->recorded.info.leaves_elsewhere = info->leaves_elsewhere;
+		member->recorded.info.leaves_lost = info->leaves_lost;
+		member->recorded.info.age_ns = info->age_ns;
+		member->recorded.info.polls_since = info->polls_since;
 	}
-	member->group = tdt__groups_add(&taking->snapshot->groups,
-					tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
-					member->info.state, tree);
+	member->recorded.group = tdt__groups_add(&taking->findings->groups,
+						 tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
+						 member->recorded.info.state, tree);
 	tdt_trace_free(last);
 }
 
 static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__capture *capture)
 {
 	struct taking *taking = arg;
-	struct member *member = taking->entry[index].member;
+	struct member *member = member_at(taking, index);
 
 	if (answer == TDT_ANSWER_NONE) {
 		no_answer(taking, member);
 	} else if (capture != NULL) {
 		note_poll(taking, member, capture);
-		member->group = tdt__groups_add(&taking->snapshot->groups, answer,
-						capture->facts.state, &capture->stacks);
+		member->recorded.group = tdt__groups_add(&taking->findings->groups, answer,
+							 capture->facts.state, &capture->stacks);
 	}
 }
 
@@ -405,13 +342,13 @@ static struct tdt_handle *task_of(void *arg, size_t index)
 {
 	const struct taking *taking = arg;
 
-	return taking->entry[index].member->task;
+	return member_at(taking, index)->task;
 }
 
 static void request_all(struct taking *taking, const struct tdt_dump_options *options)
 {
 	const struct tdt__requests requests = {
-		.n = taking->n,
+		.n = members(taking),
 		.task = task_of,
 		.answer = answer,
 		.arg = taking,
@@ -423,70 +360,6 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 }
 
 /* --- The result ---------------------------------------------------------------------- */
-
-/* Leave out the tasks that had ended, and sort the others by what is known now. */
-static void sort_again(struct taking *taking)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < taking->n; i++) {
-		struct member *member = taking->entry[i].member;
-
-		if (member->group == LEFT_OUT)
-			tdt_handle_unref(member->task);
-		else
-			taking->entry[n++] =
-			    (struct entry){ member->info.state_ns, member->info.id, member };
-	}
-	taking->n = n;
-	sort_list(taking);
-}
-
-static int by_oldest(const void *a, const void *b)
-{
-	const struct tdt_snapshot_group *x = a, *y = b;
-
-	if (x->tasks[0]->state_ns != y->tasks[0]->state_ns)
-		return x->tasks[0]->state_ns > y->tasks[0]->state_ns ? -1 : 1;
-	return (x->tasks[0]->id > y->tasks[0]->id) - (x->tasks[0]->id < y->tasks[0]->id);
-}
-
-/* Divide the one list of all tasks among the groups. */
-static void fill_groups(struct taking *taking)
-{
-	struct snapshot *snapshot = taking->snapshot;
-	struct tdt__groups *groups = &snapshot->groups;
-	const struct tdt_trace_info **next = snapshot->tasks;
-	size_t n = 0;
-
-	for (size_t i = 0; i < groups->n; i++) {
-		groups->public[i] = (struct tdt_snapshot_group){
-			.answer = groups->group[i].answer,
-			.trace = groups->group[i].trace,
-			.tasks = next,
-		};
-		next += groups->group[i].n;
-	}
-	for (size_t i = 0; i < taking->n; i++) {
-		struct member *member = taking->entry[i].member;
-		struct tdt_snapshot_group *group = &groups->public[member->group];
-
-		snapshot->tasks[(size_t)(group->tasks - snapshot->tasks) + group->n++] =
-		    &member->info;
-		snapshot->public.answers[group->answer]++;
-	}
-	for (size_t i = 0; i < groups->n; i++) {
-		if (groups->public[i].n == 0)
-			continue;
-		if (groups->group[i].trace != NULL)
-			groups->group[i].trace->info = *groups->public[i].tasks[0];
-		groups->public[n++] = groups->public[i];
-	}
-	qsort(groups->public, n, sizeof groups->public[0], by_oldest);
-	snapshot->public.groups = groups->public;
-	snapshot->public.n_groups = n;
-	snapshot->public.tasks = taking->n;
-}
 
 /* Whether the record of a task that is not being polled names `wait` as its first wait. */
 static bool waits_still_for(const struct tdt_record *record, const struct tdt_wait *wait)
@@ -506,42 +379,45 @@ static bool waits_still_for(const struct tdt_record *record, const struct tdt_wa
  * It must be certain that the task was not woken: a task that was handed a lock, and has not been
  * polled since, still says that it waits for the lock.
  */
-static bool is_sure(const struct tdt_trace_info *info)
+static bool stood_still(const struct member *member)
 {
-	const struct member *member = (const struct member *)info;
+	const struct tdt_trace_info *info = &member->recorded.info;
 	struct tdt_record record;
 
-	return member->sure && tdt__registry_read(member->task, &record) &&
-	       record.state == TDT_RECORD_IDLE &&
+	return member->waits_still && info->n_waits != 0 && info->waits[0].owner != 0 &&
+	       tdt__registry_read(member->task, &record) && record.state == TDT_RECORD_IDLE &&
 	       record.polls - info->polls < TDT__ASKED_POLLS / 2 &&
 	       own_polls(&record) == member->own_polls &&
 	       !tdt__was_woken(member->task, record.polls) &&
 	       waits_still_for(&record, &info->waits[0]);
 }
 
-static void find_cycles(struct taking *taking)
+/* Note which tasks have stood still, and give back the references to all of them. */
+static void release_all(struct taking *taking)
 {
-	struct snapshot *snapshot = taking->snapshot;
+	for (size_t i = 0; i < members(taking); i++) {
+		struct member *member = member_at(taking, i);
 
-	tdt__cycles_find(&snapshot->cycles, snapshot->tasks, taking->n, is_sure);
-	snapshot->public.cycles = snapshot->cycles.cycle;
-	snapshot->public.n_cycles = snapshot->cycles.n;
+		member->recorded.sure = stood_still(member);
+		tdt_handle_unref(member->task);
+		member->task = NULL;
+	}
 }
 
 /*
  * Complete the snapshot.  This needs no memory except for the cycles, which are left out without
  * it.
  */
-static void conclude(struct taking *taking)
+static const struct tdt_snapshot *conclude(struct taking *taking)
 {
-	struct snapshot *snapshot = taking->snapshot;
+	struct tdt__findings *findings = taking->findings;
 
-	snapshot->public.size = sizeof snapshot->public;
-	snapshot->public.took_ns = tdt__clock() - taking->start;
-	snapshot->public.lost = taking->lost;
-	sort_again(taking);
-	fill_groups(taking);
-	find_cycles(taking);
+	findings->public.took_ns = tdt__clock() - taking->start;
+	findings->public.lost = taking->lost;
+	release_all(taking);
+	taking->findings = NULL;
+	tdt__findings_conclude(findings);
+	return &findings->public;
 }
 
 static int read_options(struct tdt_dump_options *ours, struct tdt_task_filter *filter,
@@ -558,27 +434,22 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 {
 	struct taking taking __attribute__((cleanup(taking_fini))) = { .start = tdt__clock() };
 	struct tdt_dump_options ours;
-	struct snapshot *snapshot;
 	int error = read_options(&ours, &taking.filter, options);
 
 	if (error != 0) {
 		errno = -error;
 		return NULL;
 	}
-	snapshot = taking.snapshot = calloc(1, sizeof *snapshot);
-	if (snapshot == NULL || !tdt__groups_init(&snapshot->groups))
+	taking.findings = tdt__findings_new();
+	if (taking.findings == NULL)
 		goto no_memory;
 	taking.deadline =
 	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : SECOND);
 	list_all(&taking);
-	snapshot->tasks = malloc((taking.n + 1) * sizeof(struct tdt_trace_info *));
-	if (snapshot->tasks == NULL || (taking.n == 0 && taking.lost > 0))
+	if (!tdt__findings_sort(taking.findings) || (members(&taking) == 0 && taking.lost > 0))
 		goto no_memory;
-	sort_list(&taking);
 	request_all(&taking, &ours);
-	conclude(&taking);
-	taking.snapshot = NULL;
-	return &snapshot->public;
+	return conclude(&taking);
 
 no_memory:
 	errno = ENOMEM;
@@ -587,5 +458,5 @@ no_memory:
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)
 {
-	snapshot_free((struct snapshot *)(uintptr_t)snapshot);
+	tdt__findings_free((struct tdt__findings *)(uintptr_t)snapshot);
 }

@@ -110,7 +110,7 @@ static bool grow(struct tdt__groups *groups)
 }
 
 /*
- * The trace has no info of a task yet: snapshot.c fills it in.  The trace gets a copy of the
+ * The trace has no info of a task yet: findings.c fills it in.  The trace gets a copy of the
  * stacks, which are only lent.
  */
 static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,

@@ -28,7 +28,7 @@ struct tdt__group {
 struct tdt__groups {
 	/* Groups with TDT_ANSWER_NONE come first, one per state, and may be empty. */
 	struct tdt__group *group;
-	struct tdt_snapshot_group *public; /* as many; snapshot.c fills them in */
+	struct tdt_snapshot_group *public; /* as many; findings.c fills them in */
 	size_t n;
 	size_t room;
 	struct tdt__index index; /* of the groups that have a trace */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TREE_FINDINGS_H
+#define TDT_SRC_TREE_FINDINGS_H
+
+/*
+ * What a snapshot finds: its tasks in order, the groups of those that wait at the same places
+ * (groups.h), and the rings of those that wait for each other (cycles.h).  All of it is derived
+ * from recorded values.  So the tasks may be those of this process (dump/snapshot.c), of another
+ * process, or of a core file.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+#include "base/arena.h"
+#include "tree/cycles.h"
+#include "tree/groups.h"
+
+#define TDT__LEFT_OUT UINT32_MAX
+
+/* A task, as it was recorded. */
+struct tdt__member {
+	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
+	uint32_t group;             /* by tdt__groups_add(); TDT__LEFT_OUT: the task has ended */
+	/*
+	 * What `info` says of the waiting task is true of one moment that all members with this
+	 * flag share (cycles.h).
+	 */
+	bool sure;
+};
+
+/* An entry of the list, with the keys by which it is sorted. */
+struct tdt__entry {
+	uint64_t state_ns;
+	uint64_t id;
+	struct tdt__member *member;
+};
+
+struct tdt__findings {
+	struct tdt_snapshot public; /* first; whoever took the snapshot sets `took_ns`, `lost` */
+	struct tdt__arena arena;    /* for the members, and for what they point to */
+	struct tdt__groups groups;
+
+	/* Private to findings.c. */
+	struct tdt__cycles cycles;
+	struct tdt__entry *entry;
+	size_t n;
+	size_t room;
+	const struct tdt_trace_info **tasks; /* group by group */
+};
+
+/* NULL: no memory.  The caller frees the findings with tdt__findings_free(), which takes NULL. */
+struct tdt__findings *tdt__findings_new(void);
+void tdt__findings_free(struct tdt__findings *findings);
+
+/* Add a member, which lies in the arena.  False: no memory. */
+bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);
+
+/*
+ * Sort the members by what is known of them so far, the most suspicious first, and prepare for
+ * tdt__findings_conclude().  False: no memory.
+ */
+bool tdt__findings_sort(struct tdt__findings *findings);
+
+static inline struct tdt__member *tdt__findings_member(const struct tdt__findings *findings,
+						       size_t index)
+{
+	return findings->entry[index].member;
+}
+
+/*
+ * Complete `public` from the members as they are now, after tdt__findings_sort().  This needs no
+ * memory except for the cycles, which are left out without it.
+ */
+void tdt__findings_conclude(struct tdt__findings *findings);
+
+#endif
