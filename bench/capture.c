@@ -284,7 +284,7 @@ static double asked_by_inbox(struct task *task, uint32_t leaves)
 		die("tdt__request_new");
 	tdt__inbox_init(&inbox);
 	request->inbox = &inbox;
-	tdt__request_ask(task->handle, request);
+	tdt__request_send(task->handle, request);
 	sem_wait(&woken);
 	ns = timed_poll(OUTSIDE, task);
 	if (tdt__inbox_take(&inbox) != request)
@@ -330,7 +330,7 @@ static void check_frames(struct task *task)
 
 	if (request == NULL)
 		die("tdt__request_new");
-	tdt__request_ask(task->handle, request);
+	tdt__request_send(task->handle, request);
 	sem_wait(&woken);
 	poll_task(task);
 	capture = tdt__request_result(request, &error);

@@ -91,7 +91,7 @@ static bool is_called(const struct ustack_frame *frame, const char *name)
 
 static bool is_traced_poll(const struct ustack_frame *frame)
 {
-	return is_called(frame, "tdt__traced_poll") || is_called(frame, "tdt__asked_poll");
+	return is_called(frame, "tdt__traced_poll") || is_called(frame, "tdt__observed_poll");
 }
 
 /* Whether the frame belongs to the probe itself, at which the tracer took the stack. */

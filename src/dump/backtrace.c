@@ -155,7 +155,7 @@ static struct tdt__capture *request_once(struct tdt_handle *task, uint64_t deadl
 		*error = -ENOMEM;
 		return NULL;
 	}
-	tdt__request_ask(task, outstanding.request);
+	tdt__request_send(task, outstanding.request);
 	capture = wait_or_look(task, outstanding.request, deadline, max_frames);
 	if (capture != NULL)
 		return capture;
@@ -270,7 +270,7 @@ static int request_and_listen(struct async_request *async, const struct tdt_wake
 		return -ENOMEM;
 	}
 	if (fresh)
-		tdt__request_ask(async->task, async->request);
+		tdt__request_send(async->task, async->request);
 	return 0;
 }
 

@@ -144,10 +144,11 @@ static bool note_record(struct taking *taking, struct member *member,
 	return true;
 }
 
-/* How many polls were not made for requests alone, modulo TDT__ASKED_POLLS. */
+/* How many polls were not made for requests alone, modulo TDT__REQUESTED_POLLS. */
 static uint8_t own_polls(const struct tdt_record *record)
 {
-	return (uint8_t)((record->polls - record->own_bits / TDT__ASKED_POLL) % TDT__ASKED_POLLS);
+	return (uint8_t)((record->polls - record->own_bits / TDT__REQUESTED_POLL) %
+			 TDT__REQUESTED_POLLS);
 }
 
 /* List a task.  False: there is no memory for it. */
@@ -229,7 +230,7 @@ static void note_poll(struct taking *taking, struct member *member,
 
 	member->waits_still = info->state == TDT_TASK_WAITING &&
 			      capture->facts.state == TDT_TASK_WAITING &&
-			      capture->facts.polls - info->polls < TDT__ASKED_POLLS / 2 &&
+			      capture->facts.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
 			      same_waits(info, &capture->facts);
 	tdt__facts_say(&capture->facts, info);
 	/*
@@ -386,7 +387,7 @@ static bool stood_still(const struct member *member)
 
 	return member->waits_still && info->n_waits != 0 && info->waits[0].owner != 0 &&
 	       tdt__registry_read(member->task, &record) && record.state == TDT_RECORD_IDLE &&
-	       record.polls - info->polls < TDT__ASKED_POLLS / 2 &&
+	       record.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
 	       own_polls(&record) == member->own_polls &&
 	       !tdt__was_woken(member->task, record.polls) &&
 	       waits_still_for(&record, &info->waits[0]);

@@ -28,7 +28,7 @@ struct tdt__thread {
 	uint32_t id;            /* gettid(2); 0: not found out yet */
 	bool worker;
 	bool interrupted;       /* the thread is in the handler of interrupt.c, for a requester */
-	const struct tdt_handle *asks; /* the task that this thread is waking for a request; NULL:
+	const struct tdt_handle *waking; /* the task that this thread is waking for a request; NULL:
 					  none */
 	uintptr_t stack_low;    /* the thread's own stack: see readable.h.  Both 0: not found yet */
 	uintptr_t stack_high;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The teller: a thread that sleeps until a requester needs the number of unloads.  Each requester
- * draws the next ticket.  The teller reads which ticket was drawn last, reads the number from the
+ * The reporter: a thread that sleeps until a requester needs the number of unloads.  Each requester
+ * draws the next ticket.  The reporter reads which ticket was drawn last, reads the number from the
  * loader, and then answers all tickets up to that one.
  */
 
@@ -21,17 +21,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All members are protected by `lock`. */
 static struct {
-	pthread_cond_t wanted; /* a ticket was drawn */
-	pthread_cond_t told;   /* tickets were answered */
-	uint64_t drawn;        /* the last ticket that was drawn */
-	uint64_t answered;     /* the last ticket that was answered */
-	uint64_t unloads;      /* the last answer */
-	bool asking;           /* the teller reads the loader's list, or waits for its lock */
-	bool in_vain;          /* tdt__unloads_count() got no answer in time: no requester waits
+	pthread_cond_t wanted;   /* a ticket was drawn */
+	pthread_cond_t reported; /* tickets were answered */
+	uint64_t drawn;          /* the last ticket that was drawn */
+	uint64_t answered;       /* the last ticket that was answered */
+	uint64_t unloads;        /* the last answer */
+	bool reading;            /* the reporter reads the loader's list, or waits for its lock */
+	bool in_vain;            /* tdt__unloads_count() got no answer in time: no requester waits
 				  until there is an answer */
-	bool running;          /* there is a teller, or one is being started */
-	bool begun;            /* the teller's thread has started to run */
-} teller = { .wanted = PTHREAD_COND_INITIALIZER, .told = PTHREAD_COND_INITIALIZER };
+	bool running;            /* there is a reporter, or one is being started */
+	bool begun;              /* the reporter's thread has started to run */
+} reporter = { .wanted = PTHREAD_COND_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER };
 
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
@@ -41,47 +41,47 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 }
 
 /* Read the number from the loader, with `lock` released, and wake the requesters that wait. */
-static void answer(void)
+static void answer_tickets(void)
 {
-	uint64_t ticket = teller.drawn, unloads = 0;
+	uint64_t ticket = reporter.drawn, unloads = 0;
 
-	teller.asking = true;
+	reporter.reading = true;
 	pthread_mutex_unlock(&lock);
 	dl_iterate_phdr(read_unloads, &unloads);
 	pthread_mutex_lock(&lock);
-	teller.asking = false;
-	teller.unloads = unloads;
-	teller.answered = ticket;
-	teller.in_vain = false;
-	pthread_cond_broadcast(&teller.told);
+	reporter.reading = false;
+	reporter.unloads = unloads;
+	reporter.answered = ticket;
+	reporter.in_vain = false;
+	pthread_cond_broadcast(&reporter.reported);
 }
 
-static void *tell(void *nothing)
+static void *report_unloads(void *nothing)
 {
 	pthread_setname_np(pthread_self(), "tdt-unloads");
 	pthread_mutex_lock(&lock);
-	teller.begun = true;
+	reporter.begun = true;
 	for (;;) {
-		while (teller.answered == teller.drawn)
-			pthread_cond_wait(&teller.wanted, &lock);
-		answer();
+		while (reporter.answered == reporter.drawn)
+			pthread_cond_wait(&reporter.wanted, &lock);
+		answer_tickets();
 	}
 	return nothing;
 }
 
-/* Start the teller unless there is one.  `lock` is released meanwhile. */
-static void need_teller(void)
+/* Start the reporter unless there is one.  `lock` is released meanwhile. */
+static void need_reporter(void)
 {
 	int error;
 
-	if (teller.running)
+	if (reporter.running)
 		return;
-	teller.running = true;
+	reporter.running = true;
 	pthread_mutex_unlock(&lock);
-	error = tdt__service_start(tell);
+	error = tdt__service_start(report_unloads);
 	pthread_mutex_lock(&lock);
 	if (error != 0)
-		teller.running = false;
+		reporter.running = false;
 }
 
 static bool wait_until(uint64_t ticket, uint64_t deadline)
@@ -90,9 +90,9 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
 					(long)(deadline % 1000000000) };
 	int error = 0;
 
-	while (teller.answered < ticket && error == 0)
-		error = pthread_cond_clockwait(&teller.told, &lock, CLOCK_MONOTONIC, &until);
-	return teller.answered >= ticket;
+	while (reporter.answered < ticket && error == 0)
+		error = pthread_cond_clockwait(&reporter.reported, &lock, CLOCK_MONOTONIC, &until);
+	return reporter.answered >= ticket;
 }
 
 #define LEAST_WAIT TDT__UNLOADS_SOON
@@ -100,42 +100,42 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
 #define MOST_STARVED (30 * TDT__UNLOADS_SOON)
 
 /*
- * As wait_until(), but wait past the deadline as long as the teller has not begun to read the
- * number: on a busy machine the teller may wait for a processor.  Without the number a good trace
+ * As wait_until(), but wait past the deadline as long as the reporter has not begun to read the
+ * number: on a busy machine the reporter may wait for a processor.  Without the number a good trace
  * would be marked as one that may be wrong.
  */
 static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 {
 	const uint64_t latest = deadline + MOST_STARVED;
-	bool told = wait_until(ticket, deadline);
+	bool known = wait_until(ticket, deadline);
 
-	while (!told && teller.begun && !teller.asking && deadline < latest) {
+	while (!known && reporter.begun && !reporter.reading && deadline < latest) {
 		deadline += LEAST_WAIT;
-		told = wait_until(ticket, deadline);
+		known = wait_until(ticket, deadline);
 	}
-	return told;
+	return known;
 }
 
 static bool find_out(uint64_t *unloads, uint64_t deadline,
 		     bool (*wait)(uint64_t ticket, uint64_t deadline))
 {
-	bool told = false;
+	bool known = false;
 	int cancel;
 
 	/* To wait is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
-	need_teller();
-	if (teller.running && !teller.in_vain) {
-		uint64_t ticket = ++teller.drawn;
+	need_reporter();
+	if (reporter.running && !reporter.in_vain) {
+		uint64_t ticket = ++reporter.drawn;
 
-		pthread_cond_signal(&teller.wanted);
-		told = wait(ticket, deadline);
+		pthread_cond_signal(&reporter.wanted);
+		known = wait(ticket, deadline);
 	}
-	*unloads = teller.unloads;
+	*unloads = reporter.unloads;
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
-	return told;
+	return known;
 }
 
 bool tdt__unloads_now(uint64_t *unloads, uint64_t deadline)
@@ -152,14 +152,15 @@ static uint64_t within(uint64_t deadline, uint64_t now)
 
 bool tdt__unloads_count(struct tdt__unloads *count)
 {
-	if (count->asked)
-		return count->told;
-	count->asked = true;
-	count->told = find_out(&count->n, within(count->deadline, tdt__clock()), wait_scheduled);
-	if (count->told)
+	if (count->requested)
+		return count->known;
+	count->requested = true;
+	count->known = find_out(&count->n, within(count->deadline, tdt__clock()), wait_scheduled);
+	if (count->known)
 		return true;
 	pthread_mutex_lock(&lock);
-	teller.in_vain = teller.answered < teller.drawn; /* false if the answer came just now */
+	/* False if the answer came just now. */
+	reporter.in_vain = reporter.answered < reporter.drawn;
 	pthread_mutex_unlock(&lock);
 	return false;
 }
@@ -167,17 +168,17 @@ bool tdt__unloads_count(struct tdt__unloads *count)
 void tdt__unloads_begin(void)
 {
 	pthread_mutex_lock(&lock);
-	need_teller();
+	need_reporter();
 	pthread_mutex_unlock(&lock);
 }
 
 #define FORK_WAIT UINT64_C(1000000)
 
 /*
- * If the teller held the lock of the loader's list during fork(), the child would find that lock
- * held for ever.  So this function waits until the teller has read the list, which takes less than
- * a microsecond.  If the teller itself waits for another thread to release the list, this function
- * gives up after FORK_WAIT nanoseconds.
+ * If the reporter held the lock of the loader's list during fork(), the child would find that lock
+ * held for ever.  So this function waits until the reporter has read the list, which takes less
+ * than a microsecond.  If the reporter itself waits for another thread to release the list, this
+ * function gives up after FORK_WAIT nanoseconds.
  */
 void tdt__unloads_lock(void)
 {
@@ -186,8 +187,8 @@ void tdt__unloads_lock(void)
 	int error = 0;
 
 	pthread_mutex_lock(&lock);
-	while (teller.asking && !teller.in_vain && error == 0)
-		error = pthread_cond_clockwait(&teller.told, &lock, CLOCK_MONOTONIC, &limit);
+	while (reporter.reading && !reporter.in_vain && error == 0)
+		error = pthread_cond_clockwait(&reporter.reported, &lock, CLOCK_MONOTONIC, &limit);
 }
 
 void tdt__unloads_unlock(void)
@@ -197,11 +198,11 @@ void tdt__unloads_unlock(void)
 
 void tdt__unloads_forked(void)
 {
-	teller.wanted = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	teller.told = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	teller.answered = teller.drawn;
-	teller.asking = false;
-	teller.in_vain = false;
-	teller.running = false;
-	teller.begun = false;
+	reporter.wanted = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	reporter.reported = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	reporter.answered = reporter.drawn;
+	reporter.reading = false;
+	reporter.in_vain = false;
+	reporter.running = false;
+	reporter.begun = false;
 }

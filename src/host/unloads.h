@@ -6,8 +6,8 @@
  * How many modules the process has unloaded so far.
  *
  * Only dl_iterate_phdr() reports that number.  It waits for the lock of the loader's list, which a
- * callback of the host's may hold for ever.  So a thread of the library's, the teller, makes the
- * call, and requesters wait for the teller for a limited time, with no lock of the library held.
+ * callback of the host's may hold for ever.  So a thread of the library's, the reporter, makes the
+ * call, and requesters wait for the reporter for a limited time, with no lock of the library held.
  * Requesters need the number for captures that lie in modules that may be unloaded (modules.h).
  */
 
@@ -18,16 +18,16 @@
 struct tdt__unloads {
 	uint64_t deadline; /* tdt__clock() */
 	uint64_t n;
-	bool told;  /* `n` is known */
-	bool asked; /* `n` was requested, so `told` will not change any more */
+	bool known;     /* `n` is known */
+	bool requested; /* `n` was requested, so `known` will not change any more */
 };
 
 /*
  * Find out the number, once, for a requester that needs it: `count->n` is from some moment during
  * the first call with this `count`.  False: the number was not known by the deadline.  The call
  * waits for at least 10 ms and at most 100 ms.  It waits for up to 300 ms more while the machine is
- * so busy that the teller does not run.  After a call that failed, no requester waits until the
- * teller has answered, that is, until the loader's list is free.
+ * so busy that the reporter does not run.  After a call that failed, no requester waits until the
+ * reporter has answered, that is, until the loader's list is free.
  */
 bool tdt__unloads_count(struct tdt__unloads *count);
 
@@ -44,19 +44,19 @@ bool tdt__unloads_count(struct tdt__unloads *count);
 bool tdt__unloads_now(uint64_t *unloads, uint64_t deadline);
 
 /*
- * Start the teller before anybody needs it: see service.h.  In a child of fork() the first call of
- * the functions above starts it.
+ * Start the reporter before anybody needs it: see service.h.  In a child of fork() the first call
+ * of the functions above starts it.
  */
 void tdt__unloads_begin(void);
 
 /*
- * Taken before fork() (fork.c).  While the lock is held, the teller does not begin to read the
- * loader's list.  Waits for the teller for at most a millisecond.
+ * Taken before fork() (fork.c).  While the lock is held, the reporter does not begin to read the
+ * loader's list.  Waits for the reporter for at most a millisecond.
  */
 void tdt__unloads_lock(void);
 void tdt__unloads_unlock(void);
 
-/* In a child of fork(): reset the state, since the teller is gone. */
+/* In a child of fork(): reset the state, since the reporter is gone. */
 
 void tdt__unloads_forked(void);
 

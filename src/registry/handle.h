@@ -29,14 +29,14 @@ enum tdt__outcome {
 };
 
 /*
- * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker (`kept`) was made, the
+ * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker (`saved_waker`) was made, the
  * runtime's `clone` returned the waker that the poll was given.  All other bits count, modulo
- * TDT__ASKED_POLLS, the polls that were made only for a request and after which the task still
+ * TDT__REQUESTED_POLLS, the polls that were made only for a request and after which the task still
  * waited.
  */
 #define TDT__OWN_CLONE 1u
-#define TDT__ASKED_POLL 2u   /* adds one such poll to the count */
-#define TDT__ASKED_POLLS 128 /* this many polls look like none */
+#define TDT__REQUESTED_POLL 2u   /* adds one such poll to the count */
+#define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 
 /*
  * The waker that a child is polled with while a capture is made or a tracer is attached to
@@ -71,7 +71,7 @@ struct tdt_handle {
 	 * no such poll yet, or a requester took the saved waker to wake the task.  The field is
 	 * only exchanged: the thread whose exchange returns the waker owns it.
 	 */
-	const struct tdt_waker *_Atomic kept;
+	const struct tdt_waker *_Atomic saved_waker;
 
 	struct tdt__substitute substitute;
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */

@@ -114,7 +114,7 @@ static struct tdt_handle *first_use(struct shard *shard)
  */
 static void clear(struct tdt_handle *task)
 {
-	atomic_init(&task->kept, NULL);
+	atomic_init(&task->saved_waker, NULL);
 	task->requests = NULL;
 	task->joiners = NULL;
 	atomic_init(&task->elsewhere, 0);

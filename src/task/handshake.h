@@ -15,7 +15,7 @@
  * then reads `state`.  (barrier.h explains why no wake-up is lost.)
  *
  *   poller                                    requester
- *     state = POLLING                           list the request, request = ASKED
+ *     state = POLLING                           list the request, request = REQUESTED
  *     light barrier                             heavy barrier
  *     request?  yes: take the list, capture     state?
  *     poll the child                              IDLE: take the saved waker and wake it
@@ -28,7 +28,7 @@
  * side that has a waker to wake may claim: the others rely on the claim, and do nothing.
  */
 
-#define TDT__ASKED 1u   /* there are requests in the list */
+#define TDT__REQUESTED 1u /* there are requests in the list */
 #define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
 
 #endif

@@ -62,7 +62,7 @@ void tdt_task_woken(struct tdt_handle *handle)
 {
 	if (handle == NULL)
 		return;
-	if (handle != tdt__thread.asks) { /* a wake-up for a request does not end the wait */
+	if (handle != tdt__thread.waking) { /* a wake-up for a request does not end the wait */
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
 		TDT__POKE(handle->record.own_woken,

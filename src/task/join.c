@@ -80,7 +80,7 @@ static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct td
 
 static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 {
-	static const int told[] = {
+	static const int results[] = {
 		[TDT__OUTCOME_READY] = 0,
 		[TDT__OUTCOME_PANICKED] = -ENOTRECOVERABLE,
 		[TDT__OUTCOME_DROPPED] = -ECANCELED,
@@ -102,7 +102,7 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 	}
 	joiner->ended = true;
 	if (joiner->outcome != NULL)
-		*joiner->outcome = told[outcome_of(joiner->task)];
+		*joiner->outcome = results[outcome_of(joiner->task)];
 	return TDT_READY;
 }
 

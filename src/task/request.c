@@ -109,12 +109,12 @@ static uint8_t word_of(const struct tdt_handle *task)
 
 static bool unclaimed(const struct tdt_handle *task)
 {
-	return word_of(task) == TDT__ASKED;
+	return word_of(task) == TDT__REQUESTED;
 }
 
 static void claim(struct tdt_handle *task)
 {
-	atomic_store_explicit(&task->request, TDT__ASKED | TDT__CLAIMED, memory_order_relaxed);
+	atomic_store_explicit(&task->request, TDT__REQUESTED | TDT__CLAIMED, memory_order_relaxed);
 }
 
 bool tdt__requests_claim(struct tdt_handle *task)
@@ -130,22 +130,22 @@ bool tdt__requests_claim(struct tdt_handle *task)
 	return mine;
 }
 
-static void stop_asking(const struct tdt_handle **outer)
+static void restore_waking(const struct tdt_handle **outer)
 {
-	tdt__thread.asks = *outer;
+	tdt__thread.waking = *outer;
 }
 
 void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
 		       void (*wake)(const struct tdt_waker *waker))
 {
 	/*
-	 * A waker must not unwind.  If one does, the cleanup restores `asks`, so that later
+	 * A waker must not unwind.  If one does, the cleanup restores `waking`, so that later
 	 * wake-ups of the task are not taken for wake-ups for a request.
 	 */
-	const struct tdt_handle *outer __attribute__((cleanup(stop_asking), unused)) =
-	    tdt__thread.asks;
+	const struct tdt_handle *outer __attribute__((cleanup(restore_waking), unused)) =
+	    tdt__thread.waking;
 
-	tdt__thread.asks = task;
+	tdt__thread.waking = task;
 	wake(waker);
 }
 
@@ -166,10 +166,10 @@ static void wake(struct tdt_handle *task)
 	pthread_mutex_lock(lock);
 	/*
 	 * Acquire what the poll that saved the waker wrote.  Pairs with the exchange in wrapper.c's
-	 * keep().
+	 * save_waker().
 	 */
 	if (unclaimed(task))
-		waker = atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel);
+		waker = atomic_exchange_explicit(&task->saved_waker, NULL, memory_order_acq_rel);
 	if (waker != NULL)
 		claim(task);
 	pthread_mutex_unlock(lock);
@@ -188,7 +188,7 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	/*
 	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
 	 */
-	atomic_store_explicit(&task->request, word_of(task) | TDT__ASKED, memory_order_relaxed);
+	atomic_store_explicit(&task->request, word_of(task) | TDT__REQUESTED, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 }
 
@@ -210,7 +210,7 @@ void tdt__request_see(struct tdt_handle *task)
 	}
 }
 
-void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request)
+void tdt__request_send(struct tdt_handle *task, struct tdt__request *request)
 {
 	tdt__request_list(task, request);
 	tdt__barrier_heavy();
@@ -271,7 +271,7 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, word_of(task) & ~TDT__ASKED,
+		atomic_store_explicit(&task->request, word_of(task) & ~TDT__REQUESTED,
 				      memory_order_relaxed);
 }
 

@@ -5,7 +5,7 @@
 /*
  * A request for a trace, from its requester to the poll that answers it and back.
  *
- *   NEW ──ask──▶ LISTED ──take──▶ TAKEN ──answer──▶ ANSWERED ──result──▶ freed by its requester
+ *   NEW ──send─▶ LISTED ──take──▶ TAKEN ──answer──▶ ANSWERED ──result──▶ freed by its requester
  *                  │                │                  ▲
  *                  │ withdraw       │ withdraw         │ the task has ended: no poll will take it
  *                  ▼                ▼                  │
@@ -93,7 +93,7 @@ struct tdt__request *tdt__request_with(struct tdt__capture *capture);
 void tdt__request_free(struct tdt__request *request);
 
 /* List the request and have the task polled.  The answer may be there before the call returns. */
-void tdt__request_ask(struct tdt_handle *task, struct tdt__request *request);
+void tdt__request_send(struct tdt_handle *task, struct tdt__request *request);
 
 /*
  * The same in two halves: list any number of requests, then have each task polled.  The caller

@@ -16,15 +16,15 @@
 
 #include "registry/handle.h"
 
-static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
+static inline bool tdt__is_saved(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
 	/*
 	 * Relaxed: the pointer is only compared.  If a requester takes the saved waker meanwhile,
 	 * it also wakes it, and the poll that follows saves another.
 	 */
 	/* Both hints are needed: without them the compiler places the common path out of line. */
-	return __builtin_expect(waker == atomic_load_explicit(&task->kept, memory_order_relaxed),
-				1) &&
+	return __builtin_expect(
+		   waker == atomic_load_explicit(&task->saved_waker, memory_order_relaxed), 1) &&
 	       __builtin_expect((task->record.own_bits & TDT__OWN_CLONE) != 0, 1);
 }
 

@@ -45,11 +45,12 @@ static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_con
 /* --- After a poll ------------------------------------------------------- */
 
 /* Save a clone of this poll's waker, with which requesters can wake the task. */
-static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct tdt_waker *given)
+static __attribute__((noinline)) void save_waker(struct tdt_handle *task,
+						 const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
 
-	if (waker != given && tdt__is_kept(task, waker))
+	if (waker != given && tdt__is_saved(task, waker))
 		return; /* the saved waker came inside a substitute */
 	if (waker != NULL)
 		clone = waker->vtable->clone(waker);
@@ -59,13 +60,13 @@ static __attribute__((noinline)) void keep(struct tdt_handle *task, const struct
 	 * Release what the clone points to; acquire what a requester did before it put NULL there.
 	 * Pairs with itself and with wake() in request.c.
 	 */
-	old = atomic_exchange_explicit(&task->kept, clone, memory_order_acq_rel);
+	old = atomic_exchange_explicit(&task->saved_waker, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
 }
 
 /* A request came during the poll: have the task polled once more. */
-static __attribute__((noinline)) void wake_asked(struct tdt_handle *task,
-						 const struct tdt_waker *given)
+static __attribute__((noinline)) void wake_for_requests(struct tdt_handle *task,
+							const struct tdt_waker *given)
 {
 	const struct tdt_waker *waker = tdt__waker_beneath(given);
 
@@ -76,15 +77,15 @@ static __attribute__((noinline)) void wake_asked(struct tdt_handle *task,
 /* Mark the task as ended: no other poll will come. */
 static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
 {
-	static const uint8_t told[] = { [TDT__OUTCOME_READY] = TDT_READY,
-					[TDT__OUTCOME_PANICKED] = TDT_PANICKED,
-					[TDT__OUTCOME_DROPPED] = TDT_PENDING };
+	static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
+					   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
+					   [TDT__OUTCOME_DROPPED] = TDT_PENDING };
 
 	/*
 	 * Acquire what the poll that saved the waker wrote, perhaps on another thread.  Pairs with
-	 * keep().
+	 * save_waker().
 	 */
-	tdt_waker_drop(atomic_exchange_explicit(&task->kept, NULL, memory_order_acq_rel));
+	tdt_waker_drop(atomic_exchange_explicit(&task->saved_waker, NULL, memory_order_acq_rel));
 	/*
 	 * Fire the probe once, although all of this runs again (called by left()) if a waker that
 	 * is called here unwinds.
@@ -95,7 +96,7 @@ static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__out
 	 * Release to requesters that find the task ended.  Pairs with the acquire in
 	 * tdt__request_see().
 	 */
-	TDT__POKE(task->record.outcome, told[outcome]);
+	TDT__POKE(task->record.outcome, results[outcome]);
 	__atomic_store_n(&task->record.state, TDT_RECORD_ENDED, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
@@ -117,8 +118,8 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 		end(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
-	if (UNLIKELY(!tdt__is_kept(task, given)))
-		keep(task, given);
+	if (UNLIKELY(!tdt__is_saved(task, given)))
+		save_waker(task, given);
 	/*
 	 * Release the saved waker to requesters that find the task idle.  Pairs with the acquire in
 	 * tdt__request_see().
@@ -126,7 +127,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 	__atomic_store_n(&task->record.state, TDT_RECORD_IDLE, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
-		wake_asked(task, given);
+		wake_for_requests(task, given);
 	return TDT_PENDING;
 }
 
@@ -240,8 +241,8 @@ static struct tdt__capture *choose_capture(struct tdt__request *requests)
  * A poll that may have a request, that is watched, or whose start or clones a tracer wants to see.
  * Never inlined: the stacks of its leaves end at this function's frame.
  */
-static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *task,
-							    struct tdt_context *cx, uint64_t since)
+static __attribute__((noinline)) tdt_poll_t
+tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t since)
 {
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
@@ -250,13 +251,13 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 								   .top = TDT__OWN_TOP() };
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	struct tdt__seal seal;
-	int only_asked = 0;
+	int only_requested = 0;
 	tdt_poll_t result;
 
 	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
-		poll.requests = tdt__requests_take(task, &only_asked);
-	only_asked = only_asked && !tdt__was_woken(task, task->record.polls - 1);
-	if (only_asked)
+		poll.requests = tdt__requests_take(task, &only_requested);
+	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
+	if (only_requested)
 		tdt__not_woken(task);
 	poll.capture = choose_capture(poll.requests);
 	tdt__watch_begin(task, &poll.capture);
@@ -292,10 +293,10 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 			tdt__counted_settle(poll.capture);
 	}
 	/* The task was polled only for a request and still waits, so it has waited all the time. */
-	if (only_asked && result == TDT_PENDING) {
+	if (only_requested && result == TDT_PENDING) {
 		TDT__POKE(task->record.since, since);
 		TDT__POKE(task->record.own_bits,
-			  (uint8_t)(task->record.own_bits + TDT__ASKED_POLL));
+			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));
 	}
 	result = finish(task, given, result);
 	poll.task = NULL;
@@ -307,8 +308,8 @@ static __attribute__((noinline)) tdt_poll_t tdt__asked_poll(struct tdt_handle *t
 	return result;
 }
 
-/* Whether the poll that has begun has to be made by tdt__asked_poll(). */
-static inline bool is_asked(const struct tdt_handle *task)
+/* Whether the poll that has begun has to be made by tdt__observed_poll(). */
+static inline bool is_observed(const struct tdt_handle *task)
 {
 	return UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
 	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) ||
@@ -317,7 +318,7 @@ static inline bool is_asked(const struct tdt_handle *task)
 
 /*
  * All other polls.  The cleanup is in force here alone, and a poll whose start is traced is made by
- * tdt__asked_poll(): these two choices together take a twentieth off the time of a traced poll.
+ * tdt__observed_poll(): these two choices together take a twentieth off the time of a traced poll.
  */
 static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context *cx)
 {
@@ -349,14 +350,14 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	TDT__POKE(task->record.polls, task->record.polls + 1);
 	/*
 	 * The barrier orders this store before the load of `request`: pairs with the requester's
-	 * barrier in tdt__request_ask().  Release what was noted of this poll to readers that find
+	 * barrier in tdt__request_send().  Release what was noted of this poll to readers that find
 	 * the task polling: pairs with the acquire in running.c.
 	 */
 	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
 	tdt__barrier_light();
-	if (LIKELY(!is_asked(task)))
+	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	result = tdt__asked_poll(task, cx, since);
+	result = tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();
 	return result;
 }

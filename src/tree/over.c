@@ -152,7 +152,7 @@ static enum role our_role(const char *name)
 		{ "tdt__co_poll_awaited", AWAITS },  { "tdt_co_await", CO_AWAITS },
 		{ "tdt__coroutine_await", PASSES },  { "tdt__coroutine_main", CO_MAIN },
 		{ "tdt__coroutine_resume", PASSES }, { "tdt__coroutine_poll", PASSES },
-		{ "tdt__traced_poll", PASSES },      { "tdt__asked_poll", PASSES },
+		{ "tdt__traced_poll", PASSES },      { "tdt__observed_poll", PASSES },
 		{ "tdt__child_poll", PASSES },
 	};
 

@@ -13,7 +13,7 @@
 
 static const struct tdt_waker *given_before; /* one task is enough */
 
-static inline bool tdt__is_kept(const struct tdt_handle *task, const struct tdt_waker *waker)
+static inline bool tdt__is_saved(const struct tdt_handle *task, const struct tdt_waker *waker)
 {
 	bool same = waker == given_before;
 

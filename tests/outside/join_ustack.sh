@@ -49,7 +49,7 @@ Attaching 4 probes...
     serve_poll+155
     tdt__traced_poll+195
     outer_task_poll+12
-    tdt__asked_poll+168
+    tdt__observed_poll+168
     work+185
 ]: 37
 @oncpu[7, 
@@ -128,14 +128,14 @@ cat >waits.txt <<'END'
         read_poll.part.0+22
         tdt_select+72
         serve_poll+155
-        tdt__asked_poll+168
+        tdt__observed_poll+168
         tdt__traced_poll+399
 @waits[7, 1]: 
         tdt_probe_task__waker__clone+31
         tdt_substitute_clone+67
         write_poll+22
         serve_poll+300
-        tdt__asked_poll+168
+        tdt__observed_poll+168
 END
 cat >late.txt <<'END'
 task 7 polled for 62.390 ms on thread 9, spawned at s.c:88; in task 7:
@@ -189,12 +189,12 @@ cat >inlined.txt <<'END'
 @waits[5, 0]: 
         tdt_substitute_clone+67
         serve_poll+155
-        tdt__asked_poll+168
+        tdt__observed_poll+168
 @waits[5, 1]: 
         tdt_substitute_clone+67
         tdt_join+99
         order_poll+72
-        tdt__asked_poll+168
+        tdt__observed_poll+168
 @oncpu[5, 
     serve_poll+80
     tdt__traced_poll+195
@@ -244,7 +244,7 @@ my server 21346 [000] 14097.385930: sdt_tdt:task__waker__clone: (7ff5b3baa2bf) a
 	            b463 tdt_substitute_clone+0x43 (/usr/lib/libtdt.so.0.0.0)
 	            1b26 ns::leaf(int)+0x16 (/b/s)
 	            2a7b turn+0x10 (/b/s)
-	            a418 tdt__asked_poll+0xa8 (/usr/lib/libtdt.so.0.0.0)
+	            a418 tdt__observed_poll+0xa8 (/usr/lib/libtdt.so.0.0.0)
 
 my server 21346 [000] 14097.385940: sdt_tdt:task__poll__end: (7ff5b3baa22f) arg1=8 arg2=94582500433941 arg3=480 arg4=0
 	           1122f tdt_probe_task__poll__end+0x1f (/usr/lib/libtdt.so.0.0.0)

@@ -71,7 +71,7 @@ tdt_substitute_clone
 wait_for_delivery
 serve_customer
 run_shop
-tdt__asked_poll
+tdt__observed_poll
 tdt__traced_poll
 END
 

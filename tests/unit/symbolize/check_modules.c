@@ -207,7 +207,7 @@ static void give_list(pthread_t thread)
 	pthread_join(thread, NULL);
 }
 
-/* A teller that is not run, as on a busy machine: woken, it goes on only when `starved` is false. */
+/* A reporter that is not run, as on a busy machine: woken, it goes on only when `starved` is false. */
 static atomic_bool starved;
 static int waits, fed_at_wait; /* 0: never */
 
@@ -224,7 +224,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return error;
 }
 
-/* The requester's waits.  When the teller is run, the requester waits for as long as that takes. */
+/* The requester's waits.  When the reporter is run, the requester waits for as long as that takes. */
 int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until);
 int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
@@ -239,7 +239,7 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 	return __real_pthread_cond_wait(cond, mutex);
 }
 
-START_TEST(a_teller_that_waits_for_a_processor_is_waited_for)
+START_TEST(a_reporter_that_waits_for_a_processor_is_waited_for)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 
@@ -251,7 +251,7 @@ START_TEST(a_teller_that_waits_for_a_processor_is_waited_for)
 }
 END_TEST
 
-START_TEST(a_teller_that_never_runs_is_given_up)
+START_TEST(a_reporter_that_never_runs_is_given_up)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 
@@ -289,8 +289,8 @@ START_TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 }
 END_TEST
 
-/* The child has the number, from a teller of its own; unless its parent's was in the list when it was forked. */
-START_TEST(a_child_has_a_teller_of_its_own)
+/* The child has the number, from a reporter of its own; unless its parent's was in the list when it was forked. */
+START_TEST(a_child_has_a_reporter_of_its_own)
 {
 	pid_t child;
 	int status;
@@ -328,11 +328,11 @@ int main(void)
 	suite_add_tcase(suite, modules);
 
 	tcase_add_test(unloads, every_unload_is_counted);
-	tcase_add_test(unloads, a_teller_that_waits_for_a_processor_is_waited_for);
-	tcase_add_test(unloads, a_teller_that_never_runs_is_given_up);
+	tcase_add_test(unloads, a_reporter_that_waits_for_a_processor_is_waited_for);
+	tcase_add_test(unloads, a_reporter_that_never_runs_is_given_up);
 	tcase_add_test(unloads, nobody_waits_for_the_loader_longer_than_he_wants);
 	tcase_add_test(unloads, a_requester_who_has_the_list_himself_gets_no_answer);
-	tcase_add_test(unloads, a_child_has_a_teller_of_its_own);
+	tcase_add_test(unloads, a_child_has_a_reporter_of_its_own);
 	suite_add_tcase(suite, unloads);
 	return test_run(suite);
 }

@@ -133,7 +133,7 @@ static void *ask(void *argument)
 		if (atomic_load(&play->over))
 			return NULL;
 		spin(random_below(&seed, 60));
-		tdt__request_ask(play->task.handle, play->request[asker->number]);
+		tdt__request_send(play->task.handle, play->request[asker->number]);
 		atomic_fetch_sub(&play->playing, 1);
 	}
 }

@@ -284,7 +284,7 @@ static void *ask_on_thread(void *argument)
 
 static bool is_asked(const struct tdt_handle *handle)
 {
-	return (atomic_load(&handle->request) & TDT__ASKED) != 0;
+	return (atomic_load(&handle->request) & TDT__REQUESTED) != 0;
 }
 
 START_TEST(an_asker_that_is_cancelled_withdraws_its_request)
