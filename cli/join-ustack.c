@@ -39,14 +39,14 @@ static const struct program program = {
 		"Exit status: 0; 1 if a file is damaged or the output fails; 2 for wrong usage.\n",
 };
 
-struct command {
+struct join_command {
 	struct tdt_print_options print;
 	const char *traces;
 	char **stacks;
 };
 
 /* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse(struct command *command, int argc, char **argv)
+static int parse_join_options(struct join_command *command, int argc, char **argv)
 {
 	static const struct option options[] = { OPTION_FORMAT, OPTIONS_OF_ALL };
 	int option, status;
@@ -104,7 +104,7 @@ static uint64_t id_of(const struct joined *joined)
 	return tdt_trace_info(joined->trace)->id;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_by_id(const void *a, const void *b)
 {
 	const struct joined *const *first = a, *const *second = b;
 
@@ -127,7 +127,7 @@ static bool sort_tasks(struct tasks *tasks)
 	}
 	for (size_t i = 0; i < tasks->n; i++)
 		order[i] = &tasks->task[i];
-	qsort(order, tasks->n, sizeof(const struct joined *), compare);
+	qsort(order, tasks->n, sizeof(const struct joined *), compare_by_id);
 	for (size_t i = 0; i < tasks->n; i++) {
 		if (n > 0 && id_of(&sorted[n - 1]) == id_of(order[i])) {
 			joined_fini(&sorted[--n]);
@@ -165,7 +165,7 @@ static int read_traces(struct tasks *tasks, const char *name)
 	return sort_tasks(tasks) ? 0 : no_memory();
 }
 
-static struct joined *find_task(const struct tasks *tasks, uint64_t id)
+static struct joined *find_joined(const struct tasks *tasks, uint64_t id)
 {
 	size_t low = 0, high = tasks->n;
 
@@ -181,9 +181,9 @@ static struct joined *find_task(const struct tasks *tasks, uint64_t id)
 }
 
 /* Returns 0 or a negative errno. */
-static int add_stack(struct tasks *tasks, const struct ustack *stack)
+static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
-	struct joined *task = find_task(tasks, stack->task);
+	struct joined *task = find_joined(tasks, stack->task);
 
 	if (task != NULL)
 		return joined_add(task, stack);
@@ -211,7 +211,7 @@ static int read_stacks(struct tasks *tasks, const char *name)
 			status = stacks_failed(name, &reader, reader.message);
 			break;
 		}
-		err = add_stack(tasks, &stack);
+		err = join_stack(tasks, &stack);
 	}
 	if (err == -E2BIG)
 		status = stacks_failed(name, &reader, "too many different stacks of one task");
@@ -248,7 +248,7 @@ static void report_left_out(const struct tasks *tasks)
 			program.name, tasks->strangers, tasks->stranger);
 }
 
-static int join(struct tasks *tasks, const struct command *command)
+static int join(struct tasks *tasks, const struct join_command *command)
 {
 	int status = read_traces(tasks, command->traces);
 
@@ -263,12 +263,12 @@ static int join(struct tasks *tasks, const struct command *command)
 
 int main(int argc, char **argv)
 {
-	struct command command = { .print.size = sizeof(command.print) };
+	struct join_command command = { .print.size = sizeof(command.print) };
 	struct tasks tasks = { 0 };
 	int status;
 
 	setlocale(LC_ALL, "");
-	status = parse(&command, argc, argv);
+	status = parse_join_options(&command, argc, argv);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__terminal_choose(&command.print, stdout);

@@ -20,15 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
+#include "base/text.h"
 
 /* --- The tree -------------------------------------------------------------- */
 
 /* Make room for the tally of node `id`.  Returns 0 or -ENOMEM. */
-static int make_room(struct joined *joined, size_t id)
+static int make_tally_room(struct joined *joined, size_t id)
 {
 	size_t room = joined->room;
 	struct tally *tally;
@@ -58,12 +55,12 @@ static int add_node(struct joined *joined, const struct tdt_node **parent,
 	*parent = node;
 	if (tdt_node_id(node) >= JOINED_NODES_MAX)
 		return -E2BIG;
-	err = make_room(joined, tdt_node_id(node));
+	err = make_tally_room(joined, tdt_node_id(node));
 	return err == 0 ? join_index_add(&joined->index, node) : err;
 }
 
-static int add_frame(struct joined *joined, const struct tdt_node **parent,
-		     const struct ustack_frame *from)
+static int add_ustack_frame(struct joined *joined, const struct tdt_node **parent,
+			    const struct ustack_frame *from)
 {
 	struct tdt_frame frame = { .size = sizeof(frame),
 				   .kind = TDT_NODE_FRAME,
@@ -97,15 +94,15 @@ static bool is_traced_poll(const struct ustack_frame *frame)
 /* Whether the frame belongs to the probe itself, at which the tracer took the stack. */
 static bool is_probe(const struct ustack_frame *frame)
 {
-	return frame->name != NULL && (starts_with(frame->name, "tdt_probe_") ||
-				       starts_with(frame->name, "tdt_substitute_"));
+	return frame->name != NULL && (tdt__starts_with(frame->name, "tdt_probe_") ||
+				       tdt__starts_with(frame->name, "tdt_substitute_"));
 }
 
 /* Whether the innermost function is one of tdt. */
-static bool is_plumbing(const struct ustack *stack)
+static bool ends_in_plumbing(const struct ustack *stack)
 {
 	return stack->n > 0 && stack->frame[0].name != NULL &&
-	       starts_with(stack->frame[0].name, "tdt_");
+	       tdt__starts_with(stack->frame[0].name, "tdt_");
 }
 
 int joined_add(struct joined *joined, const struct ustack *stack)
@@ -124,7 +121,7 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 	for (outer = inner; outer < stack->n && !is_traced_poll(&stack->frame[outer]); outer++)
 		;
 	if (outer == stack->n) { /* the tracer's stack ends before the traced poll */
-		if (is_plumbing(stack))
+		if (ends_in_plumbing(stack))
 			inner = outer; /* tdt's own code ran: add no frame */
 		else
 			err = add_node(joined, &at, &cut);
@@ -134,7 +131,7 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 		if (next != NULL)
 			at = next;
 		else
-			err = add_frame(joined, &at, &stack->frame[i]);
+			err = add_ustack_frame(joined, &at, &stack->frame[i]);
 	}
 	if (err != 0)
 		return err;
@@ -151,7 +148,7 @@ int joined_init(struct joined *joined, struct tdt_trace *trace)
 	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
 	     node = tdt_node_next(node))
 		n++;
-	return make_room(joined, n);
+	return make_tally_room(joined, n);
 }
 
 void joined_fini(struct joined *joined)

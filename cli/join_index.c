@@ -17,15 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum {
 	ANCHORS_MAX = 64, /* how many levels of plumbing a search goes through */
 	WITHIN_MAX = 4096 /* a longer name is searched only from its beginning */
 };
-
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
 
 /* --- Names ----------------------------------------------------------------- */
 
@@ -54,8 +51,8 @@ static bool same_plain(const char *a, const char *b)
 /* Whether `text` may follow the name of a demangled function: parameters, or a hash of Rust. */
 static bool is_tail(const char *text)
 {
-	return text[0] == '(' || text[0] == '[' || starts_with(text, "::h") ||
-	       starts_with(text, " (");
+	return text[0] == '(' || text[0] == '[' || tdt__starts_with(text, "::h") ||
+	       tdt__starts_with(text, " (");
 }
 
 /*
@@ -82,10 +79,10 @@ static bool is_function(const struct tdt_frame *node)
 }
 
 /* Whether a node may lie in the tree between two frames of the stack. */
-static bool is_between(const struct tdt_frame *node)
+static bool may_lie_between(const struct tdt_frame *node)
 {
 	return node->kind == TDT_NODE_CUT || node->inlined ||
-	       (node->function != NULL && starts_with(node->function, "tdt_"));
+	       (node->function != NULL && tdt__starts_with(node->function, "tdt_"));
 }
 
 static bool same_address(const struct tdt_frame *node, const struct ustack_frame *frame)
@@ -98,7 +95,7 @@ static bool same_address(const struct tdt_frame *node, const struct ustack_frame
 	       strcmp(node->symbol, frame->name) == 0;
 }
 
-static bool same_name(const struct tdt_frame *node, const struct ustack_frame *frame)
+static bool same_frame_name(const struct tdt_frame *node, const struct ustack_frame *frame)
 {
 	return is_function(node) && frame->name != NULL &&
 	       ((node->symbol != NULL && same_plain(node->symbol, frame->name)) ||
@@ -143,37 +140,37 @@ static uint64_t by_place(const char *symbol, uint64_t offset)
 
 /* --- The table ------------------------------------------------------------- */
 
-struct entry {
+struct keyed_node {
 	uint64_t key;
 	const struct tdt_node *anchor;
 	const struct tdt_node *node; /* the first one below `anchor` that has this key */
 };
 
-static hashval_t hash_entry(const void *entry)
+static hashval_t hash_keyed(const void *entry)
 {
-	const struct entry *it = entry;
+	const struct keyed_node *it = entry;
 	uint64_t mixed = (it->key + (uintptr_t)it->anchor) * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (hashval_t)(mixed >> 32);
 }
 
-static int same_entry(const void *left, const void *right)
+static int same_keyed(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct keyed_node *a = left, *b = right;
 
 	return a->key == b->key && a->anchor == b->anchor;
 }
 
 /* Enter `node` below `anchor`, unless the table has a node with that key there. */
-static int enter(struct join_index *index, const struct tdt_node *anchor, uint64_t key,
-		 const struct tdt_node *node)
+static int enter_node(struct join_index *index, const struct tdt_node *anchor, uint64_t key,
+		      const struct tdt_node *node)
 {
-	struct entry *entry = malloc(sizeof(*entry));
+	struct keyed_node *entry = malloc(sizeof(*entry));
 	void **slot;
 
 	if (entry == NULL)
 		return -ENOMEM;
-	*entry = (struct entry){ .key = key, .anchor = anchor, .node = node };
+	*entry = (struct keyed_node){ .key = key, .anchor = anchor, .node = node };
 	slot = htab_find_slot(index->nodes, entry, INSERT);
 	if (slot != NULL && *slot == NULL)
 		*slot = entry;
@@ -182,11 +179,11 @@ static int enter(struct join_index *index, const struct tdt_node *anchor, uint64
 	return slot != NULL ? 0 : -ENOMEM;
 }
 
-static const struct tdt_node *look_up(const struct join_index *index, const struct tdt_node *anchor,
-				      uint64_t key)
+static const struct tdt_node *look_up_node(const struct join_index *index,
+					   const struct tdt_node *anchor, uint64_t key)
 {
-	struct entry sought = { .key = key, .anchor = anchor };
-	const struct entry *found = htab_find(index->nodes, &sought);
+	struct keyed_node sought = { .key = key, .anchor = anchor };
+	const struct keyed_node *found = htab_find(index->nodes, &sought);
 
 	return found != NULL ? found->node : NULL;
 }
@@ -199,8 +196,8 @@ static int enter_below(struct join_index *index, uint64_t key, const struct tdt_
 
 	do {
 		anchor = tdt_node_parent(anchor);
-		err = enter(index, anchor, key, node);
-	} while (err == 0 && ++n < ANCHORS_MAX && is_between(tdt_node_frame(anchor)));
+		err = enter_node(index, anchor, key, node);
+	} while (err == 0 && ++n < ANCHORS_MAX && may_lie_between(tdt_node_frame(anchor)));
 	return err;
 }
 
@@ -213,10 +210,10 @@ static int add_inlined(struct join_index *index, const struct tdt_node *node)
 
 	if (inner->pc != outer->pc)
 		return 0;
-	err = enter(index, parent, INLINED, node);
+	err = enter_node(index, parent, INLINED, node);
 	if (err == 0 && inner->function != NULL && outer->function != NULL &&
 	    strcmp(inner->function, outer->function) == 0)
-		err = enter(index, parent, INLINED_OF_THAT_NAME, node);
+		err = enter_node(index, parent, INLINED_OF_THAT_NAME, node);
 	return err;
 }
 
@@ -245,7 +242,7 @@ int join_index_init(struct join_index *index, const struct tdt_node *root)
 	const struct tdt_node *node = root;
 	int err = 0;
 
-	index->nodes = htab_create_alloc(64, hash_entry, same_entry, free, calloc, free);
+	index->nodes = htab_create_alloc(64, hash_keyed, same_keyed, free, calloc, free);
 	if (index->nodes == NULL)
 		return -ENOMEM;
 	while (err == 0 && (node = tdt_node_next(node)) != NULL)
@@ -268,7 +265,7 @@ static bool is_first(const struct tdt_node *parent, const struct tdt_node *node,
 {
 	while ((node = tdt_node_parent(node)) != parent)
 		if (same_address(tdt_node_frame(node), frame) ||
-		    same_name(tdt_node_frame(node), frame))
+		    same_frame_name(tdt_node_frame(node), frame))
 			return false;
 	return true;
 }
@@ -283,7 +280,7 @@ static const struct tdt_node *into_inlined(const struct join_index *index,
 {
 	const struct tdt_node *inner;
 
-	while ((inner = look_up(index, node, key)) != NULL)
+	while ((inner = look_up_node(index, node, key)) != NULL)
 		node = inner;
 	return node;
 }
@@ -294,7 +291,7 @@ static const struct tdt_node *find_address(const struct join_index *index,
 {
 	uint64_t key =
 	    frame->name != NULL ? by_place(frame->name, frame->offset) : by_pc(frame->address);
-	const struct tdt_node *node = look_up(index, parent, key);
+	const struct tdt_node *node = look_up_node(index, parent, key);
 
 	return node != NULL && same_address(tdt_node_frame(node), frame) &&
 		       is_first(parent, node, frame)
@@ -306,9 +303,9 @@ static const struct tdt_node *find_name(const struct join_index *index,
 					const struct tdt_node *parent,
 					const struct ustack_frame *frame, uint64_t key)
 {
-	const struct tdt_node *node = look_up(index, parent, key);
+	const struct tdt_node *node = look_up_node(index, parent, key);
 
-	return node != NULL && same_name(tdt_node_frame(node), frame) ? node : NULL;
+	return node != NULL && same_frame_name(tdt_node_frame(node), frame) ? node : NULL;
 }
 
 /* Find by each part of the tracer's name that begins at `start` and ends where a tail begins. */
@@ -342,7 +339,7 @@ static const struct tdt_node *find_within(struct join_index *index, const struct
 		node = find_from(index, parent, frame, ++at);
 	if (node != NULL)
 		/* If this fails, only time is lost. */
-		enter(index, parent, by_name(frame->name), node);
+		enter_node(index, parent, by_name(frame->name), node);
 	return node;
 }
 

@@ -21,10 +21,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-enum {
-	LEVELS = 100 /* how many levels are indented; on deeper ones a number says the level */
-};
-
 static const char *const kind_words[USTACK_KINDS] = {
 	[USTACK_ON_CPU] = "on CPU",
 	[USTACK_WAITED] = "waited",
@@ -45,31 +41,31 @@ static const char *const kind_keys[USTACK_KINDS] = {
 
 /* --- Text ------------------------------------------------------------------ */
 
-struct text {
+struct joined_text {
 	const struct joined *joined;
 	struct tdt_print_options options;
 	struct tdt__view view;
 	struct tally *tally; /* of each row: of the node, and of hidden plumbing below it */
 	bool *last;          /* of each row: whether it is the last child of its parent */
 	struct tdt__string line;
-	char indentation[LEVELS * sizeof("│  ")]; /* the text that begins the current line */
-	size_t indented[LEVELS + 2];              /* of each depth: how much of that text it has */
+	/* The text that begins the current line, and how much of that text each depth has. */
+	char indentation[TDT__LEVELS_MAX * sizeof("│  ")];
+	size_t indented[TDT__LEVELS_MAX + 2];
 };
 
-static void colored(struct text *text, const char *color, const char *word)
+static void colored(struct joined_text *text, const char *color, const char *word)
 {
 	tdt__color(&text->line, color, &text->options);
 	tdt__string_puts(&text->line, word);
 	tdt__color(&text->line, TDT__PLAIN, &text->options);
 }
 
-static void times(struct text *text, uint64_t n)
+static void times(struct joined_text *text, uint64_t n)
 {
-	tdt__string_printf(&text->line, " %s%" PRIu64,
-			   text->options.utf8 == TDT_PRINT_YES ? "×" : "x", n);
+	tdt__string_printf(&text->line, "%s%" PRIu64, tdt__glyphs(&text->options)->times, n);
 }
 
-static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
+static void marks(struct joined_text *text, const struct tally *tally, uint64_t leaves,
 		  const char *between)
 {
 	const char *separator = between;
@@ -97,7 +93,7 @@ static void marks(struct text *text, const struct tally *tally, uint64_t leaves,
  * Add the line of the task as the library prints it: it is the output for a trace without a tree.
  * Returns 0 or a negative errno.
  */
-static int task_line(struct text *text)
+static int task_line(struct joined_text *text)
 {
 	struct tdt_trace *trace = tdt_trace_new(tdt_trace_info(text->joined->trace));
 	char *line = NULL;
@@ -118,23 +114,16 @@ static int task_line(struct text *text)
 	return err;
 }
 
-struct glyphs {
-	const char *root, *child, *last_child, *line, *blank;
-};
-
-static const struct glyphs utf8_glyphs = { "╼ ", "├╼ ", "└╼ ", "│  ", "   " };
-static const struct glyphs ascii_glyphs = { "- ", "|- ", "`- ", "|  ", "   " };
-
-static void indent(struct text *text, uint32_t row)
+static void indent_row(struct joined_text *text, uint32_t row)
 {
-	const struct glyphs *glyphs =
-	    text->options.utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
+	const struct tdt__glyphs *glyphs = tdt__glyphs(&text->options);
 	const uint32_t depth = text->view.row[row].depth;
 	const bool last = text->last[row];
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
 
-	if (depth > LEVELS) {
-		tdt__string_add(&text->line, text->indentation, text->indented[LEVELS + 1]);
+	if (depth > TDT__LEVELS_MAX) {
+		tdt__string_add(&text->line, text->indentation,
+				text->indented[TDT__LEVELS_MAX + 1]);
 		tdt__string_printf(&text->line, "[%" PRIu32 "] ", depth);
 		return;
 	}
@@ -146,12 +135,12 @@ static void indent(struct text *text, uint32_t row)
 	text->indented[depth + 1] = text->indented[depth] + strlen(more);
 }
 
-static void frame_line(struct text *text, uint32_t row)
+static void frame_line(struct joined_text *text, uint32_t row)
 {
 	const struct tdt__row *shown = &text->view.row[row];
 	const struct tdt_frame *frame = tdt_node_frame(shown->node);
 
-	indent(text, row);
+	indent_row(text, row);
 	tdt__frame_line(&text->line, frame, &text->options);
 	if (frame->guessed)
 		tdt__string_puts(&text->line, " (callers may be missing)");
@@ -163,7 +152,7 @@ static void frame_line(struct text *text, uint32_t row)
  * Add the tally of each node to its row, or, if the node is hidden, to the row of the nearest shown
  * node above.  Also find which rows are the last children.  Returns 0 or -ENOMEM.
  */
-static int fill_rows(struct text *text, const struct tdt_node *root)
+static int fill_rows(struct joined_text *text, const struct tdt_node *root)
 {
 	uint32_t n_nodes, row = 0;
 	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n_nodes);
@@ -198,7 +187,7 @@ static int fill_rows(struct text *text, const struct tdt_node *root)
 	return 0;
 }
 
-static int print_rows(struct text *text, FILE *out)
+static int print_rows(struct joined_text *text, FILE *out)
 {
 	static const struct tally none;
 	int err = task_line(text);
@@ -224,7 +213,7 @@ static int print_rows(struct text *text, FILE *out)
 static int print_text(const struct joined *joined, FILE *out,
 		      const struct tdt_print_options *options)
 {
-	struct text text = { .joined = joined, .options = *options };
+	struct joined_text text = { .joined = joined, .options = *options };
 	const struct tdt_node *root = tdt_trace_root(joined->trace);
 	int err = tdt__view_make(&text.view, root, &text.options);
 

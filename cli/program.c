@@ -49,7 +49,7 @@ static int set_color(const struct program *program, struct tdt_print_options *pr
 }
 
 /* The exit status of a program that has printed all that it was asked for. */
-static int end(const struct program *program)
+static int exit_status(const struct program *program)
 {
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
 }
@@ -68,10 +68,10 @@ int program_option(const struct program *program, struct tdt_print_options *prin
 		return PROGRAM_GOES_ON;
 	case 'h':
 		fputs(program->help, stdout);
-		return end(program);
+		return exit_status(program);
 	case 'v':
 		printf("%s (" PACKAGE_STRING ")\n", program->name);
-		return end(program);
+		return exit_status(program);
 	default: /* getopt_long() has printed what is wrong */
 		return program_bad_usage(program, "wrong option", "");
 	}

@@ -24,7 +24,7 @@
  */
 static bool no_memory;
 
-static void *allocate(size_t size)
+static void *allocate_json(size_t size)
 {
 	void *memory = malloc(size);
 
@@ -34,7 +34,7 @@ static void *allocate(size_t size)
 }
 
 /* The current place in the object: "task" or "nodes[7]". */
-struct place {
+struct json_place {
 	struct reader *reader;
 	const json_t *object;
 	char name[32];
@@ -46,7 +46,7 @@ static int fail(struct reader *reader, const char *message)
 	return -1;
 }
 
-static int fail_at(const struct place *place, const char *key, const char *what)
+static int fail_at(const struct json_place *place, const char *key, const char *what)
 {
 	snprintf(place->reader->message, sizeof(place->reader->message), "%s%s.%s: %s",
 		 place->reader->prefix, place->name, key, what);
@@ -79,7 +79,7 @@ static size_t read_for_jansson(void *buffer, size_t size, void *reader)
 }
 
 /* Skip to the next object.  Returns 1; 0: there is none; or -1: reading failed. */
-static int skip_space(struct reader *reader)
+static int skip_json_space(struct reader *reader)
 {
 	int byte;
 
@@ -113,7 +113,8 @@ static bool parse_number(const json_t *json, uint64_t *value)
 }
 
 /* Get a number that may be left out, and is 0 then. */
-static int get_number(const struct place *place, const char *key, uint64_t max, uint64_t *value)
+static int get_number(const struct json_place *place, const char *key, uint64_t max,
+		      uint64_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
 
@@ -125,7 +126,7 @@ static int get_number(const struct place *place, const char *key, uint64_t max, 
 					 : "not a whole number from 0 to 2^32 - 1");
 }
 
-static int get_u32(const struct place *place, const char *key, uint32_t *value)
+static int get_u32(const struct json_place *place, const char *key, uint32_t *value)
 {
 	uint64_t number;
 	int err = get_number(place, key, UINT32_MAX, &number);
@@ -134,7 +135,7 @@ static int get_u32(const struct place *place, const char *key, uint32_t *value)
 	return err;
 }
 
-static int get_address(const struct place *place, const char *key, uint64_t *value)
+static int get_address(const struct json_place *place, const char *key, uint64_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
 	const char *digits = json_string_value(json);
@@ -148,7 +149,7 @@ static int get_address(const struct place *place, const char *key, uint64_t *val
 	return fail_at(place, key, "not a string of a 64-bit hexadecimal number as \"0x1f\"");
 }
 
-static int get_string(const struct place *place, const char *key, const char **value)
+static int get_string(const struct json_place *place, const char *key, const char **value)
 {
 	const json_t *json = json_object_get(place->object, key);
 
@@ -156,7 +157,7 @@ static int get_string(const struct place *place, const char *key, const char **v
 	return json == NULL || *value != NULL ? 0 : fail_at(place, key, "not a string");
 }
 
-static int get_flag(const struct place *place, const char *key, uint8_t *value)
+static int get_flag(const struct json_place *place, const char *key, uint8_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
 
@@ -167,8 +168,8 @@ static int get_flag(const struct place *place, const char *key, uint8_t *value)
 #define N_WORDS(words) (sizeof(words) / sizeof((words)[0]))
 
 /* Get one of the `n` words, as its index. */
-static int get_word(const struct place *place, const char *key, const char *const *words, size_t n,
-		    unsigned int *value)
+static int get_word(const struct json_place *place, const char *key, const char *const *words,
+		    size_t n, unsigned int *value)
 {
 	const json_t *json = json_object_get(place->object, key);
 
@@ -179,13 +180,13 @@ static int get_word(const struct place *place, const char *key, const char *cons
 		       json == NULL ? "is missing" : "not a word that this version knows");
 }
 
-static int require(const struct place *place, const char *key)
+static int require(const struct json_place *place, const char *key)
 {
 	return json_object_get(place->object, key) != NULL ? 0 : fail_at(place, key, "is missing");
 }
 
 /* Read what the task waits for into an array, which the caller frees. */
-static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_t *n)
+static int read_waits(const struct json_place *task, struct tdt_wait **waits, uint32_t *n)
 {
 	const json_t *array = json_object_get(task->object, "waits");
 
@@ -199,7 +200,8 @@ static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_
 	if (*waits == NULL)
 		return fail(task->reader, strerror(ENOMEM));
 	for (uint32_t i = 0; i < *n; i++) {
-		struct place place = { .reader = task->reader, .object = json_array_get(array, i) };
+		struct json_place place = { .reader = task->reader,
+					    .object = json_array_get(array, i) };
 		unsigned int kind;
 
 		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
@@ -216,7 +218,7 @@ static int read_waits(const struct place *task, struct tdt_wait **waits, uint32_
 }
 
 /* Read a task.  The caller frees `*waits`; the strings belong to the JSON object. */
-static int read_task(const struct place *place, struct tdt_trace_info *info,
+static int read_task(const struct json_place *place, struct tdt_trace_info *info,
 		     struct tdt_wait **waits)
 {
 	unsigned int state;
@@ -251,7 +253,7 @@ static int read_task(const struct place *place, struct tdt_trace_info *info,
 #define ALSO_MAX 4
 
 /* Read the other names into `also`, to which the frame then points. */
-static int read_also(const struct place *place, struct tdt_frame *frame,
+static int read_also(const struct json_place *place, struct tdt_frame *frame,
 		     const char *also[ALSO_MAX + 1])
 {
 	const json_t *array = json_object_get(place->object, "also");
@@ -270,7 +272,7 @@ static int read_also(const struct place *place, struct tdt_frame *frame,
 	return 0;
 }
 
-static int read_frame(const struct place *place, struct tdt_frame *frame)
+static int read_json_frame(const struct json_place *place, struct tdt_frame *frame)
 {
 	unsigned int cut;
 
@@ -301,7 +303,7 @@ static int read_frame(const struct place *place, struct tdt_frame *frame)
  * Read node `i`.  Its id must be `i`, and its parent's id must be less, so that the parent has been
  * read, and there can be no cycle.
  */
-static int read_node(const struct place *place, size_t i, struct tdt_trace *trace,
+static int read_node(const struct json_place *place, size_t i, struct tdt_trace *trace,
 		     const struct tdt_node **nodes)
 {
 	struct tdt_frame frame = { .size = sizeof(struct tdt_frame), .kind = TDT_NODE_TASK };
@@ -327,7 +329,7 @@ static int read_node(const struct place *place, size_t i, struct tdt_trace *trac
 		return -1;
 	if (parent >= i)
 		return fail_at(place, "parent", "not the id of a node before this one");
-	if (read_frame(place, &frame) != 0 || read_also(place, &frame, also) != 0)
+	if (read_json_frame(place, &frame) != 0 || read_also(place, &frame, also) != 0)
 		return -1;
 	nodes[i] = tdt_trace_add(trace, nodes[parent], &frame, leaves);
 	return nodes[i] != NULL ? 0 : fail(place->reader, strerror(errno));
@@ -348,7 +350,7 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	if (nodes == NULL)
 		return fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < n && err == 0; i++) {
-		struct place place = { .reader = reader, .object = json_array_get(array, i) };
+		struct json_place place = { .reader = reader, .object = json_array_get(array, i) };
 
 		snprintf(place.name, sizeof(place.name), "nodes[%zu]", i);
 		err = read_node(&place, i, trace, nodes);
@@ -374,9 +376,9 @@ static struct tdt_trace *read_tree(struct reader *reader, const json_t *nodes,
 
 static int read_trace(struct reader *reader, const json_t *object, struct tdt_trace **trace)
 {
-	const struct place task = { .reader = reader,
-				    .object = json_object_get(object, "task"),
-				    .name = "task" };
+	const struct json_place task = { .reader = reader,
+					 .object = json_object_get(object, "task"),
+					 .name = "task" };
 	struct tdt_trace_info info;
 	struct tdt_wait *waits;
 
@@ -445,7 +447,7 @@ static size_t count_within(const json_t *array, const char *key)
 static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
 {
 	struct tdt_snapshot_group *group = &dump->groups[dump->snapshot.n_groups];
-	const struct place place = { .reader = reader, .object = object, .name = "group" };
+	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
 	const json_t *tasks = json_object_get(object, "tasks"),
 		     *nodes = json_object_get(object, "nodes");
 	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
@@ -460,7 +462,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 					      .n = json_array_size(tasks) };
 	dump->snapshot.n_groups++;
 	for (size_t i = 0; i < group->n; i++) {
-		struct place task = { .reader = reader, .object = json_array_get(tasks, i) };
+		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
 		struct tdt_wait *waits;
 
 		snprintf(task.name, sizeof(task.name), "tasks[%zu]", i);
@@ -577,7 +579,7 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	return read_rings(reader, object, "rings", dump, &used);
 }
 
-static int read_summary(const struct place *place, struct tdt_snapshot *snapshot)
+static int read_summary(const struct json_place *place, struct tdt_snapshot *snapshot)
 {
 	uint64_t tasks, lost, answers[4];
 
@@ -597,9 +599,9 @@ static int read_summary(const struct place *place, struct tdt_snapshot *snapshot
 
 static int read_dump(struct reader *reader, json_t *object, struct dump **result)
 {
-	const struct place place = { .reader = reader,
-				     .object = json_object_get(object, "dump"),
-				     .name = "dump" };
+	const struct json_place place = { .reader = reader,
+					  .object = json_object_get(object, "dump"),
+					  .name = "dump" };
 	struct dump *dump;
 
 	if (!json_is_object(place.object))
@@ -658,12 +660,12 @@ int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct 
 		*dump = NULL;
 	if (reader->line == 0)
 		reader->line = 1;
-	result = skip_space(reader);
+	result = skip_json_space(reader);
 	if (result <= 0)
 		return result;
 	start = *reader;
 	no_memory = false;
-	json_set_alloc_funcs(allocate, free);
+	json_set_alloc_funcs(allocate_json, free);
 	object = json_load_callback(read_for_jansson, reader,
 				    JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)

@@ -40,7 +40,7 @@ static const struct program program = {
 		"option.\n",
 };
 
-struct command {
+struct tree_command {
 	struct tdt_print_options print;
 	const char *file;
 };
@@ -58,7 +58,7 @@ static bool parse_depth(const char *text, uint32_t *depth)
 }
 
 /* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_option(struct command *command, int option, const char *value)
+static int parse_option(struct tree_command *command, int option, const char *value)
 {
 	switch (option) {
 	case 'd':
@@ -80,7 +80,7 @@ static int parse_option(struct command *command, int option, const char *value)
 }
 
 /* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse(struct command *command, int argc, char **argv)
+static int parse_tree_options(struct tree_command *command, int argc, char **argv)
 {
 	static const struct option options[] = {
 		OPTION_FORMAT,
@@ -138,12 +138,12 @@ static int print_all(FILE *file, const char *name, const struct tdt_print_option
 
 int main(int argc, char **argv)
 {
-	struct command command = { .print.size = sizeof(command.print), .file = "-" };
+	struct tree_command command = { .print.size = sizeof(command.print), .file = "-" };
 	FILE *file;
 	int status;
 
 	setlocale(LC_ALL, "");
-	status = parse(&command, argc, argv);
+	status = parse_tree_options(&command, argc, argv);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	file = program_open(&program, &command.file);

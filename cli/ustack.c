@@ -31,7 +31,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(struct ustack_reader *reader, const char *message)
+#include "base/text.h"
+
+static int refuse(struct ustack_reader *reader, const char *message)
 {
 	reader->message = message;
 	return -1;
@@ -39,13 +41,13 @@ static int fail(struct ustack_reader *reader, const char *message)
 
 /* --- Lines ----------------------------------------------------------------- */
 
-static int grow(struct ustack_reader *reader)
+static int grow_line(struct ustack_reader *reader)
 {
 	size_t room = reader->room == 0 ? 256 : 2 * reader->room;
 	char *text = realloc(reader->text, room);
 
 	if (text == NULL)
-		return fail(reader, strerror(ENOMEM));
+		return refuse(reader, strerror(ENOMEM));
 	reader->text = text;
 	reader->room = room;
 	return 0;
@@ -64,29 +66,24 @@ static int next_line(struct ustack_reader *reader)
 	reader->line++;
 	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
 		if (c == '\0')
-			return fail(reader, "a NUL byte: this is no text");
+			return refuse(reader, "a NUL byte: this is no text");
 		if (n == USTACK_LINE_MAX)
-			return fail(reader, "a line without end");
-		if (n + 2 > reader->room && grow(reader) != 0)
+			return refuse(reader, "a line without end");
+		if (n + 2 > reader->room && grow_line(reader) != 0)
 			return -1;
 		reader->text[n++] = (char)c;
 	}
 	if (ferror(reader->file))
-		return fail(reader, strerror(errno));
+		return refuse(reader, strerror(errno));
 	if (c == EOF && n == 0)
 		return 0;
-	if (reader->room == 0 && grow(reader) != 0)
+	if (reader->room == 0 && grow_line(reader) != 0)
 		return -1;
 	while (n > 0 && (reader->text[n - 1] == ' ' || reader->text[n - 1] == '\t' ||
 			 reader->text[n - 1] == '\r'))
 		n--;
 	reader->text[n] = '\0';
 	return 1;
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
 }
 
 static bool is_space(char c)
@@ -122,9 +119,9 @@ static bool take_number(const char **at, int base, uint64_t *value)
 	return errno == 0;
 }
 
-static bool take(const char **at, const char *text)
+static bool take_text(const char **at, const char *text)
 {
-	if (!starts_with(*at, text))
+	if (!tdt__starts_with(*at, text))
 		return false;
 	*at += strlen(text);
 	return true;
@@ -132,7 +129,7 @@ static bool take(const char **at, const char *text)
 
 /* --- Frames ---------------------------------------------------------------- */
 
-static void clear(struct ustack *stack)
+static void clear_stack(struct ustack *stack)
 {
 	while (stack->n > 0)
 		free(stack->frame[--stack->n].name);
@@ -152,15 +149,15 @@ static bool split_offset(const char *text, size_t *n, int base, uint64_t *offset
 	return true;
 }
 
-static int add_frame(struct ustack_reader *reader, struct ustack *stack, const char *name, size_t n,
-		     struct ustack_frame frame)
+static int push_frame(struct ustack_reader *reader, struct ustack *stack, const char *name,
+		      size_t n, struct ustack_frame frame)
 {
 	if (stack->n == USTACK_FRAMES_MAX)
-		return fail(reader, "a stack without end");
+		return refuse(reader, "a stack without end");
 	if (n > 0 && !(n == strlen("[unknown]") && strncmp(name, "[unknown]", n) == 0)) {
 		frame.name = strndup(name, n);
 		if (frame.name == NULL)
-			return fail(reader, strerror(ENOMEM));
+			return refuse(reader, strerror(ENOMEM));
 	}
 	stack->frame[stack->n++] = frame;
 	return 0;
@@ -179,32 +176,32 @@ static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, c
 	for (const char *at = text; (at = strstr(at, " (")) != NULL; at += 2)
 		module = at;
 	if (module == NULL)
-		return fail(reader, "a frame without a module");
-	if (starts_with(module, " ([") && !starts_with(module, " ([vdso]") &&
-	    !starts_with(module, " ([unknown]"))
+		return refuse(reader, "a frame without a module");
+	if (tdt__starts_with(module, " ([") && !tdt__starts_with(module, " ([vdso]") &&
+	    !tdt__starts_with(module, " ([unknown]"))
 		return 0;
 	n = (size_t)(module - text);
 	split_offset(text, &n, 16, &frame.offset);
-	return add_frame(reader, stack, text, n, frame);
+	return push_frame(reader, stack, text, n, frame);
 }
 
-static int read_frame(struct ustack_reader *reader, struct ustack *stack)
+static int read_ustack_frame(struct ustack_reader *reader, struct ustack *stack)
 {
 	const char *text = skip_space(reader->text), *at = text;
 	struct ustack_frame frame = { 0 };
 	size_t n = strlen(text);
 
-	if (take(&at, "0x") && take_number(&at, 16, &frame.address) && *at == '\0')
-		return add_frame(reader, stack, "", 0, frame);
+	if (take_text(&at, "0x") && take_number(&at, 16, &frame.address) && *at == '\0')
+		return push_frame(reader, stack, "", 0, frame);
 	frame.address = 0;
 	if (split_offset(text, &n, 10, &frame.offset))
-		return add_frame(reader, stack, text, n, frame);
+		return push_frame(reader, stack, text, n, frame);
 	at = text;
 	if (take_number(&at, 16, &frame.address) && *at == ' ')
 		return read_perf_frame(reader, stack, at + 1);
 	return strcmp(text, "[unknown]") == 0
-		   ? add_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
-		   : fail(reader, "not a frame (function+123)");
+		   ? push_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
+		   : refuse(reader, "not a frame (function+123)");
 }
 
 /*
@@ -220,7 +217,7 @@ static int read_frames(struct ustack_reader *reader, struct ustack *stack)
 			reader->again = true;
 			return 1;
 		}
-		if (read_frame(reader, stack) != 0)
+		if (read_ustack_frame(reader, stack) != 0)
 			return -1;
 	}
 	return result < 0 ? -1 : 1;
@@ -235,9 +232,9 @@ static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
 	if (read_frames(reader, stack) < 0)
 		return -1;
 	at = reader->text;
-	if (!reader->again || !take(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
+	if (!reader->again || !take_text(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
 	    *at != '\0')
-		return fail(reader, "a stack must end with \"]: \" and how often it was seen");
+		return refuse(reader, "a stack must end with \"]: \" and how often it was seen");
 	reader->again = false;
 	return 1;
 }
@@ -252,18 +249,19 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 	if (empty == NULL &&
 	    (strstr(text, "]: ") != NULL || (*bracket == ':' && bracket[1] == ' ')))
 		return 0;
-	stack->kind = starts_with(text, "@waits[") ? USTACK_WAITED : USTACK_ON_CPU;
+	stack->kind = tdt__starts_with(text, "@waits[") ? USTACK_WAITED : USTACK_ON_CPU;
 	stack->count = 1;
-	if (!take(&at, "[") || !take_number(&at, 10, &stack->task))
-		return fail(reader,
-			    "a map that doesn't begin with the id of a task: @name[7, ...]");
-	if (empty == at && take(&at, ", ]: ") && take_number(&at, 10, &stack->count) && *at == '\0')
+	if (!take_text(&at, "[") || !take_number(&at, 10, &stack->task))
+		return refuse(reader,
+			      "a map that doesn't begin with the id of a task: @name[7, ...]");
+	if (empty == at && take_text(&at, ", ]: ") && take_number(&at, 10, &stack->count) &&
+	    *at == '\0')
 		return 1;
 	if (at[0] == ',' && at[1] == '\0')
 		return read_key_stack(reader, stack);
 	if (n >= 2 && strcmp(text + n - 2, "]:") == 0)
 		return read_frames(reader, stack);
-	return fail(reader, "neither a map nor a stack");
+	return refuse(reader, "neither a map nor a stack");
 }
 
 /* Read `task 7 polled for ...; in task 9:` and the stack below it. */
@@ -271,9 +269,9 @@ static int read_long_poll(struct ustack_reader *reader, struct ustack *stack)
 {
 	const char *at = strstr(reader->text, "; in task ");
 
-	if (at == NULL || !take(&at, "; in task ") || !take_number(&at, 10, &stack->task) ||
+	if (at == NULL || !take_text(&at, "; in task ") || !take_number(&at, 10, &stack->task) ||
 	    strcmp(at, ":") != 0)
-		return fail(reader, "a long poll must end with \"; in task 7:\"");
+		return refuse(reader, "a long poll must end with \"; in task 7:\"");
 	stack->kind = USTACK_LATE;
 	stack->count = 1;
 	return read_frames(reader, stack);
@@ -308,16 +306,17 @@ static const char *parse_header(const char *text, uint64_t *tid)
 
 		at = skip_space(at);
 		field = at;
-		if (!take_number(&at, 10, tid) || (take(&at, "/") && !take_number(&at, 10, tid)) ||
-		    *at != ' ') {
+		if (!take_number(&at, 10, tid) ||
+		    (take_text(&at, "/") && !take_number(&at, 10, tid)) || *at != ' ') {
 			at = field;
 			continue;
 		}
 		field = skip_space(at);
-		if (take(&field, "[") && take_number(&field, 10, &number) && take(&field, "]"))
+		if (take_text(&field, "[") && take_number(&field, 10, &number) &&
+		    take_text(&field, "]"))
 			field = skip_space(field);
-		if (take_number(&field, 10, &number) && take(&field, ".") &&
-		    take_number(&field, 10, &number) && take(&field, ":"))
+		if (take_number(&field, 10, &number) && take_text(&field, ".") &&
+		    take_number(&field, 10, &number) && take_text(&field, ":"))
 			return skip_space(field);
 	}
 	return NULL;
@@ -329,17 +328,18 @@ static int read_own_event(struct ustack *stack, struct ustack_thread *thread, co
 	const char *at = strstr(event, " arg1=");
 	uint64_t task;
 
-	if (at == NULL || !take(&at, " arg1=") ||
-	    !(take(&at, "0x") ? take_number(&at, 16, &task) : take_number(&at, 10, &task)))
-		return starts_with(event, "sdt_tdt:worker__") ? 0 : -1;
-	if (starts_with(event, "sdt_tdt:task__waker__clone")) {
+	if (at == NULL || !take_text(&at, " arg1=") ||
+	    !(take_text(&at, "0x") ? take_number(&at, 16, &task) : take_number(&at, 10, &task)))
+		return tdt__starts_with(event, "sdt_tdt:worker__") ? 0 : -1;
+	if (tdt__starts_with(event, "sdt_tdt:task__waker__clone")) {
 		stack->kind = USTACK_WAITED;
 		stack->task = task;
 		return 1;
 	}
-	if (starts_with(event, "sdt_tdt:task__poll__start") && thread->depth < USTACK_NESTED_MAX)
+	if (tdt__starts_with(event, "sdt_tdt:task__poll__start") &&
+	    thread->depth < USTACK_NESTED_MAX)
 		thread->task[thread->depth++] = task;
-	else if (starts_with(event, "sdt_tdt:task__poll__end") && thread->depth > 0)
+	else if (tdt__starts_with(event, "sdt_tdt:task__poll__end") && thread->depth > 0)
 		thread->depth--;
 	return 0;
 }
@@ -352,19 +352,19 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 	int keep = 0;
 
 	if (event == NULL)
-		return fail(reader, "neither a map or stack of bpftrace nor an event of perf");
+		return refuse(reader, "neither a map or stack of bpftrace nor an event of perf");
 	thread = thread_of(reader, tid);
 	if (thread == NULL)
-		return fail(reader, "too many threads");
+		return refuse(reader, "too many threads");
 	if (take_number(&event, 10, &period))
 		event = skip_space(event);
 	if (strchr(event, ':') == NULL)
-		return fail(reader, "an event without a name");
+		return refuse(reader, "an event without a name");
 	stack->count = 1;
-	if (starts_with(event, "sdt_tdt:")) {
+	if (tdt__starts_with(event, "sdt_tdt:")) {
 		keep = read_own_event(stack, thread, event);
 		if (keep < 0)
-			return fail(reader, "an event without the id of a task (arg1=7)");
+			return refuse(reader, "an event without the id of a task (arg1=7)");
 	} else if (thread->depth > 0) {
 		stack->kind = USTACK_ON_CPU;
 		stack->task = thread->task[thread->depth - 1];
@@ -379,9 +379,9 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 
 static bool is_message(const char *text)
 {
-	return text[0] == '\0' || text[0] == '#' || starts_with(text, "Attaching ") ||
-	       starts_with(text, "Interrupted: ") ||
-	       (starts_with(text, "Lost ") && strstr(text, " events") != NULL);
+	return text[0] == '\0' || text[0] == '#' || tdt__starts_with(text, "Attaching ") ||
+	       tdt__starts_with(text, "Interrupted: ") ||
+	       (tdt__starts_with(text, "Lost ") && strstr(text, " events") != NULL);
 }
 
 int ustack_next(struct ustack_reader *reader, struct ustack *stack)
@@ -389,12 +389,12 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack)
 	int result;
 
 	while ((result = next_line(reader)) > 0) {
-		clear(stack);
+		clear_stack(stack);
 		if (is_message(reader->text))
 			continue;
 		if (reader->text[0] == '@')
 			result = read_map(reader, stack);
-		else if (starts_with(reader->text, "task ") &&
+		else if (tdt__starts_with(reader->text, "task ") &&
 			 strstr(reader->text, " polled for ") != NULL)
 			result = read_long_poll(reader, stack);
 		else
@@ -402,13 +402,13 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack)
 		if (result != 0)
 			return result;
 	}
-	clear(stack);
+	clear_stack(stack);
 	return result;
 }
 
 void ustack_end(struct ustack_reader *reader, struct ustack *stack)
 {
-	clear(stack);
+	clear_stack(stack);
 	free(reader->text);
 	free(reader->thread);
 	*reader = (struct ustack_reader){ 0 };

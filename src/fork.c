@@ -51,7 +51,7 @@ static void before(void)
 	tdt__registry_lock_all();
 }
 
-static void after(void)
+static void after_fork(void)
 {
 	tdt__registry_unlock_all();
 	tdt__request_locks_release();
@@ -60,7 +60,7 @@ static void after(void)
 		pthread_mutex_unlock(locks[i]);
 }
 
-static void in_child(void)
+static void after_fork_in_child(void)
 {
 	tdt__probes_forked();
 	tdt__thread_forked();
@@ -69,14 +69,15 @@ static void in_child(void)
 	tdt__watch_forked();
 	tdt__unloads_forked();
 	tdt__namer_forked();
-	after();
+	after_fork();
 }
 
 /* A caller may need these services at a time when no thread can be started: see service.h. */
-static void begin(void)
+static void begin_services(void)
 {
 	tdt__namer_begin();
 	tdt__unloads_begin();
 }
 
-const struct tdt__fork_handlers tdt__fork_handlers = { begin, before, after, in_child };
+const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,
+						       after_fork_in_child };

@@ -46,6 +46,7 @@ libtdt_core_la_SOURCES = \
 	src/base/pool.h \
 	src/base/service.c \
 	src/base/service.h \
+	src/base/text.h \
 	src/capture/capture.c \
 	src/capture/capture.h \
 	src/capture/capture_trace.c \

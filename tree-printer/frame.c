@@ -86,7 +86,7 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
-static size_t append(char *path, size_t n, const char *component, size_t length)
+static size_t append_component(char *path, size_t n, const char *component, size_t length)
 {
 	if (n > 0 && path[n - 1] != '/')
 		path[n++] = '/';
@@ -107,13 +107,13 @@ static void normalize(char *path)
 		if (length == 0 || (length == 1 && in[0] == '.'))
 			continue;
 		if (length != 2 || in[0] != '.' || in[1] != '.') {
-			n = append(path, n, in, length);
+			n = append_component(path, n, in, length);
 		} else if (n > root) {
 			while (n > root && path[n - 1] != '/')
 				n--;
 			n -= n > root; /* the slash */
 		} else if (!absolute) {
-			root = n = append(path, n, in, length);
+			root = n = append_component(path, n, in, length);
 		}
 	}
 	path[n] = '\0';

@@ -36,7 +36,7 @@ void tdt__frames_fini(struct tdt__frames *frames)
 	free(frames->seen);
 }
 
-static bool is_same(const struct tdt_frame *a, const struct tdt_frame *b)
+static bool is_same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 {
 	return a->pc == b->pc && a->function == b->function && a->line == b->line &&
 	       a->column == b->column && a->file == b->file && a->directory == b->directory &&
@@ -70,7 +70,7 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 
 	do {
 		i = tdt__index_next(&frames->by_frame, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same(frames->seen[i].frame, frame));
+	} while (i != TDT__INDEX_NONE && !is_same_frame(frames->seen[i].frame, frame));
 	return i;
 }
 
@@ -95,7 +95,7 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
  * Make room for one more frame and one more text.  False: no memory.  Then some of the arrays may
  * have grown, which does no harm.
  */
-static bool grow(struct tdt__frames *frames)
+static bool grow_frames(struct tdt__frames *frames)
 {
 	size_t room = frames->room == 0 ? 16 : 2 * frames->room;
 	struct tdt__frame_seen *seen;
@@ -150,7 +150,7 @@ uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *fr
 
 	if (seen != TDT__INDEX_NONE)
 		return frames->seen[seen].text;
-	text = grow(frames) ? number_text(frames, frame) : UINT32_MAX;
+	text = grow_frames(frames) ? number_text(frames, frame) : UINT32_MAX;
 	if (text != UINT32_MAX) {
 		frames->seen[frames->n_seen] = (struct tdt__frame_seen){ frame, text };
 		tdt__index_add(&frames->by_frame, hash, frames->n_seen++);

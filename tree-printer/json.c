@@ -26,7 +26,7 @@ struct object {
 	bool failed;
 };
 
-static void set(struct object *object, const char *key, json_t *value)
+static void set_member(struct object *object, const char *key, json_t *value)
 {
 	if (json_object_set_new_nocheck(object->json, key, value) != 0)
 		object->failed = true;
@@ -38,15 +38,15 @@ static void set_u64(struct object *object, const char *key, uint64_t value)
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%" PRIu64, value);
-	set(object, key,
-	    value <= EXACT ? json_integer((json_int_t)value) : json_string_nocheck(digits));
+	set_member(object, key,
+		   value <= EXACT ? json_integer((json_int_t)value) : json_string_nocheck(digits));
 }
 
 /* 0 means unknown, and is left out. */
 static void set_known(struct object *object, const char *key, uint32_t value)
 {
 	if (value != 0)
-		set(object, key, json_integer(value));
+		set_member(object, key, json_integer(value));
 }
 
 static void set_known_u64(struct object *object, const char *key, uint64_t value)
@@ -60,7 +60,7 @@ static void set_address(struct object *object, const char *key, uint64_t value)
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "0x%" PRIx64, value);
-	set(object, key, json_string_nocheck(digits));
+	set_member(object, key, json_string_nocheck(digits));
 }
 
 /* Bytes that are not UTF-8 become U+FFFD, the replacement character.  NULL: no memory. */
@@ -89,10 +89,10 @@ static json_t *new_string(const char *text)
 static void set_string(struct object *object, const char *key, const char *text)
 {
 	if (text != NULL)
-		set(object, key, new_string(text));
+		set_member(object, key, new_string(text));
 }
 
-static int add(const char *bytes, size_t n, void *out)
+static int write_bytes(const char *bytes, size_t n, void *out)
 {
 	tdt__out_add(out, bytes, n);
 	return 0;
@@ -104,10 +104,10 @@ void tdt__json_text(struct tdt__out *out, const char *text)
 }
 
 /* Write the object, and free it. */
-static int finish(struct tdt__out *out, struct object *object)
+static int finish_object(struct tdt__out *out, struct object *object)
 {
 	int err = object->failed ? -1
-				 : json_dump_callback(object->json, add, out,
+				 : json_dump_callback(object->json, write_bytes, out,
 						      JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	json_decref(object->json);
@@ -132,14 +132,14 @@ static void set_waits(struct object *task, const struct tdt_trace_info *info)
 		enum tdt_wait_kind kind =
 		    (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
 
-		set(&object, "kind", json_string_nocheck(wait_words[kind]));
+		set_member(&object, "kind", json_string_nocheck(wait_words[kind]));
 		if (wait->object != 0)
 			set_address(&object, "object", wait->object);
 		set_known_u64(&object, "owner", wait->owner);
 		if (json_array_append_new(array, object.json) != 0 || object.failed)
 			task->failed = true;
 	}
-	set(task, "waits", array);
+	set_member(task, "waits", array);
 }
 
 int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
@@ -151,13 +151,13 @@ int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	set_string(&task, "file", info->file);
 	set_known(&task, "line", info->line);
 	set_known(&task, "column", info->column);
-	set(&task, "state", json_string_nocheck(state_words[info->state]));
+	set_member(&task, "state", json_string_nocheck(state_words[info->state]));
 	set_u64(&task, "state_ns", info->state_ns);
 	set_u64(&task, "polls", info->polls);
-	set(&task, "leaves", json_integer(info->leaves));
+	set_member(&task, "leaves", json_integer(info->leaves));
 	set_known(&task, "leaves_unsure", info->leaves_unsure);
-	set(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
-	set(&task, "leaves_lost", json_integer(info->leaves_lost));
+	set_member(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
+	set_member(&task, "leaves_lost", json_integer(info->leaves_lost));
 	set_known_u64(&task, "parent", info->parent);
 	set_known_u64(&task, "woken_ns", info->woken_ns);
 	set_known_u64(&task, "woken_by", info->woken_by);
@@ -167,7 +167,7 @@ int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	set_string(&task, "syscall", info->syscall);
 	if (info->n_waits != 0 && info->waits != NULL)
 		set_waits(&task, info);
-	return finish(out, &task);
+	return finish_object(out, &task);
 }
 
 static void set_also(struct object *node, const char *const *also)
@@ -177,7 +177,7 @@ static void set_also(struct object *node, const char *const *also)
 	for (; *also != NULL && array != NULL; also++)
 		if (json_array_append_new(array, new_string(*also)) != 0)
 			node->failed = true;
-	set(node, "also", array);
+	set_member(node, "also", array);
 }
 
 static void set_frame(struct object *node, const struct tdt_frame *frame)
@@ -198,11 +198,11 @@ static void set_frame(struct object *node, const struct tdt_frame *frame)
 	if (frame->also != NULL)
 		set_also(node, frame->also);
 	if (frame->inlined)
-		set(node, "inlined", json_true());
+		set_member(node, "inlined", json_true());
 	if (frame->guessed)
-		set(node, "guessed", json_true());
+		set_member(node, "guessed", json_true());
 	if (frame->unnamed)
-		set(node, "unnamed", json_true());
+		set_member(node, "unnamed", json_true());
 }
 
 static int print_node(struct tdt__out *out, const struct tdt_node *node)
@@ -211,16 +211,16 @@ static int print_node(struct tdt__out *out, const struct tdt_node *node)
 	const struct tdt_node *parent = tdt_node_parent(node);
 	struct object object = { .json = json_object() };
 
-	set(&object, "id", json_integer(tdt_node_id(node)));
+	set_member(&object, "id", json_integer(tdt_node_id(node)));
 	if (parent != NULL)
-		set(&object, "parent", json_integer(tdt_node_id(parent)));
-	set(&object, "kind", json_string_nocheck(kind_words[frame->kind]));
+		set_member(&object, "parent", json_integer(tdt_node_id(parent)));
+	set_member(&object, "kind", json_string_nocheck(kind_words[frame->kind]));
 	if (frame->kind == TDT_NODE_CUT)
-		set(&object, "cut", json_string_nocheck(cut_words[frame->cut]));
+		set_member(&object, "cut", json_string_nocheck(cut_words[frame->cut]));
 	if (frame->kind == TDT_NODE_FRAME)
 		set_frame(&object, frame);
 	set_known(&object, "leaves", tdt_node_leaves(node));
-	return finish(out, &object);
+	return finish_object(out, &object);
 }
 
 int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root)

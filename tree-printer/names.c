@@ -30,7 +30,7 @@ static uint32_t hash_id(uint64_t id)
 }
 
 /* The task with this id, or TDT__INDEX_NONE. */
-static uint32_t find(const struct tdt__names *names, uint64_t id)
+static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 {
 	size_t tried = 0;
 	uint32_t i;
@@ -41,9 +41,9 @@ static uint32_t find(const struct tdt__names *names, uint64_t id)
 	return i;
 }
 
-static void add(struct tdt__names *names, const struct tdt_trace_info *task)
+static void add_task(struct tdt__names *names, const struct tdt_trace_info *task)
 {
-	if (find(names, task->id) != TDT__INDEX_NONE)
+	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;
 	tdt__index_add(&names->by_id, hash_id(task->id), names->n);
 	names->task[names->n++] = (struct task){ .id = task->id, .name = task->name };
@@ -75,7 +75,7 @@ struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 		return NULL;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i].n; j++)
-			add(names, snapshot->groups[i].tasks[j]);
+			add_task(names, snapshot->groups[i].tasks[j]);
 	return names;
 }
 
@@ -89,7 +89,7 @@ void tdt__names_free(struct tdt__names *names)
 
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
 {
-	uint32_t i = names != NULL ? find(names, id) : TDT__INDEX_NONE;
+	uint32_t i = names != NULL ? find_named(names, id) : TDT__INDEX_NONE;
 
 	return i != TDT__INDEX_NONE ? names->task[i].name : NULL;
 }

@@ -31,8 +31,8 @@ int tdt__print_options_read(struct tdt_print_options *options,
 	return 0;
 }
 
-static int print_form(struct tdt__out *out, const struct tdt_trace *trace,
-		      const struct tdt_node *root, const struct tdt_print_options *options)
+static int print_trace_form(struct tdt__out *out, const struct tdt_trace *trace,
+			    const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	switch (options->format) {
 	case TDT_PRINT_TEXT:
@@ -45,15 +45,16 @@ static int print_form(struct tdt__out *out, const struct tdt_trace *trace,
 	return -EINVAL;
 }
 
-static int print_locked(FILE *file, const struct tdt_trace *trace, const struct tdt_node *root,
-			const struct tdt_print_options *options)
+static int print_trace_locked(FILE *file, const struct tdt_trace *trace,
+			      const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	struct tdt__out out = { .file = file };
 
-	return tdt__out_end(&out, print_form(&out, trace, root, options));
+	return tdt__out_end(&out, print_trace_form(&out, trace, root, options));
 }
 
-static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_print_options *theirs)
+static int print_trace(const struct tdt_trace *trace, FILE *out,
+		       const struct tdt_print_options *theirs)
 {
 	struct tdt_print_options options;
 	const struct tdt_node *root;
@@ -66,7 +67,7 @@ static int print(const struct tdt_trace *trace, FILE *out, const struct tdt_prin
 	if (root == NULL)
 		return -errno;
 	flockfile(out);
-	err = print_locked(out, trace, root, &options);
+	err = print_trace_locked(out, trace, root, &options);
 	funlockfile(out);
 	return err;
 }
@@ -75,7 +76,7 @@ int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out,
 			 const struct tdt_print_options *options)
 {
 	int saved = errno; /* asking whether `out` is a terminal may set errno without an error */
-	int err = print(trace, out, options);
+	int err = print_trace(trace, out, options);
 
 	errno = err == 0 ? saved : -err;
 	return err;

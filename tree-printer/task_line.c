@@ -114,7 +114,7 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *i
 /* ---- What the task waits for ---- */
 
 /* Equal waits of several leaves, which are printed once. */
-struct joined {
+struct joined_wait {
 	struct tdt_wait wait;
 	uint64_t leaves;
 };
@@ -123,7 +123,8 @@ struct joined {
  * Join equal waits, for the first TDT__WAITS_SHOWN different ones.  Returns how many different ones
  * there are; `*others` becomes the number of leaves that wait for something else.
  */
-static size_t join_waits(struct joined *joined, const struct tdt_trace_info *info, uint64_t *others)
+static size_t join_waits(struct joined_wait *joined, const struct tdt_trace_info *info,
+			 uint64_t *others)
 {
 	size_t n = 0, at;
 
@@ -134,7 +135,7 @@ static size_t join_waits(struct joined *joined, const struct tdt_trace_info *inf
 		for (at = 0; at < n && !tdt__same_wait(&joined[at].wait, &info->waits[i]);)
 			at++;
 		if (at == n && n < TDT__WAITS_SHOWN)
-			joined[n++] = (struct joined){ .wait = info->waits[i] };
+			joined[n++] = (struct joined_wait){ .wait = info->waits[i] };
 		if (at < n)
 			joined[at].leaves++;
 		else
@@ -153,7 +154,7 @@ static void several_leaves(struct tdt__string *string, uint64_t n)
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
 		     const struct tdt__names *names, const struct tdt_print_options *options)
 {
-	struct joined joined[TDT__WAITS_SHOWN];
+	struct joined_wait joined[TDT__WAITS_SHOWN];
 	uint64_t others;
 	size_t n = join_waits(joined, info, &others);
 

@@ -19,7 +19,7 @@ static bool wants_color(FILE *out)
 	return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
 }
 
-static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic)
+static enum tdt_print_choice resolve(enum tdt_print_choice choice, bool automatic)
 {
 	if (choice == TDT_PRINT_AUTO)
 		return automatic ? TDT_PRINT_YES : TDT_PRINT_NO;
@@ -28,8 +28,8 @@ static enum tdt_print_choice choose(enum tdt_print_choice choice, bool automatic
 
 void tdt__terminal_choose(struct tdt_print_options *options, FILE *out)
 {
-	options->utf8 = choose(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
-	options->color = choose(options->color, wants_color(out));
+	options->utf8 = resolve(options->utf8, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+	options->color = resolve(options->color, wants_color(out));
 }
 
 void tdt__color(struct tdt__string *string, const char *sequence,
@@ -37,4 +37,12 @@ void tdt__color(struct tdt__string *string, const char *sequence,
 {
 	if (options->color == TDT_PRINT_YES)
 		tdt__string_puts(string, sequence);
+}
+
+const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options)
+{
+	static const struct tdt__glyphs utf8 = { "╼ ", "├╼ ", "└╼ ", "│  ", "   ", " ×" };
+	static const struct tdt__glyphs ascii = { "- ", "|- ", "`- ", "|  ", "   ", " x" };
+
+	return options->utf8 == TDT_PRINT_YES ? &utf8 : &ascii;
 }

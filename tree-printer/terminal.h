@@ -30,4 +30,17 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 void tdt__color(struct tdt__string *string, const char *sequence,
 		const struct tdt_print_options *options);
 
+enum {
+	/* How many levels of a tree are indented; on deeper ones a number says the level. */
+	TDT__LEVELS_MAX = 100
+};
+
+/* What draws the lines of a tree.  No glyph takes more bytes than "│  ". */
+struct tdt__glyphs {
+	const char *root, *child, *last_child, *line, *blank, *times;
+};
+
+/* The glyphs for `options`, whose `utf8` was chosen. */
+const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options);
+
 #endif

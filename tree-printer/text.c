@@ -19,12 +19,12 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "terminal.h"
 #include "view.h"
 #include "words.h"
 
 enum {
-	NONE = 0,    /* no row; 0 is the row of the task, which is no child */
-	LEVELS = 100 /* how many levels are indented; on deeper ones a number says the level */
+	NONE = 0 /* no row; 0 is the row of the task, which is no child */
 };
 
 /* The place of a row among the rows that are drawn. */
@@ -214,17 +214,10 @@ static void do_rows(struct text *text)
 		join_repeats(text, 0);
 }
 
-struct glyphs {
-	const char *root, *child, *last_child, *line, *blank, *times;
-};
-
-static const struct glyphs utf8_glyphs = { "╼ ", "├╼ ", "└╼ ", "│  ", "   ", " ×" };
-static const struct glyphs ascii_glyphs = { "- ", "|- ", "`- ", "|  ", "   ", " x" };
-
 /* While the tree is drawn: the text that begins the lines of each level. */
 struct indentation {
-	char bytes[LEVELS * sizeof("│  ")];
-	size_t size[LEVELS + 2];
+	char bytes[TDT__LEVELS_MAX * sizeof("│  ")];
+	size_t size[TDT__LEVELS_MAX + 2];
 };
 
 static void out_text(struct tdt__out *out, const char *text)
@@ -233,13 +226,13 @@ static void out_text(struct tdt__out *out, const char *text)
 }
 
 static void indent(struct tdt__out *out, struct indentation *indentation,
-		   const struct glyphs *glyphs, uint32_t depth, bool last)
+		   const struct tdt__glyphs *glyphs, uint32_t depth, bool last)
 {
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
 	char level[16];
 
-	if (depth > LEVELS) {
-		tdt__out_add(out, indentation->bytes, indentation->size[LEVELS + 1]);
+	if (depth > TDT__LEVELS_MAX) {
+		tdt__out_add(out, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
 		snprintf(level, sizeof(level), "[%" PRIu32 "] ", depth);
 		out_text(out, level);
 		return;
@@ -253,8 +246,7 @@ static void indent(struct tdt__out *out, struct indentation *indentation,
 static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row,
 		     struct indentation *indentation)
 {
-	const struct glyphs *glyphs =
-	    text->options->utf8 == TDT_PRINT_YES ? &utf8_glyphs : &ascii_glyphs;
+	const struct tdt__glyphs *glyphs = tdt__glyphs(text->options);
 	const struct line *line = &text->line[row];
 	struct saying saying;
 	char times[24];
@@ -287,7 +279,7 @@ static void draw(struct tdt__out *out, const struct text *text)
 	}
 }
 
-static int allocate(struct text *text)
+static int allocate_lines(struct text *text)
 {
 	text->line = calloc(text->view.n, sizeof(*text->line));
 	text->shape = calloc(text->view.n, sizeof(*text->shape));
@@ -304,7 +296,7 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 
 	if (err != 0)
 		return err;
-	err = allocate(&text);
+	err = allocate_lines(&text);
 	if (err == 0)
 		do_rows(&text);
 	if (err == 0 && text.string.failed)

@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct mark {
 	uint32_t ways; /* that lead on: shown nodes below, leaves here or in hidden nodes below */
 	uint32_t row;  /* of the node if it is shown, else of the nearest shown node above */
@@ -52,11 +54,6 @@ const struct tdt_node **tdt__nodes_by_id(const struct tdt_node *root, uint32_t *
 	return nodes;
 }
 
-static bool starts_with(const char *string, const char *start)
-{
-	return strncmp(string, start, strlen(start)) == 0;
-}
-
 static bool is_plumbing(const struct tdt_frame *frame)
 {
 	const char *module = frame->module == NULL ? "" : frame->module;
@@ -64,10 +61,10 @@ static bool is_plumbing(const struct tdt_frame *frame)
 
 	if (frame->kind != TDT_NODE_FRAME)
 		return false;
-	if (frame->function != NULL && starts_with(frame->function, "tdt_"))
+	if (frame->function != NULL && tdt__starts_with(frame->function, "tdt_"))
 		return true;
 	module = slash == NULL ? module : slash + 1;
-	return starts_with(module, "libtdt.so") || starts_with(module, "libtdt-rt.so");
+	return tdt__starts_with(module, "libtdt.so") || tdt__starts_with(module, "libtdt-rt.so");
 }
 
 /*
@@ -79,7 +76,7 @@ static bool is_helper(const struct tdt_frame *frame)
 {
 	size_t length = frame->file == NULL ? 0 : strlen(frame->file);
 
-	if (frame->function != NULL && starts_with(frame->function, "tdt__coroutine_"))
+	if (frame->function != NULL && tdt__starts_with(frame->function, "tdt__coroutine_"))
 		return true;
 	return length > 2 && strstr(frame->file, "/tdt/") != NULL &&
 	       strcmp(frame->file + length - 2, ".h") == 0;
@@ -96,11 +93,11 @@ static bool is_public(const struct tdt_frame *frame)
 	static const char *const inner[] = { "tdt_substitute_", "tdt_probe_", "tdt_async_",
 					     "tdt_future_", "tdt_waker_" };
 
-	if (frame->function == NULL || !starts_with(frame->function, "tdt_") ||
+	if (frame->function == NULL || !tdt__starts_with(frame->function, "tdt_") ||
 	    strstr(frame->function, "__") != NULL)
 		return false;
 	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
-		if (starts_with(frame->function, inner[i]))
+		if (tdt__starts_with(frame->function, inner[i]))
 			return false;
 	return true;
 }

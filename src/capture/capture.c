@@ -163,7 +163,7 @@ void tdt__capture_unref(struct tdt__capture *capture)
 }
 
 /* False: the capture is fixed, or there is no memory, or there are no more indexes. */
-static bool grow(struct tdt__capture *capture)
+static bool grow_capture(struct tdt__capture *capture)
 {
 	return !capture->fixed && capture->capacity <= TDT__PARENT_TOP / 2 &&
 	       resize(capture, 2 * capture->capacity);
@@ -171,7 +171,7 @@ static bool grow(struct tdt__capture *capture)
 
 static struct tdt__recorded *new_frame(struct tdt__capture *capture)
 {
-	if (__builtin_expect(capture->stacks.n == capture->capacity, 0) && !grow(capture))
+	if (__builtin_expect(capture->stacks.n == capture->capacity, 0) && !grow_capture(capture))
 		return NULL;
 	return &capture->stacks.frames[capture->stacks.n++];
 }
@@ -295,7 +295,7 @@ static bool still_there(struct tdt__capture *capture, uint32_t first)
 	return true;
 }
 
-static inline bool is_same(const struct tdt__frame *a, const struct tdt__frame *b)
+static inline bool is_same_activation(const struct tdt__frame *a, const struct tdt__frame *b)
 {
 	return a->cfa == b->cfa && a->pc == b->pc && a->fp == b->fp;
 }
@@ -311,13 +311,14 @@ static uint32_t shared_with_last(struct tdt__capture *capture, const struct tdt_
 
 	compare_up_to(capture, frame->cfa);
 	index = capture->match;
-	if (!tdt__is_frame(index) || !is_same(&capture->stacks.frames[index].frame, frame) ||
+	if (!tdt__is_frame(index) ||
+	    !is_same_activation(&capture->stacks.frames[index].frame, frame) ||
 	    !still_there(capture, index))
 		return TDT__NO_FRAME;
 	return index;
 }
 
-static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
+static void append_frame(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
 	struct tdt__recorded *captured;
 
@@ -340,7 +341,7 @@ static void append(struct tdt__capture *capture, const struct tdt__frame *frame)
 /* --- One walk for the captures of all polls in a chain ------------------- */
 
 /* The next poll in the chain that has a capture.  It may be `poll` itself. */
-static struct tdt__poll *asked(struct tdt__poll *poll)
+static struct tdt__poll *next_capturing(struct tdt__poll *poll)
 {
 	while (poll != NULL && poll->capture == NULL)
 		poll = poll->outer;
@@ -351,8 +352,8 @@ static struct tdt__poll *asked(struct tdt__poll *poll)
  * Record a frame that the walk has yielded.  If it is the walk's last frame (TDT__WALK_CUT), `cut`
  * says why.
  */
-static void take(struct tdt__capture *capture, const struct tdt__frame *frame,
-		 enum tdt__walked walked, enum tdt_cut cut)
+static void take_frame(struct tdt__capture *capture, const struct tdt__frame *frame,
+		       enum tdt__walked walked, enum tdt_cut cut)
 {
 	uint32_t shared;
 
@@ -366,7 +367,7 @@ static void take(struct tdt__capture *capture, const struct tdt__frame *frame,
 		close_leaf(capture, shared);
 		return;
 	}
-	append(capture, frame);
+	append_frame(capture, frame);
 	if (!capture->open)
 		return;
 	/*
@@ -395,18 +396,18 @@ static inline bool is_plain(struct tdt__capture *capture, const struct tdt__fram
 	compare_up_to(capture, frame->cfa);
 	return frame->cfa < capture->end &&
 	       (frame->cfa < capture->plain ||
-		!is_same(&capture->stacks.frames[capture->match].frame, frame));
+		!is_same_activation(&capture->stacks.frames[capture->match].frame, frame));
 }
 
 /* Returns whether some capture needs more frames. */
-static bool take_all(struct tdt__poll *first, const struct tdt__frame *frame,
-		     enum tdt__walked walked, enum tdt_cut cut)
+static bool take_frame_for_all(struct tdt__poll *first, const struct tdt__frame *frame,
+			       enum tdt__walked walked, enum tdt_cut cut)
 {
 	bool more = false;
 
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = first; poll != NULL; poll = next_capturing(poll->outer)) {
 		if (poll->capture->open)
-			take(poll->capture, frame, walked, cut);
+			take_frame(poll->capture, frame, walked, cut);
 		more = more || poll->capture->open;
 	}
 	return more;
@@ -422,8 +423,8 @@ static uint32_t share_rules(struct tdt__poll *first)
 	struct tdt__walk *walk = &first->capture->walk;
 	uint32_t most = walk->learns;
 
-	for (struct tdt__poll *poll = asked(first->outer); poll != NULL;
-	     poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = next_capturing(first->outer); poll != NULL;
+	     poll = next_capturing(poll->outer)) {
 		tdt__walk_adopt(walk, &poll->capture->walk);
 		if (poll->capture->walk.learns > most)
 			most = poll->capture->walk.learns;
@@ -434,7 +435,7 @@ static uint32_t share_rules(struct tdt__poll *first)
 /* Give all captures the rules of the walk, which has learned `learned` PCs. */
 static void spread_rules(struct tdt__poll *first, uint32_t learned)
 {
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = first; poll != NULL; poll = next_capturing(poll->outer)) {
 		uint32_t *learns = &poll->capture->walk.learns;
 
 		*learns -= learned < *learns ? learned : *learns;
@@ -453,7 +454,7 @@ static void open_all(struct tdt__poll *first, const struct tdt__poll *inner)
 {
 	const struct tdt_waker *given = NULL;
 
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = first; poll != NULL; poll = next_capturing(poll->outer)) {
 		bool sure = poll == inner || given == &poll->task->substitute.waker;
 
 		open_leaf(poll->capture);
@@ -472,7 +473,7 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 {
 	uintptr_t reach = 0;
 
-	for (struct tdt__poll *poll = first; poll != NULL; poll = asked(poll->outer)) {
+	for (struct tdt__poll *poll = first; poll != NULL; poll = next_capturing(poll->outer)) {
 		bool sure =
 			tdt__stack_holds(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
 		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, poll->top));
@@ -487,7 +488,7 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 }
 
 /* The number of frames up to which the capture can record the current leaf without growing. */
-static uint32_t room_of(const struct tdt__capture *capture)
+static uint32_t leaf_room(const struct tdt__capture *capture)
 {
 	uint32_t most = capture->max_frames, room = capture->capacity - capture->own;
 
@@ -540,7 +541,7 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack,
 	struct tdt__walk *walk = &first->capture->walk;
 	struct tdt__recorded elsewhere = { .frame = { .pc = at.pc, .cfa = at.sp, .fp = at.fp } },
 			     *captured;
-	bool alone = asked(first->outer) == NULL;
+	bool alone = next_capturing(first->outer) == NULL;
 	uintptr_t reach = begin_all(first, stack, at.sp), base = 0;
 	uint16_t level = level_of(stack);
 	enum tdt__walked walked;
@@ -552,24 +553,24 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack,
 		reach = tdt__stack_end(stack);
 	if (reach == 0 || (stack != NULL && stack->level > MAX_LEVEL)) {
 		tdt__walk_meet(walk, at.pc - 1); /* no walk meets this PC, but it needs a name */
-		take_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
+		take_frame_for_all(first, &elsewhere.frame, TDT__WALK_CUT, TDT_CUT_STACK);
 		return false;
 	}
 	tdt__walk_start(walk, at, reach);
 	do {
-		walked = walk_plain(first->capture, alone ? room_of(first->capture) : 0, &at, level,
-				    reach, &elsewhere, &captured);
+		walked = walk_plain(first->capture, alone ? leaf_room(first->capture) : 0, &at,
+				    level, reach, &elsewhere, &captured);
 		over = base != 0 && walked != TDT__WALK_CUT &&
 		       tdt__is_top(captured->frame.cfa, base);
-		more = take_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked,
-				walk->cut);
+		more = take_frame_for_all(first, &captured->frame, over ? TDT__WALK_FRAME : walked,
+					  walk->cut);
 	} while (more && !over);
 	return more;
 }
 
 void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at)
 {
-	struct tdt__poll *first = asked(poll);
+	struct tdt__poll *first = next_capturing(poll);
 	const struct tdt_stack *stack = tdt__thread.entered;
 	struct tdt__walk *walk;
 	uint32_t own, most, learned;
@@ -596,7 +597,7 @@ void tdt__capture_begin(struct tdt__capture *capture)
 
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
-	append(capture, frame);
+	append_frame(capture, frame);
 	return capture->open;
 }
 

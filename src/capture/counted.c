@@ -55,7 +55,7 @@ bool tdt__counted_wanted(bool requested)
 	return now == REQUESTS_AND_WATCH || (now == REQUESTS && requested);
 }
 
-static void choose(bool on)
+static void choose_mode(bool on)
 {
 	atomic_store_explicit(&mode, on ? REQUESTS_AND_WATCH : NOWHERE, memory_order_relaxed);
 }
@@ -63,24 +63,24 @@ static void choose(bool on)
 void tdt_leaf_wakers(bool on)
 {
 	atomic_store_explicit(&chosen, true, memory_order_relaxed);
-	choose(on);
+	choose_mode(on);
 }
 
-static void by_environment(void)
+static void choose_by_environment(void)
 {
 	const char *text = secure_getenv("TDT_LEAF_WAKERS");
 
 	if (text == NULL || atomic_load_explicit(&chosen, memory_order_relaxed))
 		return;
 	if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
-		choose(text[0] == '1');
+		choose_mode(text[0] == '1');
 }
 
 void tdt__counted_by_environment(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, by_environment);
+	pthread_once(&once, choose_by_environment);
 }
 
 /* --- The waker ------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker)
  * clone, to the settling poll and to the thread that takes the clone from the pool; the last holder
  * acquires what all others did.  Pairs with itself and with is_held().
  */
-static uint64_t give_up(struct tdt__counted *counted, uint64_t hold)
+static uint64_t give_up_hold(struct tdt__counted *counted, uint64_t hold)
 {
 	uint64_t before = atomic_fetch_sub_explicit(&counted->holds, hold, memory_order_acq_rel);
 
@@ -114,12 +114,12 @@ static uint64_t give_up(struct tdt__counted *counted, uint64_t hold)
  * Give up one leaf's hold.  Returns the runtime's clone if no other leaf holds the counted clone:
  * then the runtime's clone belongs to the caller.  Otherwise returns NULL.
  */
-static const struct tdt_waker *leave(struct tdt__counted *counted)
+static const struct tdt_waker *give_up_leaf(struct tdt__counted *counted)
 {
 	/* Read before the hold ends: then another thread may take the clone from the pool. */
 	const struct tdt_waker *real = counted->real;
 
-	return (give_up(counted, LEAF) & LEAVES) == LEAF ? real : NULL;
+	return (give_up_hold(counted, LEAF) & LEAVES) == LEAF ? real : NULL;
 }
 
 static const struct tdt_waker *counted_clone(const struct tdt_waker *waker)
@@ -131,7 +131,7 @@ static const struct tdt_waker *counted_clone(const struct tdt_waker *waker)
 
 static void counted_drop(const struct tdt_waker *waker)
 {
-	tdt_waker_drop(leave(counted_of(waker)));
+	tdt_waker_drop(give_up_leaf(counted_of(waker)));
 }
 
 /*
@@ -160,10 +160,13 @@ static void counted_wake(const struct tdt_waker *waker)
 {
 	struct tdt__counted *counted = counted_of(waker);
 
-	/* Acquire what other holders did before they gave up their holds.  Pairs with give_up(). */
+	/*
+	 * Acquire what other holders did before they gave up their holds.  Pairs with
+	 * give_up_hold().
+	 */
 	if ((atomic_load_explicit(&counted->holds, memory_order_acquire) & LEAVES) == LEAF) {
 		note_woken(counted);
-		tdt_waker_wake(leave(counted));
+		tdt_waker_wake(give_up_leaf(counted));
 		return;
 	}
 	counted_wake_by_ref(waker);
@@ -207,7 +210,7 @@ static struct tdt__poll *next_that_takes(struct tdt__poll *poll)
  * Take one of the counted clones that the capture was prepared with, or else one of the pool.
  * Relaxed: only the poll's thread has the capture.
  */
-static struct tdt__counted *take(struct tdt__capture *capture)
+static struct tdt__counted *take_clone(struct tdt__capture *capture)
 {
 	struct tdt__counted *counted =
 		atomic_load_explicit(&capture->prepared, memory_order_relaxed);
@@ -234,7 +237,7 @@ const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct t
 	poll = next_that_takes(poll);
 	if (poll == NULL)
 		return real;
-	counted = take(poll->capture);
+	counted = take_clone(poll->capture);
 	if (counted == NULL)
 		return real;
 	for (; poll != NULL; poll = next_that_takes(poll->outer)) {
@@ -250,7 +253,7 @@ const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct t
 
 /*
  * Acquire what the holders did before they gave up their holds, so that a wake before that is seen.
- * Pairs with give_up().
+ * Pairs with give_up_hold().
  */
 static bool is_held(const struct tdt__counted *counted)
 {
@@ -310,7 +313,7 @@ void tdt__counted_release(struct tdt__capture *capture, bool all)
 		*next;
 
 	for (uint32_t i = 0; i < n; i++)
-		give_up(capture->clones[i].counted, CAPTURE);
+		give_up_hold(capture->clones[i].counted, CAPTURE);
 	for (; counted != NULL; counted = next) {
 		next = counted->next;
 		tdt__pool_give(&pool, &counted->item);
@@ -319,16 +322,18 @@ void tdt__counted_release(struct tdt__capture *capture, bool all)
 
 /* --- Filling the pool -------------------------------------------------------------- */
 
-#define SLICE 256u /* so many are made before the lock is given up: fork() waits for it */
+#define CLONES_SLICE 256u /* so many are made before the lock is given up: fork() waits for it */
 
 pthread_mutex_t tdt__counted_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Make up to SLICE counted clones, under the lock.  False: there are enough, or no memory. */
-static bool make(uint32_t n)
+/*
+ * Make up to CLONES_SLICE counted clones, under the lock.  False: there are enough, or no memory.
+ */
+static bool make_slice(uint32_t n)
 {
 	struct tdt__pool_item *item;
 
-	for (uint32_t i = 0; i < SLICE; i++) {
+	for (uint32_t i = 0; i < CLONES_SLICE; i++) {
 		if (atomic_load_explicit(&pool.stock, memory_order_relaxed) >= n)
 			return false;
 		item = tdt__pool_make(&pool);
@@ -367,7 +372,7 @@ void tdt__counted_stock(uint32_t n)
 		return;
 	pthread_mutex_lock(&tdt__counted_lock);
 	n += missed_lately();
-	while (make(n)) { /* fork() waits for the lock */
+	while (make_slice(n)) { /* fork() waits for the lock */
 		pthread_mutex_unlock(&tdt__counted_lock);
 		pthread_mutex_lock(&tdt__counted_lock);
 	}

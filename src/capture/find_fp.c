@@ -43,7 +43,7 @@
 /* The limits of the search.  To look for a call takes one or two system calls. */
 #define PLACES 1024		    /* so many places are looked at for a call */
 #define TRIALS 256		    /* so many places are walked from */
-#define STEPS 16384		    /* so many steps are taken in all these walks together */
+#define STEPS_IN_ALL 16384	    /* so many steps are taken in all these walks together */
 #define ARRIVED 64		    /* so many of the places may arrive */
 #define LINKS 12		    /* so many calls on the way from a place are checked */
 #define CODE ((uintptr_t)256 << 10) /* the code of larger functions is not searched */
@@ -61,12 +61,12 @@ struct function {
 	uintptr_t start, end; /* both 0: unknown */
 };
 
-struct place {
+struct fp_place {
 	uintptr_t fp;
 	enum link link;
 };
 
-#define KEPT 64
+#define CACHED 64
 #define JUMPERS 16
 
 struct search {
@@ -79,7 +79,7 @@ struct search {
 	unsigned trials;
 	unsigned steps;
 
-	struct place arrived[ARRIVED]; /* from the innermost on */
+	struct fp_place arrived[ARRIVED]; /* from the innermost on */
 	unsigned n;
 	/*
 	 * The innermost place that does not arrive, but returns from a call of this function; or
@@ -92,26 +92,26 @@ struct search {
 	struct {
 		uintptr_t pc;
 		struct function function;
-	} functions[KEPT];
+	} functions[CACHED];
 	struct {
 		uintptr_t called;
 		struct function function;
 		enum link link;
-	} jumps[KEPT];
+	} jumps[CACHED];
 };
 
-static uintptr_t word_of(const struct tdt__stack_copy *copy, uintptr_t address)
+static uintptr_t word_of_stack(const struct tdt__stack_copy *copy, uintptr_t address)
 {
 	return *(const uintptr_t *)(const void *)(copy->bytes + (address - copy->low));
 }
 
 static struct function function_of(struct search *search, uintptr_t pc)
 {
-	struct function *function = &search->functions[pc % KEPT].function;
+	struct function *function = &search->functions[pc % CACHED].function;
 
-	if (search->functions[pc % KEPT].pc == pc)
+	if (search->functions[pc % CACHED].pc == pc)
 		return *function;
-	search->functions[pc % KEPT].pc = pc;
+	search->functions[pc % CACHED].pc = pc;
 	*function = (struct function){ 0, 0 };
 	function->start = tdt__unwinder_function(pc, &function->end);
 	if (function->end - function->start > CODE)
@@ -119,7 +119,7 @@ static struct function function_of(struct search *search, uintptr_t pc)
 	return *function;
 }
 
-static void start(struct search *search, uintptr_t fp)
+static void start_walk(struct search *search, uintptr_t fp)
 {
 	struct tdt__registers at = search->at;
 
@@ -127,7 +127,7 @@ static void start(struct search *search, uintptr_t fp)
 	tdt__stack_copy_walk(search->copy, search->walk, at);
 }
 
-static enum tdt__walked step(struct search *search, struct tdt__frame *frame)
+static enum tdt__walked step_walk(struct search *search, struct tdt__frame *frame)
 {
 	search->steps++;
 	return tdt__stack_copy_next(search->copy, search->walk, frame);
@@ -140,10 +140,10 @@ static bool arrives(struct search *search, uintptr_t fp)
 	struct tdt__frame frame = { 0 };
 	unsigned steps = 0;
 
-	start(search, fp);
-	while (walked == TDT__WALK_FRAME && !frame.guessed && search->steps < STEPS) {
+	start_walk(search, fp);
+	while (walked == TDT__WALK_FRAME && !frame.guessed && search->steps < STEPS_IN_ALL) {
 		steps++;
-		walked = step(search, &frame);
+		walked = step_walk(search, &frame);
 	}
 	if (frame.guessed)
 		return false;
@@ -165,11 +165,12 @@ static bool leads_to(struct search *search, uintptr_t from, uintptr_t to)
 	enum tdt__walked walked = TDT__WALK_FRAME;
 	struct tdt__frame frame;
 
-	start(search, from);
-	while (walked == TDT__WALK_FRAME && search->walk->at.sp <= to && search->steps < STEPS) {
+	start_walk(search, from);
+	while (walked == TDT__WALK_FRAME && search->walk->at.sp <= to &&
+	       search->steps < STEPS_IN_ALL) {
 		if (search->walk->at.fp == to)
 			return true;
-		walked = step(search, &frame);
+		walked = step_walk(search, &frame);
 	}
 	return walked == TDT__WALK_FRAME && search->walk->at.sp == to + 2 * sizeof to;
 }
@@ -215,18 +216,18 @@ static enum link look_for_jump(struct search *search, struct jumpers *jumpers, u
 
 static enum link by_jump(struct search *search, uintptr_t called, struct function function)
 {
-	size_t kept = called % KEPT;
+	size_t place = called % CACHED;
 
-	if (search->jumps[kept].called != called ||
-	    search->jumps[kept].function.start != function.start) {
-		search->jumps[kept].called = called;
-		search->jumps[kept].function = function;
-		search->jumps[kept].link = LINK_ELSEWHERE;
+	if (search->jumps[place].called != called ||
+	    search->jumps[place].function.start != function.start) {
+		search->jumps[place].called = called;
+		search->jumps[place].function = function;
+		search->jumps[place].link = LINK_ELSEWHERE;
 		if (called != 0 && function.start != 0)
-			search->jumps[kept].link = look_for_jump(
+			search->jumps[place].link = look_for_jump(
 				search, &(struct jumpers){ .n = 0 }, called, function);
 	}
-	return search->jumps[kept].link;
+	return search->jumps[place].link;
 }
 
 static enum link link_of(struct search *search, uintptr_t caller, struct function function)
@@ -255,7 +256,7 @@ static enum link link_here(struct search *search, struct function function)
 {
 	uintptr_t caller = search->walk->at.pc, poll = search->copy->poll;
 	struct tdt__frame frame;
-	enum tdt__walked walked = step(search, &frame);
+	enum tdt__walked walked = step_walk(search, &frame);
 
 	if (walked == TDT__WALK_TOP && !frame.guessed && poll != 0 &&
 	    search->copy->end == TDT_CUT_NOT)
@@ -275,20 +276,20 @@ static bool is_outermost(const struct search *search, uintptr_t fp)
 
 static enum link link_at(struct search *search, uintptr_t fp)
 {
-	uintptr_t caller = word_of(search->copy, fp + sizeof fp);
+	uintptr_t caller = word_of_stack(search->copy, fp + sizeof fp);
 	struct tdt__frame frame;
 
 	if (is_outermost(search, fp))
 		return fp == search->exact ? LINK_CALL : LINK_POINTER;
-	start(search, fp);
-	if (step(search, &frame) != TDT__WALK_FRAME || search->walk->at.pc != caller)
+	start_walk(search, fp);
+	if (step_walk(search, &frame) != TDT__WALK_FRAME || search->walk->at.pc != caller)
 		return link_of(search, caller, search->function);
 	return link_here(search, search->function);
 }
 
 static enum tdt__call call_at(struct search *search, uintptr_t fp)
 {
-	uintptr_t caller = word_of(search->copy, fp + sizeof fp), called;
+	uintptr_t caller = word_of_stack(search->copy, fp + sizeof fp), called;
 
 	if (is_outermost(search, fp))
 		return TDT__CALL_INDIRECT;
@@ -302,7 +303,7 @@ static void try(struct search *search, uintptr_t fp)
 {
 	enum tdt__call call;
 
-	if (search->trials == TRIALS || search->places == PLACES || search->steps >= STEPS) {
+	if (search->trials == TRIALS || search->places == PLACES || search->steps >= STEPS_IN_ALL) {
 		search->all = false;
 		return;
 	}
@@ -314,7 +315,7 @@ static void try(struct search *search, uintptr_t fp)
 		if (search->n == ARRIVED)
 			search->all = false;
 		else
-			search->arrived[search->n++] = (struct place){ fp, LINK_NONE };
+			search->arrived[search->n++] = (struct fp_place){ fp, LINK_NONE };
 	} else if (call == TDT__CALL_DIRECT && search->called == TDT__NO_FP) {
 		search->called = fp;
 	}
@@ -326,13 +327,14 @@ static bool is_consistent(struct search *search, uintptr_t fp)
 	enum tdt__walked walked;
 	struct tdt__frame frame;
 
-	start(search, fp);
-	walked = step(search, &frame);
-	for (unsigned i = 0; walked == TDT__WALK_FRAME && i < LINKS && search->steps < STEPS; i++) {
+	start_walk(search, fp);
+	walked = step_walk(search, &frame);
+	for (unsigned i = 0; walked == TDT__WALK_FRAME && i < LINKS && search->steps < STEPS_IN_ALL;
+	     i++) {
 		struct function function = function_of(search, search->walk->at.pc - 1);
 		struct tdt__registers here;
 
-		walked = step(search, &frame);
+		walked = step_walk(search, &frame);
 		if (walked != TDT__WALK_FRAME)
 			break;
 		here = search->walk->at;
@@ -352,8 +354,8 @@ static void leave_out_the_inconsistent(struct search *search)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < search->n; i++) {
-		struct place place = { search->arrived[i].fp,
-				       link_at(search, search->arrived[i].fp) };
+		struct fp_place place = { search->arrived[i].fp,
+					  link_at(search, search->arrived[i].fp) };
 
 		if (place.link != LINK_NONE)
 			search->arrived[n++] = place;
@@ -371,9 +373,9 @@ static void leave_out_the_inconsistent(struct search *search)
 }
 
 /* The place with the best link; of several, the innermost. */
-static const struct place *best_of(const struct search *search)
+static const struct fp_place *best_of(const struct search *search)
 {
-	const struct place *best = &search->arrived[0];
+	const struct fp_place *best = &search->arrived[0];
 
 	for (unsigned i = 1; i < search->n; i++)
 		if (search->arrived[i].link > best->link)
@@ -385,14 +387,14 @@ static const struct place *best_of(const struct search *search)
  * Whether no other place can be the record.  On a damaged stack, it can also be a place that does
  * not arrive, but returns from a call of this function.
  */
-static bool has_no_rival(struct search *search, const struct place *best)
+static bool has_no_rival(struct search *search, const struct fp_place *best)
 {
 	if (best->link != LINK_CALL && (search->called != TDT__NO_FP || best->link < LINK_POINTER))
 		return false;
 	if (best->link == LINK_POINTER)
 		return search->n == 1;
 	for (unsigned i = 0; i < search->n; i++) {
-		const struct place *other = &search->arrived[i];
+		const struct fp_place *other = &search->arrived[i];
 
 		if (other->fp == best->fp)
 			continue;
@@ -402,9 +404,9 @@ static bool has_no_rival(struct search *search, const struct place *best)
 	return true;
 }
 
-static uintptr_t choose(struct search *search, bool *sure)
+static uintptr_t choose_place(struct search *search, bool *sure)
 {
-	const struct place *best;
+	const struct fp_place *best;
 
 	*sure = false;
 	if (search->n == 0)
@@ -471,5 +473,5 @@ uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *wal
 	}
 	for (uintptr_t fp = sp; fp <= end; fp += sizeof fp)
 		try(&search, fp);
-	return choose(&search, sure);
+	return choose_place(&search, sure);
 }

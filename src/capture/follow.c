@@ -9,9 +9,7 @@
 #include "unwind/cfi.h"
 #include "unwind/unwinder.h"
 
-#define STEPS 1000 /* the most frames that are stepped through again to reach one frame */
-
-#define BIT(number) (1u << (number))
+#define STEPS_AGAIN 1000 /* the most frames that are stepped through again to reach one frame */
 
 static bool word_at(const void *stack, uintptr_t address, uintptr_t *word)
 {
@@ -24,24 +22,24 @@ static bool word_at(const void *stack, uintptr_t address, uintptr_t *word)
 	return true;
 }
 
-static void set(struct tdt__cfi_registers *registers, uint32_t number, uintptr_t value)
+static void set_register(struct tdt__cfi_registers *registers, uint32_t number, uintptr_t value)
 {
 	registers->value[number] = value;
-	registers->known |= BIT(number);
+	registers->known |= TDT__CFI_BIT(number);
 }
 
 /*
  * Step one frame further out.  `*code` is an address in the code of the frame.  That is the PC of
  * an interrupted frame, and one less than the return address of any other.
  */
-static bool step(const struct tdt__stack_copy *copy, struct tdt__cfi_registers *registers,
-		 uintptr_t *code)
+static bool follow_step(const struct tdt__stack_copy *copy, struct tdt__cfi_registers *registers,
+			uintptr_t *code)
 {
 	uintptr_t sp = registers->value[TDT__CFI_SP];
 	bool interrupted;
 	int error;
 
-	set(registers, TDT__CFI_PC, *code);
+	set_register(registers, TDT__CFI_PC, *code);
 	/* The lock is given up after each step: a stack may be deep, and fork() waits for it. */
 	pthread_mutex_lock(&tdt__unwind_lock);
 	error = tdt__cfi_step(registers, *code, word_at, copy, &interrupted);
@@ -61,12 +59,12 @@ static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost
 
 	registers->known = 0;
 	for (uint32_t number = 0; innermost != NULL && number < TDT__CFI_PC; number++)
-		set(registers, number, innermost[number]);
-	set(registers, TDT__CFI_SP, copy->at.sp);
+		set_register(registers, number, innermost[number]);
+	set_register(registers, TDT__CFI_SP, copy->at.sp);
 	if (copy->at.fp != TDT__NO_FP)
-		set(registers, TDT__CFI_FP, copy->at.fp);
-	for (unsigned i = 0; i < STEPS && registers->value[TDT__CFI_SP] < at.sp; i++)
-		if (!step(copy, registers, &code))
+		set_register(registers, TDT__CFI_FP, copy->at.fp);
+	for (unsigned i = 0; i < STEPS_AGAIN && registers->value[TDT__CFI_SP] < at.sp; i++)
+		if (!follow_step(copy, registers, &code))
 			return false;
 	return registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1;
 }
@@ -76,12 +74,12 @@ static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermos
 {
 	if (!go_to(copy, innermost, at, registers)) {
 		registers->known = 0;
-		set(registers, TDT__CFI_SP, at.sp);
+		set_register(registers, TDT__CFI_SP, at.sp);
 	}
 	if (at.fp != TDT__NO_FP)
-		set(registers, TDT__CFI_FP, at.fp);
+		set_register(registers, TDT__CFI_FP, at.fp);
 	*code = at.pc - 1;
-	return step(copy, registers, code);
+	return follow_step(copy, registers, code);
 }
 
 bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
@@ -94,7 +92,7 @@ bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
 	if (!follow(copy, innermost, at, &registers, &code) ||
 	    registers.value[TDT__CFI_SP] > walk->top)
 		return false;
-	if ((registers.known & BIT(TDT__CFI_FP)) != 0)
+	if ((registers.known & TDT__CFI_BIT(TDT__CFI_FP)) != 0)
 		fp = registers.value[TDT__CFI_FP];
 	*frame = (struct tdt__frame){
 		.pc = at.pc, .cfa = registers.value[TDT__CFI_SP], .fp = at.fp

@@ -58,7 +58,7 @@ enum slot_state { SLOT_FREE, SLOT_CLAIMED, SLOT_ARMED, SLOT_BUSY, SLOT_DONE, SLO
 #define SLOT_BITS 3
 #define SLOTS (1 << SLOT_BITS) /* so many requesters are served at once; further ones wait */
 
-struct slot {
+struct request_slot {
 	_Alignas(64) atomic_uint word; /* the number << STATE_BITS, and the state; a futex */
 	const struct tdt_handle *task;
 	uint64_t polls;
@@ -67,19 +67,20 @@ struct slot {
 	struct tdt__pieces copy;
 };
 
-static struct slot slots[SLOTS];
+static struct request_slot slots[SLOTS];
 
-static unsigned word_of(unsigned number, enum slot_state state)
+static unsigned slot_word(unsigned number, enum slot_state state)
 {
 	return number << STATE_BITS | state;
 }
 
 /* Acquire what the slot's previous owner wrote; release what this one wrote.  Pairs with itself. */
-static bool pass(struct slot *slot, unsigned number, enum slot_state from, enum slot_state to)
+static bool pass(struct request_slot *slot, unsigned number, enum slot_state from,
+		 enum slot_state to)
 {
-	unsigned word = word_of(number, from);
+	unsigned word = slot_word(number, from);
 
-	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word_of(number, to),
+	return atomic_compare_exchange_strong_explicit(&slot->word, &word, slot_word(number, to),
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
@@ -132,7 +133,7 @@ copy_own_stack(void *to, uintptr_t from, size_t size)
 	return size;
 }
 
-static size_t read_stack(void *to, uintptr_t from, size_t size)
+static size_t read_own_stack(void *to, uintptr_t from, size_t size)
 {
 	size_t got = tdt__peek(to, from, size);
 
@@ -140,7 +141,7 @@ static size_t read_stack(void *to, uintptr_t from, size_t size)
 }
 
 /* Copy the stack of the requested poll, if that poll is still in progress. */
-static void serve(struct slot *slot, const ucontext_t *context)
+static void serve(struct request_slot *slot, const ucontext_t *context)
 {
 	const struct tdt_record *record = &slot->task->record;
 
@@ -152,14 +153,14 @@ static void serve(struct slot *slot, const ucontext_t *context)
 				       &tdt__thread);
 	note_registers(&slot->copy, context);
 	if (slot->error == 0)
-		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_stack);
+		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_own_stack);
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static void on_request(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	unsigned number;
-	struct slot *slot;
+	struct request_slot *slot;
 
 	(void)signal;
 	/* A signal that another program, or the host, has sent. */
@@ -195,15 +196,15 @@ static int chosen; /* under tdt__interrupt_lock; 0: none yet */
 /*
  * Whether the signal is ours.  With `install`, a signal with the default disposition becomes ours.
  */
-static bool is_ours(int signal, bool install)
+static bool is_our_signal(int signal, bool install)
 {
-	struct sigaction ours = { .sa_sigaction = on_signal,
+	struct sigaction ours = { .sa_sigaction = on_request,
 				  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART },
 			 now;
 
 	if (sigaction(signal, NULL, &now) != 0)
 		return false;
-	if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal)
+	if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_request)
 		return true;
 	if (!install || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
 		return false;
@@ -217,13 +218,14 @@ static bool is_ours(int signal, bool install)
 }
 
 /* The signal to send; 0: all signals are taken. */
-static int choose(void)
+static int choose_signal(void)
 {
 	int signal;
 
 	pthread_mutex_lock(&tdt__interrupt_lock);
-	if (chosen == 0 || !is_ours(chosen, false))
-		for (chosen = SIGRTMAX; chosen >= SIGRTMIN && !is_ours(chosen, true); chosen--)
+	if (chosen == 0 || !is_our_signal(chosen, false))
+		for (chosen = SIGRTMAX; chosen >= SIGRTMIN && !is_our_signal(chosen, true);
+		     chosen--)
 			;
 	if (chosen < SIGRTMIN)
 		chosen = 0;
@@ -245,45 +247,47 @@ static int send(uint32_t thread, int signal, unsigned number)
 /* --- The requester's side ------------------------------------------------------------- */
 
 /* Claim a slot; NULL: all are in use. */
-static struct slot *claim(unsigned *number)
+static struct request_slot *claim_slot(unsigned *number)
 {
 	for (unsigned i = 0; i < SLOTS; i++) {
-		/* Acquire: the previous user is done with it.  Pairs with pass() and release(). */
+		/*
+		 * Acquire: the previous user is done with it.  Pairs with pass() and
+		 * release_slot().
+		 */
 		unsigned word = atomic_load_explicit(&slots[i].word, memory_order_acquire);
 
 		*number = ((word >> STATE_BITS) + 1) & (UINT_MAX >> (STATE_BITS + SLOT_BITS));
 		if (word % (1 << STATE_BITS) == SLOT_FREE &&
-		    atomic_compare_exchange_strong_explicit(&slots[i].word, &word,
-							    word_of(*number, SLOT_CLAIMED),
-							    memory_order_acquire,
-							    memory_order_relaxed))
+		    atomic_compare_exchange_strong_explicit(
+			&slots[i].word, &word, slot_word(*number, SLOT_CLAIMED),
+			memory_order_acquire, memory_order_relaxed))
 			return &slots[i];
 	}
 	return NULL;
 }
 
-static struct slot *claim_until(uint64_t deadline, unsigned *number)
+static struct request_slot *claim_until(uint64_t deadline, unsigned *number)
 {
-	struct slot *slot = claim(number);
+	struct request_slot *slot = claim_slot(number);
 
 	while (slot == NULL && tdt__clock() < deadline) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = 500000 }, NULL);
-		slot = claim(number);
+		slot = claim_slot(number);
 	}
 	return slot;
 }
 
-/* Release: the next claim comes after all that was done with the slot.  Pairs with claim(). */
-static void release(struct slot *slot, unsigned number)
+/* Release: the next claim comes after all that was done with the slot.  Pairs with claim_slot(). */
+static void release_slot(struct request_slot *slot, unsigned number)
 {
-	atomic_store_explicit(&slot->word, word_of(number, SLOT_FREE), memory_order_release);
+	atomic_store_explicit(&slot->word, slot_word(number, SLOT_FREE), memory_order_release);
 }
 
 /*
  * Wait until the handler is done.  At the deadline, give up the slot, so that the handler does not
  * serve the request any more.  Returns whether the handler is done.
  */
-static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
+static bool wait_copied(struct request_slot *slot, unsigned number, uint64_t deadline)
 {
 	const struct timespec until = { (time_t)(deadline / 1000000000),
 					(long)(deadline % 1000000000) };
@@ -292,7 +296,7 @@ static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
 		/* Acquire the copy.  Pairs with the handler's pass(). */
 		unsigned word = atomic_load_explicit(&slot->word, memory_order_acquire);
 
-		if (word == word_of(number, SLOT_DONE))
+		if (word == slot_word(number, SLOT_DONE))
 			return true;
 		if (syscall(SYS_futex, &slot->word, FUTEX_WAIT_BITSET_PRIVATE, word, &until, NULL,
 			    FUTEX_BITSET_MATCH_ANY) == 0 ||
@@ -304,8 +308,8 @@ static bool wait_done(struct slot *slot, unsigned number, uint64_t deadline)
 	}
 }
 
-static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, uint64_t deadline,
-	       struct tdt__pieces *copy)
+static int request_copy(struct request_slot *slot, unsigned number, uint32_t thread, int signal,
+			uint64_t deadline, struct tdt__pieces *copy)
 {
 	int error;
 
@@ -315,7 +319,7 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (buffer == MAP_FAILED) {
-			release(slot, number);
+			release_slot(slot, number);
 			return -ENOMEM;
 		}
 		slot->buffer = buffer;
@@ -323,13 +327,13 @@ static int ask(struct slot *slot, unsigned number, uint32_t thread, int signal, 
 	pass(slot, number, SLOT_CLAIMED, SLOT_ARMED);
 	error = send(thread, signal, number * SLOTS + (unsigned)(slot - slots));
 	if (error != 0) {
-		release(slot, number); /* no signal was sent with this number */
+		release_slot(slot, number); /* no signal was sent with this number */
 		return error;
 	}
-	if (!wait_done(slot, number, deadline))
+	if (!wait_copied(slot, number, deadline))
 		return -ETIMEDOUT;
 	error = slot->error != 0 ? slot->error : tdt__pieces_dup(copy, &slot->copy);
-	release(slot, number);
+	release_slot(slot, number);
 	return error;
 }
 
@@ -360,8 +364,8 @@ static int may_send(uint32_t thread, int signal, uint64_t deadline)
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
 		   uint64_t deadline, struct tdt__pieces *copy)
 {
-	int signal = choose();
-	struct slot *slot;
+	int signal = choose_signal();
+	struct request_slot *slot;
 	unsigned number;
 	int error;
 
@@ -372,12 +376,12 @@ int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t threa
 		return -ETIMEDOUT;
 	error = may_send(thread, signal, deadline);
 	if (error != 0) {
-		release(slot, number);
+		release_slot(slot, number);
 		return error;
 	}
 	slot->task = task;
 	slot->polls = polls;
-	return ask(slot, number, thread, signal, deadline, copy);
+	return request_copy(slot, number, thread, signal, deadline, copy);
 }
 
 void tdt__interrupt_forked(void)
@@ -385,6 +389,6 @@ void tdt__interrupt_forked(void)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		unsigned word = atomic_load_explicit(&slots[i].word, memory_order_relaxed);
 
-		release(&slots[i], word >> STATE_BITS);
+		release_slot(&slots[i], word >> STATE_BITS);
 	}
 }

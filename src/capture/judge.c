@@ -30,7 +30,7 @@ static bool all_last(const struct tdt__stacks *stacks)
 	return true;
 }
 
-static int check(const struct tdt__stacks *stacks, struct tdt__unloads *count)
+static int check_unloads(const struct tdt__stacks *stacks, struct tdt__unloads *count)
 {
 	const struct tdt__modules *modules = stacks->modules;
 
@@ -43,7 +43,7 @@ static int check(const struct tdt__stacks *stacks, struct tdt__unloads *count)
 
 int tdt__judge(struct tdt__stacks *stacks, struct tdt__unloads *count)
 {
-	int error = check(stacks, count);
+	int error = check_unloads(stacks, count);
 
 	/* Relaxed: each requester that has the same stacks finds this out by itself. */
 	if (error != 0)

@@ -5,8 +5,8 @@
 
 #include "capture/seal.h"
 
-static void add(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair were,
-		uintptr_t first_mask)
+static void add_pair(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair were,
+		     uintptr_t first_mask)
 {
 	seal->pair[seal->n++] =
 		(struct tdt__sealed){ .were = were,
@@ -21,17 +21,17 @@ static void add(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair 
  */
 static void add_word(struct tdt__seal *seal, uint32_t frame, uintptr_t at, uintptr_t was)
 {
-	add(seal, frame, at - sizeof was, (tdt__pair){ 0, was }, 0);
+	add_pair(seal, frame, at - sizeof was, (tdt__pair){ 0, was }, 0);
 }
 
-static void add_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame *frame,
-		      const struct tdt__frame *caller)
+static void seal_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame *frame,
+		       const struct tdt__frame *caller)
 {
 	bool beside = frame->fp_slot == frame->cfa - 16;
 
 	frame->sealed = (uint8_t)seal->n;
-	add(seal, index, frame->cfa - 16, (tdt__pair){ caller->fp, caller->pc },
-	    beside ? ~(uintptr_t)0 : 0);
+	add_pair(seal, index, frame->cfa - 16, (tdt__pair){ caller->fp, caller->pc },
+		 beside ? ~(uintptr_t)0 : 0);
 	if (frame->fp_slot != 0 && !beside)
 		add_word(seal, index, frame->fp_slot, caller->fp);
 	if (frame->cfa_at != 0)
@@ -56,7 +56,7 @@ void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_
 			break;
 		if (caller->level != captured->frame.level && captured->parent != TDT__PARENT_TOP)
 			break;
-		add_frame(seal, index, &captured->frame, caller);
+		seal_frame(seal, index, &captured->frame, caller);
 		index = captured->parent;
 	}
 	seal->beyond = index;

@@ -76,8 +76,8 @@ static enum tdt__walked find_and_go_on(const struct tdt__stack_copy *copy, struc
  * Step out of the frame that the walk is at.  If no rule describes the frame, it is followed by its
  * full unwind information; if that fails too, a best guess is accepted.
  */
-static enum tdt__walked next(const struct tdt__stack_copy *copy, const uintptr_t *registers,
-			     struct tdt__walk *walk, struct tdt__frame *frame)
+static enum tdt__walked next_frame(const struct tdt__stack_copy *copy, const uintptr_t *registers,
+				   struct tdt__walk *walk, struct tdt__frame *frame)
 {
 	struct tdt__registers at = walk->at;
 	enum tdt__walked walked = tdt__stack_copy_next(copy, walk, frame);
@@ -101,7 +101,7 @@ bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__reg
 
 	tdt__stack_copy_walk(copy, walk, at);
 	do {
-		walked = next(copy, registers, walk, &frame);
+		walked = next_frame(copy, registers, walk, &frame);
 		frame.level = copy->level;
 		/* The traced future's own frame is not shown. */
 		more = (last && walked == TDT__WALK_TOP && !frame.guessed) ||

@@ -79,7 +79,7 @@ static void end_with_stack(struct tdt__stack_copy *piece, const struct tdt_stack
 }
 
 /* How many bytes of the buffer a piece takes.  Each piece is aligned as a stack is. */
-static size_t room_of(size_t size)
+static size_t room_of_piece(size_t size)
 {
 	return (size + 15) & ~(size_t)15;
 }
@@ -107,7 +107,7 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 		end_with_stack(piece, &stack, &piece->size);
 		last = true;
 	}
-	pieces->size += room_of(piece->size);
+	pieces->size += room_of_piece(piece->size);
 	if (last || piece->end != TDT_CUT_NOT)
 		return false;
 	*at = (struct tdt__registers){ stack.pc, stack.sp, stack.fp };
@@ -154,7 +154,7 @@ int tdt__pieces_read(struct tdt__pieces *pieces, unsigned char *bytes, tdt__piec
 		size_t wanted = piece->size;
 
 		piece->bytes = bytes;
-		bytes += room_of(wanted);
+		bytes += room_of_piece(wanted);
 		if (tdt__stack_copy_got(piece, wanted, read(piece->bytes, piece->low, wanted)) == 0)
 			continue;
 		if (i == 0)

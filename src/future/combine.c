@@ -31,7 +31,7 @@ static void drop_children(struct combined *combined)
 		tdt_future_drop(&combined->children[i]);
 }
 
-static tdt_poll_t end(struct combined *combined, tdt_poll_t result)
+static tdt_poll_t end_combined(struct combined *combined, tdt_poll_t result)
 {
 	combined->ended = true;
 	drop_children(combined);
@@ -58,9 +58,9 @@ static tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
 		}
 		tdt_future_drop(child);
 		if (result != TDT_READY)
-			return end(combined, TDT_PANICKED);
+			return end_combined(combined, TDT_PANICKED);
 	}
-	return pending ? TDT_PENDING : end(combined, TDT_READY);
+	return pending ? TDT_PENDING : end_combined(combined, TDT_READY);
 }
 
 static tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
@@ -75,22 +75,22 @@ static tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
 		if (result == TDT_PENDING)
 			continue;
 		if (result != TDT_READY)
-			return end(combined, TDT_PANICKED);
+			return end_combined(combined, TDT_PANICKED);
 		if (combined->winner != NULL)
 			*combined->winner = i;
-		return end(combined, TDT_READY);
+		return end_combined(combined, TDT_READY);
 	}
 	return TDT_PENDING;
 }
 
-static void drop(void *state)
+static void drop_combined(void *state)
 {
 	drop_children(state);
 	free(state);
 }
 
 /* The state, with a copy of `futures`; NULL and errno. */
-static struct combined *combine(const struct tdt_future *futures, size_t n)
+static struct combined *combined_new(const struct tdt_future *futures, size_t n)
 {
 	struct combined *combined;
 	size_t size;
@@ -123,11 +123,11 @@ static struct combined *combine(const struct tdt_future *futures, size_t n)
 
 struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
 {
-	struct combined *combined = combine(futures, n);
+	struct combined *combined = combined_new(futures, n);
 
 	if (combined == NULL)
 		return TDT_FUTURE_NONE;
-	return (struct tdt_future){ combined, tdt_join_all, drop };
+	return (struct tdt_future){ combined, tdt_join_all, drop_combined };
 }
 
 struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
@@ -138,9 +138,9 @@ struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, si
 		errno = EINVAL;
 		return TDT_FUTURE_NONE;
 	}
-	combined = combine(futures, n);
+	combined = combined_new(futures, n);
 	if (combined == NULL)
 		return TDT_FUTURE_NONE;
 	combined->winner = winner;
-	return (struct tdt_future){ combined, tdt_select, drop };
+	return (struct tdt_future){ combined, tdt_select, drop_combined };
 }

@@ -109,7 +109,7 @@ static __attribute__((noinline)) struct tdt__coroutine *running(void)
 }
 
 /* Go back to the poller; return in the next poll. */
-static void leave(struct tdt__coroutine *co, enum state state)
+static void leave_coroutine(struct tdt__coroutine *co, enum state state)
 {
 	co->state = state;
 	tdt__fiber_leave(&co->poller, &co->fiber, state == ENDED);
@@ -125,11 +125,11 @@ static void tdt__coroutine_main(void)
 	tdt__fiber_entered(&co->poller, &co->fiber);
 	co->stack.base = TDT__OWN_TOP();
 	co->result = co->fn(co->arg);
-	leave(co, ENDED);
+	leave_coroutine(co, ENDED);
 	__builtin_unreachable();
 }
 
-static __attribute__((noinline)) int fail(int error)
+static __attribute__((noinline)) int set_errno(int error)
 {
 	if (error != 0)
 		errno = -error;
@@ -146,7 +146,7 @@ static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine 
 		result = tdt_future_poll(future, co->cx);
 		if (result != TDT_PENDING)
 			break;
-		leave(co, WAITING);
+		leave_coroutine(co, WAITING);
 	}
 	co->awaiting = false;
 	return result == TDT_READY ? 0 : result == TDT_PENDING ? -ECANCELED : -ENOTRECOVERABLE;
@@ -158,10 +158,10 @@ int tdt_co_await(struct tdt_future future)
 	int error;
 
 	if (future.poll == NULL || future.drop == NULL)
-		return fail(-EINVAL);
+		return set_errno(-EINVAL);
 	error = co == NULL || co->awaiting ? -EDEADLK : tdt__coroutine_await(co, &future);
 	tdt_future_drop(&future);
-	return fail(error);
+	return set_errno(error);
 }
 
 /* --- Making a coroutine ---------------------------------------------------------- */

@@ -28,7 +28,7 @@ static bool known;
  * Fill in `lasting` and return the number of its modules.  If the loader is not in the list (it may
  * have been started as a program), nobody knows where the lasting modules end, and the result is 0.
  */
-static size_t list(uintptr_t loader)
+static size_t list_lasting(uintptr_t loader)
 {
 	const struct link_map *map = _r_debug.r_map;
 	struct link_map copy;
@@ -46,7 +46,7 @@ static size_t list(uintptr_t loader)
 bool tdt__is_lasting(const struct link_map *map)
 {
 	if (!known)
-		n = list(getauxval(AT_BASE));
+		n = list_lasting(getauxval(AT_BASE));
 	known = true;
 	for (size_t i = 0; i < n; i++)
 		if (lasting[i] == map)

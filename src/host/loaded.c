@@ -64,7 +64,7 @@ static void read_build_id(struct tdt__module *module, const unsigned char *notes
 
 #define NOTES_SIZE 1024   /* of each segment of notes no more bytes are read */
 #define SEGMENTS_MAX 32u  /* no more segments are looked at; linkers make about a dozen */
-#define PATH_SIZE 4096
+#define MODULE_PATH_SIZE 4096
 
 /*
  * Buffers for what is read from the module.  They are not on the stack, which may be that of a
@@ -72,7 +72,7 @@ static void read_build_id(struct tdt__module *module, const unsigned char *notes
  */
 static _Alignas(8) unsigned char notes[NOTES_SIZE];
 static ElfW(Phdr) segments[SEGMENTS_MAX];
-static char path_read[PATH_SIZE];
+static char path_read[MODULE_PATH_SIZE];
 
 static void read_notes(struct tdt__module *module, const ElfW(Phdr) *segment)
 {
@@ -174,7 +174,7 @@ static char *find_path(const struct tdt__module *module)
  * unloaded, or reading is refused) or -ENOMEM.  If the module is unloaded meanwhile, the
  * description is wrong; the number of unloads in the table reveals that.
  */
-static int describe(struct tdt__module *module, const struct dl_find_object *found)
+static int describe_module(struct tdt__module *module, const struct dl_find_object *found)
 {
 	struct link_map map;
 	int saved = errno;
@@ -201,7 +201,7 @@ static int describe(struct tdt__module *module, const struct dl_find_object *fou
 
 /* --- Adding a module to a table ---------------------------------------------- */
 
-static bool is_same(const struct tdt__module *module, const struct dl_find_object *found)
+static bool is_same_module(const struct tdt__module *module, const struct dl_find_object *found)
 {
 	return module->link_map == (uintptr_t)found->dlfo_link_map &&
 	       module->start == (uintptr_t)found->dlfo_map_start &&
@@ -227,9 +227,9 @@ int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc)
 
 	if (_dl_find_object((void *)pc, &found) != 0)
 		return -ENOENT;
-	if (known != NULL && is_same(known, &found))
+	if (known != NULL && is_same_module(known, &found))
 		return 0;
-	error = describe(&module, &found);
+	error = describe_module(&module, &found);
 	if (error != 0)
 		return error;
 	if (!tdt__modules_add(table, &module, is_displaced(*table, &found))) {

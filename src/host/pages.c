@@ -13,24 +13,25 @@
  * The size of the kernel's pages, or a part of it: so many aligned bytes can be read whole, or not
  * at all.
  */
-#define PAGE ((uintptr_t)4096)
-#define SLOT_BITS 5
+#define CACHED_PAGE ((uintptr_t)4096)
+#define CACHE_BITS 5
 
 /* The kernel maps nothing below this address (vm.mmap_min_addr). */
 #define LOWEST ((uintptr_t)1 << 16)
 
 static struct {
 	uintptr_t start; /* 0: the slot is empty */
-	unsigned char bytes[PAGE];
-} slots[1 << SLOT_BITS];
+	unsigned char bytes[CACHED_PAGE];
+} slots[1 << CACHE_BITS];
 
 /* A copy of the page that begins at `start`; NULL: the page can't be read. */
 static const unsigned char *page_at(uintptr_t start)
 {
-	size_t slot = start / PAGE * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
+	size_t slot = start / CACHED_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BITS);
 
 	if (slots[slot].start != start)
-		slots[slot].start = tdt__peek(slots[slot].bytes, start, PAGE) == PAGE ? start : 0;
+		slots[slot].start =
+		    tdt__peek(slots[slot].bytes, start, CACHED_PAGE) == CACHED_PAGE ? start : 0;
 	return slots[slot].start != 0 ? slots[slot].bytes : NULL;
 }
 
@@ -41,8 +42,8 @@ size_t tdt__pages_copy(void *to, uintptr_t address, size_t size)
 	if (address < LOWEST || address > UINTPTR_MAX - size)
 		return 0;
 	while (done < size) {
-		uintptr_t in = (address + done) % PAGE;
-		size_t part = size - done < PAGE - in ? size - done : PAGE - in;
+		uintptr_t in = (address + done) % CACHED_PAGE;
+		size_t part = size - done < CACHED_PAGE - in ? size - done : CACHED_PAGE - in;
 		const unsigned char *page = page_at(address + done - in);
 
 		if (page == NULL)

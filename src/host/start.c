@@ -24,7 +24,7 @@ static void in_child(void)
 
 static int status;
 
-static void start(void)
+static void start_host(void)
 {
 	tdt__barrier_init();
 	/*
@@ -41,6 +41,6 @@ int tdt__start(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, start);
+	pthread_once(&once, start_host);
 	return status;
 }

@@ -24,7 +24,7 @@ struct blocker {
 	struct tdt_handle *handle;
 };
 
-static void unref(struct blocker *blocker)
+static void unref_blocker(struct blocker *blocker)
 {
 	/*
 	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
@@ -43,13 +43,13 @@ static struct blocker *blocker_of(const struct tdt_waker *waker)
 	return (struct blocker *)(uintptr_t)waker;
 }
 
-static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
+static const struct tdt_waker *blocker_clone(const struct tdt_waker *waker)
 {
 	atomic_fetch_add_explicit(&blocker_of(waker)->refs, 1, memory_order_relaxed);
 	return waker;
 }
 
-static void waker_wake_by_ref(const struct tdt_waker *waker)
+static void blocker_wake_by_ref(const struct tdt_waker *waker)
 {
 	struct blocker *blocker = blocker_of(waker);
 
@@ -57,25 +57,25 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 		tdt_task_woken(blocker->handle); /* before the poll that follows the wake-up */
 	/*
 	 * Always an exchange, even if `woken` is set already: it releases what came before the
-	 * wake-up to the poll that follows.  Pairs with the exchange in run().
+	 * wake-up to the poll that follows.  Pairs with the exchange in run_future().
 	 */
 	if (!atomic_exchange_explicit(&blocker->woken, true, memory_order_release))
 		sem_post(&blocker->wake);
 }
 
-static void waker_drop(const struct tdt_waker *waker)
+static void blocker_drop(const struct tdt_waker *waker)
 {
-	unref(blocker_of(waker));
+	unref_blocker(blocker_of(waker));
 }
 
-static void waker_wake(const struct tdt_waker *waker)
+static void blocker_wake(const struct tdt_waker *waker)
 {
-	waker_wake_by_ref(waker);
-	waker_drop(waker);
+	blocker_wake_by_ref(waker);
+	blocker_drop(waker);
 }
 
-static const struct tdt_waker_vtable waker_vtable = { waker_clone, waker_wake, waker_wake_by_ref,
-						      waker_drop };
+static const struct tdt_waker_vtable waker_vtable = { blocker_clone, blocker_wake,
+						      blocker_wake_by_ref, blocker_drop };
 
 static struct blocker *blocker_new(void)
 {
@@ -89,20 +89,20 @@ static struct blocker *blocker_new(void)
 	return blocker;
 }
 
-static tdt_poll_t run(struct blocker *blocker, const struct tdt_future *fut)
+static tdt_poll_t run_future(struct blocker *blocker, const struct tdt_future *fut)
 {
 	struct tdt_context cx = { &blocker->waker };
 	tdt_poll_t result;
 
 	while ((result = tdt_future_poll(fut, &cx)) == TDT_PENDING) {
 		tdt__wait(&blocker->wake);
-		/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
+		/* Acquire: what came before each wake-up.  Pairs with blocker_wake_by_ref(). */
 		atomic_exchange_explicit(&blocker->woken, false, memory_order_acquire);
 	}
 	return result;
 }
 
-static int check(struct tdt_rt *rt, const struct tdt_future *fut)
+static int check_arguments(struct tdt_rt *rt, const struct tdt_future *fut)
 {
 	if (rt == NULL || tdt_future_is_none(fut) || fut->drop == NULL)
 		return -EINVAL;
@@ -114,7 +114,7 @@ static int check(struct tdt_rt *rt, const struct tdt_future *fut)
 }
 
 /* Return the future, traced if that is possible.  The caller owns a reference of `*handle`. */
-static struct tdt_future trace(struct tdt_future fut, struct tdt_handle **handle)
+static struct tdt_future trace_future(struct tdt_future fut, struct tdt_handle **handle)
 {
 	struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };
 	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
@@ -129,7 +129,7 @@ static struct tdt_future trace(struct tdt_future fut, struct tdt_handle **handle
 
 int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 {
-	int error = check(rt, &fut);
+	int error = check_arguments(rt, &fut);
 	struct blocker *blocker = NULL;
 
 	if (error == 0) {
@@ -137,12 +137,12 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 		error = blocker != NULL ? 0 : -ENOMEM;
 	}
 	if (error == 0) {
-		fut = trace(fut, &blocker->handle);
+		fut = trace_future(fut, &blocker->handle);
 		tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
-		error = run(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
+		error = run_future(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
 		tdt_future_drop(&fut);
 		tdt__current = (struct tdt__current){ 0 };
-		unref(blocker);
+		unref_blocker(blocker);
 	}
 	if (error != 0)
 		errno = -error;

@@ -51,12 +51,12 @@
  * Tell libuv what is new with the listed sockets.  Each of them is taken off the list by itself,
  * because libuv calls the kernel for it, and the driver is unlocked during that call.
  */
-static void tell_sockets(struct tdt__driver *driver)
+static void update_sockets(struct tdt__driver *driver)
 {
 	struct tdt__socket *socket;
 
 	while ((socket = TAILQ_FIRST(&driver->sockets)) != NULL)
-		tdt__socket_tell(socket, driver);
+		tdt__socket_update(socket, driver);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -72,7 +72,7 @@ static void on_prepare(uv_prepare_t *prepare)
 	uv_update_time(&driver->loop); /* wakers have taken some time */
 	now = uv_now(&driver->loop);
 	pthread_mutex_lock(&driver->lock);
-	tell_sockets(driver);
+	update_sockets(driver);
 	due = tdt__timers_due(driver);
 	driver->sleeps_until = due;
 	pthread_mutex_unlock(&driver->lock);
@@ -94,18 +94,18 @@ static void on_check(uv_check_t *check)
 	struct tdt__driver *driver = check->data;
 	bool stopped;
 
-	tdt__worker_tell_gathered();
+	tdt__worker_notify_gathered();
 	pthread_mutex_lock(&driver->lock);
 	driver->sleeps_until = 0;
 	stopped = tdt__driver_stopped(driver);
 	if (stopped)
-		tell_sockets(driver);
+		update_sockets(driver);
 	pthread_mutex_unlock(&driver->lock);
 	if (stopped)
 		uv_walk(&driver->loop, close_handle, NULL); /* uv_run() returns without handles */
 }
 
-static void *run(void *arg)
+static void *run_loop(void *arg)
 {
 	struct tdt__driver *driver = arg;
 
@@ -190,7 +190,7 @@ static int start_thread(struct tdt__driver *driver)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	error = pthread_create(&driver->thread, NULL, run, driver);
+	error = pthread_create(&driver->thread, NULL, run_loop, driver);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -error;
 }

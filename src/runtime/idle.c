@@ -46,7 +46,7 @@ static bool is_lookout(struct tdt__idle *idle, struct tdt__worker *worker)
 	return atomic_load_explicit(&idle->lookout, memory_order_relaxed) == worker;
 }
 
-static void push(struct tdt__idle *idle, struct tdt__worker *worker)
+static void push_worker(struct tdt__idle *idle, struct tdt__worker *worker)
 {
 	worker->below = idle->parked;
 	idle->parked = worker;
@@ -68,7 +68,7 @@ static void take_off(struct tdt__idle *idle, struct tdt__worker *worker)
 }
 
 /* Take a worker off the stack to search.  The lookout stays if another worker is parked. */
-static struct tdt__worker *pop(struct tdt__idle *idle)
+static struct tdt__worker *pop_worker(struct tdt__idle *idle)
 {
 	struct tdt__worker *worker = idle->parked;
 
@@ -97,7 +97,7 @@ void tdt__idle_notify(struct tdt_rt *rt)
 		return;
 	pthread_mutex_lock(&idle->lock);
 	if (wanted(idle))
-		worker = pop(idle);
+		worker = pop_worker(idle);
 	pthread_mutex_unlock(&idle->lock);
 	if (worker != NULL)
 		sem_post(&worker->wake);
@@ -160,7 +160,7 @@ static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
 	 */
 	stopping = atomic_load_explicit(&rt->stopping, memory_order_relaxed);
 	if (!stopping) {
-		push(idle, worker);
+		push_worker(idle, worker);
 		atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
 		if (is_lookout(idle, NULL) && n_parked(idle) < rt->n_workers)
 			set_lookout(idle, worker);

@@ -30,7 +30,7 @@ struct tdt_mutex {
 	 * The head of a ring: `next` is the first place, `previous` the last.  Both are the head
 	 * itself if no future waits.
 	 */
-	struct tdt__place line;
+	struct tdt__lock_place line;
 };
 
 struct tdt_mutex *tdt_mutex_new(void)
@@ -52,7 +52,7 @@ void tdt_mutex_free(struct tdt_mutex *mutex)
 	free(mutex);
 }
 
-static void append(struct tdt_mutex *mutex, struct tdt__place *place)
+static void append_place(struct tdt_mutex *mutex, struct tdt__lock_place *place)
 {
 	place->at = TDT__IN_LINE;
 	place->next = &mutex->line;
@@ -61,7 +61,7 @@ static void append(struct tdt_mutex *mutex, struct tdt__place *place)
 	mutex->line.previous = place;
 }
 
-static void take_out(struct tdt__place *place)
+static void take_out(struct tdt__lock_place *place)
 {
 	place->previous->next = place->next;
 	place->next->previous = place->previous;
@@ -73,7 +73,7 @@ static void take_out(struct tdt__place *place)
  */
 static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
-	struct tdt__place *first = mutex->line.next;
+	struct tdt__lock_place *first = mutex->line.next;
 
 	mutex->holder = first->task; /* 0 if `first` is the head of the line */
 	if (first == &mutex->line) {
@@ -85,7 +85,7 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 	return tdt__slot_take(&first->slot);
 }
 
-bool tdt__place_take(struct tdt__place *place, uint64_t *holder)
+bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder)
 {
 	struct tdt_mutex *mutex = place->mutex;
 	uint64_t task = tdt_current_task_id();
@@ -94,7 +94,7 @@ bool tdt__place_take(struct tdt__place *place, uint64_t *holder)
 	pthread_mutex_lock(&mutex->lock);
 	place->task = task;
 	if (place->at == TDT__OUTSIDE && mutex->held) {
-		append(mutex, place);
+		append_place(mutex, place);
 	} else if (place->at == TDT__OUTSIDE) {
 		mutex->held = true;
 		place->at = TDT__HOLDS;
@@ -107,7 +107,7 @@ bool tdt__place_take(struct tdt__place *place, uint64_t *holder)
 	return holds;
 }
 
-void tdt__place_leave(struct tdt__place *place)
+void tdt__lock_place_leave(struct tdt__lock_place *place)
 {
 	struct tdt_mutex *mutex = place->mutex;
 	const struct tdt_waker *waker = NULL;

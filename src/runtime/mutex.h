@@ -12,12 +12,12 @@
 struct tdt_mutex;
 
 /* The state of a lock future.  At the beginning all members but `mutex` are zero. */
-struct tdt__place {
+struct tdt__lock_place {
 	struct tdt_mutex *mutex; /* NULL: the future has ended.  Only the future uses it */
 	struct tdt__slot slot;	 /* woken when the mutex is handed over */
 
 	/* Under the mutex's lock. */
-	struct tdt__place *previous, *next; /* while in the line */
+	struct tdt__lock_place *previous, *next; /* while in the line */
 	enum {
 		TDT__OUTSIDE,
 		TDT__IN_LINE,
@@ -31,10 +31,10 @@ struct tdt__place {
  * `place` at the end of the line, or leave it where it is in the line.  `*holder` becomes the id
  * of the task that holds the mutex, or 0 if no task does.
  */
-bool tdt__place_take(struct tdt__place *place, uint64_t *holder);
+bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder);
 
 /* Leave the line.  If the mutex was handed over to `place`, hand it over to the next place. */
-void tdt__place_leave(struct tdt__place *place);
+void tdt__lock_place_leave(struct tdt__lock_place *place);
 
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex);
 

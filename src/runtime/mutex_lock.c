@@ -15,15 +15,15 @@
 
 static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 {
-	struct tdt__place *place = state;
+	struct tdt__lock_place *place = state;
 	uint64_t holder;
 
 	if (place->mutex == NULL)
 		return TDT_PANICKED;
-	if (!tdt__place_take(place, &holder)) {
+	if (!tdt__lock_place_take(place, &holder)) {
 		tdt__slot_register(&place->slot, cx->waker);
 		/* The mutex may have been handed over before the waker was registered. */
-		if (!tdt__place_take(place, &holder)) {
+		if (!tdt__lock_place_take(place, &holder)) {
 			tdt_leaf_waits_on(TDT_WAIT_MUTEX, place->mutex, holder);
 			return TDT_PENDING;
 		}
@@ -32,19 +32,19 @@ static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void drop(void *state)
+static void drop_lock(void *state)
 {
-	struct tdt__place *place = state;
+	struct tdt__lock_place *place = state;
 
 	if (place->mutex != NULL)
-		tdt__place_leave(place);
+		tdt__lock_place_leave(place);
 	tdt__slot_clear(&place->slot);
 	free(place);
 }
 
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
 {
-	struct tdt__place *place;
+	struct tdt__lock_place *place;
 
 	if (mutex == NULL) {
 		errno = EINVAL;
@@ -54,5 +54,5 @@ struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
 	if (place == NULL)
 		return TDT_FUTURE_NONE;
 	place->mutex = mutex;
-	return (struct tdt_future){ place, tdt_mutex_lock, drop };
+	return (struct tdt_future){ place, tdt_mutex_lock, drop_lock };
 }

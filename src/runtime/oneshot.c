@@ -42,14 +42,14 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
  * Give the channel its final state if it is still open; returns whether it was.  This releases the
  * value to the receiver: pairs with the acquire in oneshot_receive.c.
  */
-static bool settle(struct tdt__channel *channel, int state)
+static bool settle_channel(struct tdt__channel *channel, int state)
 {
 	int open = TDT__OPEN;
 
 	return atomic_compare_exchange_strong(&channel->state, &open, state);
 }
 
-static void unref(struct tdt__channel *channel)
+static void unref_channel(struct tdt__channel *channel)
 {
 	/*
 	 * Release: what this end did.  Acquire: the last end sees what the other one did.  This
@@ -73,10 +73,10 @@ int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
 		return -EINVAL;
 	}
 	channel->value = value;
-	sent = settle(channel, TDT__SENT);
+	sent = settle_channel(channel, TDT__SENT);
 	if (sent)
 		tdt__slot_wake(&channel->slot);
-	unref(channel);
+	unref_channel(channel);
 	if (sent)
 		return 0;
 	errno = EPIPE;
@@ -89,16 +89,16 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender)
 
 	if (channel == NULL)
 		return;
-	if (settle(channel, TDT__CLOSED))
+	if (settle_channel(channel, TDT__CLOSED))
 		tdt__slot_wake(&channel->slot);
-	unref(channel);
+	unref_channel(channel);
 }
 
 void tdt__channel_leave(struct tdt__channel *channel)
 {
-	settle(channel, TDT__GONE);
+	settle_channel(channel, TDT__GONE);
 	tdt__slot_clear(&channel->slot);
-	unref(channel);
+	unref_channel(channel);
 }
 
 void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver)

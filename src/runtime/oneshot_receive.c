@@ -9,8 +9,8 @@
 
 #include "runtime/oneshot.h"
 
-/* Acquire: what the sender wrote.  Pairs with settle() in oneshot.c. */
-static int state_of(struct tdt__channel *channel)
+/* Acquire: what the sender wrote.  Pairs with settle_channel() in oneshot.c. */
+static int state_of_channel(struct tdt__channel *channel)
 {
 	return atomic_load(&channel->state);
 }
@@ -22,22 +22,22 @@ static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
 
 	if (channel->ended)
 		return TDT_PANICKED;
-	if (state_of(channel) == TDT__OPEN) {
+	if (state_of_channel(channel) == TDT__OPEN) {
 		tdt__slot_register(&channel->slot, cx->waker);
-		if (state_of(channel) == TDT__OPEN) {
+		if (state_of_channel(channel) == TDT__OPEN) {
 			tdt_leaf_waits_on(TDT_WAIT_CHANNEL, channel, 0);
 			return TDT_PENDING;
 		}
 	}
 	channel->ended = true;
-	sent = state_of(channel) == TDT__SENT;
+	sent = state_of_channel(channel) == TDT__SENT;
 	*channel->out = sent ? channel->value : NULL;
 	if (channel->error != NULL)
 		*channel->error = sent ? 0 : -EPIPE;
 	return TDT_READY;
 }
 
-static void drop(void *state)
+static void drop_receiver(void *state)
 {
 	tdt__channel_leave(state);
 }
@@ -53,5 +53,5 @@ struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver
 	}
 	channel->out = value;
 	channel->error = error;
-	return (struct tdt_future){ channel, tdt_oneshot_receive, drop };
+	return (struct tdt_future){ channel, tdt_oneshot_receive, drop_receiver };
 }

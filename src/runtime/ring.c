@@ -17,7 +17,7 @@ static struct tdt__task *get(struct tdt__ring *ring, uint32_t i)
 	return atomic_load_explicit(&ring->slots[i % TDT__RING_SIZE], memory_order_relaxed);
 }
 
-static void put(struct tdt__ring *ring, uint32_t i, struct tdt__task *task)
+static void put_task(struct tdt__ring *ring, uint32_t i, struct tdt__task *task)
 {
 	atomic_store_explicit(&ring->slots[i % TDT__RING_SIZE], task, memory_order_relaxed);
 }
@@ -40,7 +40,7 @@ bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task)
 
 	if (tail - head >= TDT__RING_SIZE)
 		return false;
-	put(ring, tail, task);
+	put_task(ring, tail, task);
 	/*
 	 * This releases the slot and the task to thieves: pairs with the acquire in steal.  It is
 	 * sequentially consistent for the reason in idle.h.
@@ -59,7 +59,7 @@ void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first)
 	 */
 	atomic_load_explicit(&ring->head, memory_order_acquire);
 	for (; first != NULL; first = first->next)
-		put(ring, tail++, first);
+		put_task(ring, tail++, first);
 	atomic_store(&ring->tail, tail); /* as in push */
 }
 
@@ -118,7 +118,7 @@ struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from
 			continue; /* other threads took tasks between the two loads */
 		task = get(from, head);
 		for (uint32_t i = 1; i < n; i++)
-			put(ring, own + i - 1, get(from, head + i));
+			put_task(ring, own + i - 1, get(from, head + i));
 		if (!move_head(from, head, head + n))
 			continue;
 		if (n > 1)

@@ -88,7 +88,7 @@ static int read_config(unsigned *workers, const struct tdt_rt_config *config)
 }
 
 /* Stop the first `n` workers, and wait for their threads. */
-static void stop(struct tdt_rt *rt, unsigned n)
+static void stop_workers(struct tdt_rt *rt, unsigned n)
 {
 	atomic_store_explicit(&rt->stopping, true, memory_order_relaxed);
 	tdt__idle_stop(rt);
@@ -96,13 +96,13 @@ static void stop(struct tdt_rt *rt, unsigned n)
 		pthread_join(rt->workers[i].thread, NULL);
 }
 
-static int start(struct tdt_rt *rt)
+static int start_workers(struct tdt_rt *rt)
 {
 	for (unsigned i = 0; i < rt->n_workers; i++) {
 		int error = tdt__worker_start(&rt->workers[i]);
 
 		if (error != 0) {
-			stop(rt, i);
+			stop_workers(rt, i);
 			return error;
 		}
 	}
@@ -136,7 +136,7 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	error = tdt__driver_new(&rt->driver);
 	if (error != 0)
 		goto fail_driver;
-	error = start(rt);
+	error = start_workers(rt);
 	if (error != 0)
 		goto fail_start;
 	return rt;
@@ -170,7 +170,7 @@ static struct tdt__task *take_new(struct tdt__task *queue, struct tdt__task *cha
  * all others in queues.  The workers have stopped.  Another thread may put a task into the shared
  * queue until it is closed; after that the push fails.
  */
-static struct tdt__task *take_all(struct tdt_rt *rt)
+static struct tdt__task *take_all_tasks(struct tdt_rt *rt)
 {
 	struct tdt__task *tasks = take_new(tdt__inject_close(&rt->inject), NULL), *task;
 
@@ -196,8 +196,8 @@ void tdt_rt_free(struct tdt_rt *rt)
 	}
 	/* Relaxed: a thread that does not see this yet finds the shared queue closed. */
 	atomic_store_explicit(&rt->closing, true, memory_order_relaxed);
-	stop(rt, rt->n_workers);
-	for (task = take_all(rt); task != NULL; task = newer) {
+	stop_workers(rt, rt->n_workers);
+	for (task = take_all_tasks(rt); task != NULL; task = newer) {
 		newer = task->newer;
 		tdt__task_drop(task);
 	}

@@ -12,7 +12,7 @@
 #include "runtime/current.h"
 #include "runtime/timer.h"
 
-static tdt_poll_t end(struct tdt__timer *timer, tdt_poll_t result)
+static tdt_poll_t end_sleep(struct tdt__timer *timer, tdt_poll_t result)
 {
 	timer->ended = true;
 	if (result != TDT_READY)
@@ -33,17 +33,18 @@ static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
 	if (timer->ended)
 		return TDT_PANICKED;
 	if (timer->ms == 0 || tdt__timer_fired(timer))
-		return end(timer, TDT_READY);
+		return end_sleep(timer, TDT_READY);
 	tdt__slot_register(&timer->slot, cx->waker);
 	if (timer->driver == NULL)
-		return tdt__timer_start(timer, tdt__current.driver) == 0 ? wait(timer) :
-									   end(timer, TDT_PANICKED);
+		return tdt__timer_start(timer, tdt__current.driver) == 0
+			   ? wait(timer)
+			   : end_sleep(timer, TDT_PANICKED);
 	if (tdt__timer_fired(timer)) /* before the waker was registered */
-		return end(timer, TDT_READY);
-	return tdt__driver_stopped(timer->driver) ? end(timer, TDT_PANICKED) : wait(timer);
+		return end_sleep(timer, TDT_READY);
+	return tdt__driver_stopped(timer->driver) ? end_sleep(timer, TDT_PANICKED) : wait(timer);
 }
 
-static void drop(void *state)
+static void drop_sleep(void *state)
 {
 	tdt__timer_free(state);
 }
@@ -54,5 +55,5 @@ struct tdt_future tdt__sleep_ms_new(uint64_t ms)
 
 	if (timer == NULL)
 		return TDT_FUTURE_NONE;
-	return (struct tdt_future){ timer, tdt_sleep_ms, drop };
+	return (struct tdt_future){ timer, tdt_sleep_ms, drop_sleep };
 }

@@ -21,7 +21,7 @@ void tdt__socket_init(struct tdt__socket *socket, int fd)
 	socket->refs = 1;
 }
 
-static void unref(struct tdt__socket *socket)
+static void unref_socket(struct tdt__socket *socket)
 {
 	/*
 	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
@@ -36,7 +36,7 @@ static void unref(struct tdt__socket *socket)
 
 /* --- The driver's list, under its lock --------------------------------------- */
 
-static void list(struct tdt__socket *socket, struct tdt__driver *driver)
+static void list_socket(struct tdt__socket *socket, struct tdt__driver *driver)
 {
 	if (!socket->listed)
 		TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
@@ -44,7 +44,7 @@ static void list(struct tdt__socket *socket, struct tdt__driver *driver)
 	tdt__driver_wake(driver, 0);
 }
 
-static void unlist(struct tdt__socket *socket, struct tdt__driver *driver)
+static void unlist_socket(struct tdt__socket *socket, struct tdt__driver *driver)
 {
 	if (socket->listed)
 		TAILQ_REMOVE(&driver->sockets, socket, link);
@@ -69,12 +69,12 @@ static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
 	if (waker != NULL && tdt__task_has_waker(waker))
 		tdt__current.gathers = driver;
 	else
-		tdt__worker_tell_gathered();
+		tdt__worker_notify_gathered();
 	tdt_waker_wake(waker);
 	tdt__current.gathers = NULL;
 }
 
-static void wake(struct tdt__socket *socket, unsigned bits, struct tdt__driver *driver)
+static void wake_sides(struct tdt__socket *socket, unsigned bits, struct tdt__driver *driver)
 {
 	for (int side = TDT__READ; side <= TDT__WRITE; side++)
 		if (bits & side_bits[side])
@@ -89,8 +89,8 @@ void tdt__socket_closed(uv_handle_t *handle)
 {
 	struct tdt__socket *socket = handle->data;
 
-	wake(socket, UV_READABLE | UV_WRITABLE, NULL);
-	unref(socket);
+	wake_sides(socket, UV_READABLE | UV_WRITABLE, NULL);
+	unref_socket(socket);
 }
 
 /* Sides are ready, or there is an error.  The leaves try again, and find out which it is. */
@@ -105,7 +105,8 @@ static void on_ready(uv_poll_t *handle, int status, int events)
 	pthread_mutex_lock(&driver->lock);
 	socket->armed &= ~ready;
 	pthread_mutex_unlock(&driver->lock);
-	wake(socket, ready, driver); /* this is the loop's poll phase; the check phase follows */
+	wake_sides(socket, ready,
+		   driver); /* this is the loop's poll phase; the check phase follows */
 }
 
 static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
@@ -125,7 +126,7 @@ static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
  * libuv has refused the socket.  The leaves that wait get the error.  They may try again, because
  * the driver forgets the socket.
  */
-static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int error)
+static void fail_socket(struct tdt__socket *socket, struct tdt__driver *driver, int error)
 {
 	pthread_mutex_lock(&driver->lock);
 	for (int side = TDT__READ; side <= TDT__WRITE; side++)
@@ -134,30 +135,30 @@ static void fail(struct tdt__socket *socket, struct tdt__driver *driver, int err
 					      memory_order_relaxed);
 	socket->armed = 0;
 	socket->known = false;
-	unlist(socket, driver);
+	unlist_socket(socket, driver);
 	pthread_mutex_unlock(&driver->lock);
-	wake(socket, UV_READABLE | UV_WRITABLE, NULL);
-	unref(socket);
+	wake_sides(socket, UV_READABLE | UV_WRITABLE, NULL);
+	unref_socket(socket);
 }
 
-void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver)
+void tdt__socket_update(struct tdt__socket *socket, struct tdt__driver *driver)
 {
 	unsigned armed = socket->armed;
 	bool freed = socket->freed;
 	int error = 0;
 
-	unlist(socket, driver);
+	unlist_socket(socket, driver);
 	pthread_mutex_unlock(&driver->lock);
 	if (freed) {
 		if (socket->opened)
 			uv_close((uv_handle_t *)&socket->uv, tdt__socket_closed);
 		else
-			unref(socket);
+			unref_socket(socket);
 	} else {
 		if (!socket->opened)
 			error = open_handle(socket, driver);
 		if (error != 0) {
-			fail(socket, driver, error);
+			fail_socket(socket, driver, error);
 		} else {
 			socket->watched = armed;
 			/* This can't fail: no other handle has this descriptor. */
@@ -225,7 +226,7 @@ int tdt__socket_arm(struct tdt__socket *socket, int side)
 		if (!socket->known)
 			atomic_fetch_add_explicit(&socket->refs, 1, memory_order_relaxed);
 		socket->known = true;
-		list(socket, driver);
+		list_socket(socket, driver);
 	}
 	pthread_mutex_unlock(&driver->lock);
 	return error;
@@ -240,8 +241,8 @@ void tdt__socket_free(struct tdt__socket *socket)
 		pthread_mutex_lock(&driver->lock);
 		socket->freed = true;
 		if (socket->known && !tdt__driver_stopped(driver))
-			list(socket, driver);
+			list_socket(socket, driver);
 		pthread_mutex_unlock(&driver->lock);
 	}
-	unref(socket);
+	unref_socket(socket);
 }

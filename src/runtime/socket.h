@@ -85,7 +85,7 @@ tdt__socket_wait(struct tdt__socket *socket, int side, const struct tdt_waker *w
  * Tell libuv what is new with a listed socket.  Call this on the driver's thread, with the driver
  * locked; it unlocks the driver for a while.
  */
-void tdt__socket_tell(struct tdt__socket *socket, struct tdt__driver *driver);
+void tdt__socket_update(struct tdt__socket *socket, struct tdt__driver *driver);
 
 /* The callback with which libuv closes a socket's handle. */
 void tdt__socket_closed(uv_handle_t *handle);

@@ -16,7 +16,7 @@
 
 /* --- The waker ------------------------------------------------------------------ */
 
-static void unref(struct tdt__task *task)
+static void unref_task(struct tdt__task *task)
 {
 	struct tdt_rt *rt = task->rt;
 
@@ -33,14 +33,14 @@ static void unref(struct tdt__task *task)
 }
 
 /* A waker is a pointer to the task's first member.  It is const because the ABI says so. */
-static struct tdt__task *task_of(const struct tdt_waker *waker)
+static struct tdt__task *task_of_waker(const struct tdt_waker *waker)
 {
 	return (struct tdt__task *)(uintptr_t)waker;
 }
 
 static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
 {
-	atomic_fetch_add_explicit(&task_of(waker)->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&task_of_waker(waker)->refs, 1, memory_order_relaxed);
 	return waker;
 }
 
@@ -56,7 +56,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 					  [TDT__SCHEDULED] = TDT__SCHEDULED,
 					  [TDT__RUNNING] = TDT__NOTIFIED,
 					  [TDT__NOTIFIED] = TDT__NOTIFIED };
-	struct tdt__task *task = task_of(waker);
+	struct tdt__task *task = task_of_waker(waker);
 	unsigned state = atomic_load_explicit(&task->state, memory_order_relaxed);
 	bool told = false;
 
@@ -83,7 +83,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 
 static void waker_drop(const struct tdt_waker *waker)
 {
-	unref(task_of(waker));
+	unref_task(task_of_waker(waker));
 }
 
 static void waker_wake(const struct tdt_waker *waker)
@@ -105,8 +105,8 @@ bool tdt__task_has_waker(const struct tdt_waker *waker)
 void tdt__task_drop(struct tdt__task *task)
 {
 	/*
-	 * Acquire: what the holders of wakers did.  Pairs with unref().  If there is no waker now,
-	 * there will never be one again.
+	 * Acquire: what the holders of wakers did.  Pairs with unref_task().  If there is no waker
+	 * now, there will never be one again.
 	 */
 	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
 		tdt_future_drop(&task->future);
@@ -118,7 +118,7 @@ void tdt__task_drop(struct tdt__task *task)
 	/* Acquire: what the last poll did.  Pairs with the release in tdt__task_run(). */
 	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
 	tdt_future_drop(&task->future);
-	unref(task);
+	unref_task(task);
 }
 
 void tdt__task_run(struct tdt__task *task)
@@ -153,7 +153,7 @@ void tdt__task_run(struct tdt__task *task)
 
 /* --- Spawning ----------------------------------------------------------------------- */
 
-static struct tdt__task *task_new(struct tdt_rt *rt)
+static struct tdt__task *spawned_new(struct tdt_rt *rt)
 {
 	struct tdt__task *task = malloc(sizeof *task);
 
@@ -169,8 +169,8 @@ static struct tdt__task *task_new(struct tdt_rt *rt)
  * Put the traced future into the task, and return a reference of its handle to the caller.  NULL
  * and errno if that fails; `fut` is then unchanged.
  */
-static struct tdt_handle *trace(struct tdt__task *task, struct tdt_future fut,
-				const struct tdt_task_attr *attr)
+static struct tdt_handle *trace_task(struct tdt__task *task, struct tdt_future fut,
+				     const struct tdt_task_attr *attr)
 {
 	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
 
@@ -201,10 +201,10 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 		errno = ESHUTDOWN;
 		return NULL;
 	}
-	task = task_new(rt);
+	task = spawned_new(rt);
 	if (task == NULL)
 		return NULL;
-	handle = trace(task, fut, attr);
+	handle = trace_task(task, fut, attr);
 	if (handle == NULL) {
 		free(task);
 		return NULL;

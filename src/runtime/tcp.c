@@ -29,14 +29,14 @@ struct operation {
 };
 
 /* Take the side, in the first poll.  Returns 0, or -EBUSY if another future has the side. */
-static int begin(struct operation *operation)
+static int begin_operation(struct operation *operation)
 {
 	if (!operation->took)
 		operation->took = tdt__socket_take(operation->socket, operation->side);
 	return operation->took ? 0 : -EBUSY;
 }
 
-static void leave(struct operation *operation)
+static void end_operation(struct operation *operation)
 {
 	if (operation->took)
 		tdt__socket_leave(operation->socket, operation->side);
@@ -61,7 +61,7 @@ tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 		}
 		here = *result != -ENOTSUP;
 	}
-	leave(operation);
+	end_operation(operation);
 	operation->ended = true;
 	if (here)
 		return TDT_READY;
@@ -113,7 +113,7 @@ static tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
 
 	if (transfer->operation.ended)
 		return TDT_PANICKED;
-	n = begin(&transfer->operation);
+	n = begin_operation(&transfer->operation);
 	if (n == 0)
 		n = receive(transfer);
 	polled = tdt__tried(&transfer->operation, cx, &n);
@@ -130,7 +130,7 @@ static tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 
 	if (transfer->operation.ended)
 		return TDT_PANICKED;
-	n = begin(&transfer->operation);
+	n = begin_operation(&transfer->operation);
 	if (n == 0)
 		n = send_all(transfer);
 	polled = tdt__tried(&transfer->operation, cx, &n);
@@ -143,7 +143,7 @@ static void drop_transfer(void *state)
 {
 	struct transfer *transfer = state;
 
-	leave(&transfer->operation);
+	end_operation(&transfer->operation);
 	free(transfer);
 }
 
@@ -225,7 +225,7 @@ static void discard(struct opening *opening)
 	opening->has_socket = false;
 }
 
-static void tell(struct opening *opening, int error)
+static void report(struct opening *opening, int error)
 {
 	*opening->error = error;
 	*opening->tcp = error == 0 ? opening->connection : NULL;
@@ -280,12 +280,12 @@ static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 
 	if (opening->operation.ended)
 		return TDT_PANICKED;
-	error = begin(&opening->operation);
+	error = begin_operation(&opening->operation);
 	if (error == 0)
 		error = accept_one(opening);
 	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
-		tell(opening, (int)error);
+		report(opening, (int)error);
 	return polled;
 }
 
@@ -298,7 +298,8 @@ static int connect_first(struct opening *opening)
 		return fd;
 	adopt(opening, fd);
 	opening->operation.socket = &opening->connection->socket;
-	begin(&opening->operation); /* this can't fail: no other future knows the socket */
+	begin_operation(
+	    &opening->operation); /* this can't fail: no other future knows the socket */
 	if (connect(fd, &opening->address.any, opening->length) == 0)
 		return 0;
 	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
@@ -328,7 +329,7 @@ static tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 	error = opening->has_socket ? connect_further(opening) : connect_first(opening);
 	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
-		tell(opening, (int)error);
+		report(opening, (int)error);
 	return polled;
 }
 
@@ -336,7 +337,7 @@ static void drop_opening(void *state)
 {
 	struct opening *opening = state;
 
-	leave(&opening->operation);
+	end_operation(&opening->operation);
 	discard(opening);
 	free(opening);
 }

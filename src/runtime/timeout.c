@@ -18,7 +18,7 @@ struct timeout {
 };
 
 /* The drops must not change errno: a poll that panicked may have set it to the reason. */
-static tdt_poll_t end(struct timeout *timeout, tdt_poll_t result)
+static tdt_poll_t end_timeout(struct timeout *timeout, tdt_poll_t result)
 {
 	int saved = errno;
 
@@ -42,16 +42,16 @@ static tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
 			continue;
 		if (result == TDT_READY && timeout->elapsed != NULL)
 			*timeout->elapsed = i == SLEEP;
-		return end(timeout, result);
+		return end_timeout(timeout, result);
 	}
 	return TDT_PENDING;
 }
 
-static void drop(void *state)
+static void drop_timeout(void *state)
 {
 	struct timeout *timeout = state;
 
-	end(timeout, TDT_READY);
+	end_timeout(timeout, TDT_READY);
 	free(timeout);
 }
 
@@ -71,5 +71,5 @@ struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *
 		free(timeout);
 		return TDT_FUTURE_NONE;
 	}
-	return (struct tdt_future){ timeout, tdt_timeout, drop };
+	return (struct tdt_future){ timeout, tdt_timeout, drop_timeout };
 }

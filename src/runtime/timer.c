@@ -16,14 +16,14 @@
 #define NS_A_MS 1000000u
 #define NS_A_S 1000000000u
 
-static int compare(const struct tdt__timer *a, const struct tdt__timer *b)
+static int compare_timers(const struct tdt__timer *a, const struct tdt__timer *b)
 {
 	if (a->due_ms != b->due_ms)
 		return a->due_ms < b->due_ms ? -1 : 1;
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-RB_GENERATE_STATIC(tdt__timers, tdt__timer, node, compare)
+RB_GENERATE_STATIC(tdt__timers, tdt__timer, node, compare_timers)
 
 struct tdt__timer *tdt__timer_new(uint64_t ms)
 {

@@ -17,7 +17,7 @@
 #define TURN 32 /* the number of polls for which the clock is read once */
 /* A worker looks into the shared queue first, once in so many polls.  Out of step with turns. */
 #define SHARED_EVERY 61
-#define BATCH (TDT__RING_SIZE / 2)
+#define TAKEN_AT_ONCE (TDT__RING_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
 {
@@ -36,7 +36,7 @@ void tdt__worker_fini(struct tdt__worker *worker)
 
 /* --- Putting tasks into queues ----------------------------------------------- */
 
-static void push(struct tdt__worker *worker, struct tdt__task *task)
+static void push_task(struct tdt__worker *worker, struct tdt__task *task)
 {
 	while (!tdt__ring_push(&worker->ring, task)) {
 		struct tdt__task *last, *half = tdt__ring_half(&worker->ring, &last);
@@ -58,16 +58,16 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 		else
 			tdt__idle_notify(rt);
 	} else if (tdt__ring_is_empty(&worker->ring)) {
-		push(worker, task);
+		push_task(worker, task);
 		tdt__idle_notify_lone(rt);
 	} else {
-		push(worker, task);
+		push_task(worker, task);
 		tdt__idle_notify(rt);
 	}
 	return true;
 }
 
-void tdt__worker_tell_gathered(void)
+void tdt__worker_notify_gathered(void)
 {
 	struct tdt_rt *rt = tdt__current.gathered;
 
@@ -88,7 +88,7 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 	if (n == 0)
 		return NULL;
 	n = n / rt->n_workers + 1;
-	first = tdt__inject_take(&rt->inject, n < BATCH ? n : BATCH);
+	first = tdt__inject_take(&rt->inject, n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE);
 	if (first == NULL || first->next == NULL)
 		return first;
 	tdt__ring_fill(&worker->ring, first->next);
@@ -132,7 +132,7 @@ static bool stopping(struct tdt__worker *worker)
 }
 
 /* Find a task for a worker whose own queue is empty.  NULL: the runtime stops. */
-static struct tdt__task *find(struct tdt__worker *worker)
+static struct tdt__task *find_work(struct tdt__worker *worker)
 {
 	struct tdt__task *task = take_batch(worker);
 
@@ -162,7 +162,7 @@ static void begin_turn(struct tdt__worker *worker)
 }
 
 /* The task to poll next.  NULL: the runtime stops. */
-static struct tdt__task *next(struct tdt__worker *worker)
+static struct tdt__task *next_task(struct tdt__worker *worker)
 {
 	struct tdt__task *task = NULL;
 
@@ -173,7 +173,7 @@ static struct tdt__task *next(struct tdt__worker *worker)
 	if (task == NULL)
 		task = tdt__ring_pop(&worker->ring);
 	if (task == NULL) {
-		task = find(worker);
+		task = find_work(worker);
 		worker->turn = 0;
 	}
 	if (worker->turn == 0)
@@ -196,7 +196,7 @@ static void *work(void *arg)
 					      .driver = worker->rt->driver,
 					      .worker = worker };
 	tdt_worker_thread_start();
-	while ((task = next(worker)) != NULL)
+	while ((task = next_task(worker)) != NULL)
 		tdt__task_run(task);
 	tdt_worker_thread_stop();
 	return NULL;

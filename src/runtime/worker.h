@@ -60,6 +60,6 @@ int tdt__worker_start(struct tdt__worker *worker);
 bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
 /* Notify a worker of the tasks that this thread, a driver's, has woken and gathered. */
-void tdt__worker_tell_gathered(void);
+void tdt__worker_notify_gathered(void);
 
 #endif

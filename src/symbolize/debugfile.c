@@ -81,7 +81,7 @@ static bool is_of(Dwfl_Module *elf, int fd, const char *debuglink, GElf_Word crc
 	return debuglink != NULL && same_checksum(fd, crc);
 }
 
-static bool same_file(const char *path, int fd)
+static bool is_same_file(const char *path, int fd)
 {
 	struct stat a, b;
 
@@ -127,7 +127,7 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 		length = strcspn(at, ":");
 		if (name_place(place, at, length, path, debuglink != NULL ? debuglink : own))
 			fd = tdt__debugfile_open(place);
-		if (fd >= 0 && !same_file(path, fd) && is_of(elf, fd, debuglink, crc)) {
+		if (fd >= 0 && !is_same_file(path, fd) && is_of(elf, fd, debuglink, crc)) {
 			*found = strdup(place);
 			return fd;
 		}

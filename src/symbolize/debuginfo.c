@@ -272,7 +272,7 @@ void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const ch
  */
 static jmp_buf *way_out;
 
-static void __attribute__((noreturn)) leave(void)
+static void __attribute__((noreturn)) leave_libdw(void)
 {
 	longjmp(*way_out, 1);
 }
@@ -318,10 +318,10 @@ Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 
 	if (dwarf == NULL || shares_special(info, dwarf))
 		return NULL;
-	dwarf_new_oom_handler(dwarf, leave);
+	dwarf_new_oom_handler(dwarf, leave_libdw);
 	shared = dwarf_getalt(dwarf); /* what dwz moved out of several modules */
 	if (shared != NULL)
-		dwarf_new_oom_handler(shared, leave);
+		dwarf_new_oom_handler(shared, leave_libdw);
 	return dwarf;
 }
 

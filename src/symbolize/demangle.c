@@ -21,12 +21,12 @@ struct name {
 
 static htab_t names; /* struct name *, by `mangled`; never removed */
 
-static hashval_t hash(const void *name)
+static hashval_t hash_mangled(const void *name)
 {
 	return htab_hash_string(((const struct name *)name)->mangled);
 }
 
-static int same(const void *left, const void *right)
+static int same_mangled(const void *left, const void *right)
 {
 	return strcmp(((const struct name *)left)->mangled,
 		      ((const struct name *)right)->mangled) == 0;
@@ -52,7 +52,7 @@ static struct name *demangle(const char *mangled)
 	return NULL;
 }
 
-static const char *keep(struct name *name)
+static const char *enter_name(struct name *name)
 {
 	void **slot = htab_find_slot(names, name, INSERT);
 
@@ -73,14 +73,14 @@ const char *tdt__demangle(const char *name)
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
 		return NULL;
 	if (names == NULL)
-		names = htab_create_alloc(64, hash, same, NULL, calloc, free);
+		names = htab_create_alloc(64, hash_mangled, same_mangled, NULL, calloc, free);
 	if (names == NULL)
 		return NULL;
 	known = htab_find(names, &sought);
 	if (known != NULL)
 		return known->demangled;
 	known = demangle(name);
-	return known != NULL ? keep(known) : NULL;
+	return known != NULL ? enter_name(known) : NULL;
 }
 
 void tdt__demangle_abandon(void)

@@ -22,8 +22,8 @@
 #include "symbolize/intern.h"
 
 #define REFERENCE_LIMIT 16 /* steps from a copy to its declaration; libdw's own limit */
-#define NAME_LIMIT 1024    /* a longer name is left unqualified */
-#define NESTING_LIMIT 8    /* of functions in functions */
+#define QUALIFIED_MAX 1024 /* a longer name is left unqualified */
+#define FUNCTIONS_NESTED 8 /* of functions in functions */
 #define LEVEL_LIMIT 256    /* of DIEs in DIEs, for damaged files */
 
 struct qualified {
@@ -33,12 +33,12 @@ struct qualified {
 
 static htab_t known; /* struct qualified *, by `declaration`; never removed */
 
-static hashval_t hash(const void *qualified)
+static hashval_t hash_declaration(const void *qualified)
 {
 	return htab_hash_pointer(((const struct qualified *)qualified)->declaration);
 }
 
-static int same(const void *left, const void *right)
+static int same_declaration(const void *left, const void *right)
 {
 	return ((const struct qualified *)left)->declaration ==
 	       ((const struct qualified *)right)->declaration;
@@ -128,7 +128,7 @@ static bool is_between(Dwarf_Die *next, Dwarf_Die *die, Dwarf_Off offset)
 }
 
 /* Replace `die` by its child that is, or contains, the DIE at `offset`. */
-static bool enter(Dwarf_Die *die, Dwarf_Off offset)
+static bool enter_child_at(Dwarf_Die *die, Dwarf_Off offset)
 {
 	Dwarf_Die next;
 
@@ -141,11 +141,11 @@ static bool enter(Dwarf_Die *die, Dwarf_Off offset)
 }
 
 /* False: the text would be too long. */
-static bool append(char *text, size_t *length, const char *part)
+static bool append_part(char *text, size_t *length, const char *part)
 {
 	size_t n = strlen(part);
 
-	if (*length + n >= NAME_LIMIT)
+	if (*length + n >= QUALIFIED_MAX)
 		return false;
 	memcpy(text + *length, part, n + 1);
 	*length += n;
@@ -162,7 +162,7 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 	const char *part;
 	int level = 0;
 
-	while (enter(&die, declaration) && dwarf_dieoffset(&die) < declaration) {
+	while (enter_child_at(&die, declaration) && dwarf_dieoffset(&die) < declaration) {
 		if (++level > LEVEL_LIMIT)
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram) {
@@ -175,10 +175,11 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 		} else {
 			part = qualifier(&die, name);
 		}
-		if (part != NULL && !(append(text, &length, part) && append(text, &length, "::")))
+		if (part != NULL &&
+		    !(append_part(text, &length, part) && append_part(text, &length, "::")))
 			return false;
 	}
-	return append(text, &length, name);
+	return append_part(text, &length, name);
 }
 
 /* Remember that the name of `declaration` is being composed.  NULL: no memory. */
@@ -216,13 +217,13 @@ static const char *end_name(struct qualified *qualified, const char *name)
  */
 static const char *put_together(Dwarf_Die *declaration, const char *name, int nesting)
 {
-	char text[NAME_LIMIT];
+	char text[QUALIFIED_MAX];
 	struct qualified *qualified;
 	const char *kept;
 	Dwarf_Die unit;
 	bool whole;
 
-	if (nesting == NESTING_LIMIT || dwarf_diecu(declaration, &unit, NULL, NULL) == NULL)
+	if (nesting == FUNCTIONS_NESTED || dwarf_diecu(declaration, &unit, NULL, NULL) == NULL)
 		return name;
 	qualified = begin_name(declaration->addr);
 	if (qualified == NULL)
@@ -241,7 +242,8 @@ static const char *qualified_name(Dwarf_Die *function, const char *name, int nes
 	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
 		return name;
 	if (known == NULL)
-		known = htab_create_alloc(64, hash, same, NULL, calloc, free);
+		known =
+		    htab_create_alloc(64, hash_declaration, same_declaration, NULL, calloc, free);
 	if (known == NULL)
 		return name;
 	found = htab_find(known, &sought);

@@ -41,7 +41,7 @@ struct tdt__unit {
 	Dwarf_Off last; /* while the functions are read: the offset of the DIE that was read last */
 };
 
-#define NESTING_LIMIT 256 /* of DIEs in DIEs, for damaged files */
+#define DIES_NESTED 256 /* of DIEs in DIEs, for damaged files */
 
 /*
  * Whether a linker dropped the function.  Linkers leave such functions at address 0, or at 1 in
@@ -182,7 +182,7 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 {
 	Dwarf_Die die;
 
-	if (nesting == NESTING_LIMIT || dwarf_child(parent, &die) != 0)
+	if (nesting == DIES_NESTED || dwarf_child(parent, &die) != 0)
 		return true;
 	do {
 		int tag = dwarf_tag(&die);
@@ -238,7 +238,7 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 }
 
 /* Append a function; `function` is NULL if nothing is known of it. */
-static struct tdt__scope *push(struct tdt__scopes *scopes, Dwarf_Die *function)
+static struct tdt__scope *push_scope(struct tdt__scopes *scopes, Dwarf_Die *function)
 {
 	struct tdt__scope *scope;
 
@@ -286,7 +286,7 @@ static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr addre
 }
 
 /* Replace `die` by its child that contains `address`. */
-static bool enter(Dwarf_Die *die, Dwarf_Addr address)
+static bool enter_child_with(Dwarf_Die *die, Dwarf_Addr address)
 {
 	Dwarf_Off last = dwarf_dieoffset(die);
 	Dwarf_Die child;
@@ -338,7 +338,7 @@ static int declared(Dwarf_Die *function, unsigned int name)
  * inlined into the function itself at the place of the function's declaration.  A recursive call
  * has a place of its own.
  */
-static bool is_rest(Dwarf_Die *inlined, Dwarf_Die *function)
+static bool is_rest_of_split(Dwarf_Die *inlined, Dwarf_Die *function)
 {
 	int line = number_of(inlined, DW_AT_call_line),
 	    column = number_of(inlined, DW_AT_call_column);
@@ -351,14 +351,14 @@ static bool is_rest(Dwarf_Die *inlined, Dwarf_Die *function)
 /* Push the functions from `die` inwards. */
 static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
-	struct tdt__scope *scope = push(scopes, die);
+	struct tdt__scope *scope = push_scope(scopes, die);
 	Dwarf_Die function = *die;
 
-	while (scope != NULL && enter(die, address)) {
-		if (dwarf_tag(die) != DW_TAG_inlined_subroutine || is_rest(die, &function))
+	while (scope != NULL && enter_child_with(die, address)) {
+		if (dwarf_tag(die) != DW_TAG_inlined_subroutine || is_rest_of_split(die, &function))
 			continue;
 		set_call(scope, unit, die);
-		scope = push(scopes, die);
+		scope = push_scope(scopes, die);
 		function = *die;
 	}
 	if (scope != NULL)
@@ -397,7 +397,7 @@ bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct td
 		return descend(scopes, &unit->die, &die, address);
 	if (is_split(&unit->die))
 		return true;
-	scope = push(scopes, NULL);
+	scope = push_scope(scopes, NULL);
 	if (scope != NULL)
 		set_line(scope, &unit->die, address);
 	return scope != NULL;

@@ -61,7 +61,7 @@ static void table_free(struct tdt__modules *table)
 }
 
 /* Insert the module at its place.  The table has room for it, and takes over its path. */
-static void put(struct tdt__modules *table, const struct tdt__module *module)
+static void put_module(struct tdt__modules *table, const struct tdt__module *module)
 {
 	size_t at = table->n++;
 
@@ -72,8 +72,8 @@ static void put(struct tdt__modules *table, const struct tdt__module *module)
 }
 
 /* Returns a copy with room for one more module.  NULL: no memory. */
-static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloads,
-				 bool lasting_only)
+static struct tdt__modules *copy_table(const struct tdt__modules *from, uint64_t unloads,
+				       bool lasting_only)
 {
 	struct tdt__modules *table = table_new(unloads, from->n + 1);
 
@@ -88,7 +88,7 @@ static struct tdt__modules *copy(const struct tdt__modules *from, uint64_t unloa
 			table_free(table);
 			return NULL;
 		}
-		put(table, &module);
+		put_module(table, &module);
 	}
 	return table;
 }
@@ -102,18 +102,18 @@ static void replace(struct tdt__modules **table, struct tdt__modules *by)
 bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *module,
 		      bool lasting_only)
 {
-	struct tdt__modules *more = copy(*table, (*table)->unloads, lasting_only);
+	struct tdt__modules *more = copy_table(*table, (*table)->unloads, lasting_only);
 
 	if (more == NULL)
 		return false;
-	put(more, module);
+	put_module(more, module);
 	replace(table, more);
 	return true;
 }
 
 bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads)
 {
-	struct tdt__modules *lasting = copy(*table, unloads, true);
+	struct tdt__modules *lasting = copy_table(*table, unloads, true);
 
 	if (lasting != NULL)
 		replace(table, lasting);

@@ -52,7 +52,7 @@ static struct {
 
 /* --- The namer's side ------------------------------------------------------------ */
 
-static void unref(struct job *job)
+static void unref_job(struct job *job)
 {
 	if (--job->refs > 0)
 		return;
@@ -61,7 +61,7 @@ static void unref(struct job *job)
 }
 
 /* Look up one address.  Releases the lock meanwhile. */
-static void look_up(struct wanted *wanted)
+static void look_up_wanted(struct wanted *wanted)
 {
 	const struct tdt__symbol *symbol;
 
@@ -73,7 +73,7 @@ static void look_up(struct wanted *wanted)
 }
 
 /* Do all jobs of the queue. */
-static void work(void)
+static void do_jobs(void)
 {
 	namer.busy = true;
 	while (namer.first != NULL) {
@@ -81,9 +81,9 @@ static void work(void)
 
 		namer.first = job->next;
 		for (size_t i = 0; i < job->n; i++)
-			look_up(&job->wanted[i]);
+			look_up_wanted(&job->wanted[i]);
 		job->done = true;
-		unref(job);
+		unref_job(job);
 		pthread_cond_broadcast(&namer.done);
 	}
 	namer.busy = false;
@@ -98,13 +98,13 @@ static void *name(void *nothing)
 		while (namer.first == NULL || namer.busy)
 			pthread_cond_wait(namer.busy ? &namer.done : &namer.wanted,
 					  &tdt__symbol_lock);
-		work();
+		do_jobs();
 	}
 	return nothing;
 }
 
 /* Start the thread, unless there is one.  Releases the lock meanwhile. */
-static void need_thread(void)
+static void need_namer(void)
 {
 	int error;
 
@@ -172,7 +172,7 @@ static bool is_stuck(void)
 	return namer.busy && tdt__clock() - namer.since > TDT__NAMER_TIME;
 }
 
-static void wait_done(const struct job *job, uint64_t deadline)
+static void wait_job(const struct job *job, uint64_t deadline)
 {
 	const struct timespec until = { (time_t)(deadline / 1000000000),
 					(long)(deadline % 1000000000) };
@@ -180,7 +180,7 @@ static void wait_done(const struct job *job, uint64_t deadline)
 
 	while (!job->done && error == 0) {
 		if (!namer.running && !namer.busy)
-			work(); /* there is no thread to do the job */
+			do_jobs(); /* there is no thread to do the job */
 		else
 			error = pthread_cond_clockwait(&namer.done, &tdt__symbol_lock,
 						       CLOCK_MONOTONIC, &until);
@@ -188,7 +188,7 @@ static void wait_done(const struct job *job, uint64_t deadline)
 }
 
 /* Take over the symbols that were found.  Returns how many addresses have none, or -ENOMEM. */
-static long take(const struct job *job, struct tdt__name *names, size_t n)
+static long take_symbols(const struct job *job, struct tdt__name *names, size_t n)
 {
 	size_t at = 0;
 	long left = 0;
@@ -202,7 +202,8 @@ static long take(const struct job *job, struct tdt__name *names, size_t n)
 	return left > 0 && job->done ? -ENOMEM : left;
 }
 
-static long find(struct tdt__modules *modules, struct tdt__name *names, size_t n, uint64_t deadline)
+static long find_symbols(struct tdt__modules *modules, struct tdt__name *names, size_t n,
+			 uint64_t deadline)
 {
 	size_t unknown = find_known(names, n);
 	struct job *job;
@@ -210,16 +211,16 @@ static long find(struct tdt__modules *modules, struct tdt__name *names, size_t n
 
 	if (unknown == 0)
 		return 0;
-	need_thread();
+	need_namer();
 	if (is_stuck())
 		return (long)unknown;
 	job = new_job(modules, names, n, unknown);
 	if (job == NULL)
 		return -ENOMEM;
 	enqueue(job);
-	wait_done(job, deadline);
-	left = take(job, names, n);
-	unref(job);
+	wait_job(job, deadline);
+	left = take_symbols(job, names, n);
+	unref_job(job);
 	return left;
 }
 
@@ -232,7 +233,7 @@ long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size
 	/* Waiting and opening files are cancellation points. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&tdt__symbol_lock);
-	left = find(modules, names, n, deadline);
+	left = find_symbols(modules, names, n, deadline);
 	pthread_mutex_unlock(&tdt__symbol_lock);
 	pthread_setcancelstate(cancel, NULL);
 	return left;
@@ -242,7 +243,7 @@ void tdt__namer_begin(void)
 {
 	tdt__debugfile_by_environment();
 	pthread_mutex_lock(&tdt__symbol_lock);
-	need_thread();
+	need_namer();
 	pthread_mutex_unlock(&tdt__symbol_lock);
 }
 

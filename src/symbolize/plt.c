@@ -99,7 +99,7 @@ static const char *symbol_at(Elf *elf, const struct section *section, uint64_t s
 	return NULL;
 }
 
-static const char *find_symbol(Elf *elf, size_t names, uint64_t slot)
+static const char *find_plt_symbol(Elf *elf, size_t names, uint64_t slot)
 {
 	struct section section = { .scn = NULL };
 	const char *name = NULL;
@@ -140,7 +140,7 @@ const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 	if (!decode((const unsigned char *)data->d_buf + at,
 		    size < data->d_size - at ? size : data->d_size - at, *start - bias, &slot))
 		return NULL;
-	symbol = find_symbol(file, names, slot);
+	symbol = find_plt_symbol(file, names, slot);
 	symbol = symbol != NULL && symbol[0] != '\0' ? tdt__intern(symbol) : NULL;
 	if (symbol == NULL)
 		return NULL;

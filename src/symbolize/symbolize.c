@@ -55,7 +55,7 @@ struct key {
 	bool return_address;
 };
 
-struct entry {
+struct named_address {
 	struct key key;
 	/* The file could not be opened at that time: look the address up again when it is open. */
 	bool unread;
@@ -63,12 +63,12 @@ struct entry {
 	 * The entry that this one replaces, whose file could not be opened.  Its symbol may still
 	 * be in use.
 	 */
-	struct entry *older;
+	struct named_address *older;
 	struct tdt__symbol symbol; /* the last field, because its size varies */
 };
 
 static htab_t files;   /* struct file *, by build-id and path (see same_file()); never removed */
-static htab_t entries; /* struct entry *, by key; never freed */
+static htab_t entries; /* struct named_address *, by key; never freed */
 
 static struct tdt__scopes spare_scopes; /* used by the namer alone; kept for the next look-up */
 
@@ -107,7 +107,7 @@ static int same_file(const void *left, const void *right)
 	return is_file(left, sought->build_id, sought->path);
 }
 
-static hashval_t hash_entry(const void *entry)
+static hashval_t hash_key(const void *entry)
 {
 	const struct key *key = entry; /* an entry begins with its key */
 	uint64_t mixed = (uint64_t)(uintptr_t)key->file + 2 * key->address + key->return_address;
@@ -115,7 +115,7 @@ static hashval_t hash_entry(const void *entry)
 	return (hashval_t)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-static int same_entry(const void *left, const void *right)
+static int same_key(const void *left, const void *right)
 {
 	const struct key *a = left;
 	const struct key *b = right;
@@ -129,7 +129,7 @@ static bool create_tables(void)
 	if (files == NULL)
 		files = htab_create_alloc(16, hash_file, same_file, NULL, calloc, free);
 	if (entries == NULL)
-		entries = htab_create_alloc(256, hash_entry, same_entry, NULL, calloc, free);
+		entries = htab_create_alloc(256, hash_key, same_key, NULL, calloc, free);
 	return files != NULL && entries != NULL;
 }
 
@@ -391,7 +391,7 @@ static void fill_also(struct tdt__symbol *symbol, struct file *file, uint64_t st
 		symbol->also = memcpy(also, names + 1, (n - 1) * sizeof(also[0]));
 }
 
-static bool keep_string(const char **string)
+static bool intern_string(const char **string)
 {
 	if (*string == NULL)
 		return true;
@@ -403,15 +403,15 @@ static bool keep_string(const char **string)
  * Replace all strings by copies that last: most of them lie in the mapped files, which may be
  * overwritten.  False: no memory.
  */
-static bool keep_strings(struct tdt__symbol *symbol)
+static bool intern_strings(struct tdt__symbol *symbol)
 {
-	bool kept = keep_string(&symbol->symbol);
+	bool kept = intern_string(&symbol->symbol);
 
 	for (size_t i = 0; i < symbol->n; i++) {
 		struct tdt__place *place = &symbol->place[i];
 
-		kept = kept && keep_string(&place->function) && keep_string(&place->file) &&
-		       keep_string(&place->directory);
+		kept = kept && intern_string(&place->function) && intern_string(&place->file) &&
+		       intern_string(&place->directory);
 	}
 	return kept;
 }
@@ -425,11 +425,12 @@ static const char *find_elf_symbol(struct file *file, uint64_t address, uint64_t
 		   : name;
 }
 
-static struct entry *look_up(const struct key *key, struct file *file, struct entry *older)
+static struct named_address *look_up_key(const struct key *key, struct file *file,
+					 struct named_address *older)
 {
 	uint64_t address = key->address - key->return_address;
 	const struct tdt__scopes *scopes = &spare_scopes;
-	struct entry *entry;
+	struct named_address *entry;
 	uint64_t start;
 
 	if (!look_up_scopes(file, address, &spare_scopes))
@@ -447,7 +448,7 @@ static struct entry *look_up(const struct key *key, struct file *file, struct en
 	entry->symbol.n = scopes->n;
 	fill_places(&entry->symbol, scopes);
 	fill_from_symbol(&entry->symbol);
-	if (!keep_strings(&entry->symbol)) {
+	if (!intern_strings(&entry->symbol)) {
 		free(entry);
 		return NULL;
 	}
@@ -457,13 +458,13 @@ static struct entry *look_up(const struct key *key, struct file *file, struct en
 }
 
 /* Returns the entry with this key; NULL: it was not looked up yet. */
-static struct entry *known_entry(const struct key *key)
+static struct named_address *known_entry(const struct key *key)
 {
 	return entries != NULL ? htab_find(entries, key) : NULL;
 }
 
 /* Enter `entry` in the table, where other threads find it.  False: no memory. */
-static bool enter(struct entry *entry)
+static bool enter_address(struct named_address *entry)
 {
 	void **slot;
 
@@ -479,17 +480,17 @@ static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address
 					     bool return_address)
 {
 	struct key key = { .file = file, .address = address, .return_address = return_address };
-	struct entry *entry;
+	struct named_address *entry;
 
 	lock();
 	entry = known_entry(&key);
 	unlock();
 	if (entry != NULL && (!entry->unread || file->state == CLOSED))
 		return &entry->symbol;
-	entry = look_up(&key, file, entry);
+	entry = look_up_key(&key, file, entry);
 	if (entry == NULL)
 		return NULL;
-	if (!enter(entry)) {
+	if (!enter_address(entry)) {
 		free((void *)(uintptr_t)entry->symbol.also);
 		free(entry);
 		return NULL;
@@ -514,7 +515,7 @@ const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, ui
 					    bool return_address)
 {
 	struct key key = { known_file(module), pc - module->bias, return_address };
-	struct entry *entry = key.file != NULL ? known_entry(&key) : NULL;
+	struct named_address *entry = key.file != NULL ? known_entry(&key) : NULL;
 
 	return entry != NULL && !entry->unread ? &entry->symbol : NULL;
 }

@@ -20,7 +20,7 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
 	return handle;
 }
 
-static void release(struct tdt_handle *task)
+static void release_record(struct tdt_handle *task)
 {
 	TDT__POKE(task->record.state, TDT_RECORD_FREE);
 	tdt__watched_drop(task);
@@ -35,7 +35,7 @@ void tdt_handle_unref(struct tdt_handle *handle)
 	 */
 	if (handle != NULL &&
 	    atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
-		release(handle);
+		release_record(handle);
 }
 
 bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)

@@ -38,7 +38,7 @@ struct tdt__joiner {
 	const struct tdt_waker *waker; /* owned; NULL: none yet, or it could not be cloned */
 };
 
-/* Acquire what the task did before its end.  Pairs with the exchange in wrapper.c's end(). */
+/* Acquire what the task did before its end.  Pairs with the exchange in wrapper.c's end_task(). */
 static enum tdt__outcome outcome_of(struct tdt_handle *task)
 {
 	return atomic_load_explicit(&task->outcome, memory_order_acquire);
@@ -53,7 +53,7 @@ static bool has_ended(struct tdt_handle *task)
  * Enter the list, unless the task has ended; then its end wakes `waker` (owned).  Returns the waker
  * that the caller has to drop.
  */
-static const struct tdt_waker *enter(struct tdt__joiner *joiner, const struct tdt_waker *waker)
+static const struct tdt_waker *enter_list(struct tdt__joiner *joiner, const struct tdt_waker *waker)
 {
 	struct tdt_handle *task = joiner->task;
 	pthread_mutex_t *lock = tdt__request_lock(task);
@@ -94,7 +94,7 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 
 		if (clone == NULL) /* nothing could wake this task: it has to try again */
 			tdt_waker_wake_by_ref(cx->waker);
-		tdt_waker_drop(enter(joiner, clone));
+		tdt_waker_drop(enter_list(joiner, clone));
 		if (!has_ended(joiner->task)) {
 			tdt_leaf_waits_on(TDT_WAIT_TASK, joiner->task, tdt_handle_id(joiner->task));
 			return TDT_PENDING;
@@ -107,7 +107,7 @@ static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 }
 
 /* Take the first joiner out of the list, and its waker.  Returns whether there was one. */
-static bool take_first(struct tdt_handle *task, const struct tdt_waker **waker)
+static bool take_first_joiner(struct tdt_handle *task, const struct tdt_waker **waker)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 	struct tdt__joiner *first;
@@ -128,11 +128,11 @@ void tdt__joiners_wake(struct tdt_handle *task)
 {
 	const struct tdt_waker *waker;
 
-	while (take_first(task, &waker))
+	while (take_first_joiner(task, &waker))
 		tdt_waker_wake(waker);
 }
 
-static void unlist(struct tdt__joiner *joiner)
+static void unlist_joiner(struct tdt__joiner *joiner)
 {
 	struct tdt__joiner **link = &joiner->task->joiners;
 
@@ -141,14 +141,14 @@ static void unlist(struct tdt__joiner *joiner)
 	*link = joiner->next;
 }
 
-static void drop(void *state)
+static void drop_joiner(void *state)
 {
 	struct tdt__joiner *joiner = state;
 	pthread_mutex_t *lock = tdt__request_lock(joiner->task);
 
 	pthread_mutex_lock(lock);
 	if (joiner->listed)
-		unlist(joiner);
+		unlist_joiner(joiner);
 	pthread_mutex_unlock(lock);
 	tdt_waker_drop(joiner->waker);
 	tdt_handle_unref(joiner->task);
@@ -168,5 +168,5 @@ struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
 		return TDT_FUTURE_NONE;
 	joiner->task = tdt_handle_ref(task);
 	joiner->outcome = outcome;
-	return (struct tdt_future){ joiner, tdt_join, drop };
+	return (struct tdt_future){ joiner, tdt_join, drop_joiner };
 }

@@ -59,7 +59,7 @@ static void pass_request_locks(void)
 	}
 }
 
-#define FEW_LEAVES 16 /* of a task whose captures needed no more room than the first */
+#define CLONES_WITHOUT_HINT 16 /* of a task whose captures needed no more room than the first */
 
 struct tdt__request *tdt__request_with(struct tdt__capture *capture)
 {
@@ -86,7 +86,7 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 		return NULL;
 	}
 	tdt__counted_stock(2 * capture->clones_room);
-	tdt__counted_prepare(capture, frames > TDT__FIRST_FRAMES ? frames : FEW_LEAVES);
+	tdt__counted_prepare(capture, frames > TDT__FIRST_FRAMES ? frames : CLONES_WITHOUT_HINT);
 	return request;
 }
 
@@ -102,17 +102,17 @@ void tdt__request_free(struct tdt__request *request)
  * `request` is written under the lock.  Relaxed: all threads but the poller read it under the lock
  * too, and the poller has its barrier.
  */
-static uint8_t word_of(const struct tdt_handle *task)
+static uint8_t request_word(const struct tdt_handle *task)
 {
 	return atomic_load_explicit(&task->request, memory_order_relaxed);
 }
 
 static bool unclaimed(const struct tdt_handle *task)
 {
-	return word_of(task) == TDT__REQUESTED;
+	return request_word(task) == TDT__REQUESTED;
 }
 
-static void claim(struct tdt_handle *task)
+static void claim_wake(struct tdt_handle *task)
 {
 	atomic_store_explicit(&task->request, TDT__REQUESTED | TDT__CLAIMED, memory_order_relaxed);
 }
@@ -125,7 +125,7 @@ bool tdt__requests_claim(struct tdt_handle *task)
 	pthread_mutex_lock(lock);
 	mine = unclaimed(task);
 	if (mine)
-		claim(task);
+		claim_wake(task);
 	pthread_mutex_unlock(lock);
 	return mine;
 }
@@ -158,7 +158,7 @@ void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *wa
  * or another requester has taken it and is about to wake it.  Then the next poll takes the request,
  * or the end of the current poll sees it.
  */
-static void wake(struct tdt_handle *task)
+static void wake_idle(struct tdt_handle *task)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 	const struct tdt_waker *waker = NULL;
@@ -171,7 +171,7 @@ static void wake(struct tdt_handle *task)
 	if (unclaimed(task))
 		waker = atomic_exchange_explicit(&task->saved_waker, NULL, memory_order_acq_rel);
 	if (waker != NULL)
-		claim(task);
+		claim_wake(task);
 	pthread_mutex_unlock(lock);
 	if (waker != NULL)
 		tdt__request_wake(task, waker, waker->vtable->wake);
@@ -188,7 +188,8 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	/*
 	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
 	 */
-	atomic_store_explicit(&task->request, word_of(task) | TDT__REQUESTED, memory_order_relaxed);
+	atomic_store_explicit(&task->request, request_word(task) | TDT__REQUESTED,
+			      memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 }
 
@@ -201,7 +202,7 @@ void tdt__request_see(struct tdt_handle *task)
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_RECORD_IDLE:
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
-			wake(task);
+			wake_idle(task);
 		break;
 	case TDT_RECORD_POLLING: /* the end of that poll will see the request */
 		break;
@@ -260,7 +261,7 @@ struct tdt__capture *tdt__request_result(struct tdt__request *request, int *erro
 	return capture;
 }
 
-static void unlist(struct tdt_handle *task, struct tdt__request *request)
+static void unlist_request(struct tdt_handle *task, struct tdt__request *request)
 {
 	struct tdt__request **link = &task->requests;
 
@@ -271,7 +272,7 @@ static void unlist(struct tdt_handle *task, struct tdt__request *request)
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, word_of(task) & ~TDT__REQUESTED,
+		atomic_store_explicit(&task->request, request_word(task) & ~TDT__REQUESTED,
 				      memory_order_relaxed);
 }
 
@@ -284,7 +285,7 @@ bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request
 	pthread_mutex_lock(lock);
 	state = request->state;
 	if (state == TDT__REQUEST_LISTED)
-		unlist(task, request);
+		unlist_request(task, request);
 	else if (state == TDT__REQUEST_TAKEN)
 		request->state = TDT__REQUEST_WITHDRAWN;
 	/* The requester's runtime may be gone by the time the poll is over. */
@@ -310,7 +311,7 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	task->requests = NULL;
 	for (struct tdt__request *request = requests; request != NULL; request = request->next)
 		request->state = TDT__REQUEST_TAKEN;
-	word = word_of(task);
+	word = request_word(task);
 	atomic_store_explicit(&task->request, 0, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
 	if (claimed != NULL)
@@ -345,7 +346,7 @@ static void put_capture(struct tdt__request *request, struct tdt__capture *captu
  * Mark the request as answered.  From then on it belongs to its requester, which may free it at
  * once.
  */
-static void answer(pthread_mutex_t *lock, struct tdt__request *request)
+static void mark_answered(pthread_mutex_t *lock, struct tdt__request *request)
 {
 	const struct tdt_waker *waker = NULL;
 	bool withdrawn;
@@ -387,7 +388,7 @@ void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests
 	while (requests != NULL) {
 		struct tdt__request *next = requests->next;
 
-		answer(lock, requests);
+		mark_answered(lock, requests);
 		requests = next;
 	}
 }

@@ -31,7 +31,7 @@ static const struct tdt_waker *real_of(const struct tdt__substitute *substitute)
 	return atomic_load_explicit(&substitute->real, memory_order_relaxed);
 }
 
-static struct tdt_handle *task_of(struct tdt__substitute *substitute)
+static struct tdt_handle *task_of_substitute(struct tdt__substitute *substitute)
 {
 	return (struct tdt_handle *)(void *)((char *)substitute -
 					     offsetof(struct tdt_handle, substitute));
@@ -47,7 +47,7 @@ static struct tdt_handle *task_of(struct tdt__substitute *substitute)
 static inline __attribute__((always_inline)) struct tdt__poll *
 record(struct tdt__substitute *substitute, struct tdt__registers at)
 {
-	struct tdt_handle *task = task_of(substitute);
+	struct tdt_handle *task = task_of_substitute(substitute);
 	struct tdt__poll *poll = tdt__poll_here(task);
 	int saved = errno;
 

@@ -58,7 +58,7 @@ static __attribute__((noinline)) void save_waker(struct tdt_handle *task,
 						   (clone == waker ? TDT__OWN_CLONE : 0)));
 	/*
 	 * Release what the clone points to; acquire what a requester did before it put NULL there.
-	 * Pairs with itself and with wake() in request.c.
+	 * Pairs with itself and with wake_idle() in request.c.
 	 */
 	old = atomic_exchange_explicit(&task->saved_waker, clone, memory_order_acq_rel);
 	tdt_waker_drop(old);
@@ -75,7 +75,7 @@ static __attribute__((noinline)) void wake_for_requests(struct tdt_handle *task,
 }
 
 /* Mark the task as ended: no other poll will come. */
-static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__outcome outcome)
+static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt__outcome outcome)
 {
 	static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
 					   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
@@ -103,19 +103,19 @@ static __attribute__((noinline)) void end(struct tdt_handle *task, enum tdt__out
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	/*
 	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
-	 * acquired, because the list of joiners has a lock.  The list is looked at again if end()
-	 * runs a second time because a waker that was called here unwound.
+	 * acquired, because the list of joiners has a lock.  The list is looked at again if
+	 * end_task() runs a second time because a waker that was called here unwound.
 	 */
 	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
 		     TDT__OUTCOME_NOBODY))
 		tdt__joiners_wake(task);
 }
 
-static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker *given,
-				tdt_poll_t result)
+static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_waker *given,
+				     tdt_poll_t result)
 {
 	if (UNLIKELY(result != TDT_PENDING)) {
-		end(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
+		end_task(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
 	if (UNLIKELY(!tdt__is_saved(task, given)))
@@ -134,7 +134,7 @@ static inline tdt_poll_t finish(struct tdt_handle *task, const struct tdt_waker 
 /* --- The chain of polls of a thread -------------------------------------- */
 
 /* The chain is whole after each store: a signal handler may walk it (tdt_current_task_id()). */
-static inline void enter(struct tdt__poll *poll, struct tdt_handle *task)
+static inline void enter_poll(struct tdt__poll *poll, struct tdt_handle *task)
 {
 	poll->task = task;
 	atomic_signal_fence(memory_order_release);
@@ -158,7 +158,7 @@ static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll 
 }
 
 /* Polls of one thread end in the reverse order of their beginnings. */
-static inline void leave(struct tdt__poll *poll)
+static inline void leave_poll(struct tdt__poll *poll)
 {
 	if (LIKELY(tdt__thread.poll == poll))
 		tdt__thread.poll = poll->outer;
@@ -179,7 +179,8 @@ static void note_frames(struct tdt_handle *task, const struct tdt__capture *capt
 	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
 }
 
-static void answer(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
+static void answer_requests(struct tdt_handle *task, struct tdt__poll *poll,
+			    enum tdt_task_state state)
 {
 	struct tdt__capture *capture = poll->capture;
 
@@ -215,9 +216,9 @@ static inline void left(struct tdt__poll *poll)
 
 	if (LIKELY(task == NULL))
 		return;
-	leave(poll);
-	end(task, TDT__OUTCOME_PANICKED);
-	answer(task, poll, TDT_TASK_PANICKED);
+	leave_poll(poll);
+	end_task(task, TDT__OUTCOME_PANICKED);
+	answer_requests(task, poll, TDT_TASK_PANICKED);
 	TDT__PROBE_TASK(task__poll__end, task);
 }
 
@@ -281,11 +282,12 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	}
 	TDT__POKE(task->record.stack_top, poll.top);
 	TDT__PROBE_TASK(task__poll__start, task);
-	enter(&poll, task);
+	enter_poll(&poll, task);
 	result = tdt__child_poll(task, cx);
-	leave(&poll);
+	leave_poll(&poll);
 	/*
-	 * Before finish() wakes the task: a leaf that is polled again gives up its counted clone.
+	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
+	 * clone.
 	 */
 	if (poll.capture != NULL) {
 		note_frames(task, poll.capture);
@@ -298,12 +300,12 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));
 	}
-	result = finish(task, given, result);
+	result = finish_poll(task, given, result);
 	poll.task = NULL;
-	answer(task, &poll,
-	       result == TDT_PENDING ? TDT_TASK_WAITING :
-	       result == TDT_READY   ? TDT_TASK_READY :
-				       TDT_TASK_PANICKED);
+	answer_requests(task, &poll,
+			result == TDT_PENDING ? TDT_TASK_WAITING
+			: result == TDT_READY ? TDT_TASK_READY
+					      : TDT_TASK_PANICKED);
 	TDT__PROBE_TASK(task__poll__end, task);
 	return result;
 }
@@ -326,10 +328,10 @@ static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context 
 	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll };
 	tdt_poll_t result;
 
-	enter(&poll, task);
+	enter_poll(&poll, task);
 	result = tdt__child_poll(task, cx);
-	leave(&poll);
-	result = finish(task, given, result);
+	leave_poll(&poll);
+	result = finish_poll(task, given, result);
 	poll.task = NULL;
 	TDT__PROBE_TASK(task__poll__end, task);
 	return result;
@@ -367,7 +369,7 @@ void tdt__traced_drop(void *state)
 	struct tdt_handle *task = state;
 
 	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
-		end(task, TDT__OUTCOME_DROPPED);
+		end_task(task, TDT__OUTCOME_DROPPED);
 	task->child_drop(task->child_state);
 	tdt_handle_unref(task);
 }

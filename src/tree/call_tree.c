@@ -28,7 +28,7 @@ struct merge {
 };
 
 /* What is known of the code at a frame's PC. */
-static struct tdt_frame describe(const struct tdt__name *name)
+static struct tdt_frame describe_frame(const struct tdt__name *name)
 {
 	const struct tdt__module *module = name->module;
 	const struct tdt__symbol *symbol = name->symbol;
@@ -53,7 +53,7 @@ static struct tdt_frame describe(const struct tdt__name *name)
  * caller, `outer`: gcc splits functions whose beginning often returns, and inlines the beginning
  * alone.
  */
-static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *outer)
+static bool is_rest_of_inlined(const struct tdt__symbol *inner, const struct tdt__symbol *outer)
 {
 	if (inner == NULL || outer == NULL || inner->symbol == NULL || inner->n == 0 ||
 	    outer->n < 2)
@@ -67,13 +67,14 @@ static bool is_rest(const struct tdt__symbol *inner, const struct tdt__symbol *o
  * Put the functions at a recorded PC under `parent`, outermost first.  Returns the innermost node.
  * `inner` is the frame that this frame has called, or TDT__NO_FRAME.
  */
-static struct tdt_node *add_frame(struct merge *merge, struct tdt_node *parent, uint32_t index,
-				  uint32_t inner)
+static struct tdt_node *merge_frame(struct merge *merge, struct tdt_node *parent, uint32_t index,
+				    uint32_t inner)
 {
 	const struct tdt__symbol *symbol = merge->name[index].symbol;
-	struct tdt_frame frame = describe(&merge->name[index]);
+	struct tdt_frame frame = describe_frame(&merge->name[index]);
 	size_t places = symbol != NULL ? symbol->n : 0;
-	size_t last = inner != TDT__NO_FRAME && is_rest(merge->name[inner].symbol, symbol) ? 2 : 1;
+	size_t last =
+	    inner != TDT__NO_FRAME && is_rest_of_inlined(merge->name[inner].symbol, symbol) ? 2 : 1;
 
 	frame.guessed = merge->stacks->frames[index].frame.guessed ||
 			atomic_load_explicit(&merge->stacks->astray, memory_order_relaxed);
@@ -116,7 +117,7 @@ static struct tdt_node *outermost(struct merge *merge, uint32_t parent)
 	return tdt__tree_add(merge->tree, NULL, &cut, 0, false);
 }
 
-static int add_stack(struct merge *merge, uint32_t leaf)
+static int merge_stack(struct merge *merge, uint32_t leaf)
 {
 	const struct tdt__recorded *frames = merge->stacks->frames;
 	struct tdt_node *node;
@@ -128,7 +129,7 @@ static int add_stack(struct merge *merge, uint32_t leaf)
 	while (node != NULL && n > 0) {
 		index = merge->path[--n];
 		inner = n > 0 ? merge->path[n - 1] : TDT__NO_FRAME;
-		node = add_frame(merge, node, index, inner);
+		node = merge_frame(merge, node, index, inner);
 		merge->node[index] = node;
 	}
 	return node != NULL ? 0 : -errno;
@@ -155,7 +156,7 @@ static void find_modules(struct merge *merge)
 	}
 }
 
-static int make(struct merge *merge, struct tdt__over *over, uint64_t deadline)
+static int make_call_tree(struct merge *merge, struct tdt__over *over, uint64_t deadline)
 {
 	const struct tdt__stacks *stacks = merge->stacks;
 	long left;
@@ -168,7 +169,7 @@ static int make(struct merge *merge, struct tdt__over *over, uint64_t deadline)
 	error = tdt__over_find(stacks, merge->name, merge->leaves, over);
 	for (uint32_t i = 0; error == 0 && i < stacks->n; i++)
 		if (merge->leaves[i] > 0)
-			error = add_stack(merge, i);
+			error = merge_stack(merge, i);
 	return error;
 }
 
@@ -186,7 +187,7 @@ int tdt__call_tree(struct tdt__tree *tree, const struct tdt__stacks *stacks, str
 	merge.path = malloc(stacks->n * sizeof merge.path[0]);
 	merge.leaves = malloc(stacks->n * sizeof merge.leaves[0]);
 	if (merge.name != NULL && merge.node != NULL && merge.path != NULL && merge.leaves != NULL)
-		error = make(&merge, over, deadline);
+		error = make_call_tree(&merge, over, deadline);
 	free(merge.leaves);
 	free(merge.path);
 	free(merge.node);

@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/text.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
 #include "tree/stacks.h"
@@ -128,11 +129,6 @@ struct levels {
 
 /* --- Names ---------------------------------------------------------------------- */
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), n_end = strlen(end);
@@ -196,7 +192,7 @@ static enum role rust_role(const char *name, const char *file)
 	if (file == NULL)
 		return PLAIN;
 	for (size_t i = 0; i < sizeof std / sizeof std[0]; i++)
-		if (starts_with(name, std[i].name) && ends_with(file, std[i].file))
+		if (tdt__starts_with(name, std[i].name) && ends_with(file, std[i].file))
 			return std[i].role;
 	if (!ends_with(file, "/tdt.rs"))
 		return PLAIN;
@@ -209,7 +205,7 @@ static bool is_library(const struct tdt__module *module)
 {
 	const char *path = tdt__module_path(module), *slash = strrchr(path, '/');
 
-	return starts_with(slash != NULL ? slash + 1 : path, "libtdt.so");
+	return tdt__starts_with(slash != NULL ? slash + 1 : path, "libtdt.so");
 }
 
 /*
@@ -239,12 +235,12 @@ static enum role role_of(const struct tdt__module *module, const struct tdt__pla
 		return BODY;
 	if (strcmp(name, "plain_poll") == 0 && outer == PASSES && is_library(module))
 		return PASSES;
-	return starts_with(name, "tdt_") ? our_role(name) : rust_role(name, place->file);
+	return tdt__starts_with(name, "tdt_") ? our_role(name) : rust_role(name, place->file);
 }
 
 /* --- The tree of levels ----------------------------------------------------------- */
 
-static bool is_same(const struct level *a, const struct level *b)
+static bool is_same_level(const struct level *a, const struct level *b)
 {
 	return a->outer == b->outer && a->site == b->site && a->function == b->function &&
 	       a->module == b->module && a->leaf == b->leaf;
@@ -265,7 +261,7 @@ static uint32_t find_level(struct levels *levels, const struct level *sought)
 
 	do {
 		i = tdt__index_next(&levels->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same(&levels->level[i], sought));
+	} while (i != TDT__INDEX_NONE && !is_same_level(&levels->level[i], sought));
 	if (i == TDT__INDEX_NONE) {
 		i = levels->n++;
 		levels->level[i] = *sought;
@@ -292,7 +288,7 @@ static void find_roles(struct levels *levels)
 }
 
 /* Add the levels of a frame that was called from `site`.  Returns the innermost one. */
-static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, uint32_t index)
+static uint32_t add_levels(struct levels *levels, uint32_t outer, uint64_t site, uint32_t index)
 {
 	const struct tdt__name *name = &levels->names[index];
 	const struct tdt__symbol *symbol = name->symbol;
@@ -323,7 +319,7 @@ static uint32_t add_frame(struct levels *levels, uint32_t outer, uint64_t site, 
  * Add the levels of the frames from `leaf` outwards that have none yet, and the level of the leaf.
  * Returns the latter.
  */
-static uint32_t add_stack(struct levels *levels, uint32_t leaf)
+static uint32_t add_leaf(struct levels *levels, uint32_t leaf)
 {
 	const struct tdt__recorded *frames = levels->stacks->frames;
 	struct level level = { .site = frames[leaf].frame.pc, .leaf = true };
@@ -340,7 +336,7 @@ static uint32_t add_stack(struct levels *levels, uint32_t leaf)
 	}
 	while (n > 0) {
 		index = levels->path[--n];
-		outer = add_frame(levels, outer, site, index);
+		outer = add_levels(levels, outer, site, index);
 		levels->at[index] = outer;
 		site = frames[index].frame.pc;
 	}
@@ -379,7 +375,7 @@ static void make_levels(struct levels *levels, uint32_t *leaf)
 
 		if (stacks->frames[i].leaves == 0)
 			continue;
-		leaf[i] = add_stack(levels, i);
+		leaf[i] = add_leaf(levels, i);
 		level = &levels->level[leaf[i]];
 		level->last = i + 1;
 		level->last_site = level->site;
@@ -447,7 +443,7 @@ static enum kind kind_of(const struct level *level)
  * Leaves of `level` that came earlier than the returned time are over: within `outer`, or further
  * outside, a leaf from another site has followed them.
  */
-static uint32_t after(const struct level *outer, const struct level *level)
+static uint32_t over_before(const struct level *outer, const struct level *level)
 {
 	uint32_t other = level->site == outer->last_site ? outer->last_other : outer->last;
 
@@ -467,7 +463,7 @@ static void look_outside(struct levels *levels)
 		level->known = outer->known && level->kind != UNKNOWN;
 		level->follows =
 		    level->kind == SEQUENTIAL || (level->kind == TRANSPARENT && outer->follows);
-		level->after = after(outer, level);
+		level->after = over_before(outer, level);
 	}
 }
 
@@ -540,7 +536,7 @@ static uint32_t count_unsure(struct levels *levels, const uint32_t *leaf, const 
 
 /* ------------------------------------------------------------------------------------------ */
 
-static void find(struct levels *levels, uint32_t *leaf, uint32_t *left, struct tdt__over *over)
+static void find_over(struct levels *levels, uint32_t *leaf, uint32_t *left, struct tdt__over *over)
 {
 	make_levels(levels, leaf);
 	look_within(levels);
@@ -584,7 +580,7 @@ int tdt__over_find(const struct tdt__stacks *stacks, const struct tdt__name *nam
 	if (levels.level != NULL && levels.at != NULL) {
 		levels.path = levels.at + stacks->n;
 		leaf = levels.path + stacks->n;
-		find(&levels, leaf, left, over);
+		find_over(&levels, leaf, left, over);
 	}
 	free(levels.at);
 	free(levels.level);

@@ -59,7 +59,7 @@ void tdt__tree_fini(struct tdt__tree *tree)
 }
 
 /* What is allocated stays until the end of the tree.  After a later failure it is just not used. */
-static void *allocate(struct tdt__tree *tree, size_t size, size_t align)
+static void *allocate_in_tree(struct tdt__tree *tree, size_t size, size_t align)
 {
 	struct tdt__chunk *chunk = tree->chunk;
 	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
@@ -92,7 +92,7 @@ int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **co
 	if (string == NULL)
 		return 0;
 	size = strlen(string) + 1;
-	bytes = allocate(tree, size, 1);
+	bytes = allocate_in_tree(tree, size, 1);
 	if (bytes == NULL)
 		return -ENOMEM;
 	*copy = memcpy(bytes, string, size);
@@ -128,7 +128,7 @@ static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 }
 
 /* Hash enough of what same_frame() compares to distinguish siblings. */
-static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame *frame)
+static uint32_t hash_child(const struct tdt_node *parent, const struct tdt_frame *frame)
 {
 	uint64_t hash = tdt__mix(0, parent->id);
 
@@ -142,8 +142,8 @@ static uint32_t hash_frame(const struct tdt_node *parent, const struct tdt_frame
 	return tdt__hash_fold(hash);
 }
 
-static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node *parent,
-			     const struct tdt_frame *frame, uint32_t hash)
+static struct tdt_node *find_child(const struct tdt__tree *tree, const struct tdt_node *parent,
+				   const struct tdt_frame *frame, uint32_t hash)
 {
 	struct tdt_node *node = parent->last_child;
 
@@ -162,7 +162,7 @@ static struct tdt_node *find(const struct tdt__tree *tree, const struct tdt_node
 }
 
 /* The next node in depth-first order. */
-static struct tdt_node *next(const struct tdt_node *node)
+static struct tdt_node *next_node(const struct tdt_node *node)
 {
 	if (node->first_child != NULL)
 		return node->first_child;
@@ -182,7 +182,7 @@ static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_n
 /*
  * Make room in the table for one more node, and create the table when the tree is no longer small.
  */
-static int grow(struct tdt__tree *tree)
+static int grow_table(struct tdt__tree *tree)
 {
 	uint32_t buckets = tree->buckets == 0 ? 2 * SMALL : tree->buckets * 2;
 	struct tdt_node **bucket;
@@ -192,9 +192,9 @@ static int grow(struct tdt__tree *tree)
 	bucket = calloc(buckets, sizeof(struct tdt_node *));
 	if (bucket == NULL)
 		return -ENOMEM;
-	for (struct tdt_node *node = next(&tree->root); node != NULL; node = next(node)) {
+	for (struct tdt_node *node = next_node(&tree->root); node != NULL; node = next_node(node)) {
 		if (tree->buckets == 0)
-			node->hash = hash_frame(node->parent, &node->frame);
+			node->hash = hash_child(node->parent, &node->frame);
 		into_bucket(bucket, buckets, node);
 	}
 	free(tree->bucket);
@@ -224,7 +224,7 @@ static int keep_array(struct tdt__tree *tree, const char *const **array)
 		return 0;
 	while ((*array)[n] != NULL)
 		n++;
-	kept = allocate(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
+	kept = allocate_in_tree(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
 	if (kept == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && err == 0; i++)
@@ -254,8 +254,8 @@ static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame,
 	return err;
 }
 
-static struct tdt_node *append(struct tdt__tree *tree, struct tdt_node *parent,
-			       struct tdt_node *node)
+static struct tdt_node *append_node(struct tdt__tree *tree, struct tdt_node *parent,
+				    struct tdt_node *node)
 {
 	node->tree = tree;
 	node->parent = parent;
@@ -279,10 +279,10 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 
 	if (parent == NULL)
 		parent = &tree->root;
-	if (grow(tree) != 0)
+	if (grow_table(tree) != 0)
 		goto no_memory;
-	hash = tree->buckets != 0 ? hash_frame(parent, frame) : 0;
-	node = find(tree, parent, frame, hash);
+	hash = tree->buckets != 0 ? hash_child(parent, frame) : 0;
+	node = find_child(tree, parent, frame, hash);
 	if (node != NULL) {
 		if (leaves > UINT32_MAX - node->leaves)
 			goto overflow;
@@ -292,7 +292,7 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	}
 	if (tree->n == UINT32_MAX)
 		goto overflow;
-	node = allocate(tree, sizeof(*node), alignof(struct tdt_node));
+	node = allocate_in_tree(tree, sizeof(*node), alignof(struct tdt_node));
 	if (node == NULL)
 		goto no_memory;
 	memset(node, 0, sizeof(*node));
@@ -301,7 +301,7 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	node->leaves = leaves;
 	if (copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0)
 		goto no_memory;
-	return append(tree, parent, node);
+	return append_node(tree, parent, node);
 
 overflow:
 	errno = EOVERFLOW;
@@ -336,7 +336,7 @@ const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node)
 
 const struct tdt_node *tdt_node_next(const struct tdt_node *node)
 {
-	return is_node(node) ? next(node) : NULL;
+	return is_node(node) ? next_node(node) : NULL;
 }
 
 const struct tdt_frame *tdt_node_frame(const struct tdt_node *node)

@@ -19,12 +19,12 @@
 /* --- Reading ----------------------------------------------------------------------- */
 
 /* Reads bytes from `at` up to `end`.  After a failure, everything that is read is 0. */
-struct reader {
+struct cfi_reader {
 	uintptr_t at, end;
 	bool failed;
 };
 
-static uint64_t number(struct reader *reader, size_t size)
+static uint64_t number(struct cfi_reader *reader, size_t size)
 {
 	uint64_t value = 0;
 
@@ -37,12 +37,12 @@ static uint64_t number(struct reader *reader, size_t size)
 	return value;
 }
 
-static uint8_t byte(struct reader *reader)
+static uint8_t byte(struct cfi_reader *reader)
 {
 	return (uint8_t)number(reader, 1);
 }
 
-static int64_t signed_number(struct reader *reader, size_t size)
+static int64_t signed_number(struct cfi_reader *reader, size_t size)
 {
 	unsigned unused = 64 - 8 * (unsigned)size;
 
@@ -51,7 +51,7 @@ static int64_t signed_number(struct reader *reader, size_t size)
 
 #define LEB_BITS 140 /* a LEB128 number may be padded; but a longer one is damage */
 
-static uint64_t leb(struct reader *reader, unsigned *bits)
+static uint64_t leb(struct cfi_reader *reader, unsigned *bits)
 {
 	uint64_t value = 0;
 	uint8_t part;
@@ -67,14 +67,14 @@ static uint64_t leb(struct reader *reader, unsigned *bits)
 	return value;
 }
 
-static uint64_t uleb(struct reader *reader)
+static uint64_t uleb(struct cfi_reader *reader)
 {
 	unsigned bits;
 
 	return leb(reader, &bits);
 }
 
-static int64_t sleb(struct reader *reader)
+static int64_t sleb(struct cfi_reader *reader)
 {
 	unsigned bits;
 	uint64_t value = leb(reader, &bits);
@@ -88,7 +88,7 @@ static int64_t sleb(struct reader *reader)
  * Read a pointer in one of the encodings DW_EH_PE_*, from the module's own memory.  A pointer to
  * the pointer (DW_EH_PE_indirect) is not supported.
  */
-static uintptr_t pointer(struct reader *reader, uint8_t encoding)
+static uintptr_t pointer(struct cfi_reader *reader, uint8_t encoding)
 {
 	uint8_t relative = encoding & 0x70;
 	uintptr_t base = relative == DW_EH_PE_pcrel ? reader->at : 0;
@@ -119,10 +119,10 @@ static uintptr_t pointer(struct reader *reader, uint8_t encoding)
 #define LENGTH_MAX (1u << 20) /* bytes; limits the time for which the lock is held */
 
 /* What an FDE says about one function, and what its CIE says about many functions. */
-struct entry {
+struct function_cfi {
 	uintptr_t start, end; /* of the function */
-	struct reader first;  /* the CIE's instructions */
-	struct reader then;   /* the FDE's instructions */
+	struct cfi_reader first; /* the CIE's instructions */
+	struct cfi_reader then;	 /* the FDE's instructions */
 	uint64_t code_unit;
 	int64_t data_unit;
 	uint64_t return_address; /* the number of the column of the return address */
@@ -135,9 +135,9 @@ struct entry {
  * The rest of the CIE or FDE at `address`, behind its length.  A length that no compiler writes is
  * damage.
  */
-static struct reader body(uintptr_t address)
+static struct cfi_reader body(uintptr_t address)
 {
-	struct reader reader = { .at = address, .end = address + 4 };
+	struct cfi_reader reader = { .at = address, .end = address + 4 };
 	uint32_t length = (uint32_t)number(&reader, 4);
 
 	reader.failed = reader.failed || length == 0 || length > LENGTH_MAX;
@@ -146,7 +146,8 @@ static struct reader body(uintptr_t address)
 }
 
 /* Read the data for those letters of the augmentation that are known; the first letter is 'z'. */
-static void read_augmentation(struct entry *entry, struct reader *reader, const char *letters)
+static void read_augmentation(struct function_cfi *entry, struct cfi_reader *reader,
+			      const char *letters)
 {
 	uint64_t length = uleb(reader);
 	uintptr_t end = reader->at + length;
@@ -166,9 +167,9 @@ static void read_augmentation(struct entry *entry, struct reader *reader, const 
 	reader->at = end;
 }
 
-static bool read_cie(struct entry *entry, uintptr_t address)
+static bool read_cie(struct function_cfi *entry, uintptr_t address)
 {
-	struct reader reader = body(address);
+	struct cfi_reader reader = body(address);
 	uint32_t id = (uint32_t)number(&reader, 4);
 	uint8_t version = byte(&reader);
 	char letters[9];
@@ -187,9 +188,9 @@ static bool read_cie(struct entry *entry, uintptr_t address)
 	return !reader.failed && (letters[0] == 'z' || letters[0] == '\0');
 }
 
-static bool read_fde(struct entry *entry, uintptr_t address)
+static bool read_fde(struct function_cfi *entry, uintptr_t address)
 {
-	struct reader reader = body(address);
+	struct cfi_reader reader = body(address);
 	uintptr_t here = reader.at;
 
 	if (!read_cie(entry, here - (uint32_t)number(&reader, 4)))
@@ -206,9 +207,9 @@ static bool read_fde(struct entry *entry, uintptr_t address)
  * Search the table at `head` for the address of the FDE of the function at `pc`; 0: the table has
  * none.  Each entry of the table is a pair: the address of a function, and that of its FDE.
  */
-static uintptr_t search(uintptr_t head, uintptr_t pc)
+static uintptr_t search_table(uintptr_t head, uintptr_t pc)
 {
-	struct reader reader = { .at = head, .end = head + 12 };
+	struct cfi_reader reader = { .at = head, .end = head + 12 };
 	uintptr_t table = head + 12;
 	uint32_t low = 0, high;
 
@@ -234,15 +235,15 @@ static uintptr_t search(uintptr_t head, uintptr_t pc)
 	return reader.failed ? 0 : head + (uintptr_t)(intptr_t)(int32_t)high;
 }
 
-static int find_entry(struct entry *entry, uintptr_t pc)
+static int find_entry(struct function_cfi *entry, uintptr_t pc)
 {
 	struct dl_find_object found;
 	uintptr_t fde;
 
-	*entry = (struct entry){ .encoding = 0 };
+	*entry = (struct function_cfi){ .encoding = 0 };
 	if (_dl_find_object((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL)
 		return -ENOENT;
-	fde = search((uintptr_t)found.dlfo_eh_frame, pc);
+	fde = search_table((uintptr_t)found.dlfo_eh_frame, pc);
 	if (fde == 0)
 		return -ENOENT;
 	if (!read_fde(entry, fde))
@@ -252,7 +253,7 @@ static int find_entry(struct entry *entry, uintptr_t pc)
 
 uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
 {
-	struct entry entry;
+	struct function_cfi entry;
 
 	if (find_entry(&entry, pc) != 0)
 		return 0;
@@ -264,28 +265,28 @@ uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
 
 #define REMEMBERED 8
 
-struct table {
-	const struct entry *entry;
+struct row_state {
+	const struct function_cfi *entry;
 	struct tdt__cfi_row row, initial;
 	struct tdt__cfi_row remembered[REMEMBERED];
 	unsigned depth;
 	uintptr_t at; /* the row holds from this address on */
 };
 
-static void set(struct table *table, uint64_t number, enum tdt__cfi_kind kind, intptr_t n)
+static void set_place(struct row_state *table, uint64_t number, enum tdt__cfi_kind kind, intptr_t n)
 {
 	if (number < TDT__CFI_REGISTERS)
 		table->row.place[number] = (struct tdt__cfi_place){ kind, 0, n };
 }
 
-static void restore(struct table *table, uint64_t number)
+static void restore(struct row_state *table, uint64_t number)
 {
 	if (number < TDT__CFI_REGISTERS)
 		table->row.place[number] = table->initial.place[number];
 }
 
 /* Return the address of the expression that comes next, and skip the expression. */
-static intptr_t expression(struct reader *reader)
+static intptr_t expression(struct cfi_reader *reader)
 {
 	uintptr_t address = reader->at;
 	uint64_t length = uleb(reader);
@@ -297,7 +298,7 @@ static intptr_t expression(struct reader *reader)
 	return (intptr_t)address;
 }
 
-static bool remember(struct table *table)
+static bool remember(struct row_state *table)
 {
 	if (table->depth == REMEMBERED)
 		return false;
@@ -305,7 +306,7 @@ static bool remember(struct table *table)
 	return true;
 }
 
-static bool recall(struct table *table)
+static bool recall(struct row_state *table)
 {
 	if (table->depth == 0)
 		return false;
@@ -314,7 +315,7 @@ static bool recall(struct table *table)
 }
 
 /* Run an instruction whose opcode takes a whole byte.  False: it is not understood. */
-static bool run_other(struct table *table, struct reader *reader, uint8_t instruction)
+static bool run_other(struct row_state *table, struct cfi_reader *reader, uint8_t instruction)
 {
 	int64_t data_unit = table->entry->data_unit;
 	struct tdt__cfi_place *cfa = &table->row.cfa;
@@ -325,20 +326,20 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
 		return true;
 	case DW_CFA_offset_extended:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_AT_CFA, (int64_t)uleb(reader) * data_unit);
+		set_place(table, number, TDT__CFI_AT_CFA, (int64_t)uleb(reader) * data_unit);
 		return true;
 	case DW_CFA_restore_extended:
 		restore(table, uleb(reader));
 		return true;
 	case DW_CFA_undefined:
-		set(table, uleb(reader), TDT__CFI_LOST, 0);
+		set_place(table, uleb(reader), TDT__CFI_LOST, 0);
 		return true;
 	case DW_CFA_same_value:
-		set(table, uleb(reader), TDT__CFI_SAME, 0);
+		set_place(table, uleb(reader), TDT__CFI_SAME, 0);
 		return true;
 	case DW_CFA_register:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_PLUS, 0);
+		set_place(table, number, TDT__CFI_PLUS, 0);
 		if (number < TDT__CFI_REGISTERS)
 			table->row.place[number].number = (uint32_t)uleb(reader);
 		else
@@ -365,11 +366,11 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
 		return true;
 	case DW_CFA_expression:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_AT, expression(reader));
+		set_place(table, number, TDT__CFI_AT, expression(reader));
 		return true;
 	case DW_CFA_offset_extended_sf:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_AT_CFA, sleb(reader) * data_unit);
+		set_place(table, number, TDT__CFI_AT_CFA, sleb(reader) * data_unit);
 		return true;
 	case DW_CFA_def_cfa_sf:
 		cfa->kind = TDT__CFI_PLUS;
@@ -381,15 +382,15 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
 		return cfa->kind == TDT__CFI_PLUS;
 	case DW_CFA_val_offset:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_CFA_PLUS, (int64_t)uleb(reader) * data_unit);
+		set_place(table, number, TDT__CFI_CFA_PLUS, (int64_t)uleb(reader) * data_unit);
 		return true;
 	case DW_CFA_val_offset_sf:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_CFA_PLUS, sleb(reader) * data_unit);
+		set_place(table, number, TDT__CFI_CFA_PLUS, sleb(reader) * data_unit);
 		return true;
 	case DW_CFA_val_expression:
 		number = uleb(reader);
-		set(table, number, TDT__CFI_VALUE, expression(reader));
+		set_place(table, number, TDT__CFI_VALUE, expression(reader));
 		return true;
 	case DW_CFA_GNU_args_size:
 		uleb(reader);
@@ -403,7 +404,7 @@ static bool run_other(struct table *table, struct reader *reader, uint8_t instru
  * How far an instruction DW_CFA_advance_loc* advances the location in the code.  For all other
  * instructions the result is 0.
  */
-static uintptr_t advances(struct reader *reader, uint8_t instruction)
+static uintptr_t advances(struct cfi_reader *reader, uint8_t instruction)
 {
 	if (instruction >> 6 == 1)
 		return instruction & 0x3f;
@@ -422,7 +423,7 @@ static uintptr_t advances(struct reader *reader, uint8_t instruction)
 /*
  * Run instructions until they describe code beyond `pc`.  False: an instruction is not understood.
  */
-static bool run(struct table *table, struct reader reader, uintptr_t pc)
+static bool run_instructions(struct row_state *table, struct cfi_reader reader, uintptr_t pc)
 {
 	while (reader.at < reader.end && !reader.failed) {
 		uint8_t instruction = byte(&reader);
@@ -437,8 +438,8 @@ static bool run(struct table *table, struct reader reader, uintptr_t pc)
 			if (table->at > pc)
 				return !reader.failed;
 		} else if (instruction >> 6 == 2) { /* offset */
-			set(table, instruction & 0x3f, TDT__CFI_AT_CFA,
-			    (int64_t)uleb(&reader) * table->entry->data_unit);
+			set_place(table, instruction & 0x3f, TDT__CFI_AT_CFA,
+				  (int64_t)uleb(&reader) * table->entry->data_unit);
 		} else if (instruction >> 6 == 3) { /* restore */
 			restore(table, instruction & 0x3f);
 		} else if (!run_other(table, &reader, instruction)) {
@@ -451,8 +452,8 @@ static bool run(struct table *table, struct reader reader, uintptr_t pc)
 int tdt__cfi_find(uintptr_t pc, struct tdt__cfi_row *row)
 {
 	/* Too large for the stack of a poll.  Protected by tdt__unwind_lock. */
-	static struct table table;
-	struct entry entry;
+	static struct row_state table;
+	struct function_cfi entry;
 	int error = find_entry(&entry, pc);
 
 	if (error != 0)
@@ -465,11 +466,11 @@ int tdt__cfi_find(uintptr_t pc, struct tdt__cfi_row *row)
 	table.at = 0;
 	table.row.cfa.kind = TDT__CFI_LOST;
 	table.row.interrupted = entry.interrupted;
-	if (!run(&table, entry.first, UINTPTR_MAX))
+	if (!run_instructions(&table, entry.first, UINTPTR_MAX))
 		return -ENOTSUP;
 	table.initial = table.row;
 	table.at = entry.start;
-	if (!run(&table, entry.then, pc))
+	if (!run_instructions(&table, entry.then, pc))
 		return -ENOTSUP;
 	*row = table.row;
 	return 0;
@@ -477,9 +478,9 @@ int tdt__cfi_find(uintptr_t pc, struct tdt__cfi_row *row)
 
 /* --- Expressions ------------------------------------------------------------------------------ */
 
-static struct reader block(uintptr_t address)
+static struct cfi_reader block(uintptr_t address)
 {
-	struct reader reader = { .at = address, .end = UINTPTR_MAX };
+	struct cfi_reader reader = { .at = address, .end = UINTPTR_MAX };
 	uint64_t length = uleb(&reader);
 
 	reader.end = reader.at + length;
@@ -487,7 +488,7 @@ static struct reader block(uintptr_t address)
 	return reader;
 }
 
-static bool is_register(struct reader *reader, uint32_t *number, intptr_t *plus)
+static bool is_register(struct cfi_reader *reader, uint32_t *number, intptr_t *plus)
 {
 	uint8_t operation = byte(reader);
 
@@ -498,14 +499,14 @@ static bool is_register(struct reader *reader, uint32_t *number, intptr_t *plus)
 
 bool tdt__cfi_is_sum(uintptr_t address, uint32_t *number, intptr_t *plus)
 {
-	struct reader reader = block(address);
+	struct cfi_reader reader = block(address);
 
 	return is_register(&reader, number, plus) && reader.at == reader.end;
 }
 
 bool tdt__cfi_is_word(uintptr_t address, uint32_t *number, intptr_t *at, intptr_t *plus)
 {
-	struct reader reader = block(address);
+	struct cfi_reader reader = block(address);
 
 	*plus = 0;
 	if (!is_register(&reader, number, at) || byte(&reader) != DW_OP_deref)
@@ -525,14 +526,14 @@ struct machine {
 	const struct tdt__cfi_registers *registers;
 	tdt__cfi_word_fn *word_at;
 	const void *stack;
-	struct reader code;
+	struct cfi_reader code;
 	uintptr_t value[STACK];
 	unsigned n;
 	bool failed;
 	bool interrupted; /* as in the row */
 };
 
-static uintptr_t pop(struct machine *machine)
+static uintptr_t pop_value(struct machine *machine)
 {
 	if (machine->n == 0) {
 		machine->failed = true;
@@ -541,7 +542,7 @@ static uintptr_t pop(struct machine *machine)
 	return machine->value[--machine->n];
 }
 
-static void push(struct machine *machine, uintptr_t value)
+static void push_value(struct machine *machine, uintptr_t value)
 {
 	if (machine->n == STACK)
 		machine->failed = true;
@@ -564,22 +565,22 @@ static void push_register(struct machine *machine, uint32_t number)
 
 	if (!register_value(machine->registers, number, &value))
 		machine->failed = true;
-	push(machine, value + (uintptr_t)sleb(&machine->code));
+	push_value(machine, value + (uintptr_t)sleb(&machine->code));
 }
 
 static void push_word(struct machine *machine)
 {
 	uintptr_t value = 0;
 
-	if (!machine->word_at(machine->stack, pop(machine), &value))
+	if (!machine->word_at(machine->stack, pop_value(machine), &value))
 		machine->failed = true;
-	push(machine, value);
+	push_value(machine, value);
 }
 
 /* Run an operation on the two values on top of the stack.  Any other operation fails. */
-static void combine(struct machine *machine, uint8_t operation)
+static void combine_values(struct machine *machine, uint8_t operation)
 {
-	uintptr_t b = pop(machine), a = pop(machine);
+	uintptr_t b = pop_value(machine), a = pop_value(machine);
 
 	switch (operation) {
 	case DW_OP_and:
@@ -627,7 +628,7 @@ static void combine(struct machine *machine, uint8_t operation)
 	default:
 		machine->failed = true;
 	}
-	push(machine, a);
+	push_value(machine, a);
 }
 
 /* Push a constant of 1, 2, 4 or 8 bytes, unsigned or signed. */
@@ -636,9 +637,9 @@ static void push_constant(struct machine *machine, uint8_t operation)
 	size_t size = (size_t)1 << (operation - DW_OP_const1u) / 2;
 
 	if (operation % 2 == 0)
-		push(machine, number(&machine->code, size));
+		push_value(machine, number(&machine->code, size));
 	else
-		push(machine, (uintptr_t)signed_number(&machine->code, size));
+		push_value(machine, (uintptr_t)signed_number(&machine->code, size));
 }
 
 static void operate(struct machine *machine)
@@ -648,19 +649,19 @@ static void operate(struct machine *machine)
 	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31)
 		push_register(machine, operation - DW_OP_breg0);
 	else if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31)
-		push(machine, operation - DW_OP_lit0);
+		push_value(machine, operation - DW_OP_lit0);
 	else if (operation >= DW_OP_const1u && operation <= DW_OP_const8s)
 		push_constant(machine, operation);
 	else if (operation == DW_OP_constu)
-		push(machine, uleb(&machine->code));
+		push_value(machine, uleb(&machine->code));
 	else if (operation == DW_OP_consts)
-		push(machine, (uintptr_t)sleb(&machine->code));
+		push_value(machine, (uintptr_t)sleb(&machine->code));
 	else if (operation == DW_OP_deref)
 		push_word(machine);
 	else if (operation == DW_OP_plus_uconst)
-		push(machine, pop(machine) + uleb(&machine->code));
+		push_value(machine, pop_value(machine) + uleb(&machine->code));
 	else if (operation != DW_OP_nop)
-		combine(machine, operation);
+		combine_values(machine, operation);
 }
 
 /* `given` is the value that is on the expression's stack at the start; NULL: the stack is empty. */
@@ -670,19 +671,19 @@ static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t
 	machine->code = block(address);
 	machine->n = 0;
 	if (given != NULL)
-		push(machine, *given);
+		push_value(machine, *given);
 	while (machine->code.at < machine->code.end && !machine->code.failed && !machine->failed)
 		operate(machine);
-	*value = pop(machine);
+	*value = pop_value(machine);
 	return !machine->code.failed && !machine->failed;
 }
 
 /* --- One step ------------------------------------------------------------------------------- */
 
-#define BIT(number) (1u << (number))
-
 /* rbx, rbp, and r12 to r15: a function says where it saved them, or does not change them. */
-#define KEPT (BIT(3) | BIT(TDT__CFI_FP) | BIT(12) | BIT(13) | BIT(14) | BIT(15))
+#define CALLEE_SAVED                                                                               \
+	(TDT__CFI_BIT(3) | TDT__CFI_BIT(TDT__CFI_FP) | TDT__CFI_BIT(12) | TDT__CFI_BIT(13) |       \
+	 TDT__CFI_BIT(14) | TDT__CFI_BIT(15))
 
 static bool cfa_of(struct machine *machine, const struct tdt__cfi_place *place, uintptr_t *cfa)
 {
@@ -711,7 +712,7 @@ static bool caller_value(struct machine *machine, uint32_t number,
 	machine->failed = false;
 	switch (place->kind) {
 	case TDT__CFI_SAME:
-		return (KEPT & BIT(number)) != 0 &&
+		return (CALLEE_SAVED & TDT__CFI_BIT(number)) != 0 &&
 		       register_value(machine->registers, number, value);
 	case TDT__CFI_AT_CFA:
 		return machine->word_at(machine->stack, cfa + (uintptr_t)place->n, value);
@@ -750,13 +751,14 @@ int tdt__cfi_step(struct tdt__cfi_registers *registers, uintptr_t pc, tdt__cfi_w
 		return -EFAULT;
 	for (uint32_t number = 0; number < TDT__CFI_REGISTERS; number++)
 		if (caller_value(&machine, number, &row.place[number], cfa, &caller.value[number]))
-			caller.known |= BIT(number);
+			caller.known |= TDT__CFI_BIT(number);
 	if (row.place[TDT__CFI_SP].kind == TDT__CFI_SAME) {
 		caller.value[TDT__CFI_SP] = cfa;
-		caller.known |= BIT(TDT__CFI_SP);
+		caller.known |= TDT__CFI_BIT(TDT__CFI_SP);
 	}
 	*interrupted = row.interrupted;
-	if ((caller.known & BIT(TDT__CFI_SP)) == 0 || (caller.known & BIT(TDT__CFI_PC)) == 0)
+	if ((caller.known & TDT__CFI_BIT(TDT__CFI_SP)) == 0 ||
+	    (caller.known & TDT__CFI_BIT(TDT__CFI_PC)) == 0)
 		return -EFAULT;
 	*registers = caller;
 	return 0;

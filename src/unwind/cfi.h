@@ -70,6 +70,8 @@ bool tdt__cfi_is_word(uintptr_t address, uint32_t *number, intptr_t *at, intptr_
 /* Whether the value of the expression at `address` is register `*number` plus `*plus`. */
 bool tdt__cfi_is_sum(uintptr_t address, uint32_t *number, intptr_t *plus);
 
+#define TDT__CFI_BIT(number) (1u << (number))
+
 /* The registers of a frame, as far as they are known: bit n of `known` is for register n. */
 struct tdt__cfi_registers {
 	uintptr_t value[TDT__CFI_REGISTERS];

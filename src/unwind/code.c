@@ -179,7 +179,7 @@ void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
  * its frame.
  */
 #define NOTED 128
-#define UNKNOWN INTPTR_MIN
+#define UNKNOWN_DEPTH INTPTR_MIN
 
 struct depths {
 	struct note {
@@ -189,9 +189,9 @@ struct depths {
 	} seen[NOTED], wanted[NOTED];
 	unsigned n_seen, n_wanted;
 	intptr_t depth; /* at the present instruction */
-	intptr_t fp;    /* the depth of the place that the frame pointer points to; UNKNOWN: there
-			   is no frame pointer yet */
-	intptr_t body;  /* the depth once the frame is made; UNKNOWN: it is not made yet */
+	intptr_t fp;	/* the depth of the place that the frame pointer points to; UNKNOWN_DEPTH:
+			   there    is no frame pointer yet */
+	intptr_t body;	/* the depth once the frame is made; UNKNOWN_DEPTH: it is not made yet */
 	bool variable;  /* the depth can't be known */
 };
 
@@ -213,7 +213,7 @@ static intptr_t seen_at(const struct depths *depths, uintptr_t address)
 	for (unsigned i = depths->n_seen; i > 0; i--)
 		if (depths->seen[i - 1].from <= address)
 			return depths->seen[i - 1].depth;
-	return UNKNOWN;
+	return UNKNOWN_DEPTH;
 }
 
 static intptr_t wanted_at(const struct depths *depths, uintptr_t address)
@@ -221,7 +221,7 @@ static intptr_t wanted_at(const struct depths *depths, uintptr_t address)
 	for (unsigned i = depths->n_wanted; i > 0; i--)
 		if (depths->wanted[i - 1].from == address)
 			return depths->wanted[i - 1].depth;
-	return UNKNOWN;
+	return UNKNOWN_DEPTH;
 }
 
 /*
@@ -252,14 +252,14 @@ static void want(struct depths *depths, uintptr_t at, uintptr_t to)
  */
 static void jump(struct depths *depths, uintptr_t from, uintptr_t to)
 {
-	if (depths->fp != UNKNOWN && depths->body == UNKNOWN)
+	if (depths->fp != UNKNOWN_DEPTH && depths->body == UNKNOWN_DEPTH)
 		depths->body = depths->depth;
-	if (depths->depth == UNKNOWN)
+	if (depths->depth == UNKNOWN_DEPTH)
 		return;
 	if (to <= from) {
 		intptr_t then = seen_at(depths, to);
 
-		if (then != UNKNOWN && then != depths->depth)
+		if (then != UNKNOWN_DEPTH && then != depths->depth)
 			depths->variable = true;
 	} else {
 		want(depths, from, to);
@@ -273,25 +273,27 @@ static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instr
 	case TDT__EFFECT_NONE:
 		return true;
 	case TDT__EFFECT_ADDS:
-		if (depths->depth != UNKNOWN)
+		if (depths->depth != UNKNOWN_DEPTH)
 			depths->depth -= instruction->value;
 		break;
 	case TDT__EFFECT_FROM_FP:
-		depths->depth = depths->fp != UNKNOWN ? depths->fp - instruction->value : UNKNOWN;
+		depths->depth =
+		    depths->fp != UNKNOWN_DEPTH ? depths->fp - instruction->value : UNKNOWN_DEPTH;
 		break;
 	case TDT__EFFECT_TO_FP:
-		if (depths->depth == UNKNOWN ||
-		    (depths->fp != UNKNOWN && depths->fp != depths->depth - instruction->value))
+		if (depths->depth == UNKNOWN_DEPTH ||
+		    (depths->fp != UNKNOWN_DEPTH &&
+		     depths->fp != depths->depth - instruction->value))
 			depths->variable = true; /* the function has two kinds of frames */
 		else
 			depths->fp = depths->depth - instruction->value;
 		return true;
 	case TDT__EFFECT_SETS:
-		depths->depth = UNKNOWN;
+		depths->depth = UNKNOWN_DEPTH;
 		break;
 	case TDT__EFFECT_MOVES:
 		/* Before there is a frame pointer, the size of the move does not matter. */
-		if (depths->fp != UNKNOWN)
+		if (depths->fp != UNKNOWN_DEPTH)
 			depths->variable = true;
 		return true;
 	case TDT__EFFECT_JUMPS:
@@ -312,29 +314,30 @@ static bool go_over(struct depths *depths, uintptr_t at, const struct tdt__instr
 intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
 {
 	struct sweep sweep = { .at = start, .end = end };
-	struct depths depths = { .fp = UNKNOWN, .body = UNKNOWN };
-	intptr_t there = UNKNOWN;
+	struct depths depths = { .fp = UNKNOWN_DEPTH, .body = UNKNOWN_DEPTH };
+	intptr_t there = UNKNOWN_DEPTH;
 
 	see(&depths, start);
 	while (!depths.variable && sweep_read(&sweep)) {
 		intptr_t wanted = wanted_at(&depths, sweep.at);
 
-		if (wanted != UNKNOWN && wanted != depths.depth) {
+		if (wanted != UNKNOWN_DEPTH && wanted != depths.depth) {
 			depths.depth = wanted;
 			see(&depths, sweep.at);
 		}
 		if (sweep.at == pc)
-			there = depths.depth != UNKNOWN && depths.fp != UNKNOWN ?
-					depths.depth - depths.fp :
-					-1;
+			there = depths.depth != UNKNOWN_DEPTH && depths.fp != UNKNOWN_DEPTH
+				    ? depths.depth - depths.fp
+				    : -1;
 		if (!go_over(&depths, sweep.at, &sweep.instruction)) {
-			depths.depth = depths.body != UNKNOWN ? depths.body : depths.depth;
+			depths.depth = depths.body != UNKNOWN_DEPTH ? depths.body : depths.depth;
 			see(&depths, sweep.at + sweep.instruction.length);
 		}
 		sweep.at += sweep.instruction.length;
 	}
 	/* A return address may be the function's end, behind a call that never returns. */
-	if (pc == end && there == UNKNOWN && depths.depth != UNKNOWN && depths.fp != UNKNOWN)
+	if (pc == end && there == UNKNOWN_DEPTH && depths.depth != UNKNOWN_DEPTH &&
+	    depths.fp != UNKNOWN_DEPTH)
 		there = depths.depth - depths.fp;
 	return depths.variable || sweep.at < end || there < 0 ? -1 : there;
 }

@@ -264,7 +264,8 @@ static bool read_parts(const unsigned char *code, struct parts *parts, size_t *l
 	return true;
 }
 
-static void set(struct tdt__instruction *instruction, enum tdt__effect effect, intptr_t value)
+static void set_effect(struct tdt__instruction *instruction, enum tdt__effect effect,
+		       intptr_t value)
 {
 	instruction->effect = effect;
 	instruction->value = value;
@@ -288,11 +289,11 @@ static void sum(struct tdt__instruction *instruction, const struct parts *parts)
 	if (!rm_is(parts, RSP) || parts->reg == 7)
 		return;
 	if (parts->wide && parts->reg == 0)
-		set(instruction, TDT__EFFECT_ADDS, parts->constant);
+		set_effect(instruction, TDT__EFFECT_ADDS, parts->constant);
 	else if (parts->wide && parts->reg == 5)
-		set(instruction, TDT__EFFECT_ADDS, -parts->constant);
+		set_effect(instruction, TDT__EFFECT_ADDS, -parts->constant);
 	else
-		set(instruction, TDT__EFFECT_MOVES, 0);
+		set_effect(instruction, TDT__EFFECT_MOVES, 0);
 }
 
 /* mov: the flags say whether its target and its source are rsp or rbp. */
@@ -300,11 +301,11 @@ static void move(struct tdt__instruction *instruction, bool to_rsp, bool to_rbp,
 		 bool from_rbp)
 {
 	if (to_rsp && from_rbp)
-		set(instruction, TDT__EFFECT_FROM_FP, 0);
+		set_effect(instruction, TDT__EFFECT_FROM_FP, 0);
 	else if (to_rbp && from_rsp)
-		set(instruction, TDT__EFFECT_TO_FP, 0);
+		set_effect(instruction, TDT__EFFECT_TO_FP, 0);
 	else if (to_rsp && !from_rsp)
-		set(instruction, TDT__EFFECT_SETS, 0);
+		set_effect(instruction, TDT__EFFECT_SETS, 0);
 }
 
 static void lea(struct tdt__instruction *instruction, const struct parts *parts)
@@ -313,13 +314,13 @@ static void lea(struct tdt__instruction *instruction, const struct parts *parts)
 	bool by_rbp = parts->has_base && parts->base == RBP && !parts->extended_b;
 
 	if (reg_is(parts, RSP))
-		set(instruction,
-		    by_rsp ? TDT__EFFECT_ADDS :
-		    by_rbp ? TDT__EFFECT_FROM_FP :
-			     TDT__EFFECT_SETS,
-		    parts->displacement);
+		set_effect(instruction,
+			   by_rsp   ? TDT__EFFECT_ADDS
+			   : by_rbp ? TDT__EFFECT_FROM_FP
+				    : TDT__EFFECT_SETS,
+			   parts->displacement);
 	else if (reg_is(parts, RBP) && by_rsp)
-		set(instruction, TDT__EFFECT_TO_FP, parts->displacement);
+		set_effect(instruction, TDT__EFFECT_TO_FP, parts->displacement);
 }
 
 /* Opcode ff: inc, dec, call, far call, jmp, far jmp, push. */
@@ -328,12 +329,13 @@ static void group_5(struct tdt__instruction *instruction, const struct parts *pa
 	bool by_index = parts->mode != 3 && parts->rm == 4 && !parts->has_base;
 
 	if (parts->reg == 4 || parts->reg == 5)
-		set(instruction,
-		    parts->untracked || by_index ? TDT__EFFECT_TABLE : TDT__EFFECT_POINTER, 0);
+		set_effect(instruction,
+			   parts->untracked || by_index ? TDT__EFFECT_TABLE : TDT__EFFECT_POINTER,
+			   0);
 	else if (parts->reg == 6)
-		set(instruction, TDT__EFFECT_ADDS, -8);
+		set_effect(instruction, TDT__EFFECT_ADDS, -8);
 	else if (parts->reg < 2 && rm_is(parts, RSP))
-		set(instruction, TDT__EFFECT_MOVES, 0);
+		set_effect(instruction, TDT__EFFECT_MOVES, 0);
 }
 
 static void one_byte(struct tdt__instruction *instruction, const struct parts *parts,
@@ -342,26 +344,27 @@ static void one_byte(struct tdt__instruction *instruction, const struct parts *p
 	unsigned char opcode = parts->opcode;
 
 	if (opcode >= 0x50 && opcode <= 0x57) {
-		set(instruction, TDT__EFFECT_ADDS, -8);
+		set_effect(instruction, TDT__EFFECT_ADDS, -8);
 	} else if (opcode >= 0x58 && opcode <= 0x5f) {
-		set(instruction,
+		set_effect(
+		    instruction,
 		    opcode == 0x5c && !parts->extended_b ? TDT__EFFECT_SETS : TDT__EFFECT_ADDS, 8);
 	} else if ((opcode >= 0x70 && opcode <= 0x7f) || (opcode >= 0xe0 && opcode <= 0xe3)) {
-		set(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts->constant);
+		set_effect(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts->constant);
 	} else if (opcode < 0x38 && (opcode & 7) < 4) {
 		/* Arithmetic: bit 1 says that the result goes to `reg`, or else to `rm`. */
 		if ((opcode & 2) != 0 ? reg_is(parts, RSP) : rm_is(parts, RSP))
-			set(instruction, TDT__EFFECT_MOVES, 0);
+			set_effect(instruction, TDT__EFFECT_MOVES, 0);
 	} else {
 		switch (opcode) {
 		case 0x68:
 		case 0x6a:
 		case 0x9c: /* pushf */
-			set(instruction, TDT__EFFECT_ADDS, -8);
+			set_effect(instruction, TDT__EFFECT_ADDS, -8);
 			break;
 		case 0x8f:
 		case 0x9d:
-			set(instruction, TDT__EFFECT_ADDS, 8);
+			set_effect(instruction, TDT__EFFECT_ADDS, 8);
 			break;
 		case 0x81:
 		case 0x83:
@@ -383,24 +386,25 @@ static void one_byte(struct tdt__instruction *instruction, const struct parts *p
 		case 0xd3:
 		case 0x87: /* shifts, xchg */
 			if (rm_is(parts, RSP))
-				set(instruction, TDT__EFFECT_MOVES, 0);
+				set_effect(instruction, TDT__EFFECT_MOVES, 0);
 			break;
 		case 0xc2:
 		case 0xc3:
 		case 0xcb:
 		case 0xcc: /* int3: padding */
 		case 0xf4:
-			set(instruction, TDT__EFFECT_LEAVES, 0);
+			set_effect(instruction, TDT__EFFECT_LEAVES, 0);
 			break;
 		case 0xc8: /* enter */
-			set(instruction, TDT__EFFECT_MOVES, 0);
+			set_effect(instruction, TDT__EFFECT_MOVES, 0);
 			break;
 		case 0xc9: /* leave */
-			set(instruction, TDT__EFFECT_FROM_FP, 8);
+			set_effect(instruction, TDT__EFFECT_FROM_FP, 8);
 			break;
 		case 0xe9:
 		case 0xeb:
-			set(instruction, TDT__EFFECT_JUMPS, (intptr_t)next + parts->constant);
+			set_effect(instruction, TDT__EFFECT_JUMPS,
+				   (intptr_t)next + parts->constant);
 			break;
 		case 0xff:
 			group_5(instruction, parts);
@@ -423,8 +427,8 @@ bool tdt__instruction_read(const unsigned char *code, uintptr_t address,
 	if (parts.map == 0)
 		one_byte(instruction, &parts, next);
 	else if (parts.map == 1 && !parts.vector && parts.opcode >= 0x80 && parts.opcode <= 0x8f)
-		set(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts.constant);
+		set_effect(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts.constant);
 	else if (parts.map == 1 && !parts.vector && parts.opcode == 0x0b)
-		set(instruction, TDT__EFFECT_LEAVES, 0);
+		set_effect(instruction, TDT__EFFECT_LEAVES, 0);
 	return true;
 }

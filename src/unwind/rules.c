@@ -68,8 +68,8 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 	return 0;
 }
 
-static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
-		      void *data)
+static int access_reg_of_rule(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value,
+			      int write, void *data)
 {
 	const uintptr_t *pc = data;
 
@@ -98,7 +98,7 @@ static bool make_space(void)
 {
 	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
-		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_NONE);
+		space = tdt__unwinder_new(access_mem, access_reg_of_rule, UNW_CACHE_NONE);
 	return space != NULL;
 }
 
@@ -141,7 +141,7 @@ static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t 
 }
 
 /* The rule that libunwind's answer for code at `pc` gives. */
-static struct tdt__rule ask_libunwind(uintptr_t pc)
+static struct tdt__rule query_libunwind(uintptr_t pc)
 {
 	const struct tdt__rule unknown = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
 	struct tdt__rule rule = unknown;
@@ -313,7 +313,7 @@ static void replace_current(struct tdt__rules *rules)
 }
 
 /* Make the first table, unless there is one.  False: no memory. */
-static bool begin(void)
+static bool make_first_rules(void)
 {
 	struct tdt__modules *none;
 
@@ -352,7 +352,7 @@ static bool use(struct tdt__modules *modules)
 }
 
 /* Bring `current` up to date if more modules were unloaded since.  False: no memory. */
-static bool renew(uint64_t unloads)
+static bool renew_rules(uint64_t unloads)
 {
 	struct tdt__modules *modules = current->modules;
 
@@ -370,7 +370,7 @@ static bool renew(uint64_t unloads)
  * Make sure that `current` knows the module that `pc` lies in now.  Returns 0, -ENOENT (`pc` lies
  * in no module) or -ENOMEM.
  */
-static int meet(uintptr_t pc)
+static int meet_by_rules(uintptr_t pc)
 {
 	struct tdt__modules *modules = tdt__modules_ref(current->modules);
 	int error = tdt__loaded_meet(&modules, pc);
@@ -386,7 +386,7 @@ static int meet(uintptr_t pc)
  * Keep the table at most half full, so that a look-up ends soon.  False: the table is half full,
  * and there is no memory for a larger one.
  */
-static bool make_room(void)
+static bool make_rule_room(void)
 {
 	struct tdt__rules *rules;
 
@@ -400,14 +400,14 @@ static bool make_room(void)
 	return true;
 }
 
-static struct tdt__rule find_or_ask(uintptr_t pc)
+static struct tdt__rule find_or_query(uintptr_t pc)
 {
 	struct tdt__rule rule = tdt__rules_find(current, pc);
 	int error;
 
 	if (rule.cfa_kind != TDT__CFA_NONE)
 		return rule;
-	error = meet(pc);
+	error = meet_by_rules(pc);
 	if (error == -ENOMEM)
 		return rule;
 	/*
@@ -416,17 +416,17 @@ static struct tdt__rule find_or_ask(uintptr_t pc)
 	 */
 	if (error != 0)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
-	rule = ask_libunwind(pc);
+	rule = query_libunwind(pc);
 	if (rule.cfa_kind == TDT__CFA_UNKNOWN)
 		rule = read_information(pc);
 	rule = mend(rule);
-	if (make_room())
+	if (make_rule_room())
 		rules_insert(current, pc, rule);
 	return rule;
 }
 
 /* Exchange the reference `*rules` for one to the newest table. */
-static void adopt_current(struct tdt__rules **rules)
+static void adopt_rules(struct tdt__rules **rules)
 {
 	if (*rules == current)
 		return;
@@ -439,8 +439,8 @@ struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc)
 	struct tdt__rule rule;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	rule = find_or_ask(pc);
-	adopt_current(rules);
+	rule = find_or_query(pc);
+	adopt_rules(rules);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rule;
 }
@@ -448,8 +448,8 @@ struct tdt__rule tdt__rules_learn(struct tdt__rules **rules, uintptr_t pc)
 void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc)
 {
 	pthread_mutex_lock(&tdt__unwind_lock);
-	meet(pc);
-	adopt_current(rules);
+	meet_by_rules(pc);
+	adopt_rules(rules);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 }
 
@@ -457,7 +457,7 @@ void tdt__rules_meet(struct tdt__rules **rules, uintptr_t pc)
  * Whether the number of unloads is needed: the first time, and if the table has a module that may
  * be unloaded.
  */
-static bool may_have_changed(void)
+static bool rules_may_have_changed(void)
 {
 	bool may;
 
@@ -473,10 +473,10 @@ struct tdt__rules *tdt__rules_get(void)
 	uint64_t unloads = 0; /* a lower bound; with 0 the table stays as it is */
 
 	/* This call waits for the loader, so the lock must not be held. */
-	if (may_have_changed())
+	if (rules_may_have_changed())
 		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
-	if (begin() && renew(unloads))
+	if (make_first_rules() && renew_rules(unloads))
 		rules = tdt__rules_ref(current);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return rules;

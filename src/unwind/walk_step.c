@@ -99,14 +99,14 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
  * Forget everything that libunwind reported: modules were unloaded, and other modules may lie at
  * the same addresses.
  */
-static void forget(void)
+static void forget_libunwind(void)
 {
 	unw_flush_cache(space, 0, 0);
 	memset(known, 0, sizeof known);
 	tdt__pages_forget();
 }
 
-static bool begin(void)
+static bool make_first_modules(void)
 {
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
@@ -115,27 +115,27 @@ static bool begin(void)
 	return space != NULL && current != NULL;
 }
 
-static bool renew(uint64_t unloads)
+static bool renew_modules(uint64_t unloads)
 {
 	if (unloads <= current->unloads)
 		return true;
-	forget();
+	forget_libunwind();
 	return tdt__modules_renew(&current, unloads);
 }
 
 /* Make sure that `current` knows the module that `pc` lies in now.  False: no memory. */
-static bool meet(uintptr_t pc)
+static bool meet_module(uintptr_t pc)
 {
 	struct tdt__modules *before = tdt__modules_ref(current);
 	bool met = tdt__loaded_meet(&current, pc) != -ENOMEM;
 
 	if (tdt__modules_lost(before, current))
-		forget();
+		forget_libunwind();
 	tdt__modules_unref(before);
 	return met;
 }
 
-static void adopt_current(struct tdt__walk_step *walk)
+static void adopt_modules(struct tdt__walk_step *walk)
 {
 	struct tdt__modules *old = walk->modules;
 
@@ -143,7 +143,7 @@ static void adopt_current(struct tdt__walk_step *walk)
 	tdt__modules_unref(old);
 }
 
-static bool may_have_changed(void)
+static bool modules_may_have_changed(void)
 {
 	bool may;
 
@@ -162,12 +162,12 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk)
 	walk->modules = NULL;
 	walk->learns = TDT__LEARNS_ALL;
 	/* This call waits for the loader, so the lock must not be held. */
-	if (may_have_changed())
+	if (modules_may_have_changed())
 		tdt__unloads_now(&unloads, tdt__clock() + TDT__UNLOADS_SOON);
 	pthread_mutex_lock(&tdt__unwind_lock);
-	ready = begin() && renew(unloads);
+	ready = make_first_modules() && renew_modules(unloads);
 	if (ready)
-		adopt_current(walk);
+		adopt_modules(walk);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	if (ready)
 		errno = saved; /* libunwind sets errno to 0 when it is used for the first time */
@@ -177,8 +177,8 @@ bool tdt__walk_step_init(struct tdt__walk_step *walk)
 void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc)
 {
 	pthread_mutex_lock(&tdt__unwind_lock);
-	meet(pc);
-	adopt_current(walk);
+	meet_module(pc);
+	adopt_modules(walk);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 }
 
@@ -216,16 +216,16 @@ static enum tdt__walked cut(struct tdt__walk_step *walk, enum tdt_cut why)
 	return TDT__WALK_CUT;
 }
 
-static enum tdt__walked step(struct tdt__walk_step *walk, struct tdt__frame *frame)
+static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__frame *frame)
 {
 	struct tdt__registers *at = &walk->at;
 	unw_word_t pc, sp, fp;
 	int more;
 
 	*frame = (struct tdt__frame){ .pc = at->pc, .cfa = at->sp, .fp = at->fp };
-	if (!meet(at->pc - 1))
+	if (!meet_module(at->pc - 1))
 		return cut(walk, TDT_CUT_MEMORY);
-	adopt_current(walk);
+	adopt_modules(walk);
 	if (walk->first && unw_init_remote(&walk->cursor, space, walk) < 0)
 		return cut(walk, TDT_CUT_NO_INFO);
 	walk->first = false;
@@ -254,7 +254,7 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 	enum tdt__walked walked;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	walked = step(walk, frame);
+	walked = step_cursor(walk, frame);
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return walked;
 }

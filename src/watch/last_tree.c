@@ -86,7 +86,7 @@ static void give(struct tdt_registry_watched *watched)
 
 /* --- Promises -------------------------------------------------------------- */
 
-#define UNKNOWN CLASSES
+#define NO_CLASS CLASSES
 #define USUAL_FRAMES 32 /* assumed until the first of these trees was recorded */
 
 /*
@@ -94,8 +94,8 @@ static void give(struct tdt_registry_watched *watched)
  * first tree in that moment; and each pool holds a few more rooms than were promised.
  */
 static _Atomic uint32_t promised[CLASSES]; /* promises that were not redeemed yet */
-static _Atomic size_t usual = UNKNOWN;     /* the class that first trees need */
-static _Atomic size_t largest = UNKNOWN;   /* the largest class that one needed in this tick */
+static _Atomic size_t usual = NO_CLASS;	   /* the class that first trees need */
+static _Atomic size_t largest = NO_CLASS;  /* the largest class that one needed in this tick */
 
 _Static_assert(TDT__PROMISED + CLASSES - 1 <= UINT16_MAX, "a promise says which size");
 
@@ -116,10 +116,10 @@ static void learn_usual(size_t class)
 {
 	size_t now = atomic_load_explicit(&usual, memory_order_relaxed);
 
-	if (now == UNKNOWN || now < class)
+	if (now == NO_CLASS || now < class)
 		atomic_store_explicit(&usual, class, memory_order_relaxed);
 	now = atomic_load_explicit(&largest, memory_order_relaxed);
-	if (now == UNKNOWN || now < class)
+	if (now == NO_CLASS || now < class)
 		atomic_store_explicit(&largest, class, memory_order_relaxed);
 }
 
@@ -127,15 +127,15 @@ static size_t usual_class(void)
 {
 	size_t class = atomic_load_explicit(&usual, memory_order_relaxed);
 
-	return class != UNKNOWN ? class : class_of(USUAL_FRAMES);
+	return class != NO_CLASS ? class : class_of(USUAL_FRAMES);
 }
 
 /* After a tick, other tasks with other sizes may be spawned. */
 static void forget_usual(void)
 {
-	size_t class = atomic_exchange_explicit(&largest, UNKNOWN, memory_order_relaxed);
+	size_t class = atomic_exchange_explicit(&largest, NO_CLASS, memory_order_relaxed);
 
-	if (class != UNKNOWN)
+	if (class != NO_CLASS)
 		atomic_store_explicit(&usual, class, memory_order_relaxed);
 }
 
@@ -162,7 +162,7 @@ static void miss(size_t class)
  * than none.  Only the size that the task needs counts as missed, not each size that was tried.
  * When each of them counted, 10,000 tasks at once caused 430 MB to be made.
  */
-static struct tdt_registry_watched *take_first(uint32_t n, uint16_t own_epoch)
+static struct tdt_registry_watched *take_first_room(uint32_t n, uint16_t own_epoch)
 {
 	size_t class = class_of(n),
 	       own = tdt__is_promised(own_epoch) ? promised_class(own_epoch) : CLASSES;
@@ -227,7 +227,7 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 		 number;
 
 	if (old == NULL)
-		watched = take_first(n, capture->promised);
+		watched = take_first_room(n, capture->promised);
 	else if (old->room < n)
 		watched = take_larger(n);
 	if (watched == NULL)
@@ -237,11 +237,11 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 	number = TDT__PEEK(watched->published) + 1;
 	/*
 	 * A reader that sees a word that is written from here on also sees the current `published`,
-	 * or a later one.  Pairs with the fence in copy().
+	 * or a later one.  Pairs with the fence in copy_tree().
 	 */
 	atomic_thread_fence(memory_order_release);
 	write_tree(tree_of(watched, number), capture, n);
-	/* Release the tree.  Pairs with copy(). */
+	/* Release the tree.  Pairs with copy_tree(). */
 	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
 	if (watched == old)
 		return;
@@ -269,7 +269,7 @@ void tdt__watched_drop(struct tdt_handle *task)
  * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
  * overwritten meanwhile.
  */
-static bool copy(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
+static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
 {
 	struct tdt__stacks *stacks = to->stacks;
 	/* Acquire the tree.  Pairs with tdt__watched_keep(). */
@@ -336,7 +336,7 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 		tree->stacks = tdt__stacks_new(watched->room);
 		if (tree->stacks == NULL)
 			return -ENOMEM;
-		while (!copy(watched, tree))
+		while (!copy_tree(watched, tree))
 			;
 		/*
 		 * Meanwhile the room may have been another task's, and may be this task's again,
@@ -358,7 +358,7 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 #define BASE ((size_t)16384) /* bytes in each pool, even if no room was taken lately */
 #define STEP 65536u          /* so many are made at a time at most, besides those expected */
 
-static bool make(struct tdt__pool *pool, uint32_t room)
+static bool make_watched(struct tdt__pool *pool, uint32_t room)
 {
 	struct tdt_registry_watched *watched = (void *)tdt__pool_make(pool);
 
@@ -389,7 +389,7 @@ void tdt__watched_promise(struct tdt_handle *task)
 	if (atomic_load_explicit(&pools[class].stock, memory_order_relaxed) < want) {
 		pthread_mutex_lock(&tdt__watch_lock);
 		for (int i = 0; made && i < AHEAD; i++)
-			made = make(&pools[class], rooms[class]);
+			made = make_watched(&pools[class], rooms[class]);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
 	TDT__POKE(task->record.own_epoch, (uint16_t)(TDT__PROMISED + class));
@@ -470,7 +470,7 @@ int tdt__watched_stock(uint32_t n)
 	for (size_t class = 0; class < CLASSES; class++) {
 		for (; due[class] > 0 && n > 0; n--) {
 			due[class]--;
-			if (make(&pools[class], rooms[class]))
+			if (make_watched(&pools[class], rooms[class]))
 				continue;
 			due[class] = 0;
 			error = -ENOMEM;

@@ -40,7 +40,7 @@ uint32_t tdt__ready_taken(void)
 	return atomic_load_explicit(&pool.taken, memory_order_relaxed);
 }
 
-static void clear(struct tdt__capture *capture)
+static void clear_spare(struct tdt__capture *capture)
 {
 	tdt__capture_clear(capture);
 	capture->walk.learns = TDT__READY_LEARNS;
@@ -50,7 +50,7 @@ void tdt__ready_give(struct tdt__capture *capture)
 {
 	struct ready *ready = (void *)((char *)capture - offsetof(struct ready, capture));
 
-	clear(capture);
+	clear_spare(capture);
 	tdt__pool_give(&pool, &ready->item);
 }
 
@@ -70,24 +70,24 @@ void tdt__ready_know(struct tdt__walk *walk)
 }
 
 /* Renew all captures in the pool.  Those in use return as they are, and are renewed next time. */
-static void tell_all(void)
+static void renew_all(void)
 {
 	struct tdt__pool_item *item = tdt__pool_take_all(&pool), *next;
-	uint32_t told = 0;
+	uint32_t renewed = 0;
 
-	for (; item != NULL; item = next, told++) {
+	for (; item != NULL; item = next, renewed++) {
 		struct ready *ready = (void *)item;
 
 		next = tdt__pool_next(&pool, item);
 		if (!tdt__walk_same(&ready->capture.walk, &newest))
 			tdt__walk_share(&ready->capture.walk, &newest);
-		clear(&ready->capture);
+		clear_spare(&ready->capture);
 		tdt__pool_give(&pool, item);
 	}
-	all_know = told == pool.made;
+	all_know = renewed == pool.made;
 }
 
-static bool make(void)
+static bool make_spare(void)
 {
 	struct ready *ready;
 
@@ -104,7 +104,7 @@ static bool make(void)
 		return false;
 	}
 	ready->capture.fixed = true;
-	clear(&ready->capture);
+	clear_spare(&ready->capture);
 	tdt__pool_give(&pool, &ready->item);
 	return true;
 }
@@ -117,9 +117,9 @@ bool tdt__ready_stock(void)
 	if (!known)
 		return false;
 	if (!all_know)
-		tell_all();
+		renew_all();
 	while (pool.made < want && pool.made < MANY)
-		if (!make())
+		if (!make_spare())
 			return false;
 	return true;
 }

@@ -35,13 +35,14 @@ static uint16_t epoch;                                    /* the last epoch */
 static uint64_t age;                                      /* of the epoch, by the ticks in it */
 static uint32_t taken;                                    /* captures made before the epoch */
 static bool ticking;                                      /* there is a ticker */
-static bool told; /* tdt_watch() was called: the environment no longer counts */
+static bool called; /* tdt_watch() was called: the environment no longer counts */
 
 /* --- The ticker --------------------------------------------------------------- */
 
 #define CLONES 1024 /* counted clones that the pool holds after each tick */
 
-#define SLICE 64 /* so many things are made before the lock is given up: fork() waits for it */
+/* So many things are made before the lock is given up: fork() waits for it. */
+#define WATCH_SLICE 64
 
 static void give_way(void)
 {
@@ -54,7 +55,7 @@ static void give_way(void)
  * Give the captures the modules that are loaded now, and fill the pool of counted clones.  Gives up
  * the lock meanwhile, because this may wait for the loader.
  */
-static bool renew(void)
+static bool renew_spares(void)
 {
 	struct tdt__walk walk;
 	bool ready;
@@ -72,11 +73,11 @@ static bool renew(void)
 /* Fill the pools that polls take from.  Gives up the lock in between.  False: not enough memory. */
 static bool stock(void)
 {
-	bool ready = renew() && tdt__ready_stock();
+	bool ready = renew_spares() && tdt__ready_stock();
 	int more;
 
 	tdt__watched_count();
-	while ((more = tdt__watched_stock(SLICE)) > 0)
+	while ((more = tdt__watched_stock(WATCH_SLICE)) > 0)
 		give_way();
 	return ready && more == 0;
 }
@@ -212,7 +213,7 @@ int tdt_watch(int64_t interval_ns)
 
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);
-		told = true;
+		called = true;
 		error = watch(interval_ns, tasks);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
@@ -254,13 +255,13 @@ int64_t tdt__watch_parse(const char *text)
 	return -1;
 }
 
-static void by_environment(void)
+static void watch_by_environment(void)
 {
 	int64_t ns = tdt__watch_parse(secure_getenv("TDT_WATCH"));
 	int saved = errno;
 
 	pthread_mutex_lock(&tdt__watch_lock);
-	if (ns > 0 && !told)
+	if (ns > 0 && !called)
 		watch(ns, 0);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	errno = saved;
@@ -270,5 +271,5 @@ void tdt__watch_by_environment(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, by_environment);
+	pthread_once(&once, watch_by_environment);
 }
