@@ -306,7 +306,7 @@ static void no_answer(struct taking *taking, struct member *member)
 		return;
 	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
-		last = tdt__watched_trace(
+		last = tdt__last_trace(
 		    member->task,
 		    member->recorded.info.state == TDT_TASK_RUNNING ? 0 : taking->start);
 	if (last != NULL) {

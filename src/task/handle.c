@@ -23,7 +23,7 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
 static void release_record(struct tdt_handle *task)
 {
 	TDT__POKE(task->record.state, TDT_RECORD_FREE);
-	tdt__watched_drop(task);
+	tdt__last_tree_drop(task);
 	tdt__registry_give(task);
 }
 

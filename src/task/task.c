@@ -78,7 +78,7 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
-	tdt__watched_promise(task);
+	tdt__last_tree_promise(task);
 	TDT__POKE(record->state, TDT_RECORD_IDLE);
 	/*
 	 * Two references: the future's and the handle's.  Release `seq` to readers of the reference

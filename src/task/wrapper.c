@@ -202,7 +202,7 @@ static void answer_requests(struct tdt_handle *task, struct tdt__poll *poll,
 	if (poll->requests != NULL)
 		tdt__requests_answer(task, poll->requests, capture, 0);
 	else
-		tdt__ready_give(capture);
+		tdt__spare_give(capture);
 }
 
 /*

@@ -16,15 +16,15 @@
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
-struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
+struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 {
-	struct tdt__watched_tree tree;
+	struct tdt__last_tree tree;
 	struct tdt__task_info now;
 	struct tdt_record record;
 	struct tdt_trace *trace;
 	struct tdt__unloads count = { 0 };
 	uint64_t time;
-	int error = handle == NULL ? -EINVAL : tdt__watched_read(handle, &tree);
+	int error = handle == NULL ? -EINVAL : tdt__last_tree_read(handle, &tree);
 
 	if (error != 0) {
 		errno = -error;
@@ -48,5 +48,5 @@ struct tdt_trace *tdt__watched_trace(struct tdt_handle *handle, uint64_t as_of)
 
 struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
 {
-	return tdt__watched_trace(handle, 0);
+	return tdt__last_trace(handle, 0);
 }

@@ -42,15 +42,17 @@ _Static_assert(TDT_REGISTRY_TOP == TDT__PARENT_TOP, "parents mean the same as in
 #define CLASS(room) { .size = sizeof(struct tdt_registry_watched) + 2 * TREE_SIZE(room) }
 
 /* Most trees are small.  Small sizes lie close together, since each task has room for two trees. */
-static const uint32_t rooms[] = { 8,  12, 16, 20,  24,  28,  32, 40,
-				  48, 64, 96, 128, 192, 256, TDT__WATCHED_MAX };
+static const uint32_t rooms[] = { 8,  12,  16,	20,  24,
+				  28, 32,  40,	48,  64,
+				  96, 128, 192, 256, TDT__LAST_TREE_MAX };
 
 #define CLASSES (sizeof rooms / sizeof rooms[0])
 
-static struct tdt__pool pools[CLASSES] = {
-	CLASS(8),  CLASS(12), CLASS(16), CLASS(20),  CLASS(24),  CLASS(28),  CLASS(32), CLASS(40),
-	CLASS(48), CLASS(64), CLASS(96), CLASS(128), CLASS(192), CLASS(256), CLASS(TDT__WATCHED_MAX)
-};
+static struct tdt__pool pools[CLASSES] = { CLASS(8),   CLASS(12),  CLASS(16),
+					   CLASS(20),  CLASS(24),  CLASS(28),
+					   CLASS(32),  CLASS(40),  CLASS(48),
+					   CLASS(64),  CLASS(96),  CLASS(128),
+					   CLASS(192), CLASS(256), CLASS(TDT__LAST_TREE_MAX) };
 
 /* The smallest class with room for `n` frames; if there is none, the largest class. */
 static size_t class_of(uint32_t n)
@@ -104,7 +106,7 @@ static size_t promised_class(uint16_t own_epoch)
 	return own_epoch - TDT__PROMISED;
 }
 
-void tdt__watched_redeem(uint16_t own_epoch)
+void tdt__last_tree_redeem(uint16_t own_epoch)
 {
 	if (tdt__is_promised(own_epoch))
 		atomic_fetch_sub_explicit(&promised[promised_class(own_epoch)], 1,
@@ -220,10 +222,11 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 	TDT__POKE(tree->lost, capture->stacks.lost + (capture->stacks.leaves - leaves));
 }
 
-void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture)
+void tdt__last_tree_record(struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_watched *old = watched_of(task), *watched = old;
-	uint32_t n = capture->stacks.n < TDT__WATCHED_MAX ? capture->stacks.n : TDT__WATCHED_MAX,
+	uint32_t n = capture->stacks.n < TDT__LAST_TREE_MAX ? capture->stacks.n
+							    : TDT__LAST_TREE_MAX,
 		 number;
 
 	if (old == NULL)
@@ -245,17 +248,17 @@ void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *captu
 	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
 	if (watched == old)
 		return;
-	/* Release the room with its first tree.  Pairs with tdt__watched_read(). */
+	/* Release the room with its first tree.  Pairs with tdt__last_tree_read(). */
 	__atomic_store_n(&task->record.tree, (uintptr_t)watched, __ATOMIC_RELEASE);
 	if (old != NULL)
 		give(old);
 }
 
-void tdt__watched_drop(struct tdt_handle *task)
+void tdt__last_tree_drop(struct tdt_handle *task)
 {
 	struct tdt_registry_watched *watched = watched_of(task);
 
-	tdt__watched_redeem(task->record.own_epoch);
+	tdt__last_tree_redeem(task->record.own_epoch);
 	TDT__POKE(task->record.own_epoch, 0);
 	if (watched == NULL)
 		return;
@@ -269,10 +272,10 @@ void tdt__watched_drop(struct tdt_handle *task)
  * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
  * overwritten meanwhile.
  */
-static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__watched_tree *to)
+static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__last_tree *to)
 {
 	struct tdt__stacks *stacks = to->stacks;
-	/* Acquire the tree.  Pairs with tdt__watched_keep(). */
+	/* Acquire the tree.  Pairs with tdt__last_tree_record(). */
 	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
 	const struct tdt_registry_tree *tree = tree_of(watched, published);
 	const struct tdt_registry_entry *entry = entries_of(tree);
@@ -298,7 +301,7 @@ static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__watched_
 	}
 	/*
 	 * Read the whole tree before `published` is read again.  Pairs with the fence in
-	 * tdt__watched_keep().
+	 * tdt__last_tree_record().
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	return TDT__PEEK(watched->published) == published;
@@ -321,14 +324,14 @@ static bool meet_modules(struct tdt__stacks *stacks)
 	return true;
 }
 
-int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree)
+int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree)
 {
 	uint64_t address;
 
 	for (;;) {
 		struct tdt_registry_watched *watched;
 
-		/* Acquire the room's first tree.  Pairs with tdt__watched_keep(). */
+		/* Acquire the room's first tree.  Pairs with tdt__last_tree_record(). */
 		address = __atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE);
 		watched = (void *)(uintptr_t)address;
 		if (watched == NULL)
@@ -340,7 +343,7 @@ int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *t
 			;
 		/*
 		 * Meanwhile the room may have been another task's, and may be this task's again,
-		 * with another tree.  Acquire: pairs with tdt__watched_keep().
+		 * with another tree.  Acquire: pairs with tdt__last_tree_record().
 		 */
 		if (__atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE) == address &&
 		    TDT__PEEK(watched->published) == tree->published)
@@ -376,7 +379,7 @@ static uint32_t expected;     /* how many of the usual size will be needed besid
 
 #define AHEAD 64 /* so many are made if a promise finds too few: not every spawn takes the lock */
 
-void tdt__watched_promise(struct tdt_handle *task)
+void tdt__last_tree_promise(struct tdt_handle *task)
 {
 	size_t class;
 	uint32_t want;
@@ -395,7 +398,7 @@ void tdt__watched_promise(struct tdt_handle *task)
 	TDT__POKE(task->record.own_epoch, (uint16_t)(TDT__PROMISED + class));
 }
 
-uint32_t tdt__watched_promises(void)
+uint32_t tdt__last_tree_promises(void)
 {
 	uint32_t n = 0;
 
@@ -404,7 +407,7 @@ uint32_t tdt__watched_promises(void)
 	return n;
 }
 
-uint32_t tdt__watched_made(void)
+uint32_t tdt__last_tree_made(void)
 {
 	uint32_t n = 0;
 
@@ -413,7 +416,7 @@ uint32_t tdt__watched_made(void)
 	return n;
 }
 
-uint32_t tdt__watched_without(void)
+uint32_t tdt__last_tree_without(void)
 {
 	struct tdt__cursor cursor = { .slab = NULL };
 	const struct tdt_handle *task;
@@ -428,7 +431,7 @@ uint32_t tdt__watched_without(void)
 	return n;
 }
 
-void tdt__watched_expect(uint32_t n)
+void tdt__last_tree_expect(uint32_t n)
 {
 	expected = n;
 }
@@ -453,7 +456,7 @@ static uint32_t lacking(struct tdt__pool *pool, uint32_t more)
 	return want - have < STEP + more ? want - have : STEP + more;
 }
 
-void tdt__watched_count(void)
+void tdt__last_tree_count(void)
 {
 	size_t usual_now = usual_class();
 
@@ -463,7 +466,7 @@ void tdt__watched_count(void)
 	forget_usual();
 }
 
-int tdt__watched_stock(uint32_t n)
+int tdt__last_tree_stock(uint32_t n)
 {
 	int error = 0;
 

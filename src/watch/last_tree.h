@@ -25,7 +25,7 @@ struct tdt_handle;
 struct tdt__capture;
 
 /* The most frames of a tree; further frames are cut off, and the cut is marked. */
-#define TDT__WATCHED_MAX 512
+#define TDT__LAST_TREE_MAX 512
 
 /* With a promise, `own_epoch` is this plus the number of the size.  All epochs are smaller. */
 #define TDT__PROMISED 0xfff0u
@@ -41,22 +41,22 @@ static inline bool tdt__is_promised(uint16_t own_epoch)
  * Promise room to a task that no other thread knows yet, if the watch is on.  If there is no
  * memory, the promise may not be kept.
  */
-void tdt__watched_promise(struct tdt_handle *task);
+void tdt__last_tree_promise(struct tdt_handle *task);
 
 /* --- The poller's side: no lock, no allocation, no system call --- */
 
 /* Make the capture the task's last tree.  If there is no room for it, the previous tree stays. */
-void tdt__watched_keep(struct tdt_handle *task, const struct tdt__capture *capture);
+void tdt__last_tree_record(struct tdt_handle *task, const struct tdt__capture *capture);
 
 /* If `own_epoch` is a promise, it is no longer to be kept. */
-void tdt__watched_redeem(uint16_t own_epoch);
+void tdt__last_tree_redeem(uint16_t own_epoch);
 
 /* Give back the trees of a task to which there is no reference any more. */
-void tdt__watched_drop(struct tdt_handle *task);
+void tdt__last_tree_drop(struct tdt_handle *task);
 
 /* --- The reader's side --- */
 
-struct tdt__watched_tree {
+struct tdt__last_tree {
 	struct tdt__stacks *stacks; /* the caller frees them */
 	uint32_t published;         /* the number of the tree among those published in its room */
 	uint64_t polls;
@@ -67,35 +67,35 @@ struct tdt__watched_tree {
  * Read the last tree of a task to which the caller holds a reference.  Returns 0, -ENODATA (there
  * is none) or -ENOMEM.  Takes tdt__unwind_lock.
  */
-int tdt__watched_read(const struct tdt_handle *task, struct tdt__watched_tree *tree);
+int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree);
 
 /* As tdt_backtrace_last(), but ages are those at the time `as_of`; 0: now. */
-struct tdt_trace *tdt__watched_trace(struct tdt_handle *task, uint64_t as_of);
+struct tdt_trace *tdt__last_trace(struct tdt_handle *task, uint64_t as_of);
 
 /* --- The ticker's side --- */
 
 /* The number of promises that were not redeemed yet; for tests. */
-uint32_t tdt__watched_promises(void);
+uint32_t tdt__last_tree_promises(void);
 
 /* How many rooms were made so far; for tests, under tdt__watch_lock or while the ticker sleeps. */
-uint32_t tdt__watched_made(void);
+uint32_t tdt__last_tree_made(void);
 
 /* The number of live tasks that have no tree. */
-uint32_t tdt__watched_without(void);
+uint32_t tdt__last_tree_without(void);
 
 /* Expect that `n` tasks without a promise will need a room.  Under tdt__watch_lock. */
-void tdt__watched_expect(uint32_t n);
+void tdt__last_tree_expect(uint32_t n);
 
 /*
  * Fill the pools with what is likely to be taken until the next time.  First count what is to be
- * made.  Then make it, at most `n` rooms in a call, as long as tdt__watched_stock() returns 1
+ * made.  Then make it, at most `n` rooms in a call, as long as tdt__last_tree_stock() returns 1
  * (there is more to make).  It returns 0 when it has made everything, and -ENOMEM if there was no
  * memory for all of it.
  *
  * Under tdt__watch_lock.  The caller gives up the lock between the calls, because fork() waits for
  * it.
  */
-void tdt__watched_count(void);
-int tdt__watched_stock(uint32_t n);
+void tdt__last_tree_count(void);
+int tdt__last_tree_stock(uint32_t n);
 
 #endif

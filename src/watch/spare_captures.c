@@ -14,12 +14,12 @@
 #define FEW 64    /* so many are made first: polls that are in progress at once */
 #define MANY 1024 /* so many are made at most: nested polls need one each */
 
-struct ready {
+struct spare {
 	struct tdt__pool_item item;
 	struct tdt__capture capture;
 };
 
-static struct tdt__pool pool = { .size = sizeof(struct ready) };
+static struct tdt__pool pool = { .size = sizeof(struct spare) };
 
 /* Under tdt__watch_lock. */
 static struct tdt__walk newest; /* the rules that the captures are to know; valid if `known` */
@@ -28,14 +28,14 @@ static bool all_know; /* all captures know them, including those in use */
 
 /* --- The poller's side ------------------------------------------------------ */
 
-struct tdt__capture *tdt__ready_take(void)
+struct tdt__capture *tdt__spare_take(void)
 {
-	struct ready *ready = (void *)tdt__pool_take(&pool);
+	struct spare *spare = (void *)tdt__pool_take(&pool);
 
-	return ready != NULL ? &ready->capture : NULL;
+	return spare != NULL ? &spare->capture : NULL;
 }
 
-uint32_t tdt__ready_taken(void)
+uint32_t tdt__spare_taken(void)
 {
 	return atomic_load_explicit(&pool.taken, memory_order_relaxed);
 }
@@ -43,20 +43,20 @@ uint32_t tdt__ready_taken(void)
 static void clear_spare(struct tdt__capture *capture)
 {
 	tdt__capture_clear(capture);
-	capture->walk.learns = TDT__READY_LEARNS;
+	capture->walk.learns = TDT__SPARE_LEARNS;
 }
 
-void tdt__ready_give(struct tdt__capture *capture)
+void tdt__spare_give(struct tdt__capture *capture)
 {
-	struct ready *ready = (void *)((char *)capture - offsetof(struct ready, capture));
+	struct spare *spare = (void *)((char *)capture - offsetof(struct spare, capture));
 
 	clear_spare(capture);
-	tdt__pool_give(&pool, &ready->item);
+	tdt__pool_give(&pool, &spare->item);
 }
 
 /* --- The ticker's side -------------------------------------------------------- */
 
-void tdt__ready_know(struct tdt__walk *walk)
+void tdt__spare_know(struct tdt__walk *walk)
 {
 	if (known && tdt__walk_same(&newest, walk)) {
 		tdt__walk_fini(walk);
@@ -76,12 +76,12 @@ static void renew_all(void)
 	uint32_t renewed = 0;
 
 	for (; item != NULL; item = next, renewed++) {
-		struct ready *ready = (void *)item;
+		struct spare *spare = (void *)item;
 
 		next = tdt__pool_next(&pool, item);
-		if (!tdt__walk_same(&ready->capture.walk, &newest))
-			tdt__walk_share(&ready->capture.walk, &newest);
-		clear_spare(&ready->capture);
+		if (!tdt__walk_same(&spare->capture.walk, &newest))
+			tdt__walk_share(&spare->capture.walk, &newest);
+		clear_spare(&spare->capture);
 		tdt__pool_give(&pool, item);
 	}
 	all_know = renewed == pool.made;
@@ -89,27 +89,27 @@ static void renew_all(void)
 
 static bool make_spare(void)
 {
-	struct ready *ready;
+	struct spare *spare;
 
-	ready = (void *)tdt__pool_make(&pool);
-	if (ready == NULL)
+	spare = (void *)tdt__pool_make(&pool);
+	if (spare == NULL)
 		return false;
-	if (!tdt__capture_init_by(&ready->capture, &newest, TDT__WATCHED_MAX, TDT_MAX_FRAMES)) {
+	if (!tdt__capture_init_by(&spare->capture, &newest, TDT__LAST_TREE_MAX, TDT_MAX_FRAMES)) {
 		tdt__pool_unmake(&pool);
 		return false;
 	}
-	if (!tdt__capture_expect_clones(&ready->capture)) {
-		tdt__capture_fini(&ready->capture);
+	if (!tdt__capture_expect_clones(&spare->capture)) {
+		tdt__capture_fini(&spare->capture);
 		tdt__pool_unmake(&pool);
 		return false;
 	}
-	ready->capture.fixed = true;
-	clear_spare(&ready->capture);
-	tdt__pool_give(&pool, &ready->item);
+	spare->capture.fixed = true;
+	clear_spare(&spare->capture);
+	tdt__pool_give(&pool, &spare->item);
 	return true;
 }
 
-bool tdt__ready_stock(void)
+bool tdt__spare_stock(void)
 {
 	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
 	uint32_t want = pool.made < FEW ? FEW : pool.made + (missed < FEW ? missed : FEW);

@@ -66,18 +66,18 @@ static bool renew_spares(void)
 		tdt__counted_stock(CLONES);
 	pthread_mutex_lock(&tdt__watch_lock);
 	if (ready)
-		tdt__ready_know(&walk);
+		tdt__spare_know(&walk);
 	return ready;
 }
 
 /* Fill the pools that polls take from.  Gives up the lock in between.  False: not enough memory. */
 static bool stock(void)
 {
-	bool ready = renew_spares() && tdt__ready_stock();
+	bool ready = renew_spares() && tdt__spare_stock();
 	int more;
 
-	tdt__watched_count();
-	while ((more = tdt__watched_stock(WATCH_SLICE)) > 0)
+	tdt__last_tree_count();
+	while ((more = tdt__last_tree_stock(WATCH_SLICE)) > 0)
 		give_way();
 	return ready && more == 0;
 }
@@ -88,7 +88,7 @@ static void advance(void)
 		epoch = 1;
 	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
 	age = 0;
-	taken = tdt__ready_taken();
+	taken = tdt__spare_taken();
 }
 
 /*
@@ -99,7 +99,7 @@ static void advance(void)
  */
 static uint64_t due(void)
 {
-	uint64_t ns = (tdt__ready_taken() - taken) * (SECOND / TDT__WATCH_MOST);
+	uint64_t ns = (tdt__spare_taken() - taken) * (SECOND / TDT__WATCH_MOST);
 
 	return ns < TDT__WATCH_LONGEST ? ns : TDT__WATCH_LONGEST;
 }
@@ -196,7 +196,7 @@ static int watch(int64_t ns, uint32_t tasks)
 	if (ns > 0 && ns < TDT_WATCH_MIN_NS)
 		ns = TDT_WATCH_MIN_NS;
 	if (ns > 0 && interval == 0)
-		tdt__watched_expect(tasks);
+		tdt__last_tree_expect(tasks);
 	if (ns > 0 && interval == 0 && !stock())
 		return -ENOMEM;
 	if (ns > 0 && !ticking)
@@ -209,7 +209,7 @@ static int watch(int64_t ns, uint32_t tasks)
 int tdt_watch(int64_t interval_ns)
 {
 	int error = interval_ns < 0 ? -EINVAL : tdt__start();
-	uint32_t tasks = interval_ns > 0 ? tdt__watched_without() : 0;
+	uint32_t tasks = interval_ns > 0 ? tdt__last_tree_without() : 0;
 
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);

@@ -70,12 +70,12 @@ static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture
 	if (epoch != 0 && *capture != NULL && (*capture)->max_frames < TDT_MAX_FRAMES)
 		return;
 	if (epoch != 0 && *capture == NULL)
-		*capture = tdt__ready_take();
+		*capture = tdt__spare_take();
 	if (*capture == NULL && epoch != 0 && tdt__is_promised(seen))
 		return; /* the promise holds, and the next poll tries again */
 	TDT__POKE(task->record.own_epoch, epoch);
 	if (epoch == 0)
-		tdt__watched_redeem(seen);
+		tdt__last_tree_redeem(seen);
 	if (epoch == 0 || *capture == NULL)
 		return;
 	(*capture)->watched = true;
@@ -95,8 +95,8 @@ static inline void tdt__watch_begin(struct tdt_handle *task, struct tdt__capture
 static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	if (capture->facts.state == TDT_TASK_WAITING)
-		tdt__watched_keep(task, capture);
-	tdt__watched_redeem(capture->promised);
+		tdt__last_tree_record(task, capture);
+	tdt__last_tree_redeem(capture->promised);
 }
 
 /* Start the watch if the environment requests it, once in a process. */

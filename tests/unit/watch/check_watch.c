@@ -454,17 +454,17 @@ static struct tdt_trace *poll_asked(struct test_task *task, uint32_t max_frames)
 
 START_TEST(an_asker_may_get_more_than_is_kept)
 {
-	struct deep deep = { 3 * TDT__WATCHED_MAX, 1 };
+	struct deep deep = { 3 * TDT__LAST_TREE_MAX, 1 };
 	struct tdt_future child = deep_future(&deep);
 	struct test_task task = { 0 };
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
 
 	test_task_init(&task, &child);
-	trace = poll_asked(&task, 4 * TDT__WATCHED_MAX);
-	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, &cut), 3 * TDT__WATCHED_MAX);
+	trace = poll_asked(&task, 4 * TDT__LAST_TREE_MAX);
+	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, &cut), 3 * TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	ck_assert_uint_eq(frames_of(task.handle, &cut), TDT__WATCHED_MAX);
+	ck_assert_uint_eq(frames_of(task.handle, &cut), TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	tdt_trace_free(trace);
 	test_task_fini(&task);
@@ -548,7 +548,7 @@ START_TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 		ck_assert_uint_eq(polls_since(task.handle), 0);
 		frames = frames_of(task.handle, &cut);
 		/* And the one that was not learned. */
-		ck_assert_uint_le(frames, (size_t)TDT__READY_LEARNS * (size_t)++epochs + 1);
+		ck_assert_uint_le(frames, (size_t)TDT__SPARE_LEARNS * (size_t)++epochs + 1);
 		ck_assert_uint_gt(frames, before);
 		before = frames;
 		tdt__watch_tick();
@@ -592,7 +592,7 @@ static int take_all_captures(struct tdt__capture **taken)
 {
 	int n = 0;
 
-	while (n < ENOUGH && (taken[n] = tdt__ready_take()) != NULL)
+	while (n < ENOUGH && (taken[n] = tdt__spare_take()) != NULL)
 		n++;
 	ck_assert_int_lt(n, ENOUGH);
 	return n;
@@ -601,7 +601,7 @@ static int take_all_captures(struct tdt__capture **taken)
 static void give_back(struct tdt__capture **taken, int n)
 {
 	while (n > 0)
-		tdt__ready_give(taken[--n]);
+		tdt__spare_give(taken[--n]);
 }
 
 START_TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
@@ -722,13 +722,13 @@ START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_tim
 	ck_assert_int_eq(tdt_watch(0), 0);
 	spawn_burst(SOME);
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
-	made = tdt__watched_made();
+	made = tdt__last_tree_made();
 	ck_assert_uint_ge(made, SOME);
 	for (int i = 0; i < 20; i++) {
 		ck_assert_int_eq(tdt_watch(0), 0);
 		ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	}
-	ck_assert_uint_eq(tdt__watched_made(), made);
+	ck_assert_uint_eq(tdt__last_tree_made(), made);
 	end_burst();
 }
 END_TEST
@@ -750,9 +750,9 @@ START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 		test_task_init(&burst[i], &child);
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	poll_burst();
-	made = tdt__watched_made();
+	made = tdt__last_tree_made();
 	tdt__watch_tick();
-	ck_assert_uint_le(tdt__watched_made(), made + SOME + SOME / 2);
+	ck_assert_uint_le(tdt__last_tree_made(), made + SOME + SOME / 2);
 	poll_burst();
 	for (int i = 0; i < burst_size; i++) {
 		ck_assert_uint_ge(frames_of(burst[i].handle, &cut), 60);
@@ -765,7 +765,7 @@ END_TEST
 /* However many there are between two ticks: they need the room of one. */
 START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 {
-	uint32_t made = tdt__watched_made();
+	uint32_t made = tdt__last_tree_made();
 
 	for (int i = 0; i < MANY; i++) {
 		spawn_burst(1);
@@ -773,25 +773,25 @@ START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 		end_burst();
 	}
 	tdt__watch_tick();
-	ck_assert_uint_le(tdt__watched_made(), made + 200);
+	ck_assert_uint_le(tdt__last_tree_made(), made + 200);
 }
 END_TEST
 
 /* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
 START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
-	uint32_t n = tdt__watched_promises();
+	uint32_t n = tdt__last_tree_promises();
 
 	spawn_burst(SOME);
-	ck_assert_uint_eq(tdt__watched_promises(), n + SOME);
+	ck_assert_uint_eq(tdt__last_tree_promises(), n + SOME);
 	end_burst();
-	ck_assert_uint_eq(tdt__watched_promises(), n);
+	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 	spawn_burst(SOME);
 	ck_assert_int_eq(tdt_watch(0), 0);
 	poll_burst();
-	ck_assert_uint_eq(tdt__watched_promises(), n);
+	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 	end_burst();
-	ck_assert_uint_eq(tdt__watched_promises(), n);
+	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 }
 END_TEST
 

@@ -410,10 +410,10 @@ START_TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	poll_once(&task);
-	used = tdt__ready_take();
+	used = tdt__spare_take();
 	ck_assert_int_eq(dlclose(plugin), 0);
 	tdt__watch_tick();
-	tdt__ready_give(used);
+	tdt__spare_give(used);
 	poll_until_sure(&task); /* takes the one that was given back last */
 	end(&task);
 }

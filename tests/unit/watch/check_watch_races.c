@@ -236,14 +236,14 @@ static void *keep_them(void *argument)
 	for (uint64_t polls = 1; polls <= KEPT; polls++) {
 		/* What it had is then another's.  In between the same is written over, again and again. */
 		if (random_below(&random, 30) == 0) {
-			tdt__watched_drop(owner[i].handle);
+			tdt__last_tree_drop(owner[i].handle);
 			i = random_below(&random, OWNERS);
 		}
 		capture->facts.polls = polls;
 		capture->stacks.n = frames_in(polls);
 		for (uint32_t j = 0; j < capture->stacks.n; j++)
 			capture->stacks.frames[j] = (struct tdt__recorded){ { .pc = polls * OWNERS + i }, j + 1, 0 };
-		tdt__watched_keep(owner[i].handle, capture);
+		tdt__last_tree_record(owner[i].handle, capture);
 	}
 	tdt__capture_unref(capture);
 	atomic_fetch_sub(&at_work, 1);
@@ -256,8 +256,8 @@ static void *read_alone(void *argument)
 
 	while (atomic_load(&at_work) > 0) {
 		unsigned i = random_below(&random, OWNERS);
-		struct tdt__watched_tree tree;
-		int error = tdt__watched_read(owner[i].handle, &tree);
+		struct tdt__last_tree tree;
+		int error = tdt__last_tree_read(owner[i].handle, &tree);
 
 		MUST(error == 0 || error == -ENODATA);
 		if (error != 0)
