@@ -33,7 +33,7 @@
 
 #include "base/text.h"
 
-static int refuse(struct ustack_reader *reader, const char *message)
+static int fail_reading(struct ustack_reader *reader, const char *message)
 {
 	reader->message = message;
 	return -1;
@@ -47,7 +47,7 @@ static int grow_line(struct ustack_reader *reader)
 	char *text = realloc(reader->text, room);
 
 	if (text == NULL)
-		return refuse(reader, strerror(ENOMEM));
+		return fail_reading(reader, strerror(ENOMEM));
 	reader->text = text;
 	reader->room = room;
 	return 0;
@@ -66,15 +66,15 @@ static int next_line(struct ustack_reader *reader)
 	reader->line++;
 	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
 		if (c == '\0')
-			return refuse(reader, "a NUL byte: this is no text");
+			return fail_reading(reader, "a NUL byte: this is no text");
 		if (n == USTACK_LINE_MAX)
-			return refuse(reader, "a line without end");
+			return fail_reading(reader, "a line without end");
 		if (n + 2 > reader->room && grow_line(reader) != 0)
 			return -1;
 		reader->text[n++] = (char)c;
 	}
 	if (ferror(reader->file))
-		return refuse(reader, strerror(errno));
+		return fail_reading(reader, strerror(errno));
 	if (c == EOF && n == 0)
 		return 0;
 	if (reader->room == 0 && grow_line(reader) != 0)
@@ -153,11 +153,11 @@ static int push_frame(struct ustack_reader *reader, struct ustack *stack, const 
 		      size_t n, struct ustack_frame frame)
 {
 	if (stack->n == USTACK_FRAMES_MAX)
-		return refuse(reader, "a stack without end");
+		return fail_reading(reader, "a stack without end");
 	if (n > 0 && !(n == strlen("[unknown]") && strncmp(name, "[unknown]", n) == 0)) {
 		frame.name = strndup(name, n);
 		if (frame.name == NULL)
-			return refuse(reader, strerror(ENOMEM));
+			return fail_reading(reader, strerror(ENOMEM));
 	}
 	stack->frame[stack->n++] = frame;
 	return 0;
@@ -176,7 +176,7 @@ static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, c
 	for (const char *at = text; (at = strstr(at, " (")) != NULL; at += 2)
 		module = at;
 	if (module == NULL)
-		return refuse(reader, "a frame without a module");
+		return fail_reading(reader, "a frame without a module");
 	if (tdt__starts_with(module, " ([") && !tdt__starts_with(module, " ([vdso]") &&
 	    !tdt__starts_with(module, " ([unknown]"))
 		return 0;
@@ -201,7 +201,7 @@ static int read_ustack_frame(struct ustack_reader *reader, struct ustack *stack)
 		return read_perf_frame(reader, stack, at + 1);
 	return strcmp(text, "[unknown]") == 0
 		   ? push_frame(reader, stack, "", 0, (struct ustack_frame){ 0 })
-		   : refuse(reader, "not a frame (function+123)");
+		   : fail_reading(reader, "not a frame (function+123)");
 }
 
 /*
@@ -234,7 +234,7 @@ static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
 	at = reader->text;
 	if (!reader->again || !take_text(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
 	    *at != '\0')
-		return refuse(reader, "a stack must end with \"]: \" and how often it was seen");
+		return fail_reading(reader, "a stack must end with \"]: \" and how often it was seen");
 	reader->again = false;
 	return 1;
 }
@@ -252,7 +252,7 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 	stack->kind = tdt__starts_with(text, "@waits[") ? USTACK_WAITED : USTACK_ON_CPU;
 	stack->count = 1;
 	if (!take_text(&at, "[") || !take_number(&at, 10, &stack->task))
-		return refuse(reader,
+		return fail_reading(reader,
 			      "a map that doesn't begin with the id of a task: @name[7, ...]");
 	if (empty == at && take_text(&at, ", ]: ") && take_number(&at, 10, &stack->count) &&
 	    *at == '\0')
@@ -261,7 +261,7 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 		return read_key_stack(reader, stack);
 	if (n >= 2 && strcmp(text + n - 2, "]:") == 0)
 		return read_frames(reader, stack);
-	return refuse(reader, "neither a map nor a stack");
+	return fail_reading(reader, "neither a map nor a stack");
 }
 
 /* Read `task 7 polled for ...; in task 9:` and the stack below it. */
@@ -271,7 +271,7 @@ static int read_long_poll(struct ustack_reader *reader, struct ustack *stack)
 
 	if (at == NULL || !take_text(&at, "; in task ") || !take_number(&at, 10, &stack->task) ||
 	    strcmp(at, ":") != 0)
-		return refuse(reader, "a long poll must end with \"; in task 7:\"");
+		return fail_reading(reader, "a long poll must end with \"; in task 7:\"");
 	stack->kind = USTACK_LATE;
 	stack->count = 1;
 	return read_frames(reader, stack);
@@ -352,19 +352,19 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 	int keep = 0;
 
 	if (event == NULL)
-		return refuse(reader, "neither a map or stack of bpftrace nor an event of perf");
+		return fail_reading(reader, "neither a map or stack of bpftrace nor an event of perf");
 	thread = thread_of(reader, tid);
 	if (thread == NULL)
-		return refuse(reader, "too many threads");
+		return fail_reading(reader, "too many threads");
 	if (take_number(&event, 10, &period))
 		event = skip_space(event);
 	if (strchr(event, ':') == NULL)
-		return refuse(reader, "an event without a name");
+		return fail_reading(reader, "an event without a name");
 	stack->count = 1;
 	if (tdt__starts_with(event, "sdt_tdt:")) {
 		keep = read_own_event(stack, thread, event);
 		if (keep < 0)
-			return refuse(reader, "an event without the id of a task (arg1=7)");
+			return fail_reading(reader, "an event without the id of a task (arg1=7)");
 	} else if (thread->depth > 0) {
 		stack->kind = USTACK_ON_CPU;
 		stack->task = thread->task[thread->depth - 1];

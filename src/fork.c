@@ -60,7 +60,7 @@ static void after_fork(void)
 		pthread_mutex_unlock(locks[i]);
 }
 
-static void after_fork_in_child(void)
+static void in_forked_child(void)
 {
 	tdt__probes_forked();
 	tdt__thread_forked();
@@ -80,4 +80,4 @@ static void begin_services(void)
 }
 
 const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,
-						       after_fork_in_child };
+						       in_forked_child };

@@ -41,7 +41,7 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	return i;
 }
 
-static void add_task(struct tdt__names *names, const struct tdt_trace_info *task)
+static void add_named(struct tdt__names *names, const struct tdt_trace_info *task)
 {
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;
@@ -75,7 +75,7 @@ struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 		return NULL;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i].n; j++)
-			add_task(names, snapshot->groups[i].tasks[j]);
+			add_named(names, snapshot->groups[i].tasks[j]);
 	return names;
 }
 

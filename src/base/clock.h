@@ -2,10 +2,12 @@
 #ifndef TDT_SRC_BASE_CLOCK_H
 #define TDT_SRC_BASE_CLOCK_H
 
-/* The current time, in nanoseconds of CLOCK_MONOTONIC. */
+/* The current time, in nanoseconds of CLOCK_MONOTONIC; and how many of them a second has. */
 
 #include <stdint.h>
 #include <time.h>
+
+#define TDT__SECOND INT64_C(1000000000)
 
 static inline uint64_t tdt__clock(void)
 {

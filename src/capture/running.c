@@ -23,7 +23,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 
-#define TRIES 3
+#define READ_TRIES 3
 
 uint64_t tdt__running_poll(const struct tdt_handle *task)
 {
@@ -92,7 +92,7 @@ static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t de
 	uint32_t thread = TDT__PEEK(task->record.thread);
 	int error = -EAGAIN;
 
-	for (int i = 0; i < TRIES && error == -EAGAIN; i++) {
+	for (int i = 0; i < READ_TRIES && error == -EAGAIN; i++) {
 		const struct tdt__thread *known;
 		struct tdt__blocked blocked;
 		struct tdt__thread record;
@@ -180,7 +180,7 @@ static struct tdt__capture *capture_running(struct tdt_handle *task, uint64_t po
 		struct tdt__unloads count = { .deadline = deadline };
 
 		if (capture == NULL || tdt__judge(&capture->stacks, &count) != -EAGAIN ||
-		    tries == TRIES)
+		    tries == READ_TRIES)
 			return capture;
 		tdt__capture_unref(capture);
 	}

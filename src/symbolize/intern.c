@@ -12,7 +12,7 @@
 
 static htab_t texts; /* char *; never removed */
 
-static int same_text(const void *left, const void *right)
+static int same_interned(const void *left, const void *right)
 {
 	return strcmp(left, right) == 0;
 }
@@ -23,7 +23,7 @@ const char *tdt__intern(const char *text)
 	void **slot;
 
 	if (texts == NULL)
-		texts = htab_create_alloc(64, htab_hash_string, same_text, NULL, calloc, free);
+		texts = htab_create_alloc(64, htab_hash_string, same_interned, NULL, calloc, free);
 	if (texts == NULL)
 		return NULL;
 	copy = htab_find(texts, text);

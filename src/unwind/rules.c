@@ -50,7 +50,7 @@ static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
 	return *offset == distance;
 }
 
-static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+static int access_mem_of_rule(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *data)
 {
 	int32_t offset;
@@ -98,7 +98,7 @@ static bool make_space(void)
 {
 	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
-		space = tdt__unwinder_new(access_mem, access_reg_of_rule, UNW_CACHE_NONE);
+		space = tdt__unwinder_new(access_mem_of_rule, access_reg_of_rule, UNW_CACHE_NONE);
 	return space != NULL;
 }
 

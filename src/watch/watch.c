@@ -22,8 +22,6 @@
 #include "capture/counted.h"
 #include "host/start.h"
 
-#define SECOND UINT64_C(1000000000)
-
 struct tdt__epoch tdt__epoch;
 
 pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,7 +97,8 @@ static void advance(void)
  */
 static uint64_t due(void)
 {
-	uint64_t ns = (tdt__spare_taken() - taken) * (SECOND / TDT__WATCH_MOST);
+	uint64_t captures = tdt__spare_taken() - taken,
+		 ns = captures * (TDT__SECOND / TDT__WATCH_MOST);
 
 	return ns < TDT__WATCH_LONGEST ? ns : TDT__WATCH_LONGEST;
 }
@@ -131,7 +130,7 @@ void tdt__watch_tick(void)
 /* Sleep until `time`, or until the interval changes. */
 static void sleep_until(uint64_t time)
 {
-	const struct timespec until = { (time_t)(time / SECOND), (long)(time % SECOND) };
+	const struct timespec until = { (time_t)(time / TDT__SECOND), (long)(time % TDT__SECOND) };
 
 	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
 }
