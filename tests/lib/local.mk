@@ -137,6 +137,7 @@ tests_lib_libframes_without_fp_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frame
 tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
 EXTRA_DIST += \
+	tests/lib/driver.sh \
 	tests/lib/instrumentation.sh \
 	tests/lib/tap.sh \
 	tests/lib/tracers.sh \

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# driver.sh TAP-DRIVER ARGUMENT...: run one test by automake's TAP driver, and print one line for
+# the whole test instead of a line for each claim that holds.
+#
+# The arguments are those of the TAP driver, which writes the .log and the .trs file of the test as
+# ever.  Lines that say something else than PASS are printed as the TAP driver prints them, before
+# the line for the test.  A test that is skipped as a whole gets no further line.
+# TDT_TEST_VERBOSE=1, or make's V=1, asks for the lines of all claims.
+set -u
+test "${TDT_TEST_VERBOSE-${V-}}" != 1 || exec "$@"
+
+begin=$(date +%s.%N)
+results=$("$@") || exit
+printf '%s\n' "$results" | ${AM_TAP_AWK-awk} -v begin="$begin" -v end="$(date +%s.%N)" '
+	{
+		shown = $1 # with the color of the terminal, if the TAP driver uses colors
+		sub(/:$/, "", shown)
+		result = shown
+		gsub(/\033\[[0-9;]*m/, "", result)
+		count[result]++
+		color[result] = shown
+		name = $2
+	}
+	result != "PASS"
+	END {
+		failed = count["FAIL"] + count["XPASS"]
+		claims = failed + count["PASS"] + count["XFAIL"] + count["SKIP"]
+		if (count["SKIP"] == NR)
+			exit
+		whole = count["ERROR"] ? "ERROR" : failed ? "FAIL" : "PASS"
+		printf "%s: %-40s %4d claim%s %6.1f s%s\n", whole in color ? color[whole] : whole, name,
+			claims, claims == 1 ? " " : "s", end - begin, failed ? ", " failed " failed" : ""
+	}'
