@@ -21,9 +21,9 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check clean fail
+.PHONY: all demo check check-fail clean fail
 all demo check clean: ; @echo "$@ $(V)" >>log
-fail: ; @false
+fail check-fail: ; @false
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -41,7 +41,8 @@ logs()
 	text=$1
 	shift
 	: >log
-	"$MAKE" "$@" >&2
+	"$MAKE" "$@" >output
+	cat output >&2
 	sed 's/ $//' log >got
 	cat >expected
 	same "$text" expected got
@@ -72,6 +73,19 @@ logs "make check sees to the tests' packages" -s check <<'END'
 bootstrap packages-for-check
 check
 END
+says_time()
+{
+	grep -Eqx "make $1 took [0-9]+ min [0-9]+ s" output
+}
+fails()
+{
+	! "$MAKE" "$@" >output 2>&1
+}
+claim "and says how long it took" says_time check
+claim "a goal that fails is a failure of make" fails check-fail
+claim "and also says how long it took, if it is one that tests" says_time check-fail
+"$MAKE" all clean >output
+claim "others do not say that" sh -c '! grep took output'
 
 fresh
 logs "a fresh clone gets as far as the demo, configured as asked" demo CONFIGURE_FLAGS=--enable-werror <<'END'
