@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a capture costs: of a leaf 27 frames below the traced future, beside other ways to walk the same stack, from the
- * same leaf; what a request adds to the poll that answers it; and what each further leaf of that poll takes.
+ * What a capture costs: of a leaf 27 frames below the traced future, beside other ways to walk the
+ * same stack, from the same leaf; what a request adds to the poll that answers it; and what each
+ * further leaf of that poll takes.
  *
- * A single shot is one call, as in production: before it comes other work, which takes the caches and the branch
- * predictor for itself.  Where it says "in a loop" they are all the walk's.  Rounds of all are interleaved.
+ * A single shot is one call, as in production: before it comes other work, which takes the caches
+ * and the branch predictor for itself.  Where it says "in a loop" they are all the walk's.  Rounds
+ * of all are interleaved.
  *
  * What happens once a process is measured in processes of its own.
  */
@@ -77,7 +79,10 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* What a worker does between two polls of a task: 64 KiB of other data, and branches that nobody can foresee. */
+/*
+ * What a worker does between two polls of a task: 64 KiB of other data, and branches that nobody
+ * can foresee.
+ */
 static void other_work(void)
 {
 	static unsigned data[(64 << 10) / sizeof(unsigned)], seed;
@@ -107,20 +112,20 @@ static __attribute__((noinline)) tdt_poll_t leaf_poll(void *state, struct tdt_co
 }
 
 /* Leaves whose inner frames are their own: functions of their own, and frames of other sizes. */
-#define FUNCTION(name, inner, size)                                                                                    \
-	static __attribute__((noinline)) tdt_poll_t name(void *state, struct tdt_context *cx)                         \
-	{                                                                                                              \
-		char variables[size];                                                                                  \
-		tdt_poll_t result;                                                                                     \
-                                                                                                                       \
-		__asm__ volatile("" : : "r"(variables) : "memory");                                                   \
-		result = inner(state, cx);                                                                             \
-		__asm__ volatile("" : : "r"(variables) : "memory");                                                   \
-		return result;                                                                                         \
+#define FUNCTION(name, inner, size)                                                                \
+	static __attribute__((noinline)) tdt_poll_t name(void *state, struct tdt_context *cx)      \
+	{                                                                                          \
+		char variables[size];                                                              \
+		tdt_poll_t result;                                                                 \
+                                                                                                   \
+		__asm__ volatile("" : : "r"(variables) : "memory");                                \
+		result = inner(state, cx);                                                         \
+		__asm__ volatile("" : : "r"(variables) : "memory");                                \
+		return result;                                                                     \
 	}
-#define OWN_LEAF(n)                                                                                                    \
-	FUNCTION(leaf_##n##_c, leaf_poll, 16 * (n))                                                                    \
-	FUNCTION(leaf_##n##_b, leaf_##n##_c, 16)                                                                       \
+#define OWN_LEAF(n)                                                                                \
+	FUNCTION(leaf_##n##_c, leaf_poll, 16 * (n))                                                \
+	FUNCTION(leaf_##n##_b, leaf_##n##_c, 16)                                                   \
 	FUNCTION(leaf_##n##_a, leaf_##n##_b, 32)
 
 OWN_LEAF(1)
@@ -132,8 +137,9 @@ OWN_LEAF(6)
 OWN_LEAF(7)
 OWN_LEAF(8)
 
-static tdt_poll_t (*const own_leaf[])(void *state, struct tdt_context *cx) = { leaf_1_a, leaf_2_a, leaf_3_a, leaf_4_a,
-									       leaf_5_a, leaf_6_a, leaf_7_a, leaf_8_a };
+static tdt_poll_t (*const own_leaf[])(void *state, struct tdt_context *cx) = {
+	leaf_1_a, leaf_2_a, leaf_3_a, leaf_4_a, leaf_5_a, leaf_6_a, leaf_7_a, leaf_8_a
+};
 
 #define KINDS (sizeof own_leaf / sizeof own_leaf[0])
 
@@ -483,7 +489,8 @@ static void by_frame_pointers(void)
 
 	other_work();
 	start = now();
-	for (frame = __builtin_frame_address(0); (uintptr_t)frame < end && n < MOST_PCS; frame = (uintptr_t *)frame[0])
+	for (frame = __builtin_frame_address(0); (uintptr_t)frame < end && n < MOST_PCS;
+	     frame = (uintptr_t *)frame[0])
 		pcs[n++] = (void *)frame[1];
 	add(to, since(start));
 }
@@ -506,13 +513,16 @@ static void walk_a_frame(struct figure *figure, int outside, struct task *task)
 /* libunwind has functions of both names, too. */
 static void find_others(void)
 {
-	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), *function = dlsym(RTLD_DEFAULT, "_Unwind_Backtrace");
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD),
+	     *function = dlsym(RTLD_DEFAULT, "_Unwind_Backtrace");
 	Dl_info info;
 
-	glibc_backtrace = libc != NULL ? (int (*)(void **, int))(uintptr_t)dlsym(libc, "backtrace") : NULL;
+	glibc_backtrace =
+	    libc != NULL ? (int (*)(void **, int))(uintptr_t)dlsym(libc, "backtrace") : NULL;
 	if (glibc_backtrace == NULL)
 		die("backtrace");
-	if (function == NULL || dladdr(function, &info) == 0 || strstr(info.dli_fname, "libgcc_s") == NULL) {
+	if (function == NULL || dladdr(function, &info) == 0 ||
+	    strstr(info.dli_fname, "libgcc_s") == NULL) {
 		fprintf(stderr, "_Unwind_Backtrace() is not libgcc's: link that first\n");
 		exit(EXIT_FAILURE);
 	}
@@ -578,12 +588,15 @@ static void merge(struct figure *figure, struct task *task)
 int main(int argc, char **argv)
 {
 	static const int outside[] = { 0, OUTSIDE, 60 };
-	struct figure *a_frame[3], *loop, *loop_unw, *unasked, *inbox, *blocking, *once, *fp, *unw, *libgcc, *glibc, *step;
-	struct figure *first, *all_alike, *all_own, *a_further, *all_to_walk, *all_to_leaf, *cold_poll, *cold_tree, *tree;
+	struct figure *a_frame[3], *loop, *loop_unw, *unasked, *inbox, *blocking, *once, *fp, *unw,
+	    *libgcc, *glibc, *step;
+	struct figure *first, *all_alike, *all_own, *a_further, *all_to_walk, *all_to_leaf,
+	    *cold_poll, *cold_tree, *tree;
 	struct task one, many_alike, many_own;
 	char name[64];
 
-	report_start(argc, argv, "What does a capture cost, of leaves with 27 frames each?", "ns", ROUNDS);
+	report_start(argc, argv, "What does a capture cost, of leaves with 27 frames each?", "ns",
+		     ROUNDS);
 	find_others();
 	measure_clock();
 	sem_init(&woken, 0, 0);

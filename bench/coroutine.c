@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What coroutines cost: a poll that goes there and back, against the same poll of a plain future; and making one. */
+/*
+ * What coroutines cost: a poll that goes there and back, against the same poll of a plain future;
+ * and making one.
+ */
 
 #include <config.h>
 

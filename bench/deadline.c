@@ -162,7 +162,8 @@ int open(const char *path, int flags, ...)
 	va_end(args);
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "open");
-	while (atomic_load(&stalled) && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/dev/", 5) != 0)
+	while (atomic_load(&stalled) && strncmp(path, "/proc/", 6) != 0 &&
+	       strncmp(path, "/dev/", 5) != 0)
 		usleep(1000);
 	return real(path, flags, mode);
 }
@@ -222,7 +223,8 @@ static void measure_fork(struct figure *alone, struct figure *naming)
 static void measure_nobody(struct late *late)
 {
 	const struct tdt_waker *waker = NULL;
-	struct tdt_traced traced = tdt_traced(((struct tdt_future){ &waker, idle_poll, idle_drop }));
+	struct tdt_traced traced =
+	    tdt_traced(((struct tdt_future){ &waker, idle_poll, idle_drop }));
 
 	for (int i = 0; i < rounds; i++) {
 		int64_t start = now();
@@ -256,7 +258,8 @@ int main(int argc, char **argv)
 	struct figure *alone, *naming;
 	struct tdt_rt *rt;
 
-	report_start(argc, argv, "How late do calls return that have a deadline?", "ms late", ROUNDS);
+	report_start(argc, argv, "How late do calls return that have a deadline?", "ms late",
+		     ROUNDS);
 	if (rounds > ROUNDS)
 		rounds = ROUNDS;
 	nowhere = fopen("/dev/null", "w");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it takes to ask all tasks of a process where they wait, and to print it: idle tasks, ten functions deep, that
- * all wait at the same place, at a hundred places, or each at its own; beside asking them one after the other by
- * tdt_backtrace().  And whether it grows with their number alone.
+ * What it takes to ask all tasks of a process where they wait, and to print it: idle tasks, ten
+ * functions deep, that all wait at the same place, at a hundred places, or each at its own; beside
+ * asking them one after the other by tdt_backtrace().  And whether it grows with their number
+ * alone.
  *
- * Every kind of process that is measured is one of its own, a child which makes its tasks and then measures whatever it
- * is told to: so all can be measured in turn, and what is first in a process can be, too, again and again.
+ * Every kind of process that is measured is one of its own, a child which makes its tasks and then
+ * measures whatever it is told to: so all can be measured in turn, and what is first in a process
+ * can be, too, again and again.
  */
 
 #include <config.h>
@@ -51,15 +53,18 @@ static struct idle {
 
 static atomic_int polled;
 
-/* Which of three functions comes next is a digit of the task's place: of the 9 that there are, 19,683 places. */
+/*
+ * Which of three functions comes next is a digit of the task's place: of the 9 that there are,
+ * 19,683 places.
+ */
 typedef tdt_poll_t wait_below(int depth, uint32_t place, struct idle *task, struct tdt_context *cx);
 
 static wait_below wait_a, wait_b, wait_c;
 
 static wait_below *const wait_in[] = { wait_a, wait_b, wait_c };
 
-static inline __attribute__((always_inline)) tdt_poll_t wait_here(int depth, uint32_t place, struct idle *task,
-								  struct tdt_context *cx)
+static inline __attribute__((always_inline)) tdt_poll_t
+wait_here(int depth, uint32_t place, struct idle *task, struct tdt_context *cx)
 {
 	tdt_poll_t result = TDT_PENDING;
 
@@ -74,11 +79,11 @@ static inline __attribute__((always_inline)) tdt_poll_t wait_here(int depth, uin
 	return result;
 }
 
-#define WAIT_IN(name)                                                                                                  \
-	static __attribute__((noinline)) tdt_poll_t name(int depth, uint32_t place, struct idle *task,                 \
-							 struct tdt_context *cx)                                       \
-	{                                                                                                              \
-		return wait_here(depth, place, task, cx);                                                              \
+#define WAIT_IN(name)                                                                              \
+	static __attribute__((noinline)) tdt_poll_t name(                                          \
+	    int depth, uint32_t place, struct idle *task, struct tdt_context *cx)                  \
+	{                                                                                          \
+		return wait_here(depth, place, task, cx);                                          \
 	}
 
 WAIT_IN(wait_a)
@@ -104,7 +109,8 @@ static void idle_drop(void *state)
 
 static struct tdt_rt *start(const struct kind *kind)
 {
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), kind->workers });
+	struct tdt_rt *rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), kind->workers });
 	char name[16] = "idle";
 
 	if (rt == NULL)
@@ -113,8 +119,9 @@ static struct tdt_rt *start(const struct kind *kind)
 		idle[i].place = (uint32_t)(kind->places != DIFFERENT ? i % kind->places : i);
 		if (kind->names)
 			snprintf(name, sizeof name, "task %d", i);
-		idle[i].handle = tdt_rt_spawn(rt, (struct tdt_future){ &idle[i], idle_poll, idle_drop },
-					      TDT_TASK_ATTR(.name = name));
+		idle[i].handle =
+		    tdt_rt_spawn(rt, (struct tdt_future){ &idle[i], idle_poll, idle_drop },
+				 TDT_TASK_ATTR(.name = name));
 		if (idle[i].handle == NULL)
 			die("tdt_rt_spawn");
 	}
@@ -186,7 +193,9 @@ static void print_each(const struct kind *kind, FILE *out)
 
 static void dump(FILE *out, enum tdt_print_format format)
 {
-	const struct tdt_print_options print = { .size = sizeof print, .format = format, .utf8 = TDT_PRINT_YES };
+	const struct tdt_print_options print = { .size = sizeof print,
+						 .format = format,
+						 .utf8 = TDT_PRINT_YES };
 	struct tdt_dump_options options = patient;
 
 	options.print = &print;
@@ -327,7 +336,8 @@ static double tell(const struct child *child, enum measure what)
 	unsigned char byte = (unsigned char)what;
 	double value;
 
-	if (write(child->to, &byte, 1) != 1 || read(child->from, &value, sizeof value) != sizeof value)
+	if (write(child->to, &byte, 1) != 1 ||
+	    read(child->from, &value, sizeof value) != sizeof value)
 		die("a child");
 	return value;
 }
@@ -381,7 +391,8 @@ struct line {
 static struct line lines[64];
 static int n_lines;
 
-static struct figure *line(const char *name, struct figure *baseline, const struct child *child, enum measure what)
+static struct figure *line(const char *name, struct figure *baseline, const struct child *child,
+			   enum measure what)
 {
 	struct figure *made = figure(name, baseline);
 
@@ -398,8 +409,8 @@ static struct figure *first_line(const char *name, const struct child *child, en
 }
 
 /* In microseconds a task. */
-static struct figure *line_a_task(const char *name, struct figure *baseline, const struct child *child,
-				  enum measure what)
+static struct figure *line_a_task(const char *name, struct figure *baseline,
+				  const struct child *child, enum measure what)
 {
 	struct figure *made = line(name, baseline, child, what);
 
@@ -420,7 +431,8 @@ static void list_lines(void)
 	at_most(first_line("tdt_dump(), the first of a process", &alike, TEXT), 30);
 	line("tdt_dump() as JSON", each, &alike, JSON);
 	line("tdt_dump() as folded stacks", each, &alike, FOLDED);
-	at_most(line("tdt_snapshot_take(), tdt_trace_print() for each", each, &alike, PRINT_EACH), 150);
+	at_most(line("tdt_snapshot_take(), tdt_trace_print() for each", each, &alike, PRINT_EACH),
+		150);
 	remark("10,000 with names of their own:");
 	at_most(line("tdt_snapshot_take()", NULL, &named, ASK), 10);
 	at_most(line("tdt_dump()", NULL, &named, TEXT), 30);
@@ -437,9 +449,12 @@ static void list_lines(void)
 	remark("By how many there are, at one place:");
 	two = line_a_task("tdt_snapshot_take() of 10,000, 2 workers", NULL, &alike, ASK);
 	line_a_task("tdt_snapshot_take() of 1,000, 2 workers", two, &few, ASK);
-	ratio_at_most(line_a_task("tdt_snapshot_take() of 100,000, 2 workers", two, &many, ASK), 1.2);
+	ratio_at_most(line_a_task("tdt_snapshot_take() of 100,000, 2 workers", two, &many, ASK),
+		      1.2);
 	one = line_a_task("tdt_snapshot_take() of 10,000, 1 worker", NULL, &one_worker, ASK);
-	ratio_at_most(line_a_task("tdt_snapshot_take() of 100,000, 1 worker", one, &many_one_worker, ASK), 1.2);
+	ratio_at_most(
+	    line_a_task("tdt_snapshot_take() of 100,000, 1 worker", one, &many_one_worker, ASK),
+	    1.2);
 	two = line_a_task("tdt_dump() of 10,000, 2 workers", NULL, &alike, TEXT);
 	ratio_at_most(line_a_task("tdt_dump() of 100,000, 2 workers", two, &many, TEXT), 1.2);
 	in_unit(line("memory of a snapshot", NULL, &alike, SNAPSHOT_BYTES), "bytes a task");
@@ -447,13 +462,16 @@ static void list_lines(void)
 
 int main(int argc, char **argv)
 {
-	report_start(argc, argv, "What does it take to ask all tasks where they wait, and to print it?", "ms", 11);
+	report_start(argc, argv,
+		     "What does it take to ask all tasks where they wait, and to print it?", "ms",
+		     11);
 	list_lines();
 	for (size_t i = 0; i < CHILDREN; i++)
 		bear(children[i]);
 	for (int i = 0; i < rounds; i++)
 		for (int k = 0; k < n_lines; k++) {
-			double (*how)(const struct child *child, enum measure what) = lines[k].first ? tell_new : tell;
+			double (*how)(const struct child *child, enum measure what) =
+			    lines[k].first ? tell_new : tell;
 
 			add(lines[k].figure, lines[k].scale * how(lines[k].child, lines[k].what));
 		}

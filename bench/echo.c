@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Whether the tasks of a busy program feel that it is watched, or that all of its tasks are asked again and again: the
- * echo server of the demo, as busy as a client can keep it; with some connections, with many, and with 10,000 tasks that
- * wait beside some.
+ * Whether the tasks of a busy program feel that it is watched, or that all of its tasks are asked
+ * again and again: the echo server of the demo, as busy as a client can keep it; with some
+ * connections, with many, and with 10,000 tasks that wait beside some.
  *
- * The server, its runtime's driver, the ticker and the thread that dumps all run on one CPU, the client on another.  So
- * whatever CPU time tracing takes is taken from the echoes, and nothing can hide on a CPU that was idle.  Beside it
- * stands an echo server on bare libuv, with the same client, on the same CPU.
+ * The server, its runtime's driver, the ticker and the thread that dumps all run on one CPU, the
+ * client on another.  So whatever CPU time tracing takes is taken from the echoes, and nothing can
+ * hide on a CPU that was idle.  Beside it stands an echo server on bare libuv, with the same
+ * client, on the same CPU.
  *
- * Each situation has many short slices, each between two in which nothing disturbs.  The load goes on from one to the
- * next: it takes a while to be even.  What is compared is the throughput in each slice with that of the two beside it,
- * since from one second to another it changes by more than tracing costs.  Beside it stands the CPU time of the server's
- * process for each echo, and how long echoes took.
+ * Each situation has many short slices, each between two in which nothing disturbs.  The load goes
+ * on from one to the next: it takes a while to be even.  What is compared is the throughput in each
+ * slice with that of the two beside it, since from one second to another it changes by more than
+ * tracing costs.  Beside it stands the CPU time of the server's process for each echo, and how long
+ * echoes took.
  */
 
 #include <config.h>
@@ -47,9 +49,14 @@ static const struct phase {
 	int slice_ms;
 	int turns; /* a round: how often each of its situations is measured */
 } phases[] = {
-	{ .connections = FEW, .slice_ms = 30, .turns = 6 },		   /* with a dump in each: 33 a second */
-	{ .connections = MANY, .slice_ms = 100, .turns = 5 },		   /* an epoch of the watch takes as long */
-	{ .connections = FEW, .idle = IDLE, .slice_ms = 100, .turns = 1 }, /* with a dump in each: 10 a second */
+	{ .connections = FEW, .slice_ms = 30, .turns = 6 }, /* with a dump in each: 33 a second */
+	{ .connections = MANY,
+	  .slice_ms = 100,
+	  .turns = 5 }, /* an epoch of the watch takes as long */
+	{ .connections = FEW,
+	  .idle = IDLE,
+	  .slice_ms = 100,
+	  .turns = 1 }, /* with a dump in each: 10 a second */
 };
 
 #define PHASES (sizeof phases / sizeof phases[0])
@@ -234,7 +241,8 @@ static double measure_libuv(struct situation *situation)
 /* Beside what is undisturbed before, and after; the throughput of the latter is returned. */
 static double compare(struct situation *situation, struct situation *undisturbed, double before)
 {
-	double rate = situation->server == LIBUV ? measure_libuv(situation) : measure_slice(situation);
+	double rate =
+	    situation->server == LIBUV ? measure_libuv(situation) : measure_slice(situation);
 	double after = measure_slice(undisturbed);
 	double part = rate / ((before + after) / 2);
 
@@ -255,7 +263,8 @@ static void measure(unsigned phase)
 	before = measure_slice(undisturbed);
 	for (int turn = 0; turn < rounds * phases[phase].turns; turn++)
 		for (size_t i = 0; i < SITUATIONS; i++) {
-			struct situation *situation = &situations[turn % 2 == 0 ? i : SITUATIONS - 1 - i];
+			struct situation *situation =
+			    &situations[turn % 2 == 0 ? i : SITUATIONS - 1 - i];
 
 			if (situation->phase == phase && situation != undisturbed &&
 			    (situation->server != LIBUV || turn % LIBUV_EVERY == 0))
@@ -265,7 +274,8 @@ static void measure(unsigned phase)
 	for (size_t i = 0; i < SITUATIONS; i++)
 		if (situations[i].phase == phase) {
 			add(situations[i].slow, load_quantile(&load->account[i], 0.99) / 1e3);
-			add(situations[i].slowest, (double)atomic_load(&load->account[i].longest) / 1e3);
+			add(situations[i].slowest,
+			    (double)atomic_load(&load->account[i].longest) / 1e3);
 		}
 }
 
@@ -345,7 +355,8 @@ int main(int argc, char **argv)
 	bool many = allow_descriptors();
 	int cpu[2];
 
-	report_start(argc, argv, "Does a busy echo server feel that it is watched, or dumped?", "echoes a second", 40);
+	report_start(argc, argv, "Does a busy echo server feel that it is watched, or dumped?",
+		     "echoes a second", 40);
 	load_cpus(cpu);
 	load = load_start(cpu[1], SITUATIONS + 1);
 	libuv = uv_echo_start(cpu[0], &ports[LIBUV]);

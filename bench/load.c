@@ -40,7 +40,8 @@ struct server {
 
 static uint64_t turn_of(int server, unsigned connections, unsigned account)
 {
-	return (uint64_t)account << 32 | (uint64_t)connections << 8 | (server < 0 ? NOBODY : (uint64_t)server);
+	return (uint64_t)account << 32 | (uint64_t)connections << 8 |
+	       (server < 0 ? NOBODY : (uint64_t)server);
 }
 
 void load_pin(int cpu)
@@ -114,7 +115,8 @@ static void dial(struct server *server)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
 
 	connection->fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
+	if (connection->fd < 0 ||
+	    connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0)
 		die("connect");
 	setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, connection->fd, &event) != 0)
@@ -192,7 +194,8 @@ static void run(struct load *load, int ports)
 struct load *load_start(int cpu, unsigned accounts)
 {
 	size_t size = sizeof(struct load) + accounts * sizeof(struct load_account);
-	struct load *load = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct load *load =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ports[2];
 	pid_t pid;
 

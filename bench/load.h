@@ -3,15 +3,16 @@
 #define BENCH_LOAD_H
 
 /*
- * A client of echo servers that keeps them as busy as it can, in a process of its own: on each of its connections it
- * sends a message as soon as the one before has come back.  What it counts lies in memory that it shares with its
- *parent, who says which server it is to talk to, and to whose account.
+ * A client of echo servers that keeps them as busy as it can, in a process of its own: on each of
+ * its connections it sends a message as soon as the one before has come back.  What it counts lies
+ * in memory that it shares with its parent, who says which server it is to talk to, and to whose
+ * account.
  *
- *	load = load_start(cpu, accounts);
- *	load_connect(load, ports, 2);
- *	load_turn(load, server, connections, account);     from now on; server -1: to none
- *	...
- *	load_stop(load);
+ * 	load = load_start(cpu, accounts);
+ * 	load_connect(load, ports, 2);
+ * 	load_turn(load, server, connections, account);     from now on; server -1: to none
+ * 	...
+ * 	load_stop(load);
  */
 
 #include <stdatomic.h>
@@ -22,7 +23,10 @@
 #define LOAD_STEP 10000	      /* ns: how finely times are told apart */
 #define LOAD_STEPS 5000	      /* what took longer is in the last */
 
-/* Written by the client alone.  Relaxed: they are read when it talks to another account, or to nobody. */
+/*
+ * Written by the client alone.  Relaxed: they are read when it talks to another account, or to
+ * nobody.
+ */
 struct load_account {
 	_Atomic uint64_t echoes;
 	_Atomic uint64_t longest; /* ns */
@@ -34,7 +38,8 @@ struct load {
 	int ports; /* a pipe to it */
 	size_t size;
 
-	_Atomic uint64_t turn; /* server, connections, account: one word, so that they come together */
+	_Atomic uint64_t
+	    turn; /* server, connections, account: one word, so that they come together */
 	_Atomic uint64_t done; /* the turn that the client goes by */
 	struct load_account account[];
 };

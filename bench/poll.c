@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What tracing adds to a poll that nobody asks about, beside the same poll bare: in a loop, by a worker of libtdt-rt, and
- * by a library without probes, whose path is in TDT_BENCH_WITHOUT_PROBES (`make bench` builds one); and to a task's whole
- * life.
+ * What tracing adds to a poll that nobody asks about, beside the same poll bare: in a loop, by a
+ * worker of libtdt-rt, and by a library without probes, whose path is in TDT_BENCH_WITHOUT_PROBES
+ * (`make bench` builds one); and to a task's whole life.
  */
 
 #include <config.h>
@@ -93,10 +93,14 @@ static const char *load(struct library *library, const char *path)
 	module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	if (module == NULL)
 		return dlerror();
-	library->traced_with = (__typeof__(tdt_traced_with) *)(uintptr_t)dlsym(module, "tdt_traced_with");
-	library->handle_unref = (__typeof__(tdt_handle_unref) *)(uintptr_t)dlsym(module, "tdt_handle_unref");
-	library->worker_now = (__typeof__(tdt_worker_now) *)(uintptr_t)dlsym(module, "tdt_worker_now");
-	if (library->traced_with == NULL || library->handle_unref == NULL || library->worker_now == NULL)
+	library->traced_with =
+	    (__typeof__(tdt_traced_with) *)(uintptr_t)dlsym(module, "tdt_traced_with");
+	library->handle_unref =
+	    (__typeof__(tdt_handle_unref) *)(uintptr_t)dlsym(module, "tdt_handle_unref");
+	library->worker_now =
+	    (__typeof__(tdt_worker_now) *)(uintptr_t)dlsym(module, "tdt_worker_now");
+	if (library->traced_with == NULL || library->handle_unref == NULL ||
+	    library->worker_now == NULL)
 		return "it lacks a function";
 	return NULL;
 }
@@ -111,7 +115,7 @@ static struct tdt_future trace(const struct library *library, struct tdt_future 
 	return traced.future;
 }
 
-/* --- In a loop ---------------------------------------------------------------------------------- */
+/* --- In a loop -------------------------------------------------------------------------------- */
 
 static void poll_often(struct figure *figure, const struct tdt_future *future)
 {
@@ -150,7 +154,7 @@ static void live_often(struct figure *figure, const struct library *library)
 	add(figure, (double)(now() - start) / LIVES);
 }
 
-/* --- By a worker ------------------------------------------------------------------------------------ */
+/* --- By a worker ------------------------------------------------------------------------------ */
 
 #define TASKS 64
 #define EACH 500
@@ -163,8 +167,8 @@ static double took;
 struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr);
 
 /*
- * What the runtime traces tasks by (ld's --wrap).  Where polls are to be bare it gets a handle all the same, which does
- * what handles do for it, of a future that is not polled.
+ * What the runtime traces tasks by (ld's --wrap).  Where polls are to be bare it gets a handle all
+ * the same, which does what handles do for it, of a future that is not polled.
  */
 struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
 {
@@ -239,7 +243,7 @@ static double stamp(void)
 	return (double)(now() - start) / (POLLS / TURN * TURN);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static struct figure *held_to(struct figure *figure, double limit)
 {
@@ -249,14 +253,16 @@ static struct figure *held_to(struct figure *figure, double limit)
 
 int main(int argc, char **argv)
 {
-	struct tdt_future waits = future_of(wait_poll), clones = future_of(clone_poll), traced, nested, cloning, other;
+	struct tdt_future waits = future_of(wait_poll), clones = future_of(clone_poll), traced,
+			  nested, cloning, other;
 	struct figure *bare_poll, *told, *coarse, *in_turns, *twice, *bare_clone, *clone, *life;
 	struct figure *bare_worker, *worker, *worker_adds, *without = NULL, *life_without = NULL;
 	struct library library;
 	const char *missing;
 	struct tdt_rt *rt;
 
-	report_start(argc, argv, "What is added to a poll that nobody asks about?", "ns a poll", 101);
+	report_start(argc, argv, "What is added to a poll that nobody asks about?", "ns a poll",
+		     101);
 	missing = load(&library, getenv("TDT_BENCH_WITHOUT_PROBES"));
 	bare_poll = figure("a poll that does nothing", NULL);
 	told = figure("traced, the time told", bare_poll);
@@ -292,7 +298,8 @@ int main(int argc, char **argv)
 	cloning = trace(&linked, clones);
 	if (missing == NULL)
 		other = trace(&library, waits);
-	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
 	if (rt == NULL)
 		die("tdt_rt_new");
 	for (int i = 0; i < rounds; i++) {

@@ -2,7 +2,10 @@
 #ifndef BENCH_POOL_H
 #define BENCH_POOL_H
 
-/* What a runtime is compared with: threads with one queue of calls, a mutex and a condition variable. */
+/*
+ * What a runtime is compared with: threads with one queue of calls, a mutex and a condition
+ * variable.
+ */
 
 void pool_start(unsigned threads);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a hit of a probe costs while bpftrace is attached to it: how much longer a traced poll takes than without,
- * beside a plain nop of sys/sdt.h that has no semaphore and no arguments, which is the least there was before kernels
- * patched nops of five bytes.
+ * What a hit of a probe costs while bpftrace is attached to it: how much longer a traced poll takes
+ * than without, beside a plain nop of sys/sdt.h that has no semaphore and no arguments, which is
+ * the least there was before kernels patched nops of five bytes.
  *
  * The library is linked in: a tracer that is attached to a file is so in all programs that use it.
  */
@@ -50,8 +50,8 @@ static ALONE void hit_plain(void)
 /* By the same flags as the library's probes: see src/probes/probes.c. */
 #ifdef TDT_NOP5
 #undef _SDT_NOP
-#define _SDT_NOP                                                                                                       \
-	.balign 8;                                                                                                     \
+#define _SDT_NOP                                                                                   \
+	.balign 8;                                                                                 \
 	990 :.nops 5
 #endif
 
@@ -165,8 +165,9 @@ static pid_t start_tracer(const struct hit *hit, size_t n)
 	pid_t tracer;
 
 	for (size_t i = 0; i < n; i++)
-		length += (size_t)snprintf(program + length, sizeof program - length, "usdt:%s:%s { %s }\n", self,
-					   hit[i].probe, hit[i].action);
+		length +=
+		    (size_t)snprintf(program + length, sizeof program - length,
+				     "usdt:%s:%s { %s }\n", self, hit[i].probe, hit[i].action);
 	tracer = fork();
 	if (tracer == 0) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -179,7 +180,10 @@ static pid_t start_tracer(const struct hit *hit, size_t n)
 	return tracer;
 }
 
-/* It is told again and again: bpftrace 0.17 sleeps on if the signal comes just before it goes to sleep. */
+/*
+ * It is told again and again: bpftrace 0.17 sleeps on if the signal comes just before it goes to
+ * sleep.
+ */
 static void stop_tracer(pid_t tracer)
 {
 	for (int i = 0; waitpid(tracer, NULL, WNOHANG) == 0; i++) {
@@ -237,7 +241,10 @@ int main(int argc, char **argv)
 		  .probe = "tdt_bench:plain",
 		  .action = "@plain = count();",
 		  .function = hit_plain },
-		{ .batch = hit_fives, .probe = "tdt_bench:five", .action = "@five = count();", .function = hit_five },
+		{ .batch = hit_fives,
+		  .probe = "tdt_bench:five",
+		  .action = "@five = count();",
+		  .function = hit_five },
 		{ .batch = poll_waiting,
 		  .probe = START,
 		  .action = "@ = count();",
@@ -258,7 +265,8 @@ int main(int argc, char **argv)
 	struct figure *baseline;
 	bool works;
 
-	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?", "ns a hit", 15);
+	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?",
+		     "ns a hit", 15);
 	if (quick)
 		rounds = 1; /* of four starts of bpftrace */
 	counted[0].figure = baseline = figure("a plain nop of sys/sdt.h, counted", NULL);
@@ -279,10 +287,12 @@ int main(int argc, char **argv)
 	setenv("BPFTRACE_CACHE_USER_SYMBOLS", "1", 1);
 	works = readlink("/proc/self/exe", self, sizeof self - 1) > 0;
 	for (int i = 0; i < rounds && works; i++)
-		works = measure(counted, 3) && measure(&by_task, 1) && measure(&cloned, 1) && measure(&stacks, 1);
+		works = measure(counted, 3) && measure(&by_task, 1) && measure(&cloned, 1) &&
+			measure(&stacks, 1);
 	if (!works)
-		remark(geteuid() != 0 ? "Not measured: only root may trace."
-				      : "Not measured: there is no bpftrace, or it can't attach here.");
+		remark(geteuid() != 0
+			   ? "Not measured: only root may trace."
+			   : "Not measured: there is no bpftrace, or it can't attach here.");
 	untrace(&waits);
 	untrace(&clones);
 	return report_end();
@@ -292,7 +302,8 @@ int main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?", "ns a hit", 1);
+	report_start(argc, argv, "What does a hit of a probe cost that bpftrace is attached to?",
+		     "ns a hit", 1);
 	remark("Not measured: built without probes.");
 	return report_end();
 }

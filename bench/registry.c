@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to keep records of tasks where others find them: to trace a future and drop it, beside memory of the
- * same size from calloc(), on one thread and on two at once; and with 100,000 tasks, to go through them all, to find
- * one, and the memory.  Rounds are interleaved, so that what disturbs one disturbs all.
+ * What it costs to keep records of tasks where others find them: to trace a future and drop it,
+ * beside memory of the same size from calloc(), on one thread and on two at once; and with 100,000
+ * tasks, to go through them all, to find one, and the memory.  Rounds are interleaved, so that what
+ * disturbs one disturbs all.
  */
 
 #include <config.h>

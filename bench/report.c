@@ -127,7 +127,8 @@ void add(struct figure *figure, double value)
 {
 	if (figure->n == figure->room) {
 		figure->room = figure->room != 0 ? 2 * figure->room : 16;
-		figure->value = need(realloc(figure->value, figure->room * sizeof figure->value[0]));
+		figure->value =
+		    need(realloc(figure->value, figure->room * sizeof figure->value[0]));
 	}
 	figure->value[figure->n++] = value;
 }
@@ -260,9 +261,10 @@ static const char *number(double value, char text[32])
 
 static void print_target(const struct figure *figure)
 {
-	static const char *const signs[] = {
-		[AT_MOST] = "<=", [AT_LEAST] = ">=", [RATIO_AT_MOST] = "x <=", [RATIO_AT_LEAST] = "x >="
-	};
+	static const char *const signs[] = { [AT_MOST] = "<=",
+					     [AT_LEAST] = ">=",
+					     [RATIO_AT_MOST] = "x <=",
+					     [RATIO_AT_LEAST] = "x >=" };
 	char text[32];
 
 	if (figure->target == NO_TARGET)
@@ -309,8 +311,10 @@ static void print_line(const struct figure *figure)
 
 static void print_table(void)
 {
-	printf("%s\n%s, of %d round%s\n", report.question, report.unit, rounds, rounds == 1 ? "" : "s");
-	printf("%-*s %11s %11s %11s %8s  %s\n", NAME_WIDTH, "", "min", "median", "max", "ratio", "target");
+	printf("%s\n%s, of %d round%s\n", report.question, report.unit, rounds,
+	       rounds == 1 ? "" : "s");
+	printf("%-*s %11s %11s %11s %8s  %s\n", NAME_WIDTH, "", "min", "median", "max", "ratio",
+	       "target");
 	for (const struct figure *figure = report.first; figure != NULL; figure = figure->next)
 		print_line(figure);
 	putchar('\n');
@@ -320,7 +324,8 @@ static void print_table(void)
 
 static json_t *json_of(const struct figure *figure)
 {
-	json_t *line = json_pack("{s:s}", figure->remark ? "remark" : "name", figure->name + strspn(figure->name, " "));
+	json_t *line = json_pack("{s:s}", figure->remark ? "remark" : "name",
+				 figure->name + strspn(figure->name, " "));
 	struct spread spread;
 
 	if (figure->unit != NULL)
@@ -328,21 +333,24 @@ static json_t *json_of(const struct figure *figure)
 	if (figure->n == 0)
 		return line;
 	spread = spread_of(figure);
-	json_object_update_new(line, json_pack("{s:I, s:f, s:f, s:f}", "rounds", (json_int_t)figure->n,
-					       figure->uncertain ? "low" : "min", spread.min, "median", spread.median,
-					       figure->uncertain ? "high" : "max", spread.max));
+	json_object_update_new(
+	    line, json_pack("{s:I, s:f, s:f, s:f}", "rounds", (json_int_t)figure->n,
+			    figure->uncertain ? "low" : "min", spread.min, "median", spread.median,
+			    figure->uncertain ? "high" : "max", spread.max));
 	if (has_ratio(figure))
-		json_object_update_new(line, json_pack("{s:s, s:f}", "to",
-						       figure->baseline->name + strspn(figure->baseline->name, " "),
-						       "ratio", ratio_of(figure)));
+		json_object_update_new(
+		    line, json_pack("{s:s, s:f}", "to",
+				    figure->baseline->name + strspn(figure->baseline->name, " "),
+				    "ratio", ratio_of(figure)));
 	if (figure->target != NO_TARGET) {
 		static const char *const kinds[] = { [AT_MOST] = "median_at_most",
 						     [AT_LEAST] = "median_at_least",
 						     [RATIO_AT_MOST] = "ratio_at_most",
 						     [RATIO_AT_LEAST] = "ratio_at_least" };
 
-		json_object_update_new(line, json_pack("{s:{s:f}, s:b}", "target", kinds[figure->target], figure->limit,
-						       "met", is_met(figure)));
+		json_object_update_new(line,
+				       json_pack("{s:{s:f}, s:b}", "target", kinds[figure->target],
+						 figure->limit, "met", is_met(figure)));
 	}
 	return line;
 }
@@ -356,8 +364,9 @@ static void print_json(void)
 		die("uname");
 	for (const struct figure *figure = report.first; figure != NULL; figure = figure->next)
 		json_array_append_new(lines, json_of(figure));
-	all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "bench", report.program, "question", report.question, "unit",
-			report.unit, "kernel", machine.release, "machine", machine.machine, "figures", lines);
+	all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "bench", report.program, "question",
+			report.question, "unit", report.unit, "kernel", machine.release, "machine",
+			machine.machine, "figures", lines);
 	if (all == NULL || json_dumpf(all, stdout, JSON_REAL_PRECISION(6)) != 0)
 		die("JSON");
 	json_decref(all);

@@ -3,21 +3,22 @@
 #define BENCH_REPORT_H
 
 /*
- * What a benchmark prints: one table for the question that the program asks, or one line of JSON (--json).
+ * What a benchmark prints: one table for the question that the program asks, or one line of JSON
+ * (--json).
  *
- *	report_start(argc, argv, "What is added to a poll?", "ns a poll", 101);
- *	bare = figure("a bare poll", NULL);
- *	traced = figure("a traced poll", bare);              its ratio is to `bare`
- *	added = figure_added("  added", traced, bare);       round by round what `traced` took more
- *	at_most(added, 6);                                   its target
- *	for (int i = 0; i < rounds; i++) {                   what is compared is measured in turn
- *		add(bare, ...);
- *		add(traced, ...);
- *	}
- *	return report_end();
+ * 	report_start(argc, argv, "What is added to a poll?", "ns a poll", 101);
+ * 	bare = figure("a bare poll", NULL);
+ * 	traced = figure("a traced poll", bare);              its ratio is to `bare`
+ * 	added = figure_added("  added", traced, bare);       round by round what `traced` took more
+ * 	at_most(added, 6);                                   its target
+ * 	for (int i = 0; i < rounds; i++) {                   what is compared is measured in turn
+ * 		add(bare, ...);
+ * 		add(traced, ...);
+ * 	}
+ * 	return report_end();
  *
- * What is compared, and held to a target, is the median; beside it stand the least and the most.  A target that is missed
- * is said, and is no failure: times depend on the machine.
+ * What is compared, and held to a target, is the median; beside it stand the least and the most.  A
+ * target that is missed is said, and is no failure: times depend on the machine.
  *
  * Every benchmark has the options --json, and --quick: few rounds, to see that all of it works.
  */
@@ -36,12 +37,15 @@ extern int rounds;
 /* With --quick: what takes long may be made smaller. */
 extern bool quick;
 
-/* Reads the options; ends the program after --help, or if they are wrong.  `unit` is that of figures without their own. */
+/*
+ * Reads the options; ends the program after --help, or if they are wrong.  `unit` is that of
+ * figures without their own.
+ */
 void report_start(int argc, char **argv, const char *question, const char *unit, int rounds);
 
 /*
- * A new line of the table, printed in the order they were made.  Its ratio is to `baseline`, if that is not NULL.  A name
- * that begins with spaces is printed so, beneath the one before.
+ * A new line of the table, printed in the order they were made.  Its ratio is to `baseline`, if
+ * that is not NULL.  A name that begins with spaces is printed so, beneath the one before.
  */
 struct figure *figure(const char *name, struct figure *baseline);
 
@@ -49,8 +53,8 @@ struct figure *figure(const char *name, struct figure *baseline);
 struct figure *figure_added(const char *name, struct figure *more, struct figure *less);
 
 /*
- * A line of very many values, each of which says little: beside their median stand, in place of the least and the most,
- * those between which it lies with 95 % certainty.  (JSON: low, high.)
+ * A line of very many values, each of which says little: beside their median stand, in place of the
+ * least and the most, those between which it lies with 95 % certainty.  (JSON: low, high.)
  */
 struct figure *figure_uncertain(const char *name);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to read a poll that is going on: of a thread that is blocked, and of one that runs, which has to be
- * interrupted.  From the moment it is decided to the capture, without names; the grace before is not counted.
+ * What it costs to read a poll that is going on: of a thread that is blocked, and of one that runs,
+ * which has to be interrupted.  From the moment it is decided to the capture, without names; the
+ * grace before is not counted.
  */
 
 #include <config.h>
@@ -96,7 +97,8 @@ static void measure(struct figure *figure, tdt_poll_t (*poll)(void *state, struc
 		double took;
 		uint64_t start;
 
-		usleep(200); /* lest it is asked while it still is in the handler of the round before */
+		usleep(
+		    200); /* lest it is asked while it still is in the handler of the round before */
 		start = tdt__clock();
 		capture = tdt__running(traced.handle, 1, TDT_MAX_FRAMES, start + SECOND, &error);
 		took = (double)(tdt__clock() - start) / 1e3;
@@ -120,7 +122,9 @@ int main(int argc, char **argv)
 {
 	struct figure *blocked, *runs;
 
-	report_start(argc, argv, "What does it cost to read a poll that is going on, 22 frames deep?", "us", 2001);
+	report_start(argc, argv,
+		     "What does it cost to read a poll that is going on, 22 frames deep?", "us",
+		     2001);
 	blocked = figure("on a thread that is blocked", NULL);
 	runs = figure("on a thread that runs, by a signal", NULL);
 	if (pipe(gate) != 0)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a task costs that is ready at its first poll, from spawn to end: 1,000,000 of them, 10,000 at a time, spawned by
- * a thread that is no worker, and by a task; with one worker and with two.  Beside it what others ask for a call of a
- * function: a pool of threads with one queue, libuv's pool, and GNU Pth.  Each task of ours is traced, and can be asked
- * where it waits.
+ * What a task costs that is ready at its first poll, from spawn to end: 1,000,000 of them, 10,000
+ * at a time, spawned by a thread that is no worker, and by a task; with one worker and with two.
+ * Beside it what others ask for a call of a function: a pool of threads with one queue, libuv's
+ * pool, and GNU Pth.  Each task of ours is traced, and can be asked where it waits.
  */
 
 #include <config.h>
@@ -44,7 +44,8 @@ static void nothing(void *state)
 
 static void spawn(tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	struct tdt_handle *handle = tdt_rt_spawn(rt, (struct tdt_future){ NULL, poll, nothing }, NULL);
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(rt, (struct tdt_future){ NULL, poll, nothing }, NULL);
 
 	if (handle == NULL)
 		die("tdt_rt_spawn");
@@ -180,7 +181,8 @@ static void jobs_of_libuv(struct figure *figure)
 		for (int j = 0; j < BATCH; j++) {
 			uv_work_t *work = malloc(sizeof *work);
 
-			if (work == NULL || uv_queue_work(uv_default_loop(), work, uv_call, uv_called) != 0)
+			if (work == NULL ||
+			    uv_queue_work(uv_default_loop(), work, uv_call, uv_called) != 0)
 				die("uv_queue_work");
 		}
 		uv_run(uv_default_loop(), UV_RUN_DEFAULT);
@@ -231,7 +233,8 @@ int main(int argc, char **argv)
 		of->pool_job = figure("a job of a pool, submitted by a job", NULL);
 		of->task = figure("a task, spawned by a task", of->pool_job);
 	}
-	uv = figure("a job of libuv's pool, submitted by its loop", figures[N_WORKERS - 1].pool_thread);
+	uv = figure("a job of libuv's pool, submitted by its loop",
+		    figures[N_WORKERS - 1].pool_thread);
 	if (have_pth)
 		pth = figure("a thread of GNU Pth, spawned and joined", figures[0].pool_job);
 	else

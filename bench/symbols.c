@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to name the frames of a trace: of a small program, of C++ templates, of one huge unit, of the same by
- * link-time optimization, and in a library with 300 MB of debug information.  Of the last three the memory, too.
+ * What it costs to name the frames of a trace: of a small program, of C++ templates, of one huge
+ * unit, of the same by link-time optimization, and in a library with 300 MB of debug information.
+ * Of the last three the memory, too.
  *
- * Each is a library that is made here, loaded by a process of its own each round, and entered from a future's poll,
- * down to a leaf that lies 27 frames in.  What the process took for the names is compared with eu-addr2line and
- * addr2line as processes, given the same addresses.  (Theirs includes the start of a process; ours, the names of this
- * program's own frames.)
+ * Each is a library that is made here, loaded by a process of its own each round, and entered from
+ * a future's poll, down to a leaf that lies 27 frames in.  What the process took for the names is
+ * compared with eu-addr2line and addr2line as processes, given the same addresses.  (Theirs
+ * includes the start of a process; ours, the names of this program's own frames.)
  */
 
 #include <config.h>
@@ -70,13 +71,18 @@ static FILE *source(const char *path)
 	return file;
 }
 
-/* Functions, each with so many inlined levels.  CHAIN of them, far from each other, lead from enter() to the leaf. */
+/*
+ * Functions, each with so many inlined levels.  CHAIN of them, far from each other, lead from
+ * enter() to the leaf.
+ */
 static void write_chain(const char *path, int functions, int levels)
 {
 	FILE *file = source(path);
 	int step = functions / CHAIN;
 
-	fprintf(file, "#define INLINE static inline __attribute__((always_inline))\nvolatile int sink;\n");
+	fprintf(
+	    file,
+	    "#define INLINE static inline __attribute__((always_inline))\nvolatile int sink;\n");
 	for (int i = 0; i < functions; i++)
 		fprintf(file, "__attribute__((noinline)) int f%d(void (*leaf)(void));\n", i);
 	for (int i = 0; i < functions; i++) {
@@ -87,11 +93,13 @@ static void write_chain(const char *path, int functions, int levels)
 			fprintf(file, "\tleaf();\n");
 		fprintf(file, "\treturn sink;\n}\n");
 		for (int level = 1; level < levels; level++)
-			fprintf(file,
-				"INLINE int f%d_%d(void (*leaf)(void))\n{\n\tsink += f%d_%d(leaf);\n"
-				"\treturn sink;\n}\n",
-				i, level, i, level - 1);
-		fprintf(file, "int f%d(void (*leaf)(void))\n{\n\treturn sink += f%d_%d(leaf);\n}\n", i, i, levels - 1);
+			fprintf(
+			    file,
+			    "INLINE int f%d_%d(void (*leaf)(void))\n{\n\tsink += f%d_%d(leaf);\n"
+			    "\treturn sink;\n}\n",
+			    i, level, i, level - 1);
+		fprintf(file, "int f%d(void (*leaf)(void))\n{\n\treturn sink += f%d_%d(leaf);\n}\n",
+			i, i, levels - 1);
 	}
 	fprintf(file, "int enter(void (*leaf)(void))\n{\n\treturn sink += f0(leaf);\n}\n");
 	fclose(file);
@@ -101,16 +109,18 @@ static void write_templates(const char *path)
 {
 	FILE *file = source(path);
 
-	fprintf(file, "namespace outer { namespace {\n"
-		      "template <typename A, typename B> struct pair {};\n"
-		      "template <int N, typename T> struct step {\n"
-		      "\ttemplate <typename F> static __attribute__((noinline)) int run(F leaf)\n"
-		      "\t{\n\t\treturn 1 + step<N - 1, pair<int, T>>::run(leaf);\n\t}\n};\n"
-		      "template <typename T> struct step<0, T> {\n"
-		      "\ttemplate <typename F> static int run(F leaf)\n\t{\n\t\tleaf();\n\t\treturn 1;\n\t}\n};\n"
-		      "} }\n"
-		      "extern \"C\" int enter(void (*leaf)(void))\n{\n"
-		      "\treturn 1 + outer::step<%d, long>::run(leaf);\n}\n",
+	fprintf(file,
+		"namespace outer { namespace {\n"
+		"template <typename A, typename B> struct pair {};\n"
+		"template <int N, typename T> struct step {\n"
+		"\ttemplate <typename F> static __attribute__((noinline)) int run(F leaf)\n"
+		"\t{\n\t\treturn 1 + step<N - 1, pair<int, T>>::run(leaf);\n\t}\n};\n"
+		"template <typename T> struct step<0, T> {\n"
+		"\ttemplate <typename F> static int run(F leaf)\n\t{\n\t\tleaf();\n\t\treturn "
+		"1;\n\t}\n};\n"
+		"} }\n"
+		"extern \"C\" int enter(void (*leaf)(void))\n{\n"
+		"\treturn 1 + outer::step<%d, long>::run(leaf);\n}\n",
 		CHAIN);
 	fclose(file);
 }
@@ -132,7 +142,8 @@ static void write_types(const char *path, int types)
 		      "\tint sum = 1;\n\tchain->at += chain->step;\n"
 		      "\tif (--chain->frames > 0)\n\t\tsum += __start_steps[chain->at](chain);\n"
 		      "\telse\n\t\tchain->leaf();\n\treturn sum + chain->at;\n}\n"
-		      "static int (*const here)(struct chain *) __attribute__((section(\"steps\"), used)) = step;\n");
+		      "static int (*const here)(struct chain *) __attribute__((section(\"steps\"), "
+		      "used)) = step;\n");
 	fclose(file);
 }
 
@@ -140,10 +151,12 @@ static void write_types_entry(const char *path, int units)
 {
 	FILE *file = source(path);
 
-	fprintf(file, "struct chain {\n\tint at, step, frames;\n\tvoid (*leaf)(void);\n};\n"
-		      "extern int (*const __start_steps[])(struct chain *);\n"
-		      "int enter(void (*leaf)(void))\n{\n"
-		      "\tstruct chain chain = { 0, %d, %d, leaf };\n\treturn __start_steps[0](&chain) + chain.at;\n}\n",
+	fprintf(file,
+		"struct chain {\n\tint at, step, frames;\n\tvoid (*leaf)(void);\n};\n"
+		"extern int (*const __start_steps[])(struct chain *);\n"
+		"int enter(void (*leaf)(void))\n{\n"
+		"\tstruct chain chain = { 0, %d, %d, leaf };\n\treturn __start_steps[0](&chain) + "
+		"chain.at;\n}\n",
 		units / CHAIN, CHAIN);
 	fclose(file);
 }
@@ -170,8 +183,8 @@ static const char *compiler(const char *name, const char *configured)
 
 static bool compile_c(const char *from, const char *to, const char *flags)
 {
-	return run("%s -g -O1 -fPIC -shared -Wl,--build-id %s %s -o %s >log 2>&1", compiler("CC", BENCH_CC), flags,
-		   from, to);
+	return run("%s -g -O1 -fPIC -shared -Wl,--build-id %s %s -o %s >log 2>&1",
+		   compiler("CC", BENCH_CC), flags, from, to);
 }
 
 static bool make_small(const char *library)
@@ -195,11 +208,14 @@ static bool make_lto(const char *library)
 static bool make_templates(const char *library)
 {
 	write_templates("templates.cc");
-	return run("%s -g -O1 -fPIC -shared -Wl,--build-id templates.cc -o %s >log 2>&1", compiler("CXX", BENCH_CXX),
-		   library);
+	return run("%s -g -O1 -fPIC -shared -Wl,--build-id templates.cc -o %s >log 2>&1",
+		   compiler("CXX", BENCH_CXX), library);
 }
 
-/* The same object again and again: the linker makes units of their own of them, and nothing in them has a name. */
+/*
+ * The same object again and again: the linker makes units of their own of them, and nothing in them
+ * has a name.
+ */
 static bool make_big(const char *library)
 {
 	int units = quick ? 3 * FRAMES : 900;
@@ -315,7 +331,8 @@ static void keep_addresses(struct named *named, const struct tdt_trace *trace)
 	if (dladdr((void *)(uintptr_t)enter, &library) == 0)
 		die("dladdr");
 	for (size_t i = 0; i < n && i < 2 * FRAMES && named->n < FRAMES + 3; i++)
-		if (dladdr((void *)(uintptr_t)(pc[i] - 1), &around) != 0 && around.dli_fbase == library.dli_fbase)
+		if (dladdr((void *)(uintptr_t)(pc[i] - 1), &around) != 0 &&
+		    around.dli_fbase == library.dli_fbase)
 			named->address[named->n++] = pc[i] - 1 - (uintptr_t)library.dli_fbase;
 }
 
@@ -327,7 +344,8 @@ static struct named name_in(const char *library)
 	struct memory before, after;
 	struct tdt_trace *trace;
 
-	if (opened == NULL || (*(void **)&enter = dlsym(opened, "enter")) == NULL || traced.handle == NULL) {
+	if (opened == NULL || (*(void **)&enter = dlsym(opened, "enter")) == NULL ||
+	    traced.handle == NULL) {
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
@@ -335,7 +353,8 @@ static struct named name_in(const char *library)
 	before = resident();
 	named.first = name(trace) / 1000;
 	after = resident();
-	named.memory = (struct memory){ after.anonymous - before.anonymous, after.file - before.file };
+	named.memory =
+	    (struct memory){ after.anonymous - before.anonymous, after.file - before.file };
 	keep_addresses(&named, trace);
 	tdt_trace_free(trace);
 	for (int i = 0; i < WARM; i++) {
@@ -362,7 +381,8 @@ static struct named name_in_child(const char *library)
 		_exit(write(ends[1], &named, sizeof named) == (ssize_t)sizeof named ? 0 : 1);
 	}
 	close(ends[1]);
-	if (read(ends[0], &named, sizeof named) != (ssize_t)sizeof named || waitpid(pid, NULL, 0) != pid)
+	if (read(ends[0], &named, sizeof named) != (ssize_t)sizeof named ||
+	    waitpid(pid, NULL, 0) != pid)
 		die(library);
 	close(ends[0]);
 	return named;
@@ -376,7 +396,8 @@ struct ran {
 };
 
 /* False: it failed. */
-static bool run_addr2line(const char *program, const char *library, const struct named *named, struct ran *ran)
+static bool run_addr2line(const char *program, const char *library, const struct named *named,
+			  struct ran *ran)
 {
 	char text[FRAMES + 3][24];
 	const char *argument[FRAMES + 9] = { program, "-i", "-f", "-e", library };
@@ -393,7 +414,8 @@ static bool run_addr2line(const char *program, const char *library, const struct
 	posix_spawn_file_actions_init(&quietly);
 	posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quietly, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, program, &quietly, NULL, (char **)(uintptr_t)argument, environ) != 0 ||
+	if (posix_spawnp(&pid, program, &quietly, NULL, (char **)(uintptr_t)argument, environ) !=
+		0 ||
 	    wait4(pid, &status, 0, &usage) != pid)
 		die(program);
 	posix_spawn_file_actions_destroy(&quietly);
@@ -421,7 +443,8 @@ static struct figure *other_figure(const char *program, const char *name, bool m
 	if (!is_there(program))
 		remark("  (%s is not installed)", program);
 	else if (!measured)
-		remark("  (%s knows none of the addresses: perhaps there is no .debug_aranges)", program);
+		remark("  (%s knows none of the addresses: perhaps there is no .debug_aranges)",
+		       program);
 	return it;
 }
 
@@ -490,8 +513,9 @@ int main(int argc, char **argv)
 	make_directory();
 	measure("A small program", make_small, false);
 	measure("C++ templates", make_templates, false);
-	measure(quick ? "100 functions with 8 inlined levels" : "3,000 functions with 8 inlined levels", make_huge,
-		true);
+	measure(quick ? "100 functions with 8 inlined levels"
+		      : "3,000 functions with 8 inlined levels",
+		make_huge, true);
 	measure("The same by -flto", make_lto, true);
 	measure(quick ? "81 units" : "900 units, 300 MB of debug information", make_big, true);
 	return report_end();

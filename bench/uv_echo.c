@@ -67,7 +67,8 @@ static void run(int fd)
 	uv_loop_t loop;
 	uv_tcp_t listener;
 
-	if (uv_loop_init(&loop) != 0 || uv_tcp_init(&loop, &listener) != 0 || uv_tcp_open(&listener, fd) != 0 ||
+	if (uv_loop_init(&loop) != 0 || uv_tcp_init(&loop, &listener) != 0 ||
+	    uv_tcp_open(&listener, fd) != 0 ||
 	    uv_listen((uv_stream_t *)&listener, LOAD_CONNECTIONS, on_connection) != 0)
 		die("libuv");
 	uv_run(&loop, UV_RUN_DEFAULT);
@@ -75,12 +76,14 @@ static void run(int fd)
 
 pid_t uv_echo_start(int cpu, uint16_t *port)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof address;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	pid_t pid;
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, LOAD_CONNECTIONS) != 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 ||
+	    listen(fd, LOAD_CONNECTIONS) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &length) != 0)
 		die("a port");
 	*port = ntohs(address.sin_port);

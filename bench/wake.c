@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to wake a task and have it polled: two tasks that wake each other in turn, on one worker, and on two,
- * each of a runtime of its own; and 1,000 tasks that another one, or a thread, wakes all at once.  Beside the turns what
- * two threads need for one, with a mutex and a condition variable, and two threads of GNU Pth that yield.
+ * What it costs to wake a task and have it polled: two tasks that wake each other in turn, on one
+ * worker, and on two, each of a runtime of its own; and 1,000 tasks that another one, or a thread,
+ * wakes all at once.  Beside the turns what two threads need for one, with a mutex and a condition
+ * variable, and two threads of GNU Pth that yield.
  */
 
 #include <config.h>
@@ -29,9 +30,11 @@ static void nothing(void *state)
 	(void)state;
 }
 
-static void spawn(struct tdt_rt *on, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+static void spawn(struct tdt_rt *on, tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+		  void *state)
 {
-	struct tdt_handle *handle = tdt_rt_spawn(on, (struct tdt_future){ state, poll, nothing }, NULL);
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(on, (struct tdt_future){ state, poll, nothing }, NULL);
 
 	if (handle == NULL)
 		die("tdt_rt_spawn");
@@ -69,7 +72,8 @@ static tdt_poll_t player_poll(void *state, struct tdt_context *cx)
 
 static void two_tasks(struct figure *figure, struct tdt_rt *one, struct tdt_rt *other)
 {
-	struct player players[2] = { { .other = &players[1], .turns = 1 }, { .other = &players[0] } };
+	struct player players[2] = { { .other = &players[1], .turns = 1 },
+				     { .other = &players[0] } };
 	int64_t start = now();
 
 	spawn(one, player_poll, &players[0]);
@@ -116,7 +120,8 @@ static void two_threads(struct figure *figure)
 /* --- Many at once -------------------------------------------------------------------- */
 
 static const struct tdt_waker *_Atomic wakers[MANY];
-static const struct tdt_waker *_Atomic waker_of_all; /* that of the task that wakes them; NULL: a thread does */
+static const struct tdt_waker
+    *_Atomic waker_of_all; /* that of the task that wakes them; NULL: a thread does */
 static atomic_int left;				       /* to be polled of those that were woken */
 static atomic_bool closing;
 

@@ -2,23 +2,23 @@
 /*
  * Reads what tracers print.  The scripts for bpftrace in tools/ print:
  *
- *	@oncpu[7,                                    a map whose key ends with a stack
- *	    parse+99                                 function+offset (decimal), or 0x55d0c0de1234
- *	    tdt__traced_poll+195
- *	]: 37
- *	@waits[7, 0]:                                a map whose value is a stack, which ends
- *	                                             with a blank line or another map
- *	        tdt_probe_task__waker__clone+31
- *	task 7 polled for 62.390 ms on thread 9, spawned at x.c:12; in task 7:
- *	        parse+99
+ * 	@oncpu[7,                                    a map whose key ends with a stack
+ * 	    parse+99                                 function+offset (decimal), or 0x55d0c0de1234
+ * 	    tdt__traced_poll+195
+ * 	]: 37
+ * 	@waits[7, 0]:                                a map whose value is a stack, which ends
+ * 	                                             with a blank line or another map
+ * 	        tdt_probe_task__waker__clone+31
+ * 	task 7 polled for 62.390 ms on thread 9, spawned at x.c:12; in task 7:
+ * 	        parse+99
  *
  * perf script prints the events sdt_tdt:task__poll__start and sdt_tdt:task__poll__end (from which
  * we know the task that a thread polls), sdt_tdt:task__waker__clone, and any other events with
  * stacks:
  *
- *	busy 21346 [000] 14097.385: sdt_tdt:task__poll__start: (7ff5b3baa1ff) arg1=3 arg2=94582500433941 arg3=480
- *	busy 21346 14097.386:     250000 cpu-clock:
- *	            1f03 parse+0x63 (/usr/bin/busy)
+ * 	busy 21346 [000] 14097.385: sdt_tdt:task__poll__start: (7ff5b3baa1ff) arg1=3 arg2=94582500433941 arg3=480
+ * 	busy 21346 14097.386:     250000 cpu-clock:
+ * 	            1f03 parse+0x63 (/usr/bin/busy)
  *
  * Other maps and messages of bpftrace are ignored; any other line is an error.
  */

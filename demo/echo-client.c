@@ -64,7 +64,8 @@ static int failed(const struct connection *connection, const char *what)
 /* The byte at `offset` of the next message.  Neighbours, also of other connections, differ. */
 static unsigned char byte_at(const struct connection *connection, size_t offset)
 {
-	return (unsigned char)(connection->number * 131 + connection->message * 17 + offset * 7 + (offset >> 8));
+	return (unsigned char)(connection->number * 131 + connection->message * 17 + offset * 7 +
+			       (offset >> 8));
 }
 
 static bool would_block(void)
@@ -197,8 +198,10 @@ static int turn_while(struct load *load, enum state state)
 		if (result < 0)
 			return -1;
 		if (result == 0) {
-			fprintf(stderr, "echo-client: %lu of %lu connections: nothing came back for %lu ms\n", n,
-				load->options->connections, load->options->timeout_ms);
+			fprintf(
+			    stderr,
+			    "echo-client: %lu of %lu connections: nothing came back for %lu ms\n",
+			    n, load->options->connections, load->options->timeout_ms);
 			return -1;
 		}
 	}
@@ -224,8 +227,10 @@ static void print_rate(const struct options *options, double s)
 {
 	double n = (double)options->connections * (double)options->messages;
 
-	printf("%.0f echoes of %lu bytes on %lu connections, all right: %.3f s, %.0f echoes/s, %.1f MB/s\n", n,
-	       options->size, options->connections, s, n / s, n * (double)options->size / s / 1e6);
+	printf("%.0f echoes of %lu bytes on %lu connections, all right: %.3f s, %.0f echoes/s, "
+	       "%.1f MB/s\n",
+	       n, options->size, options->connections, s, n / s,
+	       n * (double)options->size / s / 1e6);
 	fflush(stdout);
 }
 
@@ -268,7 +273,8 @@ static int dial_all(struct load *load, const struct addrinfo *address)
 		load->connections[i].number = i + 1;
 		load->fds[i].fd = dial(address, load->options->timeout_ms);
 		if (load->fds[i].fd < 0) {
-			fprintf(stderr, "echo-client: connection %lu: %s\n", i + 1, strerror(errno));
+			fprintf(stderr, "echo-client: connection %lu: %s\n", i + 1,
+				strerror(errno));
 			return -1;
 		}
 	}
@@ -292,7 +298,8 @@ static int run_at(const struct options *options, const struct addrinfo *address)
 
 static const char usage[] =
     "Usage: echo-client --port=N [OPTION]...\n"
-    "Send messages to an echo server, one at a time on each connection, and compare what comes back.\n"
+    "Send messages to an echo server, one at a time on each connection, and compare what comes "
+    "back.\n"
     "\n"
     "  --host=ADDRESS   IPv4 or IPv6 (127.0.0.1)\n"
     "  --connections=N  (4)\n"
@@ -302,7 +309,8 @@ static const char usage[] =
     "  --hold=MS        stay connected so long after the last message (0)\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0; 1 if an echo is wrong or missing, or a connection fails; 2 for a wrong option.\n";
+    "Exit status: 0; 1 if an echo is wrong or missing, or a connection fails; 2 for a wrong "
+    "option.\n";
 
 static int bad_usage(const char *what)
 {
@@ -321,17 +329,29 @@ static int parse_option(struct options *to, int option, const char *value)
 		return 0;
 	case 'p':
 		to->port = value;
-		return parse_number(value, 1, UINT16_MAX, &port) ? 0 : bad_usage("--port is 1 to 65535");
+		return parse_number(value, 1, UINT16_MAX, &port)
+			   ? 0
+			   : bad_usage("--port is 1 to 65535");
 	case 'c':
-		return parse_number(value, 1, INT_MAX, &to->connections) ? 0 : bad_usage("--connections is 1 or more");
+		return parse_number(value, 1, INT_MAX, &to->connections)
+			   ? 0
+			   : bad_usage("--connections is 1 or more");
 	case 'm':
-		return parse_number(value, 0, ULONG_MAX, &to->messages) ? 0 : bad_usage("--messages is 0 or more");
+		return parse_number(value, 0, ULONG_MAX, &to->messages)
+			   ? 0
+			   : bad_usage("--messages is 0 or more");
 	case 's':
-		return parse_number(value, 1, ULONG_MAX, &to->size) ? 0 : bad_usage("--size is 1 or more");
+		return parse_number(value, 1, ULONG_MAX, &to->size)
+			   ? 0
+			   : bad_usage("--size is 1 or more");
 	case 't':
-		return parse_number(value, 1, INT_MAX, &to->timeout_ms) ? 0 : bad_usage("--timeout is 1 or more");
+		return parse_number(value, 1, INT_MAX, &to->timeout_ms)
+			   ? 0
+			   : bad_usage("--timeout is 1 or more");
 	case 'o':
-		return parse_number(value, 0, INT_MAX, &to->hold_ms) ? 0 : bad_usage("--hold is 0 or more");
+		return parse_number(value, 0, INT_MAX, &to->hold_ms)
+			   ? 0
+			   : bad_usage("--hold is 0 or more");
 	case 'H':
 		fputs(usage, stdout);
 		return -1;
@@ -346,11 +366,16 @@ static int parse_option(struct options *to, int option, const char *value)
 static int parse(struct options *to, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "host", required_argument, NULL, 'h' },	 { "port", required_argument, NULL, 'p' },
-		{ "connections", required_argument, NULL, 'c' }, { "messages", required_argument, NULL, 'm' },
-		{ "size", required_argument, NULL, 's' },	 { "timeout", required_argument, NULL, 't' },
-		{ "hold", required_argument, NULL, 'o' },	 { "help", no_argument, NULL, 'H' },
-		{ "version", no_argument, NULL, 'v' },		 { NULL, 0, NULL, 0 },
+		{ "host", required_argument, NULL, 'h' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "connections", required_argument, NULL, 'c' },
+		{ "messages", required_argument, NULL, 'm' },
+		{ "size", required_argument, NULL, 's' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "hold", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'H' },
+		{ "version", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int option, status;
 

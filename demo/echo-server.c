@@ -25,7 +25,8 @@
 
 static const char usage[] =
     "Usage: echo-server [OPTION]...\n"
-    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where all tasks wait to standard error,\n"
+    "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where all tasks wait to "
+    "standard error,\n"
     "on SIGUSR2 a trace of each as JSON, a line a task, to standard output.\n"
     "\n"
     "  --host=ADDRESS   where to listen, IPv4 or IPv6 (127.0.0.1)\n"
@@ -50,15 +51,21 @@ static int parse_option(struct echo_options *to, int option, const char *value)
 		to->host = value;
 		return 0;
 	case 'p':
-		return parse_number(value, 0, UINT16_MAX, &to->port) ? 0 : bad_usage("--port is 0 to 65535");
+		return parse_number(value, 0, UINT16_MAX, &to->port)
+			   ? 0
+			   : bad_usage("--port is 0 to 65535");
 	case 'w':
 		if (!parse_number(value, 0, TDT_RT_MAX_WORKERS, &to->workers))
 			return bad_usage("--workers is 0 to 1024");
 		return 0;
 	case 'i':
-		return parse_number(value, 1, ULONG_MAX, &to->idle_ms) ? 0 : bad_usage("--idle is 1 or more");
+		return parse_number(value, 1, ULONG_MAX, &to->idle_ms)
+			   ? 0
+			   : bad_usage("--idle is 1 or more");
 	case 'r':
-		return parse_number(value, 1, ULONG_MAX, &to->report_ms) ? 0 : bad_usage("--report is 1 or more");
+		return parse_number(value, 1, ULONG_MAX, &to->report_ms)
+			   ? 0
+			   : bad_usage("--report is 1 or more");
 	case 'W':
 		to->wedge = true;
 		return 0;
@@ -113,7 +120,8 @@ static int serve(struct service *service, const sigset_t *signals)
 {
 	int signal_number;
 
-	printf("listening at %s port %u\n", service->options->host, tdt_tcp_listener_port(service->listener));
+	printf("listening at %s port %u\n", service->options->host,
+	       tdt_tcp_listener_port(service->listener));
 	fflush(stdout);
 	while (sigwait(signals, &signal_number) == 0) {
 		if (signal_number != SIGUSR2)

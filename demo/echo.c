@@ -36,7 +36,8 @@
 #define WEDGED_CONNECTION 3
 
 /* The handle is not needed, since a dump finds all tasks.  Takes over `future`, even on failure. */
-static int spawn(struct service *service, struct tdt_future future, const struct tdt_task_attr *attr)
+static int spawn(struct service *service, struct tdt_future future,
+		 const struct tdt_task_attr *attr)
 {
 	struct tdt_handle *handle = tdt_rt_spawn(service->rt, future, attr);
 	int error = handle != NULL ? 0 : -errno;
@@ -141,7 +142,8 @@ static tdt_poll_t ticker_poll(void *state, struct tdt_context *cx)
 
 static int spawn_ticker(struct service *service)
 {
-	struct tdt_future ticker = TDT_ASYNC_NEW(ticker_poll, (struct ticker){ .service = service });
+	struct tdt_future ticker =
+	    TDT_ASYNC_NEW(ticker_poll, (struct ticker){ .service = service });
 
 	if (tdt_future_is_none(&ticker))
 		return -errno;
@@ -170,18 +172,22 @@ static tdt_poll_t echo_poll(void *state, struct tdt_context *cx)
 	struct connection *connection = echo->connection;
 
 	TDT_BEGIN(&echo->async, cx);
-	TDT_AWAIT(tdt_tcp_read(connection->tcp, connection->buffer, sizeof(connection->buffer), &connection->n));
+	TDT_AWAIT(tdt_tcp_read(connection->tcp, connection->buffer, sizeof(connection->buffer),
+			       &connection->n));
 	if (connection->n <= 0)
 		return TDT_READY;
-	TDT_AWAIT(tdt_tcp_write(connection->tcp, connection->buffer, (size_t)connection->n, &connection->n));
+	TDT_AWAIT(tdt_tcp_write(connection->tcp, connection->buffer, (size_t)connection->n,
+				&connection->n));
 	TDT_END();
 }
 
 /* The same, limited to the time for which a peer may be idle. */
 static struct tdt_future echo_unless_idle(struct connection *connection)
 {
-	struct tdt_future echo = TDT_ASYNC_NEW(echo_poll, (struct echo){ .connection = connection });
-	struct tdt_future limited = tdt_timeout(echo, connection->service->options->idle_ms, &connection->idle);
+	struct tdt_future echo =
+	    TDT_ASYNC_NEW(echo_poll, (struct echo){ .connection = connection });
+	struct tdt_future limited =
+	    tdt_timeout(echo, connection->service->options->idle_ms, &connection->idle);
 
 	if (tdt_future_is_none(&limited))
 		tdt_future_drop(&echo);
@@ -198,8 +204,9 @@ static tdt_poll_t connection_poll(void *state, struct tdt_context *cx)
 		TDT_AWAIT(echo_unless_idle(connection));
 		if (connection->idle || connection->n <= 0)
 			return TDT_READY; /* idle, at its end, or an error: all are the same */
-		TDT_AWAIT(count(service, (size_t)connection->n, connection->first,
-				service->options->wedge && connection->number == WEDGED_CONNECTION));
+		TDT_AWAIT(
+		    count(service, (size_t)connection->n, connection->first,
+			  service->options->wedge && connection->number == WEDGED_CONNECTION));
 		connection->first = false;
 	}
 	TDT_END();
@@ -251,9 +258,11 @@ static tdt_poll_t accept_poll(void *state, struct tdt_context *cx)
 
 	TDT_BEGIN(&acceptor->async, cx);
 	for (;;) {
-		TDT_AWAIT(tdt_tcp_accept(acceptor->service->listener, &acceptor->tcp, &acceptor->error));
+		TDT_AWAIT(
+		    tdt_tcp_accept(acceptor->service->listener, &acceptor->tcp, &acceptor->error));
 		if (acceptor->tcp != NULL)
-			acceptor->error = spawn_connection(acceptor->service, acceptor->tcp, ++acceptor->connections);
+			acceptor->error = spawn_connection(acceptor->service, acceptor->tcp,
+							   ++acceptor->connections);
 		tell_error(&acceptor->last_error, acceptor->error);
 		if (acceptor->error != 0) /* no descriptors or memory: connections must end first */
 			TDT_AWAIT(tdt_sleep_ms(ACCEPT_AGAIN_MS));
@@ -284,7 +293,8 @@ static int spawn_accept(struct service *service)
 
 int service_start(struct service *service, const struct echo_options *options, const char **what)
 {
-	struct tdt_rt_config config = { .size = sizeof(config), .workers = (unsigned)options->workers };
+	struct tdt_rt_config config = { .size = sizeof(config),
+					.workers = (unsigned)options->workers };
 	int error;
 
 	*service = (struct service){ .options = options };

@@ -156,11 +156,13 @@ int main(void)
 		char name[32];
 
 		snprintf(name, sizeof name, "session %d", i);
-		spawn(rt, TDT_ASYNC_NEW(session_poll, (struct job){ 0 }), TDT_TASK_ATTR(.name = name));
+		spawn(rt, TDT_ASYNC_NEW(session_poll, (struct job){ 0 }),
+		      TDT_TASK_ATTR(.name = name));
 	}
 	spawn(rt, transfer(&alice, &bob), TDT_TASK_ATTR(.name = "alice to bob"));
 	spawn(rt, transfer(&bob, &alice), TDT_TASK_ATTR(.name = "bob to alice"));
-	spawn(rt, TDT_ASYNC_NEW(reload_poll, (struct job){ .fd = ends[0] }), TDT_TASK_ATTR(.name = "reload"));
+	spawn(rt, TDT_ASYNC_NEW(reload_poll, (struct job){ .fd = ends[0] }),
+	      TDT_TASK_ATTR(.name = "reload"));
 	spawn(rt, TDT_ASYNC_NEW(report_poll, (struct job){ 0 }), TDT_TASK_ATTR(.name = "report"));
 	nanosleep(&moment, NULL);
 

@@ -173,7 +173,8 @@ static void *work(void *argument)
 
 struct their_runtime *their_runtime_new(unsigned threads)
 {
-	struct their_runtime *runtime = calloc(1, sizeof(*runtime) + threads * sizeof(runtime->threads[0]));
+	struct their_runtime *runtime =
+	    calloc(1, sizeof(*runtime) + threads * sizeof(runtime->threads[0]));
 	int error;
 
 	if (runtime == NULL)
@@ -200,7 +201,9 @@ int their_runtime_spawn(struct their_runtime *runtime, struct tdt_future future)
 
 	if (task == NULL)
 		return -1;
-	*task = (struct task){ .waker = { &waker_vtable }, .refs = 1, .runtime = runtime, .future = future };
+	*task = (struct task){
+		.waker = { &waker_vtable }, .refs = 1, .runtime = runtime, .future = future
+	};
 	atomic_fetch_add(&runtime->refs, 1);
 	pthread_mutex_lock(&runtime->lock);
 	TAILQ_INSERT_TAIL(&runtime->tasks, task, listed);

@@ -22,7 +22,8 @@ tdtinclude_HEADERS = \
 	include/tdt/tree.h \
 	include/tdt/watch.h
 
-# The probes: link-time optimization would copy and inline them; and they need flags of their own (see there).
+# The probes: link-time optimization would copy and inline them; and they need flags of their own
+# (see there).
 if PROBES
 noinst_LTLIBRARIES += libtdt-probes.la
 libtdt_probes_la_SOURCES = \

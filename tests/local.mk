@@ -23,9 +23,10 @@ AM_TESTS_ENVIRONMENT = \
 	BENCHES='$(BENCHES)'; export BENCHES; \
 	$(sanitizer_environment)
 
-# What an environment sets already stays.  AddressSanitizer makes no signal stacks: a thread that was cancelled leaves its
-# stack marked as in use, and Clang's runtime, which takes the signal stack down in such a thread, reports itself.
-# ThreadSanitizer would sleep for a second at the end of each process that has threads: of most test cases, that is.
+# What an environment sets already stays.  AddressSanitizer makes no signal stacks: a thread that
+# was cancelled leaves its stack marked as in use, and Clang's runtime, which takes the signal stack
+# down in such a thread, reports itself.  ThreadSanitizer would sleep for a second at the end of
+# each process that has threads: of most test cases, that is.
 if SANITIZED
 sanitizer_environment = \
 	CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-3}; export CK_TIMEOUT_MULTIPLIER; \

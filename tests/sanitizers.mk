@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The tests once more, under the sanitizers, under valgrind, with the slow walk of stacks, which is the reference, and to
-# see what they cover: each in a build of its own below the build directory.
-# Such a build is made from a copy of the distributed files, since a source tree that is configured can't serve another
-# build; what has not changed is not built again.
+# The tests once more, under the sanitizers, under valgrind, with the slow walk of stacks, which is
+# the reference, and to see what they cover: each in a build of its own below the build directory.
+# Such a build is made from a copy of the distributed files, since a source tree that is configured
+# can't serve another build; what has not changed is not built again.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind check-step check-delays \
 	check-soak check-instrumentation check-host check-host-asan check-host-tsan coverage coverage-report
@@ -13,7 +13,8 @@ check-sanitizers:
 	for goal in check-asan check-clang check-tsan check-valgrind; do $(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; done; \
 	exit $$status
 
-# Shell text that takes `name`, the `flags` of configure, and `goal`; and `cc` and `cxx`, if the compilers are others.
+# Shell text that takes `name`, the `flags` of configure, and `goal`; and `cc` and `cxx`, if the
+# compilers are others.
 in_own_build = \
 	mkdir -p build-$$name && \
 	$(MAKE) $(AM_MAKEFLAGS) distdir distdir=build-$$name/source >/dev/null && \
@@ -25,7 +26,8 @@ in_own_build = \
 check-asan:
 	+@name=asan; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build)
 
-# The same by Clang, whose UBSan finds what GCC's does not (a number added to NULL, a function called by another type).
+# The same by Clang, whose UBSan finds what GCC's does not (a number added to NULL, a function
+# called by another type).
 check-clang:
 	+@if test -n '$(TEST_CLANG)' && test -n '$(TEST_CLANGXX)'; then \
 		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; \
@@ -57,10 +59,11 @@ check-valgrind:
 		echo 'check-valgrind: skipped: there is no valgrind'; \
 	fi
 
-# Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process of its own, so that
-# errors and leaks are found, and named, case by case.  Not check_fork and check_host_fork: a child has lost the threads
-# that would free what it inherits.  Not check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by
-# libunwind's local cursor, too, which probes memory with system calls.
+# Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process
+# of its own, so that errors and leaks are found, and named, case by case.  Not check_fork and
+# check_host_fork: a child has lost the threads that would free what it inherits.  Not
+# check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
+# cursor, too, which probes memory with system calls.
 not_under_valgrind = tests/unit/check_fork|tests/unit/host/check_host_fork|tests/unit/symbolize/check_symbolize_nomem|tests/unit/unwind/check_walk
 under_valgrind = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
@@ -72,9 +75,10 @@ check-under-valgrind: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
 
-# With delays at random (tests/lib/delays.c), for tests that take for granted what is only likely.  It takes a while; a seed
-# may be given.  Not in a sanitized build, whose allocator and locks come first.  Not the two that take a lock hundreds
-# of thousands of times, nor two that try the same at very many moments.
+# With delays at random (tests/lib/delays.c), for tests that take for granted what is only likely.
+# It takes a while; a seed may be given.  Not in a sanitized build, whose allocator and locks come
+# first.  Not the two that take a lock hundreds of thousands of times, nor two that try the same at
+# very many moments.
 not_delayed = tests/unit/tree/check_tree|tests/unit/unwind/check_walk|tests/unit/host/check_host_unload|tests/unit/host/check_syscalls_refused
 check-delays: all
 	+@test '$(SANITIZERS)' = no || { echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
@@ -85,10 +89,10 @@ check-delays: all
 	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/lib/.libs/delays.so'
 
-# Which lines of the library and of the programs the tests run: a table, and pages below build-coverage/.  A process that
-# ends by _exit() does not write what it has counted, and children in tests do so: here they end by exit().  GCC puts a
-# function of its own in place of fork(), which forgets what the handlers of pthread_atfork() have counted in the child:
-# not here.
+# Which lines of the library and of the programs the tests run: a table, and pages below
+# build-coverage/.  A process that ends by _exit() does not write what it has counted, and children
+# in tests do so: here they end by exit().  GCC puts a function of its own in place of fork(), which
+# forgets what the handlers of pthread_atfork() have counted in the child: not here.
 coverage:
 	+@if command -v lcov >/dev/null; then \
 		CFLAGS='-O1 -g --coverage -D_exit=exit -fno-builtin-fork' CXXFLAGS='-O1 -g --coverage'; export CFLAGS CXXFLAGS; \
@@ -98,8 +102,9 @@ coverage:
 		exit 1; \
 	fi
 
-# Tests that fail do not spoil the figures: some count instructions, or link a program with nothing but libtdt.a.  The
-# benchmarks are left out: in this build bench/probes waits for bpftrace until it is stopped, ten minutes later.
+# Tests that fail do not spoil the figures: some count instructions, or link a program with nothing
+# but libtdt.a.  The benchmarks are left out: in this build bench/probes waits for bpftrace until it
+# is stopped, ten minutes later.
 coverage-report: all
 	@find . -name '*.gcda' -exec rm {} +
 	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/outside/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'

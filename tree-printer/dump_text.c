@@ -2,16 +2,16 @@
 /*
  * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
  *
- *	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
+ * 	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
  *
- *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for a mutex (0x20) held by task 5 "a"
+ * 	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for a mutex (0x20) held by task 5 "a"
  *
- *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
- *	╼ conn_poll at demo/echo.c:196:3
- *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
+ * 	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
+ * 	╼ conn_poll at demo/echo.c:196:3
+ * 	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
  *
- *	task 12 "main" running for 1.003 s on thread 4711, in read()
- *	╼ main_poll at demo/main.c:12:3
+ * 	task 12 "main" running for 1.003 s on thread 4711, in read()
+ * 	╼ main_poll at demo/main.c:12:3
  *
  * An empty line ends every group, also the last one, so that the next text in the stream stands
  * apart.

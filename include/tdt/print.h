@@ -33,21 +33,21 @@ enum tdt_print_choice {
  *
  * The text form:
  *
- *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88
- *	╼ foo_poll at demo/taskdump.c:18:11
- *	 └╼ bar_poll at demo/taskdump.c:22:5
- *	    └╼ tdt_join_all at src/future/combine.c:58:9
- *	       ├╼ fiz_poll at demo/taskdump.c:26:15
- *	       │  └╼ pending_poll at demo/taskdump.c:14:8
- *	       └╼ buz_poll at demo/taskdump.c:30:11
+ * 	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88
+ * 	╼ foo_poll at demo/taskdump.c:18:11
+ * 	 └╼ bar_poll at demo/taskdump.c:22:5
+ * 	    └╼ tdt_join_all at src/future/combine.c:58:9
+ * 	       ├╼ fiz_poll at demo/taskdump.c:26:15
+ * 	       │  └╼ pending_poll at demo/taskdump.c:14:8
+ * 	       └╼ buz_poll at demo/taskdump.c:30:11
  *
  * The time that the task has been pending is left out if it is not known, or is less than the clock
  * can measure.  If more is known of the task, its line shows that too.  If the tree does not show
  * what the task waits for, lines below the task's line do:
  *
- *	task 8 "baz" running for 3.201 s on thread 4711, in read(), spawned at a.c:88 by task 3
- *	task 9 pending 60.00 s, 1 leaf, as seen 4.200 s and 12 polls ago, last woken 60.00 s ago by task 8
- *	   waits for a mutex (0x7f1208) held by task 8
+ * 	task 8 "baz" running for 3.201 s on thread 4711, in read(), spawned at a.c:88 by task 3
+ * 	task 9 pending 60.00 s, 1 leaf, as seen 4.200 s and 12 polls ago, last woken 60.00 s ago by task 8
+ * 	   waits for a mutex (0x7f1208) held by task 8
  *
  * A frame whose names were not found in time is printed as `libfoo.so+0x1234 (not named in time)`.
  *
@@ -60,8 +60,8 @@ enum tdt_print_choice {
  * and libtdt-rt.so.  They are left out where they lead to one child only.  If a task waits in a
  * call of tdt, that call is shown as the innermost frame:
  *
- *	╼ worker_poll at demo/worker.c:88:4
- *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
+ * 	╼ worker_poll at demo/worker.c:88:4
+ * 	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
  *
  * The frames below that call are not shown; the leaves in them count as leaves of the call.
  *

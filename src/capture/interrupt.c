@@ -6,11 +6,11 @@
  * finds its slot.  A signal carries the slot's *number*, which is different for each use.  The
  * slot's word says which number is valid, and who may do what:
  *
- *	FREE ──requester──▶ CLAIMED ──requester──▶ ARMED ──handler──▶ BUSY ──handler──▶ DONE ──requester──▶ FREE
- *	                                             │                  │
- *	                                             │ requester        │ requester
- *	                                             ▼                  ▼
- *	                                            FREE              LEFT ──handler──▶ FREE
+ * 	FREE ──requester──▶ CLAIMED ──requester──▶ ARMED ──handler──▶ BUSY ──handler──▶ DONE ──requester──▶ FREE
+ * 	                                             │                  │
+ * 	                                             │ requester        │ requester
+ * 	                                             ▼                  ▼
+ * 	                                            FREE              LEFT ──handler──▶ FREE
  *
  * A requester gives up an ARMED or BUSY slot at its deadline: it cannot wait for ever for a thread
  * that may be stopped in the handler.  The handler writes the rest of a slot only while the slot is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Two syntaxes: the value of TDT_WATCH, and the options of tdt-tree.  The first line of the input is
- * a value of TDT_WATCH, which a reference in this file reads, too.  Each line is an argument of
+ * Two syntaxes: the value of TDT_WATCH, and the options of tdt-tree.  The first line of the input
+ * is a value of TDT_WATCH, which a reference in this file reads, too.  Each line is an argument of
  * tdt-tree.
  */
 

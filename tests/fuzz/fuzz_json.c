@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The reader of JSON, and all forms of output of what it accepts: traces of one task, and dumps of
- * many.  No text may harm a terminal.  JSON that was printed is read and printed once more, and must
- * be the same bytes.
+ * many.  No text may harm a terminal.  JSON that was printed is read and printed once more, and
+ * must be the same bytes.
  */
 
 #include <config.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The symbolizer with an ELF file that may be damaged: many addresses are looked up, and all strings
- * of the answers are read.
+ * The symbolizer with an ELF file that may be damaged: many addresses are looked up, and all
+ * strings of the answers are read.
  *
  * The library keeps what it has read of a file, by the file's path, as long as the process lives.
- * So each input gets a path of its own, and memory grows with each input; tests/fuzz/run.sh begins a
- * new process now and then.
+ * So each input gets a path of its own, and memory grows with each input; tests/fuzz/run.sh begins
+ * a new process now and then.
  */
 
 #include <config.h>

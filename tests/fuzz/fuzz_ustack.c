@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The whole program tdt-join-ustack.  The input holds both of its files: JSON, the line `%%`, and a
- * tracer's output.  An input without that line is a tracer's output; the JSON is `trace` below then.
- * Neither a tree nor a message may harm a terminal.
+ * tracer's output.  An input without that line is a tracer's output; the JSON is `trace` below
+ * then.  Neither a tree nor a message may harm a terminal.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Fuzzing: a target is a file with one function.  `make fuzz` has libFuzzer make up bytes for it;
-# `make check` gives it the bytes that are kept, by replay.c (tests/outside/fuzz.sh).  tests/fuzz/README
-# tells how to keep an input.
+# `make check` gives it the bytes that are kept, by replay.c (tests/outside/fuzz.sh).
+# tests/fuzz/README tells how to keep an input.
 
 .PHONY: fuzz fuzz-here
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * How libFuzzer changes an ELF file for fuzz_symbolize.c: mostly inside one section that is not
- * loaded, since debug information is there.  The changes that libFuzzer makes by itself, anywhere in
- * the file, mostly make a file that is refused.
+ * loaded, since debug information is there.  The changes that libFuzzer makes by itself, anywhere
+ * in the file, mostly make a file that is refused.
  */
 
 #include <config.h>

@@ -60,7 +60,8 @@ int apart(void (*body)(void *arg), void *arg, char wrong[256])
 	int status = 0;
 
 	if (doing == NULL)
-		doing = mmap(NULL, sizeof *doing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		doing = mmap(NULL, sizeof *doing, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert(doing != MAP_FAILED);
 	apart_doing("beginning");
 	fflush(stdout);

@@ -25,8 +25,8 @@ int apart(void (*body)(void *arg), void *arg, char wrong[256]);
 void apart_must(void (*body)(void *arg), void *arg);
 
 /*
- * Called in the child, from any thread: say what comes next.  Of fork()'s children as well.  The text was there before
- * apart() was called, as a literal is: the parent reads it.
+ * Called in the child, from any thread: say what comes next.  Of fork()'s children as well.  The
+ * text was there before apart() was called, as a literal is: the parent reads it.
  */
 void apart_doing(const char *what);
 

@@ -10,8 +10,8 @@
 #include <tdt/trace.h>
 
 /*
- * Ask a task that waits, or soon will.  One that is held up in the poll that is to answer has its stack read instead:
- * then it is asked again.
+ * Ask a task that waits, or soon will.  One that is held up in the poll that is to answer has its
+ * stack read instead: then it is asked again.
  */
 static inline struct tdt_trace *ask_waiting(struct tdt_handle *handle)
 {

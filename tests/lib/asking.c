@@ -107,7 +107,8 @@ int test_nodes_of(const struct tdt_trace *trace, const char *function)
 {
 	int found = 0;
 
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node)) {
 		const char *name = tdt_node_frame(node)->function;
 
 		found += name != NULL && strcmp(name, function) == 0;

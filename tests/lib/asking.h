@@ -3,15 +3,18 @@
 #define TESTS_ASKING_H
 
 /*
- * A traced test future with the runtime that drives it, and an asker that never blocks, so that a test can put polls
- * and questions into any order on one thread.
+ * A traced test future with the runtime that drives it, and an asker that never blocks, so that a
+ * test can put polls and questions into any order on one thread.
  */
 
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
 
-/* A traced task, and the waker of its runtime.  Starts with `future`, all zero but what the test sets. */
+/*
+ * A traced task, and the waker of its runtime.  Starts with `future`, all zero but what the test
+ * sets.
+ */
 struct test_task {
 	struct test_future leaf;
 	struct test_waker waker;
@@ -24,7 +27,10 @@ struct test_task {
 void test_task_init(struct test_task *task, const struct tdt_future *child);
 tdt_poll_t test_task_poll(struct test_task *task);
 
-/* Poll as a runtime would: only if it was woken since it was last polled.  Returns how many polls it took to rest. */
+/*
+ * Poll as a runtime would: only if it was woken since it was last polled.  Returns how many polls
+ * it took to rest.
+ */
 int test_task_run(struct test_task *task);
 
 /* Drop the future and the handle (what is left of them), and see that no waker is left behind. */

@@ -46,7 +46,8 @@ static void bell_wake(const struct tdt_waker *waker)
 
 struct bell *bell_new(void)
 {
-	static const struct tdt_waker_vtable vtable = { bell_clone, bell_wake, bell_ring, bell_drop };
+	static const struct tdt_waker_vtable vtable = { bell_clone, bell_wake, bell_ring,
+							bell_drop };
 	struct bell *bell = calloc(1, sizeof(*bell));
 
 	MUST(bell != NULL);

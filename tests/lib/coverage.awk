@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# A tracefile of lcov, as a table of the lines that ran: by folder, and the ten files with the most lines that never did.
-# `root` is the folder that the others are told from, with a slash behind it.
+# A tracefile of lcov, as a table of the lines that ran: by folder, and the ten files with the most
+# lines that never did.  `root` is the folder that the others are told from, with a slash behind it.
 
 /^SF:/ {
 	file = substr($0, 4)

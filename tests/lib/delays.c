@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Preloaded into a test (make check-delays): now and then a thread rests where it starts, starts another, takes or frees
- * a lock, or has woken somebody; and some threads only run when no other wants to, so that who wakes another is overtaken
- * by it.  All that is as it may happen on a busy machine, but there once in a thousand runs.
+ * Preloaded into a test (make check-delays): now and then a thread rests where it starts, starts
+ * another, takes or frees a lock, or has woken somebody; and some threads only run when no other
+ * wants to, so that who wakes another is overtaken by it.  All that is as it may happen on a busy
+ * machine, but there once in a thousand runs.
  *
- * What is chosen depends on the seed in TDT_TEST_SEED, and on how many choices went before: as good as the same in each
- * run until threads compete.
+ * What is chosen depends on the seed in TDT_TEST_SEED, and on how many choices went before: as good
+ * as the same in each run until threads compete.
  */
 
 #include <config.h>
@@ -69,7 +70,8 @@ static __attribute__((constructor)) void prepared(void)
 static uint64_t choose(uint64_t n)
 {
 	/* Relaxed: it only counts. */
-	uint64_t x = seed + 0x9e3779b97f4a7c15 * atomic_fetch_add_explicit(&choices, 1, memory_order_relaxed);
+	uint64_t x = seed + 0x9e3779b97f4a7c15 *
+				atomic_fetch_add_explicit(&choices, 1, memory_order_relaxed);
 
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -106,7 +108,8 @@ static void *start(void *argument)
 	return it.function(it.argument);
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *), void *argument)
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+		   void *argument)
 {
 	struct start *it;
 	int error;
@@ -161,7 +164,8 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		argument[i] = va_arg(list, long);
 	va_end(list);
-	result = real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+	result = real_syscall(number, argument[0], argument[1], argument[2], argument[3],
+			      argument[4], argument[5]);
 	if (number == SYS_futex)
 		rest(SOMETIMES);
 	return result;

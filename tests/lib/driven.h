@@ -3,8 +3,8 @@
 #define TESTS_DRIVEN_H
 
 /*
- * The least of a runtime for tests of timers and sockets: a driver, and tasks that are polled by the thread of the
- * test, when it says so.
+ * The least of a runtime for tests of timers and sockets: a driver, and tasks that are polled by
+ * the thread of the test, when it says so.
  */
 
 #include <stdint.h>
@@ -40,7 +40,10 @@ int driven_wakers(struct driven *task);
 /* Drop the future.  Wakers may live on. */
 void driven_end(struct driven *task);
 
-/* Poll until it has ended, sleeping until it is woken, and drop it.  Returns what the last poll returned. */
+/*
+ * Poll until it has ended, sleeping until it is woken, and drop it.  Returns what the last poll
+ * returned.
+ */
 tdt_poll_t drive(struct tdt_future future);
 
 /* CLOCK_MONOTONIC */

@@ -53,7 +53,8 @@ void driver_thread_status(const char *field, char *value, size_t size)
 		if (strncmp(line, field, strlen(field)) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		snprintf(value, size, "%s", line + strlen(field) + strspn(line + strlen(field), " \t"));
+		snprintf(value, size, "%s",
+			 line + strlen(field) + strspn(line + strlen(field), " \t"));
 		fclose(status);
 		return;
 	}
@@ -77,7 +78,10 @@ static bool is_the_call(long number)
 	return number == SYS_epoll_pwait;
 }
 
-/* It is blocked in the call that waits for timers and sockets, not for a lock; or that can't be known here. */
+/*
+ * It is blocked in the call that waits for timers and sockets, not for a lock; or that can't be
+ * known here.
+ */
 static bool waits_for_events(void)
 {
 	FILE *call = find("syscall");
@@ -103,7 +107,8 @@ long driver_thread_asleep(long switches)
 	for (;;) {
 		now = driver_thread_switches();
 		driver_thread_status("State:", value, sizeof(value));
-		if (now > switches && value[0] == 'S' && waits_for_events() && driver_thread_switches() == now)
+		if (now > switches && value[0] == 'S' && waits_for_events() &&
+		    driver_thread_switches() == now)
 			return now;
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}

@@ -43,20 +43,24 @@ static const struct tdt_trace_info *const *pointers(const struct tdt_trace_info 
 	return array;
 }
 
-void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree, const struct tdt_trace_info *tasks,
-		  size_t n)
+void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree,
+		  const struct tdt_trace_info *tasks, size_t n)
 {
 	dumped->groups[dumped->snapshot.n_groups++] =
-		(struct tdt_snapshot_group){ .answer = answer, .trace = tree != NULL ? grow(tree) : NULL,
-					     .tasks = pointers(tasks, n), .n = n };
+	    (struct tdt_snapshot_group){ .answer = answer,
+					 .trace = tree != NULL ? grow(tree) : NULL,
+					 .tasks = pointers(tasks, n),
+					 .n = n };
 	dumped->snapshot.tasks += n;
 	dumped->snapshot.answers[answer] += n;
 }
 
-void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks, size_t n)
+void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks,
+		  size_t n)
 {
-	dumped->cycles[dumped->snapshot.n_cycles++] =
-		(struct tdt_snapshot_cycle){ .tasks = pointers(tasks, n), .n = n, .deadlock = deadlock };
+	dumped->cycles[dumped->snapshot.n_cycles++] = (struct tdt_snapshot_cycle){
+		.tasks = pointers(tasks, n), .n = n, .deadlock = deadlock
+	};
 }
 
 char *dumped_text(const struct tdt_snapshot *snapshot, const struct tdt_dump_options *options)
@@ -72,7 +76,8 @@ char *dumped_text(const struct tdt_snapshot *snapshot, const struct tdt_dump_opt
 	return text;
 }
 
-void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options, const char *expected)
+void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options,
+		   const char *expected)
 {
 	char *text = dumped_text(&dumped->snapshot, options);
 
@@ -86,12 +91,15 @@ void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options
 
 struct dumped *dumped_everything(void)
 {
-	static const struct tdt_wait for_b = { TDT_WAIT_MUTEX, 0x10, 6 }, for_a = { TDT_WAIT_MUTEX, 0x20, 5 };
-	static const struct tdt_wait for_d = { TDT_WAIT_TASK, 0, 8 }, for_c = { TDT_WAIT_CHANNEL, 0x30, 7 };
+	static const struct tdt_wait for_b = { TDT_WAIT_MUTEX, 0x10, 6 },
+				     for_a = { TDT_WAIT_MUTEX, 0x20, 5 };
+	static const struct tdt_wait for_d = { TDT_WAIT_TASK, 0, 8 },
+				     for_c = { TDT_WAIT_CHANNEL, 0x30, 7 };
 	static const struct tdt_trace_info many[] = {
 		TASK(.id = 20, .name = "conn 1", .state_ns = 70 * SECOND, AT(9)),
 		TASK(.id = 21, .state_ns = 3 * SECOND, AT(9), .waits = &for_a, .n_waits = 1),
-		TASK(.id = 22, .name = "conn 3", .state_ns = 2 * SECOND, AT(9), .waits = &for_a, .n_waits = 1),
+		TASK(.id = 22, .name = "conn 3", .state_ns = 2 * SECOND, AT(9), .waits = &for_a,
+		     .n_waits = 1),
 	};
 	static const struct tdt_trace_info dead[] = {
 		TASK(.id = 5, .name = "a", .state_ns = 60 * SECOND, .waits = &for_b, .n_waits = 1),
@@ -101,11 +109,11 @@ struct dumped *dumped_everything(void)
 		TASK(.id = 7, .name = "c", .state_ns = 9 * SECOND, .waits = &for_d, .n_waits = 1),
 		TASK(.id = 8, .state_ns = 8 * SECOND, .waits = &for_c, .n_waits = 1),
 	};
-	static const struct tdt_trace_info runs = TASK(.id = 9, .name = "busy", .state = TDT_TASK_RUNNING,
-						       .state_ns = 4 * SECOND, .thread = 4711, .syscall = "read",
-						       .parent = 5);
-	static const struct tdt_trace_info old = TASK(.id = 10, .state_ns = 3 * SECOND, .age_ns = 4 * SECOND,
-						      .polls_since = 12);
+	static const struct tdt_trace_info runs =
+	    TASK(.id = 9, .name = "busy", .state = TDT_TASK_RUNNING, .state_ns = 4 * SECOND,
+		 .thread = 4711, .syscall = "read", .parent = 5);
+	static const struct tdt_trace_info old =
+	    TASK(.id = 10, .state_ns = 3 * SECOND, .age_ns = 4 * SECOND, .polls_since = 12);
 	static const struct tdt_trace_info silent = BARE(.id = 11, .state_ns = 2 * SECOND);
 	struct dumped *dumped = dumped_new();
 

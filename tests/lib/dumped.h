@@ -13,7 +13,8 @@
 /* A task that waits in one leaf; and one of which no leaf is known. */
 #define TASK(...) { .size = sizeof(struct tdt_trace_info), .leaves = 1, __VA_ARGS__ }
 #define BARE(...) { .size = sizeof(struct tdt_trace_info), __VA_ARGS__ }
-#define DUMP(...) (&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
+#define DUMP(...)                                                                                  \
+	(&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
 
 struct dumped {
 	struct tdt_snapshot snapshot;
@@ -26,19 +27,24 @@ struct dumped *dumped_new(void);
 void dumped_free(struct dumped *dumped);
 
 /* A group of the `n` tasks, which must live as long; `tree` as for grow(), NULL: none. */
-void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree, const struct tdt_trace_info *tasks,
-		  size_t n);
+void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree,
+		  const struct tdt_trace_info *tasks, size_t n);
 
 /* A ring of these tasks. */
-void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks, size_t n);
+void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks,
+		  size_t n);
 
 /* What is printed, for the caller to free. */
 char *dumped_text(const struct tdt_snapshot *snapshot, const struct tdt_dump_options *options);
 
 /* Of a dump, and it is freed. */
-void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options, const char *expected);
+void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options,
+		   const char *expected);
 
-/* One of all kinds: a deadlock of two, a ring, a group of several, one that runs, one as last seen, one silent. */
+/*
+ * One of all kinds: a deadlock of two, a ring, a group of several, one that runs, one as last seen,
+ * one silent.
+ */
 struct dumped *dumped_everything(void);
 
 #endif

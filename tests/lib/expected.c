@@ -20,7 +20,8 @@ void expect_leaf(void)
 	const struct tdt_node *node = NULL;
 
 	for (unsigned i = 0; expected.trace != NULL && i < expected.depth; i++)
-		node = tdt_trace_add(expected.trace, node, &expected.at[i], i == expected.depth - 1);
+		node =
+		    tdt_trace_add(expected.trace, node, &expected.at[i], i == expected.depth - 1);
 }
 
 NOINLINE void clone_here(struct tdt_context *cx)
@@ -53,8 +54,10 @@ size_t nodes_of(const struct tdt_trace *trace, const char *function)
 {
 	size_t n = 0;
 
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
-		n += tdt_node_frame(node)->function != NULL && strcmp(tdt_node_frame(node)->function, function) == 0;
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node))
+		n += tdt_node_frame(node)->function != NULL &&
+		     strcmp(tdt_node_frame(node)->function, function) == 0;
 	return n;
 }
 
@@ -123,7 +126,8 @@ NOINLINE tdt_poll_t outer(void *state, struct tdt_context *cx)
 
 /* --- Two questions at once --------------------------------------------------- */
 
-void ask_both(struct poll_now *task, struct tdt_handle *first, struct tdt_handle *second, struct tdt_trace *traces[2])
+void ask_both(struct poll_now *task, struct tdt_handle *first, struct tdt_handle *second,
+	      struct tdt_trace *traces[2])
 {
 	struct poll_now asker = { 0 };
 	struct tdt_future asks[2] = { tdt_backtrace_async(first, &traces[0], NULL),

@@ -96,11 +96,15 @@ static NOINLINE void page_aligned_and_grows(struct frames *frames)
 	USE(more);
 }
 
-/* So much lives across the call that every register is saved, the frame pointer too if it is no frame pointer. */
+/*
+ * So much lives across the call that every register is saved, the frame pointer too if it is no
+ * frame pointer.
+ */
 static NOINLINE void busy(struct frames *frames)
 {
 	volatile uint64_t *source = &frames->random;
-	uint64_t a = *source, b = *source + 1, c = *source ^ 2, d = *source - 3, e = *source * 5, f = ~*source;
+	uint64_t a = *source, b = *source + 1, c = *source ^ 2, d = *source - 3, e = *source * 5,
+		 f = ~*source;
 
 	frames->next(frames);
 	a = a * b + c * d + e * f;
@@ -125,8 +129,9 @@ static NOINLINE void busy_in_a_loop(struct frames *frames)
 	}
 }
 
-static NOINLINE void takes_ten(struct frames *frames, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-			       uint64_t f, uint64_t g, uint64_t h, uint64_t i)
+static NOINLINE void takes_ten(struct frames *frames, uint64_t a, uint64_t b, uint64_t c,
+			       uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h,
+			       uint64_t i)
 {
 	frames->next(frames);
 	USE(a + b + c + d + e + f + g + h + i);

@@ -3,9 +3,9 @@
 #define TESTS_FUTURES_H
 
 /*
- * Small futures and wakers for tests: they do what they are told, count what is done to them, and write it down.  They
- * fail the test at hand (Check) when a rule of the ABI is broken: a future dropped twice or during its poll, a poll
- * after the end or after the drop.
+ * Small futures and wakers for tests: they do what they are told, count what is done to them, and
+ * write it down.  They fail the test at hand (Check) when a rule of the ABI is broken: a future
+ * dropped twice or during its poll, a poll after the end or after the drop.
  */
 
 #include <stdatomic.h>
@@ -14,8 +14,9 @@
 #include <tdt/future.h>
 
 /*
- * What was done to test futures, in order: a poll of the future named `a` is "a." (pending), "a!" (ready) or "a#"
- * (panicked), its drop "a~"; each with a space behind.  Only the threads that the test orders may write here.
+ * What was done to test futures, in order: a poll of the future named `a` is "a." (pending), "a!"
+ * (ready) or "a#" (panicked), its drop "a~"; each with a space behind.  Only the threads that the
+ * test orders may write here.
  */
 extern char test_events[1024];
 
@@ -33,7 +34,9 @@ struct test_waker {
 
 void test_waker_init(struct test_waker *waker);
 
-/* A future in the test's own memory.  All zero but `name` is one that is ready at its first poll. */
+/*
+ * A future in the test's own memory.  All zero but `name` is one that is ready at its first poll.
+ */
 struct test_future {
 	char name;
 	int pending;	   /* how many polls more return TDT_PENDING */

@@ -46,8 +46,8 @@ __attribute__((noinline)) void gate_stay(void)
 	__asm__ volatile("" : : "r"(&byte) : "memory");
 }
 
-struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, bool spin,
-			   pthread_attr_t *attr)
+struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
+			   bool spin, pthread_attr_t *attr)
 {
 	struct stuck_task task = { .attr = attr };
 	struct tdt_trace *trace;
@@ -101,7 +101,8 @@ int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), vo
 const char *gate_seen(bool spin, const char *functions)
 {
 	if (SIGNALS_ARE_LATE && spin) {
-		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n", functions);
+		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n",
+		       functions);
 		return "";
 	}
 	return SANITIZED && !spin ? "read" : functions;

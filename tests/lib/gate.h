@@ -27,11 +27,11 @@ void gate_open(void);
 void gate_stay(void);
 
 /*
- * Ask a poll that gets to gate_stay(), and then let it go on to its end.  `attr`, of its thread, may be NULL.  Returns
- * the trace.
+ * Ask a poll that gets to gate_stay(), and then let it go on to its end.  `attr`, of its thread,
+ * may be NULL.  Returns the trace.
  */
-struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, bool spin,
-			   pthread_attr_t *attr);
+struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
+			   bool spin, pthread_attr_t *attr);
 
 /* Ask the same way, of what can't be read.  Returns the error: see src/capture/running.h. */
 int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
@@ -41,8 +41,9 @@ int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), vo
 int gate_error(struct tdt_handle *handle);
 
 /*
- * What to look for in the path of a poll that was blocked: with a sanitizer the way out of its own read() may not be
- * found once something is missing further out.  Of one that spins, under ThreadSanitizer: nothing ("").
+ * What to look for in the path of a poll that was blocked: with a sanitizer the way out of its own
+ * read() may not be found once something is missing further out.  Of one that spins, under
+ * ThreadSanitizer: nothing ("").
  */
 const char *gate_seen(bool spin, const char *functions);
 

@@ -21,7 +21,10 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 	if (leaf->on_poll != NULL)
 		leaf->on_poll(leaf, cx);
 	clone = tdt_waker_clone(cx->waker);
-	/* Before the waker is there: if who has seen that opens the leaf, it is the next poll that ends it. */
+	/*
+	 * Before the waker is there: if who has seen that opens the leaf, it is the next poll that
+	 * ends it.
+	 */
 	open = atomic_load(&leaf->open);
 	tdt_waker_drop(atomic_exchange(&leaf->waker, clone));
 	if (!open && atomic_load(&leaf->open))

@@ -2,7 +2,9 @@
 #ifndef TESTS_LEAF_H
 #define TESTS_LEAF_H
 
-/* A leaf for tests with threads: it waits until somebody opens it, and counts what is done to it. */
+/*
+ * A leaf for tests with threads: it waits until somebody opens it, and counts what is done to it.
+ */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,11 +14,13 @@
 struct leaf {
 	/* What the test sets beforehand: all zero is a leaf that waits. */
 	tdt_poll_t result;					    /* when it is open */
-	void (*on_poll)(struct leaf *leaf, struct tdt_context *cx); /* called in each poll; NULL: nothing */
-	void (*on_drop)(struct leaf *leaf);			    /* called in the drop; NULL: nothing */
+	void (*on_poll)(struct leaf *leaf,
+			struct tdt_context *cx); /* called in each poll; NULL: nothing */
+	void (*on_drop)(struct leaf *leaf);      /* called in the drop; NULL: nothing */
 	void *data;						    /* the test's */
 
-	atomic_bool open; /* a poll from now on ends it; one that goes on, and has left its waker, does not */
+	atomic_bool
+	    open; /* a poll from now on ends it; one that goes on, and has left its waker, does not */
 	atomic_int polls;
 	atomic_int drops;		       /* counted when the drop is over */
 	const struct tdt_waker *_Atomic waker; /* of the last pending poll, owned */
@@ -32,8 +36,8 @@ void leaf_wake(struct leaf *leaf);
 void leaf_open(struct leaf *leaf);
 
 /* Sleep until `condition` holds; if it never does, Check ends the test. */
-#define UNTIL(condition)                                                                                               \
-	while (!(condition))                                                                                           \
+#define UNTIL(condition)                                                                           \
+	while (!(condition))                                                                       \
 	leaf_pause()
 
 void leaf_pause(void);

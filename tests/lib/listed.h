@@ -14,7 +14,8 @@ static inline int listed(struct tdt_handle *handle)
 	int n = 0;
 
 	pthread_mutex_lock(lock);
-	for (struct tdt__request *request = handle->requests; request != NULL; request = request->next)
+	for (struct tdt__request *request = handle->requests; request != NULL;
+	     request = request->next)
 		n++;
 	pthread_mutex_unlock(lock);
 	return n;

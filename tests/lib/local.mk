@@ -42,8 +42,8 @@ tests_lib_plugin_b_la_SOURCES = tests/lib/plugin.c
 tests_lib_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048
 tests_lib_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 
-# Plugins of the tests of hosts: b has larger frames than a, c has those of a; d has a constructor that takes its time,
-# e no debug information.
+# Plugins of the tests of hosts: b has larger frames than a, c has those of a; d has a constructor
+# that takes its time, e no debug information.
 check_LTLIBRARIES += $(tests_host_plugins_la)
 tests_lib_host_plugin_a_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
 tests_lib_host_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
@@ -61,8 +61,8 @@ tests_lib_host_plugin_e_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plug
 tests_lib_host_plugin_e_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=e -DPLUGIN_FRAME=1024
 tests_lib_host_plugin_e_la_LDFLAGS = $(tests_plugin_ldflags) -Wl,-s
 
-# Hosts whose plugins come and go, whose loader is busy, whose files can't be read: in calls of libc that tests
-# hold up, since tests/lib/calls.c defines them in the executable.
+# Hosts whose plugins come and go, whose loader is busy, whose files can't be read: in calls of libc
+# that tests hold up, since tests/lib/calls.c defines them in the executable.
 tests_calls = tests/lib/calls.c tests/lib/calls.h tests/lib/apart.c tests/lib/apart.h
 tests_host_plugins = tests/lib/host_plugins.c tests/lib/host_plugins.h tests/lib/host_plugin.h
 tests_host_cppflags = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'

@@ -3,8 +3,8 @@
 #define TESTS_MUST_H
 
 /*
- * For what runs on threads and in children of a test: Check's assertions take a lock of Check's, and don't end a test
- * from another thread.
+ * For what runs on threads and in children of a test: Check's assertions take a lock of Check's,
+ * and don't end a test from another thread.
  */
 
 #include <stdbool.h>

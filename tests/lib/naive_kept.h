@@ -3,8 +3,9 @@
 #define TDT_SRC_TASK_SAVED_WAKER_H
 
 /*
- * What src/task/saved_waker.h must not be: the waker is taken for the one that is kept because the poll before was given the same
- * pointer.  tests/unit/task/check_kept.c built with this in its place shows what comes of it.
+ * What src/task/saved_waker.h must not be: the waker is taken for the one that is kept because the
+ * poll before was given the same pointer.  tests/unit/task/check_kept.c built with this in its
+ * place shows what comes of it.
  */
 
 #include "registry/handle.h"

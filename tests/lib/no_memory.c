@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* malloc, calloc and realloc that fail when told to.  Only the thread that asked for it is touched. */
+/*
+ * malloc, calloc and realloc that fail when told to.  Only the thread that asked for it is touched.
+ */
 
 #include <config.h>
 
@@ -20,12 +22,13 @@ static __thread volatile int armed;
 static __thread volatile int countdown; /* to the allocation that fails */
 static __thread volatile int failed;
 static __thread volatile int asked;     /* for memory, while armed */
-static __thread volatile int from = -1; /* the allocation from which on all fail; -1: one does, by countdown */
+static __thread volatile int from =
+    -1; /* the allocation from which on all fail; -1: one does, by countdown */
 static __thread volatile long balance;  /* allocated and not freed while armed */
 
 /*
- * The allocator below these here: of the C library, or of a sanitizer.  The latter is needed before the sanitizer itself
- * is ready, so that the functions here must not be instrumented.
+ * The allocator below these here: of the C library, or of a sanitizer.  The latter is needed before
+ * the sanitizer itself is ready, so that the functions here must not be instrumented.
  */
 #if ASAN || TSAN
 #define BELOW(name) __interceptor_##name
@@ -93,7 +96,9 @@ UNINSTRUMENTED void free(void *memory)
 }
 
 #if ASAN
-/* It takes no notice of what the dynamic loader keeps, but for that has to be called by the loader. */
+/*
+ * It takes no notice of what the dynamic loader keeps, but for that has to be called by the loader.
+ */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -132,7 +137,10 @@ int no_memory_end(void)
 	return asked;
 }
 
-/* A sanitizer's strdup() and the like take memory that free() is then called for: there leaks are for it to find. */
+/*
+ * A sanitizer's strdup() and the like take memory that free() is then called for: there leaks are
+ * for it to find.
+ */
 long no_memory_kept(void)
 {
 	return ASAN || TSAN ? 0 : balance;
@@ -152,12 +160,14 @@ void no_memory_each(int (*call)(void *argument), void *argument, int least)
 		armed = 1;
 		result = call(argument);
 		armed = 0;
-		ck_assert_msg(no_memory_kept() == 0, "%ld not freed when allocation %d fails", balance, i);
+		ck_assert_msg(no_memory_kept() == 0, "%ld not freed when allocation %d fails",
+			      balance, i);
 		if (!failed) {
 			ck_assert_int_eq(result, 0);
 			ck_assert_int_ge(i, least);
 			return;
 		}
-		ck_assert_msg(result == -ENOMEM, "%d instead of -ENOMEM when allocation %d fails", result, i);
+		ck_assert_msg(result == -ENOMEM, "%d instead of -ENOMEM when allocation %d fails",
+			      result, i);
 	}
 }

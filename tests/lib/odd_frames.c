@@ -13,7 +13,9 @@
 #define NOINLINE __attribute__((noinline))
 #define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
-/* Clang 14 says that the frame is made only behind the instructions that save xmm6 to xmm15 in it. */
+/*
+ * Clang 14 says that the frame is made only behind the instructions that save xmm6 to xmm15 in it.
+ */
 #ifdef __clang__
 #define CLANG_MS_ABI "clang is wrong about frames of ms_abi functions that are being made"
 #else
@@ -71,7 +73,10 @@ static void nothing(void)
 {
 }
 
-/* Calls itself, and is gone: its frames are left in the room that it makes when it is called once more. */
+/*
+ * Calls itself, and is gone: its frames are left in the room that it makes when it is called once
+ * more.
+ */
 static NOINLINE void over_itself(void (*inner)(void), int room, int depth)
 {
 	char *more = __builtin_alloca((size_t)room);
@@ -91,7 +96,8 @@ static void variable_over_itself(void (*inner)(void))
 	USE(inner);
 }
 
-static NOINLINE int many(int a, int b, int c, int d, int e, int f, int g, int h, void (*inner)(void))
+static NOINLINE int many(int a, int b, int c, int d, int e, int f, int g, int h,
+			 void (*inner)(void))
 {
 	inner();
 	USE(inner);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A plugin whose future waits.  Built twice, as PLUGIN_NAME a and b: with the same code but for the names and the size
- * of a frame, so that where b lies at a's address, calls have the same return addresses but other ways to their
- * callers.
+ * A plugin whose future waits.  Built twice, as PLUGIN_NAME a and b: with the same code but for the
+ * names and the size of a frame, so that where b lies at a's address, calls have the same return
+ * addresses but other ways to their callers.
  */
 
 #include <tdt/future.h>

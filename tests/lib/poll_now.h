@@ -3,8 +3,8 @@
 #define TDT_TESTS_POLL_NOW_H
 
 /*
- * The runtime of tests that look at stacks: a wake-up polls the task at once, on the same thread.  So a backtrace is
- * asked for, captured and answered within one call.
+ * The runtime of tests that look at stacks: a wake-up polls the task at once, on the same thread.
+ * So a backtrace is asked for, captured and answered within one call.
  */
 
 #include <stdbool.h>
@@ -34,9 +34,10 @@ void poll_now_end(struct poll_now *task);
 struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state);
 
 /*
- * The tree of `trace` as text, for the caller to free: a line `function:line` for each frame, indented by its depth;
- * ` xN` if N leaves wait there; ~ before a function means that its caller was guessed, `cut N` that N is why callers are
- * missing, a bare address that nothing is known.  Frames of libtdt are left out (their leaves are their caller's).
+ * The tree of `trace` as text, for the caller to free: a line `function:line` for each frame,
+ * indented by its depth; ` xN` if N leaves wait there; ~ before a function means that its caller
+ * was guessed, `cut N` that N is why callers are missing, a bare address that nothing is known.
+ * Frames of libtdt are left out (their leaves are their caller's).
  */
 char *tree_text(const struct tdt_trace *trace);
 

@@ -20,8 +20,8 @@ struct tdt_trace *new_trace(uint32_t leaves)
 	return trace;
 }
 
-const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent, struct tdt_frame frame,
-			   uint32_t leaves)
+const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent,
+			   struct tdt_frame frame, uint32_t leaves)
 {
 	const struct tdt_node *node;
 
@@ -38,7 +38,9 @@ struct tdt_trace *grow(const char *text)
 	char name[64], module[64];
 
 	for (int n; *text != '\0'; text += n) {
-		struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .function = name, .file = "/b/x.c",
+		struct tdt_frame frame = { .kind = TDT_NODE_FRAME,
+					   .function = name,
+					   .file = "/b/x.c",
 					   .directory = "/b" };
 		uint32_t leaves = 0;
 
@@ -81,7 +83,8 @@ char *print(const struct tdt_trace *trace, const struct tdt_print_options *optio
 	return text;
 }
 
-void expect_trace(const struct tdt_trace *trace, const struct tdt_print_options *options, const char *expected)
+void expect_trace(const struct tdt_trace *trace, const struct tdt_print_options *options,
+		  const char *expected)
 {
 	char *text = print(trace, options);
 
@@ -94,25 +97,37 @@ void expect_tree(const char *tree, const struct tdt_print_options *options, cons
 	struct tdt_trace *trace = grow(tree);
 	char *text = print(trace, options);
 
-	ck_assert_str_eq(options->format == TDT_PRINT_TEXT ? strchr(text, '\n') + 1 : text, expected);
+	ck_assert_str_eq(options->format == TDT_PRINT_TEXT ? strchr(text, '\n') + 1 : text,
+			 expected);
 	free(text);
 	tdt_trace_free(trace);
 }
 
-#define HERE(name, at, of_line, of_column)                                                                             \
-	((struct tdt_frame){ .kind = TDT_NODE_FRAME, .function = name, .file = at, .directory = "/home/me/tdt",        \
-			     .line = of_line, .column = of_column, .module = "/home/me/tdt/taskdump" })
+#define HERE(name, at, of_line, of_column)                                                         \
+	((struct tdt_frame){ .kind = TDT_NODE_FRAME,                                               \
+			     .function = name,                                                     \
+			     .file = at,                                                           \
+			     .directory = "/home/me/tdt",                                          \
+			     .line = of_line,                                                      \
+			     .column = of_column,                                                  \
+			     .module = "/home/me/tdt/taskdump" })
 
 struct tdt_trace *design(void)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 7, .name = "bar", .file = "demo/taskdump.c",
-				       .line = 88, .leaves = 2, .state_ns = 1204345678 };
+	struct tdt_trace_info info = { .size = sizeof(info),
+				       .id = 7,
+				       .name = "bar",
+				       .file = "demo/taskdump.c",
+				       .line = 88,
+				       .leaves = 2,
+				       .state_ns = 1204345678 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *node, *join;
 
 	node = add(trace, NULL, HERE("foo_poll", "/home/me/tdt/demo/taskdump.c", 18, 11), 0);
 	node = add(trace, node, HERE("bar_poll", "/home/me/tdt/demo/taskdump.c", 22, 5), 0);
-	join = add(trace, node, HERE("tdt_join_all", "/home/me/tdt/src/future/combine.c", 58, 9), 0);
+	join =
+	    add(trace, node, HERE("tdt_join_all", "/home/me/tdt/src/future/combine.c", 58, 9), 0);
 	node = add(trace, join, HERE("fiz_poll", "/home/me/tdt/demo/taskdump.c", 26, 15), 0);
 	add(trace, node, HERE("pending_poll", "/home/me/tdt/demo/taskdump.c", 14, 8), 1);
 	node = add(trace, join, HERE("buz_poll", "/home/me/tdt/demo/taskdump.c", 30, 11), 0);

@@ -8,7 +8,8 @@
 
 #include <tdt/print.h>
 
-#define OPTIONS(...) (&(struct tdt_print_options){ .size = sizeof(struct tdt_print_options), __VA_ARGS__ })
+#define OPTIONS(...)                                                                               \
+	(&(struct tdt_print_options){ .size = sizeof(struct tdt_print_options), __VA_ARGS__ })
 #define UTF8 .utf8 = TDT_PRINT_YES
 #define ASCII .utf8 = TDT_PRINT_NO
 #define FOLDED ASCII, .format = TDT_PRINT_FOLDED
@@ -17,19 +18,20 @@
 #define FRAME(...) { .kind = TDT_NODE_FRAME, __VA_ARGS__ }
 
 struct tdt_trace *new_trace(uint32_t leaves);
-const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent, struct tdt_frame frame,
-			   uint32_t leaves);
+const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent,
+			   struct tdt_frame frame, uint32_t leaves);
 
 /*
- * A tree from a line of text: `name:line`, then `@module`, then `*` for each leaf, then its children in parentheses.
- * All lie in /b/x.c of a unit compiled in /b.
+ * A tree from a line of text: `name:line`, then `@module`, then `*` for each leaf, then its
+ * children in parentheses.  All lie in /b/x.c of a unit compiled in /b.
  */
 struct tdt_trace *grow(const char *text);
 
 /* What is printed, for the caller to free. */
 char *print(const struct tdt_trace *trace, const struct tdt_print_options *options);
 
-void expect_trace(const struct tdt_trace *trace, const struct tdt_print_options *options, const char *expected);
+void expect_trace(const struct tdt_trace *trace, const struct tdt_print_options *options,
+		  const char *expected);
 
 /* The same without the task's line. */
 void expect_tree(const char *tree, const struct tdt_print_options *options, const char *expected);

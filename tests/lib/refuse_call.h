@@ -2,7 +2,10 @@
 #ifndef TESTS_REFUSE_CALL_H
 #define TESTS_REFUSE_CALL_H
 
-/* A system call that is refused, as containers do it: by a filter, which stays as long as the process. */
+/*
+ * A system call that is refused, as containers do it: by a filter, which stays as long as the
+ * process.
+ */
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,7 +15,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* Have the system call `number` fail with `error` from now on, in this thread.  False: that is not possible here. */
+/*
+ * Have the system call `number` fail with `error` from now on, in this thread.  False: that is not
+ * possible here.
+ */
 static inline bool refuse_call(unsigned number, unsigned error)
 {
 	struct sock_filter code[] = {
@@ -23,7 +29,8 @@ static inline bool refuse_call(unsigned number, unsigned error)
 	};
 	struct sock_fprog filter = { sizeof code / sizeof code[0], code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
 		return true;
 	printf("# not tried: no filter of system calls can be set here\n");
 	return false;

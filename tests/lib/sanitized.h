@@ -3,8 +3,8 @@
 #define TESTS_SANITIZED_H
 
 /*
- * Whether the test is built with AddressSanitizer, or with ThreadSanitizer: each 0 or 1.  And whether it runs under
- * valgrind.
+ * Whether the test is built with AddressSanitizer, or with ThreadSanitizer: each 0 or 1.  And
+ * whether it runs under valgrind.
  */
 
 #include <signal.h>
@@ -33,8 +33,8 @@
 #endif
 
 /*
- * Whether a child of fork() that is to be ended by an alarm was, with ThreadSanitizer, whose allocator may be locked in
- * the child by a thread that it does not have: then it waits for ever.
+ * Whether a child of fork() that is to be ended by an alarm was, with ThreadSanitizer, whose
+ * allocator may be locked in the child by a thread that it does not have: then it waits for ever.
  */
 static inline bool tsan_hung(int status)
 {

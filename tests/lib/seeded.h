@@ -2,7 +2,10 @@
 #ifndef TESTS_SEEDED_H
 #define TESTS_SEEDED_H
 
-/* Choices at random that can be made again: a test takes its seed from TDT_TEST_SEED, if that is set, and prints it. */
+/*
+ * Choices at random that can be made again: a test takes its seed from TDT_TEST_SEED, if that is
+ * set, and prints it.
+ */
 
 #include <stdio.h>
 #include <stdlib.h>

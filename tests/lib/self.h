@@ -2,7 +2,10 @@
 #ifndef TDT_TESTS_SELF_H
 #define TDT_TESTS_SELF_H
 
-/* The struct tdt__module of something loaded in the test itself, made without the library's own snapshot. */
+/*
+ * The struct tdt__module of something loaded in the test itself, made without the library's own
+ * snapshot.
+ */
 
 #include <elf.h>
 #include <link.h>

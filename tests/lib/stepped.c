@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Counting steps.  The child is a copy of this process, so code is where it is here, and is read here.
+ * Counting steps.  The child is a copy of this process, so code is where it is here, and is read
+ * here.
  */
 
 #include <config.h>
@@ -37,7 +38,10 @@
 
 #define ENTRY(name) (uintptr_t)name
 
-/* Where the functions begin that are counted, as this process calls them (and for strings, as libraries do). */
+/*
+ * Where the functions begin that are counted, as this process calls them (and for strings, as
+ * libraries do).
+ */
 static bool is_one_of(const uintptr_t *entry, size_t n, uintptr_t pc)
 {
 	for (size_t i = 0; i < n; i++)
@@ -53,18 +57,28 @@ static void count_function(struct steps *steps, uintptr_t pc)
 	static const uintptr_t allocations[] = { ENTRY(malloc),	      ENTRY(calloc), ENTRY(realloc),
 						 ENTRY(free),	      ENTRY(mmap),   ENTRY(munmap),
 						 ENTRY(posix_memalign), ENTRY(aligned_alloc) };
-	static const uintptr_t locks[] = {
-		ENTRY(pthread_mutex_lock),    ENTRY(pthread_mutex_trylock),   ENTRY(pthread_mutex_unlock),
-		ENTRY(pthread_rwlock_rdlock), ENTRY(pthread_rwlock_wrlock),   ENTRY(pthread_rwlock_unlock),
-		ENTRY(pthread_spin_lock),     ENTRY(pthread_spin_unlock),     ENTRY(pthread_cond_wait),
-		ENTRY(pthread_cond_timedwait), ENTRY(pthread_cond_signal),    ENTRY(pthread_cond_broadcast),
-		ENTRY(sem_wait),	      ENTRY(sem_post),		      ENTRY(pthread_once)
+	static const uintptr_t locks[] = { ENTRY(pthread_mutex_lock),
+					   ENTRY(pthread_mutex_trylock),
+					   ENTRY(pthread_mutex_unlock),
+					   ENTRY(pthread_rwlock_rdlock),
+					   ENTRY(pthread_rwlock_wrlock),
+					   ENTRY(pthread_rwlock_unlock),
+					   ENTRY(pthread_spin_lock),
+					   ENTRY(pthread_spin_unlock),
+					   ENTRY(pthread_cond_wait),
+					   ENTRY(pthread_cond_timedwait),
+					   ENTRY(pthread_cond_signal),
+					   ENTRY(pthread_cond_broadcast),
+					   ENTRY(sem_wait),
+					   ENTRY(sem_post),
+					   ENTRY(pthread_once) };
+	static const uintptr_t look_ups[] = {
+		ENTRY(dl_iterate_phdr), ENTRY(dladdr), ENTRY(dladdr1),
+		ENTRY(dlsym),           ENTRY(dlvsym), ENTRY(dlopen)
 	};
-	static const uintptr_t look_ups[] = { ENTRY(dl_iterate_phdr), ENTRY(dladdr), ENTRY(dladdr1),
-					      ENTRY(dlsym),	      ENTRY(dlvsym), ENTRY(dlopen) };
-	static const uintptr_t searches[] = { ENTRY(strlen), ENTRY(strnlen), ENTRY(strcmp), ENTRY(strncmp),
-					      ENTRY(strchr), ENTRY(strrchr), ENTRY(memchr), ENTRY(strstr),
-					      ENTRY(memcmp) };
+	static const uintptr_t searches[] = { ENTRY(strlen),  ENTRY(strnlen), ENTRY(strcmp),
+					      ENTRY(strncmp), ENTRY(strchr),  ENTRY(strrchr),
+					      ENTRY(memchr),  ENTRY(strstr),  ENTRY(memcmp) };
 
 	steps->allocations += IS_ONE_OF(allocations, pc);
 	steps->locks += IS_ONE_OF(locks, pc);
@@ -107,8 +121,8 @@ static void count_instruction(struct steps *steps, const uint8_t *code)
 			repeated = true;
 		else if (*code == 0x66)
 			wide = true;
-		else if (*code != 0x67 && *code != 0x26 && *code != 0x2e && *code != 0x36 && *code != 0x3e &&
-			 *code != 0x64 && *code != 0x65)
+		else if (*code != 0x67 && *code != 0x26 && *code != 0x2e && *code != 0x36 &&
+			 *code != 0x3e && *code != 0x64 && *code != 0x65)
 			break;
 	}
 	if (*code >= 0x40 && *code <= 0x4f)
@@ -158,7 +172,8 @@ static pid_t next_trap(pid_t child, int *status)
 		if (WIFSTOPPED(*status) && WSTOPSIG(*status) == SIGTRAP)
 			return thread;
 		if (WIFSTOPPED(*status))
-			MUST(ptrace(PTRACE_CONT, thread, NULL, (void *)(uintptr_t)WSTOPSIG(*status)) == 0);
+			MUST(ptrace(PTRACE_CONT, thread, NULL,
+				    (void *)(uintptr_t)WSTOPSIG(*status)) == 0);
 		else if (thread == child)
 			return -1;
 	}
@@ -246,7 +261,8 @@ struct steps steps_count(void (*run)(void), void (*within)(void))
 
 const char *steps_impossible(void)
 {
-	return ASAN || TSAN ? "a sanitizer's code would be stepped, too" : "only code of x86-64 is known";
+	return ASAN || TSAN ? "a sanitizer's code would be stepped, too"
+			    : "only code of x86-64 is known";
 }
 
 void steps_allow(void)
@@ -264,9 +280,10 @@ struct steps steps_count(void (*run)(void), void (*within)(void))
 
 void steps_print(const char *what, const struct steps *steps)
 {
-	printf("# %s: %ld instructions; %ld locked, %ld fences, %ld system calls, %ld clocks, %ld allocations, %ld locks, "
+	printf("# %s: %ld instructions; %ld locked, %ld fences, %ld system calls, %ld clocks, %ld "
+	       "allocations, %ld locks, "
 	       "%ld look-ups, %ld searches\n",
-	       what, steps->instructions, steps->locked, steps->fences, steps->system_calls, steps->clocks,
-	       steps->allocations, steps->locks, steps->look_ups, steps->searches);
+	       what, steps->instructions, steps->locked, steps->fences, steps->system_calls,
+	       steps->clocks, steps->allocations, steps->locks, steps->look_ups, steps->searches);
 	fflush(stdout);
 }

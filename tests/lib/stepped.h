@@ -3,11 +3,13 @@
 #define TESTS_STEPPED_H
 
 /*
- * What a piece of code does, counted instruction by instruction: it runs in a child of this process, which is traced, and
- * steps (ptrace(2)) from one mark to the next.  Each instruction is looked at before it is executed: its first bytes, and
- * whether it is where a function begins that takes a lock, or memory, or the like.
+ * What a piece of code does, counted instruction by instruction: it runs in a child of this
+ * process, which is traced, and steps (ptrace(2)) from one mark to the next.  Each instruction is
+ * looked at before it is executed: its first bytes, and whether it is where a function begins that
+ * takes a lock, or memory, or the like.
  *
- * The process has no other children meanwhile.  x86-64 alone.  Code of sanitizers, or under valgrind, does more than what was written.
+ * The process has no other children meanwhile.  x86-64 alone.  Code of sanitizers, or under
+ * valgrind, does more than what was written.
  */
 
 #include <stdbool.h>
@@ -18,9 +20,9 @@ struct steps {
 	long locked;      /* with a lock prefix, or an exchange with memory, which needs none */
 	long fences;      /* mfence and its like, and what serializes */
 	long system_calls;
-	long clocks;      /* the clock read in the kernel's page (vdso), or the processor's counter */
+	long clocks; /* the clock read in the kernel's page (vdso), or the processor's counter */
 	long allocations; /* calls of malloc() and its like, and of free() */
-	long locks;       /* of functions that take or give back mutexes, semaphores and their like */
+	long locks; /* of functions that take or give back mutexes, semaphores and their like */
 	long look_ups;    /* of the dynamic linker: what module, what symbol */
 	long searches;    /* through strings */
 };
@@ -39,8 +41,9 @@ const char *steps_impossible(void);
 void steps_allow(void);
 
 /*
- * Run `run` in a child, and count from its first mark to its second, which is the end of the child.  If `within` is not
- * NULL, only in the first call of that function after the first mark, from its first instruction to its return.
+ * Run `run` in a child, and count from its first mark to its second, which is the end of the child.
+ * If `within` is not NULL, only in the first call of that function after the first mark, from its
+ * first instruction to its return.
  */
 struct steps steps_count(void (*run)(void), void (*within)(void));
 

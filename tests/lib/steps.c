@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* See steps.h.  The child is a copy of this process, so code is where it is here, and is read here. */
+/*
+ * See steps.h.  The child is a copy of this process, so code is where it is here, and is read here.
+ */
 
 #include <config.h>
 
@@ -135,8 +137,9 @@ static void note(const struct user_regs_struct *before, const struct user_regs_s
 
 static void note_registers(struct tdt__pieces *pieces, const struct user_regs_struct *at)
 {
-	const uintptr_t registers[] = { at->rax, at->rdx, at->rcx, at->rbx, at->rsi, at->rdi, at->rbp, at->rsp,
-					at->r8,	 at->r9,  at->r10, at->r11, at->r12, at->r13, at->r14, at->r15 };
+	const uintptr_t registers[] = { at->rax, at->rdx, at->rcx, at->rbx, at->rsi, at->rdi,
+					at->rbp, at->rsp, at->r8,  at->r9,  at->r10, at->r11,
+					at->r12, at->r13, at->r14, at->r15 };
 
 	memcpy(pieces->registers, registers, sizeof registers);
 	pieces->has_registers = true;
@@ -145,7 +148,8 @@ static void note_registers(struct tdt__pieces *pieces, const struct user_regs_st
 static struct tdt__capture *walk(const struct user_regs_struct *at, uintptr_t poll, bool running)
 {
 	static unsigned char bytes[2 << 20];
-	struct tdt__thread thread = { .stack_low = shared->top - STACK, .stack_high = shared->top + 8 };
+	struct tdt__thread thread = { .stack_low = shared->top - STACK,
+				      .stack_high = shared->top + 8 };
 	struct tdt__registers registers = { at->rip, at->rsp, running ? at->rbp : TDT__NO_FP };
 	struct tdt__capture *capture = tdt__capture_new(64, TDT_MAX_FRAMES);
 	struct tdt__pieces pieces;
@@ -167,19 +171,24 @@ static void print_address(uintptr_t pc, bool marked)
 
 	dladdr((void *)pc, &info);
 	if (info.dli_sname != NULL)
-		printf(" %s%s+%#lx", marked ? "~" : "", info.dli_sname, (long)(pc - (uintptr_t)info.dli_saddr));
+		printf(" %s%s+%#lx", marked ? "~" : "", info.dli_sname,
+		       (long)(pc - (uintptr_t)info.dli_saddr));
 	else
-		printf(" %s%s:%#lx", marked ? "~" : "", info.dli_fname != NULL ? strrchr(info.dli_fname, '/') : "?",
+		printf(" %s%s:%#lx", marked ? "~" : "",
+		       info.dli_fname != NULL ? strrchr(info.dli_fname, '/') : "?",
 		       (long)(pc - (uintptr_t)info.dli_fbase));
 }
 
-static void print_walk(const char *name, const char *what, const struct tdt__capture *capture, uintptr_t pc)
+static void print_walk(const char *name, const char *what, const struct tdt__capture *capture,
+		       uintptr_t pc)
 {
 	printf("# %s, %s:", name, what);
 	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		print_address(capture->stacks.frames[i].frame.pc, capture->stacks.frames[i].frame.guessed);
+		print_address(capture->stacks.frames[i].frame.pc,
+			      capture->stacks.frames[i].frame.guessed);
 	if (capture->stacks.n != 0)
-		printf(" %d;", (int)(capture->stacks.frames[capture->stacks.n - 1].parent - TDT__PARENT_TOP));
+		printf(" %d;", (int)(capture->stacks.frames[capture->stacks.n - 1].parent -
+				     TDT__PARENT_TOP));
 	print_address(pc, false);
 	for (unsigned i = depth; i-- > 1;)
 		print_address(calls[i].pc, false);
@@ -197,8 +206,8 @@ static uint32_t right_frames(const struct tdt__capture *capture, uintptr_t pc)
 	return i;
 }
 
-static void compare(struct steps_seen *seen, const struct tdt__capture *capture, uintptr_t pc, const char *name,
-		    const char *kind, bool all)
+static void compare(struct steps_seen *seen, const struct tdt__capture *capture, uintptr_t pc,
+		    const char *name, const char *kind, bool all)
 {
 	uint32_t right = right_frames(capture, pc), marked = 0;
 	bool whole = right == depth && capture->stacks.n == depth;
@@ -215,7 +224,9 @@ static void compare(struct steps_seen *seen, const struct tdt__capture *capture,
 	} else if (marked < right) {
 		seen->astray++;
 		what = "astray";
-	} else if (right == capture->stacks.n && (right == 0 || capture->stacks.frames[capture->stacks.n - 1].parent != TDT__PARENT_TOP)) {
+	} else if (right == capture->stacks.n &&
+		   (right == 0 ||
+		    capture->stacks.frames[capture->stacks.n - 1].parent != TDT__PARENT_TOP)) {
 		seen->cut++;
 		what = "cut";
 	} else {
@@ -228,8 +239,8 @@ static void compare(struct steps_seen *seen, const struct tdt__capture *capture,
 	}
 }
 
-static void look(struct steps_of *seen, const struct user_regs_struct *at, void (*function)(void), const char *name,
-		 bool all)
+static void look(struct steps_of *seen, const struct user_regs_struct *at, void (*function)(void),
+		 const char *name, bool all)
 {
 	struct tdt__capture *capture = walk(at, 0, true);
 
@@ -246,7 +257,8 @@ struct steps_of steps_follow(void (*function)(void), long most, const char *name
 	struct user_regs_struct before, at;
 
 	if (shared == NULL)
-		shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(shared != MAP_FAILED);
 	MUST(start(function));
 	MUST(step_on(PTRACE_CONT, &at));
@@ -269,7 +281,8 @@ struct steps_of steps_follow(void (*function)(void), long most, const char *name
 
 const char *steps_unknown(void)
 {
-	return ASAN || TSAN ? "a sanitizer's code would be stepped, too" : "only walks by rules are looked at";
+	return ASAN || TSAN ? "a sanitizer's code would be stepped, too"
+			    : "only walks by rules are looked at";
 }
 
 struct steps_of steps_follow(void (*function)(void), long most, const char *name, bool all)
@@ -285,8 +298,10 @@ struct steps_of steps_follow(void (*function)(void), long most, const char *name
 
 static void show(const char *name, const char *kind, const struct steps_seen *seen)
 {
-	printf("# %s, %s: %ld steps: %ld right, %ld right and marked, %ld cut, %ld wrong and marked, %ld wrong\n", name,
-	       kind, seen->steps, seen->right, seen->marked, seen->cut, seen->astray, seen->wrong);
+	printf("# %s, %s: %ld steps: %ld right, %ld right and marked, %ld cut, %ld wrong and "
+	       "marked, %ld wrong\n",
+	       name, kind, seen->steps, seen->right, seen->marked, seen->cut, seen->astray,
+	       seen->wrong);
 }
 
 void steps_show(const char *name, const struct steps_of *seen)

@@ -3,10 +3,11 @@
 #define TESTS_STEPS_H
 
 /*
- * The truth about a stack at every single instruction: a function runs in a child of this process, which is traced and
- * stepped, and each call and return is noted.  At each step the child's stack is copied and walked as that of a poll that
- * runs (all registers are known), and as that of a thread that is blocked there (only PC and sp are), as by a page fault.
- * Both walks must show the functions that have called each other, or say where they don't know.  x86-64 alone.
+ * The truth about a stack at every single instruction: a function runs in a child of this process,
+ * which is traced and stepped, and each call and return is noted.  At each step the child's stack
+ * is copied and walked as that of a poll that runs (all registers are known), and as that of a
+ * thread that is blocked there (only PC and sp are), as by a page fault.  Both walks must show the
+ * functions that have called each other, or say where they don't know.  x86-64 alone.
  */
 
 #include <stdbool.h>
@@ -30,8 +31,8 @@ struct steps_of {
 const char *steps_unknown(void);
 
 /*
- * Step through `function`, as many instructions as `most`.  With `name` each walk that is wrong is printed, as are those
- * that are cut or astray if `all`.
+ * Step through `function`, as many instructions as `most`.  With `name` each walk that is wrong is
+ * printed, as are those that are cut or astray if `all`.
  */
 struct steps_of steps_follow(void (*function)(void), long most, const char *name, bool all);
 

@@ -32,8 +32,8 @@ static NOINLINE void in_read_late(struct stuck *stuck)
 }
 
 /*
- * Frames of one function, each as large as it happens to be, behind calls of just that function.  Those that are gone
- * would look the same: the innermost is marked.
+ * Frames of one function, each as large as it happens to be, behind calls of just that function.
+ * Those that are gone would look the same: the innermost is marked.
  */
 static NOINLINE void again(struct stuck *stuck, int depth)
 {
@@ -65,8 +65,9 @@ static NOINLINE void in_nanosleep(struct stuck *stuck)
 {
 	/* Once, unless who asks takes longer than that. */
 	do
-		stuck->result =
-		    nanosleep(&(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 }, NULL);
+		stuck->result = nanosleep(
+		    &(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 },
+		    NULL);
 	while (stuck->result == 0 && !atomic_load_explicit(&stuck->over, memory_order_relaxed));
 	USE(stuck);
 }
@@ -145,12 +146,16 @@ static tdt_poll_t large_poll(void *state, struct tdt_context *cx)
 
 const struct stuck_poll STUCK_TABLE[] = {
 	{ "in_read", "stuck_poll step_one step_two in_read", "read", stuck_poll, in_read },
-	{ "in_read_late", "stuck_poll step_one step_two in_read_late", "read", stuck_poll, in_read_late },
-	{ "in_read_again", "stuck_poll step_one step_two in_read_again again again again ~again", "read", stuck_poll,
-	  in_read_again },
-	{ "in_epoll_wait", "stuck_poll step_one step_two in_epoll_wait", "epoll_wait", stuck_poll, in_epoll_wait },
-	{ "in_nanosleep", "stuck_poll step_one step_two in_nanosleep", "clock_nanosleep", stuck_poll, in_nanosleep },
-	{ "in_a_mutex", "stuck_poll step_one step_two in_a_mutex", "futex", stuck_poll, in_a_mutex },
+	{ "in_read_late", "stuck_poll step_one step_two in_read_late", "read", stuck_poll,
+	  in_read_late },
+	{ "in_read_again", "stuck_poll step_one step_two in_read_again again again again ~again",
+	  "read", stuck_poll, in_read_again },
+	{ "in_epoll_wait", "stuck_poll step_one step_two in_epoll_wait", "epoll_wait", stuck_poll,
+	  in_epoll_wait },
+	{ "in_nanosleep", "stuck_poll step_one step_two in_nanosleep", "clock_nanosleep",
+	  stuck_poll, in_nanosleep },
+	{ "in_a_mutex", "stuck_poll step_one step_two in_a_mutex", "futex", stuck_poll,
+	  in_a_mutex },
 	{ "in_a_loop", "stuck_poll step_one step_two in_a_loop", NULL, stuck_poll, in_a_loop },
 	{ "large_poll", "large_poll", "read", large_poll, NULL },
 	{ 0 },

@@ -3,8 +3,9 @@
 #define TDT_TESTS_STUCK_H
 
 /*
- * Polls that get stuck, until they are let go: stuck_poll() calls step_one(), which calls step_two(), which calls the
- * function `name`, which is stuck; or others that are themselves.  Compiled in several ways: STUCK_TABLE names the table.
+ * Polls that get stuck, until they are let go: stuck_poll() calls step_one(), which calls
+ * step_two(), which calls the function `name`, which is stuck; or others that are themselves.
+ * Compiled in several ways: STUCK_TABLE names the table.
  */
 
 #include <pthread.h>
@@ -30,13 +31,15 @@ struct stuck {
 
 struct stuck_poll {
 	const char *name;
-	const char *path;    /* from the poll on to where it calls what it is stuck in; ~ before what is marked */
+	const char *
+	    path; /* from the poll on to where it calls what it is stuck in; ~ before what is marked */
 	const char *syscall; /* NULL: it runs */
 	tdt_poll_t (*poll)(void *state, struct tdt_context *cx);
 	void (*in)(struct stuck *stuck);
 };
 
 /* Each ends with a NULL name. */
-extern const struct stuck_poll stuck_o0[], stuck_o1[], stuck_protected[], stuck_with_fp[], stuck_without_fp[];
+extern const struct stuck_poll stuck_o0[], stuck_o1[], stuck_protected[], stuck_with_fp[],
+    stuck_without_fp[];
 
 #endif

@@ -43,7 +43,8 @@ static void *poll_on_thread(void *argument)
 	return NULL;
 }
 
-void stuck_task_start(struct stuck_task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+void stuck_task_start(struct stuck_task *task,
+		      tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, ignore, ignore, ignore };
 
@@ -77,7 +78,9 @@ void stuck_task_settle(const struct stuck_task *task, bool runs)
 		close(file);
 		MUST(n > 0);
 		text[n] = '\0';
-		same = (runs ? strncmp(text, "running", 7) == 0 : text[0] >= '0' && text[0] <= '9') ? same + 1 : 0;
+		same = (runs ? strncmp(text, "running", 7) == 0 : text[0] >= '0' && text[0] <= '9')
+			   ? same + 1
+			   : 0;
 		usleep(1000);
 	}
 }
@@ -112,7 +115,8 @@ char *stuck_path(const struct tdt_trace *trace)
 		if (frame->kind == TDT_NODE_CUT)
 			fprintf(out, "cut:%d ", (int)frame->cut);
 		else
-			fprintf(out, "%s%s%s ", frame->guessed ? "~" : "", frame->inlined ? "+" : "",
+			fprintf(out, "%s%s%s ", frame->guessed ? "~" : "",
+				frame->inlined ? "+" : "",
 				frame->function != NULL ? frame->function : "?");
 	}
 	fclose(out);

@@ -13,12 +13,15 @@
 
 #include "lib/sanitized.h"
 
-/* With a sanitizer calls of libc's functions go through its own, which are compiled in ways that tell little. */
+/*
+ * With a sanitizer calls of libc's functions go through its own, which are compiled in ways that
+ * tell little.
+ */
 #define SANITIZED (ASAN || TSAN)
 
 /*
- * ThreadSanitizer calls a handler later, at a place of its choice, with the registers of the time when the signal came:
- * below the frames that last, the stack is by then another's.
+ * ThreadSanitizer calls a handler later, at a place of its choice, with the registers of the time
+ * when the signal came: below the frames that last, the stack is by then another's.
  */
 #define SIGNALS_ARE_LATE TSAN
 
@@ -32,8 +35,12 @@ struct stuck_task {
 	tdt_poll_t result;
 };
 
-/* Trace the future that is `poll` with `state`, and poll it on a thread.  `task` is all zero but for what is to be set. */
-void stuck_task_start(struct stuck_task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state);
+/*
+ * Trace the future that is `poll` with `state`, and poll it on a thread.  `task` is all zero but
+ * for what is to be set.
+ */
+void stuck_task_start(struct stuck_task *task,
+		      tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state);
 
 /* Wait for the thread; drop the future and the handle. */
 void stuck_task_end(struct stuck_task *task);
@@ -45,19 +52,22 @@ void stuck_task_settle(const struct stuck_task *task, bool runs);
 struct tdt_trace *stuck_task_ask(const struct stuck_task *task);
 
 /*
- * The functions on the one stack of `trace`, outermost first, with blanks between: "a b c".  Before a function that was
- * inlined is a +, before one whose caller was guessed a ~; a cut is "cut:N", a frame of which nothing is known "?".
- * For the caller to free.
+ * The functions on the one stack of `trace`, outermost first, with blanks between: "a b c".  Before
+ * a function that was inlined is a +, before one whose caller was guessed a ~; a cut is "cut:N", a
+ * frame of which nothing is known "?".  For the caller to free.
  */
 char *stuck_path(const struct tdt_trace *trace);
 
 /*
- * Whether the program runs under valgrind, where the kernel's word on a thread is about valgrind's own stack.  Says that
- * it has skipped all, then.
+ * Whether the program runs under valgrind, where the kernel's word on a thread is about valgrind's
+ * own stack.  Says that it has skipped all, then.
  */
 bool stuck_in_valgrind(void);
 
-/* The signal that has a handler of whatever kind, from the highest on; 0: none of the real-time signals has. */
+/*
+ * The signal that has a handler of whatever kind, from the highest on; 0: none of the real-time
+ * signals has.
+ */
 int stuck_signal(void);
 
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # shellcheck shell=sh
-# TAP from a shell script: source this, make claims, and end with `plan`.  `$tmp` is a directory of the script's own.
+# TAP from a shell script: source this, make claims, and end with `plan`.  `$tmp` is a directory of
+# the script's own.
 
 tests=0
 tmp=$(mktemp -d)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /*
- * Have the stack reach that far down: valgrind does not let it grow for a handler with SA_ONSTACK, as is that of a poll
- * that is read while it goes on.
+ * Have the stack reach that far down: valgrind does not let it grow for a handler with SA_ONSTACK,
+ * as is that of a poll that is read while it goes on.
  */
 static __attribute__((noinline, unused)) void test_grow_stack(void)
 {

@@ -2,12 +2,17 @@
 #ifndef TESTS_THREADS_H
 #define TESTS_THREADS_H
 
-/* What the kernel says of this process' threads whose name begins with `prefix`: those of a sanitizer have another. */
+/*
+ * What the kernel says of this process' threads whose name begins with `prefix`: those of a
+ * sanitizer have another.
+ */
 
 /* How many there are.  One that was joined may count for a moment more. */
 int threads_named(const char *prefix);
 
-/* How often they have gone to sleep so far (voluntary context switches): who sleeps through has the same count later.
+/*
+ * How often they have gone to sleep so far (voluntary context switches): who sleeps through has the
+ * same count later.
  */
 long threads_slept(const char *prefix);
 

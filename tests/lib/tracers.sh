@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # who sources this has $tracer
-# Waiting for tracers, and ending them: all that a script needs that runs one.  Source this after tap.sh.
+# Waiting for tracers, and ending them: all that a script needs that runs one.  Source this after
+# tap.sh.
 
-# bpftrace says so when all its probes are attached: on standard error, or, in some versions, on standard output.
+# bpftrace says so when all its probes are attached: on standard error, or, in some versions, on
+# standard output.
 __BPFTRACE_NOTIFY_PROBES_ATTACHED=1
-# Without it bpftrace 0.17 looks all symbols up anew for each stack it prints, and closes descriptors that it still
-# needs, until it ends for want of one.
+# Without it bpftrace 0.17 looks all symbols up anew for each stack it prints, and closes
+# descriptors that it still needs, until it ends for want of one.
 BPFTRACE_CACHE_USER_SYMBOLS=1
 export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
 
-# has_tracefs: tracepoints, and perf's probes, are found there.  Not every machine mounts it when it starts.
+# has_tracefs: tracepoints, and perf's probes, are found there.  Not every machine mounts it when it
+# starts.
 has_tracefs()
 {
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
 		mountpoint -q /sys/kernel/tracing
 }
 
-# What the script has started, to be killed when it ends: but no stranger, who may have got the number of one that is gone.
+# What the script has started, to be killed when it ends: but no stranger, who may have got the
+# number of one that is gone.
 started=
 is_child()
 {
@@ -66,8 +70,8 @@ ended_or()
 	has_ended "$tracer" || "$@"
 }
 
-# attached FILE...: the bpftrace that writes them ($tracer) has all its probes attached, and they do what they are to.
-# (The kernel has a breakpoint there, and a semaphore is up, some time before.)
+# attached FILE...: the bpftrace that writes them ($tracer) has all its probes attached, and they do
+# what they are to.  (The kernel has a breakpoint there, and a semaphore is up, some time before.)
 has_attached()
 {
 	grep -q PROBES_ATTACHED "$@"
@@ -86,8 +90,9 @@ kernel_events()
 	find "/proc/$1/fd" -lname '*perf_event*' -o -lname '*bpf?link*' 2>/dev/null | wc -l
 }
 
-# detach PID: have a tracer detach, and wait for its end.  bpftrace 0.17 sleeps on if the signal comes just before it goes
-# to sleep, so it is told again; but not when it has begun to detach: then a signal ends it before it has printed its maps.
+# detach PID: have a tracer detach, and wait for its end.  bpftrace 0.17 sleeps on if the signal
+# comes just before it goes to sleep, so it is told again; but not when it has begun to detach: then
+# a signal ends it before it has printed its maps.
 detach()
 {
 	held=$(kernel_events "$1")

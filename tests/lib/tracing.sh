@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # variables are shared with who sources this, and with tap.sh
-# What the tests with real tracers share: source this after tap.sh.  They run tests/outside/probed with a tracer, wait for what
-# they can see (a line, a semaphore), and never just for a while.
+# What the tests with real tracers share: source this after tap.sh.  They run tests/outside/probed
+# with a tracer, wait for what they can see (a line, a semaphore), and never just for a while.
 
 # shellcheck source=tests/lib/tracers.sh
 . "${top_srcdir:?}/tests/lib/tracers.sh"
@@ -12,7 +12,8 @@ grep -q '^#define TDT_PROBES 1' "$top_builddir/config.h" || skip_all "built with
 test -e "$lib" || skip_all "built without a shared library"
 test "$SANITIZERS" = no || skip_all "a plain build is traced"
 command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
-# A copy: a tracer that is attached to a file is so in all programs that use it, and other tests run at the same time.
+# A copy: a tracer that is attached to a file is so in all programs that use it, and other tests run
+# at the same time.
 cp "$lib" "$tmp/libtdt.so.0"
 lib=$(readlink -f "$tmp/libtdt.so.0")
 LD_LIBRARY_PATH=$tmp:$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -58,8 +59,8 @@ last_said()
 	test "$(tail -n 1 "$tmp/said")" = "$1"
 }
 
-# semaphore NAME: its value in the running program.  (It ends with the program's first mapping of the library, which is
-# where the library begins.)
+# semaphore NAME: its value in the running program.  (It ends with the program's first mapping of
+# the library, which is where the library begins.)
 semaphore()
 {
 	base=0x$(grep -m 1 "$lib" "/proc/$probed/maps" | cut -d- -f1)

@@ -2,7 +2,10 @@
 #ifndef TESTS_UNWINDING_H
 #define TESTS_UNWINDING_H
 
-/* Futures in C++ that break the rule that nothing leaves a poll but its result, and a runtime that lives on. */
+/*
+ * Futures in C++ that break the rule that nothing leaves a poll but its result, and a runtime that
+ * lives on.
+ */
 
 #include <tdt/future.h>
 #include <tdt/trace.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The sources are kept compiling for aarch64.  Compile, not link: the libraries for it are rarely at hand.
+# The sources are kept compiling for aarch64.  Compile, not link: the libraries for it are rarely at
+# hand.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Every benchmark works: it measures something, and says so in JSON.  Not what: times depend on the machine.
+# Every benchmark works: it measures something, and says so in JSON.  Not what: times depend on the
+# machine.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

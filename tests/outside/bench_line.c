@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Whether standard input is what a benchmark prints with --json: one line, with a figure at least.  Else says why not; 77
- * if the benchmark itself says why it could not measure.
+ * Whether standard input is what a benchmark prints with --json: one line, with a figure at least.
+ * Else says why not; 77 if the benchmark itself says why it could not measure.
  */
 
 #include <stdio.h>
@@ -45,7 +45,8 @@ int main(void)
 		return no("no JSON");
 	if (strchr(text, '\n') != text + length - 1)
 		return no("not one line");
-	if (!json_is_string(json_object_get(report, "bench")) || !json_is_string(json_object_get(report, "unit")))
+	if (!json_is_string(json_object_get(report, "bench")) ||
+	    !json_is_string(json_object_get(report, "unit")))
 		return no("no name, or no unit");
 	json_array_foreach(json_object_get(report, "figures"), index, figure)
 		measured += json_is_real(json_object_get(figure, "median"));

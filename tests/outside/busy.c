@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A program for tracers to look at, which does the same over and over: on two workers tasks burn, sleep, wake each
- * other and spawn others; a third worker never has anything to do.  For each line on its standard input it prints where
- * the five tasks wait, as JSON, and an empty line; it ends when that ends.
+ * A program for tracers to look at, which does the same over and over: on two workers tasks burn,
+ * sleep, wake each other and spawn others; a third worker never has anything to do.  For each line
+ * on its standard input it prints where the five tasks wait, as JSON, and an empty line; it ends
+ * when that ends.
  *
- *	burner   burns 4 ms in burn(), sleeps 10 ms
- *	laggard  burns 60 ms in burn(), sleeps 60 ms: long polls
- *	pinger   sleeps 5 ms, opens ponger's gate
- *	ponger   waits at that gate and, beside it, at one that is never opened
- *	spawner  every 20 ms spawns three tasks in one place and one in another, which end in their first poll; and
- *	         awaits a traced future of its own, whose polls are inside its own
+ * 	burner   burns 4 ms in burn(), sleeps 10 ms
+ * 	laggard  burns 60 ms in burn(), sleeps 60 ms: long polls
+ * 	pinger   sleeps 5 ms, opens ponger's gate
+ * 	ponger   waits at that gate and, beside it, at one that is never opened
+ * 	spawner  every 20 ms spawns three tasks in one place and one in another, which end in their first poll; and
+ * 	         awaits a traced future of its own, whose polls are inside its own
  *
  * It has a runtime of its own, so that one worker is known to have nothing to do.
  */
@@ -46,7 +47,8 @@ static uint64_t now(void)
 
 struct task {
 	struct tdt_waker waker;
-	atomic_uint refs; /* a clone of the waker, the queue, and the runtime until the task has ended: one each */
+	atomic_uint
+	    refs; /* a clone of the waker, the queue, and the runtime until the task has ended: one each */
 	struct tdt_future future;
 	struct tdt_handle *handle;
 	bool woken, polled, ended; /* these under the lock, as all below */
@@ -258,16 +260,17 @@ static tdt_poll_t wait_at(struct gate *gate, const struct tdt_waker *waker)
 }
 
 #if __has_attribute(noipa)
-#define AS_IT_STANDS __attribute__((noipa)) /* not split, and not folded into another that looks the same */
+#define AS_IT_STANDS                                                                               \
+	__attribute__((noipa)) /* not split, and not folded into another that looks the same */
 #else
 #define AS_IT_STANDS __attribute__((noinline))
 #endif
 
-#define LEAF_POLL(name)                                                                                                \
-	static AS_IT_STANDS tdt_poll_t name(void *state, struct tdt_context *cx)                                       \
-	{                                                                                                              \
-		TDT_KEEP_FRAME();                                                                                      \
-		return is_open(state) ? TDT_READY : wait_at(state, tdt_waker_clone(cx->waker));                        \
+#define LEAF_POLL(name)                                                                            \
+	static AS_IT_STANDS tdt_poll_t name(void *state, struct tdt_context *cx)                   \
+	{                                                                                          \
+		TDT_KEEP_FRAME();                                                                  \
+		return is_open(state) ? TDT_READY : wait_at(state, tdt_waker_clone(cx->waker));    \
 	}
 
 static void gate_drop(void *state)
@@ -284,7 +287,8 @@ static void gate_drop(void *state)
 }
 
 /* `gate` may be NULL. */
-static struct tdt_future wait_until(uint64_t due, tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+static struct tdt_future wait_until(uint64_t due,
+				    tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 				    struct gate **gate)
 {
 	struct gate *new = calloc(1, sizeof(*new));
@@ -409,7 +413,9 @@ static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-#define TRIFLE(name_) tdt_traced_with(TDT_ASYNC_NEW(trifle_poll, (struct plain){ 0 }), TDT_TASK_ATTR(.name = name_))
+#define TRIFLE(name_)                                                                              \
+	tdt_traced_with(TDT_ASYNC_NEW(trifle_poll, (struct plain){ 0 }),                           \
+			TDT_TASK_ATTR(.name = name_))
 
 static void spawn_trifles(void)
 {
@@ -420,8 +426,8 @@ static void spawn_trifles(void)
 
 static struct tdt_future traced_inside(void)
 {
-	struct tdt_traced inner =
-	    tdt_traced_with(TDT_ASYNC_NEW(inner_poll, (struct plain){ 0 }), TDT_TASK_ATTR(.name = "inner"));
+	struct tdt_traced inner = tdt_traced_with(TDT_ASYNC_NEW(inner_poll, (struct plain){ 0 }),
+						  TDT_TASK_ATTR(.name = "inner"));
 
 	tdt_handle_unref(inner.handle);
 	return inner.future;
@@ -442,8 +448,9 @@ static tdt_poll_t spawner_poll(void *state, struct tdt_context *cx)
 
 /* --- What the standard input says ------------------------------------------ */
 
-#define TASK(name_)                                                                                                    \
-	spawn(tdt_traced_with(TDT_ASYNC_NEW(name_##_poll, (struct plain){ 0 }), TDT_TASK_ATTR(.name = #name_)))
+#define TASK(name_)                                                                                \
+	spawn(tdt_traced_with(TDT_ASYNC_NEW(name_##_poll, (struct plain){ 0 }),                    \
+			      TDT_TASK_ATTR(.name = #name_)))
 
 static void print_tasks(struct tdt_handle **tasks, size_t n)
 {

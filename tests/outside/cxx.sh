@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# C++20 coroutines: what they do as futures, and that each stands in the tree at every poll, on the line of its co_await,
-# whatever compiler, level and instrumentation.
+# C++20 coroutines: what they do as futures, and that each stands in the tree at every poll, on the
+# line of its co_await, whatever compiler, level and instrumentation.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/instrumentation.sh

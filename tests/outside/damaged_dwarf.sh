@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Damaged debug information (fixtures/damaged.S) costs names, and nothing else: each look-up comes to
-# an end.
+# Damaged debug information (fixtures/damaged.S) costs names, and nothing else: each look-up comes
+# to an end.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The demos print true trees, of their own sources; the lines that were added to a foreign runtime are all there is to
-# it; and the echo server serves, tells where its tasks wait, and ends well whatever they do.
+# The demos print true trees, of their own sources; the lines that were added to a foreign runtime
+# are all there is to it; and the echo server serves, tells where its tasks wait, and ends well
+# whatever they do.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/tracers.sh
@@ -12,7 +13,8 @@ export LC_ALL
 demo=$top_srcdir/demo
 libs=${top_builddir:?}/.libs
 
-# at FILE FUNCTION TEXT: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the function that has TEXT.
+# at FILE FUNCTION TEXT: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the
+# function that has TEXT.
 at()
 {
 	awk -v start="^static (tdt_poll_t|int|void) $2[(]" -v text="$3" '
@@ -20,8 +22,8 @@ at()
 		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
 }
 
-# Leave out what is not the same each time, or in each build: how long, where the sources are, and columns; and
-# whether a task was woken again while it was polled.
+# Leave out what is not the same each time, or in each build: how long, where the sources are, and
+# columns; and whether a task was woken again while it was polled.
 even()
 {
 	sed -E 's/ pending [0-9.]+ [mnu]?s/ pending/; s/, last woken [^,]*//
@@ -33,7 +35,8 @@ spawned_at()
 	grep -nF "$2" "$demo/$1" | sed "s|:.*||; s|^|spawned at demo/$1:|"
 }
 
-# run_demo NAME: what it prints is in $tmp/out.  On a busy machine it may have no answer in the second it waits for one.
+# run_demo NAME: what it prints is in $tmp/out.  On a busy machine it may have no answer in the
+# second it waits for one.
 run_demo()
 {
 	for _ in $(seq 20); do
@@ -86,7 +89,8 @@ quietly()
 	"$@" >/dev/null 2>&1
 }
 
-# stuck: dump the bank that stands still, to $tmp/trees.  On a busy machine some of it may not stand still yet.
+# stuck: dump the bank that stands still, to $tmp/trees.  On a busy machine some of it may not stand
+# still yet.
 stuck()
 {
 	for _ in $(seq 20); do
@@ -100,7 +104,8 @@ stuck()
 	return 1
 }
 
-# below HEAD TREE: the dump has a line HEAD, a pattern, and below it these lines, the first of a tree.
+# below HEAD TREE: the dump has a line HEAD, a pattern, and below it these lines, the first of a
+# tree.
 below()
 {
 	echo "$2" >"$tmp/wanted"
@@ -136,8 +141,8 @@ stands_still()
 	all_are_counted && deadlock_is_named && below "$report" "$computing" && grep -Eq "$reloading" "$tmp/trees" &&
 		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } && below "$sessions" "$waiting"
 }
-# A sanitized program on a busy machine may not find all names in the quarter of a second that the dump has for them, nor
-# have all its tasks answer in the rest of its second.
+# A sanitized program on a busy machine may not find all names in the quarter of a second that the
+# dump has for them, nor have all its tasks answer in the rest of its second.
 counts_all()
 {
 	grep -q '^1,004 tasks, 1 deadlock: ' "$tmp/trees"
@@ -223,8 +228,8 @@ have_fired()
 	test "$(fired "$@" | wc -l)" -ge "$number"
 }
 
-# trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  Of a copy of the library:
-# other tests run at the same time.
+# trace: write which probes fire with the lines, $tmp/all, and without, $tmp/without/probes.  Of a
+# copy of the library: other tests run at the same time.
 trace()
 {
 	mkdir "$tmp/traced"
@@ -348,8 +353,8 @@ fails()
 	test $status = "$expected" && grep -q -e "$told" "$tmp/failed"
 }
 
-# whole N FILE: whether there is an Nth dump, with all the tasks that its first line counts, and an empty line behind the
-# last of them.
+# whole N FILE: whether there is an Nth dump, with all the tasks that its first line counts, and an
+# empty line behind the last of them.
 whole()
 {
 	awk -v nth="$1" '/^([0-9]+ tasks?|no tasks)[,: (]/ && !/^[0-9]+ tasks? [a-z]/ { dump++; n = 0; all = $1 }
@@ -357,8 +362,8 @@ whole()
 		END { exit !(dump == nth && n == all && last == "") }' "$2"
 }
 
-# ask: have the server print where its tasks wait, to $tmp/trees.  Ids are left out, and where in libtdt-rt a task waits,
-# and what no two dumps have in common.
+# ask: have the server print where its tasks wait, to $tmp/trees.  Ids are left out, and where in
+# libtdt-rt a task waits, and what no two dumps have in common.
 asked=0
 ask()
 {
@@ -384,8 +389,9 @@ tells()
 	grep -q -e "$1" "$tmp/trees" || { cat "$tmp/trees"; false; }
 }
 
-# settles COMMAND...: ask until it succeeds.  Connections that a client has closed end a while later, those that it keeps
-# may still count what they have echoed, the ticker comes to its mutex after a while, and an answer may be late.
+# settles COMMAND...: ask until it succeeds.  Connections that a client has closed end a while
+# later, those that it keeps may still count what they have echoed, the ticker comes to its mutex
+# after a while, and an answer may be late.
 asked_and()
 {
 	quietly ask && quietly "$@"

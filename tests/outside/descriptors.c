@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A daemon closes all descriptors it knows nothing of, and gets the numbers again for its own: a capture must not touch
- * them.  Here all from 3 up are sockets with a byte to read in each, and the byte must be there afterwards, alone.
+ * A daemon closes all descriptors it knows nothing of, and gets the numbers again for its own: a
+ * capture must not touch them.  Here all from 3 up are sockets with a byte to read in each, and the
+ * byte must be there afterwards, alone.
  *
  * A program of its own, since Check has descriptors too.
  */
@@ -25,8 +26,8 @@ static void sockets_open(void)
 	for (int i = 3; i < 3 + SOCKETS; i += 2) {
 		int pair[2] = { 0, 0 };
 
-		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0 || pair[0] != i ||
-		    write(pair[0], "x", 1) != 1 || write(pair[1], "x", 1) != 1) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0 ||
+		    pair[0] != i || write(pair[0], "x", 1) != 1 || write(pair[1], "x", 1) != 1) {
 			printf("Bail out! no sockets\n");
 			exit(EXIT_FAILURE);
 		}
@@ -169,8 +170,10 @@ int main(void)
 	claim(1, capture(traced.handle), "a task is captured");
 	first = 0;
 	sockets_open();
-	claim(2, capture(traced.handle), "a capture of frames not seen before leaves descriptors alone");
-	claim(3, capture(traced.handle), "a capture of frames seen before leaves descriptors alone");
+	claim(2, capture(traced.handle),
+	      "a capture of frames not seen before leaves descriptors alone");
+	claim(3, capture(traced.handle),
+	      "a capture of frames seen before leaves descriptors alone");
 	tdt_future_drop(&future);
 	tdt_handle_unref(traced.handle);
 	return EXIT_SUCCESS;

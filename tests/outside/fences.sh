@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The poll of a traced future as the built library has it: nothing in it, taken or not, locks the bus, fences, or enters
-# the kernel.  (What is executed, in it and in what it calls: tests/unit/check_hot_paths.c.)
+# The poll of a traced future as the built library has it: nothing in it, taken or not, locks the
+# bus, fences, or enters the kernel.  (What is executed, in it and in what it calls:
+# tests/unit/check_hot_paths.c.)
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

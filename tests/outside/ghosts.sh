@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Ghost leaves, shape by shape: a leaf that waits is never lost, and one that is over is not shown, or the tree is marked.
-# In C, C++20 and Rust, as several compilers build them.  The log has a table of what was wanted and what was got.
+# Ghost leaves, shape by shape: a leaf that waits is never lost, and one that is over is not shown,
+# or the tree is marked.  In C, C++20 and Rust, as several compilers build them.  The log has a
+# table of what was wanted and what was got.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

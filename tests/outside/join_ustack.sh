@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The program tdt-join-ustack: how stacks of bpftrace and perf are laid over the wait tree, and what it says to damaged
-# input.  (tests/outside/tools.sh runs it on what tracers print just then.)
+# The program tdt-join-ustack: how stacks of bpftrace and perf are laid over the wait tree, and what
+# it says to damaged input.  (tests/outside/tools.sh runs it on what tracers print just then.)
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -14,8 +14,8 @@ export LD_LIBRARY_PATH LC_ALL
 unset NO_COLOR
 cd "$tmp" || exit 99
 
-# Task 7 waits in two places side by side; between its functions are plumbing and inlined functions.  Task 8 polls
-# `turn` in two places.
+# Task 7 waits in two places side by side; between its functions are plumbing and inlined functions.
+# Task 8 polls `turn` in two places.
 cat >tasks.json <<'END'
 {"tdt":1,"task":{"id":7,"name":"serve","file":"s.c","line":88,"state":"waiting","leaves":2},"nodes":[
 {"id":0,"kind":"task"},
@@ -171,8 +171,8 @@ END
 cat err >>out
 same 'several files; waits and long polls; what has no trace is told' expected out
 
-# Functions that were inlined: read_poll into serve_poll, and of tdt_join, which is shown as its innermost part, a part
-# that was split off.
+# Functions that were inlined: read_poll into serve_poll, and of tdt_join, which is shown as its
+# innermost part, a part that was split off.
 cat >inlined.json <<'END'
 {"tdt":1,"task":{"id":5,"state":"waiting","leaves":2},"nodes":[
 {"id":0,"kind":"task"},
@@ -364,7 +364,8 @@ claim 'and laid over 60,000 futures that wait side by side' joins wide.json many
 
 # --- What is wrong is told, and where ---
 
-# fails STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE, a pattern.
+# fails STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE, a
+# pattern.
 fails()
 {
 	status=$1 message=$2

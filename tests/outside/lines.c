@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What lines.sh builds with every compiler and level: async functions and combinators whose leaves take a plain
- * backtrace of themselves.  For each it prints the lines it wants (function:line, the leaf first, main not) and the
- * PCs it got; the script has the PCs looked up and compares.
+ * What lines.sh builds with every compiler and level: async functions and combinators whose leaves
+ * take a plain backtrace of themselves.  For each it prints the lines it wants (function:line, the
+ * leaf first, main not) and the PCs it got; the script has the PCs looked up and compares.
  *
- * An await notes on its own source line where it stands, before it waits; a leaf keeps what was noted on its way.
+ * An await notes on its own source line where it stands, before it waits; a leaf keeps what was
+ * noted on its way.
  */
 
 #include <execinfo.h>
@@ -25,10 +26,10 @@ struct frame {
 static struct frame noted[DEPTH_MAX];
 
 #define NOTE(depth) (noted[depth] = (struct frame){ __func__, __LINE__ })
-#define AWAIT(depth, future)                                                                                           \
-	do {                                                                                                           \
-		NOTE(depth);                                                                                           \
-		TDT_AWAIT(future);                                                                                     \
+#define AWAIT(depth, future)                                                                       \
+	do {                                                                                       \
+		NOTE(depth);                                                                       \
+		TDT_AWAIT(future);                                                                 \
 	} while (0)
 
 struct leaf {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Frames of unusual shapes, whatever compiler and level: check_odd_frames with libraries of odd_frames.c.
+# Frames of unusual shapes, whatever compiler and level: check_odd_frames with libraries of
+# odd_frames.c.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Tasks that go on in the very poll that is captured: every leaf that waits is in the tree, and what is over is left out
-# or marked, whatever language, compiler and level.
+# Tasks that go on in the very poll that is captured: every leaf that waits is in the tree, and what
+# is over is left out or marked, whatever language, compiler and level.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -59,7 +59,8 @@ claims()
 	rm -f program
 }
 
-# What names decide, alone: two leaves of a shape may share a slot, and counted clones tell that the first has lost it.
+# What names decide, alone: two leaves of a shape may share a slot, and counted clones tell that the
+# first has lost it.
 run()
 {
 	TDT_LEAF_WAKERS=0 ./program >got && cat got
@@ -132,7 +133,8 @@ else
 	skip "Rust" "there is no rustc"
 fi
 
-# Without debug information anything may be inlined unseen: nothing is left out but in coroutines, which are one stack.
+# Without debug information anything may be inlined unseen: nothing is left out but in coroutines,
+# which are one stack.
 stripped()
 {
 	build_c "$CC" -O2 && strip "$@" program

@@ -2,10 +2,10 @@
 /*
  * What tracers are tried on: a program that knows which probes it fires.
  *
- *	probed work	at a line of input two workers do the same small work; it prints what a tracer should have seen,
- *			a line an event: THREAD PROBE [ID FILE LINE COLUMN], for each thread in order
- *	probed watch	a task is polled time and again until a line of input; a line tells what kind of waker its leaf
- *			is given: real or substituted; whenever that changes, and every 20 polls
+ * 	probed work	at a line of input two workers do the same small work; it prints what a tracer should have seen,
+ * 			a line an event: THREAD PROBE [ID FILE LINE COLUMN], for each thread in order
+ * 	probed watch	a task is polled time and again until a line of input; a line tells what kind of waker its leaf
+ * 			is given: real or substituted; whenever that changes, and every 20 polls
  *
  * It is linked to the library as a user's program would be, and has frame pointers.
  */
@@ -63,8 +63,8 @@ struct task {
 static void note_task(const char *probe, const struct task *task)
 {
 	fprintf(log_file, "%d %s %llu %s %u %u\n", thread_id, probe,
-		(unsigned long long)tdt_handle_id(task->traced.handle), task->attr.file != NULL ? task->attr.file : "",
-		task->attr.line, task->attr.column);
+		(unsigned long long)tdt_handle_id(task->traced.handle),
+		task->attr.file != NULL ? task->attr.file : "", task->attr.line, task->attr.column);
 }
 
 static tdt_poll_t poll_task(struct task *task, struct tdt_context *cx)
@@ -110,8 +110,11 @@ static void task_drop(void *state)
 
 static void spawn(struct task *task, const char *file, uint32_t line, uint32_t column)
 {
-	task->attr = (struct tdt_task_attr){ .size = sizeof task->attr, .file = file, .line = line, .column = column };
-	task->traced = tdt_traced_with((struct tdt_future){ task, task_poll, task_drop }, &task->attr);
+	task->attr = (struct tdt_task_attr){
+		.size = sizeof task->attr, .file = file, .line = line, .column = column
+	};
+	task->traced =
+	    tdt_traced_with((struct tdt_future){ task, task_poll, task_drop }, &task->attr);
 	MUST(task->traced.handle != NULL);
 	note_task("task-spawn", task);
 }
@@ -156,7 +159,8 @@ static void *work(void *log)
 	tdt_worker_thread_unpark();
 	note("worker-thread-unpark");
 	{
-		struct task inner = { .pending = 2, .result = TDT_READY }, outer = { .inner = &inner };
+		struct task inner = { .pending = 2, .result = TDT_READY },
+			    outer = { .inner = &inner };
 		struct task dropped = { .pending = 9 }, unpolled = { .result = TDT_READY };
 		struct task panicked = { .pending = 1, .result = TDT_PANICKED };
 
@@ -203,7 +207,10 @@ static int work_for_tracers(void)
 
 /* --- A task to be watched --------------------------------------------------------------------- */
 
-/* The next three must be on a tracer's stack, each by its name: none is inlined, or cloned to some `.isra`. */
+/*
+ * The next three must be on a tracer's stack, each by its name: none is inlined, or cloned to some
+ * `.isra`.
+ */
 #if __has_attribute(noipa)
 #define ON_STACK __attribute__((noipa))
 #else
@@ -248,8 +255,11 @@ static void no_drop(void *state)
 
 static int be_watched(void)
 {
-	struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711, .file = "shop.c", .line = 12, .column = 34 };
-	struct tdt_traced shop = tdt_traced_with((struct tdt_future){ NULL, run_shop, no_drop }, &attr);
+	struct tdt_task_attr attr = {
+		.size = sizeof attr, .id = 4711, .file = "shop.c", .line = 12, .column = 34
+	};
+	struct tdt_traced shop =
+	    tdt_traced_with((struct tdt_future){ NULL, run_shop, no_drop }, &attr);
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct tdt_context cx = { &real };
 

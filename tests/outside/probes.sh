@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The probes as the built library's ELF notes tell of them, against the table of tdt-probes(7); and the library built
-# without them, and with its own name for their provider and link-time optimization.
+# The probes as the built library's ELF notes tell of them, against the table of tdt-probes(7); and
+# the library built without them, and with its own name for their provider and link-time
+# optimization.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -63,8 +64,8 @@ disassembled()
 	objdump -d "$1" | sed -n "/^[0-9a-f]* <$2>:/,/^\$/p"
 }
 
-# Where configure chose nops of five bytes each site is one, as kernels that patch it know it, within eight aligned bytes;
-# and the function that has it keeps nothing below the stack pointer.
+# Where configure chose nops of five bytes each site is one, as kernels that patch it know it,
+# within eight aligned bytes; and the function that has it keeps nothing below the stack pointer.
 claim_nops()
 {
 	if ! grep -q TDT_NOP5 "$(dirname "$(dirname "$2")")/Makefile"; then
@@ -98,7 +99,8 @@ else
 	claim "the library has no probes" has_none "$lib"
 fi
 
-# The rest is built anew.  A source tree that is configured can't serve another build, so from a copy then.
+# The rest is built anew.  A source tree that is configured can't serve another build, so from a
+# copy then.
 if test "$SANITIZERS" != no; then
 	skip "other configurations" "the build without sanitizers tries them"
 	plan

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Tasks as a program sees them that is not in the process and knows only <tdt/registry.h>: of a process that runs, and of a
-# core file; with libtdt shared, and in the program.
+# Tasks as a program sees them that is not in the process and knows only <tdt/registry.h>: of a
+# process that runs, and of a core file; with libtdt shared, and in the program.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 DEBUGINFOD_URLS=

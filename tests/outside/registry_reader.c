@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A reader outside: lists the tasks of a process, or of a core file, with nothing of libtdt's in it but the layout that
- * <tdt/registry.h> tells.
+ * A reader outside: lists the tasks of a process, or of a core file, with nothing of libtdt's in it
+ * but the layout that <tdt/registry.h> tells.
  *
- *	registry_reader PID
- *	registry_reader CORE-FILE
+ * 	registry_reader PID
+ * 	registry_reader CORE-FILE
  *
- * It prints a line a task: its id, state, parent, polls, whether what it waits for is told (kind object owner, or -),
- * the line and the file where it was spawned, its name.  Bytes of names that are no printable ASCII
- * come out as \x1b.
+ * It prints a line a task: its id, state, parent, polls, whether what it waits for is told (kind
+ * object owner, or -), the line and the file where it was spawned, its name.  Bytes of names that
+ * are no printable ASCII come out as \x1b.
  *
  * What it reads may be damaged, or made to do harm.  The reader compares it with what the layout
  * allows, and always comes to an end.
@@ -52,7 +52,8 @@ struct mapping {
 
 static struct mapping mappings[4096];
 static size_t n_mappings;
-static uint64_t program_headers; /* where the program's lie in memory: that tells the program from its libraries */
+static uint64_t
+    program_headers; /* where the program's lie in memory: that tells the program from its libraries */
 
 static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path)
 {
@@ -60,7 +61,10 @@ static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const cha
 		mappings[n_mappings++] = (struct mapping){ start, end, offset, strdup(path) };
 }
 
-/* Open the file that is said to be mapped; -1: it can't be, or is no regular file (a FIFO would block us). */
+/*
+ * Open the file that is said to be mapped; -1: it can't be, or is no regular file (a FIFO would
+ * block us).
+ */
 static int open_mapped(const struct mapping *mapping)
 {
 	struct stat status;
@@ -102,8 +106,8 @@ static void open_process(const char *number)
 	if (file == NULL)
 		die(path);
 	while (fgets(line, sizeof line, file) != NULL)
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &start, &end, &offset,
-			   name) == 4)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]",
+			   &start, &end, &offset, name) == 4)
 			add_mapping(start, end, offset, name);
 	fclose(file);
 }
@@ -142,7 +146,8 @@ static void read_files(const char *note, size_t size)
 
 static void read_notes(const GElf_Phdr *segment)
 {
-	Elf_Data *data = elf_getdata_rawchunk(core_elf, (int64_t)segment->p_offset, segment->p_filesz, ELF_T_NHDR);
+	Elf_Data *data = elf_getdata_rawchunk(core_elf, (int64_t)segment->p_offset,
+					      segment->p_filesz, ELF_T_NHDR);
 	size_t at = 0, name, content;
 	GElf_Nhdr note;
 
@@ -182,7 +187,8 @@ static bool read_core(uint64_t address, void *buffer, size_t size)
 		    address < segment.p_vaddr || address - segment.p_vaddr > segment.p_filesz ||
 		    size > segment.p_filesz - (address - segment.p_vaddr))
 			continue;
-		return pread(core, buffer, size, (off_t)(segment.p_offset + address - segment.p_vaddr)) ==
+		return pread(core, buffer, size,
+			     (off_t)(segment.p_offset + address - segment.p_vaddr)) ==
 		       (ssize_t)size;
 	}
 	return false;
@@ -194,11 +200,14 @@ static bool read_core(uint64_t address, void *buffer, size_t size)
 static bool read_memory(uint64_t address, void *buffer, size_t size, bool twice)
 {
 	struct iovec here = { buffer, twice ? 2 * size : size };
-	struct iovec there[] = { { (void *)(uintptr_t)address, size }, { (void *)(uintptr_t)address, size } };
+	struct iovec there[] = { { (void *)(uintptr_t)address, size },
+				 { (void *)(uintptr_t)address, size } };
 
 	if (pid != 0)
-		return process_vm_readv(pid, &here, 1, there, twice ? 2 : 1, 0) == (ssize_t)here.iov_len;
-	return read_core(address, buffer, size) && (!twice || read_core(address, (char *)buffer + size, size));
+		return process_vm_readv(pid, &here, 1, there, twice ? 2 : 1, 0) ==
+		       (ssize_t)here.iov_len;
+	return read_core(address, buffer, size) &&
+	       (!twice || read_core(address, (char *)buffer + size, size));
 }
 
 /* As a core file may not have what can be read from the file that is mapped there. */
@@ -215,7 +224,8 @@ static void read_string(uint64_t address, char *string, size_t size)
 		if (address < mappings[i].start || address >= mappings[i].end)
 			continue;
 		file = open_mapped(&mappings[i]);
-		n = (size_t)pread(file, string, size - 1, (off_t)(mappings[i].offset + address - mappings[i].start));
+		n = (size_t)pread(file, string, size - 1,
+				  (off_t)(mappings[i].offset + address - mappings[i].start));
 		close(file);
 		if (n >= size)
 			n = 0;
@@ -234,13 +244,16 @@ static uint64_t find_in(Elf_Scn *section, const GElf_Shdr *header, Elf *elf)
 	for (int i = 0; data != NULL && gelf_getsym(data, i, &symbol) != NULL; i++) {
 		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
 
-		if (symbol.st_shndx != SHN_UNDEF && name != NULL && strcmp(name, "tdt_registry") == 0)
+		if (symbol.st_shndx != SHN_UNDEF && name != NULL &&
+		    strcmp(name, "tdt_registry") == 0)
 			return symbol.st_value;
 	}
 	return 0;
 }
 
-/* The symbol's address in a file's own terms, and the address its first byte is to be at in those. */
+/*
+ * The symbol's address in a file's own terms, and the address its first byte is to be at in those.
+ */
 static uint64_t find_in_file(Elf *elf, uint64_t *base)
 {
 	Elf_Scn *section = NULL;
@@ -253,7 +266,8 @@ static uint64_t find_in_file(Elf *elf, uint64_t *base)
 	if (elf_getphdrnum(elf, &n) != 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD && segment.p_offset == 0)
+		if (gelf_getphdr(elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD &&
+		    segment.p_offset == 0)
 			*base = segment.p_vaddr;
 	while (found == 0 && (section = elf_nextscn(elf, section)) != NULL)
 		if (gelf_getshdr(section, &header) != NULL &&
@@ -282,7 +296,8 @@ static uint64_t find_registry(void)
 	for (size_t i = 0; i < n_mappings; i++) {
 		const struct mapping *mapping = &mappings[i];
 		bool program = program_headers >= mapping->start && program_headers < mapping->end;
-		uint64_t address = mapping->offset == 0 && (found == 0 || program) ? address_by(mapping) : 0;
+		uint64_t address =
+		    mapping->offset == 0 && (found == 0 || program) ? address_by(mapping) : 0;
 
 		if (address != 0)
 			found = address;
@@ -306,8 +321,8 @@ static struct tdt_registry_slab slab_at(uint64_t address)
 }
 
 /*
- * New slabs come before the first, and none ever changes its place: so the list that begins at `first` ends.  If it
- * does not, one who takes two steps at a time meets one who takes one.
+ * New slabs come before the first, and none ever changes its place: so the list that begins at
+ * `first` ends.  If it does not, one who takes two steps at a time meets one who takes one.
  */
 static void check_list(uint64_t first)
 {
@@ -320,7 +335,9 @@ static void check_list(uint64_t first)
 	}
 }
 
-/* Read it until nothing of it changes, or only what does with each poll.  False: there is no task. */
+/*
+ * Read it until nothing of it changes, or only what does with each poll.  False: there is no task.
+ */
 static bool read_record(uint64_t address, struct tdt_record *record, bool *still)
 {
 	struct tdt_record both[2];
@@ -359,11 +376,12 @@ static void print(const struct tdt_record *record, bool still)
 
 	if (record->file != 0)
 		read_string(record->file, file, sizeof file);
-	printf("%" PRIu64 " %s %" PRIu64 " %" PRIu64 " ", record->id, states[record->state & 3], record->parent,
-	       record->polls);
+	printf("%" PRIu64 " %s %" PRIu64 " %" PRIu64 " ", record->id, states[record->state & 3],
+	       record->parent, record->polls);
 	if (still && record->state == TDT_RECORD_IDLE && record->wait_count != 0 &&
 	    record->wait_polls == (uint32_t)record->polls)
-		printf("%d,%" PRIu64 ",%" PRIu64 " ", record->wait_kind, record->wait_object, record->wait_owner);
+		printf("%d,%" PRIu64 ",%" PRIu64 " ", record->wait_kind, record->wait_object,
+		       record->wait_owner);
 	else
 		printf("- ");
 	printf("%" PRIu32 " ", record->line);
@@ -402,7 +420,8 @@ int main(int argc, char **argv)
 	if (!read_memory(address, &registry, sizeof registry, false))
 		die("the registry");
 	if (memcmp(registry.magic, TDT_REGISTRY_MAGIC, sizeof registry.magic) != 0 ||
-	    registry.version != TDT_REGISTRY_VERSION || registry.record_size < sizeof(struct tdt_record) ||
+	    registry.version != TDT_REGISTRY_VERSION ||
+	    registry.record_size < sizeof(struct tdt_record) ||
 	    registry.stride < registry.record_size)
 		refuse("another layout");
 	check_list(registry.slabs);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A process with known tasks, for registry_reader: it prints the line of each, then "ready", and ends with its input.
+ * A process with known tasks, for registry_reader: it prints the line of each, then "ready", and
+ * ends with its input.
  *
- *	registry_tasks          some that stay as they are
- *	registry_tasks churn    others too that come, are polled and go: all that is said of them is by their ids
+ * 	registry_tasks          some that stay as they are
+ * 	registry_tasks churn    others too that come, are polled and go: all that is said of them is by their ids
  */
 
 #include <config.h>
@@ -34,7 +35,8 @@ static void waker_nothing(const struct tdt_waker *waker)
 	(void)waker;
 }
 
-static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing, waker_nothing };
+static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing,
+						waker_nothing };
 static const struct tdt_waker waker = { &vtable };
 
 static void drop(void *state)
@@ -42,13 +44,15 @@ static void drop(void *state)
 	(void)state;
 }
 
-static struct tdt_traced spawn(tdt_poll_t (*poll)(void *, struct tdt_context *), void *state, uint64_t id,
-			       const char *kind)
+static struct tdt_traced spawn(tdt_poll_t (*poll)(void *, struct tdt_context *), void *state,
+			       uint64_t id, const char *kind)
 {
 	char name[64];
-	const struct tdt_task_attr attr = {
-		.size = sizeof attr, .name = name, .id = id, .file = __FILE__, .line = (uint32_t)(id % 1000)
-	};
+	const struct tdt_task_attr attr = { .size = sizeof attr,
+					    .name = name,
+					    .id = id,
+					    .file = __FILE__,
+					    .line = (uint32_t)(id % 1000) };
 	struct tdt_traced task;
 
 	snprintf(name, sizeof name, "%s %" PRIu64, kind, id);
@@ -64,10 +68,11 @@ static tdt_poll_t poll_once(struct tdt_traced *task)
 	return tdt_future_poll(&task->future, &cx);
 }
 
-static void tell(uint64_t id, const char *state, uint64_t parent, int polls, const char *wait, const char *kind)
+static void tell(uint64_t id, const char *state, uint64_t parent, int polls, const char *wait,
+		 const char *kind)
 {
-	printf("%" PRIu64 " %s %" PRIu64 " %d %s %" PRIu64 " %s %s %" PRIu64 "\n", id, state, parent, polls, wait,
-	       id % 1000, __FILE__, kind, id);
+	printf("%" PRIu64 " %s %" PRIu64 " %d %s %" PRIu64 " %s %s %" PRIu64 "\n", id, state,
+	       parent, polls, wait, id % 1000, __FILE__, kind, id);
 }
 
 /* --- Those that stay -------------------------------------------------------------- */

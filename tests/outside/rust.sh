@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Rust over the ABI: its async functions, and those behind a future of C, stand in the tree by name and line.
+# Rust over the ABI: its async functions, and those behind a future of C, stand in the tree by name
+# and line.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -16,7 +17,8 @@ line()
 	grep -n "// want: $1\$" "$source" | cut -d: -f1
 }
 
-# The functions of the program, each on the line where it waits; a closure is an async function's body.
+# The functions of the program, each on the line where it waits; a closure is an async function's
+# body.
 cat >"$tmp/tree" <<END
 tree::outer::{closure} $(line outer)
 tree::middle::{closure} $(line middle)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What the linker is told of the code that switches stacks: it does not switch shadow stacks (SHSTK),
-# and indirect branches are tracked in it (IBT), with whatever flags all else is compiled.
+# What the linker is told of the code that switches stacks: it does not switch shadow stacks
+# (SHSTK), and indirect branches are tracked in it (IBT), with whatever flags all else is compiled.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A helper of tests/outside/symbolize_variants.sh: what tdt__symbolize() says of addresses of a file that is not loaded.
+ * A helper of tests/outside/symbolize_variants.sh: what tdt__symbolize() says of addresses of a
+ * file that is not loaded.
  *
- *	symbolize_pcs FILE BUILD_ID [DEBUG_DIRECTORY] <addresses
+ * 	symbolize_pcs FILE BUILD_ID [DEBUG_DIRECTORY] <addresses
  *
- * Each is a return address.  Prints what fixtures/trail.h expects, innermost first, and the ELF symbol.
+ * Each is a return address.  Prints what fixtures/trail.h expects, innermost first, and the ELF
+ * symbol.
  */
 
 #include <config.h>
@@ -26,7 +28,8 @@ static int print(const struct tdt__symbol *symbol, uintptr_t pc)
 	for (size_t i = 0; i < symbol->n; i++) {
 		const struct tdt__place *place = &symbol->place[i];
 
-		printf("%s%s@%s:%" PRIu32, i > 0 ? " < " : "", place->function != NULL ? place->function : "?",
+		printf("%s%s@%s:%" PRIu32, i > 0 ? " < " : "",
+		       place->function != NULL ? place->function : "?",
 		       place->file != NULL ? place->file : "?", place->line);
 	}
 	printf(" [%s]\n", symbol->symbol != NULL ? symbol->symbol : "");

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# The same fixtures, compiled and packaged in many ways, must give the same names.  A fixture prints the addresses it
-# was at and what it expects there (fixtures/trail.h); tests/outside/symbolize_pcs says what the library makes of them.
+# The same fixtures, compiled and packaged in many ways, must give the same names.  A fixture prints
+# the addresses it was at and what it expects there (fixtures/trail.h); tests/outside/symbolize_pcs
+# says what the library makes of them.
 set -u
 
 # shellcheck disable=SC2154 # automake sets these
@@ -88,7 +89,8 @@ start_code()
 		skip "$1, code without debug information is in no dropped function" "no such compiler"
 		return
 	fi
-	# _start itself is where the one before ends, as a return address; four bytes on is safely inside.
+	# _start itself is where the one before ends, as a return address; four bytes on is safely
+	# inside.
 	printf '0x%x _start@?:0\n' $((0x$(nm fixture | sed -n "s/ T _start$//p") + 4)) >trail
 	cp trail expected
 	symbolize "$work/fixture" "$(build_id fixture)"
@@ -259,8 +261,8 @@ shared_dwarf()
 	check "debug information shared by dwz"
 }
 
-# A section that names a file like those of dwz, where a FIFO is: libdw would wait for it, so its debug information is
-# left alone.
+# A section that names a file like those of dwz, where a FIFO is: libdw would wait for it, so its
+# debug information is left alone.
 shared_fifo()
 {
 	build "$cc" -g -O0 "$sources/chain.c"
@@ -292,8 +294,8 @@ rust()
 	done
 }
 
-# Every instruction of our own code, against binutils: functions, base names and lines.  (What pads functions is in none
-# for us, as it lies outside of all symbols' sizes.)
+# Every instruction of our own code, against binutils: functions, base names and lines.  (What pads
+# functions is in none for us, as it lies outside of all symbols' sizes.)
 cross_check()
 {
 	build "$cc" -g -O2 -flto "$sources/chain.c"
@@ -329,7 +331,8 @@ lambdas()
 	done
 }
 
-# Each stub of the PLT, at its first byte and in its middle, is called what objdump (and gdb) call it.
+# Each stub of the PLT, at its first byte and in its middle, is called what objdump (and gdb) call
+# it.
 stubs()
 {
 	how=$1

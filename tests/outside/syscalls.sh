@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The tables in tdt(3), "SYSTEM CALLS", have all calls that the library makes: tests/outside/syscalls.c goes through its phases,
-# and strace tells what it calls in each.
+# The tables in tdt(3), "SYSTEM CALLS", have all calls that the library makes:
+# tests/outside/syscalls.c goes through its phases, and strace tells what it calls in each.
 #
-# A table's rows begin with the names of calls, with those of other tables (in capitals), or with "none".
+# A table's rows begin with the names of calls, with those of other tables (in capitals), or with
+# "none".
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -54,7 +55,8 @@ tables()
 		}' | sort
 }
 
-# PHASE|CALL for each that strace has seen.  A thread of the library ends in peace what a phase had it begin.
+# PHASE|CALL for each that strace has seen.  A thread of the library ends in peace what a phase had
+# it begin.
 calls()
 {
 	awk '
@@ -125,7 +127,8 @@ listed()
 	! test -s "$tmp/unlisted"
 }
 
-# with_rules PHASE CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make calls in polls.
+# with_rules PHASE CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make calls
+# in polls.
 with_rules()
 {
 	if test "$1" = Polls && ! grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"; then

@@ -38,7 +38,8 @@ same()
 	claim $? "$1"
 }
 
-# fails TEXT STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE, a pattern.
+# fails TEXT STATUS MESSAGE COMMAND...: it ends with that status, prints nothing, and tells MESSAGE,
+# a pattern.
 fails()
 {
 	text=$1 status=$2 message=$3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The scripts in tools/: each against a program that runs (busy.c, which tells what its tasks do), with bpftrace, as
-# root; and what can be known of them, and of their D twins, without.
+# The scripts in tools/: each against a program that runs (busy.c, which tells what its tasks do),
+# with bpftrace, as root; and what can be known of them, and of their D twins, without.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/tracers.sh
@@ -236,7 +236,8 @@ burned_more()
 before=$(burned)
 wait_until burned_more
 
-# wait-stacks counts its seconds from when it begins to attach, and may find a task in the middle of a poll.
+# wait-stacks counts its seconds from when it begins to attach, and may find a task in the middle of
+# a poll.
 claim 'wait-stacks ends by itself' wait "$(pid_of wait-stacks)"
 for seconds in 4 8 16 32; do
 	all_wait && break
@@ -292,7 +293,8 @@ cat wait-stacks.out >&2
 same 'wait-stacks: where each task waits now, leaf by leaf' expected_waits waits
 waits_now()
 {
-	# Of the tasks that end at once none is left; one that is spawned again and again may be there, just now.
+	# Of the tasks that end at once none is left; one that is spawned again and again may be
+	# there, just now.
 	[ "$(grep -c '^@spawned' wait-stacks.out)" -le 6 ]
 }
 claim 'wait-stacks: and ended tasks are forgotten' waits_now
@@ -346,7 +348,8 @@ all_events()
 	done
 }
 claim 'print-all: all events there were' all_events
-# A task that ends in its first poll: spawned, woken never, polled, ended before the end of the poll.
+# A task that ends in its first poll: spawned, woken never, polled, ended before the end of the
+# poll.
 in_order()
 {
 	sort -n print-all.out | awk -v place="busy.c:$single" '

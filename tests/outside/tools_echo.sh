@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The scripts in tools/ on the echo server, while its client drives it: what they print is what the server does.
+# The scripts in tools/ on the echo server, while its client drives it: what they print is what the
+# server does.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/tracing.sh
@@ -64,7 +65,8 @@ done
 claim 'all scripts attach to the running server' all_attached $scripts
 claim 'it serves its clients all the same' client 3 3000
 
-# What is printed as it happens: the last events of connections must be there before the scripts are stopped.
+# What is printed as it happens: the last events of connections must be there before the scripts are
+# stopped.
 ended()
 {
 	test "$(grep -c "task-terminate.*echo.c:$connection" "$tmp/print-all.out")" = 3

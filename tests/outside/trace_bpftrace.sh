@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The probes under bpftrace: what it sees of a program that knows what it does; and the remote control, by tracers that
-# come to a running program and leave it.
+# The probes under bpftrace: what it sees of a program that knows what it does; and the remote
+# control, by tracers that come to a running program and leave it.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/tracing.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What a probe must leave alone while a tracer is attached to it, though newer kernels make its nop a call: registers,
-# flags, the stack, and children of fork().
+# What a probe must leave alone while a tracer is attached to it, though newer kernels make its nop
+# a call: registers, flags, the stack, and children of fork().
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/tracing.sh

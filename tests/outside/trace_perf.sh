@@ -33,7 +33,8 @@ clean_up_events()
 	clean_up
 }
 
-# record OUTPUT ARGUMENT...: in the background, as $tracer.  It records nothing before it is told to.
+# record OUTPUT ARGUMENT...: in the background, as $tracer.  It records nothing before it is told
+# to.
 record()
 {
 	output=$1
@@ -69,7 +70,8 @@ claim "and records" records
 go_on
 wait "$tracer"
 
-# perf has the address of a file's name, the program the name: both are told by the order they come up in.
+# perf has the address of a file's name, the program the name: both are told by the order they come
+# up in.
 number_files()
 {
 	awk -F '[ ]' 'NF > 2 { if (!($4 in file)) file[$4] = "file" ++n; $4 = file[$4] } { print }' "$1"

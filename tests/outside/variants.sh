@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The same tree whatever compiler, level, instrumentation, debug information and kind of linking made the program.
+# The same tree whatever compiler, level, instrumentation, debug information and kind of linking
+# made the program.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/instrumentation.sh
@@ -145,7 +146,8 @@ else
 	skip "all in one by -flto" "there is no gcc"
 fi
 
-# A function that gcc splits is shown once, on the line that it has come to; a recursive one as often as it is called.
+# A function that gcc splits is shown once, on the line that it has come to; a recursive one as
+# often as it is called.
 cat >split.want <<END
 leaf_poll split.c:$(line split.c leaf)
 caller_poll split.c:$(line split.c caller)
@@ -179,7 +181,8 @@ lost()
 		! grep careless_poll got && test "$(grep -c _poll got)" = 8
 }
 
-# Instrumented programs: a tree of futures, one with two kinds of coroutines that have stacks, and one in C++.
+# Instrumented programs: a tree of futures, one with two kinds of coroutines that have stacks, and
+# one in C++.
 # shellcheck disable=SC2086 # a list of flags
 build_instrumented()
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# All ways to walk give the same frames, whatever compiler and level made them: check_walk on stacks of calls to and fro
-# between libraries of frames.c.
+# All ways to walk give the same frames, whatever compiler and level made them: check_walk on stacks
+# of calls to and fro between libraries of frames.c.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# bootstrap, with a false machine round it: commands that log how they are called, and an os-release of our own.
+# bootstrap, with a false machine round it: commands that log how they are called, and an os-release
+# of our own.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

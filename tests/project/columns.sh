@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# No line of the sources has over 100 columns, with tabs of 8.  What stands indented in a comment, a table, a diagram or
-# a sample of output, may be wider.
+# No line of the sources has over 100 columns, with tabs of 8.  What stands indented in a comment, a
+# table, a diagram or a sample of output, may be wider.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

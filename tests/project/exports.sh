@@ -17,8 +17,8 @@ headers()
 	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
 }
 
-# declared LIBRARY: the functions and variables its headers declare and do not define: bodies are taken out from the
-# inside.
+# declared LIBRARY: the functions and variables its headers declare and do not define: bodies are
+# taken out from the inside.
 declared()
 {
 	headers "$1" >"$tmp/headers"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A user's C program with every macro of the headers in it: headers.sh compiles it with many warnings. */
+/*
+ * A user's C program with every macro of the headers in it: headers.sh compiles it with many
+ * warnings.
+ */
 
 #include <tdt/tdt.h>
 
@@ -64,7 +67,8 @@ struct tdt_handle *spawn_here(struct tdt_future first)
 struct tdt_traced spawn(struct tdt_future first)
 {
 	struct twice variable = { .first = TDT_FUTURE_NONE };
-	struct tdt_traced traced = tdt_traced(TDT_ASYNC_NEW(twice_poll, (struct twice){ .first = first, .turns = 1 }));
+	struct tdt_traced traced =
+	    tdt_traced(TDT_ASYNC_NEW(twice_poll, (struct twice){ .first = first, .turns = 1 }));
 
 	if (traced.handle == NULL)
 		traced = tdt_traced_with(TDT_ASYNC_NEW(no_await, variable), TDT_TASK_ATTR());

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A user's C++ program with every macro of the headers in it: headers.sh compiles it with many warnings. */
+/*
+ * A user's C++ program with every macro of the headers in it: headers.sh compiles it with many
+ * warnings.
+ */
 
 #include <tdt/tdt.h>
 

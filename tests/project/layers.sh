@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The folders of the sources lie on top of each other, and no file includes one of a folder above its own.
+# The folders of the sources lie on top of each other, and no file includes one of a folder above
+# its own.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
 # From the bottom up.  What lies in src/ itself, above all of them, is fork.c.
 folders='base symbolize tree tree-printer host unwind registry probes capture watch task future dump runtime'
 
-# upward_includes ROOT: each include that points upwards, or that names no folder, with file and line.
+# upward_includes ROOT: each include that points upwards, or that names no folder, with file and
+# line.
 upward_includes()
 {
 	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] tree-printer/*.[ch]) | awk -v folders="$folders" '

@@ -18,5 +18,6 @@ dist_check_SCRIPTS += \
 	tests/project/layers.sh \
 	tests/project/skips.sh
 
-# Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was built.
+# Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was
+# built.
 tests/project/install.log: $(TEST_LOGS:tests/project/install.log=)

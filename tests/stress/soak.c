@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Tasks of all kinds churn, while threads dump them, ask them, watch them, send signals and fork.  In rounds, each with
- * a runtime of its own; after each all must be gone that came: tasks, records, threads, descriptors, memory.
+ * Tasks of all kinds churn, while threads dump them, ask them, watch them, send signals and fork.
+ * In rounds, each with a runtime of its own; after each all must be gone that came: tasks, records,
+ * threads, descriptors, memory.
  *
- *	soak SECONDS		TDT_TEST_SEED
+ * 	soak SECONDS		TDT_TEST_SEED
  *
- * It speaks TAP.  What stands still for a minute is a deadlock: it is dumped, and the process aborts.
+ * It speaks TAP.  What stands still for a minute is a deadlock: it is dumped, and the process
+ * aborts.
  */
 
 #include <config.h>
@@ -53,10 +55,12 @@ static void *dump(void *arg)
 	unsigned state = *(unsigned *)arg;
 
 	while (!atomic_load(&stopping)) {
-		struct tdt_print_options print = { .size = sizeof print, .format = random_below(&state, 3) };
+		struct tdt_print_options print = { .size = sizeof print,
+						   .format = random_below(&state, 3) };
 		struct tdt_dump_options options = { .size = sizeof options,
 						    .print = &print,
-						    .timeout_ns = 1 + random_below(&state, 100) * (int64_t)MS };
+						    .timeout_ns = 1 + random_below(&state, 100) *
+									  (int64_t)MS };
 		int error = tdt_dump(nowhere, &options);
 
 		MUST(error == 0);
@@ -125,7 +129,9 @@ static void *toggle_watch(void *arg)
 	unsigned state = *(unsigned *)arg;
 
 	while (!atomic_load(&stopping)) {
-		MUST(tdt_watch(random_below(&state, 4) == 0 ? 0 : (1 + random_below(&state, 20)) * (int64_t)MS) == 0);
+		MUST(tdt_watch(random_below(&state, 4) == 0
+				   ? 0
+				   : (1 + random_below(&state, 20)) * (int64_t)MS) == 0);
 		atomic_fetch_add(&toggles, 1);
 		sleep_ms(random_below(&state, 200));
 	}
@@ -211,7 +217,9 @@ static void *fork_all(void *arg)
 }
 
 /* What each round has to have done before it is over, however slow the machine is. */
-static atomic_ulong *const works[] = { &dumps, &traces, &running, &lasts, &forks, &signals, &toggles };
+static atomic_ulong *const works[] = {
+	&dumps, &traces, &running, &lasts, &forks, &signals, &toggles
+};
 
 #define WORKS (sizeof works / sizeof works[0])
 
@@ -229,7 +237,8 @@ static bool has_worked_since(const unsigned long *before)
 	return true;
 }
 
-static void *(*const disturbers[])(void *) = { dump, dump, ask, ask, toggle_watch, signal_all, fork_all };
+static void *(*const disturbers[])(void *) = { dump,         dump,       ask,     ask,
+					       toggle_watch, signal_all, fork_all };
 
 #define DISTURBERS (sizeof disturbers / sizeof disturbers[0])
 
@@ -254,8 +263,9 @@ struct quiet {
 };
 
 /*
- * The registry keeps its slabs, of some 1000 records.  Each of its eight shards gets its own when the first thread spawns
- * there whose id leads to it: so there are more after each round, up to so many.
+ * The registry keeps its slabs, of some 1000 records.  Each of its eight shards gets its own when
+ * the first thread spawns there whose id leads to it: so there are more after each round, up to so
+ * many.
  */
 #define MOST_SLABS (8 * ((LIVE + 1023) / 1024 + 1))
 
@@ -280,7 +290,10 @@ static struct quiet look(void)
 	return quiet;
 }
 
-/* The watch keeps its trees, and gets them some 256 KiB at a time: some more, as larger ones are wanted. */
+/*
+ * The watch keeps its trees, and gets them some 256 KiB at a time: some more, as larger ones are
+ * wanted.
+ */
 #define MORE_MEMORY (1 << 20)
 
 static bool has_lost_memory(const struct quiet *first, const struct quiet *last)
@@ -294,7 +307,10 @@ static bool has_grown(const struct quiet *first, const struct quiet *last)
 	       has_lost_memory(first, last);
 }
 
-/* What a dump for the last signal has goes when that is over, and a thread that was joined a moment later. */
+/*
+ * What a dump for the last signal has goes when that is over, and a thread that was joined a moment
+ * later.
+ */
 static struct quiet look_until_quiet(const struct quiet *first)
 {
 	struct quiet quiet = look();
@@ -367,16 +383,18 @@ static void report(unsigned round, const struct quiet *quiet)
 {
 	struct soak_counts counts = soak_counts();
 
-	printf("# round %u: %lu tasks, %lu dumps, %lu traces, %lu of running tasks, %lu of the watch, %lu children, %lu "
+	printf("# round %u: %lu tasks, %lu dumps, %lu traces, %lu of running tasks, %lu of the "
+	       "watch, %lu children, %lu "
 	       "signals, %lu watches; %lu calls interrupted; %zu slabs, %zu bytes beside\n",
-	       round, counts.ended, dumps, traces, running, lasts, forks, signals, toggles, counts.interrupted,
-	       quiet->slabs, quiet->memory);
+	       round, counts.ended, dumps, traces, running, lasts, forks, signals, toggles,
+	       counts.interrupted, quiet->slabs, quiet->memory);
 	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 120, seed = seed_of_run(), rounds, seconds_each;
+	unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 120, seed = seed_of_run(), rounds,
+		 seconds_each;
 	struct quiet first = { 0 }, last = { 0 };
 	struct soak_counts counts;
 	pthread_t guarding;
@@ -385,9 +403,11 @@ int main(int argc, char **argv)
 
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* so that all is counted in the same place */
 	if (TSAN)
-		printf("# not tried: no watch in children under ThreadSanitizer, which lets them start no threads\n");
+		printf("# not tried: no watch in children under ThreadSanitizer, which lets them "
+		       "start no threads\n");
 	if (ASAN)
-		printf("# not tried: no children under AddressSanitizer, whose allocator may be locked in them\n");
+		printf("# not tried: no children under AddressSanitizer, whose allocator may be "
+		       "locked in them\n");
 	rounds = seconds / ROUND_S < 3 ? 3 : seconds / ROUND_S;
 	seconds_each = seconds / rounds;
 	nowhere = fopen("/dev/null", "we");
@@ -403,7 +423,8 @@ int main(int argc, char **argv)
 	for (unsigned round = 0, half = rounds / 2; round < rounds; round++) {
 		churn(seed + round, seconds_each);
 		last = round > half ? look_until_quiet(&first) : look();
-		if (round == half) /* names, rules, pools and what else is kept for good are there, nearly */
+		if (round ==
+		    half) /* names, rules, pools and what else is kept for good are there, nearly */
 			first = last;
 		report(round, &last);
 	}
@@ -419,9 +440,12 @@ int main(int argc, char **argv)
 	claim(live == 0, "no task is left in the registry");
 	claim(last.descriptors <= first.descriptors, "no descriptor is left open");
 	claim(last.threads <= first.threads, "no thread is left");
-	claim(last.slabs <= MOST_SLABS, "the registry has grown no more than so many tasks at once need");
+	claim(last.slabs <= MOST_SLABS,
+	      "the registry has grown no more than so many tasks at once need");
 	claim(!has_lost_memory(&first, &last), "no memory is lost");
-	claim(dumps > 0 && traces > 0 && running > 0 && lasts > 0 && (forks > 0 || ASAN) && signals > 0, "all of it went on");
+	claim(dumps > 0 && traces > 0 && running > 0 && lasts > 0 && (forks > 0 || ASAN) &&
+		  signals > 0,
+	      "all of it went on");
 	printf("1..%d\n", tests);
 	fclose(nowhere);
 	return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What tasks do in the soak: they sleep, lock, send, join, race, block their thread, spin, panic, and run as coroutines.
+ * What tasks do in the soak: they sleep, lock, send, join, race, block their thread, spin, panic,
+ * and run as coroutines.
  */
 
 #include <config.h>
@@ -31,8 +32,12 @@ static unsigned long locked[MUTEXES]; /* each under its mutex */
 
 struct soak_counts soak_counts(void)
 {
-	struct soak_counts counts = { .spawned = spawned, .ended = ended, .sent = sent, .received = received,
-				      .taken = taken, .interrupted = interrupted };
+	struct soak_counts counts = { .spawned = spawned,
+				      .ended = ended,
+				      .sent = sent,
+				      .received = received,
+				      .taken = taken,
+				      .interrupted = interrupted };
 
 	for (int i = 0; i < MUTEXES; i++)
 		counts.locked += locked[i];
@@ -212,10 +217,12 @@ static void spawn_pair(void)
 	struct tdt_oneshot_receiver *receiver;
 
 	MUST(tdt_oneshot(&sender, &receiver, NULL) == 0);
-	tdt_handle_unref(spawn(TDT_ASYNC_NEW(receiver_poll, (struct end){ .async.fini = end_fini, .receiver = receiver }),
+	tdt_handle_unref(spawn(TDT_ASYNC_NEW(receiver_poll, (struct end){ .async.fini = end_fini,
+									  .receiver = receiver }),
 			       "receiver"));
-	tdt_handle_unref(
-	    spawn(TDT_ASYNC_NEW(sender_poll, (struct end){ .async.fini = end_fini, .sender = sender }), "sender"));
+	tdt_handle_unref(spawn(
+	    TDT_ASYNC_NEW(sender_poll, (struct end){ .async.fini = end_fini, .sender = sender }),
+	    "sender"));
 }
 
 struct joiner {
@@ -245,7 +252,8 @@ static tdt_poll_t joiner_poll(void *state, struct tdt_context *cx)
 
 static struct tdt_future several(bool all)
 {
-	struct tdt_future futures[3] = { tdt_sleep_ms(choose(10)), tdt_sleep_ms(choose(20)), tdt_sleep_ms(choose(30)) };
+	struct tdt_future futures[3] = { tdt_sleep_ms(choose(10)), tdt_sleep_ms(choose(20)),
+					 tdt_sleep_ms(choose(30)) };
 
 	return all ? tdt_join_all(futures, 3) : tdt_select(futures, 3, NULL);
 }
@@ -420,19 +428,27 @@ static void spawn_one(void)
 		SPAWN(panicker_poll, "panicker");
 		break;
 	case 6 ... 9:
-		tdt_handle_unref(spawn(TDT_ASYNC_NEW(curious_poll, (struct curious){ .async.fini = curious_fini }), "curious"));
+		tdt_handle_unref(spawn(
+		    TDT_ASYNC_NEW(curious_poll, (struct curious){ .async.fini = curious_fini }),
+		    "curious"));
 		break;
 	case 10 ... 19:
 		spawn_pair();
 		break;
 	case 20 ... 25:
-		tdt_handle_unref(spawn(TDT_ASYNC_NEW(joiner_poll, (struct joiner){ .async.fini = joiner_fini }), "joiner"));
+		tdt_handle_unref(
+		    spawn(TDT_ASYNC_NEW(joiner_poll, (struct joiner){ .async.fini = joiner_fini }),
+			  "joiner"));
 		break;
 	case 26 ... 33:
-		tdt_handle_unref(spawn(TDT_ASYNC_NEW(locker_poll, (struct locker){ .async.fini = locker_fini }), "locker"));
+		tdt_handle_unref(
+		    spawn(TDT_ASYNC_NEW(locker_poll, (struct locker){ .async.fini = locker_fini }),
+			  "locker"));
 		break;
 	case 34 ... 37:
-		tdt_handle_unref(spawn(TDT_ASYNC_NEW(hurried_poll, (struct hurried){ .async.fini = count_end }), "hurried"));
+		tdt_handle_unref(
+		    spawn(TDT_ASYNC_NEW(hurried_poll, (struct hurried){ .async.fini = count_end }),
+			  "hurried"));
 		break;
 	case 38 ... 43:
 		SPAWN(several_poll, "several");

@@ -178,13 +178,14 @@ static void print_way(const char *name, enum way way)
 		    name, name);
 		break;
 	case BSEARCH:
-		printf(
-		    "struct %s_key {\n\tconst struct tdt_future *child;\n\tstruct tdt_context *cx;\n"
-		    "\ttdt_poll_t r;\n};\n\n"
-		    "static int %s_compare(const void *key, const void *member)\n{\n"
-		    "\tstruct %s_key *k = (void *)key;\n\n"
-		    "\tk->r = %s(k->child, k->cx, *(const int *)member);\n\treturn truth_zero();\n}\n\n",
-		    name, name, name, name);
+		printf("struct %s_key {\n\tconst struct tdt_future *child;\n\tstruct tdt_context "
+		       "*cx;\n"
+		       "\ttdt_poll_t r;\n};\n\n"
+		       "static int %s_compare(const void *key, const void *member)\n{\n"
+		       "\tstruct %s_key *k = (void *)key;\n\n"
+		       "\tk->r = %s(k->child, k->cx, *(const int *)member);\n\treturn "
+		       "truth_zero();\n}\n\n",
+		       name, name, name, name);
 		printf(
 		    "static tdt_poll_t %s_search(const struct tdt_future *child, "
 		    "struct tdt_context *cx, int n)\n{\n"
@@ -227,10 +228,10 @@ static struct chain print_chain(int i, int number)
 		if (chain.name[0] != '\0')
 			call_of(call, sizeof call, chain.name, chain.way, "child", "n");
 		snprintf(name, sizeof name, "h%d_%d_%d", i, number, j);
-		printf(
-		    "%s\ntdt_poll_t %s(const struct tdt_future *child, struct tdt_context *cx, int n)\n{\n"
-		    "\ttdt_poll_t r;\n\n",
-		    link->head, name);
+		printf("%s\ntdt_poll_t %s(const struct tdt_future *child, struct tdt_context *cx, "
+		       "int n)\n{\n"
+		       "\ttdt_poll_t r;\n\n",
+		       link->head, name);
 		print_body(link->body, name, call);
 		printf("}\n\n");
 		memcpy(chain.name, name, sizeof name);
@@ -368,21 +369,21 @@ static void print_loop(int i, int n, bool join)
 	struct chain chain = print_chain(i, 0);
 
 	print_head(i);
-	printf(
-	    "\tstruct truth_children *children = state;\n\tint pending = 0;\n\n"
-	    "\tfor (int i = 0; i < children->n; i++) {\n"
-	    "\t\tstruct tdt_future *child = &children->child[i];\n"
-	    "\t\ttdt_poll_t r;\n\n\t\tif (tdt_future_is_none(child))\n\t\t\tcontinue;\n\t\tr = %s;\n"
-	    "\t\tif (r == TDT_PENDING)\n\t\t\tpending++;\n",
-	    poll_of(&chain, "child"));
+	printf("\tstruct truth_children *children = state;\n\tint pending = 0;\n\n"
+	       "\tfor (int i = 0; i < children->n; i++) {\n"
+	       "\t\tstruct tdt_future *child = &children->child[i];\n"
+	       "\t\ttdt_poll_t r;\n\n\t\tif (tdt_future_is_none(child))\n\t\t\tcontinue;\n\t\tr = "
+	       "%s;\n"
+	       "\t\tif (r == TDT_PENDING)\n\t\t\tpending++;\n",
+	       poll_of(&chain, "child"));
 	if (join)
 		printf(
 		    "\t\telse\n\t\t\ttdt_future_drop(child);\n\t}\n"
 		    "\treturn pending != 0 ? TDT_PENDING : TDT_READY;\n}\n\n");
 	else
-		printf(
-		    "\t\telse {\n\t\t\ttruth_children_drop(children);\n\t\t\treturn TDT_READY;\n\t\t}\n\t}\n"
-		    "\treturn TDT_PENDING;\n}\n\n");
+		printf("\t\telse {\n\t\t\ttruth_children_drop(children);\n\t\t\treturn "
+		       "TDT_READY;\n\t\t}\n\t}\n"
+		       "\treturn TDT_PENDING;\n}\n\n");
 	leaves[i] = print_children(i, n, 2 + below(3));
 }
 
@@ -400,11 +401,11 @@ static void print_straight(int i, int n, bool join)
 		char child[32];
 
 		snprintf(child, sizeof child, "&children->child[%d]", j);
-		printf(
-		    "\tif (!tdt_future_is_none(%s)) {\n\t\tif (%s == TDT_PENDING)\n\t\t\t%s;\n\t\telse\n"
-		    "\t\t\ttdt_future_drop(%s);\n\t\tTDT_KEEP_FRAME();\n\t}\n",
-		    child, poll_of(&chains[j], child), join ? "pending++" : "return TDT_PENDING",
-		    child);
+		printf("\tif (!tdt_future_is_none(%s)) {\n\t\tif (%s == "
+		       "TDT_PENDING)\n\t\t\t%s;\n\t\telse\n"
+		       "\t\t\ttdt_future_drop(%s);\n\t\tTDT_KEEP_FRAME();\n\t}\n",
+		       child, poll_of(&chains[j], child), join ? "pending++" : "return TDT_PENDING",
+		       child);
 	}
 	printf("\treturn pending != 0 ? TDT_PENDING : TDT_READY;\n}\n\n");
 	leaves[i] = print_children(i, n, count);

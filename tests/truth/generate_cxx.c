@@ -160,10 +160,10 @@ static void print_coroutine(int i, int n)
 		    i);
 		break;
 	case MEMBER:
-		printf(
-		    "struct till%d {\n\tint number = 1;\n\n\ttdt::task<int> pay(const truth_here *parent)\n\t{\n"
-		    "\tHERE(parent, \"till%d::pay\");\n",
-		    i, i);
+		printf("struct till%d {\n\tint number = 1;\n\n\ttdt::task<int> pay(const "
+		       "truth_here *parent)\n\t{\n"
+		       "\tHERE(parent, \"till%d::pay\");\n",
+		       i, i);
 		break;
 	case TEMPLATE:
 		printf(
@@ -172,9 +172,9 @@ static void print_coroutine(int i, int n)
 		    i, i);
 		break;
 	default:
-		printf(
-		    "static tdt::task<%s> f%d(const truth_here *parent)\n{\n\tHERE(parent, \"f%d\");\n",
-		    form == VALUE ? "int" : "", i, i);
+		printf("static tdt::task<%s> f%d(const truth_here *parent)\n{\n\tHERE(parent, "
+		       "\"f%d\");\n",
+		       form == VALUE ? "int" : "", i, i);
 		break;
 	}
 	print_local();
@@ -185,17 +185,17 @@ static void print_coroutine(int i, int n)
 		printf("\tco_return;\n};\n\n");
 		break;
 	case MEMBER:
-		printf(
-		    "\tco_return number;\n\t}\n};\n\nstatic till%d the_till%d;\n\n"
-		    "static tdt::task<int> f%d(const truth_here *parent)\n{\n\treturn the_till%d.pay(parent);\n"
-		    "}\n\n",
-		    i, i, i, i);
+		printf("\tco_return number;\n\t}\n};\n\nstatic till%d the_till%d;\n\n"
+		       "static tdt::task<int> f%d(const truth_here *parent)\n{\n\treturn "
+		       "the_till%d.pay(parent);\n"
+		       "}\n\n",
+		       i, i, i, i);
 		break;
 	case TEMPLATE:
-		printf(
-		    "\tco_return value;\n}\n\nstatic tdt::task<int> f%d(const truth_here *parent)\n{\n"
-		    "\treturn t%d(parent, 1);\n}\n\n",
-		    i, i);
+		printf("\tco_return value;\n}\n\nstatic tdt::task<int> f%d(const truth_here "
+		       "*parent)\n{\n"
+		       "\treturn t%d(parent, 1);\n}\n\n",
+		       i, i);
 		break;
 	default:
 		printf("\tco_return%s;\n}\n\n", form == VALUE ? " 1" : "");

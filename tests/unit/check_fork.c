@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Children of fork() trace and ask as if nothing had been, though they are forked while other threads capture and
- * symbolize: all our locks, libunwind's and libdw's are free in them, and the barrier works.
+ * Children of fork() trace and ask as if nothing had been, though they are forked while other
+ * threads capture and symbolize: all our locks, libunwind's and libdw's are free in them, and the
+ * barrier works.
  */
 
 #include <config.h>
@@ -64,7 +65,8 @@ static void drop_nothing(void *state)
 	(void)state;
 }
 
-static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+		      void *state)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, wake, wake, drop_waker };
 
@@ -100,7 +102,8 @@ static void poll_task(struct task *task)
 /* Whether the trace names its leaf. */
 static bool names_leaf(const struct tdt_trace *trace)
 {
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node)) {
 		const char *name = tdt_node_frame(node)->function;
 
 		if (name != NULL && strcmp(name, "wait_on") == 0)
@@ -170,7 +173,10 @@ static void *ask_blocking(void *argument)
 	return NULL;
 }
 
-/* Have names looked up that are not cached, so that the namer is rarely idle: one PC after another of this test's. */
+/*
+ * Have names looked up that are not cached, so that the namer is rarely idle: one PC after another
+ * of this test's.
+ */
 static void *name_on(void *argument)
 {
 	struct tdt__modules *modules = tdt__modules_new(0);
@@ -216,8 +222,9 @@ static void trace_in_child(bool thread_too)
 }
 
 /*
- * With ThreadSanitizer a child ends at once: a thread that the child does not have may hold a lock of the sanitizer's
- * allocator, the namer above all, and the child's own namer would then wait for that lock for ever.
+ * With ThreadSanitizer a child ends at once: a thread that the child does not have may hold a lock
+ * of the sanitizer's allocator, the namer above all, and the child's own namer would then wait for
+ * that lock for ever.
  */
 static __attribute__((unused)) void fork_children(bool thread_too) /* not under AddressSanitizer */
 {
@@ -243,7 +250,8 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 		}
 		ck_assert_int_gt(child, 0);
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
-		ck_assert_msg(status == 0, "child %d ended with %s %d", i, WIFSIGNALED(status) ? "signal" : "status",
+		ck_assert_msg(status == 0, "child %d ended with %s %d", i,
+			      WIFSIGNALED(status) ? "signal" : "status",
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	atomic_store(&over, true);
@@ -258,7 +266,8 @@ START_TEST(children_forked_while_others_capture_can_ask_themselves)
 	printf("# not tried: AddressSanitizer's allocator may be locked in a child\n");
 #else
 	if (TSAN)
-		printf("# not tried: ThreadSanitizer's allocator may be locked in a child, which ends at once\n");
+		printf("# not tried: ThreadSanitizer's allocator may be locked in a child, which "
+		       "ends at once\n");
 	fork_children(false);
 #endif
 }
@@ -267,8 +276,8 @@ END_TEST
 START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
 {
 #if ASAN || TSAN
-	printf(
-	    "# not tried: AddressSanitizer's allocator may be locked in a child, ThreadSanitizer wants no threads\n");
+	printf("# not tried: AddressSanitizer's allocator may be locked in a child, "
+	       "ThreadSanitizer wants no threads\n");
 #else
 	fork_children(true);
 #endif
@@ -336,7 +345,9 @@ static void polled_fini(struct polled *polled)
 	tdt_handle_unref(polled->traced.handle);
 }
 
-/* The runtime of a task that another thread polls is not there, and its locks may be held for ever. */
+/*
+ * The runtime of a task that another thread polls is not there, and its locks may be held for ever.
+ */
 START_TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 {
 	struct polled mine, theirs;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What is on the hot paths, counted instruction by instruction (stepped.h): no lock, no allocation, no fence, no clock, no
- * look-up of symbols, no system call.  How many instructions there are is printed.
+ * What is on the hot paths, counted instruction by instruction (stepped.h): no lock, no allocation,
+ * no fence, no clock, no look-up of symbols, no system call.  How many instructions there are is
+ * printed.
  */
 
 #include <config.h>
@@ -26,7 +27,7 @@
 #include "task/wrapper.h"
 #include "watch/watch.h"
 
-/* --- Tasks, polled on this thread, also when they are woken ------------------------------------------ */
+/* --- Tasks, polled on this thread, also when they are woken ----------------------------------- */
 
 static struct tdt_future polled;
 static bool polling;
@@ -52,7 +53,8 @@ static void drop_waker(const struct tdt_waker *waker)
 	(void)waker;
 }
 
-static const struct tdt_waker_vtable vtable = { clone_itself, poll_polled, poll_polled, drop_waker };
+static const struct tdt_waker_vtable vtable = { clone_itself, poll_polled, poll_polled,
+						drop_waker };
 static const struct tdt_waker waker = { &vtable };
 
 static void drop_nothing(void *state)
@@ -110,7 +112,7 @@ static void expect_nothing(const struct steps *steps)
 	ck_assert_int_eq(steps->searches, 0);
 }
 
-/* --- What is counted ------------------------------------------------------------------------------------ */
+/* --- What is counted -------------------------------------------------------------------------- */
 
 static atomic_int counter;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -138,7 +140,8 @@ static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 	(void)state;
 	(void)cx;
 	/* What was there is wanted, or a compiler may make a plain store of it. */
-	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY : TDT_PENDING;
+	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY
+									       : TDT_PENDING;
 }
 
 static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
@@ -214,10 +217,10 @@ static tdt_poll_t search_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-#define CONTROL(name)                                                                                                  \
-	static void count_##name(void)                                                                                 \
-	{                                                                                                              \
-		mark_poll(future_of(name##_poll));                                                                     \
+#define CONTROL(name)                                                                              \
+	static void count_##name(void)                                                             \
+	{                                                                                          \
+		mark_poll(future_of(name##_poll));                                                 \
 	}
 CONTROL(wait)
 CONTROL(allocate)
@@ -256,7 +259,7 @@ START_TEST(what_a_hot_path_must_not_do_is_counted)
 }
 END_TEST
 
-/* --- A task nobody asks about ------------------------------------------------------------------------------ */
+/* --- A task nobody asks about ----------------------------------------------------------------- */
 
 struct await {
 	struct tdt_async async;
@@ -359,7 +362,7 @@ START_TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_n
 }
 END_TEST
 
-/* --- By a worker of libtdt-rt ---------------------------------------------------------------------------------- */
+/* --- By a worker of libtdt-rt ----------------------------------------------------------------- */
 
 static const struct tdt_waker *_Atomic sleeper;
 
@@ -391,24 +394,27 @@ static tdt_poll_t wake_poll(void *state, struct tdt_context *cx)
 /* The two take turns, so that the first poll that begins after the mark is the sleeper's. */
 static void poll_by_a_worker(void)
 {
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	struct tdt_rt *rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
 	int turns = 0;
 
 	MUST(tdt_rt_spawn(rt, future_of(sleep_poll), NULL) != NULL);
-	MUST(tdt_rt_spawn(rt, (struct tdt_future){ &turns, wake_poll, drop_nothing }, NULL) != NULL);
+	MUST(tdt_rt_spawn(rt, (struct tdt_future){ &turns, wake_poll, drop_nothing }, NULL) !=
+	     NULL);
 	pause();
 }
 
 START_TEST(neither_does_one_by_a_worker_of_the_runtime)
 {
-	struct steps steps = steps_count(poll_by_a_worker, (void (*)(void))(uintptr_t)tdt__traced_poll);
+	struct steps steps =
+	    steps_count(poll_by_a_worker, (void (*)(void))(uintptr_t)tdt__traced_poll);
 
 	steps_print("a worker's poll", &steps);
 	expect_nothing(&steps);
 }
 END_TEST
 
-/* --- A capture ------------------------------------------------------------------------------------------------------- */
+/* --- A capture -------------------------------------------------------------------------------- */
 
 static int marked_leaf = -1, leaves; /* the one that is counted; how many came in this poll */
 
@@ -422,7 +428,10 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 		steps_allow();
 		STEPS_MARK();
 	}
-	/* One call for both: a compiler that forgot which it is can't make two, of which one would be new to the walk. */
+	/*
+	 * One call for both: a compiler that forgot which it is can't make two, of which one would
+	 * be new to the walk.
+	 */
 	__asm__ volatile("" : "+r"(marked));
 	clone = tdt_waker_clone(cx->waker);
 	if (marked)
@@ -470,7 +479,10 @@ static struct tdt_future three_leaves(void)
 	return tdt_join_all(all, 3);
 }
 
-/* Ask often enough that the walk knows the code, and the task how much room it takes; then once more. */
+/*
+ * Ask often enough that the walk knows the code, and the task how much room it takes; then once
+ * more.
+ */
 static void capture(struct tdt_future future, int leaf)
 {
 	struct tdt_traced task = tdt_traced(future);
@@ -524,7 +536,7 @@ START_TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 }
 END_TEST
 
-/* --- A tracer -------------------------------------------------------------------------------------------------------------- */
+/* --- A tracer --------------------------------------------------------------------------------- */
 
 #if TDT_PROBES
 
@@ -557,7 +569,7 @@ END_TEST
 
 #endif
 
-/* --- Watching ------------------------------------------------------------------------------------------------------------------ */
+/* --- Watching --------------------------------------------------------------------------------- */
 
 static void poll_watched(void)
 {
@@ -574,7 +586,10 @@ static void poll_watched(void)
 	STEPS_MARK();
 }
 
-/* Nothing but the exchanges by which it takes a capture, and gives it back, to pools that all threads have. */
+/*
+ * Nothing but the exchanges by which it takes a capture, and gives it back, to pools that all
+ * threads have.
+ */
 START_TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 {
 	struct steps steps;
@@ -606,7 +621,8 @@ int main(void)
 	paths = tcase_create("paths");
 	tcase_add_test(paths, what_a_hot_path_must_not_do_is_counted);
 	tcase_add_test(paths, a_poll_nobody_asks_about_does_nothing_that_takes_long);
-	tcase_add_test(paths, without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more);
+	tcase_add_test(paths,
+		       without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more);
 	tcase_add_test(paths, neither_does_one_by_a_worker_of_the_runtime);
 	tcase_add_test(paths, a_capture_of_known_code_does_nothing_that_takes_long);
 #if TDT_PROBES

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# One program for each suite; the folders are those of the sources.  What they share is in tests/local.mk.
+# One program for each suite; the folders are those of the sources.  What they share is in
+# tests/local.mk.
 
 tests_unit = \
 	tests/unit/base/check_index \

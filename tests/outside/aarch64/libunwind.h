@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What src/unwind/walk_step.c and src/unwind/unwinder.c use of libunwind on aarch64, declared for tests/outside/aarch64.sh where libunwind's own
- * header for that machine is not installed: to compile against, not to run.
+ * What src/unwind/walk_step.c and src/unwind/unwinder.c use of libunwind on aarch64, declared for
+ * tests/outside/aarch64.sh where libunwind's own header for that machine is not installed: to
+ * compile against, not to run.
  */
 #ifndef TDT_TESTS_AARCH64_LIBUNWIND_H
 #define TDT_TESTS_AARCH64_LIBUNWIND_H
@@ -34,7 +35,13 @@ typedef struct {
 } unw_accessors_t;
 typedef enum { UNW_CACHE_NONE, UNW_CACHE_GLOBAL } unw_caching_policy_t;
 
-enum { UNW_AARCH64_X29 = 29, UNW_AARCH64_SP = 31, UNW_AARCH64_PC = 32, UNW_REG_SP = 31, UNW_REG_IP = 32 };
+enum {
+	UNW_AARCH64_X29 = 29,
+	UNW_AARCH64_SP = 31,
+	UNW_AARCH64_PC = 32,
+	UNW_REG_SP = 31,
+	UNW_REG_IP = 32
+};
 enum { UNW_EINVAL = 8, UNW_EBADREG = 3, UNW_EREADONLYREG = 4, UNW_ENOINFO = 10 };
 
 #define UNW_OBJ(name) _Uaarch64_##name

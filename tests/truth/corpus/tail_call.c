@@ -34,5 +34,6 @@ static tdt_poll_t root_poll(void *state, struct tdt_context *cx)
 
 struct tdt_future truth_root(void)
 {
-	return truth_children_new(root_poll, 1, truth_leaf_new(leaf_poll, TRUTH_FOR_EVER, TRUTH_EMPTIED));
+	return truth_children_new(root_poll, 1,
+				  truth_leaf_new(leaf_poll, TRUTH_FOR_EVER, TRUTH_EMPTIED));
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Captures: exact trees of real stacks, however deep and big, and what is left of them at a limit or without memory. */
+/*
+ * Captures: exact trees of real stacks, however deep and big, and what is left of them at a limit
+ * or without memory.
+ */
 
 #include <config.h>
 
@@ -26,7 +29,10 @@ static void expect_text(const struct tdt_trace *trace, const char *wanted)
 	free(got);
 }
 
-/* Trace `future`, ask, compare with what its leaves noted: twice, since the second time all is known. */
+/*
+ * Trace `future`, ask, compare with what its leaves noted: twice, since the second time all is
+ * known.
+ */
 static void check_exact_future(struct tdt_future future, uint32_t leaves)
 {
 	struct poll_now task;
@@ -196,8 +202,8 @@ END_TEST
 /* --- Shared callers that only look shared ------------------------------------- */
 
 /*
- * Two functions with frames of equal size call the same inner ones: those have the same PCs at the same addresses then,
- * and only the outermost return address tells the two stacks apart.
+ * Two functions with frames of equal size call the same inner ones: those have the same PCs at the
+ * same addresses then, and only the outermost return address tells the two stacks apart.
  */
 static NOINLINE tdt_poll_t twin_a(struct tdt_context *cx)
 {
@@ -232,9 +238,9 @@ START_TEST(equal_inner_frames_under_other_callers_are_others)
 END_TEST
 
 /*
- * The same at every depth: as many calls as `mask` has bits, each of one function or its twin.  From one mask to the next
- * one of them is the other, and all inside of it, and all outside, are as they were.  Some leaves are alike before that,
- * which has their frames sealed.
+ * The same at every depth: as many calls as `mask` has bits, each of one function or its twin.
+ * From one mask to the next one of them is the other, and all inside of it, and all outside, are as
+ * they were.  Some leaves are alike before that, which has their frames sealed.
  */
 #define BITS 6
 #define ALIKE 4
@@ -259,7 +265,8 @@ static NOINLINE tdt_poll_t bit_1(unsigned depth, unsigned mask, struct tdt_conte
 	return TDT_PENDING;
 }
 
-static tdt_poll_t (*const bits[2])(unsigned depth, unsigned mask, struct tdt_context *cx) = { bit_0, bit_1 };
+static tdt_poll_t (*const bits[2])(unsigned depth, unsigned mask,
+				   struct tdt_context *cx) = { bit_0, bit_1 };
 
 static NOINLINE tdt_poll_t all_masks(void *state, struct tdt_context *cx)
 {
@@ -277,8 +284,9 @@ START_TEST(a_caller_that_is_another_is_found_at_every_depth)
 END_TEST
 
 /*
- * Frames that are gone, whose return addresses and saved registers lie untouched in a hole of the frame that came after
- * them: only the frame pointer that the frame inside of it has saved is another.
+ * Frames that are gone, whose return addresses and saved registers lie untouched in a hole of the
+ * frame that came after them: only the frame pointer that the frame inside of it has saved is
+ * another.
  */
 static NOINLINE tdt_poll_t in_hole(struct tdt_context *cx, size_t size)
 {
@@ -338,8 +346,9 @@ START_TEST(callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers)
 END_TEST
 
 /*
- * A function that realigns its frame finds its CFA in memory: called with stacks that differ by less than it aligns to,
- * its registers are the same, and so may be what is left over where its return address was.
+ * A function that realigns its frame finds its CFA in memory: called with stacks that differ by
+ * less than it aligns to, its registers are the same, and so may be what is left over where its
+ * return address was.
  */
 static NOINLINE tdt_poll_t aligned(struct tdt_context *cx, size_t size)
 {
@@ -437,7 +446,8 @@ START_TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
 		const struct tdt_node *top = tdt_node_first_child(tdt_trace_root(trace));
 		enum tdt_cut cut;
 
-		ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), limits[i] ? limits[i] : TDT_MAX_FRAMES);
+		ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut),
+				  limits[i] ? limits[i] : TDT_MAX_FRAMES);
 		ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 		ck_assert_int_eq(tdt_node_frame(top)->kind, TDT_NODE_CUT);
 		ck_assert_int_eq(tdt_node_frame(top)->cut, TDT_CUT_LIMIT);
@@ -529,7 +539,8 @@ START_TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 		trace = poll_now_ask(&task, DEEP);
 		ck_assert_int_eq(task.result, TDT_PENDING);
 		ck_assert_int_eq(scarce.error, EDOM);
-		ck_assert_uint_eq(tdt_trace_info(trace)->leaves + tdt_trace_info(trace)->leaves_lost, 3);
+		ck_assert_uint_eq(
+		    tdt_trace_info(trace)->leaves + tdt_trace_info(trace)->leaves_lost, 3);
 		all = scarce.allocations <= i;
 		for (uint32_t stack = 0; stack < tdt_trace_stacks(trace); stack++) {
 			size_t n = tdt_trace_stack(trace, stack, NULL, 0, &cut);

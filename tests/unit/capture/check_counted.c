@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Counted clones: which leaves of a captured poll wait, by who holds their wakers when it has ended; and that such a
- * waker is as good as the runtime's own, wherever it is used and whatever has ended by then.
+ * Counted clones: which leaves of a captured poll wait, by who holds their wakers when it has
+ * ended; and that such a waker is as good as the runtime's own, wherever it is used and whatever
+ * has ended by then.
  */
 
 #include <config.h>
@@ -90,7 +91,9 @@ static struct tdt_future leaves_future(struct leaves *leaves)
 
 static struct leaves two(int first, int second)
 {
-	return (struct leaves){ .leaf = { { .does = first }, { .does = second } }, .n = 2, .result = TDT_PENDING };
+	return (struct leaves){ .leaf = { { .does = first }, { .does = second } },
+				.n = 2,
+				.result = TDT_PENDING };
 }
 
 /* How many leaves the raw stacks of a backtrace show. */
@@ -168,7 +171,10 @@ START_TEST(of_many_leaves_at_one_place_as_many_stay_as_wait)
 		leaves.leaf[i].does = i % 3 == 0 ? WAITS : GOES_ON;
 		wait += i % 3 == 0;
 	}
-	/* In the first capture there is no room for all; the task has told by then how much it takes. */
+	/*
+	 * In the first capture there is no room for all; the task has told by then how much it
+	 * takes.
+	 */
 	leaves_of(&leaves);
 	{
 		struct tdt_future future = leaves_future(&leaves);
@@ -232,7 +238,7 @@ START_TEST(a_traced_future_inside_another_shares_its_clones_with_it)
 }
 END_TEST
 
-/* --- Which polls give them --------------------------------------------------------------------- */
+/* --- Which polls give them -------------------------------------------------------------------- */
 
 static const struct tdt_waker *seen; /* what the leaf got */
 
@@ -349,7 +355,7 @@ START_TEST(a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself)
 }
 END_TEST
 
-/* --- As good as the runtime's ---------------------------------------------------------------------- */
+/* --- As good as the runtime's ----------------------------------------------------------------- */
 
 /* A counted clone, which the task's future no longer has. */
 static const struct tdt_waker *take_counted(struct test_task *task, const struct tdt_waker **slot)
@@ -467,7 +473,7 @@ START_TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 }
 END_TEST
 
-/* --- Other threads ----------------------------------------------------------------------------------- */
+/* --- Other threads ---------------------------------------------------------------------------- */
 
 #define SLOTS 16
 #define HANDS 3
@@ -497,7 +503,8 @@ static void many_wake(const struct tdt_waker *waker)
 	many_drop(waker);
 }
 
-static const struct tdt_waker_vtable many_vtable = { many_clone, many_wake, many_wake_by_ref, many_drop };
+static const struct tdt_waker_vtable many_vtable = { many_clone, many_wake, many_wake_by_ref,
+						     many_drop };
 
 static const struct tdt_waker *many_clone(const struct tdt_waker *waker)
 {
@@ -551,7 +558,8 @@ static void *use_wakers(void *arg)
 	unsigned state = seed + (unsigned)(uintptr_t)arg;
 
 	while (!atomic_load(&over)) {
-		const struct tdt_waker *waker = atomic_exchange(&slots[random_below(&state, SLOTS)], NULL);
+		const struct tdt_waker *waker =
+		    atomic_exchange(&slots[random_below(&state, SLOTS)], NULL);
 
 		if (waker == NULL)
 			continue;
@@ -623,7 +631,7 @@ START_TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 }
 END_TEST
 
-/* --- How many there are ------------------------------------------------------------------------ */
+/* --- How many there are ----------------------------------------------------------------------- */
 
 #define HOLDERS 2000
 #define PASSERS 20000
@@ -670,7 +678,8 @@ int main(void)
 	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"),
 	      *wakers = tcase_create("wakers"), *number = tcase_create("number");
 
-	tcase_add_test(leaves, a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait);
+	tcase_add_test(leaves,
+		       a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait);
 	tcase_add_test(leaves, if_all_gave_their_wakers_up_nothing_is_known_and_all_stay);
 	tcase_add_test(leaves, a_leaf_whose_waker_was_woken_did_wait);
 	tcase_add_test(leaves, a_leaf_whose_waker_is_kept_by_a_resource_stays);
@@ -688,7 +697,9 @@ int main(void)
 	tcase_add_test(polls, a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself);
 	suite_add_tcase(suite, polls);
 
-	tcase_add_test(wakers, each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_last_holder);
+	tcase_add_test(
+	    wakers,
+	    each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_last_holder);
 	tcase_add_test(wakers, it_outlives_the_task_and_the_trace);
 	tcase_add_test(wakers, while_a_trace_is_kept_its_clones_are_used_again);
 	tcase_add_test(wakers, it_may_be_woken_and_dropped_in_a_signal_handler);

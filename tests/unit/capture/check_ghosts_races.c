@@ -347,7 +347,10 @@ START_TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 	pthread_t requester;
 
 	ck_assert_ptr_nonnull(rt);
-	/* Of one poll: items may come as fast as a slow capture goes on, more than there are counted clones. */
+	/*
+	 * Of one poll: items may come as fast as a slow capture goes on, more than there are
+	 * counted clones.
+	 */
 	most_leaves = UINT32_MAX;
 	tdt_leaf_wakers(true);
 	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);

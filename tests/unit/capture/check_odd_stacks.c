@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Captures of stacks that are not as a compiler and a thread make them: on other memory, through code without unwind
- * information, damaged.  What can't be known is guessed and marked, or cut.
+ * Captures of stacks that are not as a compiler and a thread make them: on other memory, through
+ * code without unwind information, damaged.  What can't be known is guessed and marked, or cut.
  */
 
 #include <config.h>
@@ -28,7 +28,8 @@ static struct {
 	struct tdt_future *future;
 	struct tdt_context *cx;
 	tdt_poll_t result;
-	void (*callback)(void); /* what the coroutine wants done on the host's stack; NULL: it has ended */
+	void (*callback)(
+	    void); /* what the coroutine wants done on the host's stack; NULL: it has ended */
 } switched;
 
 static void on_coroutine(void)
@@ -48,9 +49,11 @@ static void switch_to(void)
 	size_t guard = 64 << 10;
 
 	if (stack == NULL) {
-		stack = mmap(NULL, COROUTINE_BYTES + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		stack = mmap(NULL, COROUTINE_BYTES + 2 * guard, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		ck_assert_ptr_ne(stack, MAP_FAILED);
-		ck_assert_int_eq(mprotect(stack + guard, COROUTINE_BYTES, PROT_READ | PROT_WRITE), 0);
+		ck_assert_int_eq(mprotect(stack + guard, COROUTINE_BYTES, PROT_READ | PROT_WRITE),
+				 0);
 	}
 	getcontext(&coroutine);
 	coroutine.uc_stack.ss_sp = stack + guard;
@@ -207,7 +210,7 @@ START_TEST(a_task_polled_on_a_signal_stack_is_exact)
 END_TEST
 #endif
 
-/* --- Code without unwind information (x86-64) -------------------------------------------------- */
+/* --- Code without unwind information (x86-64) ------------------------------------------------- */
 
 #if defined(__x86_64__)
 void (*bare_calls)(struct tdt_context *cx);
@@ -265,7 +268,8 @@ static unsigned lines_with(const struct tdt_trace *trace, const char *start)
 	char *text = tree_text(trace), *rest = text;
 	unsigned n = 0;
 
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest))
 		n += strncmp(line + strspn(line, " "), start, strlen(start)) == 0;
 	free(text);
 	return n;
@@ -307,7 +311,8 @@ END_TEST
 
 START_TEST(assembly_without_a_frame_pointer_is_cut)
 {
-	static void (*const functions[])(struct tdt_context * cx) = { bare_without_fp, bare_with_data_in_fp };
+	static void (*const functions[])(struct tdt_context * cx) = { bare_without_fp,
+								      bare_with_data_in_fp };
 
 	for (int i = 0; i < 2; i++) {
 		struct tdt_trace *trace = ask_bare(functions[i]);
@@ -325,8 +330,9 @@ END_TEST
 /* push %rbp; mov %rsp, %rbp; sub $size, %rsp; mov $function, %rax; call *%rax; leave; ret */
 static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struct tdt_context *cx))
 {
-	static const unsigned char template[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0,	  0x48, 0xb8, 0,
-						  0,	0,    0,    0,	  0,	0,    0,    0xff, 0xd0, 0xc9, 0xc3 };
+	static const unsigned char template[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0,
+						  0x48, 0xb8, 0,    0,    0,    0,    0,    0,
+						  0,    0,    0xff, 0xd0, 0xc9, 0xc3 };
 
 	memcpy(code, template, sizeof template);
 	code[7] = size;
@@ -335,7 +341,8 @@ static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struc
 
 START_TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 {
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*thunk)(struct tdt_context * cx);
 
 	if (code == MAP_FAILED) {
@@ -367,7 +374,8 @@ END_TEST
 
 static struct {
 	void (*damage)(void);
-	uintptr_t *record[ACTIVATIONS]; /* the caller's frame pointer and the return address, of activations */
+	uintptr_t *record
+	    [ACTIVATIONS]; /* the caller's frame pointer and the return address, of activations */
 	uint64_t random;
 	unsigned round;
 } damaged;
@@ -435,7 +443,8 @@ static void jump_back(void)
 
 START_TEST(a_frame_that_leads_out_of_the_stack_is_cut)
 {
-	static void (*const damages[])(void) = { clear_frame_pointer, jump_out_of_stack, jump_back };
+	static void (*const damages[])(void) = { clear_frame_pointer, jump_out_of_stack,
+						 jump_back };
 	struct poll_now task;
 
 	damaged.damage = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Captures in modules that come and go: opened and closed with dlopen(), one in the place of another, also between
- * question and answer.
+ * Captures in modules that come and go: opened and closed with dlopen(), one in the place of
+ * another, also between question and answer.
  */
 
 #include <config.h>
@@ -77,7 +77,8 @@ static void check_plugin_tree(const struct tdt_trace *trace, const char *caller,
 			from += strspn(from, ":0123456789") - 1;
 		else
 			to++;
-	snprintf(wanted, sizeof wanted, "%s\n plugin_poll\n  plugin_%s_middle\n   plugin_%s_leaf x1\n", caller, name,
+	snprintf(wanted, sizeof wanted,
+		 "%s\n plugin_poll\n  plugin_%s_middle\n   plugin_%s_leaf x1\n", caller, name,
 		 name);
 	ck_assert_str_eq(words, wanted);
 	free(words);
@@ -142,8 +143,8 @@ START_TEST(a_plugin_opened_after_the_question_has_its_names)
 END_TEST
 
 /*
- * The plugin is replaced between question and answer: so the rules the asker got are wrong, and must not be believed
- * because newer ones were learned for a frame further out.
+ * The plugin is replaced between question and answer: so the rules the asker got are wrong, and
+ * must not be believed because newer ones were learned for a frame further out.
  */
 START_TEST(a_plugin_replaced_after_the_question_is_exact)
 {
@@ -172,7 +173,10 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 }
 END_TEST
 
-/* Asked again, since the plugin was replaced, the task ends: then the first answer is given, and says what it is. */
+/*
+ * Asked again, since the plugin was replaced, the task ends: then the first answer is given, and
+ * says what it is.
+ */
 START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 {
 	struct plugin plugin;
@@ -199,7 +203,9 @@ START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 }
 END_TEST
 
-/* A trace that was never right, however often it was asked for, is given all the same; and says so. */
+/*
+ * A trace that was never right, however often it was asked for, is given all the same; and says so.
+ */
 START_TEST(plugins_replaced_at_every_question_are_marked)
 {
 	struct plugin plugin;
@@ -220,8 +226,8 @@ START_TEST(plugins_replaced_at_every_question_are_marked)
 	ck_assert_ptr_nonnull(trace);
 	node = tdt_trace_root(trace);
 	while ((node = tdt_node_next(node)) != NULL)
-		ck_assert(tdt_node_frame(node)->kind == TDT_NODE_CUT || tdt_node_frame(node)->inlined ||
-			  tdt_node_frame(node)->guessed);
+		ck_assert(tdt_node_frame(node)->kind == TDT_NODE_CUT ||
+			  tdt_node_frame(node)->inlined || tdt_node_frame(node)->guessed);
 	poll_now_end(&asker);
 	tdt_trace_free(trace);
 	poll_now_end(&task);
@@ -246,8 +252,11 @@ START_TEST(nested_futures_are_walked_by_the_newest_rules)
 	if (plugin_replace(&plugin)) {
 		char *text;
 
-		poll_now_start(&askers[1], tdt_backtrace_async(task.traced.handle, &traces[1], NULL));
-		for (int i = 0; i < 3 && (askers[0].result == TDT_PENDING || askers[1].result == TDT_PENDING); i++)
+		poll_now_start(&askers[1],
+			       tdt_backtrace_async(task.traced.handle, &traces[1], NULL));
+		for (int i = 0;
+		     i < 3 && (askers[0].result == TDT_PENDING || askers[1].result == TDT_PENDING);
+		     i++)
 			poll_now(&task);
 		ck_assert_int_eq(askers[0].result, TDT_READY);
 		ck_assert_int_eq(askers[1].result, TDT_READY);
@@ -276,7 +285,10 @@ static void open_late(void)
 	plugin_open(&opened_late, "a");
 }
 
-/* The walk is the inner one's, and so is what it learns on its way; the outer one's frames need names as well. */
+/*
+ * The walk is the inner one's, and so is what it learns on its way; the outer one's frames need
+ * names as well.
+ */
 START_TEST(nested_futures_all_know_a_plugin_opened_meanwhile)
 {
 	struct tdt_traced inner = tdt_traced(future_of(calls_plugin, &opened_late));

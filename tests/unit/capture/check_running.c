@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Tasks in the middle of a poll: their stacks are read while they are stuck, and what they are stuck in is not
- * disturbed.  Code compiled in several ways (stuck.c).
+ * Tasks in the middle of a poll: their stacks are read while they are stuck, and what they are
+ * stuck in is not disturbed.  Code compiled in several ways (stuck.c).
  */
 
 #include <config.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Running polls whose stacks are not as a compiler and a thread make them: damaged, with holes, very large, on other
- * memory.  Each is asked while it is blocked, which is read from outside, and while it spins, which is by the signal.
- * What can't be known is marked; nothing takes long, and nothing crashes.
+ * Running polls whose stacks are not as a compiler and a thread make them: damaged, with holes,
+ * very large, on other memory.  Each is asked while it is blocked, which is read from outside, and
+ * while it spins, which is by the signal.  What can't be known is marked; nothing takes long, and
+ * nothing crashes.
  */
 
 #include <config.h>
@@ -34,7 +35,8 @@
 
 static struct {
 	void (*damage)(void);
-	uintptr_t *record[ACTIVATIONS]; /* the caller's frame pointer and the return address, of activations */
+	uintptr_t *record
+	    [ACTIVATIONS]; /* the caller's frame pointer and the return address, of activations */
 	unsigned seed;
 } damaged;
 
@@ -119,7 +121,8 @@ static uintptr_t garbage(void)
 static void spread_garbage(void)
 {
 	for (unsigned n = 1 + random_below(&damaged.seed, 3); n > 0; n--)
-		damaged.record[random_below(&damaged.seed, ACTIVATIONS)][random_below(&damaged.seed, 2)] = garbage();
+		damaged.record[random_below(&damaged.seed, ACTIVATIONS)]
+			      [random_below(&damaged.seed, 2)] = garbage();
 }
 
 START_TEST(no_garbage_on_the_stack_does_harm)
@@ -133,7 +136,10 @@ END_TEST
 
 /* --- Stale frames -------------------------------------------------------------------- */
 
-/* On its last call frames of the calls before lie in `room`: of this very function, and leading to the top. */
+/*
+ * On its last call frames of the calls before lie in `room`: of this very function, and leading to
+ * the top.
+ */
 static NOINLINE void stale_stay(bool stays)
 {
 	char room[1500];
@@ -193,7 +199,8 @@ static pthread_attr_t on_stack;
 
 static void make_stack(void)
 {
-	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(stack, MAP_FAILED);
 	pthread_attr_init(&on_stack);
 	ck_assert_int_eq(pthread_attr_setstack(&on_stack, stack, STACK_SIZE), 0);
@@ -234,7 +241,9 @@ START_TEST(a_hole_in_the_stack_ends_it)
 	if (!SANITIZED)
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_CORRUPT);
 	path = stuck_path(trace);
-	ck_assert_msg(strncmp(path, "cut:", 4) == 0 && strstr(path, gate_seen(_i, "gate_stay")) != NULL, "%s", path);
+	ck_assert_msg(strncmp(path, "cut:", 4) == 0 &&
+			  strstr(path, gate_seen(_i, "gate_stay")) != NULL,
+		      "%s", path);
 	free(path);
 	tdt_trace_free(trace);
 	free_stack();
@@ -266,7 +275,9 @@ static void expect_the_innermost(const struct tdt_trace *trace)
 	char *path = stuck_path(trace);
 
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_LIMIT);
-	ck_assert_msg(strstr(path, "deeper deeper deeper ") != NULL && strstr(path, "gate_stay") != NULL, "%s", path);
+	ck_assert_msg(strstr(path, "deeper deeper deeper ") != NULL &&
+			  strstr(path, "gate_stay") != NULL,
+		      "%s", path);
 	free(path);
 }
 
@@ -391,7 +402,8 @@ START_TEST(a_task_polled_on_a_signal_stack_is_whole)
 	char *path;
 
 	if (SANITIZED) {
-		puts("# not tried: a sanitizer's read() can't be left without a guess, nor its signals come in a handler");
+		puts("# not tried: a sanitizer's read() can't be left without a guess, nor its "
+		     "signals come in a handler");
 		return;
 	}
 	memory = malloc(256 << 10);
@@ -419,7 +431,7 @@ START_TEST(a_task_polled_on_a_signal_stack_is_whole)
 }
 END_TEST
 
-/* --- vfork ---------------------------------------------------------------------------------------- */
+/* --- vfork ------------------------------------------------------------------------------------ */
 
 static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 {

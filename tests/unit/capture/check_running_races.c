@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Reading running polls while they end, move to other threads and lose theirs, by several askers, round forks, and with
- * the signal in the hands of the host.
+ * Reading running polls while they end, move to other threads and lose theirs, by several askers,
+ * round forks, and with the signal in the hands of the host.
  */
 
 #include <config.h>
@@ -160,13 +160,18 @@ static void *ask_on(void *argument)
 		}
 		/* Often too soon for the thread: the signal comes late. */
 		capture = tdt__running(moving.traced.handle, polls, TDT_MAX_FRAMES,
-				       tdt__clock() + random_below(&seed, 2) * SECOND + random_below(&seed, 20000), &error);
+				       tdt__clock() + random_below(&seed, 2) * SECOND +
+					   random_below(&seed, 20000),
+				       &error);
 		atomic_fetch_add(&rounds, 1);
 		if (capture != NULL) {
 			check_capture(capture, polls);
 			atomic_fetch_add(&read_stacks, 1);
 		} else {
-			/* While the handler is at work for another, or was and can't go on, it has the signal blocked. */
+			/*
+			 * While the handler is at work for another, or was and can't go on, it has
+			 * the signal blocked.
+			 */
 			MUST(error == -EAGAIN || error == -ETIMEDOUT || error == -EPERM);
 		}
 	}
@@ -332,7 +337,8 @@ START_TEST(a_signal_that_the_host_takes_is_the_hosts)
 	ck_assert_int_eq(sigaction(first, &action, NULL), 0);
 	check_spinning(&task);
 	for (second = first - 1; second >= SIGRTMIN; second--)
-		if (sigaction(second, NULL, &now) == 0 && now.sa_handler != SIG_DFL && now.sa_handler != hosts_handler)
+		if (sigaction(second, NULL, &now) == 0 && now.sa_handler != SIG_DFL &&
+		    now.sa_handler != hosts_handler)
 			break;
 	ck_assert_int_ge(second, SIGRTMIN);
 	ck_assert_int_eq(sigaction(first, NULL, &now), 0);
@@ -366,9 +372,10 @@ START_TEST(a_signal_that_somebody_else_sends_does_nothing)
 	start_spinning(&task);
 	check_spinning(&task);
 	for (unsigned number = 0; number < 100; number++)
-		ck_assert_int_eq(pthread_sigqueue(task.thread, stuck_signal(),
-						  (union sigval){ .sival_ptr = (void *)(uintptr_t)number }),
-				 0);
+		ck_assert_int_eq(
+		    pthread_sigqueue(task.thread, stuck_signal(),
+				     (union sigval){ .sival_ptr = (void *)(uintptr_t)number }),
+		    0);
 	ck_assert_int_eq(pthread_kill(task.thread, stuck_signal()), 0);
 	check_spinning(&task);
 	stop_spinning(&task);
@@ -391,7 +398,8 @@ static void ask_in_child(void)
 {
 	struct stuck_task task = { 0 };
 
-	MUST(tdt_backtrace_timed(spun.traced.handle, 30 * (int64_t)MS) == NULL && errno == ETIMEDOUT);
+	MUST(tdt_backtrace_timed(spun.traced.handle, 30 * (int64_t)MS) == NULL &&
+	     errno == ETIMEDOUT);
 	start_spinning(&task);
 	check_spinning(&task);
 	stop_spinning(&task);

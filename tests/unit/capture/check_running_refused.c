@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Running polls that can't be read because something is refused: memory, descriptors, an answer of the thread that was
- * interrupted.  The asker is told, in time; and the next one gets his answer.
+ * Running polls that can't be read because something is refused: memory, descriptors, an answer of
+ * the thread that was interrupted.  The asker is told, in time; and the next one gets his answer.
  */
 
 #include <config.h>
@@ -62,7 +62,8 @@ static void end(void)
 static int read_now(uint64_t ns)
 {
 	int error = 0;
-	struct tdt__capture *capture = tdt__running(task.traced.handle, 1, 100, tdt__clock() + ns, &error);
+	struct tdt__capture *capture =
+	    tdt__running(task.traced.handle, 1, 100, tdt__clock() + ns, &error);
 
 	if (capture == NULL)
 		return error;
@@ -71,8 +72,9 @@ static int read_now(uint64_t ns)
 }
 
 /*
- * The same once the handler is over that served who asked before: he may have his answer sooner.  ThreadSanitizer takes
- * two signals that come one upon the other for one, so that who waits long has to send another now and then.
+ * The same once the handler is over that served who asked before: he may have his answer sooner.
+ * ThreadSanitizer takes two signals that come one upon the other for one, so that who waits long
+ * has to send another now and then.
  */
 static int read_within(uint64_t ns)
 {
@@ -208,6 +210,7 @@ int main(void)
 	tcase_add_loop_test(tests, without_a_descriptor_it_is_not_read_and_nothing_is_sent, 0, 2);
 	tcase_add_test(tests, a_thread_that_is_held_up_in_the_handler_is_not_waited_for);
 	tcase_add_test(tests, where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack);
-	tcase_add_loop_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal, 0, 2);
+	tcase_add_loop_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal,
+			    0, 2);
 	return test_run(suite);
 }

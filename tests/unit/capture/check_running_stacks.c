@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Polls that get stuck on other stacks than they began on: in coroutines, ours and others', one in the other.  Each is
- * asked while it is blocked, which is read from outside, and while it spins, which is by the signal.
+ * Polls that get stuck on other stacks than they began on: in coroutines, ours and others', one in
+ * the other.  Each is asked while it is blocked, which is read from outside, and while it spins,
+ * which is by the signal.
  */
 
 #include <config.h>
@@ -30,12 +31,16 @@
 #define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 #define DEEPEST 20 /* more stacks than are looked at */
 
-/* The path of the trace without functions of ours, up to the gate: what is inside of that is the C library's. */
+/*
+ * The path of the trace without functions of ours, up to the gate: what is inside of that is the C
+ * library's.
+ */
 static void expect_path(struct tdt_trace *trace, bool spin, const char *expected)
 {
 	char *path = stuck_path(trace), *all = strdup(path), shown[2000] = "", *saved;
 
-	for (char *name = strtok_r(path, " ", &saved); name != NULL; name = strtok_r(NULL, " ", &saved)) {
+	for (char *name = strtok_r(path, " ", &saved); name != NULL;
+	     name = strtok_r(NULL, " ", &saved)) {
 		if (strncmp(name + (*name == '+'), "tdt_", 4) == 0)
 			continue;
 		if (*shown != '\0')
@@ -47,7 +52,8 @@ static void expect_path(struct tdt_trace *trace, bool spin, const char *expected
 	if (SANITIZED && !spin)
 		ck_assert_msg(strstr(all, "read") != NULL, "%s", all);
 	else if (SIGNALS_ARE_LATE)
-		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n", expected);
+		printf("# not tried: ThreadSanitizer delays signals: whether %s is there\n",
+		       expected);
 	else
 		ck_assert_msg(strcmp(shown, expected) == 0, "%s (%s)", shown, all);
 	free(all);
@@ -129,7 +135,8 @@ static NOINLINE int awaits(void *arg)
 
 START_TEST(what_a_coroutine_awaits_is_seen_with_it)
 {
-	expect_path(ask(coroutine(awaits, NULL), _i), _i, "polls awaits awaited_poll stays stay_inside gate_stay");
+	expect_path(ask(coroutine(awaits, NULL), _i), _i,
+		    "polls awaits awaited_poll stays stay_inside gate_stay");
 }
 END_TEST
 
@@ -147,7 +154,8 @@ START_TEST(coroutines_in_coroutines_are_seen_through)
 {
 	unsigned depth = 4;
 
-	expect_path(ask(coroutine(nests, &depth), _i), _i, "polls nests nests nests nests stays stay_inside gate_stay");
+	expect_path(ask(coroutine(nests, &depth), _i), _i,
+		    "polls nests nests nests nests stays stay_inside gate_stay");
 }
 END_TEST
 
@@ -159,12 +167,15 @@ START_TEST(more_stacks_than_are_looked_at_are_cut_at_the_limit)
 	if (!SANITIZED || (_i && !SIGNALS_ARE_LATE))
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_LIMIT);
 	expect_path(trace, _i,
-		    "cut:1 nests nests nests nests nests nests nests nests nests nests nests nests nests nests nests "
+		    "cut:1 nests nests nests nests nests nests nests nests nests nests nests nests "
+		    "nests nests nests "
 		    "nests stays stay_inside gate_stay");
 }
 END_TEST
 
-/* A traced task of its own inside of a coroutine, or inside of one in that: its stack begins there. */
+/*
+ * A traced task of its own inside of a coroutine, or inside of one in that: its stack begins there.
+ */
 static struct tdt_traced own;
 
 static tdt_poll_t own_poll(void *state, struct tdt_context *cx)
@@ -264,11 +275,13 @@ static tdt_poll_t foreign_poll(void *state, struct tdt_context *cx)
 
 static struct tdt_trace *ask_foreign(bool tells_base, bool spin)
 {
-	void *memory = mmap(NULL, FOREIGN_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+	    mmap(NULL, FOREIGN_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct tdt_trace *trace;
 
 	ck_assert_ptr_ne(memory, MAP_FAILED);
-	foreign = (struct foreign){ .stack = { .low = memory, .size = FOREIGN_SIZE }, .tells_base = tells_base };
+	foreign = (struct foreign){ .stack = { .low = memory, .size = FOREIGN_SIZE },
+				    .tells_base = tells_base };
 	tdt__fiber_init(&foreign.fiber, memory, FOREIGN_SIZE);
 	trace = gate_ask(foreign_poll, NULL, spin, NULL);
 	tdt__fiber_fini(&foreign.fiber);
@@ -278,7 +291,8 @@ static struct tdt_trace *ask_foreign(bool tells_base, bool spin)
 
 START_TEST(a_stack_that_was_told_of_is_seen_through)
 {
-	expect_path(ask_foreign(true, _i), _i, "foreign_poll foreign_entry stays stay_inside gate_stay");
+	expect_path(ask_foreign(true, _i), _i,
+		    "foreign_poll foreign_entry stays stay_inside gate_stay");
 }
 END_TEST
 
@@ -288,7 +302,9 @@ START_TEST(a_stack_whose_base_nobody_told_is_cut_at_its_end)
 	char *path = stuck_path(trace);
 
 	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
-	ck_assert_msg(strstr(path, gate_seen(_i, "foreign_entry stays stay_inside gate_stay")) != NULL, "%s", path);
+	ck_assert_msg(strstr(path, gate_seen(_i, "foreign_entry stays stay_inside gate_stay")) !=
+			  NULL,
+		      "%s", path);
 	ck_assert_msg(strstr(path, "foreign_poll") == NULL, "%s", path);
 	free(path);
 	tdt_trace_free(trace);
@@ -310,7 +326,8 @@ START_TEST(a_stack_that_was_entered_but_not_gone_to_hides_nothing)
 	static _Alignas(16) char memory[64 << 10];
 
 	foreign.stack = (struct tdt_stack){ .low = memory, .size = sizeof memory };
-	expect_path(gate_ask(entering_poll, NULL, _i, NULL), _i, "entering_poll stays stay_inside gate_stay");
+	expect_path(gate_ask(entering_poll, NULL, _i, NULL), _i,
+		    "entering_poll stays stay_inside gate_stay");
 }
 END_TEST
 
@@ -333,7 +350,8 @@ START_TEST(stacks_that_lead_in_a_circle_do_no_harm)
 	static _Alignas(16) char memory[64 << 10];
 	struct tdt_stack stack = { .low = memory, .size = sizeof memory };
 
-	expect_path(gate_ask(astray_poll, &stack, _i, NULL), _i, "astray_poll stays stay_inside gate_stay");
+	expect_path(gate_ask(astray_poll, &stack, _i, NULL), _i,
+		    "astray_poll stays stay_inside gate_stay");
 }
 END_TEST
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Frames that a leaf shares with the leaf before are not walked again, but compared.  Here call trees at random, from a
- * seed that is printed, are captured so, and each leaf once more by a capture that knows of no other leaf: both must have
- * found the same stack.  Half of the trees have a seal (seal.h), as polls that answer do.
+ * Frames that a leaf shares with the leaf before are not walked again, but compared.  Here call
+ * trees at random, from a seed that is printed, are captured so, and each leaf once more by a
+ * capture that knows of no other leaf: both must have found the same stack.  Half of the trees have
+ * a seal (seal.h), as polls that answer do.
  */
 
 #include <config.h>
@@ -44,7 +45,8 @@ static void expect_same_stack(const struct tdt__capture *a, const struct tdt__ca
 {
 	uint32_t i = a->last, j = b->last;
 
-	while (tdt__is_frame(i) && tdt__is_frame(j) && is_same(&a->stacks.frames[i].frame, &b->stacks.frames[j].frame)) {
+	while (tdt__is_frame(i) && tdt__is_frame(j) &&
+	       is_same(&a->stacks.frames[i].frame, &b->stacks.frames[j].frame)) {
 		i = a->stacks.frames[i].parent;
 		j = b->stacks.frames[j].parent;
 		frames++;
@@ -146,7 +148,8 @@ START_TEST(what_leaves_share_is_what_each_has)
 		struct tdt__seal seal;
 
 		leaves = 1 + (int)random_below(&seed, 100);
-		sharing.capture = tdt__capture_new(random_below(&seed, 2) == 0 ? 4 : 256, TDT_MAX_FRAMES);
+		sharing.capture =
+		    tdt__capture_new(random_below(&seed, 2) == 0 ? 4 : 256, TDT_MAX_FRAMES);
 		fresh.capture = tdt__capture_new(256, TDT_MAX_FRAMES);
 		MUST(sharing.capture != NULL && fresh.capture != NULL);
 		tdt__seal_init(&seal);
@@ -157,7 +160,10 @@ START_TEST(what_leaves_share_is_what_each_has)
 		tdt__capture_unref(fresh.capture);
 	}
 	printf("# of %lu frames %lu were walked; %d trees were sealed\n", frames, walked, sealed);
-	/* The walk step by step can't tell by words whether it would go the same way: it seals nothing. */
+	/*
+	 * The walk step by step can't tell by words whether it would go the same way: it seals
+	 * nothing.
+	 */
 	ck_assert(TDT_WALK_RULES ? sealed > 0 : sealed == 0);
 }
 END_TEST

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A task that waits in a future of ours shows the call that made it: however our libraries are compiled, it is there.
+/*
+ * A task that waits in a future of ours shows the call that made it: however our libraries are
+ * compiled, it is there.
  */
 
 #include <config.h>
@@ -72,7 +74,8 @@ START_TEST(waiting_for_a_value)
 	void *value;
 
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
-	expect_waits_in(tdt_oneshot_receive(receiver, &value, NULL), "user_poll;tdt_oneshot_receive 1\n");
+	expect_waits_in(tdt_oneshot_receive(receiver, &value, NULL),
+			"user_poll;tdt_oneshot_receive 1\n");
 	tdt_oneshot_sender_free(sender);
 }
 END_TEST
@@ -99,7 +102,8 @@ static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct td
 
 START_TEST(letting_others_go_first)
 {
-	expect_waits_in(future_of(yielding_poll, NULL), "user_poll;yielding_poll;tdt_yield_now 1\n");
+	expect_waits_in(future_of(yielding_poll, NULL),
+			"user_poll;yielding_poll;tdt_yield_now 1\n");
 }
 END_TEST
 
@@ -111,8 +115,9 @@ START_TEST(waiting_for_several_at_once)
 	ck_assert(tdt_mutex_try_lock(mutex));
 	both[0] = tdt_mutex_lock(mutex);
 	both[1] = future_of(yielding_poll, NULL);
-	expect_waits_in(tdt_join_all(both, 2), "user_poll;tdt_join_all;tdt_mutex_lock 1\n"
-					       "user_poll;tdt_join_all;yielding_poll;tdt_yield_now 1\n");
+	expect_waits_in(tdt_join_all(both, 2),
+			"user_poll;tdt_join_all;tdt_mutex_lock 1\n"
+			"user_poll;tdt_join_all;yielding_poll;tdt_yield_now 1\n");
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
@@ -183,7 +188,8 @@ static tdt_poll_t connect_poll(void *state, struct tdt_context *cx)
 	struct connecting *it = state;
 
 	TDT_BEGIN(&it->async, cx);
-	TDT_AWAIT(tdt_tcp_connect("127.0.0.1", tdt_tcp_listener_port(it->listener), &it->ends[0], &it->errors[0]));
+	TDT_AWAIT(tdt_tcp_connect("127.0.0.1", tdt_tcp_listener_port(it->listener), &it->ends[0],
+				  &it->errors[0]));
 	TDT_AWAIT(tdt_tcp_accept(it->listener, &it->ends[1], &it->errors[1]));
 	TDT_END();
 }
@@ -199,7 +205,8 @@ START_TEST(waiting_for_a_socket)
 	int error;
 
 	if (_i == 0) {
-		expect_task_waits_in(tdt_tcp_accept(listener, &none, &error), "user_poll;tdt_tcp_accept 1\n");
+		expect_task_waits_in(tdt_tcp_accept(listener, &none, &error),
+				     "user_poll;tdt_tcp_accept 1\n");
 	} else {
 		rt = tdt_rt_new(NULL);
 		ck_assert_int_eq(tdt_rt_block_on(rt, TDT_ASYNC_NEW(connect_poll, connecting)), 0);
@@ -212,9 +219,11 @@ START_TEST(waiting_for_a_socket)
 		return;
 	/* An accepted end has not waited on the runtime that is gone, so it can wait on another. */
 	if (_i == 1)
-		expect_task_waits_in(tdt_tcp_read(ends[1], plenty, 1, &n), "user_poll;tdt_tcp_read 1\n");
+		expect_task_waits_in(tdt_tcp_read(ends[1], plenty, 1, &n),
+				     "user_poll;tdt_tcp_read 1\n");
 	else
-		expect_task_waits_in(tdt_tcp_write(ends[1], plenty, sizeof(plenty), &n), "user_poll;tdt_tcp_write 1\n");
+		expect_task_waits_in(tdt_tcp_write(ends[1], plenty, sizeof(plenty), &n),
+				     "user_poll;tdt_tcp_write 1\n");
 	tdt_tcp_free(ends[0]);
 	tdt_tcp_free(ends[1]);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Tasks of the runtime that wait for each other, and what dumps say of them: a deadlock if it is one, else none. */
+/*
+ * Tasks of the runtime that wait for each other, and what dumps say of them: a deadlock if it is
+ * one, else none.
+ */
 
 #include <config.h>
 
@@ -35,7 +38,8 @@ static struct tdt_rt *rt;
 static struct tdt_mutex *mutex[MOST];
 static struct tdt_handle *task[MOST];
 static int actors;
-static atomic_int ready; /* of those that have their mutex, and of the test, when all handles are there */
+static atomic_int
+    ready; /* of those that have their mutex, and of the test, when all handles are there */
 
 static tdt_poll_t act(void *state, struct tdt_context *cx)
 {
@@ -67,7 +71,8 @@ static struct tdt_handle *spawn(struct tdt_future future, const char *name)
 
 static void start(void)
 {
-	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
 	ck_assert_ptr_nonnull(rt);
 	for (int i = 0; i < MOST; i++) {
 		mutex[i] = tdt_mutex_new();
@@ -109,7 +114,8 @@ static void act_all(int n, struct tdt_future (*const waits[])(int i))
 	start();
 	actors = n;
 	for (int i = 0; i < n; i++)
-		task[i] = spawn(TDT_ASYNC_NEW(act, (struct actor){ .waits = waits[i], .i = i }), names[i]);
+		task[i] = spawn(TDT_ASYNC_NEW(act, (struct actor){ .waits = waits[i], .i = i }),
+				names[i]);
 	while (atomic_load(&ready) < n)
 		sched_yield();
 	atomic_fetch_add(&ready, 1);
@@ -186,8 +192,8 @@ static const struct tdt_snapshot *take(void)
 }
 
 /*
- * Every task says where it waits.  One that is held up in the poll that is to answer has its stack read instead: then
- * all are asked again, when that poll is over.
+ * Every task says where it waits.  One that is held up in the poll that is to answer has its stack
+ * read instead: then all are asked again, when that poll is over.
  */
 static const struct tdt_snapshot *take_waiting(void)
 {
@@ -265,7 +271,8 @@ START_TEST(two_that_lock_each_others_mutex)
 	}
 	tdt_snapshot_free(snapshot);
 	expect_text("2 tasks, 1 deadlock: 2 answered");
-	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by task %" PRIu64
+	expect_text("\ndeadlock: task %" PRIu64
+		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), (void *)mutex[0], id(0));
 	stop();
@@ -276,10 +283,11 @@ START_TEST(three_that_lock_the_next_ones_mutex)
 {
 	act_all(3, (struct tdt_future(*const[])(int)){ lock_next, lock_next, lock_next });
 	expect_ring(true);
-	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by task %" PRIu64
-		    " \"b\", which waits for a mutex (%p) held by task %" PRIu64
-		    " \"c\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
-		    id(0), (void *)mutex[1], id(1), (void *)mutex[2], id(2), (void *)mutex[0], id(0));
+	expect_text(
+	    "\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by task %" PRIu64
+	    " \"b\", which waits for a mutex (%p) held by task %" PRIu64
+	    " \"c\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
+	    id(0), (void *)mutex[1], id(1), (void *)mutex[2], id(2), (void *)mutex[0], id(0));
 	stop();
 }
 END_TEST
@@ -288,8 +296,8 @@ START_TEST(two_that_await_each_others_end)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ join_next, join_next });
 	expect_ring(true);
-	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for task %" PRIu64 " \"b\", which waits for task %" PRIu64
-		    " \"a\"\n",
+	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for task %" PRIu64
+		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), id(1), id(0));
 	stop();
 }
@@ -299,7 +307,8 @@ START_TEST(a_mutex_and_an_end)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, join_next });
 	expect_ring(true);
-	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by task %" PRIu64
+	expect_text("\ndeadlock: task %" PRIu64
+		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), id(0));
 	stop();
@@ -319,8 +328,8 @@ START_TEST(one_that_locks_its_own_mutex)
 {
 	act_all(1, (struct tdt_future(*const[])(int)){ lock_own });
 	expect_ring(true);
-	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by itself\n", id(0),
-		    (void *)mutex[0]);
+	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by itself\n",
+		    id(0), (void *)mutex[0]);
 	stop();
 }
 END_TEST
@@ -348,7 +357,9 @@ START_TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next_for_a_while, lock_next });
 	expect_ring(false);
-	expect_text("\nring of waits (another leaf may still bring one on): task %" PRIu64 " \"a\" waits", id(0));
+	expect_text("\nring of waits (another leaf may still bring one on): task %" PRIu64
+		    " \"a\" waits",
+		    id(0));
 	stop();
 }
 END_TEST
@@ -379,7 +390,8 @@ START_TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, sleep_long });
 	expect_no_ring();
-	expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 " \"b\"\n", (void *)mutex[1], id(1));
+	expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 " \"b\"\n",
+		    (void *)mutex[1], id(1));
 	stop();
 }
 END_TEST
@@ -415,7 +427,8 @@ START_TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring)
 	if (owner == 0)
 		expect_text("\n   waits for a mutex (%p)\n", (void *)mutex[MOST - 1]);
 	else
-		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 "\n", (void *)mutex[MOST - 1], owner);
+		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 "\n",
+			    (void *)mutex[MOST - 1], owner);
 	tdt_handle_unref(gone);
 	stop();
 }
@@ -520,7 +533,9 @@ static void *dump_and_count(void *found)
 	return NULL;
 }
 
-/* A dump may meet one of them just when it is polled for the other's; but most find the deadlock. */
+/*
+ * A dump may meet one of them just when it is polled for the other's; but most find the deadlock.
+ */
 START_TEST(two_who_dump_at_once_find_it)
 {
 	int found[2] = { 0 };
@@ -534,7 +549,10 @@ START_TEST(two_who_dump_at_once_find_it)
 	fflush(stdout);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_gt(found[i], 0);
-	/* A poll that was asked for, and whose asker had read another meanwhile, may be still to come: it answers this. */
+	/*
+	 * A poll that was asked for, and whose asker had read another meanwhile, may be still to
+	 * come: it answers this.
+	 */
 	tdt_snapshot_free(take_waiting());
 	expect_ring(true);
 	stop();
@@ -544,7 +562,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("deadlock");
-	TCase *deadlocks = tcase_create("deadlocks"), *none = tcase_create("none"), *churns = tcase_create("churns");
+	TCase *deadlocks = tcase_create("deadlocks"), *none = tcase_create("none"),
+	      *churns = tcase_create("churns");
 
 	tcase_add_test(deadlocks, two_that_lock_each_others_mutex);
 	tcase_add_test(deadlocks, three_that_lock_the_next_ones_mutex);

@@ -14,7 +14,8 @@
 #include "lib/printed.h"
 #include "lib/test.h"
 
-#define DUMP(...) (&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
+#define DUMP(...)                                                                                  \
+	(&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
 
 static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 {
@@ -56,10 +57,12 @@ START_TEST(a_dump_has_the_tasks_that_live_and_no_others)
 	ck_assert_ptr_nonnull(strstr(text, ", did not answer, spawned at "));
 	free(text);
 	text = dump(DUMP(.timeout_ns = 1000000, .print = OPTIONS(JSON)));
-	ck_assert_ptr_nonnull(strstr(text, "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":77,\"name\":\"here\""));
+	ck_assert_ptr_nonnull(strstr(
+	    text, "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":77,\"name\":\"here\""));
 	free(text);
-	text = dump(DUMP(.timeout_ns = 1000000, .filter = &(struct tdt_task_filter){
-							.size = sizeof(struct tdt_task_filter), .name = "there" }));
+	text = dump(DUMP(.timeout_ns = 1000000,
+			 .filter = &(struct tdt_task_filter){
+			     .size = sizeof(struct tdt_task_filter), .name = "there" }));
 	ck_assert_int_eq(strncmp(text, "no tasks", 8), 0);
 	free(text);
 	tdt_future_drop(&traced.future);
@@ -76,7 +79,8 @@ START_TEST(wrong_options_are_told_before_anybody_is_asked)
 	ck_assert_int_eq(tdt_dump(NULL, NULL), -EINVAL);
 	ck_assert_int_eq(tdt_dump_all(NULL), -EINVAL);
 	ck_assert_int_eq(tdt_dump(file, &(struct tdt_dump_options){ 0 }), -EINVAL);
-	ck_assert_int_eq(tdt_dump(file, DUMP(.print = OPTIONS(.format = (enum tdt_print_format)3))), -EINVAL);
+	ck_assert_int_eq(tdt_dump(file, DUMP(.print = OPTIONS(.format = (enum tdt_print_format)3))),
+			 -EINVAL);
 	ck_assert_int_eq(tdt_dump(file, DUMP(.timeout_ns = -1)), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 	fclose(file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A dump on a signal: that there is one, on a thread of its own, and what a host may do to it.  What is dumped is
- * counted here instead of being printed: tdt_dump() is wrapped.
+ * A dump on a signal: that there is one, on a thread of its own, and what a host may do to it.
+ * What is dumped is counted here instead of being printed: tdt_dump() is wrapped.
  */
 
 #include <config.h>
@@ -30,8 +30,10 @@ static atomic_bool held; /* a dump doesn't end while it is */
 static atomic_int last_error;
 
 int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
 
 int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
 {
@@ -39,7 +41,8 @@ int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
 	sigset_t blocked;
 
 	MUST(out == stderr && options == NULL);
-	MUST(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 && strcmp(name, "tdt-dump") == 0);
+	MUST(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 &&
+	     strcmp(name, "tdt-dump") == 0);
 	MUST(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
 	for (int signo = 1; signo < 32; signo++)
 		MUST(signo == SIGKILL || signo == SIGSTOP || sigismember(&blocked, signo));
@@ -55,7 +58,8 @@ int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
 
 static bool no_threads;
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg)
 {
 	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
 }
@@ -191,7 +195,9 @@ END_TEST
 
 START_TEST(what_can_t_dump_is_refused)
 {
-	static const int wrong[] = { -1, 65, 1000, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	static const int wrong[] = {
+		-1, 65, 1000, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL
+	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		errno = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Dumps of a runtime with a worker that is blocked in a system call: of who blocks it, and of all who wait for that. */
+/*
+ * Dumps of a runtime with a worker that is blocked in a system call: of who blocks it, and of all
+ * who wait for that.
+ */
 
 #include <config.h>
 
@@ -30,7 +33,8 @@ static struct stuck_task reader; /* only its `tid` */
 
 static void start(unsigned workers)
 {
-	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
 	mutex = tdt_mutex_new();
 	ck_assert(rt != NULL && mutex != NULL);
 	ck_assert_int_eq(pipe(ends), 0);
@@ -83,7 +87,8 @@ static tdt_poll_t hold_and_read(void *state, struct tdt_context *cx)
 /* Returns when it is blocked. */
 static struct tdt_handle *spawn_reader(void)
 {
-	struct tdt_handle *handle = spawn(TDT_ASYNC_NEW(hold_and_read, (struct reading){ 0 }), "holder");
+	struct tdt_handle *handle =
+	    spawn(TDT_ASYNC_NEW(hold_and_read, (struct reading){ 0 }), "holder");
 
 	UNTIL(atomic_load(&reader.tid) != 0);
 	stuck_task_settle(&reader, false);
@@ -122,8 +127,8 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 }
 
 /*
- * The same for more and more time, until it is seen that one task runs, and no more: one in a poll that takes its time
- * counts as well.
+ * The same for more and more time, until it is seen that one task runs, and no more: one in a poll
+ * that takes its time counts as well.
  */
 static const struct tdt_snapshot *take_with_runner(int64_t timeout_ns)
 {
@@ -150,7 +155,8 @@ static char *text_of(const struct tdt_snapshot *snapshot)
 	return text;
 }
 
-static void expect_in(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void expect_in(const char *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void expect_in(const char *text, const char *format, ...)
 {
 	char expected[512];
@@ -162,7 +168,8 @@ static void expect_in(const char *text, const char *format, ...)
 	ck_assert_msg(strstr(text, expected) != NULL, "not \"%s\" in: %s", expected, text);
 }
 
-static const struct tdt_snapshot_group *group_of(const struct tdt_snapshot *snapshot, enum tdt_answer answer)
+static const struct tdt_snapshot_group *group_of(const struct tdt_snapshot *snapshot,
+						 enum tdt_answer answer)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		if (snapshot->groups[i].answer == answer)
@@ -205,8 +212,8 @@ START_TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	expect_in(text, "\ntask %" PRIu64 " \"holder\" running for ", tdt_handle_id(holder));
 	expect_in(text, " on thread %u, in read()", atomic_load(&reader.tid));
 	expect_in(text, "read_reply");
-	expect_in(text, "\n   %d wait for a mutex (%p) held by task %" PRIu64 " \"holder\"\n", WAITERS, (void *)mutex,
-		  tdt_handle_id(holder));
+	expect_in(text, "\n   %d wait for a mutex (%p) held by task %" PRIu64 " \"holder\"\n",
+		  WAITERS, (void *)mutex, tdt_handle_id(holder));
 	free(text);
 	free(path);
 	tdt_snapshot_free(snapshot);
@@ -224,7 +231,8 @@ static struct tdt_handle *queued[QUEUED];
 static void start_naps(void)
 {
 	for (int i = 0; i < QUEUED; i++)
-		queued[i] = spawn(TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }), "napping");
+		queued[i] =
+		    spawn(TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }), "napping");
 }
 
 static void end_naps(void)
@@ -267,7 +275,10 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	for (int i = 0; i < QUEUED; i++) {
 		ck_assert_int_eq(last->tasks[i]->state, TDT_TASK_WAITING);
 		ck_assert_uint_eq(last->tasks[i]->leaves, 1);
-		/* As of the dump's beginning, since when they can't have been polled; but for how coarse the clock is. */
+		/*
+		 * As of the dump's beginning, since when they can't have been polled; but for how
+		 * coarse the clock is.
+		 */
 		ck_assert_uint_ge(last->tasks[i]->age_ns, 150 * MS);
 	}
 	text = text_of(snapshot);
@@ -321,7 +332,8 @@ int main(void)
 	stuck = tcase_create("stuck");
 	tcase_add_test(stuck, who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits);
 	tcase_add_test(stuck, tasks_behind_one_that_blocks_their_worker_are_as_last_watched);
-	tcase_add_test(stuck, tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched);
+	tcase_add_test(
+	    stuck, tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched);
 	suite_add_tcase(suite, stuck);
 	return test_run(suite);
 }

@@ -102,7 +102,10 @@ static int64_t coarse_now(void)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Sleep for some 30 ms, by the clock that polls are stamped with too: it may stand still for a while. */
+/*
+ * Sleep for some 30 ms, by the clock that polls are stamped with too: it may stand still for a
+ * while.
+ */
 static void grow_older(void)
 {
 	int64_t before = coarse_now();
@@ -123,11 +126,15 @@ static void end(struct job *job)
 	poll_now_end(&job->task);
 }
 
-/* Take one that gives up after `timeout_ns`; 0: late enough for all to answer, however slow the machine is. */
+/*
+ * Take one that gives up after `timeout_ns`; 0: late enough for all to answer, however slow the
+ * machine is.
+ */
 static const struct tdt_snapshot *take(int64_t timeout_ns)
 {
 	struct tdt_dump_options options = { .size = sizeof options,
-					    .timeout_ns = timeout_ns != 0 ? timeout_ns : 50 * SECOND };
+					    .timeout_ns =
+						timeout_ns != 0 ? timeout_ns : 50 * SECOND };
 	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
 	size_t tasks = 0;
 
@@ -142,13 +149,17 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 		for (size_t j = 1; j < group->n; j++)
 			ck_assert(group->tasks[j - 1]->state_ns >= group->tasks[j]->state_ns);
 		if (i > 0)
-			ck_assert(snapshot->groups[i - 1].tasks[0]->state_ns >= group->tasks[0]->state_ns);
+			ck_assert(snapshot->groups[i - 1].tasks[0]->state_ns >=
+				  group->tasks[0]->state_ns);
 	}
 	ck_assert_uint_eq(tasks, snapshot->tasks);
 	return snapshot;
 }
 
-/* Take one by whose end `fresh` tasks have answered: within `timeout_ns`, or more on a machine that is too slow. */
+/*
+ * Take one by whose end `fresh` tasks have answered: within `timeout_ns`, or more on a machine that
+ * is too slow.
+ */
 static const struct tdt_snapshot *take_with(size_t fresh, int64_t timeout_ns)
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
@@ -167,7 +178,8 @@ START_TEST(without_tasks_it_is_empty)
 {
 	const struct tdt_snapshot *snapshot = take(0);
 
-	ck_assert(snapshot->tasks == 0 && snapshot->n_groups == 0 && snapshot->n_cycles == 0 && snapshot->lost == 0);
+	ck_assert(snapshot->tasks == 0 && snapshot->n_groups == 0 && snapshot->n_cycles == 0 &&
+		  snapshot->lost == 0);
 	tdt_snapshot_free(snapshot);
 	tdt_snapshot_free(NULL);
 }
@@ -388,7 +400,8 @@ START_TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
 		bool is_inside = group->tasks[0]->id == id_of(&inside);
 
 		ck_assert_int_eq(group->answer, is_inside ? TDT_ANSWER_NONE : TDT_ANSWER_FRESH);
-		ck_assert_int_eq(group->tasks[0]->state, is_inside ? TDT_TASK_RUNNING : TDT_TASK_WAITING);
+		ck_assert_int_eq(group->tasks[0]->state,
+				 is_inside ? TDT_TASK_RUNNING : TDT_TASK_WAITING);
 		ck_assert_uint_eq(group->tasks[0]->thread, is_inside ? (uint32_t)gettid() : 0);
 	}
 	tdt_snapshot_free(taken_inside);
@@ -457,7 +470,8 @@ START_TEST(a_filter_says_which_tasks)
 		struct tdt_traced traced;
 
 		task[i].leaf.pending = 9;
-		traced = tdt_traced_with(test_future(&task[i].leaf), TDT_TASK_ATTR(.name = names[i]));
+		traced =
+		    tdt_traced_with(test_future(&task[i].leaf), TDT_TASK_ATTR(.name = names[i]));
 		test_waker_init(&task[i].waker);
 		task[i].future = traced.future;
 		task[i].handle = traced.handle;
@@ -481,7 +495,9 @@ END_TEST
 
 START_TEST(frames_are_limited_as_asked)
 {
-	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND, .max_frames = 1 };
+	struct tdt_dump_options options = { .size = sizeof options,
+					    .timeout_ns = 50 * SECOND,
+					    .max_frames = 1 };
 	const struct tdt_snapshot *snapshot;
 	struct job job = { 0 };
 	enum tdt_cut cut;
@@ -665,7 +681,9 @@ static bool others_deadlock;
 static void *take_the_waiting(void *argument)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .states = 1 << TDT_TASK_WAITING };
-	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND, .filter = &filter };
+	struct tdt_dump_options options = { .size = sizeof options,
+					    .timeout_ns = 50 * SECOND,
+					    .filter = &filter };
 	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
 
 	MUST(snapshot != NULL);
@@ -785,7 +803,8 @@ START_TEST(without_memory_it_has_fewer_trees_or_tasks)
 		}
 		tdt_snapshot_free(snapshot);
 		no_memory_end();
-		ck_assert_msg(no_memory_kept() == 0, "%ld not freed when allocation %d and all after it fail",
+		ck_assert_msg(no_memory_kept() == 0,
+			      "%ld not freed when allocation %d and all after it fail",
 			      no_memory_kept(), i);
 		if (snapshot == NULL)
 			ck_assert_int_eq(error, ENOMEM);
@@ -810,7 +829,8 @@ static void load_and_unload(void)
 static bool is_guessed(const struct tdt_snapshot *snapshot)
 {
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
-	return tdt_node_frame(tdt_node_first_child(tdt_trace_root(snapshot->groups[0].trace)))->guessed;
+	return tdt_node_frame(tdt_node_first_child(tdt_trace_root(snapshot->groups[0].trace)))
+	    ->guessed;
 }
 
 START_TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
@@ -838,7 +858,10 @@ START_TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
 	*(void **)&job.await = dlsym(stays, "plugin_poll");
 	start(&job, poll_a);
 	job.act = load_and_unload;
-	/* On a busy machine the number of unloads may not be had in time: then it is marked at once. */
+	/*
+	 * On a busy machine the number of unloads may not be had in time: then it is marked at
+	 * once.
+	 */
 	for (int tries = 0; asked != 3 && tries < 20; tries++) {
 		snapshot = take(0);
 		ck_assert(is_guessed(snapshot));
@@ -914,7 +937,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("snapshot");
-	TCase *answers = tcase_create("answers"), *limits = tcase_create("limits"), *waits = tcase_create("waits");
+	TCase *answers = tcase_create("answers"), *limits = tcase_create("limits"),
+	      *waits = tcase_create("waits");
 	TCase *wrong = tcase_create("wrong");
 
 	tcase_add_test(answers, without_tasks_it_is_empty);

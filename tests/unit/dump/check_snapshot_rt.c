@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Snapshots of a runtime's tasks, while they come and go and are asked by others, and in a child of fork(). */
+/*
+ * Snapshots of a runtime's tasks, while they come and go and are asked by others, and in a child of
+ * fork().
+ */
 
 #include <config.h>
 
@@ -29,7 +32,8 @@ static struct tdt_rt *rt;
 
 static void start(unsigned workers)
 {
-	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
 	MUST(rt != NULL);
 }
 
@@ -56,8 +60,9 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 }
 
 /*
- * Take one that all `n` tasks have answered: a worker may be held up in the middle of a poll, which is what is shown
- * then.  Nor may that poll have begun before: so another is taken after such a one.
+ * Take one that all `n` tasks have answered: a worker may be held up in the middle of a poll, which
+ * is what is shown then.  Nor may that poll have begun before: so another is taken after such a
+ * one.
  */
 static const struct tdt_snapshot *take_fresh(size_t n)
 {
@@ -66,7 +71,8 @@ static const struct tdt_snapshot *take_fresh(size_t n)
 		bool fresh;
 
 		ck_assert_ptr_nonnull(snapshot);
-		ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH] + snapshot->answers[TDT_ANSWER_RUNNING], n);
+		ck_assert_uint_eq(
+		    snapshot->answers[TDT_ANSWER_FRESH] + snapshot->answers[TDT_ANSWER_RUNNING], n);
 		fresh = snapshot->answers[TDT_ANSWER_FRESH] == n;
 		if (fresh && at_rest)
 			return snapshot;
@@ -79,7 +85,10 @@ static const struct tdt_snapshot *take_fresh(size_t n)
 
 #define MANY 10000
 
-/* See that all have answered, and that those who could wait at one place.  Returns how many of them were not `met`. */
+/*
+ * See that all have answered, and that those who could wait at one place.  Returns how many of them
+ * were not `met`.
+ */
 static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
 {
 	size_t fresh = 0, running = snapshot->answers[TDT_ANSWER_RUNNING], first_met = 0;
@@ -164,7 +173,8 @@ START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
 		const struct tdt_trace_info *info = snapshot->groups[i].tasks[0];
 
-		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING : TDT_TASK_WAITING);
+		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING
+									       : TDT_TASK_WAITING);
 	}
 	tdt_snapshot_free(snapshot);
 	pthread_mutex_unlock(&held);
@@ -181,7 +191,10 @@ struct taking_turns {
 	struct tdt_async async;
 };
 
-/* Never waits for long, but whenever it is looked at waits for who was handed the mutex, and has not had a poll yet. */
+/*
+ * Never waits for long, but whenever it is looked at waits for who was handed the mutex, and has
+ * not had a poll yet.
+ */
 static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
 {
 	struct taking_turns *task = state;
@@ -324,7 +337,8 @@ static __attribute__((noinline)) tdt_poll_t poll_one_way(struct task *task, stru
 	return result;
 }
 
-static __attribute__((noinline)) tdt_poll_t poll_other_way(struct task *task, struct tdt_context *cx)
+static __attribute__((noinline)) tdt_poll_t poll_other_way(struct task *task,
+							   struct tdt_context *cx)
 {
 	tdt_poll_t result = tdt_future_poll(&task->future, cx);
 
@@ -472,7 +486,8 @@ START_TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 	for (int i = 0; i < 5; i++)
 		pthread_join(thread[i], NULL);
 	stop();
-	printf("# %ld tasks, %ld snapshots with %ld answers, %ld asked alone\n", spawned, taken, answered, asked);
+	printf("# %ld tasks, %ld snapshots with %ld answers, %ld asked alone\n", spawned, taken,
+	       answered, asked);
 	fflush(stdout);
 	ck_assert_int_eq(live, 0);
 	ck_assert_int_gt(taken, 0);
@@ -496,7 +511,8 @@ START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
 		snapshot = take(50 * MS);
-		MUST(snapshot != NULL && snapshot->tasks == 20 && snapshot->answers[TDT_ANSWER_NONE] == 20);
+		MUST(snapshot != NULL && snapshot->tasks == 20 &&
+		     snapshot->answers[TDT_ANSWER_NONE] == 20);
 		tdt_snapshot_free(snapshot);
 		_exit(0);
 	}
@@ -523,7 +539,8 @@ START_TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	pid_t child;
 
 	if (ASAN || in_valgrind()) {
-		printf("# not tried: in a child AddressSanitizer's allocator may be locked, and valgrind finds what the "
+		printf("# not tried: in a child AddressSanitizer's allocator may be locked, and "
+		       "valgrind finds what the "
 		       "parent's threads had\n");
 		return;
 	}

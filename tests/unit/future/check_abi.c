@@ -10,11 +10,11 @@
 #define POINTER sizeof(void *)
 
 /* A field stands at `offset`, is a pointer wide, and has the type. */
-#define ck_assert_field(type, field, offset, ...)                                                                      \
-	do {                                                                                                           \
-		ck_assert_uint_eq(offsetof(type, field), (offset));                                                    \
-		ck_assert_uint_eq(sizeof(((type *)NULL)->field), POINTER);                                             \
-		ck_assert(_Generic(((type *)NULL)->field, __VA_ARGS__ : 1, default : 0));                              \
+#define ck_assert_field(type, field, offset, ...)                                                  \
+	do {                                                                                       \
+		ck_assert_uint_eq(offsetof(type, field), (offset));                                \
+		ck_assert_uint_eq(sizeof(((type *)NULL)->field), POINTER);                         \
+		ck_assert(_Generic(((type *)NULL)->field, __VA_ARGS__ : 1, default : 0));          \
 	} while (0)
 
 START_TEST(a_poll_says_one_of_three_in_a_byte)
@@ -38,10 +38,13 @@ END_TEST
 START_TEST(a_vtable_is_clone_wake_wake_by_ref_drop)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_waker_vtable), 4 * POINTER);
-	ck_assert_field(struct tdt_waker_vtable, clone, 0, const struct tdt_waker *(*)(const struct tdt_waker *));
+	ck_assert_field(struct tdt_waker_vtable, clone, 0,
+			const struct tdt_waker *(*)(const struct tdt_waker *));
 	ck_assert_field(struct tdt_waker_vtable, wake, POINTER, void (*)(const struct tdt_waker *));
-	ck_assert_field(struct tdt_waker_vtable, wake_by_ref, 2 * POINTER, void (*)(const struct tdt_waker *));
-	ck_assert_field(struct tdt_waker_vtable, drop, 3 * POINTER, void (*)(const struct tdt_waker *));
+	ck_assert_field(struct tdt_waker_vtable, wake_by_ref, 2 * POINTER,
+			void (*)(const struct tdt_waker *));
+	ck_assert_field(struct tdt_waker_vtable, drop, 3 * POINTER,
+			void (*)(const struct tdt_waker *));
 }
 END_TEST
 
@@ -57,7 +60,8 @@ START_TEST(a_future_is_state_poll_drop)
 	ck_assert_uint_eq(sizeof(struct tdt_future), 3 * POINTER);
 	ck_assert_uint_eq(_Alignof(struct tdt_future), _Alignof(void *));
 	ck_assert_field(struct tdt_future, state, 0, void *);
-	ck_assert_field(struct tdt_future, poll, POINTER, tdt_poll_t(*)(void *, struct tdt_context *));
+	ck_assert_field(struct tdt_future, poll, POINTER,
+			tdt_poll_t(*)(void *, struct tdt_context *));
 	ck_assert_field(struct tdt_future, drop, 2 * POINTER, void (*)(void *));
 }
 END_TEST

@@ -89,8 +89,9 @@ static void steps_fini(void *state)
 
 static struct tdt_future steps(int leave_after, int *step)
 {
-	return TDT_ASYNC_NEW(steps_poll,
-			     (struct steps){ .async.fini = steps_fini, .leave_after = leave_after, .step = step });
+	return TDT_ASYNC_NEW(
+	    steps_poll,
+	    (struct steps){ .async.fini = steps_fini, .leave_after = leave_after, .step = step });
 }
 
 START_TEST(awaits_follow_each_other_top_to_bottom)
@@ -306,7 +307,8 @@ static tdt_poll_t careful_poll(void *state, struct tdt_context *context)
 START_TEST(awaiting_none_panics)
 {
 	int error = -1;
-	struct tdt_future future = TDT_ASYNC_NEW(careless_poll, (struct fetch){ .error = EMFILE, .error_out = &error });
+	struct tdt_future future =
+	    TDT_ASYNC_NEW(careless_poll, (struct fetch){ .error = EMFILE, .error_out = &error });
 
 	expect(&future, TDT_PANICKED, "");
 	expect(&future, TDT_PANICKED, "");
@@ -318,7 +320,8 @@ END_TEST
 START_TEST(a_child_tested_for_none_gives_an_error_instead)
 {
 	int error = -1;
-	struct tdt_future future = TDT_ASYNC_NEW(careful_poll, (struct fetch){ .error = EMFILE, .error_out = &error });
+	struct tdt_future future =
+	    TDT_ASYNC_NEW(careful_poll, (struct fetch){ .error = EMFILE, .error_out = &error });
 
 	expect(&future, TDT_READY, "");
 	ck_assert_int_eq(error, EMFILE);

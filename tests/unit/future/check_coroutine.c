@@ -253,7 +253,7 @@ START_TEST(a_coroutine_that_awaits_another_drops_it)
 }
 END_TEST
 
-/* --- Threads ----------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 struct polled {
 	struct tdt_future *future;
@@ -274,7 +274,10 @@ static void *poll_on_thread(void *arg)
 	return NULL;
 }
 
-/* It is called again each time: to a compiler that could see that it does nothing else, once would do. */
+/*
+ * It is called again each time: to a compiler that could see that it does nothing else, once would
+ * do.
+ */
 static NOINLINE pthread_t on_thread(void)
 {
 	__asm__ volatile("");
@@ -330,7 +333,9 @@ START_TEST(successive_polls_come_from_any_thread)
 }
 END_TEST
 
-/* A cancelled thread ends when the poll is over: what the coroutine has called it is not unwound. */
+/*
+ * A cancelled thread ends when the poll is over: what the coroutine has called it is not unwound.
+ */
 static int cancels_itself(void *arg)
 {
 	(void)arg;
@@ -410,7 +415,8 @@ START_TEST(many_run_on_a_runtime)
 
 	ck_assert_ptr_nonnull(rt);
 	for (int i = 0; i < MANY; i++) {
-		struct tdt_handle *handle = tdt_rt_spawn(rt, tdt_coroutine(yields, NULL, NULL), NULL);
+		struct tdt_handle *handle =
+		    tdt_rt_spawn(rt, tdt_coroutine(yields, NULL, NULL), NULL);
 
 		ck_assert_ptr_nonnull(handle);
 		tdt_handle_unref(handle);
@@ -421,7 +427,7 @@ START_TEST(many_run_on_a_runtime)
 }
 END_TEST
 
-/* --- The stack ------------------------------------------------------------------------------------ */
+/* --- The stack -------------------------------------------------------------------------------- */
 
 START_TEST(a_child_of_fork_goes_on_in_the_coroutine)
 {
@@ -457,7 +463,10 @@ static int recurses(void *arg)
 	return 0;
 }
 
-/* Which address a child has died of, as the handler of its signal sees it: below the stack, or elsewhere. */
+/*
+ * Which address a child has died of, as the handler of its signal sees it: below the stack, or
+ * elsewhere.
+ */
 static void in_handler(int number, siginfo_t *info, void *context)
 {
 	(void)number;
@@ -469,7 +478,8 @@ static void overflow(void)
 {
 	static char handlers[64 << 10];
 	stack_t other = { .ss_sp = handlers, .ss_size = sizeof(handlers) };
-	struct sigaction action = { .sa_sigaction = in_handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = in_handler,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	struct rlimit no_core = { 0, 0 };
 	struct tdt_future co;
 	int depth = 1 << 20;
@@ -580,7 +590,8 @@ int main(void)
 
 	tcase_add_checked_fixture(dropping, setup, NULL);
 	tcase_add_test(dropping, one_that_was_never_polled_never_runs);
-	tcase_add_test(dropping, one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing);
+	tcase_add_test(dropping,
+		       one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing);
 	tcase_add_test(dropping, a_coroutine_that_awaits_another_drops_it);
 	suite_add_tcase(suite, dropping);
 

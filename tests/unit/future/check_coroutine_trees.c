@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Backtraces through coroutines, ours and others': one unbroken tree, whatever stacks it is made of.  With trees at
- * random, from a seed that is printed (TDT_TEST_SEED sets it).
+ * Backtraces through coroutines, ours and others': one unbroken tree, whatever stacks it is made
+ * of.  With trees at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>
@@ -109,7 +109,10 @@ static struct tdt_future join(struct tdt_future a, struct tdt_future b)
 	return joined;
 }
 
-/* A coroutine that awaits what its argument points to, some calls down; and a poll that polls what its state does. */
+/*
+ * A coroutine that awaits what its argument points to, some calls down; and a poll that polls what
+ * its state does.
+ */
 static NOINLINE int inner(struct tdt_future *future)
 {
 	int err = tdt_co_await(*future);
@@ -154,7 +157,7 @@ static struct tdt_future polling(struct tdt_future *future)
 	return (struct tdt_future){ future, polls, drop_what_it_polls };
 }
 
-/* --- One coroutine ------------------------------------------------------------------------------ */
+/* --- One coroutine ---------------------------------------------------------------------------- */
 
 START_TEST(frames_of_a_coroutine_stand_between_its_poller_and_its_leaf)
 {
@@ -213,7 +216,8 @@ END_TEST
 
 START_TEST(the_smallest_stack_has_room_for_the_first_backtrace)
 {
-	struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = TDT_COROUTINE_MIN_STACK };
+	struct tdt_coroutine_attr attr = { .size = sizeof(attr),
+					   .stack_size = TDT_COROUTINE_MIN_STACK };
 	struct tdt_future awaited = future_of(leaf, NULL);
 
 	expect_tree_of(tdt_coroutine(waits, &awaited, &attr), "waits\n"
@@ -283,14 +287,15 @@ START_TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 }
 END_TEST
 
-/* --- Several ---------------------------------------------------------------------------------------- */
+/* --- Several ---------------------------------------------------------------------------------- */
 
 START_TEST(coroutines_that_are_joined_are_branches)
 {
 	struct tdt_future awaited[3] = { join(future_of(leaf, NULL), future_of(two_leaves, NULL)),
 					 future_of(leaf, NULL), future_of(two_leaves, NULL) };
 	struct tdt_future all =
-	    join(join(coroutine(waits, &awaited[0]), coroutine(waits_too, &awaited[1])), coroutine(waits, &awaited[2]));
+	    join(join(coroutine(waits, &awaited[0]), coroutine(waits_too, &awaited[1])),
+		 coroutine(waits, &awaited[2]));
 
 	expect_tree_of(polling(&all), "polls\n"
 				      " waits\n"
@@ -360,7 +365,10 @@ START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goe
 }
 END_TEST
 
-/* A poll in which one coroutine after the other waits, and is gone: their stacks lie at the same place. */
+/*
+ * A poll in which one coroutine after the other waits, and is gone: their stacks lie at the same
+ * place.
+ */
 static tdt_poll_t one_after_the_other(void *state, struct tdt_context *cx)
 {
 	static const size_t sizes[] = { 256 << 10, 64 << 10, 128 << 10, 256 << 10 };
@@ -421,17 +429,19 @@ static tdt_poll_t polls_twice(void *state, struct tdt_context *cx)
 
 START_TEST(a_coroutine_that_is_polled_from_two_places_is_seen_at_both)
 {
-	struct tdt_future awaited = future_of(two_leaves, NULL), co = coroutine(waits_too, &awaited);
+	struct tdt_future awaited = future_of(two_leaves, NULL),
+			  co = coroutine(waits_too, &awaited);
 
-	expect_tree_of((struct tdt_future){ &co, polls_twice, drop_what_it_polls }, "polls_twice\n"
-										    " waits_too\n"
-										    "  two_leaves\n"
-										    "   leaf x2\n"
-										    "polls_twice\n"
-										    " once_more\n"
-										    "  waits_too\n"
-										    "   two_leaves\n"
-										    "    leaf x2\n");
+	expect_tree_of((struct tdt_future){ &co, polls_twice, drop_what_it_polls },
+		       "polls_twice\n"
+		       " waits_too\n"
+		       "  two_leaves\n"
+		       "   leaf x2\n"
+		       "polls_twice\n"
+		       " once_more\n"
+		       "  waits_too\n"
+		       "   two_leaves\n"
+		       "    leaf x2\n");
 }
 END_TEST
 
@@ -464,7 +474,7 @@ START_TEST(a_limit_of_frames_counts_those_of_all_stacks)
 }
 END_TEST
 
-/* --- What leaves have in common is recorded once ---------------------------------------------------------- */
+/* --- What leaves have in common is recorded once ---------------------------------------------- */
 
 #if TDT_WALK_RULES
 #define ROUNDS 30
@@ -504,7 +514,10 @@ START_TEST(leaves_on_different_stacks_share_the_frames_outside)
 	trace = poll_now_ask(&task, 0);
 	longest = tdt_trace_stack(trace, 0, NULL, 0, NULL);
 	own = longest - tdt_trace_stack(trace, 2, NULL, 0, NULL);
-	/* Once what is outside of all; and each time the frames up to by_turns() itself, which are new. */
+	/*
+	 * Once what is outside of all; and each time the frames up to by_turns() itself, which are
+	 * new.
+	 */
 	ck_assert_uint_le(tdt__frames_hint(task.traced.handle), longest + ROUNDS * (own + 12));
 	ck_assert_uint_ge(longest, own + 10);
 	tdt_trace_free(trace);
@@ -513,7 +526,7 @@ START_TEST(leaves_on_different_stacks_share_the_frames_outside)
 END_TEST
 #endif
 
-/* --- Trees at random -------------------------------------------------------------------------------------- */
+/* --- Trees at random -------------------------------------------------------------------------- */
 
 /* A future that is a node of such a tree: a leaf, a coroutine, a poll of all that is below. */
 struct node {
@@ -592,12 +605,15 @@ static struct tdt_future future_of_node(struct node *node)
 }
 
 /* The tree that must come. */
-static void expect_node(struct tdt_trace *trace, const struct tdt_node *parent, const struct node *node)
+static void expect_node(struct tdt_trace *trace, const struct tdt_node *parent,
+			const struct node *node)
 {
-	static const char *const names[] = { "random_leaf", "random_call", "random_coroutine", "tdt_join_all" };
-	struct tdt_frame frame = {
-		.size = sizeof(frame), .kind = TDT_NODE_FRAME, .function = names[node->kind], .line = 1
-	};
+	static const char *const names[] = { "random_leaf", "random_call", "random_coroutine",
+					     "tdt_join_all" };
+	struct tdt_frame frame = { .size = sizeof(frame),
+				   .kind = TDT_NODE_FRAME,
+				   .function = names[node->kind],
+				   .line = 1 };
 
 	parent = tdt_trace_add(trace, parent, &frame, node->kind == LEAF);
 	for (unsigned i = 0; i < node->n; i++)
@@ -625,11 +641,11 @@ START_TEST(trees_at_random_are_whole)
 }
 END_TEST
 
-/* --- Coroutines of another library --------------------------------------------------------------------------- */
+/* --- Coroutines of another library ------------------------------------------------------------ */
 
 /*
- * As small as one can be; and to be futures, as man 7 tdt-coroutines says.  (Memory checkers are told of them, too: the
- * lines with `fiber`.)
+ * As small as one can be; and to be futures, as man 7 tdt-coroutines says.  (Memory checkers are
+ * told of them, too: the lines with `fiber`.)
  */
 struct theirs {
 	ucontext_t inside, outside;
@@ -702,10 +718,14 @@ static void their_free(void *state)
 }
 
 /* Between unreadable memory. */
-static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, bool told, bool based)
+static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, bool told,
+				bool based)
 {
-	*co = (struct theirs){ .function = their_function, .awaited = awaited, .told = told, .based = based };
-	co->memory = mmap(NULL, THEIR_BYTES + 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*co = (struct theirs){
+		.function = their_function, .awaited = awaited, .told = told, .based = based
+	};
+	co->memory =
+	    mmap(NULL, THEIR_BYTES + 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(co->memory, MAP_FAILED);
 	ck_assert_int_eq(mprotect(co->memory + 4096, THEIR_BYTES, PROT_READ | PROT_WRITE), 0);
 	co->stack = (struct tdt_stack){ .low = co->memory + 4096, .size = THEIR_BYTES };
@@ -720,7 +740,8 @@ static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, b
 START_TEST(coroutines_of_others_are_seen_like_ours)
 {
 	static struct theirs first, second, third;
-	struct tdt_future leaves = future_of(two_leaves, NULL), one = future_of(leaf, NULL), inside, both;
+	struct tdt_future leaves = future_of(two_leaves, NULL), one = future_of(leaf, NULL), inside,
+			  both;
 
 	inside = join(theirs(&first, &leaves, true, true), coroutine(waits_too, &one));
 	both = join(theirs(&second, &inside, true, true), future_of(leaf, NULL));
@@ -756,8 +777,10 @@ static void expect_cut(struct tdt_future future, const char *function)
 	tdt_trace_stack(trace, 0, NULL, 0, &cut);
 	ck_assert_int_ne(cut, TDT_CUT_NOT);
 	ck_assert_int_eq(tdt_node_frame(tdt_node_next(tdt_trace_root(trace)))->kind, TDT_NODE_CUT);
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
-		if (tdt_node_frame(node)->function != NULL && strcmp(tdt_node_frame(node)->function, function) == 0)
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node))
+		if (tdt_node_frame(node)->function != NULL &&
+		    strcmp(tdt_node_frame(node)->function, function) == 0)
 			function = "";
 	ck_assert_str_eq(function, "");
 	tdt_trace_free(trace);
@@ -817,7 +840,8 @@ int main(void)
 	suite_add_tcase(suite, several);
 	tcase_add_test(several, coroutines_that_are_joined_are_branches);
 	tcase_add_test(several, coroutines_nest);
-	tcase_add_test(several, a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on);
+	tcase_add_test(several,
+		       a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on);
 	tcase_add_test(several, stacks_that_are_gone_are_not_looked_at);
 	tcase_add_test(several, a_coroutine_that_is_polled_from_two_places_is_seen_at_both);
 	tcase_add_test(several, a_limit_of_frames_counts_those_of_all_stacks);

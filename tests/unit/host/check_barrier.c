@@ -55,7 +55,8 @@ int main(void)
 	TCase *tests = tcase_create("barrier");
 
 	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 0, 2);
+	tcase_add_loop_test(
+	    tests, where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 0, 2);
 	tcase_add_test(tests, where_it_is_refused_later_they_do_so_too);
 	return test_run(suite);
 }

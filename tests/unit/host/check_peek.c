@@ -93,7 +93,8 @@ int main(void)
 
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, memory_is_copied_up_to_the_first_byte_that_cannot_be_read);
-	tcase_add_loop_test(tests, where_the_call_is_refused_or_missing_a_file_is_read_instead, 0, 2);
+	tcase_add_loop_test(tests, where_the_call_is_refused_or_missing_a_file_is_read_instead, 0,
+			    2);
 	tcase_add_test(tests, where_no_file_can_be_opened_either_nothing_is_copied);
 	tcase_add_test(tests, a_bad_address_is_final);
 	return test_run(suite);

@@ -617,7 +617,8 @@ int main(void)
 	suite = suite_create("syscalls_refused");
 	tests = tcase_create("syscalls_refused");
 	tcase_add_loop_test(tests, refused_with_eperm_the_host_loses_what_the_manual_says, 0, n);
-	tcase_add_loop_test(tests, refused_with_enosys_the_host_loses_what_the_manual_says, 0, OLDER_KERNELS);
+	tcase_add_loop_test(tests, refused_with_enosys_the_host_loses_what_the_manual_says, 0,
+			    OLDER_KERNELS);
 	tcase_add_loop_test(
 	    tests, refused_when_the_library_is_in_use_the_host_loses_what_the_manual_says, 0, n);
 	suite_add_tcase(suite, tests);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which probes fire, and in which order, without a tracer: a semaphore is a variable, raised here as the kernel would,
- * and the functions that hold the sites are wrapped (ld's --wrap) by ones that write down who fired.
+ * Which probes fire, and in which order, without a tracer: a semaphore is a variable, raised here
+ * as the kernel would, and the functions that hold the sites are wrapped (ld's --wrap) by ones that
+ * write down who fired.
  *
- * What they write goes between what the test futures write (futures.h): `spawn1` is task-spawn of the first task that
- * was spawned while somebody listened.
+ * What they write goes between what the test futures write (futures.h): `spawn1` is task-spawn of
+ * the first task that was spawned while somebody listened.
  */
 
 #include <config.h>
@@ -42,28 +43,29 @@ static void note_event(const char *probe, uint64_t id)
 	if (first_id == 0)
 		first_id = id;
 	if (id != 0)
-		snprintf(&test_events[length], sizeof test_events - length, "%s%d ", name, (int)(id - first_id) + 1);
+		snprintf(&test_events[length], sizeof test_events - length, "%s%d ", name,
+			 (int)(id - first_id) + 1);
 	else
 		snprintf(&test_events[length], sizeof test_events - length, "%s ", name);
 }
 
-#define TASK_PROBE(probe)                                                                                              \
-	void __real_tdt_probe_##probe(const struct tdt_handle *task);                                                  \
-	void __wrap_tdt_probe_##probe(const struct tdt_handle *task);                                                  \
-	void __wrap_tdt_probe_##probe(const struct tdt_handle *task)                                                   \
-	{                                                                                                              \
-		note_event(#probe, task->record.id);                                                                          \
-		__real_tdt_probe_##probe(task);                                                                        \
+#define TASK_PROBE(probe)                                                                          \
+	void __real_tdt_probe_##probe(const struct tdt_handle *task);                              \
+	void __wrap_tdt_probe_##probe(const struct tdt_handle *task);                              \
+	void __wrap_tdt_probe_##probe(const struct tdt_handle *task)                               \
+	{                                                                                          \
+		note_event(#probe, task->record.id);                                               \
+		__real_tdt_probe_##probe(task);                                                    \
 	}
 TDT__TASK_PROBES(TASK_PROBE)
 
-#define WORKER_PROBE(probe)                                                                                            \
-	void __real_tdt_probe_##probe(void);                                                                           \
-	void __wrap_tdt_probe_##probe(void);                                                                           \
-	void __wrap_tdt_probe_##probe(void)                                                                            \
-	{                                                                                                              \
-		note_event(#probe, 0);                                                                                 \
-		__real_tdt_probe_##probe();                                                                            \
+#define WORKER_PROBE(probe)                                                                        \
+	void __real_tdt_probe_##probe(void);                                                       \
+	void __wrap_tdt_probe_##probe(void);                                                       \
+	void __wrap_tdt_probe_##probe(void)                                                        \
+	{                                                                                          \
+		note_event(#probe, 0);                                                             \
+		__real_tdt_probe_##probe();                                                        \
 	}
 TDT__WORKER_PROBES(WORKER_PROBE)
 
@@ -117,7 +119,8 @@ static void drop_nothing(void *state)
 	(void)state;
 }
 
-static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+				   void *state)
 {
 	return (struct tdt_future){ state, poll, drop_nothing };
 }
@@ -279,7 +282,8 @@ START_TEST(a_task_inside_of_another_starts_and_ends_inside_of_its_poll)
 	test_task_init(&outer, &inner.future);
 	test_task_poll(&outer);
 	test_task_poll(&outer);
-	expect("spawn1 spawn2 start2 start1 clone1 a. end1 end2 start2 start1 a! terminate1 end1 terminate2 end2 ");
+	expect("spawn1 spawn2 start2 start1 clone1 a. end1 end2 start2 start1 a! terminate1 end1 "
+	       "terminate2 end2 ");
 	test_task_fini(&outer);
 	expect("a~ ");
 	tdt_handle_unref(inner.handle);
@@ -461,7 +465,7 @@ START_TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_w
 }
 END_TEST
 
-/* --- The remote control ------------------------------------------------------------------------ */
+/* --- The remote control ----------------------------------------------------------------------- */
 
 START_TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 {
@@ -600,7 +604,8 @@ static void poll_nested(struct mover in_outer, struct mover in_inner, const char
 START_TEST(it_goes_up_in_the_middle_of_a_poll)
 {
 	clone_listeners(-1);
-	poll_nested((struct mover){ 0 }, (struct mover){ .before = +1, .after = -1 }, "start2 start1 a. end1 end2 ");
+	poll_nested((struct mover){ 0 }, (struct mover){ .before = +1, .after = -1 },
+		    "start2 start1 a. end1 end2 ");
 	poll_nested((struct mover){ .before = +1, .after = -1 }, (struct mover){ 0 },
 		    "start2 start1 clone1 a. end1 end2 ");
 }
@@ -608,8 +613,10 @@ END_TEST
 
 START_TEST(it_goes_down_in_the_middle_of_a_poll)
 {
-	poll_nested((struct mover){ 0 }, (struct mover){ .before = -1, .after = +1 }, "start2 start1 a. end1 end2 ");
-	poll_nested((struct mover){ .before = -1, .after = +1 }, (struct mover){ 0 }, "start2 start1 a. end1 end2 ");
+	poll_nested((struct mover){ 0 }, (struct mover){ .before = -1, .after = +1 },
+		    "start2 start1 a. end1 end2 ");
+	poll_nested((struct mover){ .before = -1, .after = +1 }, (struct mover){ 0 },
+		    "start2 start1 a. end1 end2 ");
 	poll_nested((struct mover){ .before = -1 }, (struct mover){ .before = +1 },
 		    "start2 start1 clone2 a. end1 end2 ");
 }
@@ -654,7 +661,8 @@ static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 	pthread_t thread;
 
 	(void)state;
-	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, (void *)(uintptr_t)cx->waker), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, (void *)(uintptr_t)cx->waker),
+			 0);
 	pthread_join(thread, NULL);
 	return TDT_PENDING;
 }
@@ -677,9 +685,12 @@ START_TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 }
 END_TEST
 
-/* --- What the remote control costs --------------------------------------------------------------- */
+/* --- What the remote control costs ------------------------------------------------------------ */
 
-/* Taken, and read, by this thread since the test began to count: the library's own threads may just be starting. */
+/*
+ * Taken, and read, by this thread since the test began to count: the library's own threads may just
+ * be starting.
+ */
 static __thread volatile int locks, clocks;
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
@@ -742,7 +753,7 @@ START_TEST(it_takes_no_lock_and_no_memory_and_reads_no_clock)
 }
 END_TEST
 
-/* --- A tracer that comes and goes ------------------------------------------------------------------- */
+/* --- A tracer that comes and goes ------------------------------------------------------------- */
 
 enum { ROUNDS = 20000 };
 
@@ -830,17 +841,20 @@ int main(void)
 
 	tcase_add_test(asked, a_poll_that_is_asked_fires_as_any_other);
 	tcase_add_test(asked, a_question_and_a_tracer_at_once_get_both);
-	tcase_add_test(asked, a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches);
+	tcase_add_test(asked,
+		       a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches);
 
 	tcase_add_test(remote, while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer);
 	tcase_add_test(remote, two_tracers_come_and_one_leaves);
 	tcase_add_test(remote, a_leaf_that_yields_fires_too);
 	tcase_add_test(remote, each_leaf_fires_for_the_innermost_task_around_it);
-	tcase_add_test(remote, what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes);
+	tcase_add_test(remote,
+		       what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes);
 	tcase_add_test(remote, it_goes_up_in_the_middle_of_a_poll);
 	tcase_add_test(remote, it_goes_down_in_the_middle_of_a_poll);
 	tcase_add_test(remote, a_borrowed_waker_that_is_kept_is_dead_after_the_poll);
-	tcase_add_test(remote, a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace);
+	tcase_add_test(remote,
+		       a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace);
 	tcase_add_test(remote, it_takes_no_lock_and_no_memory_and_reads_no_clock);
 	tcase_add_test(remote, wakers_are_balanced_while_a_tracer_comes_and_goes);
 	return test_run(suite);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Records: where they lie, that they are used again, and what becomes of them without memory and in a child of fork().
+/*
+ * Records: where they lie, that they are used again, and what becomes of them without memory and in
+ * a child of fork().
  */
 
 #include <config.h>
@@ -98,9 +100,12 @@ static struct sum look(void)
 
 START_TEST(the_symbol_leads_to_the_records)
 {
-	const struct tdt_task_attr attr = {
-		.size = sizeof attr, .name = "reading", .id = 7, .file = "x.c", .line = 3, .column = 4
-	};
+	const struct tdt_task_attr attr = { .size = sizeof attr,
+					    .name = "reading",
+					    .id = 7,
+					    .file = "x.c",
+					    .line = 3,
+					    .column = 4 };
 	struct tdt_traced task;
 	struct sum sum;
 
@@ -263,9 +268,12 @@ START_TEST(threads_have_slabs_of_their_own_by_their_ids)
 }
 END_TEST
 
-/* --- Read while it is written ------------------------------------------------------------------- */
+/* --- Read while it is written ----------------------------------------------------------------- */
 
-/* Under valgrind only one thread runs at a time, and whether the other gets its turn between two reads is luck. */
+/*
+ * Under valgrind only one thread runs at a time, and whether the other gets its turn between two
+ * reads is luck.
+ */
 static int reads(void)
 {
 	return in_valgrind() ? 5000 : 200000;
@@ -303,9 +311,10 @@ START_TEST(a_copy_is_of_one_task)
 	for (int i = 0; i < n; i++) {
 		if (!tdt__registry_read(place, &copy))
 			continue;
-		if (copy.file != copy.id || copy.line != (uint32_t)copy.id || copy.column != (uint32_t)copy.id)
-			ck_abort_msg("of %ju: %ju, %u, %u", (uintmax_t)copy.id, (uintmax_t)copy.file, copy.line,
-				     copy.column);
+		if (copy.file != copy.id || copy.line != (uint32_t)copy.id ||
+		    copy.column != (uint32_t)copy.id)
+			ck_abort_msg("of %ju: %ju, %u, %u", (uintmax_t)copy.id,
+				     (uintmax_t)copy.file, copy.line, copy.column);
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
@@ -351,8 +360,9 @@ START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 		saying++;
 		if (copy.wait_object != copy.polls || copy.wait_owner != copy.polls ||
 		    copy.wait_polls != (uint32_t)copy.polls)
-			ck_abort_msg("poll %ju: %ju, %ju, %u", (uintmax_t)copy.polls, (uintmax_t)copy.wait_object,
-				     (uintmax_t)copy.wait_owner, copy.wait_polls);
+			ck_abort_msg("poll %ju: %ju, %ju, %u", (uintmax_t)copy.polls,
+				     (uintmax_t)copy.wait_object, (uintmax_t)copy.wait_owner,
+				     copy.wait_polls);
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
@@ -364,7 +374,7 @@ START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 }
 END_TEST
 
-/* --- Memory, and fork --------------------------------------------------------------------------- */
+/* --- Memory, and fork ------------------------------------------------------------------------- */
 
 START_TEST(without_memory_for_a_slab_nothing_is_traced)
 {
@@ -457,7 +467,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("registry");
-	TCase *layout = tcase_create("layout"), *records = tcase_create("records"), *refused = tcase_create("refused");
+	TCase *layout = tcase_create("layout"), *records = tcase_create("records"),
+	      *refused = tcase_create("refused");
 
 	tcase_add_test(layout, the_symbol_leads_to_the_records);
 	tcase_add_test(layout, a_record_forgets_the_task_before);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A record that changes while it is read: after each instruction of the reader once, and between any two of the poller.
- * The processor is made to trap after every instruction (x86-64), and the handler plays the other thread.
+ * A record that changes while it is read: after each instruction of the reader once, and between
+ * any two of the poller.  The processor is made to trap after every instruction (x86-64), and the
+ * handler plays the other thread.
  */
 
 #include <config.h>
@@ -18,7 +19,10 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 
-/* Under ThreadSanitizer its runtime would be stepped, too, and entered again by the handler: it locks itself out. */
+/*
+ * Under ThreadSanitizer its runtime would be stepped, too, and entered again by the handler: it
+ * locks itself out.
+ */
 #if defined(__SANITIZE_THREAD__)
 #define TSAN 1
 #elif defined(__has_feature)
@@ -129,7 +133,8 @@ static void replace(void)
 
 static void poll_task(void)
 {
-	static const struct tdt_waker_vtable vtable = { clone_idle, wake_idle, wake_idle, wake_idle };
+	static const struct tdt_waker_vtable vtable = { clone_idle, wake_idle, wake_idle,
+							wake_idle };
 	static const struct tdt_waker idle = { &vtable };
 	struct tdt_context cx = { &idle };
 
@@ -139,7 +144,8 @@ static void poll_task(void)
 static void expect_true(void)
 {
 	MUST(copy.file == copy.id && copy.line == copy.id && copy.column == copy.id);
-	if (copy.state == TDT_RECORD_IDLE && copy.wait_count != 0 && copy.wait_polls == (uint32_t)copy.polls)
+	if (copy.state == TDT_RECORD_IDLE && copy.wait_count != 0 &&
+	    copy.wait_polls == (uint32_t)copy.polls)
 		MUST(copy.wait_object == copy.polls && copy.wait_owner == copy.polls);
 }
 
@@ -189,7 +195,8 @@ START_TEST(a_copy_is_true_in_the_middle_of_every_change)
 		step(true);
 		poll_task();
 		step(false);
-		MUST(tdt__registry_read(place, &copy) && copy.wait_count == 1 && copy.wait_object == copy.polls);
+		MUST(tdt__registry_read(place, &copy) && copy.wait_count == 1 &&
+		     copy.wait_object == copy.polls);
 		step(true);
 		replace();
 		step(false);

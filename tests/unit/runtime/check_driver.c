@@ -24,10 +24,13 @@
 
 static int no_thread; /* what pthread_create() gives; 0: a thread */
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
 {
 	return no_thread != 0 ? no_thread : __real_pthread_create(thread, attr, run, arg);
 }
@@ -119,7 +122,10 @@ START_TEST(its_thread_handles_no_signals_but_its_own_faults)
 }
 END_TEST
 
-/* It may have to wait, too, before it comes to that: for whatever else goes on in the process and the machine. */
+/*
+ * It may have to wait, too, before it comes to that: for whatever else goes on in the process and
+ * the machine.
+ */
 START_TEST(with_nothing_to_do_it_sleeps)
 {
 	struct tdt__driver *driver;

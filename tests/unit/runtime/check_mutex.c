@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The mutex: who gets it in which order, whatever is dropped when; and with threads at random, from a seed that is
- * printed (TDT_TEST_SEED sets it).
+ * The mutex: who gets it in which order, whatever is dropped when; and with threads at random, from
+ * a seed that is printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>
@@ -291,7 +291,8 @@ static void eager_drop(const struct tdt_waker *eager)
 /* Else this hangs. */
 START_TEST(wakers_are_called_with_nothing_locked_inside)
 {
-	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake, eager_drop };
+	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake,
+							eager_drop };
 	struct eager eager[8];
 
 	ck_assert(tdt_mutex_try_lock(mutex));
@@ -422,7 +423,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("mutex");
-	TCase *locks = tcase_create("mutex"), *memory = tcase_create("memory"), *threads = tcase_create("threads");
+	TCase *locks = tcase_create("mutex"), *memory = tcase_create("memory"),
+	      *threads = tcase_create("threads");
 
 	tcase_add_checked_fixture(locks, setup, teardown);
 	tcase_add_test(locks, a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake);

@@ -155,7 +155,8 @@ static void reset(struct tdt_tcp **tcp)
 {
 	struct linger linger = { 1, 0 };
 
-	ck_assert_int_eq(setsockopt((*tcp)->socket.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	ck_assert_int_eq(
+	    setsockopt((*tcp)->socket.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
 	tdt_tcp_free(*tcp);
 	*tcp = NULL;
 }
@@ -176,7 +177,10 @@ static struct tdt_future write_plenty(struct tdt_tcp *tcp, ssize_t *result)
 	return tdt_tcp_write(tcp, plenty, sizeof(plenty), result);
 }
 
-/* Wait until it has been woken for what ends it: a writer may be woken for room first, and fill that. */
+/*
+ * Wait until it has been woken for what ends it: a writer may be woken for room first, and fill
+ * that.
+ */
 static void driven_finish(struct driven *task)
 {
 	tdt_poll_t polled;
@@ -188,7 +192,10 @@ static void driven_finish(struct driven *task)
 	ck_assert_uint_eq(polled, TDT_READY);
 }
 
-/* What was sent may come after the call that sent it has returned; and the last packet of a handshake, too. */
+/*
+ * What was sent may come after the call that sent it has returned; and the last packet of a
+ * handshake, too.
+ */
 static void expect_readable(int fd)
 {
 	ck_assert_int_eq(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 30000), 1);
@@ -273,8 +280,10 @@ static tdt_poll_t echo_poll(void *state, struct tdt_context *context)
 
 		if (tdt_future_is_none(&echo->child))
 			echo->child = echo->writing
-					  ? tdt_tcp_write(echo->tcp, echo->buffer, (size_t)echo->got, &echo->got)
-					  : tdt_tcp_read(echo->tcp, echo->buffer, sizeof(echo->buffer), &echo->got);
+					  ? tdt_tcp_write(echo->tcp, echo->buffer,
+							  (size_t)echo->got, &echo->got)
+					  : tdt_tcp_read(echo->tcp, echo->buffer,
+							 sizeof(echo->buffer), &echo->got);
 		polled = tdt_future_poll(&echo->child, context);
 		if (polled != TDT_READY)
 			return polled;
@@ -307,8 +316,9 @@ static tdt_poll_t receiver_poll(void *state, struct tdt_context *context)
 		tdt_poll_t polled;
 
 		if (tdt_future_is_none(&receiver->child))
-			receiver->child = tdt_tcp_read(receiver->tcp, receiver->buffer + receiver->done,
-						       receiver->size - receiver->done, &receiver->got);
+			receiver->child =
+			    tdt_tcp_read(receiver->tcp, receiver->buffer + receiver->done,
+					 receiver->size - receiver->done, &receiver->got);
 		polled = tdt_future_poll(&receiver->child, context);
 		if (polled != TDT_READY)
 			return polled;
@@ -326,7 +336,10 @@ static void receiver_drop(void *state)
 	tdt_future_drop(&((struct receiver *)state)->child);
 }
 
-/* Ten megabytes there and back, through buffers that take a few kilobytes: both sides wait to read and to write. */
+/*
+ * Ten megabytes there and back, through buffers that take a few kilobytes: both sides wait to read
+ * and to write.
+ */
 START_TEST(much_is_written_while_it_is_read)
 {
 	static char sent[10 << 20], received[sizeof(sent)];
@@ -391,7 +404,8 @@ START_TEST(a_reset_wakes_who_reads_and_who_writes)
 	reset(&theirs);
 	if (_i != 1) {
 		driven_finish(reader);
-		ck_assert(read_result == -ECONNRESET || read_result == 0); /* the writer may have been told it */
+		ck_assert(read_result == -ECONNRESET ||
+			  read_result == 0); /* the writer may have been told it */
 	}
 	if (_i != 0) {
 		driven_finish(writer);
@@ -448,7 +462,8 @@ START_TEST(a_second_reader_is_refused_and_a_writer_is_not)
 		drive(tdt_sleep_ms(1));
 	ck_assert_int_eq(n, 1);
 	ck_assert_int_eq(byte, 'y');
-	ck_assert_int_eq(write_all(theirs, "z", 1), 1); /* `first` has ended, though it is not dropped */
+	ck_assert_int_eq(write_all(theirs, "z", 1),
+			 1); /* `first` has ended, though it is not dropped */
 	ck_assert_int_eq(read_some(ours, &byte, 1), 1);
 	tdt_future_drop(&first);
 }
@@ -495,7 +510,8 @@ START_TEST(a_cancelled_read_loses_no_byte)
 		ck_assert_int_eq(write_all(ours, sent, 2), 2);
 		if (i % 3 == 0)
 			while (waker.alive != 0)
-				nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL); /* it was told */
+				nanosleep(&(struct timespec){ .tv_nsec = 100000 },
+					  NULL); /* it was told */
 		tdt_future_drop(&cancelled);
 		while (waker.alive != 0) /* the driver may be about to wake it */
 			sched_yield();
@@ -552,7 +568,9 @@ START_TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 	clock_gettime(clock, &before);
 	nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
 	clock_gettime(clock, &after);
-	ck_assert_int_lt((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000, 150);
+	ck_assert_int_lt((after.tv_sec - before.tv_sec) * 1000 +
+			     (after.tv_nsec - before.tv_nsec) / 1000000,
+			 150);
 	tdt_future_drop(&reading);
 }
 END_TEST
@@ -582,7 +600,8 @@ END_TEST
 /* A listener whose queue is full answers nobody. */
 START_TEST(a_connect_waits_and_can_be_cancelled)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), error[2] = { 1, 1 };
 	struct tdt_tcp *tcps[2];
 	struct tdt_future first, second;
@@ -590,7 +609,8 @@ START_TEST(a_connect_waits_and_can_be_cancelled)
 
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	ck_assert_int_eq(listen(fd, 0), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &(socklen_t){ sizeof(address) }), 0);
+	ck_assert_int_eq(
+	    getsockname(fd, (struct sockaddr *)&address, &(socklen_t){ sizeof(address) }), 0);
 	first = tdt_tcp_connect("127.0.0.1", ntohs(address.sin_port), &tcps[0], &error[0]);
 	ck_assert_uint_eq(drive(first), TDT_READY);
 	ck_assert_int_eq(error[0], 0);
@@ -615,7 +635,8 @@ START_TEST(connections_have_no_delay_and_close_on_exec)
 	for (int i = 0; i < 2; i++) {
 		int on = 0, fd = both[i]->socket.fd;
 
-		ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &(socklen_t){ sizeof(on) }), 0);
+		ck_assert_int_eq(
+		    getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &(socklen_t){ sizeof(on) }), 0);
 		ck_assert_int_ne(on, 0);
 		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
 		ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
@@ -668,8 +689,9 @@ START_TEST(an_accept_is_woken)
 	struct driven *task = driven_new(tdt_tcp_accept(listener, &theirs, &error));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
-	ck_assert_uint_eq(drive(tdt_tcp_connect("127.0.0.1", tdt_tcp_listener_port(listener), &ours, &ignored)),
-			  TDT_READY);
+	ck_assert_uint_eq(
+	    drive(tdt_tcp_connect("127.0.0.1", tdt_tcp_listener_port(listener), &ours, &ignored)),
+	    TDT_READY);
 	driven_wait(task);
 	ck_assert_uint_eq(driven_poll(task), TDT_READY);
 	ck_assert_int_eq(error, 0);
@@ -726,7 +748,10 @@ START_TEST(a_port_is_listened_at_once)
 }
 END_TEST
 
-/* Also while the driver has not let go of the old one, and where old connections of the port linger. */
+/*
+ * Also while the driver has not let go of the old one, and where old connections of the port
+ * linger.
+ */
 START_TEST(a_port_is_free_again_at_once)
 {
 	for (int round = 0; round < 50; round++) {
@@ -928,7 +953,8 @@ START_TEST(descriptors_are_closed_and_used_again)
 	for (int other_fd = fd; other_fd < fd + 1000; other_fd++) {
 		struct sockaddr_storage address;
 
-		ck_assert_int_ne(getsockname(other_fd, (struct sockaddr *)&address, &(socklen_t){ sizeof(address) }),
+		ck_assert_int_ne(getsockname(other_fd, (struct sockaddr *)&address,
+					     &(socklen_t){ sizeof(address) }),
 				 0);
 	}
 	tdt__driver_unref(driven_driver());
@@ -1008,8 +1034,8 @@ static void *write_at_random(void *arg)
 		ssize_t written = 0;
 		size_t size = rand_r(&end->seed) % 2 ? 1 : 1 << 20;
 
-		MUST(drive(tdt_timeout(tdt_tcp_write(end->tcp, plenty, size, &written), rand_r(&end->seed) % 3,
-				       NULL)) == TDT_READY);
+		MUST(drive(tdt_timeout(tdt_tcp_write(end->tcp, plenty, size, &written),
+				       rand_r(&end->seed) % 3, NULL)) == TDT_READY);
 		if (written < 0)
 			break;
 	}
@@ -1026,15 +1052,18 @@ static void *read_at_random(void *arg)
 	while (times-- > 0) {
 		ssize_t got = 1;
 
-		MUST(drive(tdt_timeout(tdt_tcp_read(end->tcp, buffer, sizeof(buffer), &got), rand_r(&end->seed) % 3,
-				       NULL)) == TDT_READY);
+		MUST(drive(tdt_timeout(tdt_tcp_read(end->tcp, buffer, sizeof(buffer), &got),
+				       rand_r(&end->seed) % 3, NULL)) == TDT_READY);
 		if (got <= 0)
 			break;
 	}
 	return NULL;
 }
 
-/* Two threads on either end, that give up at random, and whichever end is done first is closed or reset. */
+/*
+ * Two threads on either end, that give up at random, and whichever end is done first is closed or
+ * reset.
+ */
 START_TEST(threads_share_a_connection_that_breaks)
 {
 	unsigned seed = seed_of_run();
@@ -1046,9 +1075,11 @@ START_TEST(threads_share_a_connection_that_breaks)
 		pair("127.0.0.1");
 		small_buffers(ours);
 		for (int i = 0; i < 4; i++) {
-			ends[i] = (struct end){ driven_driver(), i < 2 ? ours : theirs, rand_r(&seed) };
-			MUST(pthread_create(&threads[i], NULL, i % 2 ? read_at_random : write_at_random, &ends[i]) ==
-			     0);
+			ends[i] =
+			    (struct end){ driven_driver(), i < 2 ? ours : theirs, rand_r(&seed) };
+			MUST(pthread_create(&threads[i], NULL,
+					    i % 2 ? read_at_random : write_at_random,
+					    &ends[i]) == 0);
 		}
 		for (int i = 0; i < 4; i += 2) {
 			struct tdt_tcp **tcp = i == 0 ? &ours : &theirs;
@@ -1141,7 +1172,8 @@ int main(void)
 	tcase_add_test(opening, an_accept_is_woken);
 	tcase_add_test(opening, without_descriptors_accept_says_so_and_goes_on_later);
 	tcase_add_test(refused, a_port_is_listened_at_once);
-	tcase_add_loop_test(refused, addresses_are_numbers, 0, (int)(sizeof(bad_hosts) / sizeof(*bad_hosts)));
+	tcase_add_loop_test(refused, addresses_are_numbers, 0,
+			    (int)(sizeof(bad_hosts) / sizeof(*bad_hosts)));
 	tcase_add_test(bytes, null_is_refused);
 	tcase_add_test(outside, who_need_not_wait_needs_no_runtime);
 	tcase_add_loop_test(outside, sockets_outlive_the_driver, 0, 4);

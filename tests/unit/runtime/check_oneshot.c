@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The channel for one value: who has it in the end, whatever is dropped when; and with threads at random, from a seed
- * that is printed (TDT_TEST_SEED sets it).
+ * The channel for one value: who has it in the end, whatever is dropped when; and with threads at
+ * random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>
@@ -361,7 +361,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("oneshot");
-	TCase *oneshot = tcase_create("oneshot"), *memory = tcase_create("memory"), *threads = tcase_create("threads");
+	TCase *oneshot = tcase_create("oneshot"), *memory = tcase_create("memory"),
+	      *threads = tcase_create("threads");
 
 	tcase_add_checked_fixture(oneshot, setup, teardown);
 	tcase_add_test(oneshot, a_value_that_is_there_is_received_at_once);

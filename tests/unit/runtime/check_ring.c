@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A worker's queue: in order, bounded, and each task is taken out once, whoever steals at the same time. */
+/*
+ * A worker's queue: in order, bounded, and each task is taken out once, whoever steals at the same
+ * time.
+ */
 
 #include <config.h>
 
@@ -77,7 +80,8 @@ START_TEST(a_thief_takes_the_older_half)
 		struct tdt__ring from, ring;
 
 		ring_init(&from, starts[_i]);
-		ring_init(&ring, starts[(unsigned)_i + 1 < sizeof starts / sizeof *starts ? _i + 1 : 0]);
+		ring_init(&ring,
+			  starts[(unsigned)_i + 1 < sizeof starts / sizeof *starts ? _i + 1 : 0]);
 		ck_assert_ptr_null(tdt__ring_steal(&ring, &from));
 		fill(&from, n);
 		ck_assert_ptr_eq(tdt__ring_steal(&ring, &from), &tasks[0]);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The runtime, one thing at a time: spawning, polling and ending tasks; its own beginning and end. */
+/*
+ * The runtime, one thing at a time: spawning, polling and ending tasks; its own beginning and end.
+ */
 
 #include <config.h>
 
@@ -64,7 +66,8 @@ START_TEST(a_task_runs_on_a_worker)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .open = true, .on_poll = look_around };
-	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), TDT_TASK_ATTR(.name = "x"));
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(rt, leaf_future(&leaf), TDT_TASK_ATTR(.name = "x"));
 
 	ck_assert_ptr_nonnull(handle);
 	ck_assert_uint_ne(tdt_handle_id(handle), 0);
@@ -160,7 +163,9 @@ START_TEST(with_one_worker_all_run_on_that)
 	struct tdt_rt *rt = rt_with(1);
 
 	for (int i = 0; i < N; i++) {
-		leaves[i] = (struct leaf){ .open = i % 2 == 0, .on_poll = note_thread, .data = &threads[i] };
+		leaves[i] = (struct leaf){ .open = i % 2 == 0,
+					   .on_poll = note_thread,
+					   .data = &threads[i] };
 		spawn(rt, &leaves[i]);
 	}
 	for (int i = 1; i < N; i += 2) {
@@ -181,7 +186,10 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
-/* One yields all the time, which keeps the only worker's queue from running dry; the other comes from outside. */
+/*
+ * One yields all the time, which keeps the only worker's queue from running dry; the other comes
+ * from outside.
+ */
 START_TEST(a_task_that_always_yields_shuts_out_nobody)
 {
 	struct leaf yielding = { .on_poll = yield }, other = { .open = true };
@@ -202,7 +210,8 @@ END_TEST
 START_TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 {
 	struct tdt_rt *rt = rt_with(1);
-	struct leaf panics = { .result = TDT_PANICKED, .open = true }, nonsense = { .result = 77, .open = true };
+	struct leaf panics = { .result = TDT_PANICKED, .open = true },
+		    nonsense = { .result = 77, .open = true };
 	struct leaf after = { .open = true };
 	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&panics), NULL);
 
@@ -270,8 +279,10 @@ START_TEST(a_traced_future_is_not_wrapped_twice)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { 0 };
-	struct tdt_traced traced = tdt_traced_with(leaf_future(&leaf), TDT_TASK_ATTR(.name = "its own"));
-	struct tdt_handle *handle = tdt_rt_spawn(rt, traced.future, TDT_TASK_ATTR(.name = "not taken"));
+	struct tdt_traced traced =
+	    tdt_traced_with(leaf_future(&leaf), TDT_TASK_ATTR(.name = "its own"));
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(rt, traced.future, TDT_TASK_ATTR(.name = "not taken"));
 	struct tdt_trace *trace;
 
 	ck_assert_ptr_eq(handle, traced.handle);
@@ -287,7 +298,8 @@ END_TEST
 
 /* --- Spawning what can't be -------------------------------------------------------------- */
 
-static void expect_not_spawned(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr, int error)
+static void expect_not_spawned(struct tdt_rt *rt, struct tdt_future fut,
+			       const struct tdt_task_attr *attr, int error)
 {
 	errno = 0;
 	ck_assert_ptr_null(tdt_rt_spawn(rt, fut, attr));
@@ -317,7 +329,7 @@ START_TEST(wrong_spawns_are_refused)
 }
 END_TEST
 
-/* --- The end of a runtime ----------------------------------------------------------------------- */
+/* --- The end of a runtime --------------------------------------------------------------------- */
 
 static char dropped_in_order[64];
 
@@ -373,7 +385,9 @@ static void note_number(struct leaf *leaf)
 	many_dropped++;
 }
 
-/* Spawns hear first that the runtime ends, workers a little later: let them not get far meanwhile. */
+/*
+ * Spawns hear first that the runtime ends, workers a little later: let them not get far meanwhile.
+ */
 static void dawdle(struct leaf *leaf, struct tdt_context *cx)
 {
 	(void)leaf;
@@ -381,7 +395,10 @@ static void dawdle(struct leaf *leaf, struct tdt_context *cx)
 	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 }
 
-/* On the only worker: half of them, then those that another thread spawns meanwhile; and keep the worker until the end. */
+/*
+ * On the only worker: half of them, then those that another thread spawns meanwhile; and keep the
+ * worker until the end.
+ */
 static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
 {
 	(void)leaf;
@@ -402,7 +419,9 @@ START_TEST(free_drops_what_was_never_polled_too)
 
 	for (int i = 0; i < MANY; i++) {
 		many_numbers[i] = i;
-		many[i] = (struct leaf){ .on_poll = dawdle, .on_drop = note_number, .data = &many_numbers[i] };
+		many[i] = (struct leaf){ .on_poll = dawdle,
+					 .on_drop = note_number,
+					 .data = &many_numbers[i] };
 	}
 	spawn(rt, &busy);
 	UNTIL(half_is_there);
@@ -424,7 +443,8 @@ static void wake_data(struct leaf *leaf)
 START_TEST(drops_may_wake_tasks)
 {
 	struct tdt_rt *rt = rt_with(2);
-	struct leaf leaves[3] = { { 0 }, { .on_drop = wake_data }, { 0 } }, last = { .on_drop = wake_data };
+	struct leaf leaves[3] = { { 0 }, { .on_drop = wake_data }, { 0 } },
+		    last = { .on_drop = wake_data };
 
 	for (int i = 0; i < 3; i++)
 		spawn(rt, &leaves[i]);
@@ -519,7 +539,7 @@ START_TEST(a_worker_can_free_another_runtime)
 }
 END_TEST
 
-/* --- Its beginning ------------------------------------------------------------------------------- */
+/* --- Its beginning ---------------------------------------------------------------------------- */
 
 static void expect_no_rt(const struct tdt_rt_config *config, int error)
 {

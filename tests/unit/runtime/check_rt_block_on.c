@@ -18,7 +18,8 @@ static struct tdt_rt *rt;
 
 static void setup(void)
 {
-	rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
 	ck_assert_ptr_nonnull(rt);
 }
 
@@ -138,7 +139,8 @@ static void nest(struct leaf *leaf, struct tdt_context *cx)
 
 START_TEST(it_does_not_nest_nor_run_on_a_worker)
 {
-	struct leaf outer = { .open = true, .on_poll = nest }, task = { .open = true, .on_poll = nest };
+	struct leaf outer = { .open = true, .on_poll = nest },
+		    task = { .open = true, .on_poll = nest };
 
 	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&outer)), 0);
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&task), NULL));
@@ -251,9 +253,10 @@ static void nothing(void *state)
 
 static void *play(void *unused)
 {
-	struct player players[2] = { { .other = &players[1], .turns = 1 }, { .other = &players[0] } };
-	struct tdt_handle *handle =
-	    tdt_rt_spawn(rt, (struct tdt_future){ &players[0], player_poll, nothing }, TDT_TASK_ATTR());
+	struct player players[2] = { { .other = &players[1], .turns = 1 },
+				     { .other = &players[0] } };
+	struct tdt_handle *handle = tdt_rt_spawn(
+	    rt, (struct tdt_future){ &players[0], player_poll, nothing }, TDT_TASK_ATTR());
 
 	(void)unused;
 	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, nothing }) == 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What a runtime does when there is nothing to do: nothing.  And a task that waits can be asked where. */
+/*
+ * What a runtime does when there is nothing to do: nothing.  And a task that waits can be asked
+ * where.
+ */
 
 #include <config.h>
 
@@ -21,7 +24,10 @@ static void rest(long ms)
 	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
 }
 
-/* On a busy machine the threads may take a while to come to rest: so it is some second that must be quiet. */
+/*
+ * On a busy machine the threads may take a while to come to rest: so it is some second that must be
+ * quiet.
+ */
 static void expect_quiet(void)
 {
 	long before, after = threads_slept("tdt-");
@@ -38,7 +44,8 @@ static void expect_quiet(void)
 START_TEST(nothing_wakes_while_nothing_is_to_do)
 {
 	static struct leaf leaves[TASKS];
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 4 });
+	struct tdt_rt *rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 4 });
 
 	ck_assert_ptr_nonnull(rt);
 	expect_quiet();
@@ -58,7 +65,8 @@ END_TEST
 
 /* --- What is asked for is polled -------------------------------------------------- */
 
-static __attribute__((noinline)) tdt_poll_t inner_poll(struct tdt_future *leaf, struct tdt_context *cx)
+static __attribute__((noinline)) tdt_poll_t inner_poll(struct tdt_future *leaf,
+						       struct tdt_context *cx)
 {
 	tdt_poll_t result = tdt_future_poll(leaf, cx);
 
@@ -81,11 +89,13 @@ static void outer_drop(void *state)
 
 START_TEST(a_sleeping_task_tells_its_own_frames_only)
 {
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	struct tdt_rt *rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
 	struct leaf leaf = { 0 };
 	struct tdt_future child = leaf_future(&leaf);
-	struct tdt_handle *handle = tdt_rt_spawn(rt, (struct tdt_future){ &child, outer_poll, outer_drop },
-						 TDT_TASK_ATTR(.name = "mine", .id = 4711));
+	struct tdt_handle *handle =
+	    tdt_rt_spawn(rt, (struct tdt_future){ &child, outer_poll, outer_drop },
+			 TDT_TASK_ATTR(.name = "mine", .id = 4711));
 	struct tdt_trace *trace;
 	char *text, *line;
 	size_t size;
@@ -100,7 +110,8 @@ START_TEST(a_sleeping_task_tells_its_own_frames_only)
 	ck_assert_msg(strncmp(line, "task 4711 \"mine\" ", 17) == 0, "%s", text);
 	ck_assert_ptr_nonnull(strstr(line, "spawned at "));
 	line = strchr(line, '\n') + 1;
-	ck_assert_msg(strstr(line, "outer_poll at ") != NULL && strstr(line, "inner_poll at ") != NULL &&
+	ck_assert_msg(strstr(line, "outer_poll at ") != NULL &&
+			  strstr(line, "inner_poll at ") != NULL &&
 			  strstr(line, "leaf_poll at ") != NULL,
 		      "%s", text);
 	for (int i = 0; i < 3; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The runtime when there is no memory, or no thread can be started: pthread_create() comes to us (--wrap), and so this
- * is linked with the insides of libtdt-rt.
+ * The runtime when there is no memory, or no thread can be started: pthread_create() comes to us
+ * (--wrap), and so this is linked with the insides of libtdt-rt.
  */
 
 #include <config.h>
@@ -20,10 +20,13 @@
 
 static int threads_left = -1; /* that can be started; -1: any number */
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg)
 {
 	if (threads_left == 0)
 		return EAGAIN;
@@ -34,7 +37,10 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 static const struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
 
-/* Only the first allocation, which is the runtime: libuv, for the driver, aborts when it has no memory for some. */
+/*
+ * Only the first allocation, which is the runtime: libuv, for the driver, aborts when it has no
+ * memory for some.
+ */
 START_TEST(no_memory_for_a_runtime)
 {
 	struct tdt_rt *made;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The runtime with many tasks and threads at once.  What is random comes from a seed, which is printed. */
+/*
+ * The runtime with many tasks and threads at once.  What is random comes from a seed, which is
+ * printed.
+ */
 
 #include <config.h>
 
@@ -57,8 +60,8 @@ static tdt_poll_t storm_poll(void *state, struct tdt_context *cx)
 {
 	(void)cx;
 	for (int i = 0; state != NULL && i < 9; i++) {
-		struct tdt_handle *handle =
-		    tdt_rt_spawn(tdt_rt_current(), (struct tdt_future){ NULL, storm_poll, count_drop }, NULL);
+		struct tdt_handle *handle = tdt_rt_spawn(
+		    tdt_rt_current(), (struct tdt_future){ NULL, storm_poll, count_drop }, NULL);
 
 		MUST(handle != NULL);
 		tdt_handle_unref(handle);
@@ -70,7 +73,8 @@ static tdt_poll_t storm_poll(void *state, struct tdt_context *cx)
 static void *storm(void *rt)
 {
 	for (int i = 0; i < EACH / 10; i++) {
-		struct tdt_handle *handle = tdt_rt_spawn(rt, (struct tdt_future){ rt, storm_poll, count_drop }, NULL);
+		struct tdt_handle *handle =
+		    tdt_rt_spawn(rt, (struct tdt_future){ rt, storm_poll, count_drop }, NULL);
 
 		MUST(handle != NULL);
 		tdt_handle_unref(handle);
@@ -125,7 +129,8 @@ static tdt_poll_t listener_poll(void *state, struct tdt_context *cx)
 		sem_post(&listener->ready);
 	}
 	/* Relaxed: it is the wake-up that has to bring it. */
-	atomic_store_explicit(&listener->heard, atomic_load_explicit(&listener->told, memory_order_relaxed),
+	atomic_store_explicit(&listener->heard,
+			      atomic_load_explicit(&listener->told, memory_order_relaxed),
 			      memory_order_relaxed);
 	sched_yield(); /* wake-ups from here on need another poll: let there be some */
 	atomic_store_explicit(&listener->polled, false, memory_order_relaxed);
@@ -158,7 +163,8 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 	seed = seed_of_run();
 	for (int i = 0; i < TASKS; i++) {
 		sem_init(&listeners[i].ready, 0, 0);
-		tdt_handle_unref(tdt_rt_spawn(rt, (struct tdt_future){ &listeners[i], listener_poll, nothing }, NULL));
+		tdt_handle_unref(tdt_rt_spawn(
+		    rt, (struct tdt_future){ &listeners[i], listener_poll, nothing }, NULL));
 		while (sem_wait(&listeners[i].ready) != 0)
 			;
 	}
@@ -166,7 +172,8 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 		for (int i = 0; i < WAKERS; i++) {
 			int number = WAKERS * round + i;
 
-			ck_assert_int_eq(pthread_create(&threads[i], NULL, tell, (void *)(intptr_t)number), 0);
+			ck_assert_int_eq(
+			    pthread_create(&threads[i], NULL, tell, (void *)(intptr_t)number), 0);
 		}
 		for (int i = 0; i < WAKERS; i++)
 			pthread_join(threads[i], NULL);
@@ -181,7 +188,10 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 }
 END_TEST
 
-/* As soon as a task has been polled, its worker looks around once more and goes to sleep: that is when it is woken. */
+/*
+ * As soon as a task has been polled, its worker looks around once more and goes to sleep: that is
+ * when it is woken.
+ */
 START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
 {
 	struct tdt_rt *rt = rt_with((unsigned)_i);
@@ -222,8 +232,8 @@ static tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 
 	(void)cx;
 	for (int i = 0; i < n; i++)
-		tdt_handle_unref(
-		    tdt_rt_spawn(tdt_rt_current(), (struct tdt_future){ NULL, behind_poll, nothing }, NULL));
+		tdt_handle_unref(tdt_rt_spawn(
+		    tdt_rt_current(), (struct tdt_future){ NULL, behind_poll, nothing }, NULL));
 	for (int i = 0; i < n; i++)
 		while (sem_wait(&behind_polled) != 0)
 			;
@@ -238,7 +248,8 @@ START_TEST(tasks_behind_one_that_blocks_run_elsewhere)
 	sem_init(&behind_polled, 0, 0);
 	for (int round = 0; round < 50; round++) {
 		int n = numbers[round % 5];
-		struct tdt_handle *handle = tdt_rt_spawn(rt, (struct tdt_future){ &n, blocking_poll, nothing }, NULL);
+		struct tdt_handle *handle =
+		    tdt_rt_spawn(rt, (struct tdt_future){ &n, blocking_poll, nothing }, NULL);
 		struct tdt_trace *trace;
 
 		ck_assert_ptr_nonnull(handle);
@@ -275,7 +286,8 @@ START_TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&second), NULL));
 		UNTIL(first.drops == 1 && second.drops == 1);
 		if (round % 2 == 0)
-			nanosleep(&(struct timespec){ .tv_nsec = 12000000 }, NULL); /* then nobody looks out */
+			nanosleep(&(struct timespec){ .tv_nsec = 12000000 },
+				  NULL); /* then nobody looks out */
 	}
 	tdt_rt_free(rt);
 }
@@ -296,7 +308,8 @@ START_TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 	struct tdt_rt *rt = rt_with(2);
 
 	for (int round = 0; round < 50; round++) {
-		struct leaf other = { 0 }, leaf = { .open = true, .on_poll = wake_and_block, .data = &other };
+		struct leaf other = { 0 },
+			    leaf = { .open = true, .on_poll = wake_and_block, .data = &other };
 
 		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&other), NULL));
 		UNTIL(other.waker != NULL);
@@ -335,7 +348,8 @@ static void blocking_drop(const struct tdt_waker *waker)
 	(void)waker;
 }
 
-static const struct tdt_waker_vtable blocking_vtable = { blocking_clone, blocking_wake, blocking_wake, blocking_drop };
+static const struct tdt_waker_vtable blocking_vtable = { blocking_clone, blocking_wake,
+							 blocking_wake, blocking_drop };
 
 /* Accepts a connection, and says so. */
 struct accepting {
@@ -351,7 +365,8 @@ static tdt_poll_t accepting_poll(void *state, struct tdt_context *cx)
 {
 	struct accepting *accepting = state;
 	struct tdt_context other = { accepting->waker };
-	tdt_poll_t result = tdt_future_poll(&accepting->future, accepting->waker != NULL ? &other : cx);
+	tdt_poll_t result =
+	    tdt_future_poll(&accepting->future, accepting->waker != NULL ? &other : cx);
 
 	if (accepting->waker != NULL)
 		return result == TDT_PENDING ? TDT_READY : TDT_PANICKED;
@@ -374,14 +389,19 @@ static int listening_on(in_port_t port)
 		struct sockaddr_in at = { 0 };
 		int listens = 0;
 
-		if (getsockname(fd, (struct sockaddr *)&at, &(socklen_t){ sizeof at }) == 0 && at.sin_port == port &&
-		    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &(socklen_t){ sizeof listens }) == 0 && listens)
+		if (getsockname(fd, (struct sockaddr *)&at, &(socklen_t){ sizeof at }) == 0 &&
+		    at.sin_port == port &&
+		    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens,
+			       &(socklen_t){ sizeof listens }) == 0 &&
+		    listens)
 			return fd;
 	}
 	ck_abort_msg("nothing listens");
 }
 
-/* The last packet may come after connect() has returned; but the listener is ready when this does. */
+/*
+ * The last packet may come after connect() has returned; but the listener is ready when this does.
+ */
 static void accepting_connect(struct accepting *accepting)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
@@ -402,7 +422,9 @@ static void accepting_free(struct accepting *accepting)
 	close(accepting->client);
 }
 
-/* Workers hear of tasks when the driver's turn is over, but for that no turn must wait for a task. */
+/*
+ * Workers hear of tasks when the driver's turn is over, but for that no turn must wait for a task.
+ */
 START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 {
 	struct tdt_rt *rt = rt_with(1);
@@ -419,19 +441,27 @@ START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 		accepting_new(&second);
 		first.waker = &holds.waker;
 		second.waker = &waits.waker;
-		handle = tdt_rt_spawn(rt, (struct tdt_future){ &task, accepting_poll, nothing }, NULL);
+		handle =
+		    tdt_rt_spawn(rt, (struct tdt_future){ &task, accepting_poll, nothing }, NULL);
 		ck_assert_ptr_nonnull(handle);
 		tdt_trace_free(ask_waiting(handle)); /* it waits */
 		tdt_handle_unref(handle);
-		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &second, accepting_poll, nothing }), 0);
-		ck_assert_int_eq(tdt_rt_block_on(rt, (struct tdt_future){ &first, accepting_poll, nothing }), 0);
+		ck_assert_int_eq(
+		    tdt_rt_block_on(rt, (struct tdt_future){ &second, accepting_poll, nothing }),
+		    0);
+		ck_assert_int_eq(
+		    tdt_rt_block_on(rt, (struct tdt_future){ &first, accepting_poll, nothing }), 0);
 
-		/* Hold the driver up until both others are ready: in its next turn it finds them, in this order. */
+		/*
+		 * Hold the driver up until both others are ready: in its next turn it finds them,
+		 * in this order.
+		 */
 		accepting_connect(&first);
 		UNTIL(holds.begun);
 		accepting_connect(&task);
 		accepting_connect(&second);
-		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL); /* the worker sleeps by then */
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 },
+			  NULL); /* the worker sleeps by then */
 		both_ready = true;
 		UNTIL(waits.over);
 		UNTIL(holds.over);
@@ -474,8 +504,9 @@ static void *spawn_until_refused(void *arg)
 	struct ending *ending = arg;
 	struct tdt_handle *handle;
 
-	while ((handle = tdt_rt_spawn(ending->rt, (struct tdt_future){ NULL, ending_poll, count_ending }, NULL)) !=
-	       NULL) {
+	while ((handle =
+		    tdt_rt_spawn(ending->rt, (struct tdt_future){ NULL, ending_poll, count_ending },
+				 NULL)) != NULL) {
 		tdt_handle_unref(handle);
 		if (atomic_fetch_add(&ending->accepted, 1) > 20000)
 			leaf_pause(); /* who ends the runtime is held up: memory is to last until then */
@@ -502,9 +533,12 @@ START_TEST(threads_may_spawn_while_the_end_begins)
 		ending_drops = 0;
 		for (int i = 0; i < 3; i++) {
 			endings[i].rt = rt;
-			endings[i].leaf = (struct leaf){ .on_drop = join_spawner, .data = &endings[i] };
+			endings[i].leaf =
+			    (struct leaf){ .on_drop = join_spawner, .data = &endings[i] };
 			tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&endings[i].leaf), NULL));
-			ck_assert_int_eq(pthread_create(&endings[i].thread, NULL, spawn_until_refused, &endings[i]), 0);
+			ck_assert_int_eq(pthread_create(&endings[i].thread, NULL,
+							spawn_until_refused, &endings[i]),
+					 0);
 		}
 		UNTIL(endings[0].accepted > 10 * round);
 		tdt_rt_free(rt);
@@ -541,8 +575,10 @@ START_TEST(threads_may_wake_while_and_after_it_ends)
 		for (int i = 0; i < 3; i++) {
 			endings[i].state = seed + (uint32_t)(3 * round + i);
 			tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&endings[i].leaf), NULL));
-			UNTIL((endings[i].waker = atomic_exchange(&endings[i].leaf.waker, NULL)) != NULL);
-			ck_assert_int_eq(pthread_create(&endings[i].thread, NULL, wake_often, &endings[i]), 0);
+			UNTIL((endings[i].waker = atomic_exchange(&endings[i].leaf.waker, NULL)) !=
+			      NULL);
+			ck_assert_int_eq(
+			    pthread_create(&endings[i].thread, NULL, wake_often, &endings[i]), 0);
 		}
 		for (uint32_t i = random_below(&seed, 10); i > 0; i--)
 			leaf_pause();
@@ -585,8 +621,8 @@ START_TEST(a_runtime_may_end_at_any_moment)
 		ending_drops = 0;
 		for (int i = 0; i < n; i++) {
 			states[i] = seed + (uint32_t)i;
-			tdt_handle_unref(
-			    tdt_rt_spawn(rt, (struct tdt_future){ &states[i], any_poll, count_ending }, NULL));
+			tdt_handle_unref(tdt_rt_spawn(
+			    rt, (struct tdt_future){ &states[i], any_poll, count_ending }, NULL));
 		}
 		tdt_rt_free(rt);
 		ck_assert_int_eq(ending_drops, n);

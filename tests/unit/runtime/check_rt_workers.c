@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What workers tell libtdt (tdt/hooks.h), so that all probes fire and tasks are stamped; and by that, how many of them
- * wake for what.  The calls are seen by ld's --wrap.
+ * What workers tell libtdt (tdt/hooks.h), so that all probes fire and tasks are stamped; and by
+ * that, how many of them wake for what.  The calls are seen by ld's --wrap.
  */
 
 #include <config.h>
@@ -131,8 +131,8 @@ void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
 
 static struct tdt_rt *rt_with(unsigned workers)
 {
-	struct tdt_rt *rt =
-	    tdt_rt_new(&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	struct tdt_rt *rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
 
 	ck_assert_ptr_nonnull(rt);
 	return rt;
@@ -140,7 +140,8 @@ static struct tdt_rt *rt_with(unsigned workers)
 
 static bool all_parked(int workers)
 {
-	int parked = parks; /* first: if one wakes and parks again meanwhile, they seem to be too few, not enough */
+	int parked =
+	    parks; /* first: if one wakes and parks again meanwhile, they seem to be too few, not enough */
 
 	return parked - unparks == workers;
 }
@@ -178,8 +179,8 @@ START_TEST(each_worker_tells_its_life)
 END_TEST
 
 /*
- * Now and then one looks around by itself, 10 ms after it has lain down, if not all are parked then; and sees the task
- * that another one was woken for, if that takes as long.
+ * Now and then one looks around by itself, 10 ms after it has lain down, if not all are parked
+ * then; and sees the task that another one was woken for, if that takes as long.
  */
 START_TEST(one_task_that_is_woken_wakes_one_worker)
 {

@@ -156,7 +156,9 @@ START_TEST(timeouts_nest)
 {
 	bool inner = false;
 
-	ck_assert_uint_eq(drive(tdt_timeout(tdt_timeout(tdt_sleep_ms(HOUR), 5, &inner), HOUR, &elapsed)), TDT_READY);
+	ck_assert_uint_eq(
+	    drive(tdt_timeout(tdt_timeout(tdt_sleep_ms(HOUR), 5, &inner), HOUR, &elapsed)),
+	    TDT_READY);
 	ck_assert(inner);
 	ck_assert(!elapsed);
 }

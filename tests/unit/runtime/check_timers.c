@@ -66,7 +66,8 @@ static void drop_holding(const struct tdt_waker *holding_waker)
 
 static void hold_driver(void)
 {
-	static const struct tdt_waker_vtable vtable = { clone_holding, wake_holding, wake_holding, drop_holding };
+	static const struct tdt_waker_vtable vtable = { clone_holding, wake_holding, wake_holding,
+							drop_holding };
 	static const struct tdt_waker holding_waker = { &vtable };
 	struct tdt_context holding_cx = { &holding_waker };
 
@@ -119,7 +120,8 @@ END_TEST
 
 START_TEST(a_time_beyond_the_clock_never_comes)
 {
-	static const uint64_t times[] = { UINT64_MAX, UINT64_MAX / 1000000, UINT64_MAX / 1000000 - 1 };
+	static const uint64_t times[] = { UINT64_MAX, UINT64_MAX / 1000000,
+					  UINT64_MAX / 1000000 - 1 };
 	struct tdt_future sleep = tdt_sleep_ms(times[_i]);
 
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
@@ -177,7 +179,8 @@ static void drop_noting(const struct tdt_waker *noting_waker)
 
 static void start_noting(int i, uint64_t ms)
 {
-	static const struct tdt_waker_vtable vtable = { clone_noting, wake_noting, wake_noting, drop_noting };
+	static const struct tdt_waker_vtable vtable = { clone_noting, wake_noting, wake_noting,
+							drop_noting };
 	struct noting *one = &noting[i];
 	struct tdt_context one_cx = { &one->waker };
 
@@ -192,16 +195,20 @@ static void wait_until_woken(int n)
 		drive(tdt_sleep_ms(1));
 }
 
-/* Wait until all were woken, and compare: what was due first came first; of two due together, who was started first. */
+/*
+ * Wait until all were woken, and compare: what was due first came first; of two due together, who
+ * was started first.
+ */
 static void expect_in_order(int n)
 {
 	wait_until_woken(n);
 	for (int i = 1; i < n; i++) {
 		const struct noting *a = woken[i - 1], *b = woken[i];
 
-		ck_assert_msg(a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a->started < b->started),
-			      "%d (due %llu) fired before %d (due %llu)", a->started, (unsigned long long)a->due_ms,
-			      b->started, (unsigned long long)b->due_ms);
+		ck_assert_msg(
+		    a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a->started < b->started),
+		    "%d (due %llu) fired before %d (due %llu)", a->started,
+		    (unsigned long long)a->due_ms, b->started, (unsigned long long)b->due_ms);
 	}
 	for (int i = 0; i < n; i++)
 		tdt_future_drop(&noting[i].sleep);
@@ -212,7 +219,10 @@ START_TEST(timers_fire_in_the_order_they_are_due)
 	unsigned seed = seed_of_run();
 	uint64_t before, least = 50;
 
-	for (;; least *= 2) { /* until all were started when the first was due: one that comes late can't be in order */
+	for (
+	    ;;
+	    least *=
+	    2) { /* until all were started when the first was due: one that comes late can't be in order */
 		before = driven_now_ns();
 		for (int i = 0; i < TIMERS; i++)
 			start_noting(i, least + rand_r(&seed) % least);
@@ -373,7 +383,8 @@ START_TEST(threads_start_and_cancel_timers_while_they_fire)
 	pthread_t threads[4];
 
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, race_the_driver, driven_driver()), 0);
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, race_the_driver, driven_driver()), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 }
@@ -406,7 +417,7 @@ START_TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 }
 END_TEST
 
-/* --- Without a driver --------------------------------------------------------------------------- */
+/* --- Without a driver ------------------------------------------------------------------------- */
 
 START_TEST(without_a_runtime_it_panics)
 {
@@ -424,10 +435,14 @@ START_TEST(without_a_runtime_it_panics)
 }
 END_TEST
 
-/* Those that the driver has, those it has not heard of, those that were given up, and those that are started now. */
+/*
+ * Those that the driver has, those it has not heard of, those that were given up, and those that
+ * are started now.
+ */
 START_TEST(timers_outlive_the_driver)
 {
-	struct tdt_future has = tdt_sleep_ms(HOUR), listed = tdt_sleep_ms(2 * HOUR), late = tdt_sleep_ms(1);
+	struct tdt_future has = tdt_sleep_ms(HOUR), listed = tdt_sleep_ms(2 * HOUR),
+			  late = tdt_sleep_ms(1);
 	struct tdt_future cancelled = tdt_sleep_ms(HOUR);
 	struct tdt_future *left[] = { &has, &listed, &late };
 
@@ -457,7 +472,8 @@ START_TEST(who_waits_when_the_driver_stops_is_woken)
 	struct driven *tasks[100];
 
 	for (int i = 0; i < 100; i++) {
-		tasks[i] = driven_new(tdt_sleep_ms(i % 3 == 0 ? UINT64_MAX : HOUR + (unsigned)i % 10));
+		tasks[i] =
+		    driven_new(tdt_sleep_ms(i % 3 == 0 ? UINT64_MAX : HOUR + (unsigned)i % 10));
 		ck_assert_uint_eq(driven_poll(tasks[i]), TDT_PENDING);
 	}
 	driven_stop();

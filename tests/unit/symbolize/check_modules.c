@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which modules are known, and which of them last (src/symbolize/modules.c, src/host/lasting.c); and how many were unloaded, also while
- * the loader's list can't be had (src/host/unloads.c).
+ * Which modules are known, and which of them last (src/symbolize/modules.c, src/host/lasting.c);
+ * and how many were unloaded, also while the loader's list can't be had (src/host/unloads.c).
  */
 
 #include <config.h>
@@ -62,11 +62,13 @@ static void *plugin_open(const char *name)
 START_TEST(what_the_process_began_with_lasts)
 {
 	ck_assert(meet((const void *)(uintptr_t)set_up)->lasting);
-	ck_assert(meet((const void *)(uintptr_t)dlopen)->lasting);            /* libc, which the executable needs */
+	ck_assert(
+	    meet((const void *)(uintptr_t)dlopen)->lasting); /* libc, which the executable needs */
 	if (getauxval(AT_SYSINFO_EHDR) != 0) /* valgrind hides it */
-		ck_assert(meet((const void *)getauxval(AT_SYSINFO_EHDR))->lasting); /* the kernel's */
+		ck_assert(
+		    meet((const void *)getauxval(AT_SYSINFO_EHDR))->lasting); /* the kernel's */
 	ck_assert(meet((const void *)getauxval(AT_BASE))->lasting);         /* the loader */
-	ck_assert(meet(dlsym(RTLD_DEFAULT, "adler32"))->lasting);           /* libz, which only libdw needs */
+	ck_assert(meet(dlsym(RTLD_DEFAULT, "adler32"))->lasting); /* libz, which only libdw needs */
 	ck_assert(table->lasting);
 }
 END_TEST
@@ -207,7 +209,9 @@ static void give_list(pthread_t thread)
 	pthread_join(thread, NULL);
 }
 
-/* A reporter that is not run, as on a busy machine: woken, it goes on only when `starved` is false. */
+/*
+ * A reporter that is not run, as on a busy machine: woken, it goes on only when `starved` is false.
+ */
 static atomic_bool starved;
 static int waits, fed_at_wait; /* 0: never */
 
@@ -289,7 +293,10 @@ START_TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 }
 END_TEST
 
-/* The child has the number, from a reporter of its own; unless its parent's was in the list when it was forked. */
+/*
+ * The child has the number, from a reporter of its own; unless its parent's was in the list when it
+ * was forked.
+ */
 START_TEST(a_child_has_a_reporter_of_its_own)
 {
 	pid_t child;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Who waits for names, and for how long (src/symbolize/namer.c); and what debug files are searched with (src/symbolize/debuginfo.c). */
+/*
+ * Who waits for names, and for how long (src/symbolize/namer.c); and what debug files are searched
+ * with (src/symbolize/debuginfo.c).
+ */
 
 #include <config.h>
 
@@ -36,15 +39,18 @@
 #define SECOND UINT64_C(1000000000)
 #define LONG (600 * SECOND)
 
-/* --- A look-up that stands still, and threads that can't be had ---------------------------------------- */
+/* --- A look-up that stands still, and threads that can't be had ------------------------------- */
 
 static atomic_bool hold, no_threads;
 static sem_t held, let_go;
 static atomic_int look_ups;
 
-const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address)
+const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address);
+const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address);
+const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address)
 {
 	atomic_fetch_add(&look_ups, 1);
 	if (atomic_load(&hold)) {
@@ -171,7 +177,7 @@ START_TEST(what_is_known_is_not_looked_up_again)
 }
 END_TEST
 
-/* --- fork() ------------------------------------------------------------------------------------------------- */
+/* --- fork() ----------------------------------------------------------------------------------- */
 
 static void fork_and_name(void)
 {
@@ -215,7 +221,7 @@ START_TEST(a_child_forked_while_the_namer_is_idle_knows_what_its_parent_knew)
 }
 END_TEST
 
-/* --- Debug files ------------------------------------------------------------------------------------------------ */
+/* --- Debug files ------------------------------------------------------------------------------ */
 
 static atomic_int opened; /* by dlopen() */
 
@@ -255,7 +261,9 @@ START_TEST(the_search_for_debug_files_loads_nothing)
 }
 END_TEST
 
-/* This shows, too, that the test above can see it; where libdw is made without debuginfod it can't. */
+/*
+ * This shows, too, that the test above can see it; where libdw is made without debuginfod it can't.
+ */
 START_TEST(debuginfod_is_asked_on_demand)
 {
 	setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
@@ -270,7 +278,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("namer");
-	TCase *time = tcase_create("time"), *forks = tcase_create("forks"), *files = tcase_create("files");
+	TCase *time = tcase_create("time"), *forks = tcase_create("forks"),
+	      *files = tcase_create("files");
 	TCase *threads = tcase_create("threads");
 
 	tcase_add_checked_fixture(time, set_up, tear_down);

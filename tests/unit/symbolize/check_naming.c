@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Who looks names up: the namer, for those who ask, never a thread that polls, whatever is asked meanwhile.  All look-ups
- * go through tdt__symbolize(), or through tdt__symbol_known() if they are cached, which is under a lock.
+ * Who looks names up: the namer, for those who ask, never a thread that polls, whatever is asked
+ * meanwhile.  All look-ups go through tdt__symbolize(), or through tdt__symbol_known() if they are
+ * cached, which is under a lock.
  */
 
 #include <config.h>
@@ -26,17 +27,23 @@
 static _Thread_local bool polls; /* this thread */
 static atomic_int by_pollers, by_askers;
 
-const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc, bool return_address)
+const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address);
+const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address);
+const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
+						bool return_address)
 {
 	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
 	return __real_tdt__symbolize(module, pc, return_address);
 }
 
-const struct tdt__symbol *__real_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret);
-const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret);
-const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc, bool ret)
+const struct tdt__symbol *__real_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc,
+						   bool ret);
+const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc,
+						   bool ret);
+const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc,
+						   bool ret)
 {
 	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
 	return __real_tdt__symbol_known(module, pc, ret);

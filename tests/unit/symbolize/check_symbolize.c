@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Symbolization of the test itself, of libraries in it, and of files that are not what they should be. */
+/*
+ * Symbolization of the test itself, of libraries in it, and of files that are not what they should
+ * be.
+ */
 
 #include <config.h>
 
@@ -72,7 +75,8 @@ static void tear_down(void)
 	free(self.path);
 }
 
-static const struct tdt__symbol *symbolize(const struct tdt__module *module, uintptr_t address, bool return_address)
+static const struct tdt__symbol *symbolize(const struct tdt__module *module, uintptr_t address,
+					   bool return_address)
 {
 	const struct tdt__symbol *symbol = tdt__symbolize(module, address, return_address);
 
@@ -275,7 +279,8 @@ static void copy_self(size_t size)
 	size_t n;
 
 	ck_assert(in != NULL && out != NULL);
-	while (size > 0 && (n = fread(buffer, 1, size < sizeof(buffer) ? size : sizeof(buffer), in)) > 0) {
+	while (size > 0 &&
+	       (n = fread(buffer, 1, size < sizeof(buffer) ? size : sizeof(buffer), in)) > 0) {
 		fwrite(buffer, 1, n, out);
 		size -= n;
 	}
@@ -370,7 +375,8 @@ END_TEST
 
 START_TEST(a_file_cut_short_gives_what_there_is)
 {
-	static const size_t size[] = { 0, 3, 16, 64, 100, 500, 4096, 20000, 50000, 100000, 200000, 400000 };
+	static const size_t size[] = { 0,    3,     16,    64,     100,    500,
+				       4096, 20000, 50000, 100000, 200000, 400000 };
 	struct tdt__module module = with_file("");
 
 	copy_self(size[_i]);
@@ -408,7 +414,8 @@ START_TEST(a_file_removed_after_it_was_read_is_used_still)
 	symbolize(&module, pc, true);
 	unlink(file);
 	copy_self(1000);
-	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function, "symbolize");
+	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function,
+			 "symbolize");
 }
 END_TEST
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Symbolization while memory runs out: each allocation fails in turn, in a process of its own, once alone and once
- * with all that follow.  The host must live on, get an answer or ENOMEM, and an answer later, when memory is back.
+ * Symbolization while memory runs out: each allocation fails in turn, in a process of its own, once
+ * alone and once with all that follow.  The host must live on, get an answer or ENOMEM, and an
+ * answer later, when memory is back.
  *
- * libdw 0.188 doesn't check all of its allocations, so the library makes sure of some memory before each step
- * (tdt__debuginfo_reserve).  So there are two ways to fail: as a pool does, which gives what was just made sure of; and
- * at any time, but only for those allocations of libdw that it checks.
+ * libdw 0.188 doesn't check all of its allocations, so the library makes sure of some memory before
+ * each step (tdt__debuginfo_reserve).  So there are two ways to fail: as a pool does, which gives
+ * what was just made sure of; and at any time, but only for those allocations of libdw that it
+ * checks.
  */
 
 #include <config.h>
@@ -159,7 +161,8 @@ static int run_round(const struct tdt__module *module, long n)
 	if (child == 0)
 		_exit(one_round(module, n));
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFEXITED(status), "allocation %ld: killed by signal %d", n, WTERMSIG(status));
+	ck_assert_msg(WIFEXITED(status), "allocation %ld: killed by signal %d", n,
+		      WTERMSIG(status));
 	return WEXITSTATUS(status);
 }
 
@@ -178,7 +181,8 @@ static void fail_each(bool pool, bool all_behind)
 	for_good = all_behind;
 	do {
 		result = run_round(&module, n);
-		ck_assert_msg(result == FINE || result == NOT_REACHED, "allocation %ld: %d", n, result);
+		ck_assert_msg(result == FINE || result == NOT_REACHED, "allocation %ld: %d", n,
+			      result);
 		n++;
 	} while (result != NOT_REACHED);
 	ck_assert_int_gt(n, 10);

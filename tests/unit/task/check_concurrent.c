@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Askers, pollers and droppers, all at once and at random: every question is answered or refused as the manual says,
- * and nothing is left behind.  The choices come from a seed, which is printed; TDT_TEST_SEED sets it.
+ * Askers, pollers and droppers, all at once and at random: every question is answered or refused as
+ * the manual says, and nothing is left behind.  The choices come from a seed, which is printed;
+ * TDT_TEST_SEED sets it.
  */
 
 #include <config.h>
@@ -48,7 +49,8 @@ enum { IDLE, QUEUED, RUNNING, NOTIFIED, ENDED };
 
 struct job {
 	struct tdt_waker waker; /* the job is its own waker */
-	atomic_uint refs;	/* of the executor until it has ended, of clones, of the queue, of a slot */
+	atomic_uint
+	    refs; /* of the executor until it has ended, of clones, of the queue, of a slot */
 	atomic_uint state;
 	atomic_bool cancelled;
 	struct tdt_future future;
@@ -117,7 +119,8 @@ static void job_wake_by_ref(const struct tdt_waker *waker)
 	do {
 		if (state != IDLE && state != RUNNING)
 			return;
-	} while (!atomic_compare_exchange_weak(&job->state, &state, state == IDLE ? QUEUED : NOTIFIED));
+	} while (
+	    !atomic_compare_exchange_weak(&job->state, &state, state == IDLE ? QUEUED : NOTIFIED));
 	if (state == IDLE)
 		enqueue(job);
 }
@@ -171,7 +174,8 @@ static void *work(void *argument)
 /* Run `future`; returns the job, with a reference for the caller. */
 static struct job *spawn(struct tdt_future future)
 {
-	static const struct tdt_waker_vtable vtable = { job_clone, job_wake, job_wake_by_ref, job_drop };
+	static const struct tdt_waker_vtable vtable = { job_clone, job_wake, job_wake_by_ref,
+							job_drop };
 	struct job *job = calloc(1, sizeof(*job));
 
 	MUST(job != NULL);
@@ -251,7 +255,10 @@ static void fill(struct slot *slot)
 	slot->job = spawn(outer.future);
 }
 
-/* Take out what is in `slot` and end it: one handle before the task, one after; with `refill` put another in. */
+/*
+ * Take out what is in `slot` and end it: one handle before the task, one after; with `refill` put
+ * another in.
+ */
 static void replace(struct slot *slot, bool refill)
 {
 	struct slot old;
@@ -292,7 +299,7 @@ static struct tdt_handle *some_handle(void)
 	return handle;
 }
 
-/* --- Askers ------------------------------------------------------------------------------------ */
+/* --- Askers ----------------------------------------------------------------------------------- */
 
 static atomic_long traces, gone, late, dropped;
 
@@ -353,7 +360,7 @@ static void *ask(void *argument)
 	return NULL;
 }
 
-/* --- All at once --------------------------------------------------------------------------------- */
+/* --- All at once ------------------------------------------------------------------------------ */
 
 static void set_seed(void)
 {
@@ -398,7 +405,8 @@ START_TEST(askers_pollers_and_droppers_get_along)
 	for (int i = 0; i < PARKED; i++)
 		tdt_waker_drop(atomic_exchange(&parked[i], NULL));
 
-	printf("# %ld traces, %ld had ended, %ld timed out, %ld dropped\n", traces, gone, late, dropped);
+	printf("# %ld traces, %ld had ended, %ld timed out, %ld dropped\n", traces, gone, late,
+	       dropped);
 	fflush(stdout);
 	ck_assert_int_gt(traces, 0);
 	ck_assert_int_eq(leaves, 0);

@@ -63,7 +63,8 @@ static struct known ask(struct tdt_handle *handle)
 }
 
 /* A task has just one leaf, which waits for this. */
-static void expect_waits_for(struct tdt_handle *handle, enum tdt_wait_kind kind, const void *object, uint64_t owner)
+static void expect_waits_for(struct tdt_handle *handle, enum tdt_wait_kind kind, const void *object,
+			     uint64_t owner)
 {
 	struct known known = ask(handle);
 
@@ -335,7 +336,9 @@ static in_port_t port_of(int descriptor)
 {
 	struct sockaddr_in address;
 
-	ck_assert_int_eq(getsockname(descriptor, (struct sockaddr *)&address, &(socklen_t){ sizeof address }), 0);
+	ck_assert_int_eq(
+	    getsockname(descriptor, (struct sockaddr *)&address, &(socklen_t){ sizeof address }),
+	    0);
 	return ntohs(address.sin_port);
 }
 
@@ -359,7 +362,9 @@ START_TEST(a_socket_is_awaited_by_its_descriptor)
 }
 END_TEST
 
-/* Without asking: a question may be on its way when the task is woken, and the wake-up not be told. */
+/*
+ * Without asking: a question may be on its way when the task is woken, and the wake-up not be told.
+ */
 static void wait_for(struct tdt_handle *task, enum tdt_wait_kind kind)
 {
 	struct known known;
@@ -397,10 +402,12 @@ START_TEST(tasks_that_wait_for_each_other_say_so)
 
 	rt_setup();
 	for (int i = 0; i < 2; i++)
-		task[i] = tdt_rt_spawn(
-		    rt,
-		    TDT_ASYNC_NEW(cross, (struct crossing){ .own = two[i], .others = two[!i], .holding = &holding }),
-		    NULL);
+		task[i] =
+		    tdt_rt_spawn(rt,
+				 TDT_ASYNC_NEW(cross, (struct crossing){ .own = two[i],
+									 .others = two[!i],
+									 .holding = &holding }),
+				 NULL);
 	for (int i = 0; i < 2; i++)
 		wait_for(task[i], TDT_WAIT_MUTEX);
 	for (int i = 0; i < 2; i++)
@@ -465,7 +472,8 @@ START_TEST(who_sends_a_value_wakes_its_receiver)
 	wait_for(receiver, TDT_WAIT_TIMER);
 	do
 		known = ask(receiver);
-	while (known.info.woken_ns == 0); /* it was polled in the turn it was woken in, which has one time */
+	while (known.info.woken_ns ==
+	       0); /* it was polled in the turn it was woken in, which has one time */
 	ck_assert_uint_eq(known.info.woken_by, tdt_handle_id(from));
 	ck_assert_uint_eq(inspect(receiver).info.woken_by, tdt_handle_id(from));
 	ck_assert_uint_gt(inspect(receiver).info.woken_ns, 0);
@@ -503,7 +511,7 @@ START_TEST(a_timer_is_no_task)
 }
 END_TEST
 
-/* --- Who spawned it ----------------------------------------------------------------------------- */
+/* --- Who spawned it --------------------------------------------------------------------------- */
 
 struct spawning {
 	struct tdt_handle *child;
@@ -549,7 +557,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("edges");
-	TCase *locks = tcase_create("mutex"), *others = tcase_create("others"), *runtime = tcase_create("runtime");
+	TCase *locks = tcase_create("mutex"), *others = tcase_create("others"),
+	      *runtime = tcase_create("runtime");
 
 	tcase_add_checked_fixture(locks, mutex_setup, NULL);
 	tcase_add_loop_test(locks, a_mutex_is_awaited_from_the_task_that_took_it, 0, 2);

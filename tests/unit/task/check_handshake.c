@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * No wake-up is lost between pollers and askers (src/task/handshake.h, src/host/barrier.h): many rounds in which a task is polled for
- * other reasons while it is asked.  When a round is over every request must have been taken by a poll, or the task must
- * have been woken: else an executor would now put it aside, and nobody would ever answer.
+ * No wake-up is lost between pollers and askers (src/task/handshake.h, src/host/barrier.h): many
+ * rounds in which a task is polled for other reasons while it is asked.  When a round is over every
+ * request must have been taken by a poll, or the task must have been woken: else an executor would
+ * now put it aside, and nobody would ever answer.
  *
- * The same with a barrier that does nothing on the asker's side must lose some, or the test could not tell: the linker
- * hands tdt__barrier_heavy() to us (--wrap).
+ * The same with a barrier that does nothing on the asker's side must lose some, or the test could
+ * not tell: the linker hands tdt__barrier_heavy() to us (--wrap).
  *
  * It speaks TAP by itself, because Check can't say that something was skipped.
  */
@@ -86,7 +87,10 @@ static void poll_once(struct tdt_traced *task)
 {
 	struct tdt_context cx = { &waker };
 
-	/* Relaxed: an executor's own lock orders this; here nothing may, lest it be the barrier that is missing. */
+	/*
+	 * Relaxed: an executor's own lock orders this; here nothing may, lest it be the barrier
+	 * that is missing.
+	 */
 	atomic_store_explicit(&woken, false, memory_order_relaxed);
 	tdt_future_poll(&task->future, &cx);
 }
@@ -138,7 +142,10 @@ static void *ask(void *argument)
 	}
 }
 
-/* Poll a few times while the others ask.  Returns whether somebody is left to wait with nobody woken. */
+/*
+ * Poll a few times while the others ask.  Returns whether somebody is left to wait with nobody
+ * woken.
+ */
 static bool play_round(struct play *play, unsigned *seed)
 {
 	struct tdt_handle *task = play->task.handle;
@@ -155,7 +162,8 @@ static bool play_round(struct play *play, unsigned *seed)
 	}
 	wait_until(&play->playing, 0);
 	for (unsigned i = 0; i < play->askers; i++)
-		lost = lost || (!tdt__request_answered(task, play->request[i]) && !atomic_load(&woken));
+		lost = lost ||
+		       (!tdt__request_answered(task, play->request[i]) && !atomic_load(&woken));
 	poll_once(&play->task);
 	for (unsigned i = 0; i < play->askers; i++) {
 		int error;
@@ -180,7 +188,8 @@ struct outcome {
 };
 
 /* Play at most `rounds` rounds and `limit_ns`; with `until_lost` only to the first that is lost. */
-static struct outcome play(unsigned askers, bool fresh, unsigned rounds, int64_t limit_ns, bool until_lost)
+static struct outcome play(unsigned askers, bool fresh, unsigned rounds, int64_t limit_ns,
+			   bool until_lost)
 {
 	struct play play = { .askers = askers, .fresh = fresh };
 	struct outcome outcome = { 0, 0 };
@@ -227,7 +236,9 @@ static void claim_naive(struct outcome outcome)
 {
 	printf("# %u of %u rounds lost\n", outcome.lost, outcome.rounds);
 	printf("ok %d - without the asker's barrier wake-ups are lost%s\n", ++claims,
-	       outcome.lost > 0 ? "" : " # SKIP this machine happened to lose none, so nothing was shown");
+	       outcome.lost > 0
+		   ? ""
+		   : " # SKIP this machine happened to lose none, so nothing was shown");
 }
 
 int main(void)
@@ -235,11 +246,13 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	claim("no wake-up is lost by one asker", play(1, false, 200000, 4 * SECOND, false));
 	claim("no wake-up is lost by several askers", play(2, false, 200000, 3 * SECOND, false));
-	claim("no wake-up is lost round a task's first polls", play(2, true, 200000, 4 * SECOND, false));
+	claim("no wake-up is lost round a task's first polls",
+	      play(2, true, 200000, 4 * SECOND, false));
 	if (tdt__barrier_fences)
 		printf("# (this kernel refuses membarrier: all of that was done with fences)\n");
 	tdt__barrier_fences = true;
-	claim("no wake-up is lost with fences in place of membarrier", play(1, false, 200000, 4 * SECOND, false));
+	claim("no wake-up is lost with fences in place of membarrier",
+	      play(1, false, 200000, 4 * SECOND, false));
 	tdt__barrier_fences = false;
 	naive = true;
 	claim_naive(play(1, false, 2000000, 10 * SECOND, true));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Awaiting the end of a task: however it ends, whoever awaits it, and with threads at random, from a seed that is
- * printed (TDT_TEST_SEED sets it).
+ * Awaiting the end of a task: however it ends, whoever awaits it, and with threads at random, from
+ * a seed that is printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>
@@ -168,7 +168,8 @@ END_TEST
 
 START_TEST(one_may_be_dropped_at_any_time)
 {
-	struct tdt_future unpolled = join(&outcome), waits = joining(&outcome), woken = joining(&outcome);
+	struct tdt_future unpolled = join(&outcome), waits = joining(&outcome),
+			  woken = joining(&outcome);
 
 	tdt_future_drop(&unpolled);
 	tdt_future_drop(&waits);
@@ -241,7 +242,9 @@ static void drop_task(void)
 	tdt_future_drop(&task.future);
 }
 
-/* When the clone is made, the poll has found that the task lives, and there is nobody to wake yet. */
+/*
+ * When the clone is made, the poll has found that the task lives, and there is nobody to wake yet.
+ */
 START_TEST(an_end_in_the_middle_of_a_poll_is_not_lost)
 {
 	struct tdt_future waits = join(&outcome);
@@ -272,7 +275,8 @@ static void drop_own_end(void *state)
 START_TEST(a_task_that_awaits_itself_waits)
 {
 	struct tdt_handle *handle;
-	struct tdt_traced self = tdt_traced((struct tdt_future){ &handle, poll_own_end, drop_own_end });
+	struct tdt_traced self =
+	    tdt_traced((struct tdt_future){ &handle, poll_own_end, drop_own_end });
 
 	handle = self.handle;
 	ck_assert_uint_eq(poll_once(&self.future), TDT_PENDING);
@@ -330,7 +334,8 @@ static void eager_drop(const struct tdt_waker *eager_waker)
 /* Else this hangs. */
 START_TEST(wakers_are_called_with_nothing_locked)
 {
-	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake, eager_drop };
+	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake,
+							eager_drop };
 
 	for (int i = 0; i < JOINERS; i++) {
 		eager[i] = (struct eager){ { &vtable }, join(NULL) };
@@ -492,11 +497,13 @@ int main(void)
 	tcase_add_checked_fixture(endings, setup, teardown);
 	tcase_add_loop_test(endings, who_awaits_is_woken_and_told_how_it_ended, 0, ENDINGS);
 	tcase_add_loop_test(endings, a_task_that_has_ended_already_is_not_waited_for, 0, ENDINGS);
-	tcase_add_loop_test(endings, a_task_that_ended_tells_so_when_it_is_dropped_too, 0, DROPPED_WAITING);
+	tcase_add_loop_test(endings, a_task_that_ended_tells_so_when_it_is_dropped_too, 0,
+			    DROPPED_WAITING);
 	tcase_add_test(endings, a_task_that_waits_has_not_ended);
 	suite_add_tcase(suite, endings);
 	tcase_add_checked_fixture(joiners, setup, teardown);
-	tcase_add_loop_test(joiners, several_are_woken_but_for_one_that_was_dropped, 0, JOINERS + 1);
+	tcase_add_loop_test(joiners, several_are_woken_but_for_one_that_was_dropped, 0,
+			    JOINERS + 1);
 	tcase_add_test(joiners, one_may_be_dropped_at_any_time);
 	tcase_add_test(joiners, only_the_record_is_kept_and_without_the_caller_s_handle);
 	tcase_add_test(joiners, spurious_polls_leave_one_clone);

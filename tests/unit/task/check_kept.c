@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which waker is kept for askers: the one of the last poll, whatever its address.  There are runtimes of two kinds:
- * those whose wakers are their own clones, and those that pass a temporary, at one address for every task (as crate
- * async-ffi does).
+ * Which waker is kept for askers: the one of the last poll, whatever its address.  There are
+ * runtimes of two kinds: those whose wakers are their own clones, and those that pass a temporary,
+ * at one address for every task (as crate async-ffi does).
  *
- * Built a second time with tests/lib/naive_kept.h, where the same questions must wake the wrong one.
+ * Built a second time with tests/lib/naive_kept.h, where the same questions must wake the wrong
+ * one.
  */
 
 #include <config.h>
@@ -211,7 +212,10 @@ START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_
 		ck_assert_ptr_eq(atomic_load(&inner.handle->saved_waker), &outer.waker.waker);
 		ck_assert_ptr_eq(atomic_load(&outer.handle->saved_waker), &outer.waker.waker);
 	}
-	/* Whether given as it is or in a substitute, it was known again; an asker took one of the outer's. */
+	/*
+	 * Whether given as it is or in a substitute, it was known again; an asker took one of the
+	 * outer's.
+	 */
 	ck_assert_int_eq(outer.waker.clones, 3);
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
@@ -255,7 +259,9 @@ static void add_tests(TCase *kept)
 	tcase_add_test(kept, a_question_wakes_the_executor_that_polled_last);
 	tcase_add_test(kept, a_runtime_of_temporaries_pays_one_clone_a_pending_poll);
 	tcase_add_test(kept, a_task_may_move_between_runtimes_of_both_kinds);
-	tcase_add_test(kept, what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked);
+	tcase_add_test(
+	    kept,
+	    what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked);
 	tcase_add_test(kept, asking_the_inner_task_wakes_the_outer_ones_runtime);
 	tcase_add_test(kept, a_request_waits_for_the_next_poll_where_no_waker_could_be_kept);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What counts as a leaf, what a leaf may do wrong with the waker it borrows, and tasks inside of tasks. */
+/*
+ * What counts as a leaf, what a leaf may do wrong with the waker it borrows, and tasks inside of
+ * tasks.
+ */
 
 #include <config.h>
 
@@ -17,7 +20,8 @@ static void drop_nothing(void *state)
 }
 
 /* A future whose poll is `poll`, and stays pending. */
-static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state)
+static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+				 void *state)
 {
 	return (struct tdt_future){ state, poll, drop_nothing };
 }
@@ -42,7 +46,8 @@ static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
 	uint32_t in_tree = 0;
 
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves_lost, 0);
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node)) {
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node)) {
 		ck_assert_int_ne(tdt_node_frame(node)->kind, TDT_NODE_CUT);
 		in_tree += tdt_node_leaves(node);
 	}
@@ -51,8 +56,8 @@ static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
 }
 
 /* Each of these asks the leaf twice, and expects the same again. */
-static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state, const char *function,
-			     uint32_t leaves)
+static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
+			     const char *function, uint32_t leaves)
 {
 	struct tdt_future child = leaf_of(poll, state);
 	struct test_task task = { 0 };
@@ -363,7 +368,10 @@ static tdt_poll_t poll_middle(void *state, struct tdt_context *cx)
 	return tdt_future_poll(state, cx);
 }
 
-/* Three tasks, each but the innermost with a function round the next; the outermost has a leaf of its own as well. */
+/*
+ * Three tasks, each but the innermost with a function round the next; the outermost has a leaf of
+ * its own as well.
+ */
 struct nest {
 	struct test_task task[3]; /* the innermost first */
 	struct tdt_future child[3];
@@ -408,7 +416,8 @@ START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 			for (int i = 0; i < 3; i++)
 				if (asked & 1 << i)
 					test_ask(&asking[i], nest.task[i].handle);
-			ck_assert_int_eq(nest.task[2].waker.wakes, round > 0 ? __builtin_popcount((unsigned)asked) : 0);
+			ck_assert_int_eq(nest.task[2].waker.wakes,
+					 round > 0 ? __builtin_popcount((unsigned)asked) : 0);
 			nest.task[2].waker.wakes = 0;
 			test_task_poll(&nest.task[2]);
 			for (int i = 0; i < 3; i++) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Every way not to be answered: by a task that ends, for asking wrongly, in the wrong place, or not long enough. */
+/*
+ * Every way not to be answered: by a task that ends, for asking wrongly, in the wrong place, or not
+ * long enough.
+ */
 
 #include <config.h>
 
@@ -296,7 +299,8 @@ int main(void)
 	TCase *errors = tcase_create("errors");
 
 	tcase_add_test(end, a_task_that_has_ended_cannot_be_asked);
-	tcase_add_test(end, a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later);
+	tcase_add_test(end,
+		       a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later);
 	tcase_add_test(end, a_task_dropped_with_questions_open_refuses_them);
 	suite_add_tcase(suite, end);
 

@@ -181,7 +181,8 @@ static void drop_waker(const struct tdt_waker *waker)
 
 START_TEST(no_time_is_enough_where_the_wake_polls)
 {
-	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now, drop_waker };
+	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
+							drop_waker };
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct inline_runtime runtime = { { &vtable }, &task.future };
 	struct tdt_trace *trace;

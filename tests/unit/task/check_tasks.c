@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Going through all tasks, and what is said of each: one thing at a time, and with tasks that come and go on threads.
+/*
+ * Going through all tasks, and what is said of each: one thing at a time, and with tasks that come
+ * and go on threads.
  */
 
 #include <config.h>
@@ -63,7 +65,8 @@ static int times_met(uint64_t id)
 
 static void named(struct test_task *task, const char *name)
 {
-	struct tdt_traced traced = tdt_traced_with(test_future(&task->leaf), TDT_TASK_ATTR(.name = name));
+	struct tdt_traced traced =
+	    tdt_traced_with(test_future(&task->leaf), TDT_TASK_ATTR(.name = name));
 
 	ck_assert_ptr_nonnull(traced.handle);
 	test_waker_init(&task->waker);
@@ -148,7 +151,8 @@ END_TEST
 START_TEST(those_that_wait_for_long_are_met)
 {
 	struct test_task task[2] = { { .leaf = { .pending = 9 } }, { .leaf = { .pending = 9 } } };
-	struct tdt_task_filter filter = { .size = sizeof filter, .longer_than_ns = 3600 * UINT64_C(1000000000) };
+	struct tdt_task_filter filter = { .size = sizeof filter,
+					  .longer_than_ns = 3600 * UINT64_C(1000000000) };
 
 	tdt_worker_now(1); /* when the machine was started, or so */
 	test_task_init(&task[0], NULL);
@@ -321,7 +325,8 @@ static void tag(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < tags; i++)
-		tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)(1000 + i), 2000 + (uint64_t)i);
+		tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)(1000 + i),
+				  2000 + (uint64_t)i);
 }
 
 static void expect_wait(struct test_task *task, uint64_t object)
@@ -392,7 +397,8 @@ START_TEST(what_a_leaf_says_is_of_the_innermost_task)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct test_busy outer_busy = { .act = poll_inner, .result = TDT_PENDING };
-	struct tdt_future future = test_busy_future(&busy), outer_future = test_busy_future(&outer_busy);
+	struct tdt_future future = test_busy_future(&busy),
+			  outer_future = test_busy_future(&outer_busy);
 	struct test_task inner, outer;
 
 	tags = 1;
@@ -420,11 +426,11 @@ START_TEST(outside_of_polls_nobody_waits)
 }
 END_TEST
 
-/* --- Threads ----------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 /*
- * Tasks that come, are polled and go on several threads, while others go through all.  All that is said of a task is a
- * function of its id: so who finds another's is found out.
+ * Tasks that come, are polled and go on several threads, while others go through all.  All that is
+ * said of a task is a function of its id: so who finds another's is found out.
  */
 
 #define THREADS 3
@@ -459,7 +465,8 @@ static tdt_poll_t number_poll(void *state, struct tdt_context *cx)
 	/* Every third says nothing. */
 	if (number->polls % 3 != 0)
 		tdt_leaf_waits_on(number->polls % 2 == 0 ? TDT_WAIT_OTHER : TDT_WAIT_MUTEX,
-				  (void *)(uintptr_t)(number->id + number->polls), number->id + 2 * number->polls);
+				  (void *)(uintptr_t)(number->id + number->polls),
+				  number->id + 2 * number->polls);
 	return TDT_PENDING;
 }
 
@@ -482,7 +489,10 @@ static void drop_nothing(void *state)
 	(void)state;
 }
 
-/* The memory of both: the first one's state, which spawns the second in its poll, and that of the second. */
+/*
+ * The memory of both: the first one's state, which spawns the second in its poll, and that of the
+ * second.
+ */
 struct spawner {
 	struct number number;
 	struct tdt_future child;
@@ -562,7 +572,8 @@ static int check_all(struct tdt_handle *handle, const struct tdt_trace_info *inf
 		MUST(info->id % 2 == 1);
 		return 0;
 	}
-	snprintf(name, sizeof name, "task %" PRIu64 " of many, with a name of some length", info->id);
+	snprintf(name, sizeof name, "task %" PRIu64 " of many, with a name of some length",
+		 info->id);
 	MUST(info->id >= FIRST_ID);
 	MUST(info->name != NULL && strcmp(info->name, name) == 0);
 	MUST(info->file == file_of(info->id));
@@ -620,7 +631,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("tasks");
-	TCase *which = tcase_create("which"), *callback = tcase_create("callback"), *waits = tcase_create("waits");
+	TCase *which = tcase_create("which"), *callback = tcase_create("callback"),
+	      *waits = tcase_create("waits");
 	TCase *threads = tcase_create("threads");
 
 	tcase_add_test(which, every_live_task_is_met_once);

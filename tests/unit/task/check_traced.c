@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The wrapper: it changes nothing of a future but its address.  Handles, ids, names, and what is stamped. */
+/*
+ * The wrapper: it changes nothing of a future but its address.  Handles, ids, names, and what is
+ * stamped.
+ */
 
 #include <config.h>
 
@@ -17,7 +20,9 @@
 
 static struct tdt_task_attr attr_of_size(size_t size)
 {
-	return (struct tdt_task_attr){ .size = size, .id = 99, .name = "n", .file = "f.c", .line = 7, .column = 8 };
+	return (struct tdt_task_attr){
+		.size = size, .id = 99, .name = "n", .file = "f.c", .line = 7, .column = 8
+	};
 }
 
 /* --- Transparency ------------------------------------------------------------- */
@@ -44,7 +49,8 @@ START_TEST(the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end)
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
 	for (int i = 0; i < 2; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .pending = 1, .result = results[i] } };
+		struct test_task task = { .leaf = {
+					      .name = 'a', .pending = 1, .result = results[i] } };
 
 		test_events_clear();
 		test_task_init(&task, NULL);
@@ -364,8 +370,8 @@ END_TEST
 
 static uint64_t pick_id(uint64_t id)
 {
-	struct tdt_traced traced =
-	    tdt_traced_with((struct tdt_future){ NULL, poll_to_seven, drop_nothing }, TDT_TASK_ATTR(.id = id));
+	struct tdt_traced traced = tdt_traced_with(
+	    (struct tdt_future){ NULL, poll_to_seven, drop_nothing }, TDT_TASK_ATTR(.id = id));
 
 	id = tdt_handle_id(traced.handle);
 	tdt_future_drop(&traced.future);
@@ -381,7 +387,8 @@ static void *pick_ids(void *argument)
 	uint64_t *ids = argument;
 
 	for (int i = 0; i < TASKS; i++) {
-		struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, poll_to_seven, drop_nothing }));
+		struct tdt_traced traced =
+		    tdt_traced(((struct tdt_future){ NULL, poll_to_seven, drop_nothing }));
 
 		ids[i] = tdt_handle_id(traced.handle);
 		tdt_future_drop(&traced.future);
@@ -503,7 +510,10 @@ END_TEST
 
 /* --- Stamps --------------------------------------------------------------------------- */
 
-/* Ask, have the task polled at `now` as a runtime would, and return how long it is said to have waited. */
+/*
+ * Ask, have the task polled at `now` as a runtime would, and return how long it is said to have
+ * waited.
+ */
 static uint64_t ask_at(struct test_task *task, uint64_t now, uint64_t polls)
 {
 	struct test_asking asking;
@@ -592,7 +602,8 @@ int main(void)
 	tcase_add_test(wrapper, each_poll_polls_the_child_once_and_passes_its_result_on);
 	tcase_add_test(wrapper, the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end);
 	tcase_add_test(wrapper, a_task_dropped_unpolled_or_pending_drops_its_child_once);
-	tcase_add_test(wrapper, a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task);
+	tcase_add_test(wrapper,
+		       a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task);
 	tcase_add_test(wrapper, a_poll_after_the_end_panics_and_does_not_reach_the_child);
 	tcase_add_test(wrapper, a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks);
 	tcase_add_test(wrapper, a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task);

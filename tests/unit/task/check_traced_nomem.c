@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Each allocation fails in turn, from tracing a future to the answer: the future completes all the same. */
+/*
+ * Each allocation fails in turn, from tracing a future to the answer: the future completes all the
+ * same.
+ */
 
 #include <config.h>
 
@@ -14,7 +17,10 @@
 
 #define DEEP 200
 
-/* Check's own assertions allocate.  So within the calls that are made to fail what is broken is only noted. */
+/*
+ * Check's own assertions allocate.  So within the calls that are made to fail what is broken is
+ * only noted.
+ */
 static const char *broken;
 
 #define MUST(condition) (broken = (condition) ? broken : #condition)
@@ -48,7 +54,9 @@ static tdt_poll_t poll_deep(void *state, struct tdt_context *cx)
 	return deep->ready ? TDT_READY : TDT_PENDING;
 }
 
-/* A runtime that polls inside its wake, so that all is done by the thread whose allocations fail. */
+/*
+ * A runtime that polls inside its wake, so that all is done by the thread whose allocations fail.
+ */
 struct runtime {
 	struct tdt_waker waker;
 	struct tdt_future future;
@@ -94,7 +102,8 @@ static int complete(const struct tdt_trace *trace)
 
 static int ask_blocking(struct tdt_handle *handle)
 {
-	const struct tdt_backtrace_options options = { .size = sizeof(options), .max_frames = 2 * DEEP };
+	const struct tdt_backtrace_options options = { .size = sizeof(options),
+						       .max_frames = 2 * DEEP };
 	struct tdt_trace *trace;
 	int error;
 
@@ -112,7 +121,8 @@ static void wake_nobody(const struct tdt_waker *waker)
 	(void)waker;
 }
 
-static const struct tdt_waker_vtable nobodys = { clone_itself, wake_nobody, wake_nobody, drop_waker };
+static const struct tdt_waker_vtable nobodys = { clone_itself, wake_nobody, wake_nobody,
+						 drop_waker };
 static const struct tdt_waker nobody = { &nobodys };
 
 static int ask_async(struct tdt_handle *handle)
@@ -137,7 +147,8 @@ static int ask_async(struct tdt_handle *handle)
 /* Trace a future, ask, and let it end. */
 static int whole_life(void *argument)
 {
-	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now, drop_waker };
+	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
+							drop_waker };
 	int (*const *ask)(struct tdt_handle * handle) = argument;
 	struct deep deep = { 0 };
 	struct tdt_future child = { &deep, poll_deep, drop_nothing };

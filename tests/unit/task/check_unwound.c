@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Polls that end by unwinding, though they must not: by a C++ exception, or because their thread is cancelled or exits.
- * The task has panicked then, who had asked is answered, and the thread is in no poll any more.
+ * Polls that end by unwinding, though they must not: by a C++ exception, or because their thread is
+ * cancelled or exits.  The task has panicked then, who had asked is answered, and the thread is in
+ * no poll any more.
  */
 
 #include <config.h>
@@ -218,7 +219,10 @@ static tdt_poll_t block_in_poll(void *state, struct tdt_context *cx)
 {
 	(void)cx;
 	sem_post(&polled);
-	/* Not pause(): ThreadSanitizer loses count of locks in a thread that is cancelled in a call it intercepts. */
+	/*
+	 * Not pause(): ThreadSanitizer loses count of locks in a thread that is cancelled in a call
+	 * it intercepts.
+	 */
 	while (state == NULL) {
 		pthread_testcancel();
 		sched_yield();

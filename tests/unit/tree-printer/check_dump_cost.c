@@ -31,7 +31,8 @@ static struct tdt_snapshot snapshot_of(size_t n, size_t each, const struct tdt_t
 		pointers[i] = &tasks[i];
 	}
 	for (size_t i = 0; i < n / each; i++)
-		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &pointers[i * each], each };
+		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace,
+							 &pointers[i * each], each };
 	return snapshot;
 }
 
@@ -87,7 +88,8 @@ static int allocations(const struct tdt_snapshot *snapshot, const struct tdt_dum
 
 START_TEST(a_dump_is_written_in_large_pieces)
 {
-	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
+	const struct tdt_dump_options *options =
+	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
 	struct tdt_trace *trace = deep();
 	struct tdt_snapshot snapshot = snapshot_of(MANY, 1, trace);
 	struct sink sink;
@@ -106,7 +108,8 @@ static const enum tdt_print_format without_objects[] = { TDT_PRINT_TEXT, TDT_PRI
 
 START_TEST(more_tasks_of_a_group_take_no_more_allocations)
 {
-	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	const struct tdt_dump_options *options =
+	    DUMP(.print = OPTIONS(.format = without_objects[_i]));
 	struct tdt_trace *trace = deep();
 	struct tdt_snapshot snapshot = snapshot_of(20, 20, trace);
 	int few = allocations(&snapshot, options);
@@ -119,7 +122,8 @@ END_TEST
 
 START_TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next)
 {
-	const struct tdt_dump_options *options = DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	const struct tdt_dump_options *options =
+	    DUMP(.print = OPTIONS(.format = without_objects[_i]));
 	struct tdt_trace *trace = deep();
 	struct tdt_snapshot snapshot = snapshot_of(1, 1, trace);
 	int one = allocations(&snapshot, options);
@@ -135,7 +139,8 @@ int main(void)
 	Suite *suite = suite_create("dump_cost");
 	TCase *pieces = tcase_create("pieces"), *memory = tcase_create("memory");
 
-	tcase_add_loop_test(pieces, a_dump_is_written_in_large_pieces, TDT_PRINT_TEXT, TDT_PRINT_FOLDED + 1);
+	tcase_add_loop_test(pieces, a_dump_is_written_in_large_pieces, TDT_PRINT_TEXT,
+			    TDT_PRINT_FOLDED + 1);
 	suite_add_tcase(suite, pieces);
 	tcase_add_loop_test(memory, more_tasks_of_a_group_take_no_more_allocations, 0, 2);
 	tcase_add_loop_test(memory, the_frames_of_a_tree_are_not_written_anew_for_the_next, 0, 2);

@@ -21,14 +21,15 @@
 /* Everything, but less of it. */
 static struct dumped *some(void)
 {
-	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, 0x7f10, 2 }, { TDT_WAIT_IO, 7, 0 } };
+	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, 0x7f10, 2 },
+						  { TDT_WAIT_IO, 7, 0 } };
 	static const struct tdt_trace_info tasks[2] = {
-		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9, .woken_ns = 10,
-		     .woken_by = UINT64_MAX),
+		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9,
+		     .woken_ns = 10, .woken_by = UINT64_MAX),
 		TASK(.id = 2, .polls_since = 3, .age_ns = 4),
 	};
-	static const struct tdt_trace_info silent = BARE(.id = 3, .state = TDT_TASK_RUNNING, .thread = 6,
-							 .syscall = "read");
+	static const struct tdt_trace_info silent =
+	    BARE(.id = 3, .state = TDT_TASK_RUNNING, .thread = 6, .syscall = "read");
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "f:1*", tasks, 2);
@@ -44,17 +45,23 @@ static struct dumped *some(void)
 #define COUNTS "\"leaves_elsewhere\":0,\"leaves_lost\":0"
 
 static const char some_json[] =
-	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\",\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
-	"{\"answer\":\"fresh\",\"tasks\":["
-	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
-	"\"woken_ns\":10,\"woken_by\":\"18446744073709551615\",\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
-	"\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
-	"{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,\"polls\":0,\"leaves\":1," COUNTS ",\"age_ns\":4,"
-	"\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,\"kind\":\"frame\","
-	"\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\",\"directory\":\"/b\",\"line\":1,\"leaves\":1}]},"
-	"{\"answer\":\"none\",\"tasks\":[{\"id\":3,\"state\":\"running\",\"state_ns\":0,\"polls\":0,\"leaves\":0," COUNTS
-	",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
+    "{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\",\"tasks\":3,\"fresh\":2,\"running\":"
+    "0,\"last\":0,"
+    "\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
+    "{\"answer\":\"fresh\",\"tasks\":["
+    "{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,\"polls\":0,\"leaves\":1," COUNTS
+    ",\"parent\":9,"
+    "\"woken_ns\":10,\"woken_by\":\"18446744073709551615\",\"waits\":[{\"kind\":\"mutex\","
+    "\"object\":\"0x7f10\","
+    "\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
+    "{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,\"polls\":0,\"leaves\":1," COUNTS
+    ",\"age_ns\":4,"
+    "\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,\"kind\":"
+    "\"frame\","
+    "\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\",\"directory\":\"/"
+    "b\",\"line\":1,\"leaves\":1}]},"
+    "{\"answer\":\"none\",\"tasks\":[{\"id\":3,\"state\":\"running\",\"state_ns\":0,\"polls\":0,"
+    "\"leaves\":0," COUNTS ",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
 
 START_TEST(json_tells_all_in_the_snapshot_s_order)
 {
@@ -87,7 +94,8 @@ START_TEST(it_reads_back_the_same_in_every_form)
 		struct dump *again = read_back(json);
 
 		for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++) {
-			const struct tdt_dump_options *options = PRINT(.format = (enum tdt_print_format)format);
+			const struct tdt_dump_options *options =
+			    PRINT(.format = (enum tdt_print_format)format);
 			char *first = dumped_text(&dumps[i]->snapshot, options);
 			char *second = dumped_text(dump_snapshot(again), options);
 
@@ -104,8 +112,8 @@ END_TEST
 
 START_TEST(dumps_and_traces_may_follow_one_another)
 {
-	static const char trace_json[] =
-		"{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},\"nodes\":[{\"id\":0,\"kind\":\"task\"}]}\n";
+	static const char trace_json[] = "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},"
+					 "\"nodes\":[{\"id\":0,\"kind\":\"task\"}]}\n";
 	char text[2 * sizeof(some_json) + sizeof(trace_json)];
 	struct reader reader = { 0 };
 	struct tdt_trace *trace;
@@ -138,33 +146,45 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		const char *text, *message;
 	} cases[] = {
 		{ "{\"tdt\":1,\"dump\":1}", "dump: not an object" },
-		{ "{\"tdt\":1,\"dump\":{\"tasks\":-1}}", "dump.tasks: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"dump\":{\"tasks\":-1}}",
+		  "dump.tasks: not a whole number from 0 to 2^64 - 1" },
 		{ D "\"x\":1}", "groups: not an array" },
 		{ D "\"groups\":[1]}", "groups[0].group.answer: is missing" },
 		{ D "\"groups\":[{\"answer\":\"no\"}]}",
 		  "groups[0].group.answer: not a word that this version knows" },
-		{ D "\"groups\":[{\"answer\":\"none\"}]}", "groups[0].group.tasks: not an array with a task at least" },
+		{ D "\"groups\":[{\"answer\":\"none\"}]}",
+		  "groups[0].group.tasks: not an array with a task at least" },
 		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[]}]}",
 		  "groups[0].group.tasks: not an array with a task at least" },
-		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[" T ",1]}]}", "groups[0].tasks[1].id: is missing" },
-		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]}]}", "groups[0].group.nodes: is missing" },
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[" T ",1]}]}",
+		  "groups[0].tasks[1].id: is missing" },
+		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]}]}",
+		  "groups[0].group.nodes: is missing" },
 		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "],\"nodes\":[]}]}",
 		  "groups[0].nodes: not an array with the task as its first node" },
-		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]," N "},{\"answer\":\"last\",\"tasks\":[" T
-		    "],\"nodes\":[{\"id\":1}]}]}",
+		{ D "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]," N
+		    "},{\"answer\":\"last\",\"tasks\":[" T "],\"nodes\":[{\"id\":1}]}]}",
 		  "groups[1].nodes[0].kind: is missing" },
-		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":1}]}]}",
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\","
+		    "\"waits\":1}]}]}",
 		  "groups[0].tasks[0].waits: not an array" },
-		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":[{}]}]}]}",
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\","
+		    "\"waits\":[{}]}]}]}",
 		  "groups[0].tasks[0].waits[0].kind: is missing" },
-		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\",\"waits\":[{\"kind\":"
+		{ D "\"groups\":[{\"answer\":\"none\",\"tasks\":[{\"id\":1,\"state\":\"ready\","
+		    "\"waits\":[{\"kind\":"
 		    "\"io\",\"object\":7}]}]}]}",
-		  "groups[0].tasks[0].waits[0].object: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
+		  "groups[0].tasks[0].waits[0].object: not a string of a 64-bit hexadecimal number "
+		  "as \"0x1f\"" },
 		{ D G ",\"deadlocks\":1}", "deadlocks, rings: not arrays" },
-		{ D G ",\"deadlocks\":[[1],[]]}", "deadlocks[1]: not an array of ids of tasks in the groups" },
-		{ D G ",\"deadlocks\":[1]}", "deadlocks[0]: not an array of ids of tasks in the groups" },
-		{ D G ",\"rings\":[[1,2]]}", "rings[0]: not an array of ids of tasks in the groups" },
-		{ D G ",\"rings\":[[1,\"x\"]]}", "rings[0]: not an array of ids of tasks in the groups" },
+		{ D G ",\"deadlocks\":[[1],[]]}",
+		  "deadlocks[1]: not an array of ids of tasks in the groups" },
+		{ D G ",\"deadlocks\":[1]}",
+		  "deadlocks[0]: not an array of ids of tasks in the groups" },
+		{ D G ",\"rings\":[[1,2]]}",
+		  "rings[0]: not an array of ids of tasks in the groups" },
+		{ D G ",\"rings\":[[1,\"x\"]]}",
+		  "rings[0]: not an array of ids of tasks in the groups" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -183,9 +203,11 @@ END_TEST
 
 START_TEST(a_dump_of_a_later_version_may_have_more_members)
 {
-	dump_free(read_back("{\"tdt\":1,\"dump\":{\"new\":1},\"new\":[],\"groups\":[{\"answer\":\"none\",\"new\":1,"
-			    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,\"waits\":[{\"kind\":\"other\",\"new\":"
-			    "1}]}]}]}"));
+	dump_free(read_back(
+	    "{\"tdt\":1,\"dump\":{\"new\":1},\"new\":[],\"groups\":[{\"answer\":\"none\",\"new\":1,"
+	    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,\"waits\":[{\"kind\":\"other\","
+	    "\"new\":"
+	    "1}]}]}]}"));
 }
 END_TEST
 
@@ -212,8 +234,10 @@ START_TEST(damaged_dumps_never_do_damage)
 		}
 		reader.file = fmemopen(text, n, "r");
 		while (reader_next_of_both(&reader, &trace, &dump) > 0) {
-			for (int form = TDT_PRINT_TEXT; dump != NULL && form <= TDT_PRINT_FOLDED; form++)
-				free(dumped_text(dump_snapshot(dump), PRINT(.format = (enum tdt_print_format)form)));
+			for (int form = TDT_PRINT_TEXT; dump != NULL && form <= TDT_PRINT_FOLDED;
+			     form++)
+				free(dumped_text(dump_snapshot(dump),
+						 PRINT(.format = (enum tdt_print_format)form)));
 			tdt_trace_free(trace);
 			dump_free(dump);
 			read++;
@@ -237,7 +261,9 @@ static int read_once(void *argument)
 	result = reader_next_of_both(&reader, &trace, &dump);
 	dump_free(dump);
 	/* jansson has words for it, but no code */
-	return result == 1 ? 0 : result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM : -EPROTO;
+	return result == 1                                                 ? 0
+	       : result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM
+									   : -EPROTO;
 }
 
 START_TEST(every_allocation_may_fail_while_reading)

@@ -20,45 +20,45 @@
 #define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))
 
 static const char everything[] =
-	"10 tasks, 1 deadlock: 7 answered, 1 running, 1 as last watched, 1 without a tree, "
-	"2 left out for want of memory (took 1.000 s)\n"
-	"\n"
-	"deadlock: task 5 \"a\" waits for a mutex (0x10) held by task 6 \"b\", "
-	"which waits for a mutex (0x20) held by task 5 \"a\"\n"
-	"\n"
-	"ring of waits (another leaf may still bring one on): task 7 \"c\" waits for task 8, "
-	"which waits for a channel (0x30) of task 7 \"c\"\n"
-	"\n"
-	"3 tasks pending 2.000 s to 70.00 s: 20 \"conn 1\", 21 and 22 \"conn 3\", spawned at x.c:9\n"
-	"   2 wait for a mutex (0x20) held by task 5 \"a\"\n"
-	"- conn at x.c:9\n"
-	" `- tdt_read at x.c:4\n"
-	"\n"
-	"task 5 \"a\" pending 60.00 s, 1 leaf\n"
-	"   waits for a mutex (0x10) held by task 6 \"b\"\n"
-	"- a at x.c:1\n"
-	"\n"
-	"task 6 \"b\" pending 59.00 s, 1 leaf\n"
-	"   waits for a mutex (0x20) held by task 5 \"a\"\n"
-	"- b at x.c:1\n"
-	"\n"
-	"task 7 \"c\" pending 9.000 s, 1 leaf\n"
-	"   waits for task 8\n"
-	"- c at x.c:2\n"
-	"- d at x.c:3\n"
-	"\n"
-	"task 8 pending 8.000 s, 1 leaf\n"
-	"   waits for a channel (0x30) of task 7 \"c\"\n"
-	"- d at x.c:2\n"
-	"\n"
-	"task 9 \"busy\" running for 4.000 s on thread 4711, in read(), spawned by task 5\n"
-	"- busy at x.c:3\n"
-	"\n"
-	"task 10 pending 3.000 s, 1 leaf, did not answer, as seen 4.000 s and 12 polls ago\n"
-	"- old at x.c:4\n"
-	"\n"
-	"task 11 pending 2.000 s, did not answer\n"
-	"\n";
+    "10 tasks, 1 deadlock: 7 answered, 1 running, 1 as last watched, 1 without a tree, "
+    "2 left out for want of memory (took 1.000 s)\n"
+    "\n"
+    "deadlock: task 5 \"a\" waits for a mutex (0x10) held by task 6 \"b\", "
+    "which waits for a mutex (0x20) held by task 5 \"a\"\n"
+    "\n"
+    "ring of waits (another leaf may still bring one on): task 7 \"c\" waits for task 8, "
+    "which waits for a channel (0x30) of task 7 \"c\"\n"
+    "\n"
+    "3 tasks pending 2.000 s to 70.00 s: 20 \"conn 1\", 21 and 22 \"conn 3\", spawned at x.c:9\n"
+    "   2 wait for a mutex (0x20) held by task 5 \"a\"\n"
+    "- conn at x.c:9\n"
+    " `- tdt_read at x.c:4\n"
+    "\n"
+    "task 5 \"a\" pending 60.00 s, 1 leaf\n"
+    "   waits for a mutex (0x10) held by task 6 \"b\"\n"
+    "- a at x.c:1\n"
+    "\n"
+    "task 6 \"b\" pending 59.00 s, 1 leaf\n"
+    "   waits for a mutex (0x20) held by task 5 \"a\"\n"
+    "- b at x.c:1\n"
+    "\n"
+    "task 7 \"c\" pending 9.000 s, 1 leaf\n"
+    "   waits for task 8\n"
+    "- c at x.c:2\n"
+    "- d at x.c:3\n"
+    "\n"
+    "task 8 pending 8.000 s, 1 leaf\n"
+    "   waits for a channel (0x30) of task 7 \"c\"\n"
+    "- d at x.c:2\n"
+    "\n"
+    "task 9 \"busy\" running for 4.000 s on thread 4711, in read(), spawned by task 5\n"
+    "- busy at x.c:3\n"
+    "\n"
+    "task 10 pending 3.000 s, 1 leaf, did not answer, as seen 4.000 s and 12 polls ago\n"
+    "- old at x.c:4\n"
+    "\n"
+    "task 11 pending 2.000 s, did not answer\n"
+    "\n";
 
 START_TEST(a_dump_tells_what_is_wrong_first_then_groups)
 {
@@ -79,8 +79,9 @@ static struct tdt_trace_info *tasks_new(size_t n)
 
 	ck_assert_ptr_nonnull(tasks);
 	for (size_t i = 0; i < n; i++)
-		tasks[i] = (struct tdt_trace_info)TASK(.id = i + 1, .state_ns = 60 * SECOND - i * 1000000,
-						       .file = "x.c", .line = 3, .parent = 4);
+		tasks[i] =
+		    (struct tdt_trace_info)TASK(.id = i + 1, .state_ns = 60 * SECOND - i * 1000000,
+						.file = "x.c", .line = 3, .parent = 4);
 	return tasks;
 }
 
@@ -91,18 +92,20 @@ START_TEST(of_many_tasks_some_are_named_and_all_counted)
 
 	tasks[0].name = "one";
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 10000);
-	dumped_expect(dumped, DUMP(.max_ids = 3, .print = OPTIONS(UTF8)),
-		      "10,000 tasks: 10,000 answered\n\n"
-		      "10,000 tasks pending 50.00 s to 60.00 s, e.g. 1 \"one\", 2, 3 and 9,997 more, "
-		      "spawned at x.c:3 by task 4\n"
-		      "╼ a at x.c:1\n\n");
+	dumped_expect(
+	    dumped, DUMP(.max_ids = 3, .print = OPTIONS(UTF8)),
+	    "10,000 tasks: 10,000 answered\n\n"
+	    "10,000 tasks pending 50.00 s to 60.00 s, e.g. 1 \"one\", 2, 3 and 9,997 more, "
+	    "spawned at x.c:3 by task 4\n"
+	    "╼ a at x.c:1\n\n");
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 9);
-	dumped_expect(dumped, PRINT(ASCII),
-		      "9 tasks: 9 answered\n\n"
-		      "9 tasks pending 59.99 s to 60.00 s, e.g. 1 \"one\", 2, 3, 4, 5, 6, 7, 8 and 1 more, "
-		      "spawned at x.c:3 by task 4\n"
-		      "- a at x.c:1\n\n");
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "9 tasks: 9 answered\n\n"
+	    "9 tasks pending 59.99 s to 60.00 s, e.g. 1 \"one\", 2, 3, 4, 5, 6, 7, 8 and 1 more, "
+	    "spawned at x.c:3 by task 4\n"
+	    "- a at x.c:1\n\n");
 	free(tasks);
 }
 END_TEST
@@ -114,13 +117,15 @@ START_TEST(a_group_tells_only_what_all_share)
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
-	dumped_expect(dumped, PRINT(ASCII), "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2\n- a at x.c:1\n\n");
+	dumped_expect(dumped, PRINT(ASCII),
+		      "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2\n- a at x.c:1\n\n");
 	tasks[1].line = 3;
 	tasks[1].parent = 5;
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
-	dumped_expect(dumped, PRINT(ASCII),
-		      "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2, spawned at x.c:3\n- a at x.c:1\n\n");
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2, spawned at x.c:3\n- a at x.c:1\n\n");
 }
 END_TEST
 
@@ -144,7 +149,8 @@ START_TEST(times_of_a_group_are_a_range)
 		char expected[200];
 
 		dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
-		snprintf(expected, sizeof(expected), "2 tasks: 2 answered\n\n2 tasks %s 1 and 2\n- a at x.c:1\n\n",
+		snprintf(expected, sizeof(expected),
+			 "2 tasks: 2 answered\n\n2 tasks %s 1 and 2\n- a at x.c:1\n\n",
 			 cases[i].text);
 		dumped_expect(dumped, PRINT(ASCII), expected);
 	}
@@ -153,10 +159,10 @@ END_TEST
 
 START_TEST(groups_tell_where_their_trees_are_from)
 {
-	struct tdt_trace_info run[2] = {
-		TASK(.id = 1, .state = TDT_TASK_RUNNING, .thread = 10, .syscall = "read", .state_ns = SECOND),
-		TASK(.id = 2, .state = TDT_TASK_RUNNING, .thread = 11, .syscall = "read", .state_ns = SECOND)
-	};
+	struct tdt_trace_info run[2] = { TASK(.id = 1, .state = TDT_TASK_RUNNING, .thread = 10,
+					      .syscall = "read", .state_ns = SECOND),
+					 TASK(.id = 2, .state = TDT_TASK_RUNNING, .thread = 11,
+					      .syscall = "read", .state_ns = SECOND) };
 	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 2 * SECOND, .polls_since = 1),
 					 TASK(.id = 4, .age_ns = SECOND, .polls_since = 1200) };
 	struct tdt_trace_info gone[2] = { BARE(.id = 5), BARE(.id = 6) };
@@ -168,26 +174,31 @@ START_TEST(groups_tell_where_their_trees_are_from)
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, gone, 2);
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, run, 1);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "", bare, 2);
-	dumped_expect(dumped, PRINT(ASCII),
-		      "9 tasks: 2 answered, 2 running, 2 as last watched, 3 without a tree\n\n"
-		      "2 tasks running for 1.000 s, in read(): 1 on thread 10 and 2 on thread 11\n- a at x.c:1\n\n"
-		      "2 tasks pending, did not answer, as seen 1.000 s to 2.000 s and 1 to 1,200 polls ago: 3 and 4\n"
-		      "- a at x.c:2\n\n"
-		      "2 tasks pending, did not answer: 5 and 6\n\n"
-		      "task 1 running for 1.000 s on thread 10, in read(), no stack could be read\n\n"
-		      "2 tasks pending, no leaves (the poll cloned no waker): 7 and 8\n\n");
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "9 tasks: 2 answered, 2 running, 2 as last watched, 3 without a tree\n\n"
+	    "2 tasks running for 1.000 s, in read(): 1 on thread 10 and 2 on thread 11\n- a at "
+	    "x.c:1\n\n"
+	    "2 tasks pending, did not answer, as seen 1.000 s to 2.000 s and 1 to 1,200 polls ago: "
+	    "3 and 4\n"
+	    "- a at x.c:2\n\n"
+	    "2 tasks pending, did not answer: 5 and 6\n\n"
+	    "task 1 running for 1.000 s on thread 10, in read(), no stack could be read\n\n"
+	    "2 tasks pending, no leaves (the poll cloned no waker): 7 and 8\n\n");
 	run[1].syscall = "write";
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
 	dumped_expect(dumped, PRINT(ASCII),
-		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on thread 10 in read() and 2 on thread 11 in "
+		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on thread 10 in read() "
+		      "and 2 on thread 11 in "
 		      "write()\n- a at x.c:1\n\n");
 }
 END_TEST
 
 START_TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
 {
-	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2), TASK(.id = 2, .leaves_unsure = 2),
+	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2),
+					   TASK(.id = 2, .leaves_unsure = 2),
 					   TASK(.id = 3, .leaves_unsure = 3) };
 	struct dumped *dumped = dumped_new();
 
@@ -245,10 +256,11 @@ START_TEST(a_deadlock_of_one_waits_for_itself)
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &task, 1);
 	dumped_cycle(dumped, true, &task, 1);
-	dumped_expect(dumped, PRINT(ASCII),
-		      "1 task, 1 deadlock: 1 answered\n\n"
-		      "deadlock: task 1 waits for a mutex (0x10) held by itself\n\n"
-		      "task 1 pending, 1 leaf\n   waits for a mutex (0x10) held by itself\n- a at x.c:1\n\n");
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "1 task, 1 deadlock: 1 answered\n\n"
+	    "deadlock: task 1 waits for a mutex (0x10) held by itself\n\n"
+	    "task 1 pending, 1 leaf\n   waits for a mutex (0x10) held by itself\n- a at x.c:1\n\n");
 }
 END_TEST
 
@@ -260,7 +272,8 @@ START_TEST(a_long_ring_is_cut_and_closed)
 	dumped_cycle(dumped, true, tasks, 1000);
 	dumped_expect(dumped, DUMP(.max_ids = 2, .print = OPTIONS(ASCII)),
 		      "no tasks, 1 deadlock\n\n"
-		      "deadlock: task 1 waits for task 2, which waits for task 3, and so on by 998 more to task 1\n\n");
+		      "deadlock: task 1 waits for task 2, which waits for task 3, and so on by 998 "
+		      "more to task 1\n\n");
 	free(tasks);
 }
 END_TEST
@@ -274,7 +287,8 @@ START_TEST(deadlocks_are_red_where_there_are_colors)
 	dumped_cycle(dumped, true, tasks, 2);
 	dumped_expect(dumped, PRINT(UTF8, .color = TDT_PRINT_YES),
 		      "2 tasks, \033[31m1 deadlock\033[0m: 2 answered\n\n"
-		      "\033[31mdeadlock\033[0m: task 1 \"a\" waits for task 2, which waits for task 1 \"a\"\n\n"
+		      "\033[31mdeadlock\033[0m: task 1 \"a\" waits for task 2, which waits for "
+		      "task 1 \"a\"\n\n"
 		      "2 tasks \033[33mpending\033[0m: \033[1m1 \"a\"\033[0m and \033[1m2\033[0m\n"
 		      "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m\n\n");
 }
@@ -283,7 +297,9 @@ END_TEST
 /* The tree of one frame that has no name, which may be because there was no time to find one. */
 static struct tdt_trace *nameless(const struct tdt_trace_info *info, bool unnamed)
 {
-	struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 0x10, .unnamed = unnamed };
+	struct tdt_frame frame = {
+		.size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 0x10, .unnamed = unnamed
+	};
 	struct tdt_trace *trace = tdt_trace_new(info);
 
 	ck_assert_ptr_nonnull(trace);
@@ -311,8 +327,8 @@ START_TEST(no_name_harms_a_terminal)
 {
 	static const struct tdt_wait wait = { TDT_WAIT_TASK, 0, 2 };
 	static const struct tdt_trace_info tasks[2] = {
-		TASK(.id = 1, .name = "\033[2J\"é", .waits = &wait, .n_waits = 1, .state = TDT_TASK_RUNNING,
-		     .syscall = "\033x"),
+		TASK(.id = 1, .name = "\033[2J\"é", .waits = &wait, .n_waits = 1,
+		     .state = TDT_TASK_RUNNING, .syscall = "\033x"),
 		TASK(.id = 2, .name = "\n", .state = TDT_TASK_RUNNING),
 	};
 	struct dumped *dumped = dumped_new();
@@ -321,7 +337,8 @@ START_TEST(no_name_harms_a_terminal)
 	dumped_cycle(dumped, false, tasks, 2);
 	dumped_expect(dumped, PRINT(ASCII),
 		      "2 tasks: 2 running\n\n"
-		      "ring of waits (another leaf may still bring one on): task 1 \"\\x1b[2J\\\"\\u00e9\" waits for "
+		      "ring of waits (another leaf may still bring one on): task 1 "
+		      "\"\\x1b[2J\\\"\\u00e9\" waits for "
 		      "task 2 \"\\n\", which waits for task 1 \"\\x1b[2J\\\"\\u00e9\"\n\n"
 		      "2 tasks running: 1 \"\\x1b[2J\\\"\\u00e9\" in \\x1bx() and 2 \"\\n\"\n"
 		      "   1 waits for task 2 \"\\n\"\n"
@@ -360,7 +377,8 @@ END_TEST
 
 START_TEST(tasks_of_one_name_are_folded_under_it)
 {
-	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a;b"), TASK(.id = 2, .name = "a;b") };
+	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a;b"),
+							TASK(.id = 2, .name = "a;b") };
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1**(b:2*)", tasks, 2);
@@ -394,7 +412,8 @@ START_TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 	/* Half of them in one group, the others alone. */
 	groups[0] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, pointers, N / 2 };
 	for (size_t i = 1; i <= N / 2; i++)
-		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &pointers[N / 2 + i - 1], 1 };
+		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace,
+							 &pointers[N / 2 + i - 1], 1 };
 	text = dumped_text(&snapshot, PRINT(ASCII));
 	ck_assert_ptr_nonnull(strstr(text, "\n50,000 tasks pending "));
 	ck_assert_ptr_nonnull(strstr(text, "   1 waits for task 50001 \"x\"\n"));
@@ -419,11 +438,11 @@ START_TEST(what_is_no_snapshot_is_refused)
 	struct dumped *dumped = dumped_new();
 	FILE *file = fopen("/dev/null", "w");
 
-#define REFUSED(options, error)                                                                                        \
-	do {                                                                                                           \
-		errno = 0;                                                                                             \
-		ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, options), error);                         \
-		ck_assert_int_eq(errno, -(error));                                                                     \
+#define REFUSED(options, error)                                                                    \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, options), error);     \
+		ck_assert_int_eq(errno, -(error));                                                 \
 	} while (0)
 
 	ck_assert_int_eq(tdt_snapshot_print(NULL, file, NULL), -EINVAL);
@@ -461,9 +480,10 @@ START_TEST(a_full_disk_and_a_closed_pipe_are_told)
 
 	if (file != NULL) {
 		for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++)
-			ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file,
-							    PRINT(.format = (enum tdt_print_format)format)),
-					 -ENOSPC);
+			ck_assert_int_eq(
+			    tdt_snapshot_print(&dumped->snapshot, file,
+					       PRINT(.format = (enum tdt_print_format)format)),
+			    -ENOSPC);
 		fclose(file);
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -556,8 +576,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("dump_text");
-	TCase *text = tcase_create("text"), *folded = tcase_create("folded"), *size = tcase_create("size"),
-	      *errors = tcase_create("errors");
+	TCase *text = tcase_create("text"), *folded = tcase_create("folded"),
+	      *size = tcase_create("size"), *errors = tcase_create("errors");
 
 	tcase_add_test(text, a_dump_tells_what_is_wrong_first_then_groups);
 	tcase_add_test(text, no_tasks_are_told);

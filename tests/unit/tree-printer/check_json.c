@@ -17,38 +17,62 @@
 
 static struct tdt_trace *everything(void)
 {
-	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX }, { TDT_WAIT_TIMER, 0, 0 } };
-	struct tdt_trace_info info = { .size = sizeof(info), .id = UINT64_MAX, .name = "n\"é", .file = "f.c", .line = 1,
-				       .column = 2, .state = TDT_TASK_RUNNING, .leaves = 3, .leaves_elsewhere = 4,
-				       .leaves_lost = 5, .leaves_unsure = 2, .state_ns = (UINT64_C(1) << 53) - 1,
-				       .polls = UINT64_C(1) << 53, .parent = UINT64_MAX, .woken_ns = 6,
-				       .woken_by = 7, .age_ns = 8, .polls_since = 9, .thread = UINT32_MAX,
-				       .syscall = "read", .waits = waits, .n_waits = 2 };
+	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX },
+						  { TDT_WAIT_TIMER, 0, 0 } };
+	struct tdt_trace_info info = { .size = sizeof(info),
+				       .id = UINT64_MAX,
+				       .name = "n\"é",
+				       .file = "f.c",
+				       .line = 1,
+				       .column = 2,
+				       .state = TDT_TASK_RUNNING,
+				       .leaves = 3,
+				       .leaves_elsewhere = 4,
+				       .leaves_lost = 5,
+				       .leaves_unsure = 2,
+				       .state_ns = (UINT64_C(1) << 53) - 1,
+				       .polls = UINT64_C(1) << 53,
+				       .parent = UINT64_MAX,
+				       .woken_ns = 6,
+				       .woken_by = 7,
+				       .age_ns = 8,
+				       .polls_since = 9,
+				       .thread = UINT32_MAX,
+				       .syscall = "read",
+				       .waits = waits,
+				       .n_waits = 2 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_NO_INFO };
 	const struct tdt_node *node = add(trace, NULL, cut, 0);
 
 	add(trace, NULL, (struct tdt_frame)FRAME(.pc = 255), UINT32_MAX);
 	add(trace, node,
-	    (struct tdt_frame)FRAME(.pc = UINT64_MAX, .function = "f", .file = "/b/f.c", .directory = "/b", .line = 6,
-				    .column = 7, .module = "/l/m.so", .module_offset = 8, .symbol = "_Zf",
-				    .symbol_offset = 9, .build_id = "ab12", .inlined = 1, .guessed = 1), 1);
+	    (struct tdt_frame)FRAME(.pc = UINT64_MAX, .function = "f", .file = "/b/f.c",
+				    .directory = "/b", .line = 6, .column = 7, .module = "/l/m.so",
+				    .module_offset = 8, .symbol = "_Zf", .symbol_offset = 9,
+				    .build_id = "ab12", .inlined = 1, .guessed = 1),
+	    1);
 	return trace;
 }
 
 static const char everything_json[] =
-	"{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\",\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
-	"\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,\"polls\":\"9007199254740992\",\"leaves\":3,"
-	"\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
-	"\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
-	"{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\"},"
-	"{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
-	"{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
-	"{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
-	"{\"id\":3,\"parent\":1,\"kind\":\"frame\",\"pc\":\"0xffffffffffffffff\",\"function\":\"f\","
-	"\"file\":\"/b/f.c\",\"directory\":\"/b\",\"line\":6,\"column\":7,\"module\":\"/l/m.so\",\"module_offset\":\"0x8\","
-	"\"symbol\":\"_Zf\",\"symbol_offset\":\"0x9\",\"build_id\":\"ab12\",\"inlined\":true,\"guessed\":true,"
-	"\"leaves\":1}]}\n";
+    "{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\",\"name\":\"n\\\"\\u00E9\",\"file\":\"f."
+    "c\",\"line\":1,"
+    "\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,\"polls\":"
+    "\"9007199254740992\",\"leaves\":3,"
+    "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,\"parent\":"
+    "\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
+    "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
+    "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\"},"
+    "{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
+    "{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
+    "{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
+    "{\"id\":3,\"parent\":1,\"kind\":\"frame\",\"pc\":\"0xffffffffffffffff\",\"function\":\"f\","
+    "\"file\":\"/b/f.c\",\"directory\":\"/b\",\"line\":6,\"column\":7,\"module\":\"/l/"
+    "m.so\",\"module_offset\":\"0x8\","
+    "\"symbol\":\"_Zf\",\"symbol_offset\":\"0x9\",\"build_id\":\"ab12\",\"inlined\":true,"
+    "\"guessed\":true,"
+    "\"leaves\":1}]}\n";
 
 /* Read the next trace of `text`; NULL: none. */
 static struct tdt_trace *read_back(const char *text)
@@ -90,7 +114,8 @@ END_TEST
 START_TEST(every_word_of_the_json_reads_back)
 {
 	for (int state = TDT_TASK_WAITING; state <= TDT_TASK_PANICKED; state++) {
-		struct tdt_trace_info info = { .size = sizeof(info), .state = (enum tdt_task_state)state };
+		struct tdt_trace_info info = { .size = sizeof(info),
+					       .state = (enum tdt_task_state)state };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
 		char *text = print(trace, OPTIONS(JSON));
 
@@ -131,7 +156,8 @@ END_TEST
 
 START_TEST(json_is_ascii_and_valid_whatever_a_name_holds)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .name = "\xff\xe9t\xc3\xa9\xed\xa0\x80\x1b" };
+	struct tdt_trace_info info = { .size = sizeof(info),
+				       .name = "\xff\xe9t\xc3\xa9\xed\xa0\x80\x1b" };
 	struct tdt_trace *trace = tdt_trace_new(&info), *again;
 	char *text = print(trace, OPTIONS(JSON));
 
@@ -155,22 +181,30 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		const char *text, *message;
 	} cases[] = {
 		{ "x", "1:1: '[' or '{' expected near 'x'" },
-		{ "\n\n [1]", "3:2: not a trace: an object with \"tdt\", the schema's version, was expected" },
-		{ "{}", "1:1: not a trace: an object with \"tdt\", the schema's version, was expected" },
+		{ "\n\n [1]",
+		  "3:2: not a trace: an object with \"tdt\", the schema's version, was expected" },
+		{ "{}",
+		  "1:1: not a trace: an object with \"tdt\", the schema's version, was expected" },
 		{ "{\"tdt\":2}", "1:1: schema version 2: this program knows version 1" },
-		{ "{\"tdt\":1.0}", "1:1: not a trace: an object with \"tdt\", the schema's version, was expected" },
+		{ "{\"tdt\":1.0}",
+		  "1:1: not a trace: an object with \"tdt\", the schema's version, was expected" },
 		{ "{\"tdt\":1,\n\"tdt\":1}", "2:5: duplicate object key near '\"tdt\"'" },
 		{ "{\"tdt\":1,", "1:9: string or '}' expected near end of file" },
 		{ "{\"tdt\":1}", "1:1: task: not an object" },
 		{ "{\"tdt\":1,\"task\":[]}", "1:1: task: not an object" },
 		{ "{\"tdt\":1,\"task\":{}}", "1:1: task.id: is missing" },
-		{ "{\"tdt\":1,\"task\":{\"id\":-1}}", "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
-		{ "{\"tdt\":1,\"task\":{\"id\":1.5}}", "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
-		{ "{\"tdt\":1,\"task\":{\"id\":null}}", "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"task\":{\"id\":-1}}",
+		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"task\":{\"id\":1.5}}",
+		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"task\":{\"id\":null}}",
+		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
 		{ "{\"tdt\":1,\"task\":{\"id\":\"18446744073709551616\"}}",
 		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
-		{ "{\"tdt\":1,\"task\":{\"id\":\"-1\"}}", "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
-		{ "{\"tdt\":1,\"task\":{\"id\":\"\"}}", "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"task\":{\"id\":\"-1\"}}",
+		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
+		{ "{\"tdt\":1,\"task\":{\"id\":\"\"}}",
+		  "1:1: task.id: not a whole number from 0 to 2^64 - 1" },
 		{ "{\"tdt\":1,\"task\":{\"id\":99999999999999999999}}",
 		  "1:43: too big integer near '99999999999999999999'" },
 		{ "{\"tdt\":1,\"task\":{\"id\":1}}", "1:1: task.state: is missing" },
@@ -181,8 +215,10 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"line\":4294967296}}",
 		  "1:1: task.line: not a whole number from 0 to 2^32 - 1" },
 		{ "{\"tdt\":1,\"task\":{\"id\":1,\"name\":1}}", "1:1: task.name: not a string" },
-		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":{}}}", "1:1: task.waits: not an array" },
-		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":[{\"kind\":\"x\"}]}}",
+		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":{}}}",
+		  "1:1: task.waits: not an array" },
+		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"waits\":[{\"kind\":\"x\"}]}"
+		  "}",
 		  "1:1: task.waits[0].kind: not a word that this version knows" },
 		{ "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\",\"thread\":-1}}",
 		  "1:1: task.thread: not a whole number from 0 to 2^32 - 1" },
@@ -190,20 +226,23 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		{ TASK "1}", "1:1: nodes: not an array with the task as its first node" },
 		{ TASK "[]}", "1:1: nodes: not an array with the task as its first node" },
 		{ TASK "[1]}", "1:1: nodes[0].id: is missing" },
-		{ TASK "[{\"id\":1,\"kind\":\"task\"}]}", "1:1: nodes[0].id: not the node's index" },
+		{ TASK "[{\"id\":1,\"kind\":\"task\"}]}",
+		  "1:1: nodes[0].id: not the node's index" },
 		{ TASK "[{\"id\":0,\"kind\":\"frame\"}]}",
 		  "1:1: nodes[0].kind: the first node and no other is the task" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"task\"}]}",
 		  "1:1: nodes[1].kind: the first node and no other is the task" },
-		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\"}]}", "1:1: nodes[1].parent: is missing" },
+		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\"}]}",
+		  "1:1: nodes[1].parent: is missing" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":1}]}",
 		  "1:1: nodes[1].parent: not the id of a node before this one" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":2},"
-		  "{\"id\":2,\"kind\":\"frame\",\"parent\":1}]}",
+		       "{\"id\":2,\"kind\":\"frame\",\"parent\":1}]}",
 		  "1:1: nodes[1].parent: not the id of a node before this one" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":-1}]}",
 		  "1:1: nodes[1].parent: not a whole number from 0 to 2^64 - 1" },
-		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"cut\",\"parent\":0}]}", "1:1: nodes[1].cut: is missing" },
+		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"cut\",\"parent\":0}]}",
+		  "1:1: nodes[1].cut: is missing" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"cut\",\"parent\":0,\"cut\":\"x\"}]}",
 		  "1:1: nodes[1].cut: not a word that this version knows" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":0,\"pc\":1}]}",
@@ -212,7 +251,9 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		  "1:1: nodes[1].pc: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":0,\"pc\":\"0x0x1\"}]}",
 		  "1:1: nodes[1].pc: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
-		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":0,\"pc\":\"0x10000000000000000\"}]}",
+		{ TASK
+		  "[" ROOT
+		  ",{\"id\":1,\"kind\":\"frame\",\"parent\":0,\"pc\":\"0x10000000000000000\"}]}",
 		  "1:1: nodes[1].pc: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
 		{ TASK "[" ROOT ",{\"id\":1,\"kind\":\"frame\",\"parent\":0,\"inlined\":1}]}",
 		  "1:1: nodes[1].inlined: not true or false" },
@@ -226,7 +267,8 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 
 		ck_assert_int_eq(reader_next(&reader, &trace), -1);
 		ck_assert_ptr_null(trace);
-		snprintf(message, sizeof(message), "%lu:%lu: %s", reader.line, reader.column, reader.message);
+		snprintf(message, sizeof(message), "%lu:%lu: %s", reader.line, reader.column,
+			 reader.message);
 		ck_assert_str_eq(message, cases[i].message);
 		fclose(file);
 	}
@@ -235,8 +277,9 @@ END_TEST
 
 START_TEST(json_of_a_later_version_may_have_more_members)
 {
-	struct tdt_trace *trace = read_back("{\"tdt\":1,\"new\":{},\"task\":{\"id\":1,\"state\":\"ready\",\"new\":[1]},"
-					    "\"nodes\":[{\"id\":0,\"kind\":\"task\",\"new\":null}]}");
+	struct tdt_trace *trace =
+	    read_back("{\"tdt\":1,\"new\":{},\"task\":{\"id\":1,\"state\":\"ready\",\"new\":[1]},"
+		      "\"nodes\":[{\"id\":0,\"kind\":\"task\",\"new\":null}]}");
 
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
@@ -245,7 +288,8 @@ END_TEST
 
 START_TEST(objects_follow_one_another)
 {
-	static const char text[] = " \n" TASK "[" ROOT "]}" TASK "[" ROOT "]}\t\r\n" TASK "[" ROOT "]}\n\n";
+	static const char text[] =
+	    " \n" TASK "[" ROOT "]}" TASK "[" ROOT "]}\t\r\n" TASK "[" ROOT "]}\n\n";
 	FILE *file = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
 	struct reader reader = { .file = file };
 	struct tdt_trace *trace;
@@ -340,7 +384,8 @@ START_TEST(a_stack_of_20000_frames_is_printed_in_every_form)
 	char *text, *json;
 
 	for (uint32_t i = 1; i <= 20000; i++)
-		node = add(trace, node, (struct tdt_frame)FRAME(.function = "f", .file = "/x.c", .line = i),
+		node = add(trace, node,
+			   (struct tdt_frame)FRAME(.function = "f", .file = "/x.c", .line = i),
 			   i == 20000);
 	text = print(trace, OPTIONS(UTF8));
 	ck_assert_ptr_nonnull(strstr(text, "└╼ f at /x.c:100\n"));
@@ -372,7 +417,9 @@ static int read_once(void *argument)
 	result = reader_next(&reader, &trace);
 	tdt_trace_free(trace);
 	/* jansson has words for it, but no code */
-	return result == 1 ? 0 : result == -1 && reader.message[0] != '\0' && trace == NULL ? -ENOMEM : -EPROTO;
+	return result == 1                                                  ? 0
+	       : result == -1 && reader.message[0] != '\0' && trace == NULL ? -ENOMEM
+									    : -EPROTO;
 }
 
 START_TEST(every_allocation_may_fail_while_reading)
@@ -389,7 +436,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("json");
-	TCase *json = tcase_create("json"), *size = tcase_create("size"), *errors = tcase_create("errors");
+	TCase *json = tcase_create("json"), *size = tcase_create("size"),
+	      *errors = tcase_create("errors");
 
 	tcase_add_test(json, json_tells_all_and_reads_back_the_same);
 	tcase_add_test(json, json_has_the_plumbing_too);

@@ -107,8 +107,9 @@ START_TEST(a_full_disk_is_told)
 			setvbuf(file, NULL, buffered ? _IOFBF : _IONBF, BUFSIZ);
 			errno = 0;
 			ck_assert_int_eq(
-				tdt_trace_print_with(trace, file, OPTIONS(.format = (enum tdt_print_format)form)),
-				-ENOSPC);
+			    tdt_trace_print_with(trace, file,
+						 OPTIONS(.format = (enum tdt_print_format)form)),
+			    -ENOSPC);
 			ck_assert_int_eq(errno, ENOSPC);
 			fclose(file);
 		}
@@ -154,7 +155,10 @@ static void *print_often(void *argument)
 START_TEST(traces_of_several_threads_come_out_in_one_piece)
 {
 	struct tdt_trace *trace = design();
-	/* Not open_memstream(): the thread sanitizer does not see the lock of a FILE, but does see its buffer grow. */
+	/*
+	 * Not open_memstream(): the thread sanitizer does not see the lock of a FILE, but does see
+	 * its buffer grow.
+	 */
 	struct shared shared = { .trace = trace, .file = tmpfile() };
 	char text[sizeof(design_ascii)];
 	pthread_t threads[4];
@@ -193,7 +197,9 @@ static int print_once(void *argument)
 	rewind(printing->file);
 	memset(printing->text, 0, sizeof(printing->text));
 	err = tdt_trace_print_with(printing->trace, printing->file, &printing->options);
-	return err == -ENOMEM && strstr(printing->text, "]}\n") != NULL ? -EPROTO : err; /* must not look whole */
+	return err == -ENOMEM && strstr(printing->text, "]}\n") != NULL
+		   ? -EPROTO
+		   : err; /* must not look whole */
 }
 
 START_TEST(every_allocation_may_fail)

@@ -85,30 +85,43 @@ START_TEST(the_task_s_line_tells_what_is_known)
 		const char *line;
 	} cases[] = {
 		{ { .id = 1 }, "task 1 pending, no leaves (the poll cloned no waker)\n" },
-		{ { .id = UINT64_MAX, .leaves = 1 }, "task 18446744073709551615 pending, 1 leaf\n" },
+		{ { .id = UINT64_MAX, .leaves = 1 },
+		  "task 18446744073709551615 pending, 1 leaf\n" },
 		{ { .id = 2, .state = TDT_TASK_RUNNING }, "task 2 running, no leaves\n" },
-		{ { .id = 3, .state = TDT_TASK_READY, .state_ns = 1 }, "task 3 ready 1 ns, no leaves\n" },
-		{ { .id = 4, .state = TDT_TASK_PANICKED, .leaves = 3 }, "task 4 panicked, 3 leaves\n" },
-		{ { .id = 5, .leaves_elsewhere = 1 }, "task 5 pending, no leaves, 1 more on other threads\n" },
+		{ { .id = 3, .state = TDT_TASK_READY, .state_ns = 1 },
+		  "task 3 ready 1 ns, no leaves\n" },
+		{ { .id = 4, .state = TDT_TASK_PANICKED, .leaves = 3 },
+		  "task 4 panicked, 3 leaves\n" },
+		{ { .id = 5, .leaves_elsewhere = 1 },
+		  "task 5 pending, no leaves, 1 more on other threads\n" },
 		{ { .id = 5, .leaves = 2, .leaves_elsewhere = 3, .leaves_lost = 4 },
-		  "task 5 pending, 2 leaves, 3 more on other threads, 4 more lost for want of memory\n" },
+		  "task 5 pending, 2 leaves, 3 more on other threads, 4 more lost for want of "
+		  "memory\n" },
 		{ { .id = 5, .leaves = 3, .leaves_unsure = 2 },
 		  "task 5 pending, 3 leaves\n"
 		  "   some of these 2 may be over: the task may have gone on in the same poll\n" },
-		{ { .id = 6, .leaves = 1, .file = "/a/../b.c" }, "task 6 pending, 1 leaf, spawned at /a/../b.c\n" },
+		{ { .id = 6, .leaves = 1, .file = "/a/../b.c" },
+		  "task 6 pending, 1 leaf, spawned at /a/../b.c\n" },
 		{ { .id = 6, .leaves = 1, .file = "b.c", .line = 3, .column = 9 },
 		  "task 6 pending, 1 leaf, spawned at b.c:3:9\n" },
-		{ { .id = 6, .leaves = 1, .file = "b.c", .column = 9 }, "task 6 pending, 1 leaf, spawned at b.c\n" },
+		{ { .id = 6, .leaves = 1, .file = "b.c", .column = 9 },
+		  "task 6 pending, 1 leaf, spawned at b.c\n" },
 		{ { .id = 6, .leaves = 1, .line = 9 }, "task 6 pending, 1 leaf\n" },
 		{ { .id = 7, .leaves = 1, .name = "" }, "task 7 \"\" pending, 1 leaf\n" },
 		{ { .id = 8, .leaves = 1, .state_ns = 999 }, "task 8 pending 999 ns, 1 leaf\n" },
 		{ { .id = 8, .leaves = 1, .state_ns = 1000 }, "task 8 pending 1.000 us, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = 12045 }, "task 8 pending 12.04 us, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = 999999 }, "task 8 pending 999.9 us, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = 1000000 }, "task 8 pending 1.000 ms, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = 60000000000 }, "task 8 pending 60.00 s, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = 3600123456789 }, "task 8 pending 3600 s, 1 leaf\n" },
-		{ { .id = 8, .leaves = 1, .state_ns = UINT64_MAX }, "task 8 pending 18446744073 s, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 12045 },
+		  "task 8 pending 12.04 us, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 999999 },
+		  "task 8 pending 999.9 us, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 1000000 },
+		  "task 8 pending 1.000 ms, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 60000000000 },
+		  "task 8 pending 60.00 s, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = 3600123456789 },
+		  "task 8 pending 3600 s, 1 leaf\n" },
+		{ { .id = 8, .leaves = 1, .state_ns = UINT64_MAX },
+		  "task 8 pending 18446744073 s, 1 leaf\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -124,18 +137,34 @@ START_TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
 		struct tdt_trace_info info;
 		const char *line;
 	} cases[] = {
-		{ { .id = 7, .name = "bar", .state = TDT_TASK_RUNNING, .state_ns = 3201 * SECOND / 1000, .thread = 4711,
-		    .syscall = "read", .leaves = 1, .file = "x.c", .line = 88, .parent = 3 },
-		  "task 7 \"bar\" running for 3.201 s on thread 4711, in read(), spawned at x.c:88 by task 3\n" },
+		{ { .id = 7,
+		    .name = "bar",
+		    .state = TDT_TASK_RUNNING,
+		    .state_ns = 3201 * SECOND / 1000,
+		    .thread = 4711,
+		    .syscall = "read",
+		    .leaves = 1,
+		    .file = "x.c",
+		    .line = 88,
+		    .parent = 3 },
+		  "task 7 \"bar\" running for 3.201 s on thread 4711, in read(), spawned at x.c:88 "
+		  "by task 3\n" },
 		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 1 },
 		  "task 7 running on thread 4711\n" },
-		{ { .id = 7, .state = TDT_TASK_RUNNING, .thread = 4711, .leaves = 2, .leaves_lost = 1 },
+		{ { .id = 7,
+		    .state = TDT_TASK_RUNNING,
+		    .thread = 4711,
+		    .leaves = 2,
+		    .leaves_lost = 1 },
 		  "task 7 running on thread 4711, 2 leaves, 1 more lost for want of memory\n" },
-		{ { .id = 7, .leaves = 1, .parent = 3 }, "task 7 pending, 1 leaf, spawned by task 3\n" },
+		{ { .id = 7, .leaves = 1, .parent = 3 },
+		  "task 7 pending, 1 leaf, spawned by task 3\n" },
 		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND, .polls_since = 12 },
 		  "task 7 pending, 1 leaf, as seen 4.000 s and 12 polls ago\n" },
-		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND }, "task 7 pending, 1 leaf, as seen 4.000 s ago\n" },
-		{ { .id = 7, .leaves = 1, .polls_since = 1 }, "task 7 pending, 1 leaf, as seen 1 poll ago\n" },
+		{ { .id = 7, .leaves = 1, .age_ns = 4 * SECOND },
+		  "task 7 pending, 1 leaf, as seen 4.000 s ago\n" },
+		{ { .id = 7, .leaves = 1, .polls_since = 1 },
+		  "task 7 pending, 1 leaf, as seen 1 poll ago\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -150,14 +179,23 @@ START_TEST(the_last_wake_up_is_told_where_it_is_news)
 		const char *line;
 	} cases[] = {
 		/* It ended the wait before this one. */
-		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5 }, "task 7 pending 1.000 s, 1 leaf\n" },
+		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5 },
+		  "task 7 pending 1.000 s, 1 leaf\n" },
 		/* By somebody. */
-		{ { .id = 7, .leaves = 1, .state_ns = SECOND, .woken_ns = SECOND + 5, .woken_by = 4 },
+		{ { .id = 7,
+		    .leaves = 1,
+		    .state_ns = SECOND,
+		    .woken_ns = SECOND + 5,
+		    .woken_by = 4 },
 		  "task 7 pending 1.000 s, 1 leaf, last woken 1.000 s ago by task 4\n" },
 		/* And it has not been polled since. */
 		{ { .id = 7, .leaves = 1, .state_ns = 9 * SECOND, .woken_ns = SECOND },
 		  "task 7 pending 9.000 s, 1 leaf, last woken 1.000 s ago\n" },
-		{ { .id = 7, .leaves = 1, .state = TDT_TASK_READY, .woken_ns = SECOND, .woken_by = 4 },
+		{ { .id = 7,
+		    .leaves = 1,
+		    .state = TDT_TASK_READY,
+		    .woken_ns = SECOND,
+		    .woken_by = 4 },
 		  "task 7 ready, 1 leaf\n" },
 	};
 
@@ -193,7 +231,9 @@ START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct tdt_trace_info info = { .id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1 };
+		const struct tdt_trace_info info = {
+			.id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1
+		};
 		char expected[200];
 
 		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].line);
@@ -209,24 +249,28 @@ START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 
 	for (uint64_t i = 0; i < 10; i++)
 		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, i + 2 };
-	expect_info(&info, "task 1 pending, 10 leaves\n"
-			   "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
-			   "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
-			   "   and for others (2 leaves)\n");
-	expect_info(&(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = waits, .n_waits = 9 },
-		    "task 1 pending, 9 leaves\n"
-		    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
-		    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
-		    "   and for others (1 leaf)\n");
+	expect_info(
+	    &info,
+	    "task 1 pending, 10 leaves\n"
+	    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+	    "   and for others (2 leaves)\n");
+	expect_info(
+	    &(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = waits, .n_waits = 9 },
+	    "task 1 pending, 9 leaves\n"
+	    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
+	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
+	    "   and for others (1 leaf)\n");
 }
 END_TEST
 
 START_TEST(equal_waits_of_a_task_are_told_once)
 {
 	static const struct tdt_wait waits[] = {
-		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_MUTEX, 0x7f12, 8 }, { TDT_WAIT_MUTEX, 0x7f12, 9 },
-		{ TDT_WAIT_MUTEX, 0x7f13, 9 }, { TDT_WAIT_CHANNEL, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
-		{ TDT_WAIT_MUTEX, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_MUTEX, 0x7f12, 8 },
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_MUTEX, 0x7f13, 9 },
+		{ TDT_WAIT_CHANNEL, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
+		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_TIMER, 0x7f12, 0 },
 	};
 	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = waits, .n_waits = 8 };
 
@@ -263,27 +307,33 @@ START_TEST(a_frame_tells_what_is_known)
 		struct tdt_frame frame;
 		const char *line, *full, *address;
 	} cases[] = {
-		{ FRAME(.pc = 0x1234, .function = "f", .file = "/b/s/x.c", .directory = "/b", .line = 3, .column = 4,
-			.module = "/l/lib.so", .module_offset = 0x234, .symbol = "f", .symbol_offset = 0x1f),
+		{ FRAME(.pc = 0x1234, .function = "f", .file = "/b/s/x.c", .directory = "/b",
+			.line = 3, .column = 4, .module = "/l/lib.so", .module_offset = 0x234,
+			.symbol = "f", .symbol_offset = 0x1f),
 		  "- f at s/x.c:3:4\n", "- f at /b/s/x.c:3:4\n", "- f+0x1f\n" },
-		{ FRAME(.function = "f", .file = "/b/x.c", .line = 3), "- f at /b/x.c:3\n", "- f at /b/x.c:3\n",
-		  "- f\n" },
-		{ FRAME(.function = "f", .file = "/b/x.c", .column = 3, .pc = 7), "- f at /b/x.c\n", "- f at /b/x.c\n",
-		  "- 0x7\n" },
-		{ FRAME(.function = "a::b(int)", .symbol = "_ZN1a1bEi", .symbol_offset = 16, .module = "/l/lib.so",
+		{ FRAME(.function = "f", .file = "/b/x.c", .line = 3), "- f at /b/x.c:3\n",
+		  "- f at /b/x.c:3\n", "- f\n" },
+		{ FRAME(.function = "f", .file = "/b/x.c", .column = 3, .pc = 7), "- f at /b/x.c\n",
+		  "- f at /b/x.c\n", "- 0x7\n" },
+		{ FRAME(.function = "a::b(int)", .symbol = "_ZN1a1bEi", .symbol_offset = 16,
+			.module = "/l/lib.so", .module_offset = 0x1234),
+		  "- a::b(int) (lib.so+0x1234)\n", "- a::b(int) (lib.so+0x1234)\n",
+		  "- _ZN1a1bEi+0x10\n" },
+		{ FRAME(.pc = 0x7f0000001234, .module = "/l/lib.so", .module_offset = 0x1234),
+		  "- lib.so+0x1234\n", "- lib.so+0x1234\n", "- lib.so+0x1234\n" },
+		{ FRAME(.pc = 0x7f0000001234, .file = "/b/x.c", .line = 2, .module = "lib.so",
 			.module_offset = 0x1234),
-		  "- a::b(int) (lib.so+0x1234)\n", "- a::b(int) (lib.so+0x1234)\n", "- _ZN1a1bEi+0x10\n" },
-		{ FRAME(.pc = 0x7f0000001234, .module = "/l/lib.so", .module_offset = 0x1234), "- lib.so+0x1234\n",
-		  "- lib.so+0x1234\n", "- lib.so+0x1234\n" },
-		{ FRAME(.pc = 0x7f0000001234, .file = "/b/x.c", .line = 2, .module = "lib.so", .module_offset = 0x1234),
-		  "- lib.so+0x1234 at /b/x.c:2\n", "- lib.so+0x1234 at /b/x.c:2\n", "- lib.so+0x1234\n" },
-		{ FRAME(.pc = 0x7f0000001234), "- 0x7f0000001234\n", "- 0x7f0000001234\n", "- 0x7f0000001234\n" },
-		{ FRAME(.function = "g", .file = "/b/x.h", .line = 2, .inlined = 1, .pc = 1, .module = "m"),
+		  "- lib.so+0x1234 at /b/x.c:2\n", "- lib.so+0x1234 at /b/x.c:2\n",
+		  "- lib.so+0x1234\n" },
+		{ FRAME(.pc = 0x7f0000001234), "- 0x7f0000001234\n", "- 0x7f0000001234\n",
+		  "- 0x7f0000001234\n" },
+		{ FRAME(.function = "g", .file = "/b/x.h", .line = 2, .inlined = 1, .pc = 1,
+			.module = "m"),
 		  "- g at /b/x.h:2\n", "- g at /b/x.h:2\n", "- g (inlined)\n" },
 		{ FRAME(.function = "h", .guessed = 1), "- h (callers may be missing)\n",
 		  "- h (callers may be missing)\n", "- h (callers may be missing)\n" },
-		{ FRAME(.function = "", .pc = 0x1f, .file = "/b/x.c", .line = 3), "- 0x1f at /b/x.c:3\n",
-		  "- 0x1f at /b/x.c:3\n", "- 0x1f\n" },
+		{ FRAME(.function = "", .pc = 0x1f, .file = "/b/x.c", .line = 3),
+		  "- 0x1f at /b/x.c:3\n", "- 0x1f at /b/x.c:3\n", "- 0x1f\n" },
 		{ FRAME(.module = "/l/", .pc = 0x1f), "- 0x1f\n", "- 0x1f\n", "- 0x1f\n" },
 	};
 
@@ -296,7 +346,8 @@ START_TEST(a_frame_tells_what_is_known)
 		expect_trace(trace, OPTIONS(ASCII), expected);
 		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].full);
 		expect_trace(trace, OPTIONS(ASCII, .full_paths = 1), expected);
-		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s", cases[i].address);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s",
+			 cases[i].address);
 		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
 		tdt_trace_free(trace);
 	}
@@ -308,13 +359,20 @@ START_TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 	static const struct {
 		const char *file, *directory, *shown;
 	} cases[] = {
-		{ "/b/src/x.c", "/b", "src/x.c" },         { "/b/src/x.c", "/b/", "src/x.c" },
-		{ "/b/./src//x.c", "/b/.", "src/x.c" },    { "/b/obj/../src/x.c", "/b/obj/..", "src/x.c" },
-		{ "/b/obj/../src/x.c", "/b/obj", "/b/src/x.c" }, { "/build/x.c", "/b", "/build/x.c" },
-		{ "/../../x.c", "/b", "/x.c" },            { "../../a/../x.c", "/b", "../../x.c" },
-		{ "a/../../x.c", NULL, "../x.c" },         { "./x.c", "", "x.c" },
-		{ "/x.c", "/", "/x.c" },                   { "/b", "/b", "/b" },
-		{ "/b/x/", "/b", "x" },                    { "/b/..x/...", "/b", "..x/..." },
+		{ "/b/src/x.c", "/b", "src/x.c" },
+		{ "/b/src/x.c", "/b/", "src/x.c" },
+		{ "/b/./src//x.c", "/b/.", "src/x.c" },
+		{ "/b/obj/../src/x.c", "/b/obj/..", "src/x.c" },
+		{ "/b/obj/../src/x.c", "/b/obj", "/b/src/x.c" },
+		{ "/build/x.c", "/b", "/build/x.c" },
+		{ "/../../x.c", "/b", "/x.c" },
+		{ "../../a/../x.c", "/b", "../../x.c" },
+		{ "a/../../x.c", NULL, "../x.c" },
+		{ "./x.c", "", "x.c" },
+		{ "/x.c", "/", "/x.c" },
+		{ "/b", "/b", "/b" },
+		{ "/b/x/", "/b", "x" },
+		{ "/b/..x/...", "/b", "..x/..." },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -323,7 +381,8 @@ START_TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 
 		add(trace, NULL, (struct tdt_frame)FRAME(.function = "f", .file = cases[i].file,
 							 .directory = cases[i].directory), 1);
-		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- f at %s\n", cases[i].shown);
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- f at %s\n",
+			 cases[i].shown);
 		expect_trace(trace, OPTIONS(ASCII), expected);
 		tdt_trace_free(trace);
 	}
@@ -394,10 +453,11 @@ START_TEST(plumbing_that_only_leads_on_is_left_out)
 	expect_tree("tdt_traced_poll:9(foo:1(tdt_select:8(bar:2*)))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- bar at x.c:2\n");
-	expect_tree("foo:1(bar:2@/usr/lib/libtdt.so.0.0.0(baz:3@libtdt-rt.so.0(fiz:4@/l/libtdt.sox.d/m*)))",
-		    OPTIONS(ASCII),
-		    "- foo at x.c:1\n"
-		    " `- fiz at x.c:4\n");
+	expect_tree(
+	    "foo:1(bar:2@/usr/lib/libtdt.so.0.0.0(baz:3@libtdt-rt.so.0(fiz:4@/l/libtdt.sox.d/m*)))",
+	    OPTIONS(ASCII),
+	    "- foo at x.c:1\n"
+	    " `- fiz at x.c:4\n");
 	expect_tree("foo:1(tdt_select:8(bar:2*))", OPTIONS(ASCII, .plumbing = 1),
 		    "- foo at x.c:1\n"
 		    " `- tdt_select at x.c:8\n"
@@ -472,7 +532,8 @@ START_TEST(what_a_call_is_made_of_is_not_shown)
 	expect_tree("foo:1(tdt_sleep:6(listen:7@libtdt-rt.so.0*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- tdt_sleep at x.c:6\n");
-	expect_tree("foo:1(tdt_sleep:6(tdt_substitute_clone:7(tdt_probe_task__waker__clone:8*)))", OPTIONS(ASCII),
+	expect_tree("foo:1(tdt_sleep:6(tdt_substitute_clone:7(tdt_probe_task__waker__clone:8*)))",
+		    OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- tdt_sleep at x.c:6\n");
 	expect_tree("foo:1(tdt_async_await:6(tdt__sleep:7*))", OPTIONS(ASCII), "- foo at x.c:1\n");
@@ -485,9 +546,11 @@ END_TEST
 START_TEST(helpers_of_our_headers_are_no_calls)
 {
 	struct tdt_trace *trace = new_trace(1);
-	const struct tdt_node *node = add(trace, NULL, (struct tdt_frame)FRAME(.function = "foo"), 0);
+	const struct tdt_node *node =
+	    add(trace, NULL, (struct tdt_frame)FRAME(.function = "foo"), 0);
 
-	add(trace, node, (struct tdt_frame)FRAME(.function = "tdt_help", .file = "/usr/include/tdt/help.h"), 1);
+	add(trace, node,
+	    (struct tdt_frame)FRAME(.function = "tdt_help", .file = "/usr/include/tdt/help.h"), 1);
 	expect_trace(trace, OPTIONS(ASCII), "task 1 pending, 1 leaf\n- foo\n");
 	tdt_trace_free(trace);
 }
@@ -505,7 +568,8 @@ END_TEST
 START_TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
 {
 	expect_tree("tdt__traced_poll:9(tdt__sleep:6*)", OPTIONS(ASCII), "- tdt__sleep at x.c:6\n");
-	expect_tree("tdt__traced_poll:9(tdt_sleep:6(tdt_waker_clone:7*))", OPTIONS(ASCII), "- tdt_sleep at x.c:6\n");
+	expect_tree("tdt__traced_poll:9(tdt_sleep:6(tdt_waker_clone:7*))", OPTIONS(ASCII),
+		    "- tdt_sleep at x.c:6\n");
 	expect_tree("tdt_join_all:9(tdt_sleep:6* tdt_sleep:7*)", OPTIONS(ASCII),
 		    "- tdt_join_all at x.c:9\n"
 		    " |- tdt_sleep at x.c:6\n"
@@ -542,7 +606,8 @@ START_TEST(depth_is_limited_and_the_rest_counted)
 		    "- a at x.c:1\n"
 		    " `- ... 4 frames and 3 leaves below\n");
 	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = 2), "- a at x.c:1\n `- b at x.c:2\n");
-	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = UINT32_MAX), "- a at x.c:1\n `- b at x.c:2\n");
+	expect_tree("a:1(b:2*)", OPTIONS(ASCII, .max_depth = UINT32_MAX),
+		    "- a at x.c:1\n `- b at x.c:2\n");
 	expect_tree("a:1(b:2* c:3(d:4*))", OPTIONS(FOLDED, .max_depth = 1), "task 1;a;... 2\n");
 }
 END_TEST
@@ -564,7 +629,8 @@ START_TEST(cuts_are_told_in_words)
 		char expected[200];
 
 		add(trace, add(trace, NULL, frame, 0), (struct tdt_frame)FRAME(.function = "f"), 1);
-		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- ... cut: %s\n `- f\n", words[cut]);
+		snprintf(expected, sizeof(expected),
+			 "task 1 pending, 1 leaf\n- ... cut: %s\n `- f\n", words[cut]);
 		expect_trace(trace, OPTIONS(ASCII), expected);
 		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
 		snprintf(expected, sizeof(expected), "task 1;... cut: %s;f 1\n", words[cut]);
@@ -643,28 +709,35 @@ START_TEST(colors_by_themselves_only_on_a_terminal_that_can)
 END_TEST
 
 /* A name with all that could hurt, and how it comes out in UTF-8 and in ASCII. */
-static const char evil[] = "\033[2J\n\t\x01\x7f \"\\ é€𝄞 \xff\xc3( \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xc2\x9b"
-			   "\xe2\x80\xae \xe2\x81\xa6 \xe2\x82";
-#define EVIL_END(quote)                                                                                                \
-	" \\xff\\xc3( \\xc0\\x80 \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 \\u009b\\u202e \\u2066 \\xe2\\x82" quote
+static const char evil[] =
+    "\033[2J\n\t\x01\x7f \"\\ é€𝄞 \xff\xc3( \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xc2\x9b"
+    "\xe2\x80\xae \xe2\x81\xa6 \xe2\x82";
+#define EVIL_END(quote)                                                                            \
+	" \\xff\\xc3( \\xc0\\x80 \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 \\u009b\\u202e \\u2066 "     \
+	"\\xe2\\x82" quote
 #define EVIL_UTF8(quote) "\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ é€𝄞" EVIL_END("")
-#define EVIL_ASCII(quote) "\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ \\u00e9\\u20ac\\U0001d11e" EVIL_END("")
+#define EVIL_ASCII(quote)                                                                          \
+	"\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ \\u00e9\\u20ac\\U0001d11e" EVIL_END("")
 
 START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1 };
+	struct tdt_trace_info info = {
+		.size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1
+	};
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	add(trace, NULL, (struct tdt_frame)FRAME(.function = evil, .file = evil), 1);
 	add(trace, NULL, (struct tdt_frame)FRAME(.module = evil), 1);
 	expect_trace(trace, OPTIONS(UTF8),
-		     "task 1 \"" EVIL_UTF8("\\") "\" pending, 1 leaf, spawned at " EVIL_UTF8("") "\n"
-		     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
-		     "╼ " EVIL_UTF8("") "\n");
+		     "task 1 \"" EVIL_UTF8("\\") "\" pending, 1 leaf, spawned at " EVIL_UTF8(
+			 "") "\n"
+			     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
+								     "╼ " EVIL_UTF8("") "\n");
 	expect_trace(trace, OPTIONS(ASCII),
-		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at " EVIL_ASCII("") "\n"
-		     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
-		     "- " EVIL_ASCII("") "\n");
+		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at " EVIL_ASCII(
+			 "") "\n"
+			     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
+								       "- " EVIL_ASCII("") "\n");
 	tdt_trace_free(trace);
 }
 END_TEST
@@ -699,7 +772,8 @@ static void expect_name(uint32_t code, bool escaped)
 
 	encode(name, code);
 	snprintf(text, sizeof(text), code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
-	snprintf(expected, sizeof(expected), "task 1 \"%s\" pending, 1 leaf\n", escaped ? text : name);
+	snprintf(expected, sizeof(expected), "task 1 \"%s\" pending, 1 leaf\n",
+		 escaped ? text : name);
 	trace = tdt_trace_new(&info);
 	expect_trace(trace, OPTIONS(UTF8), expected);
 	tdt_trace_free(trace);
@@ -732,7 +806,8 @@ START_TEST(a_hundred_thousand_siblings_are_printed)
 	char *text;
 
 	for (uint32_t i = 0; i < 100000; i++) {
-		const struct tdt_node *node = add(trace, NULL, (struct tdt_frame)FRAME(.pc = i + 1), 0);
+		const struct tdt_node *node =
+		    add(trace, NULL, (struct tdt_frame)FRAME(.pc = i + 1), 0);
 
 		add(trace, node, (struct tdt_frame)FRAME(.function = "f"), 1);
 	}

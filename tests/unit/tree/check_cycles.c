@@ -34,10 +34,11 @@ static struct task *task(uint64_t id, const int64_t *ids)
 {
 	struct task *added = &tasks[n];
 
-	*added = (struct task){ .info = { .size = sizeof added->info, .id = id, .waits = added->waits } };
+	*added = (struct task){ .info = {
+				    .size = sizeof added->info, .id = id, .waits = added->waits } };
 	for (; *ids >= 0; ids++)
 		added->waits[added->info.n_waits++] =
-			(struct tdt_wait){ *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO, 0, (uint64_t)*ids };
+		    (struct tdt_wait){ *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO, 0, (uint64_t)*ids };
 	added->info.leaves = added->info.n_waits;
 	infos[n++] = &added->info;
 	return added;
@@ -64,8 +65,8 @@ static void expect(size_t index, bool deadlock, const uint64_t *ids, size_t leng
 		ck_assert_uint_eq(cycles.cycle[index].tasks[i]->id, ids[i]);
 }
 
-#define EXPECT(index, deadlock, ...)                                                                                   \
-	expect(index, deadlock, (const uint64_t[]){ __VA_ARGS__ },                                                     \
+#define EXPECT(index, deadlock, ...)                                                               \
+	expect(index, deadlock, (const uint64_t[]){ __VA_ARGS__ },                                 \
 	       sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
 static void end(size_t expected)
@@ -195,7 +196,8 @@ START_TEST(selects_are_a_deadlock_if_all_they_wait_for_is_in_it)
 	TASK(2, 1);
 	TASK(3, 1);
 	find();
-	ck_assert(cycles.cycle[0].deadlock && cycles.cycle[0].n == 2 && cycles.cycle[0].tasks[0]->id == 1);
+	ck_assert(cycles.cycle[0].deadlock && cycles.cycle[0].n == 2 &&
+		  cycles.cycle[0].tasks[0]->id == 1);
 	end(1);
 
 	/* But 3 may be brought on by 4, which waits for a socket. */
@@ -374,7 +376,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("cycles");
-	TCase *rings = tcase_create("rings"), *deadlocks = tcase_create("deadlocks"), *many = tcase_create("many");
+	TCase *rings = tcase_create("rings"), *deadlocks = tcase_create("deadlocks"),
+	      *many = tcase_create("many");
 
 	tcase_add_test(rings, tasks_that_wait_for_nobody_make_no_ring);
 	tcase_add_test(rings, a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers stacks, modules, and the way from there to text: recorded stacks and a table of modules that nobody captured
- * here, as who reads another process has them.  The file that they lie in was never loaded by this process.
+ * Covers stacks, modules, and the way from there to text: recorded stacks and a table of modules
+ * that nobody captured here, as who reads another process has them.  The file that they lie in was
+ * never loaded by this process.
  */
 
 #include <config.h>
@@ -29,7 +30,8 @@
 /* --- What is known of the other process ----------------------------------------------------- */
 
 /* An address in the middle of a function of the file; 0: there is no such function. */
-static uint64_t middle_of(Elf_Data *symbols, const GElf_Shdr *header, Elf *elf, const char *function)
+static uint64_t middle_of(Elf_Data *symbols, const GElf_Shdr *header, Elf *elf,
+			  const char *function)
 {
 	GElf_Sym symbol;
 
@@ -132,7 +134,7 @@ static char *print(const struct tdt_trace *trace)
 	return text;
 }
 
-/* --- What is printed of it --------------------------------------------------------------------- */
+/* --- What is printed of it -------------------------------------------------------------------- */
 
 /* Where `word` is in the text, which has it so many times. */
 static const char *found(const char *text, const char *word, int times)
@@ -204,7 +206,8 @@ START_TEST(a_copy_of_stacks_outlives_them)
 	ck_assert_uint_eq(copy->elsewhere, 2);
 	ck_assert(atomic_load(&copy->astray));
 	ck_assert_uint_eq(copy->frames[3].parent, TDT__PARENT_CUT(TDT_CUT_NO_INFO));
-	ck_assert_str_eq(tdt__modules_find(copy->modules, copy->frames[0].frame.pc)->path, OTHER_FILE);
+	ck_assert_str_eq(tdt__modules_find(copy->modules, copy->frames[0].frame.pc)->path,
+			 OTHER_FILE);
 	tdt__stacks_free(copy);
 }
 END_TEST

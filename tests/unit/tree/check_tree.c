@@ -23,13 +23,18 @@ static struct tdt_trace *new_trace(void)
 
 static struct tdt_frame frame_of(const char *function, uint32_t line, uint64_t pc)
 {
-	return (struct tdt_frame){ .size = sizeof(struct tdt_frame), .kind = TDT_NODE_FRAME, .pc = pc,
-				   .function = function, .file = "/src/a.c", .line = line, .column = 3,
+	return (struct tdt_frame){ .size = sizeof(struct tdt_frame),
+				   .kind = TDT_NODE_FRAME,
+				   .pc = pc,
+				   .function = function,
+				   .file = "/src/a.c",
+				   .line = line,
+				   .column = 3,
 				   .module = "/bin/a" };
 }
 
-static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent, struct tdt_frame frame,
-				  uint32_t leaves)
+static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node *parent,
+				  struct tdt_frame frame, uint32_t leaves)
 {
 	const struct tdt_node *node;
 
@@ -42,9 +47,18 @@ static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node
 START_TEST(a_new_trace_is_its_root_and_info)
 {
 	char name[] = "bar";
-	struct tdt_trace_info info = { .size = sizeof(info), .id = UINT64_MAX, .name = name, .file = "x.c", .line = 3,
-				       .column = 4, .state = TDT_TASK_READY, .leaves = 2, .leaves_elsewhere = 5,
-				       .leaves_lost = 6, .state_ns = 9, .polls = 8 };
+	struct tdt_trace_info info = { .size = sizeof(info),
+				       .id = UINT64_MAX,
+				       .name = name,
+				       .file = "x.c",
+				       .line = 3,
+				       .column = 4,
+				       .state = TDT_TASK_READY,
+				       .leaves = 2,
+				       .leaves_elsewhere = 5,
+				       .leaves_lost = 6,
+				       .state_ns = 9,
+				       .polls = 8 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *root = tdt_trace_root(trace);
 	const struct tdt_trace_info *got = tdt_trace_info(trace);
@@ -52,7 +66,8 @@ START_TEST(a_new_trace_is_its_root_and_info)
 	name[0] = 'X';
 	ck_assert_str_eq(got->name, "bar");
 	ck_assert_uint_eq(got->size, sizeof(info));
-	ck_assert(got->id == UINT64_MAX && got->line == 3 && got->column == 4 && got->state == TDT_TASK_READY);
+	ck_assert(got->id == UINT64_MAX && got->line == 3 && got->column == 4 &&
+		  got->state == TDT_TASK_READY);
 	ck_assert(got->leaves == 2 && got->leaves_elsewhere == 5 && got->leaves_lost == 6);
 	ck_assert(got->state_ns == 9 && got->polls == 8);
 	ck_assert_int_eq(tdt_node_frame(root)->kind, TDT_NODE_TASK);
@@ -87,7 +102,9 @@ START_TEST(info_of_another_size_follows_the_size_rules)
 		struct tdt_trace_info info;
 		unsigned char more[8];
 	} large = { .info = { .size = sizeof(large), .id = 5 } };
-	struct tdt_trace_info info = { .size = offsetof(struct tdt_trace_info, line), .id = 5, .line = 77 };
+	struct tdt_trace_info info = { .size = offsetof(struct tdt_trace_info, line),
+				       .id = 5,
+				       .line = 77 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	ck_assert_ptr_nonnull(trace);
@@ -121,15 +138,27 @@ END_TEST
 START_TEST(strings_are_copied)
 {
 	struct tdt_trace *trace = new_trace();
-	char function[] = "foo", file[] = "/src/a.c", directory[] = "/src", module[] = "/bin/a", symbol[] = "foo.cold",
-	     build_id[] = "abcd";
-	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 1,
-					 .function = function, .file = file, .directory = directory, .line = 2, .column = 3, .module = module,
-					 .module_offset = 4, .symbol = symbol, .symbol_offset = 5,
-					 .build_id = build_id, .inlined = 1, .guessed = 1 };
+	char function[] = "foo", file[] = "/src/a.c", directory[] = "/src", module[] = "/bin/a",
+	     symbol[] = "foo.cold", build_id[] = "abcd";
+	const struct tdt_frame frame = { .size = sizeof(frame),
+					 .kind = TDT_NODE_FRAME,
+					 .pc = 1,
+					 .function = function,
+					 .file = file,
+					 .directory = directory,
+					 .line = 2,
+					 .column = 3,
+					 .module = module,
+					 .module_offset = 4,
+					 .symbol = symbol,
+					 .symbol_offset = 5,
+					 .build_id = build_id,
+					 .inlined = 1,
+					 .guessed = 1 };
 	const struct tdt_frame *got;
 
-	got = tdt_node_frame(tdt_trace_add(trace, tdt_trace_add(trace, NULL, &frame, 0), &frame, 1));
+	got =
+	    tdt_node_frame(tdt_trace_add(trace, tdt_trace_add(trace, NULL, &frame, 0), &frame, 1));
 	function[0] = file[0] = directory[0] = module[0] = symbol[0] = build_id[0] = 'X';
 	ck_assert_str_eq(got->function, "foo");
 	ck_assert_str_eq(got->file, "/src/a.c");
@@ -219,8 +248,11 @@ START_TEST(without_a_function_or_line_only_the_pc_tells)
 {
 	struct tdt_trace *trace = new_trace();
 	struct tdt_frame nameless = { .kind = TDT_NODE_FRAME, .pc = 0x10, .module = "/bin/a" };
-	struct tdt_frame symbol_only = { .kind = TDT_NODE_FRAME, .pc = 0x10, .function = "f", .module = "/bin/a" };
-	const struct tdt_node *a = add(trace, NULL, nameless, 1), *b = add(trace, NULL, symbol_only, 1);
+	struct tdt_frame symbol_only = {
+		.kind = TDT_NODE_FRAME, .pc = 0x10, .function = "f", .module = "/bin/a"
+	};
+	const struct tdt_node *a = add(trace, NULL, nameless, 1),
+			      *b = add(trace, NULL, symbol_only, 1);
 
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(add(trace, NULL, nameless, 1), a);
@@ -341,7 +373,9 @@ START_TEST(many_siblings_are_found_as_fast_as_few)
 	for (int round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < 400000; i++)
 			add(trace, NULL, (struct tdt_frame){ .kind = TDT_NODE_FRAME, .pc = i }, 1);
-	ck_assert_uint_eq(tdt_node_id(add(trace, NULL, (struct tdt_frame){ .kind = TDT_NODE_FRAME, .pc = 0 }, 0)), 1);
+	ck_assert_uint_eq(
+	    tdt_node_id(add(trace, NULL, (struct tdt_frame){ .kind = TDT_NODE_FRAME, .pc = 0 }, 0)),
+	    1);
 	ck_assert_uint_eq(tdt_node_id(add(trace, NULL, frame_of("last", 1, 1), 0)), 400001);
 	tdt_trace_free(trace);
 }
@@ -351,9 +385,12 @@ static int build(void *argument)
 {
 	static char long_name[20000];
 	const struct tdt_wait wait = { TDT_WAIT_TASK, 1, 2 };
-	struct tdt_trace_info info = {
-		.size = sizeof(info), .name = "name", .file = "file", .syscall = "read", .n_waits = 1, .waits = &wait
-	};
+	struct tdt_trace_info info = { .size = sizeof(info),
+				       .name = "name",
+				       .file = "file",
+				       .syscall = "read",
+				       .n_waits = 1,
+				       .waits = &wait };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *node = NULL;
 	int err = 0;
@@ -370,7 +407,8 @@ static int build(void *argument)
 		err = added == NULL ? -errno : 0;
 		if (added != NULL)
 			node = added;
-		for (const struct tdt_node *at = tdt_trace_root(trace); at != NULL; at = tdt_node_next(at))
+		for (const struct tdt_node *at = tdt_trace_root(trace); at != NULL;
+		     at = tdt_node_next(at))
 			n++;
 		if (n != i + 1 + (added != NULL))
 			err = -EPROTO; /* a failed add left something behind */

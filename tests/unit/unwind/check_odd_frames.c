@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Frames of unusual shapes, of assembly and of compilers (odd_frames.c): at every single instruction a poll that runs is
- * seen with all its callers, and none is wrong; so is a leaf that waits there; and a poll that is blocked there (by a page
- * fault, say) is seen so, too, or what may be wrong is marked.  TDT_TEST_FRAMES names libraries with
- * more functions (odd_frames.sh).
+ * Frames of unusual shapes, of assembly and of compilers (odd_frames.c): at every single
+ * instruction a poll that runs is seen with all its callers, and none is wrong; so is a leaf that
+ * waits there; and a poll that is blocked there (by a page fault, say) is seen so, too, or what may
+ * be wrong is marked.  TDT_TEST_FRAMES names libraries with more functions (odd_frames.sh).
  */
 
 #include <config.h>
@@ -34,15 +34,18 @@ void asm_word_at_sp_and_register(void (*inner)(void));
 void asm_by_rbx(void (*inner)(void));
 void asm_word_at_fp(void (*inner)(void));
 
-#define FUNCTION(name, body)                                                                                           \
-	__asm__(".pushsection .text\n"                                                                                 \
-		".type " #name ", @function\n"                                                                         \
-		".globl " #name "\n" #name ":\n"                                                                       \
-		".cfi_startproc\n" body ".cfi_endproc\n"                                                               \
-		".size " #name ", . - " #name "\n"                                                                     \
+#define FUNCTION(name, body)                                                                       \
+	__asm__(".pushsection .text\n"                                                             \
+		".type " #name ", @function\n"                                                     \
+		".globl " #name "\n" #name ":\n"                                                   \
+		".cfi_startproc\n" body ".cfi_endproc\n"                                           \
+		".size " #name ", . - " #name "\n"                                                 \
 		".popsection\n")
 
-/* As OpenSSL's SHA-512: the caller's sp is kept in the aligned frame; rbp is a register like others. */
+/*
+ * As OpenSSL's SHA-512: the caller's sp is kept in the aligned frame; rbp is a register like
+ * others.
+ */
 FUNCTION(asm_word_at_sp, "	mov %rsp, %rax\n"
 			 "	.cfi_def_cfa_register %rax\n"
 			 "	push %rbx\n"
@@ -71,30 +74,31 @@ FUNCTION(asm_word_at_sp, "	mov %rsp, %rax\n"
 			 "	ret\n");
 
 /* As its multiplication of Montgomery: the word is at an index. */
-FUNCTION(asm_word_at_sp_and_register, "	mov %rsp, %rax\n"
-				      "	.cfi_def_cfa_register %rax\n"
-				      "	push %rbp\n"
-				      "	.cfi_offset %rbp, -16\n"
-				      "	push %r9\n"
-				      "	mov $5, %r9d\n"
-				      "	sub $128, %rsp\n"
-				      "	mov %rax, 8(%rsp,%r9,8)\n"
-				      /* rsp + 8, r9 + 0, 8, *, +, word, + 8 */
-				      "	.cfi_escape 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8\n"
-				      "	mov $77, %ebp\n"
-				      "	xor %ecx, %ecx\n"
-				      "	mov 8(%rsp,%r9,8), %rsi\n"
-				      "	.cfi_def_cfa %rsi, 8\n"
-				      "	mov -8(%rsi), %rbp\n"
-				      "	.cfi_restore %rbp\n"
-				      "	lea (%rsi), %rsp\n"
-				      "	.cfi_def_cfa_register %rsp\n"
-				      "	sub $8, %rsp\n"
-				      "	.cfi_adjust_cfa_offset 8\n"
-				      "	call *%rdi\n"
-				      "	add $8, %rsp\n"
-				      "	.cfi_adjust_cfa_offset -8\n"
-				      "	ret\n");
+FUNCTION(asm_word_at_sp_and_register,
+	 "	mov %rsp, %rax\n"
+	 "	.cfi_def_cfa_register %rax\n"
+	 "	push %rbp\n"
+	 "	.cfi_offset %rbp, -16\n"
+	 "	push %r9\n"
+	 "	mov $5, %r9d\n"
+	 "	sub $128, %rsp\n"
+	 "	mov %rax, 8(%rsp,%r9,8)\n"
+	 /* rsp + 8, r9 + 0, 8, *, +, word, + 8 */
+	 "	.cfi_escape 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8\n"
+	 "	mov $77, %ebp\n"
+	 "	xor %ecx, %ecx\n"
+	 "	mov 8(%rsp,%r9,8), %rsi\n"
+	 "	.cfi_def_cfa %rsi, 8\n"
+	 "	mov -8(%rsi), %rbp\n"
+	 "	.cfi_restore %rbp\n"
+	 "	lea (%rsi), %rsp\n"
+	 "	.cfi_def_cfa_register %rsp\n"
+	 "	sub $8, %rsp\n"
+	 "	.cfi_adjust_cfa_offset 8\n"
+	 "	call *%rdi\n"
+	 "	add $8, %rsp\n"
+	 "	.cfi_adjust_cfa_offset -8\n"
+	 "	ret\n");
 
 /* As _dl_runtime_resolve: by a register that callees save, or leave alone. */
 FUNCTION(asm_by_rbx, "	push %rbx\n"
@@ -220,8 +224,10 @@ END_TEST
 static bool takes_registers(const char *name)
 {
 	return strncmp(name, "asm_", 4) == 0 || strncmp(name, "aligned", 7) == 0 ||
-	       strcmp(name, "large") == 0 || /* hardened: its pages are touched in a loop, and r11 says where that ends */
-	       strcmp(name, "variable_over_itself") == 0 || strcmp(name, "bound_lazily") == 0;
+	       strcmp(name, "large") ==
+		   0 || /* hardened: its pages are touched in a loop, and r11 says where that ends */
+	       strcmp(name, "variable_over_itself") == 0 ||
+	       strcmp(name, "bound_lazily") == 0;
 }
 
 START_TEST(a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark)
@@ -241,8 +247,8 @@ START_TEST(a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark)
 	ck_assert_int_gt(seen.blocked.steps, 10);
 	ck_assert_int_eq(seen.blocked.wrong, 0);
 	if (!takes_registers(frames[_i].name))
-		ck_assert_msg(seen.blocked.right == seen.blocked.steps, "%s: %ld of %ld", frames[_i].name,
-			      seen.blocked.right, seen.blocked.steps);
+		ck_assert_msg(seen.blocked.right == seen.blocked.steps, "%s: %ld of %ld",
+			      frames[_i].name, seen.blocked.right, seen.blocked.steps);
 }
 END_TEST
 
@@ -282,9 +288,10 @@ START_TEST(a_leaf_that_waits_has_all_its_callers)
 		trace = poll_now_ask(&task, 0);
 		text = tree_text(trace);
 		ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 2);
-		ck_assert_msg(strncmp(text, "outer_poll:", 11) == 0, "%s: %s", frames[_i].name, text);
-		ck_assert_msg(strpbrk(text, "~") == NULL && strstr(text, "cut") == NULL, "%s: %s", frames[_i].name,
+		ck_assert_msg(strncmp(text, "outer_poll:", 11) == 0, "%s: %s", frames[_i].name,
 			      text);
+		ck_assert_msg(strpbrk(text, "~") == NULL && strstr(text, "cut") == NULL, "%s: %s",
+			      frames[_i].name, text);
 		free(text);
 		tdt_trace_free(trace);
 	}
@@ -327,10 +334,13 @@ int main(void)
 #if TDT_WALK_RULES
 	tcase_add_test(tests, a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that);
 #endif
-	tcase_add_loop_test(tests, a_leaf_that_waits_has_all_its_callers, n_compiled, n_compiled + 2);
+	tcase_add_loop_test(tests, a_leaf_that_waits_has_all_its_callers, n_compiled,
+			    n_compiled + 2);
 #endif
 	tcase_add_loop_test(tests, a_leaf_that_waits_has_all_its_callers, 0, n_compiled);
-	tcase_add_loop_test(tests, a_poll_that_runs_has_all_its_callers_at_every_instruction, 0, n_frames);
-	tcase_add_loop_test(tests, a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark, 0, n_frames);
+	tcase_add_loop_test(tests, a_poll_that_runs_has_all_its_callers_at_every_instruction, 0,
+			    n_frames);
+	tcase_add_loop_test(tests, a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark, 0,
+			    n_frames);
 	return test_run(suite);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The walk: on every stack it yields what libunwind's own cursor does, and what walk_step.c does; and so does a
- * capture, which walks only as far as two leaves differ.
+ * The walk: on every stack it yields what libunwind's own cursor does, and what walk_step.c does;
+ * and so does a capture, which walks only as far as two leaves differ.
  *
- * The stacks are random trees of calls (always the same ones) of the functions of frames.c, as it was compiled for this
- * program, and in the libraries that TDT_TEST_FRAMES names: walk.sh makes some with each compiler.
+ * The stacks are random trees of calls (always the same ones) of the functions of frames.c, as it
+ * was compiled for this program, and in the libraries that TDT_TEST_FRAMES names: walk.sh makes
+ * some with each compiler.
  */
 
 #include <config.h>
@@ -39,10 +40,10 @@ extern const frames_fn frames_without_fp[];
 extern const frames_fn frames_plain[];
 
 /* ck_assert() tells Check where it is, even if it holds; that takes its time. */
-#define REQUIRE(condition, ...)                                                                                        \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg(__VA_ARGS__);                                                                     \
+#define REQUIRE(condition, ...)                                                                    \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			ck_abort_msg(__VA_ARGS__);                                                 \
 	} while (0)
 
 /* --- The functions there are ------------------------------------------------------ */
@@ -63,7 +64,8 @@ static void add_libraries(void)
 	if (names == NULL)
 		return;
 	names = strdup(names);
-	for (char *name = strtok_r(names, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
+	for (char *name = strtok_r(names, " ", &rest); name != NULL;
+	     name = strtok_r(NULL, " ", &rest)) {
 		void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 		const frames_fn *table = library != NULL ? dlsym(library, "frames_table") : NULL;
 
@@ -84,7 +86,8 @@ struct stack {
 	size_t n;
 };
 
-static struct stack stacks[LEAVES_MAX]; /* by libunwind's cursor, of the leaves that were captured */
+static struct stack
+    stacks[LEAVES_MAX]; /* by libunwind's cursor, of the leaves that were captured */
 static unsigned leaves;
 static uint64_t seed;
 
@@ -101,7 +104,8 @@ static void walk_by_cursor(struct stack *stack, unw_context_t *context, uintptr_
 	unw_word_t pc, sp;
 
 	stack->n = 0;
-	REQUIRE(unw_init_local(&cursor, context) == 0 && unw_step(&cursor) > 0, "the cursor goes nowhere");
+	REQUIRE(unw_init_local(&cursor, context) == 0 && unw_step(&cursor) > 0,
+		"the cursor goes nowhere");
 	for (;;) {
 		unw_get_reg(&cursor, UNW_REG_IP, &pc);
 		REQUIRE(unw_step(&cursor) > 0, "the cursor ends");
@@ -120,29 +124,30 @@ static struct tdt__walk by_rules;
 #endif
 
 /* `next` yields the next frame into `frame`; `at` is its to use. */
-#define WALK(walk, start, next, stack, from, top)                                                                      \
-	do {                                                                                                           \
-		struct tdt__registers at = (from);                                                                     \
-		struct tdt__frame frame;                                                                               \
-		enum tdt__walked walked;                                                                               \
-                                                                                                                       \
-		(stack)->n = 0;                                                                                        \
-		start(&(walk), at, (top));                                                                             \
-		while ((walked = (next)) == TDT__WALK_FRAME) {                                                         \
-			REQUIRE(!frame.guessed, "a guess at %#lx", (unsigned long)frame.pc);                           \
-			push((stack), frame.pc, frame.cfa);                                                            \
-		}                                                                                                      \
-		REQUIRE(walked == TDT__WALK_TOP, "cut %d at %#lx after %zu frames, seed %lu", (int)(walk).cut,         \
-			(unsigned long)frame.pc, (stack)->n, (unsigned long)seed);                                     \
+#define WALK(walk, start, next, stack, from, top)                                                  \
+	do {                                                                                       \
+		struct tdt__registers at = (from);                                                 \
+		struct tdt__frame frame;                                                           \
+		enum tdt__walked walked;                                                           \
+                                                                                                   \
+		(stack)->n = 0;                                                                    \
+		start(&(walk), at, (top));                                                         \
+		while ((walked = (next)) == TDT__WALK_FRAME) {                                     \
+			REQUIRE(!frame.guessed, "a guess at %#lx", (unsigned long)frame.pc);       \
+			push((stack), frame.pc, frame.cfa);                                        \
+		}                                                                                  \
+		REQUIRE(walked == TDT__WALK_TOP, "cut %d at %#lx after %zu frames, seed %lu",      \
+			(int)(walk).cut, (unsigned long)frame.pc, (stack)->n,                      \
+			(unsigned long)seed);                                                      \
 	} while (0)
 
 static void check_same(const struct stack *a, const struct stack *b)
 {
 	for (size_t i = 0; i < a->n && i < b->n; i++)
 		REQUIRE(a->pc[i] == b->pc[i] && a->cfa[i] == b->cfa[i],
-			"frame %zu of %zu and %zu: %#lx until %#lx, not %#lx until %#lx; seed %lu", i, a->n, b->n,
-			(unsigned long)a->pc[i], (unsigned long)a->cfa[i], (unsigned long)b->pc[i],
-			(unsigned long)b->cfa[i], (unsigned long)seed);
+			"frame %zu of %zu and %zu: %#lx until %#lx, not %#lx until %#lx; seed %lu",
+			i, a->n, b->n, (unsigned long)a->pc[i], (unsigned long)a->cfa[i],
+			(unsigned long)b->pc[i], (unsigned long)b->cfa[i], (unsigned long)seed);
 	REQUIRE(a->n == b->n, "%zu frames, not %zu; seed %lu", a->n, b->n, (unsigned long)seed);
 }
 
@@ -154,7 +159,8 @@ static __attribute__((noinline)) void look(struct stack *stack, uintptr_t top)
 
 	unw_getcontext(&context);
 	walk_by_cursor(stack, &context, top);
-	WALK(by_steps, tdt__walk_step_start, tdt__walk_step_next(&by_steps, &frame), &other, from, top);
+	WALK(by_steps, tdt__walk_step_start, tdt__walk_step_next(&by_steps, &frame), &other, from,
+	     top);
 	check_same(&other, stack);
 #if TDT_WALK_RULES
 	WALK(by_rules, tdt__walk_start, tdt__walk_next(&by_rules, &at, &frame), &other, from, top);
@@ -210,12 +216,14 @@ static void check_captured(const struct tdt_trace *trace, uint32_t index)
 	enum tdt_cut cut;
 	size_t n = tdt_trace_stack(trace, index, pcs, FRAMES_MAX, &cut);
 
-	REQUIRE(cut == TDT_CUT_NOT, "cut %d: leaf %u of seed %lu", (int)cut, index, (unsigned long)seed);
-	REQUIRE(n == stack->n, "%zu frames captured, not %zu: leaf %u of seed %lu", n, stack->n, index,
+	REQUIRE(cut == TDT_CUT_NOT, "cut %d: leaf %u of seed %lu", (int)cut, index,
 		(unsigned long)seed);
+	REQUIRE(n == stack->n, "%zu frames captured, not %zu: leaf %u of seed %lu", n, stack->n,
+		index, (unsigned long)seed);
 	for (size_t i = 1; i < n; i++)
-		REQUIRE(pcs[i] == stack->pc[i], "frame %zu is %#lx, not %#lx: leaf %u of seed %lu", i,
-			(unsigned long)pcs[i], (unsigned long)stack->pc[i], index, (unsigned long)seed);
+		REQUIRE(pcs[i] == stack->pc[i], "frame %zu is %#lx, not %#lx: leaf %u of seed %lu",
+			i, (unsigned long)pcs[i], (unsigned long)stack->pc[i], index,
+			(unsigned long)seed);
 }
 
 START_TEST(all_ways_to_walk_give_the_same_frames)
@@ -267,13 +275,13 @@ END_TEST
 /* --- Rules --------------------------------------------------------------------------------- */
 
 /* Code that never runs, and unwind information for it.  The calls are at name + 2. */
-#define CODE(name, ...)                                                                                                \
-	extern const char name[];                                                                                      \
-	__asm__(".pushsection .text\n"                                                                                 \
-		".type " #name ", @function\n" #name ":\n"                                                             \
-		".cfi_startproc\n" __VA_ARGS__ "nop\nnop\nnop\nnop\n"                                                  \
-		".cfi_endproc\n"                                                                                       \
-		".size " #name ", . - " #name "\n"                                                                     \
+#define CODE(name, ...)                                                                            \
+	extern const char name[];                                                                  \
+	__asm__(".pushsection .text\n"                                                             \
+		".type " #name ", @function\n" #name ":\n"                                         \
+		".cfi_startproc\n" __VA_ARGS__ "nop\nnop\nnop\nnop\n"                              \
+		".cfi_endproc\n"                                                                   \
+		".size " #name ", . - " #name "\n"                                                 \
 		".popsection\n")
 
 CODE(by_sp, ".cfi_def_cfa_offset 32\n");
@@ -292,7 +300,8 @@ CODE(at_sp, ".cfi_escape 0x0f, 3, 0x77, 0x08, 0x06\n");
 CODE(at_sp_plus_8, ".cfi_escape 0x0f, 6, 0x77, 0x98, 0x01, 0x06, 0x23, 8\n.cfi_offset 6, -24\n");
 CODE(at_sp_below, ".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8\n");
 CODE(at_sp_plus_too_much, ".cfi_escape 0x0f, 6, 0x77, 0x08, 0x06, 0x23, 0x80, 0x02\n");
-CODE(by_sp_saves_vectors, ".cfi_def_cfa_offset 48\n.cfi_offset 6, -32\n.cfi_offset 23, -48\n.cfi_offset 32, -64\n");
+CODE(by_sp_saves_vectors,
+     ".cfi_def_cfa_offset 48\n.cfi_offset 6, -32\n.cfi_offset 23, -48\n.cfi_offset 32, -64\n");
 CODE(at_fp_saves_vectors, ".cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n.cfi_escape 0x10, 6, 2, 0x76, 0\n"
 			  ".cfi_escape 0x10, 23, 2, 0x76, 0x60\n");
 /* At the return of a function that gcc realigned. */
@@ -307,7 +316,8 @@ CODE(return_in_register, ".cfi_def_cfa_offset 32\n.cfi_register 16, 3\n");
 CODE(return_elsewhere, ".cfi_def_cfa_offset 32\n.cfi_offset 16, -16\n");
 CODE(fp_in_register, ".cfi_def_cfa_offset 32\n.cfi_register 6, 3\n");
 CODE(fp_too_far, ".cfi_def_cfa_offset 1048576\n.cfi_offset 6, -524288\n");
-CODE(fp_unaligned, ".cfi_def_cfa_offset 32\n.cfi_escape 0x10, 6, 2, 0x77, 12\n"); /* rbp: at rsp + 12 */
+CODE(fp_unaligned,
+     ".cfi_def_cfa_offset 32\n.cfi_escape 0x10, 6, 2, 0x77, 12\n"); /* rbp: at rsp + 12 */
 
 static const struct {
 	const char *code;
@@ -372,7 +382,8 @@ START_TEST(a_table_grows_and_keeps_what_was_learned)
 	for (uintptr_t pc = first; pc < first + 5000; pc++)
 		tdt__rules_learn(&rules, pc);
 	for (uintptr_t pc = first; pc < first + 5000; pc++)
-		REQUIRE(tdt__rules_find(rules, pc).cfa_kind != TDT__CFA_NONE, "%#lx is forgotten", (unsigned long)pc);
+		REQUIRE(tdt__rules_find(rules, pc).cfa_kind != TDT__CFA_NONE, "%#lx is forgotten",
+			(unsigned long)pc);
 	tdt__rules_put(rules);
 }
 END_TEST
@@ -380,9 +391,9 @@ END_TEST
 /* --- Made-up stacks --------------------------------------------------------------------------- */
 
 /*
- * A stack as a leaf might find it, word by word, up to the frame of the traced future, `by_fp`'s.  Leaves in one poll,
- * between which a word changes: each one's stack must be what is there then.  Be the frames compared one by one (0) or
- * sealed (1).
+ * A stack as a leaf might find it, word by word, up to the frame of the traced future, `by_fp`'s.
+ * Leaves in one poll, between which a word changes: each one's stack must be what is there then.
+ * Be the frames compared one by one (0) or sealed (1).
  */
 #define WORDS 64
 
@@ -451,11 +462,15 @@ static void check_leaves(const char *const *codes)
 	ck_assert_uint_eq(made_up.capture->stacks.n, n);
 }
 
-/* leaf (4 words), then a frame by fp until word 14, whose caller is `by_sp` until 18, then until the end. */
+/*
+ * leaf (4 words), then a frame by fp until word 14, whose caller is `by_sp` until 18, then until
+ * the end.
+ */
 START_TEST(a_return_address_that_changed_is_seen)
 {
 	uintptr_t words[WORDS];
-	const char *first[] = { by_sp, by_fp, by_sp, NULL }, *second[] = { by_sp, by_fp, by_sp_saves_fp, NULL };
+	const char *first[] = { by_sp, by_fp, by_sp, NULL },
+		   *second[] = { by_sp, by_fp, by_sp_saves_fp, NULL };
 
 	make_up(words, _i != 0);
 	words[3] = call_in(by_fp);
@@ -484,7 +499,10 @@ static void make_up_two_ways(uintptr_t *words)
 	words[37] = call_in(by_fp);
 }
 
-/* by_sp, then two frames by fp: the first tells where the second ends.  What was there before is there still. */
+/*
+ * by_sp, then two frames by fp: the first tells where the second ends.  What was there before is
+ * there still.
+ */
 START_TEST(a_frame_pointer_that_changed_is_seen)
 {
 	uintptr_t words[WORDS];
@@ -530,7 +548,8 @@ END_TEST
 START_TEST(a_cfa_in_memory_that_changed_is_seen)
 {
 	uintptr_t words[WORDS];
-	const char *first[] = { by_sp, at_fp, by_sp, NULL }, *second[] = { by_sp, at_fp, by_sp_saves_fp, NULL };
+	const char *first[] = { by_sp, at_fp, by_sp, NULL },
+		   *second[] = { by_sp, at_fp, by_sp_saves_fp, NULL };
 
 	make_up(words, _i != 0);
 	words[3] = call_in(at_fp);
@@ -563,7 +582,8 @@ START_TEST(a_frame_that_was_damaged_may_be_whole_again)
 	words[19] = call_in(by_sp);
 	words[23] = call_in(by_fp);
 	tdt__capture_leaf(&made_up.poll, made_up.at);
-	ck_assert_uint_eq(made_up.capture->stacks.frames[1].parent, TDT__PARENT_CUT(TDT_CUT_CORRUPT));
+	ck_assert_uint_eq(made_up.capture->stacks.frames[1].parent,
+			  TDT__PARENT_CUT(TDT_CUT_CORRUPT));
 	words[11] = address_of(20);
 	check_leaf(whole);
 	tdt__capture_unref(made_up.capture);
@@ -577,7 +597,8 @@ static void add_rules(TCase *tests)
 	tcase_add_test(tests, a_table_grows_and_keeps_what_was_learned);
 	tcase_add_loop_test(tests, a_return_address_that_changed_is_seen, 0, 2);
 	tcase_add_loop_test(tests, a_frame_pointer_that_changed_is_seen, 0, 2);
-	tcase_add_loop_test(tests, a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen, 0, 2);
+	tcase_add_loop_test(tests, a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen, 0,
+			    2);
 	tcase_add_loop_test(tests, a_cfa_in_memory_that_changed_is_seen, 0, 2);
 	tcase_add_loop_test(tests, a_frame_that_was_damaged_may_be_whole_again, 0, 2);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Watching: the last tree of each task is there without asking, and says what is known of the task now.  Epochs are
- * advanced by hand, but for what is said of the ticker itself.
+ * Watching: the last tree of each task is there without asking, and says what is known of the task
+ * now.  Epochs are advanced by hand, but for what is said of the ticker itself.
  */
 
 #include <config.h>
@@ -175,10 +175,13 @@ END_TEST
 START_TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
-	const enum tdt_task_state states[] = { TDT_TASK_READY, TDT_TASK_PANICKED, TDT_TASK_PANICKED };
+	const enum tdt_task_state states[] = { TDT_TASK_READY, TDT_TASK_PANICKED,
+					       TDT_TASK_PANICKED };
 
 	for (int i = 0; i < 3; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .pending = 1, .result = results[i % 2] } };
+		struct test_task task = {
+			.leaf = { .name = 'a', .pending = 1, .result = results[i % 2] }
+		};
 		struct tdt_trace *trace;
 
 		test_task_init(&task, NULL);
@@ -318,7 +321,9 @@ static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *
 	TDT_KEEP_FRAME();
 }
 
-/* Each time elsewhere on the stack: leaves at one place, with the same callers, would share them. */
+/*
+ * Each time elsewhere on the stack: leaves at one place, with the same callers, would share them.
+ */
 static __attribute__((noinline)) void clone_apart(int i, int depth, struct tdt_context *cx)
 {
 	char *volatile apart = __builtin_alloca(64 * (size_t)(i + 1));
@@ -427,7 +432,8 @@ struct asker {
 static void *ask(void *argument)
 {
 	struct asker *asker = argument;
-	const struct tdt_backtrace_options options = { .size = sizeof options, .timeout_ns = 60 * SECOND,
+	const struct tdt_backtrace_options options = { .size = sizeof options,
+						       .timeout_ns = 60 * SECOND,
 						       .max_frames = asker->max_frames };
 
 	asker->trace = tdt_backtrace_with(asker->handle, &options);
@@ -492,11 +498,11 @@ END_TEST
 
 #if TDT_WALK_RULES
 /* Functions that no other test calls: their PCs are new. */
-#define CALLS(name, callee)                                                                                            \
-	static __attribute__((noinline)) void name(struct tdt_context *cx)                                             \
-	{                                                                                                              \
-		callee(cx);                                                                                            \
-		TDT_KEEP_FRAME();                                                                                      \
+#define CALLS(name, callee)                                                                        \
+	static __attribute__((noinline)) void name(struct tdt_context *cx)                         \
+	{                                                                                          \
+		callee(cx);                                                                        \
+		TDT_KEEP_FRAME();                                                                  \
 	}
 
 static __attribute__((noinline)) void new_0(struct tdt_context *cx)
@@ -777,7 +783,10 @@ START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 }
 END_TEST
 
-/* Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left promised. */
+/*
+ * Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left
+ * promised.
+ */
 START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
 	uint32_t n = tdt__last_tree_promises();
@@ -903,7 +912,7 @@ START_TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
 }
 END_TEST
 
-/* --- On and off ---------------------------------------------------------------------------------- */
+/* --- On and off ------------------------------------------------------------------------------- */
 
 START_TEST(off_it_captures_no_more_and_on_again_it_does)
 {
@@ -996,7 +1005,7 @@ START_TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 }
 END_TEST
 
-/* --- The environment ------------------------------------------------------------------------------- */
+/* --- The environment -------------------------------------------------------------------------- */
 
 START_TEST(the_environment_is_read_with_units_or_not_at_all)
 {
@@ -1016,11 +1025,15 @@ START_TEST(the_environment_is_read_with_units_or_not_at_all)
 	};
 
 	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-		ck_assert_msg(tdt__watch_parse(values[i].text) == values[i].ns, "%s", values[i].text);
+		ck_assert_msg(tdt__watch_parse(values[i].text) == values[i].ns, "%s",
+			      values[i].text);
 }
 END_TEST
 
-/* What the interval is in a child with this in its environment that traces a future, after `first`, if any. */
+/*
+ * What the interval is in a child with this in its environment that traces a future, after `first`,
+ * if any.
+ */
 static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
@@ -1064,7 +1077,7 @@ START_TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 }
 END_TEST
 
-/* --- For readers outside ------------------------------------------------------------------------------ */
+/* --- For readers outside ---------------------------------------------------------------------- */
 
 START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 {
@@ -1083,7 +1096,8 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 
 		for (uint32_t i = 0; i < slab->used; i++) {
 			const struct tdt_record *record =
-				(const void *)(uintptr_t)(slab->records + (uint64_t)i * tdt_registry.stride);
+			    (const void *)(uintptr_t)(slab->records +
+						      (uint64_t)i * tdt_registry.stride);
 
 			if (record->seq % 2 == 0 && record->id == tdt_handle_id(task.handle))
 				watched = (const void *)(uintptr_t)record->tree;
@@ -1092,7 +1106,8 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 	}
 	ck_assert_ptr_nonnull(watched);
 	tree = (const void *)((const char *)(watched + 1) +
-			      (watched->published % 2) * (sizeof *tree + watched->room * sizeof *entries));
+			      (watched->published % 2) *
+				  (sizeof *tree + watched->room * sizeof *entries));
 	entries = (const void *)(tree + 1);
 	ck_assert_uint_eq(tree->polls, 1);
 	ck_assert_uint_eq(tree->leaves, 1);
@@ -1112,8 +1127,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("watch");
-	TCase *kept = tcase_create("kept"), *size = tcase_create("size"), *pools = tcase_create("pools");
-	TCase *often = tcase_create("often"), *on = tcase_create("on"), *environment = tcase_create("environment");
+	TCase *kept = tcase_create("kept"), *size = tcase_create("size"),
+	      *pools = tcase_create("pools");
+	TCase *often = tcase_create("often"), *on = tcase_create("on"),
+	      *environment = tcase_create("environment");
 	TCase *by_hand[] = { kept, size, pools, often, on };
 
 	for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++)
@@ -1144,14 +1161,18 @@ int main(void)
 	suite_add_tcase(suite, size);
 
 	tcase_add_test(pools, with_no_capture_left_a_task_is_left_out_until_the_next_epoch);
-	tcase_add_test(pools, with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll);
+	tcase_add_test(pools,
+		       with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll);
 	tcase_add_test(pools, captures_that_were_missed_are_there_the_next_time);
 	tcase_add_test(pools, each_task_of_a_burst_has_a_tree_after_its_only_poll);
-	tcase_add_test(pools, each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
-	tcase_add_test(pools, a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
+	tcase_add_test(pools,
+		       each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
+	tcase_add_test(pools,
+		       a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
 	tcase_add_test(pools, tasks_that_find_no_room_of_their_size_have_room_of_that_size_made);
 	tcase_add_test(pools, tasks_that_come_and_go_one_after_the_other_have_no_room_made);
-	tcase_add_test(pools, what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
+	tcase_add_test(pools,
+		       what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
 	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
 	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);
 	suite_add_tcase(suite, pools);

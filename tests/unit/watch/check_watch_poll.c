@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a watched poll must not do (allocate, lock, enter the kernel), what the ticker does without memory, and what is
- * said of a tree whose code may be gone.
+ * What a watched poll must not do (allocate, lock, enter the kernel), what the ticker does without
+ * memory, and what is said of a tree whose code may be gone.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@
 #include "lib/test.h"
 #include "watch/watch.h"
 
-/* --- A task that needs nothing of the heap ------------------------------------------------------ */
+/* --- A task that needs nothing of the heap ---------------------------------------------------- */
 
 static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
 {
@@ -52,7 +52,9 @@ static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *
 	TDT_KEEP_FRAME();
 }
 
-/* Each time elsewhere on the stack: leaves at one place, with the same callers, would share them. */
+/*
+ * Each time elsewhere on the stack: leaves at one place, with the same callers, would share them.
+ */
 static __attribute__((noinline)) void clone_apart(int i, int depth, struct tdt_context *cx)
 {
 	char *volatile apart = __builtin_alloca(64 * (size_t)(i + 1));
@@ -99,7 +101,7 @@ static uint64_t polls_since(struct tdt_traced *task)
 	return polls;
 }
 
-/* --- The path of a poll ---------------------------------------------------------------------------- */
+/* --- The path of a poll ----------------------------------------------------------------------- */
 
 static __thread volatile int locks; /* taken by this thread */
 
@@ -122,7 +124,8 @@ struct family {
 static void family_init(struct family *family)
 {
 	family->depth = 3;
-	family->inner = tdt_traced(((struct tdt_future){ &family->depth, deep_poll, drop_nothing }));
+	family->inner =
+	    tdt_traced(((struct tdt_future){ &family->depth, deep_poll, drop_nothing }));
 	family->task = tdt_traced(family->inner.future);
 	ck_assert_ptr_nonnull(family->task.handle);
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
@@ -140,7 +143,9 @@ static void family_end(struct family *family)
 
 START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
 {
-	const int depths[] = { 1, 3, 20, 60, 240, 100 }; /* for three leaves there is room for 512 frames */
+	const int depths[] = {
+		1, 3, 20, 60, 240, 100
+	}; /* for three leaves there is room for 512 frames */
 	struct family family;
 
 	family_init(&family);
@@ -191,7 +196,8 @@ START_TEST(a_watched_poll_makes_no_system_call)
 		return;
 	}
 	if (!TDT_WALK_RULES) {
-		printf("# not tried: libunwind, by which the slow walk goes, blocks signals by a system call\n");
+		printf("# not tried: libunwind, by which the slow walk goes, blocks signals by a "
+		       "system call\n");
 		return;
 	}
 	family_init(&family);
@@ -200,12 +206,13 @@ START_TEST(a_watched_poll_makes_no_system_call)
 	if (child == 0)
 		poll_outside_the_kernel(&family);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x", (unsigned)status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x",
+		      (unsigned)status);
 	family_end(&family);
 }
 END_TEST
 
-/* --- No memory ------------------------------------------------------------------------------------------ */
+/* --- No memory -------------------------------------------------------------------------------- */
 
 START_TEST(without_memory_watching_does_not_begin_and_can_later)
 {
@@ -236,14 +243,17 @@ START_TEST(without_memory_watching_does_not_begin_and_can_later)
 }
 END_TEST
 
-/* --- No thread ------------------------------------------------------------------------------------------ */
+/* --- No thread -------------------------------------------------------------------------------- */
 
 static bool no_threads;
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *argument);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *argument)
 {
 	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, argument);
 }
@@ -265,7 +275,7 @@ START_TEST(without_a_thread_watching_does_not_begin_and_can_later)
 }
 END_TEST
 
-/* --- Little memory -------------------------------------------------------------------------------------- */
+/* --- Little memory ---------------------------------------------------------------------------- */
 
 #define TASKS 300
 
@@ -318,7 +328,8 @@ static int read_last(void *argument)
 START_TEST(reading_reports_every_lack_of_memory)
 {
 	int depth = 3;
-	struct tdt_traced task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	struct tdt_traced task =
+	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	poll_once(&task);
@@ -327,7 +338,7 @@ START_TEST(reading_reports_every_lack_of_memory)
 }
 END_TEST
 
-/* --- Modules ----------------------------------------------------------------------------------------------- */
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 static int guessed_nodes(struct tdt_traced *task)
 {
@@ -335,7 +346,8 @@ static int guessed_nodes(struct tdt_traced *task)
 	int guessed = 0;
 
 	ck_assert_ptr_nonnull(trace);
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node))
 		guessed += tdt_node_frame(node)->guessed;
 	tdt_trace_free(trace);
 	return guessed;
@@ -370,7 +382,8 @@ static void poll_until_sure(struct tdt_traced *task)
 
 START_TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 {
-	void *plugin = plugin_open(PLUGINS "/plugin_a.so"), *stays = plugin_open(PLUGINS "/plugin_b.so");
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
+	     *stays = plugin_open(PLUGINS "/plugin_b.so");
 	struct tdt_traced task = task_in(stays);
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
@@ -391,7 +404,8 @@ END_TEST
 START_TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
 {
 	int depth = 3;
-	struct tdt_traced task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	struct tdt_traced task =
+	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
@@ -404,7 +418,8 @@ END_TEST
 
 START_TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 {
-	void *plugin = plugin_open(PLUGINS "/plugin_a.so"), *stays = plugin_open(PLUGINS "/plugin_b.so");
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
+	     *stays = plugin_open(PLUGINS "/plugin_b.so");
 	struct tdt_traced task = task_in(stays);
 	struct tdt__capture *used;
 
@@ -422,7 +437,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("watch_poll");
-	TCase *path = tcase_create("path"), *memory = tcase_create("memory"), *modules = tcase_create("modules");
+	TCase *path = tcase_create("path"), *memory = tcase_create("memory"),
+	      *modules = tcase_create("modules");
 
 	tcase_add_test(path, a_watched_poll_takes_no_lock_and_no_memory);
 	tcase_add_test(path, a_watched_poll_makes_no_system_call);
@@ -434,7 +450,8 @@ int main(void)
 	tcase_add_test(memory, reading_reports_every_lack_of_memory);
 	suite_add_tcase(suite, memory);
 
-	tcase_add_test(modules, a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go);
+	tcase_add_test(modules,
+		       a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go);
 	tcase_add_test(modules, a_tree_in_modules_that_the_process_began_with_is_never_marked);
 	tcase_add_test(modules, a_capture_that_is_in_use_while_a_module_goes_is_told_later);
 	suite_add_tcase(suite, modules);

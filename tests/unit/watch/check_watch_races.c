@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Readers, on threads, of the last trees of tasks that are polled, end, and begin again on others, while epochs pass: each
- * tree is whole, and of the task it is said to be of.
+ * Readers, on threads, of the last trees of tasks that are polled, end, and begin again on others,
+ * while epochs pass: each tree is whole, and of the task it is said to be of.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@ static atomic_int at_work;
 static atomic_long trees_read;
 static long trees_wanted;
 
-/* --- Tasks whose stack tells which they are, and in which poll ----------------------------------------- */
+/* --- Tasks whose stack tells which they are, and in which poll -------------------------------- */
 
 /* Where a function of each kind calls itself. */
 static _Atomic uintptr_t calls[KINDS];
@@ -43,16 +43,16 @@ static unsigned depth_in(uint64_t polls)
 	return 2 + (unsigned)(polls * 7 % SPREAD);
 }
 
-#define KIND(kind)                                                                                                     \
-	static __attribute__((noinline)) void clone_##kind(unsigned depth, struct tdt_context *cx)                     \
-	{                                                                                                              \
-		if (depth > 1) {                                                                                       \
-			clone_##kind(depth - 1, cx);                                                                   \
-		} else {                                                                                               \
-			atomic_store(&calls[kind], (uintptr_t)__builtin_return_address(0));                            \
-			tdt_waker_drop(tdt_waker_clone(cx->waker));                                                    \
-		}                                                                                                      \
-		TDT_KEEP_FRAME();                                                                                      \
+#define KIND(kind)                                                                                 \
+	static __attribute__((noinline)) void clone_##kind(unsigned depth, struct tdt_context *cx) \
+	{                                                                                          \
+		if (depth > 1) {                                                                   \
+			clone_##kind(depth - 1, cx);                                               \
+		} else {                                                                           \
+			atomic_store(&calls[kind], (uintptr_t)__builtin_return_address(0));        \
+			tdt_waker_drop(tdt_waker_clone(cx->waker));                                \
+		}                                                                                  \
+		TDT_KEEP_FRAME();                                                                  \
 	}
 
 KIND(0)
@@ -67,7 +67,8 @@ struct child {
 
 static tdt_poll_t child_poll(void *state, struct tdt_context *cx)
 {
-	static void (*const clone[])(unsigned, struct tdt_context *) = { clone_0, clone_1, clone_2 };
+	static void (*const clone[])(unsigned, struct tdt_context *) = { clone_0, clone_1,
+									 clone_2 };
 	struct child *child = state;
 
 	child->polls++;
@@ -100,12 +101,13 @@ static struct tdt_traced spawn(uint64_t id, unsigned *random)
 
 	MUST(child != NULL);
 	*child = (struct child){ id, 0, 1 + random_below(random, 300) };
-	task = tdt_traced_with((struct tdt_future){ child, child_poll, child_drop }, TDT_TASK_ATTR(.id = id));
+	task = tdt_traced_with((struct tdt_future){ child, child_poll, child_drop },
+			       TDT_TASK_ATTR(.id = id));
 	MUST(task.handle != NULL);
 	return task;
 }
 
-/* --- Polling ------------------------------------------------------------------------------------------------- */
+/* --- Polling ---------------------------------------------------------------------------------- */
 
 struct poller {
 	unsigned random;
@@ -130,7 +132,8 @@ static void *poll_them(void *argument)
 	for (int n = 0; n < POLLS || atomic_load(&trees_read) < trees_wanted; n++) {
 		unsigned i = random_below(&poller->random, TASKS);
 
-		if (tdt_future_poll(&task[i].future, &cx) == TDT_PENDING && random_below(&poller->random, 200) != 0)
+		if (tdt_future_poll(&task[i].future, &cx) == TDT_PENDING &&
+		    random_below(&poller->random, 200) != 0)
 			continue;
 		end(&task[i]);
 		task[i] = spawn(id++, &poller->random);
@@ -141,7 +144,7 @@ static void *poll_them(void *argument)
 	return NULL;
 }
 
-/* --- Reading --------------------------------------------------------------------------------------------------- */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 static int check_tree(struct tdt_handle *handle, const struct tdt_trace_info *info, void *argument)
 {
@@ -214,7 +217,7 @@ START_TEST(readers_see_whole_trees_of_the_right_task)
 }
 END_TEST
 
-/* --- The trees alone, as fast as it goes ------------------------------------------------------------------------------- */
+/* --- The trees alone, as fast as it goes ------------------------------------------------------ */
 
 #define OWNERS 4
 #define KEPT 400000
@@ -234,7 +237,10 @@ static void *keep_them(void *argument)
 
 	MUST(capture != NULL);
 	for (uint64_t polls = 1; polls <= KEPT; polls++) {
-		/* What it had is then another's.  In between the same is written over, again and again. */
+		/*
+		 * What it had is then another's.  In between the same is written over, again and
+		 * again.
+		 */
 		if (random_below(&random, 30) == 0) {
 			tdt__last_tree_drop(owner[i].handle);
 			i = random_below(&random, OWNERS);
@@ -242,7 +248,8 @@ static void *keep_them(void *argument)
 		capture->facts.polls = polls;
 		capture->stacks.n = frames_in(polls);
 		for (uint32_t j = 0; j < capture->stacks.n; j++)
-			capture->stacks.frames[j] = (struct tdt__recorded){ { .pc = polls * OWNERS + i }, j + 1, 0 };
+			capture->stacks.frames[j] =
+			    (struct tdt__recorded){ { .pc = polls * OWNERS + i }, j + 1, 0 };
 		tdt__last_tree_record(owner[i].handle, capture);
 	}
 	tdt__capture_unref(capture);
@@ -290,7 +297,7 @@ START_TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
 }
 END_TEST
 
-/* --- Starting and stopping ----------------------------------------------------------------------------------------- */
+/* --- Starting and stopping -------------------------------------------------------------------- */
 
 static void *turn_on_and_off(void *argument)
 {
@@ -311,7 +318,8 @@ START_TEST(it_is_started_and_stopped_by_several_threads_at_once)
 	atomic_store(&at_work, 1);
 	ck_assert_int_eq(pthread_create(&thread[0], NULL, poll_them, &poller), 0);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&thread[1 + i], NULL, turn_on_and_off, &seeds[i]), 0);
+		ck_assert_int_eq(pthread_create(&thread[1 + i], NULL, turn_on_and_off, &seeds[i]),
+				 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_int_eq(tdt_watch(0), 0);
@@ -319,7 +327,7 @@ START_TEST(it_is_started_and_stopped_by_several_threads_at_once)
 }
 END_TEST
 
-/* --- The pool -------------------------------------------------------------------------------------------------------- */
+/* --- The pool --------------------------------------------------------------------------------- */
 
 #define ITEMS 6
 
