@@ -67,7 +67,8 @@ port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
 "$programs/echo-client" --port="$port" --connections=2 --timeout=10000 || fail 'the client failed'
 
 printf '\nWith a third connection a handler wedges itself (--wedge), and soon nobody gets an answer:\n'
-"$programs/echo-client" --port="$port" --connections=3 --timeout=1000 2>&1 && fail 'the server does not hang'
+"$programs/echo-client" --port="$port" --connections=3 --timeout=1000 2>&1 &&
+	fail 'the server does not hang'
 
 printf '\nWho waits where?  kill -USR1 asks all tasks:\n'
 kill -USR1 $server

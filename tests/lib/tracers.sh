@@ -16,7 +16,8 @@ export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
 # starts.
 has_tracefs()
 {
-	mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing \
+		2>/dev/null ||
 		mountpoint -q /sys/kernel/tracing
 }
 

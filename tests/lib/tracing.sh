@@ -65,7 +65,8 @@ semaphore()
 {
 	base=0x$(grep -m 1 "$lib" "/proc/$probed/maps" | cut -d- -f1)
 	offset=$(readelf -n "$lib" | sed -n "/Name: $1\$/{n;s/.*Semaphore: //p}")
-	dd if="/proc/$probed/mem" bs=1 skip=$((base + offset)) count=2 status=none | od -An -tu2 | tr -d ' '
+	dd if="/proc/$probed/mem" bs=1 skip=$((base + offset)) count=2 status=none | od -An -tu2 |
+		tr -d ' '
 }
 
 # semaphores VALUE NAME...: all have it.
@@ -112,7 +113,8 @@ claim_events()
 {
 	by_thread "$tmp/said" >"$tmp/done"
 	by_thread "$2" >"$tmp/seen"
-	same "$1 sees every event, with its arguments, in order on each thread" "$tmp/done" "$tmp/seen"
+	same "$1 sees every event, with its arguments, in order on each thread" "$tmp/done" \
+		"$tmp/seen"
 	claim "as many tasks spawn as terminate" pairs "$tmp/seen" task-spawn task-terminate
 	claim "as many polls start as end" pairs "$tmp/seen" task-poll-start task-poll-end
 }

@@ -7,17 +7,20 @@
 
 sysroot=/usr/aarch64-linux-gnu
 test -n "$TEST_CLANG" || skip_all "there is no clang"
-test -e $sysroot/include/stdio.h || skip_all "there are no headers for aarch64 (Debian: libc6-dev-arm64-cross)"
+test -e $sysroot/include/stdio.h ||
+	skip_all "there are no headers for aarch64 (Debian: libc6-dev-arm64-cross)"
 
 # As configure would have it there.
-sed 's/^#define TDT_WALK_RULES .*/#define TDT_WALK_RULES 0/' "${top_builddir:?}/config.h" >"$tmp/config.h"
+sed 's/^#define TDT_WALK_RULES .*/#define TDT_WALK_RULES 0/' "${top_builddir:?}/config.h" \
+	>"$tmp/config.h"
 
 # compile SOURCE [FLAG...]
 compile()
 {
 	source=$1
 	shift
-	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" "$@" \
+	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" \
+		"$@" \
 		-I"$tmp" -I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
 }
@@ -41,7 +44,8 @@ echo '#include <sys/syscall.h>' >"$tmp/calls.c"
 "$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
 	"${AWK:-awk}" -f "$top_srcdir/src/host/syscall_names.awk" >"$tmp/src/syscall_names.inc"
 
-for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c "$top_srcdir"/cli/*.c; do
+for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c \
+	"$top_srcdir"/cli/*.c; do
 	case $source in
 	*/follow.c | */rules.c) continue ;; # for x86-64 alone
 	*/probes.c)

@@ -11,7 +11,8 @@ cd "${top_builddir:?}" || exit
 measure()
 {
 	rm -f "$tmp/why"
-	timeout 600 "$1" --quick --json >"$tmp/line" && tests/outside/bench_line <"$tmp/line" >"$tmp/why"
+	timeout 600 "$1" --quick --json >"$tmp/line" &&
+		tests/outside/bench_line <"$tmp/line" >"$tmp/why"
 	measured=$?
 }
 

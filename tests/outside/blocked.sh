@@ -38,7 +38,8 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 			continue
 		fi
 		# shellcheck disable=SC2086 # lists of flags
-		claim "$compiler $flags" "$compiler" $flags "$top_srcdir/tests/outside/fixtures/blocked.c" $shared -o blocked
+		claim "$compiler $flags" "$compiler" $flags \
+			"$top_srcdir/tests/outside/fixtures/blocked.c" $shared -o blocked
 		for n in 1 3; do
 			claim "$compiler $flags: a poll blocked in $n coroutines has all its callers" blocked $n
 		done

@@ -55,7 +55,8 @@ cp want.9 want.10
 # shellcheck disable=SC2086 # lists of flags
 build_claims()
 {
-	"$@" -std=c++20 $warnings -g -pthread -I"$top_srcdir/include" "$fixtures/coroutines.cc" hooks.o \
+	"$@" -std=c++20 $warnings -g -pthread -I"$top_srcdir/include" "$fixtures/coroutines.cc" \
+		hooks.o \
 		-o coroutines
 }
 
@@ -64,7 +65,8 @@ build_claims()
 build_tree()
 {
 	"$CC" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
-		"$@" -std=c++20 $warnings -g main.o "$fixtures/tree_coroutine.cc" hooks.o $shared -o tree
+		"$@" -std=c++20 $warnings -g main.o "$fixtures/tree_coroutine.cc" hooks.o $shared \
+			-o tree
 }
 
 # claims COMPILER FLAGS...: one program, many claims.
@@ -84,7 +86,8 @@ trees()
 {
 	claim "$* builds a tree" build_tree "$@"
 	for poll in 2 3 9 10; do
-		./tree $((poll - 1)) | sed 's/shop::serve.*::operator()/shop::serve()::lambda::operator()/; s/pack<int>/pack/' >got
+		./tree $((poll - 1)) |
+			sed 's/shop::serve.*::operator()/shop::serve()::lambda::operator()/; s/pack<int>/pack/' >got
 		same "each coroutine is in the tree of poll $poll ($*)" want.$poll got
 	done
 	rm -f tree
@@ -99,7 +102,8 @@ of_manual()
 	awk -v first="// $1" '
 		/^[.]EE/ { on = 0 }
 		on { gsub(/\\-/, "-"); gsub(/\\e/, "\\"); print }
-		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' "$top_srcdir/man/tdt-languages.7" >"$1"
+		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' \
+			"$top_srcdir/man/tdt-languages.7" >"$1"
 	test -s "$1"
 }
 

@@ -81,7 +81,8 @@ Slice 2 is toasted.
 Breakfast is ready.
 END
 run_demo coroutines
-even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/got"
+even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' \
+	>"$tmp/got"
 same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
 
 quietly()
@@ -110,7 +111,8 @@ below()
 {
 	echo "$2" >"$tmp/wanted"
 	lines=$(wc -l <"$tmp/wanted")
-	awk -v head="$1" -v lines="$lines" 'left-- > 0; $0 ~ head { left = lines }' "$tmp/trees" >"$tmp/got"
+	awk -v head="$1" -v lines="$lines" 'left-- > 0; $0 ~ head { left = lines }' "$tmp/trees" \
+		>"$tmp/got"
 	diff -u "$tmp/wanted" "$tmp/got"
 }
 
@@ -138,8 +140,10 @@ waiting="- $(at stuck.c session_poll 'TDT_AWAIT(')
     \`- tdt_sleep_ms"
 stands_still()
 {
-	all_are_counted && deadlock_is_named && below "$report" "$computing" && grep -Eq "$reloading" "$tmp/trees" &&
-		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } && below "$sessions" "$waiting"
+	all_are_counted && deadlock_is_named && below "$report" "$computing" &&
+		grep -Eq "$reloading" "$tmp/trees" &&
+		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } &&
+		below "$sessions" "$waiting"
 }
 # A sanitized program on a busy machine may not find all names in the quarter of a second that the
 # dump has for them, nor have all its tasks answer in the rest of its second.
@@ -155,11 +159,13 @@ else
 	claim "stuck dumps a bank that stands still" stuck
 	claim "all its tasks are counted" all_are_counted
 	claim "the deadlock is named" deadlock_is_named
-	claim "the task that computes is told with its thread and stack" below "$report" "$computing"
+	claim "the task that computes is told with its thread and stack" below "$report" \
+		"$computing"
 	if test "$SANITIZERS" = no; then
 		claim "and the one that sits in read()" below "$reloading" "$reading"
 	else
-		skip "where the one that sits in read() is" "gcc splits reload_poll, and tells of two of them"
+		skip "where the one that sits in read() is" \
+			"gcc splits reload_poll, and tells of two of them"
 		claim "the one that sits in read() is told" grep -Eq "$reloading" "$tmp/trees"
 	fi
 	claim "a thousand sessions are one group" below "$sessions" "$waiting"
@@ -190,7 +196,8 @@ if test "$SANITIZERS" = no; then
 	same "foreign-runtime prints where an order waits, before and after a part of it has come" \
 		"$tmp/foreign" "$tmp/got"
 else
-	skip "foreign-runtime prints where an order waits" "gcc splits event_poll, and tells of two of them"
+	skip "foreign-runtime prints where an order waits" \
+		"gcc splits event_poll, and tells of two of them"
 	claim "foreign-runtime ships the order" grep -qx "And the payment: shipped." "$tmp/got"
 fi
 
@@ -201,8 +208,10 @@ build_without_hooks()
 		grep -v 'added for tdt' "$demo/their_runtime.c" >"$tmp/without/their_runtime.c" &&
 		test "$(grep -c 'tdt_worker_\|tdt_task_' "$tmp/without/their_runtime.c")" = 0 &&
 		test "$(grep -c 'added for tdt' "$demo/their_runtime.c")" = 7 &&
-		(cd "$top_srcdir" && $CC -g -D_GNU_SOURCE -I"include" -Idemo demo/foreign-runtime.c \
-			"$tmp/without/their_runtime.c" -L"$libs" -Wl,--enable-new-dtags,-rpath,"$libs" -ltdt -lpthread \
+		(cd "$top_srcdir" &&
+		$CC -g -D_GNU_SOURCE -I"include" -Idemo demo/foreign-runtime.c \
+			"$tmp/without/their_runtime.c" -L"$libs" \
+			-Wl,--enable-new-dtags,-rpath,"$libs" -ltdt -lpthread \
 			-o "$tmp/without/foreign-runtime")
 }
 
@@ -234,7 +243,8 @@ trace()
 {
 	mkdir "$tmp/traced"
 	cp "$libs/libtdt.so.0" "$tmp/traced"
-	bpftrace -B line -e "usdt:$tmp/traced/libtdt.so.0:$provider:* { printf(\"%d %s\n\", pid, probe); }
+	bpftrace -B line \
+		-e "usdt:$tmp/traced/libtdt.so.0:$provider:* { printf(\"%d %s\n\", pid, probe); }
 		interval:s:600 { exit(); }" >"$tmp/bpftrace" 2>"$tmp/bpftrace.err" &
 	tracer=$!
 	attached "$tmp/bpftrace" "$tmp/bpftrace.err"
@@ -261,7 +271,8 @@ else
 	why=
 	grep -q 'TDT_PROBES 1' "$top_builddir/config.h" || why="built without probes"
 	test "$(id -u)" = 0 || why="only root may trace"
-	bpftrace -e 'BEGIN { exit(); }' >/dev/null 2>&1 || why="there is no bpftrace, or it may not trace"
+	bpftrace -e 'BEGIN { exit(); }' >/dev/null 2>&1 ||
+		why="there is no bpftrace, or it may not trace"
 	if test -n "$why"; then
 		skip "then five probes fire" "$why"
 		skip "and all of them with those lines" "$why"
@@ -269,7 +280,8 @@ else
 		trace
 		printf 'task__%s\n' poll__end poll__start spawn terminate waker__clone >"$tmp/five"
 		same "then five probes fire" "$tmp/five" "$tmp/without/probes"
-		{ cat "$tmp/five" && printf '%s\n' task__wake worker__thread__park worker__thread__start \
+		{ cat "$tmp/five" && printf '%s\n' task__wake worker__thread__park \
+			worker__thread__start \
 			worker__thread__stop worker__thread__unpark; } | sort >"$tmp/ten"
 		same "and all of them with those lines" "$tmp/ten" "$tmp/all"
 	fi
@@ -302,7 +314,8 @@ start()
 	(
 		# shellcheck disable=SC3045 # dash has it, too
 		test -z "${descriptors-}" || ulimit -n "$descriptors"
-		exec "$top_builddir/demo/echo-server" --port=0 --idle=3600000 "$@" >"$tmp/out" 2>"$tmp/err"
+		exec "$top_builddir/demo/echo-server" --port=0 --idle=3600000 "$@" >"$tmp/out" \
+			2>"$tmp/err"
 	) &
 	server=$!
 	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
@@ -327,7 +340,8 @@ client()
 hold()
 {
 	: >"$tmp/held"
-	"$top_builddir/demo/echo-client" --port="$port" --timeout=120000 --hold=3600000 "$@" >"$tmp/held" 2>&1 &
+	"$top_builddir/demo/echo-client" --port="$port" --timeout=120000 --hold=3600000 "$@" \
+		>"$tmp/held" 2>&1 &
 	client=$!
 	within '^holding' "$tmp/held"
 }
@@ -357,7 +371,8 @@ fails()
 # empty line behind the last of them.
 whole()
 {
-	awk -v nth="$1" '/^([0-9]+ tasks?|no tasks)[,: (]/ && !/^[0-9]+ tasks? [a-z]/ { dump++; n = 0; all = $1 }
+	awk -v nth="$1" \
+		'/^([0-9]+ tasks?|no tasks)[,: (]/ && !/^[0-9]+ tasks? [a-z]/ { dump++; n = 0; all = $1 }
 		/^task / { n++ } /^[0-9]+ tasks [a-z]/ { n += $1 } { last = $0 }
 		END { exit !(dump == nth && n == all && last == "") }' "$2"
 }
@@ -370,7 +385,8 @@ ask()
 	asked=$((asked + 1))
 	kill -USR1 "$server"
 	wait_until whole $asked "$tmp/err" || { cat "$tmp/err"; return 1; }
-	awk -v nth=$asked '/^[0-9]+ tasks?[,:]/ { dump++ } dump == nth' "$tmp/err" | even | sed 's/(took .*//
+	awk -v nth=$asked '/^[0-9]+ tasks?[,:]/ { dump++ } dump == nth' "$tmp/err" | even |
+		sed 's/(took .*//
 		s/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' >"$tmp/trees"
 }
 
@@ -449,12 +465,14 @@ stuck="- $(at echo.c ticker_poll 'TDT_AWAIT(report(')
 for workers in 1 3; do
 	claim "a server with $workers workers starts" start --workers=$workers --report=3600000
 	claim "it echoes" client --connections=8 --messages=200
-	claim "and messages that sockets have no room for" client --connections=2 --messages=2 --size=9000000
+	claim "and messages that sockets have no room for" client --connections=2 --messages=2 \
+		--size=9000000
 	claim "a client may keep its connections" hold --connections=2 --messages=1
 	claim "all tasks tell" settles at_rest
 	claim "accept waits for a connection" waits accept "$accepting"
 	claim "the ticker sleeps" waits ticker "$ticking"
-	claim "connections that are open wait for something to read" waits "connection 11" "$reading"
+	claim "connections that are open wait for something to read" waits "connection 11" \
+		"$reading"
 	claim "those that were closed are gone" tells "^4 tasks: 4 answered"
 	claim "they tell again" settles at_rest
 	claim "the same" waits "connection 11" "$reading"
@@ -469,14 +487,16 @@ claim "then nothing comes back" fails 1 "3 of 3 connections: nothing came back" 
 	client --connections=3 --messages=1000000 --timeout=5000
 claim "the ticker and the other connections are at the lock" settles at_the_lock
 claim "the wedged connection is behind it, and at it again" waits "connection 3" "$wedged"
-claim "that is a deadlock, and told" tells '^deadlock: task [0-9]* "connection 3" waits for a mutex held by itself$'
+claim "that is a deadlock, and told" tells \
+	'^deadlock: task [0-9]* "connection 3" waits for a mutex held by itself$'
 claim "accept still waits for connections" waits accept "$accepting"
 claim "the server ends well all the same" stop INT
 
 claim "a server with little patience starts" start --idle=100
 claim "and is the only one at its port" fails 1 "127.0.0.1: Address already in use" \
 	"$top_builddir/demo/echo-server" --port="$port"
-claim "it closes a connection that is idle" fails 1 "closed by the server" client --messages=1 --hold=60000
+claim "it closes a connection that is idle" fails 1 "closed by the server" client --messages=1 \
+	--hold=60000
 claim "and ends well" stop
 
 descriptors=24
@@ -497,7 +517,8 @@ if $CC -o "$tmp/wrong_echo" "$top_srcdir/tests/outside/fixtures/wrong_echo.c" >&
 		within '^listening at' "$tmp/out" && port=$(sed -n 's/.* port //p' "$tmp/out")
 	}
 	for mistake in "flip byte 50 came back as 0x" "more more came back than was sent" \
-		"close closed by the server" "hush 1 of 1 connections: nothing came back for 2000 ms"; do
+		"close closed by the server" \
+		"hush 1 of 1 connections: nothing came back for 2000 ms"; do
 		start_wrong "${mistake%% *}"
 		limit=60000
 		test "${mistake%% *}" != hush || limit=2000
@@ -508,7 +529,8 @@ if $CC -o "$tmp/wrong_echo" "$top_srcdir/tests/outside/fixtures/wrong_echo.c" >&
 	done
 	# Nobody else may get the port meanwhile.
 	start_wrong refuse
-	claim "and that nobody is there" fails 1 "connection 1: Connection refused" client --connections=1
+	claim "and that nobody is there" fails 1 "connection 1: Connection refused" client \
+		--connections=1
 	kill $server
 	wait $server
 	server=
@@ -517,10 +539,14 @@ else
 fi
 
 for program in echo-server echo-client; do
-	claim "$program: --help" sh -c "'$top_builddir/demo/$program' --help | grep -q '^Usage: $program'"
-	claim "$program: --version" sh -c "'$top_builddir/demo/$program' --version | grep -Eqx '$program \(tdt [0-9.]+\)'"
+	claim "$program: --help" \
+		sh -c "'$top_builddir/demo/$program' --help | grep -q '^Usage: $program'"
+	claim "$program: --version" \
+		sh \
+		-c "'$top_builddir/demo/$program' --version | grep -Eqx '$program \(tdt [0-9.]+\)'"
 	for option in --port=65536 --port=x --port= --port=-1 --nonsense argument; do
-		claim "$program: wrong option $option" fails 2 "Try '$program --help'" "$top_builddir/demo/$program" $option
+		claim "$program: wrong option $option" fails 2 "Try '$program --help'" \
+			"$top_builddir/demo/$program" $option
 	done
 done
 claim "echo-server: no address" fails 1 "example.com: Invalid argument" \

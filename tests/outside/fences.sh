@@ -17,7 +17,8 @@ objdump -d --no-show-raw-insn "$libs/libtdt.so" >"$tmp/code"
 # code FUNCTION: its instructions, and those of the part that the compiler has put aside.
 code()
 {
-	sed -n "/^[0-9a-f]* <$1\([.]cold\)\{0,1\}>:/,/^\$/p" "$tmp/code" | sed -n 's/^ *[0-9a-f]*:[[:space:]]*//p'
+	sed -n "/^[0-9a-f]* <$1\([.]cold\)\{0,1\}>:/,/^\$/p" "$tmp/code" |
+		sed -n 's/^ *[0-9a-f]*:[[:space:]]*//p'
 }
 
 slow='^(lock|xchg .*[(]|[lms]fence|cpuid|serialize|syscall|sysenter|int |rdtsc)'

@@ -296,7 +296,8 @@ same 'of two traces of a task the later one counts' expected out
 
 "$join" --format=json tasks.json oncpu.txt >out.json 2>err
 head -1 out.json | grep -o '"on_cpu":[0-9]*' | tr '\n' ' ' >out
-echo '"on_cpu":52 "on_cpu":5 "on_cpu":40 "on_cpu":2 "on_cpu":1 "on_cpu":4 ' | sed 's/ $//; s/$/ /' | tr -d '\n' >expected
+echo '"on_cpu":52 "on_cpu":5 "on_cpu":40 "on_cpu":2 "on_cpu":1 "on_cpu":4 ' | sed 's/ $//; s/$/ /' |
+	tr -d '\n' >expected
 same 'JSON has the same numbers' expected out
 tdt_tree=$top_builddir/.libs/tdt-tree
 [ -x "$tdt_tree" ] || tdt_tree=$top_builddir/tdt-tree
@@ -400,9 +401,11 @@ bad_line 2 'x 1 1.2: cpu-clock:\n\t1f03 parse+0x63\n' 'a frame without a module'
 bad_line 1 'x 1 1.2: \n' 'an event without a name'
 bad_line 2 '\nx\000y\n' 'a NUL byte'
 awk 'BEGIN { for (i = 0; i < 70000; i++) printf "a" }' >bad.txt
-claim 'a line without end is refused' fails 1 'bad.txt:1: a line without end' "$join" tasks.json bad.txt
+claim 'a line without end is refused' fails 1 'bad.txt:1: a line without end' "$join" tasks.json \
+	bad.txt
 awk 'BEGIN { print "@oncpu[7, "; for (i = 0; i < 2000; i++) print "  f+1" }' >bad.txt
-claim 'and a stack without end' fails 1 'bad.txt:1026: a stack without end' "$join" tasks.json bad.txt
+claim 'and a stack without end' fails 1 'bad.txt:1026: a stack without end' "$join" tasks.json \
+	bad.txt
 head -c 20000 "$join" >bad.txt
 claim 'and what is no text at all' fails 1 'bad.txt:' "$join" tasks.json bad.txt
 
@@ -415,7 +418,8 @@ cut_anywhere()
 	while [ $i -lt "$size" ]; do
 		head -c $i all.txt | "$join" tasks.json - >out 2>err
 		status=$?
-		if [ $status -gt 1 ] || { [ $status = 1 ] && ! grep -q '^tdt-join-ustack: standard input:' err; }; then
+		if [ $status -gt 1 ] || { [ $status = 1 ] &&
+			! grep -q '^tdt-join-ustack: standard input:' err; }; then
 			echo "cut at $i: status $status"
 			cat out err
 			return 1

@@ -10,7 +10,8 @@ build()
 {
 	so=$tmp/$1.so
 	shift
-	"$@" -shared -fPIC -w -Wl,-z,lazy -I"$top_srcdir/tests" -o "$so" "$top_srcdir/tests/lib/odd_frames.c" &&
+	"$@" -shared -fPIC -w -Wl,-z,lazy -I"$top_srcdir/tests" -o "$so" \
+		"$top_srcdir/tests/lib/odd_frames.c" &&
 		libraries="$libraries $so"
 }
 
@@ -31,7 +32,8 @@ for compiler in gcc clang; do
 		build $compiler-$level "$command" -O$level
 	done
 	build $compiler-2-fp "$command" -O2 -fno-omit-frame-pointer
-	build $compiler-hardened "$command" -O2 -fstack-protector-strong -fcf-protection=full -fstack-clash-protection
+	build $compiler-hardened "$command" -O2 -fstack-protector-strong -fcf-protection=full \
+		-fstack-clash-protection
 	claim "frames made by $compiler, on 5 levels, with frame pointers, and hardened" walk
 done
 plan

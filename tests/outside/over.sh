@@ -84,7 +84,8 @@ build_cxx()
 build_rust()
 {
 	"$CC" -g $include -c "$fixtures/over_main.c" -o main.o &&
-		rustc --edition 2021 -g "$@" -L "native=$libs" -C link-arg=main.o -C "link-arg=-Wl,-rpath,$libs" \
+		rustc --edition 2021 -g "$@" -L "native=$libs" -C link-arg=main.o \
+			-C "link-arg=-Wl,-rpath,$libs" \
 			-o program "$fixtures/over.rs"
 }
 

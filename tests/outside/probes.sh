@@ -40,7 +40,8 @@ claim_probes()
 	notes "$2" | sort >"$tmp/notes"
 	expected "$3" >"$tmp/expected"
 	sed 's/0x[0-9a-f]* 0x[0-9a-f]*//; s/@[^ ]*//g; s/  */ /g; s/ *$//' "$tmp/notes" >"$tmp/got"
-	same "$1 has the probes of the table, each once, with these arguments" "$tmp/expected" "$tmp/got"
+	same "$1 has the probes of the table, each once, with these arguments" "$tmp/expected" \
+		"$tmp/got"
 	cut -d' ' -f3 "$tmp/notes" | sort -u | wc -l >"$tmp/sites"
 	cut -d' ' -f4 "$tmp/notes" | grep -v '^0x0*$' | sort -u | wc -l >"$tmp/semaphores"
 	wc -l <"$tmp/notes" >"$tmp/count"
@@ -53,7 +54,8 @@ claim_probes()
 # On x86-64 8@%rax, on aarch64 8@x0: no (%rsp), no $7.
 claim_registers()
 {
-	notes "$2" | cut -d' ' -f5- | tr ' ' '\n' | grep . >"$tmp/arguments" || echo none >"$tmp/arguments"
+	notes "$2" | cut -d' ' -f5- | tr ' ' '\n' | grep . >"$tmp/arguments" ||
+		echo none >"$tmp/arguments"
 	grep -Evx '[48]@%?[a-z][a-z0-9]*' "$tmp/arguments" >"$tmp/elsewhere"
 	same "the arguments of $1 are in registers" /dev/null "$tmp/elsewhere"
 }
@@ -73,7 +75,8 @@ claim_nops()
 		return
 	fi
 	notes "$2" | while read -r _ name site _; do
-		objdump -d --start-address="$site" --stop-address=$((site + 5)) "$2" | grep -q '0f 1f 44 00 00' ||
+		objdump -d --start-address="$site" --stop-address=$((site + 5)) "$2" |
+			grep -q '0f 1f 44 00 00' ||
 			echo "$name: no such nop"
 		test $((site % 8)) -le 3 || echo "$name: crosses"
 		disassembled "$2" "tdt_probe_$name" >"$tmp/code"
@@ -93,7 +96,8 @@ has_none()
 provider=$(sed -n 's/^#define TDT_USDT_PROVIDER //p' "$top_builddir/config.h")
 if grep -q '^#define TDT_PROBES 1' "$top_builddir/config.h"; then
 	claim_probes "the library" "$lib" "$provider"
-	readelf -SW "$lib" | grep -q ' \.probes  *PROGBITS .* WA ' && writable=true || writable=false
+	readelf -SW "$lib" | grep -q ' \.probes  *PROGBITS .* WA ' && writable=true ||
+		writable=false
 	claim "the semaphores' section can be written to" "$writable"
 else
 	claim "the library has no probes" has_none "$lib"
@@ -143,14 +147,16 @@ claim "configure takes --disable-probes" configured none --disable-probes CC="$C
 claim "so the library is built" built none libtdt.la
 claim "and has no probes" has_none "$tmp/none/.libs/libtdt.so"
 if grep -q '^tests_unit' "$tmp/none/Makefile"; then
-	claim "its tests are built" built none tests/unit/probes/check_probes tests/unit/task/check_traced
+	claim "its tests are built" built none tests/unit/probes/check_probes \
+		tests/unit/task/check_traced
 	claim "and traces all the same" passes "$tmp/none/tests/unit/task/check_traced"
 else
 	skip "and traces all the same" "there is no Check"
 fi
 
 if test -n "$TEST_GCC"; then
-	claim "configure takes a provider's name" configured tokio --with-usdt-provider=tokio CC="$TEST_GCC" \
+	claim "configure takes a provider's name" configured tokio --with-usdt-provider=tokio \
+		CC="$TEST_GCC" \
 		CFLAGS='-O2 -flto=auto -ffat-lto-objects'
 	claim "so the library is built, with -flto" built tokio libtdt.la
 	claim_probes "that library" "$tmp/tokio/.libs/libtdt.so" tokio
@@ -164,7 +170,8 @@ if test -n "$TEST_CLANG"; then
 	claim "so the probes are built" built clang src/probes/libtdt_probes_la-probes.lo
 	claim_registers "clang's probes" "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o"
 	claim "and linked" \
-		"$TEST_CLANG" -shared "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o" -o "$tmp/clang/src/probes.so"
+		"$TEST_CLANG" -shared "$tmp/clang/src/probes/.libs/libtdt_probes_la-probes.o" \
+		-o "$tmp/clang/src/probes.so"
 	claim_nops "clang's probes" "$tmp/clang/src/probes.so"
 else
 	skip "the probes by clang" "there is no clang"

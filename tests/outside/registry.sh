@@ -16,7 +16,8 @@ start()
 	program=$1
 	shift
 	: >"$tmp/said" # the program before was ready, too
-	"$top_builddir/libtool" --mode=execute "$top_builddir/tests/outside/$program" "$@" <"$tmp/input" >"$tmp/said" &
+	"$top_builddir/libtool" --mode=execute "$top_builddir/tests/outside/$program" "$@" \
+		<"$tmp/input" >"$tmp/said" &
 	exec 3>"$tmp/input"
 	until grep -q ready "$tmp/said"; do
 		kill -0 $! || return 1
@@ -139,7 +140,8 @@ if read_tasks "$pid" 2>"$tmp/why"; then
 		readings=$((readings + 1))
 	done
 	claim "what is read of tasks that come and go is true of each" true_of_their_ids "$tmp/all"
-	awk '$1 < 1000000' "$tmp/all" | sort | uniq -c | awk -v n=$readings '$1 == n { $1 = ""; sub(/^ /, ""); print }' | sort >"$tmp/steady"
+	awk '$1 < 1000000' "$tmp/all" | sort | uniq -c |
+		awk -v n=$readings '$1 == n { $1 = ""; sub(/^ /, ""); print }' | sort >"$tmp/steady"
 	same "those that stay are met once each time" "$tmp/expected" "$tmp/steady"
 elif grep -q 'not permitted' "$tmp/why"; then
 	skip "tasks that come and go" "reading another process is not permitted here"

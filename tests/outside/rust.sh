@@ -45,7 +45,8 @@ of_manual()
 	awk -v first="// $1" '
 		/^[.]EE/ { on = 0 }
 		on { gsub(/\\-/, "-"); gsub(/\\e/, "\\"); print }
-		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' "$top_srcdir/man/tdt-languages.7" >"$tmp/$1"
+		/^[.]EX/ { getline; if ($0 == first) { on = 1; print } }' \
+			"$top_srcdir/man/tdt-languages.7" >"$tmp/$1"
 	test -s "$tmp/$1"
 }
 
@@ -73,7 +74,8 @@ for mangling in legacy v0; do
 		grep '/tree\.rs:[0-9]*:[0-9]*$' "$tmp/out" |
 			sed 's/^[-| `]*//; s/{{closure}}/{closure}/g; s/{closure#[0-9]*}/{closure}/g
 				s|{async_[a-z]*#[0-9]*}|{closure}|g; s| at .*/tree\.rs:\([0-9]*\):[0-9]*$| \1|' >"$tmp/got"
-		same "async functions stand in the tree, also behind a future of C ($how)" "$tmp/wanted" "$tmp/got"
+		same "async functions stand in the tree, also behind a future of C ($how)" \
+			"$tmp/wanted" "$tmp/got"
 		rm -f "$tmp/program" "$tmp/out"
 	done
 done

@@ -10,7 +10,8 @@ command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils
 # compile COMPILER FLAG...: both parts of the switch to $tmp/switch.so, as the library has them
 compile()
 {
-	"$@" -O2 -fPIC -shared -nostdlib -I"${top_builddir:?}" -I"$top_srcdir/include" -I"$top_srcdir/src" -o "$tmp/switch.so" \
+	"$@" -O2 -fPIC -shared -nostdlib -I"${top_builddir:?}" -I"$top_srcdir/include" \
+		-I"$top_srcdir/src" -o "$tmp/switch.so" \
 		"$top_srcdir/src/future/switch.c" "$top_srcdir/src/future/switch_x86_64.S"
 }
 
@@ -51,7 +52,8 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	done
 done
 if [ -e "$top_builddir/.libs/libtdt.so" ]; then
-	claim "libtdt.so is not marked for shadow stacks" no_shadow_stacks "$top_builddir/.libs/libtdt.so"
+	claim "libtdt.so is not marked for shadow stacks" no_shadow_stacks \
+		"$top_builddir/.libs/libtdt.so"
 else
 	skip "libtdt.so is not marked for shadow stacks" "built without a shared library"
 fi

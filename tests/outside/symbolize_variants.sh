@@ -42,7 +42,8 @@ build_id()
 # symbolize FILE BUILD_ID [DEBUG_DIRECTORY]: the addresses of `trail`, to `got`
 symbolize()
 {
-	cut -d ' ' -f 1 trail | timeout 600 "$helper" "$@" >got.symbols || echo "symbolize_pcs: $?" >>got.symbols
+	cut -d ' ' -f 1 trail | timeout 600 "$helper" "$@" >got.symbols ||
+		echo "symbolize_pcs: $?" >>got.symbols
 	sed 's/ \[.*//' got.symbols >got
 }
 
@@ -86,7 +87,8 @@ whole()
 start_code()
 {
 	if [ -z "$cc" ]; then
-		skip "$1, code without debug information is in no dropped function" "no such compiler"
+		skip "$1, code without debug information is in no dropped function" \
+			"no such compiler"
 		return
 	fi
 	# _start itself is where the one before ends, as a return address; four bytes on is safely
@@ -111,7 +113,8 @@ each_compiler()
 		whole "$compiler -O2, DWARF 5" "$cc" -gdwarf-5 -O2 "$c"
 		whole "$compiler -O2 -flto" "$cc" -g -O2 -flto "$c"
 		whole "$compiler -O2 -no-pie" "$cc" -g -O2 -fno-pie -no-pie "$c"
-		whole "$compiler, unused functions dropped" "$cc" -g -O2 -ffunction-sections -Wl,--gc-sections "$c"
+		whole "$compiler, unused functions dropped" "$cc" -g -O2 -ffunction-sections \
+			-Wl,--gc-sections "$c"
 		start_code "$compiler"
 		whole "$compiler, compressed debug information" "$cc" -g -gz=zlib -O2 "$c"
 		whole "$compiler, C++ -O0" "$cxx" -g -O0 "$sources/names.cc"
@@ -285,7 +288,8 @@ rust()
 	for mangling in legacy v0; do
 		rm -f rust.so trail
 		# The older one is a nightly option since v0 is the default.
-		RUSTC_BOOTSTRAP=1 rustc --crate-type cdylib --crate-name names -O -g -Z unstable-options \
+		RUSTC_BOOTSTRAP=1 rustc --crate-type cdylib --crate-name names \
+			-O -g -Z unstable-options \
 			-C symbol-mangling-version=$mangling -o rust.so "$sources/names.rs"
 		./runner ./rust.so >trail
 		cp trail expected
@@ -299,7 +303,8 @@ rust()
 cross_check()
 {
 	build "$cc" -g -O2 -flto "$sources/chain.c"
-	objdump -d --no-show-raw-insn fixture | sed -n '/^[0-9a-f]* <\(outer\|split\|last_call\|fixture_run\|main\).*>:/,/^$/p' |
+	objdump -d --no-show-raw-insn fixture |
+		sed -n '/^[0-9a-f]* <\(outer\|split\|last_call\|fixture_run\|main\).*>:/,/^$/p' |
 		sed -n '/nop\|xchg *%ax,%ax/d; s/^ *\([0-9a-f]*\):.*/\1/p' >addresses
 	addr2line -a -f -i -e fixture <addresses |
 		sed "s/ (discriminator.*//; s,?\$,0," |
@@ -324,8 +329,10 @@ lambdas()
 		fi
 		build "$compiler" -g1 -O1 "$sources/names.cc"
 		symbolize "$work/fixture" "$(build_id fixture)"
-		sed -n 's/^[^ ]* \(space::[a-z_]*()::\).*\(::operator()\)@.*/\1\2/p' got | sort >lambdas
-		printf '%s\n' 'space::lambda()::::operator()' 'space::static_lambda()::::operator()' >expected
+		sed -n 's/^[^ ]* \(space::[a-z_]*()::\).*\(::operator()\)@.*/\1\2/p' got |
+			sort >lambdas
+		printf '%s\n' 'space::lambda()::::operator()' \
+			'space::static_lambda()::::operator()' >expected
 		mv lambdas got
 		check "lambdas are named with the function around them, $compiler -g1"
 	done

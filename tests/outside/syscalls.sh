@@ -11,7 +11,8 @@
 test "$SANITIZERS" = no || skip_all "sanitizers make calls of their own"
 test "$(uname -m)" = x86_64 || skip_all "the tables are those of x86-64"
 command -v strace >/dev/null || skip_all "there is no strace (Debian: strace)"
-strace -f -o "$tmp/true" true 2>/dev/null || skip_all "strace may not trace: ptrace(2) is refused here"
+strace -f -o "$tmp/true" true 2>/dev/null ||
+	skip_all "strace may not trace: ptrace(2) is refused here"
 
 plugins=${top_builddir:?}/tests/lib/.libs
 phases="First use|Polls|Polls that learn|Requests|Running polls|Printing|Plugins|Watching"
@@ -99,7 +100,8 @@ calls()
 # trace PLUGIN: all phases, with `seen` for the calls.
 trace()
 {
-	"$top_builddir/libtool" --mode=execute strace -f -s 100 -o "$tmp/strace" "$top_builddir/tests/outside/syscalls" "$1" \
+	"$top_builddir/libtool" --mode=execute strace -f -s 100 -o "$tmp/strace" \
+		"$top_builddir/tests/outside/syscalls" "$1" \
 		>"$tmp/out" 2>&1
 	if ! tail -n 1 "$tmp/out" | grep -q '^through$'; then
 		tail "$tmp/out"
@@ -112,8 +114,10 @@ trace()
 split_plugin()
 {
 	command -v objcopy >/dev/null &&
-		objcopy --only-keep-debug --compress-debug-sections "$plugins/plugin_a.so" "$tmp/plugin.debug" &&
-		objcopy --strip-debug --add-gnu-debuglink="$tmp/plugin.debug" "$plugins/plugin_a.so" "$tmp/plugin.so"
+		objcopy --only-keep-debug --compress-debug-sections "$plugins/plugin_a.so" \
+			"$tmp/plugin.debug" &&
+		objcopy --strip-debug --add-gnu-debuglink="$tmp/plugin.debug" \
+			"$plugins/plugin_a.so" "$tmp/plugin.so"
 }
 
 # listed PHASE: all that was seen of it is in its table.
@@ -160,7 +164,8 @@ while test -n "$phases"; do
 	case $phases in *"|"*) phases=${phases#*|} ;; *) phases= ;; esac
 done
 for pair in 'First use|membarrier' 'Polls that learn|process_vm_readv' 'Requests|membarrier' \
-	'Running polls|rt_tgsigqueueinfo' 'Running polls|rt_sigreturn' 'Printing|openat' 'First use|clone3\{0,1\}' \
+	'Running polls|rt_tgsigqueueinfo' 'Running polls|rt_sigreturn' 'Printing|openat' \
+	'First use|clone3\{0,1\}' \
 	'Watching|clone3\{0,1\}' 'Dumps|membarrier' 'Dumps on a signal|rt_sigaction' \
 	'Dumps on a signal|exit' 'Coroutines|mmap' 'fork|tgkill'; do
 	claim "${pair%%|*} has ${pair#*|}" made "${pair%%|*}" "${pair#*|}"

@@ -198,7 +198,8 @@ why=$(cat out err)
 claim $? '--help and --version print to standard output'
 
 fails 'an unknown option is wrong usage' 2 'Try .tdt-tree --help' "$tdt_tree" --nonsense
-for option in --format=xml --color=maybe --depth=0 --depth=-1 --depth=1x --depth= --depth=4294967296 --depth; do
+for option in --format=xml --color=maybe --depth=0 --depth=-1 --depth=1x --depth= \
+	--depth=4294967296 --depth; do
 	"$tdt_tree" $option two.json >out 2>err
 	status=$?
 	why="$option: status $status"
@@ -243,7 +244,8 @@ if [ -c /dev/full ]; then
 	status=$?
 	"$tdt_tree" --help >/dev/full 2>err2
 	why="status $status, $?: $(cat err err2)"
-	[ $status = 1 ] && grep -q 'standard output: No space' err && grep -q 'standard output: No space' err2
+	[ $status = 1 ] && grep -q 'standard output: No space' err &&
+		grep -q 'standard output: No space' err2
 	claim $? 'a full disk is told'
 else
 	n=$((n + 1))

@@ -33,7 +33,8 @@ known()
 	probes_of "$1" | sed 's/-/__/g' >"$tmp/probes"
 	[ -s "$tmp/probes" ] || return 1
 	while read -r probe; do
-		grep -q "X($probe)" "$top_srcdir/src/probes/probes.h" || { echo "$1: $probe"; return 1; }
+		grep -q "X($probe)" "$top_srcdir/src/probes/probes.h" ||
+			{ echo "$1: $probe"; return 1; }
 	done <"$tmp/probes"
 }
 for name in $names; do
@@ -47,7 +48,8 @@ all_documented()
 	for name in $names; do
 		grep -q "$name" "$tools/README.md" || { echo "$name"; return 1; }
 	done
-	found=$(cd "$tools" && for file in *.bt *.d; do echo "${file%.*}"; done | sort -u | tr '\n' ' ')
+	found=$(cd "$tools" && for file in *.bt *.d; do echo "${file%.*}"; done | sort -u |
+		tr '\n' ' ')
 	[ "$found" = "$names " ]
 }
 claim 'each script is in the README, and here' all_documented
@@ -80,7 +82,8 @@ why_not()
 		echo 'no bpftrace here'
 	elif [ "$(id -u)" != 0 ]; then
 		echo 'tracers need root'
-	elif ! timeout 120 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' 2>"$tmp/err" | grep -q works; then
+	elif ! timeout 120 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' 2>"$tmp/err" |
+		grep -q works; then
 		echo "bpftrace does not work here: $(tail -1 "$tmp/err")"
 	elif ! has_tracefs; then
 		echo 'there is no tracefs'
@@ -191,7 +194,8 @@ workers_are_measured()
 # The functions of a task's stacks, one line for each, without what tracers add.
 waits_of()
 {
-	awk -v key="^@waits\\\\[$1, " '$0 ~ key { on = 1; printf "\n"; next } /^[@ ]*$|^@/ { on = 0 }
+	awk -v key="^@waits\\\\[$1, " \
+		'$0 ~ key { on = 1; printf "\n"; next } /^[@ ]*$|^@/ { on = 0 }
 		on { sub(/\+.*/, "", $1); printf "%s ", $1 }' wait-stacks.out |
 		grep -o '[^ ]* \(tdt_select \)\{0,1\}[a-z]*_poll tdt__' | sort
 }
@@ -262,14 +266,16 @@ spawns_counted()
 	a=$(value count-spawns.out spawned ".*busy.c, $three")
 	b=$(value count-spawns.out spawned ".*busy.c, $single")
 	c=$(value count-spawns.out ended ".*busy.c, $three")
-	[ "$b" -gt 10 ] && [ $((a - 3 * b)) -le 3 ] && [ $((3 * b - a)) -le 3 ] && [ $((a - c)) -lt $((a / 2)) ]
+	[ "$b" -gt 10 ] && [ $((a - 3 * b)) -le 3 ] && [ $((3 * b - a)) -le 3 ] &&
+		[ $((a - c)) -lt $((a / 2)) ]
 }
 claim 'count-spawns: one place spawns three times as many as the other, and they end' spawns_counted
 
 # histogram MAP LINE: its lines
 histogram()
 {
-	awk -v key="^@$1\\\\[.*busy.c, $2\\\\]:" '$0 ~ key { on = 1; next } /^@|^$/ { on = 0 } on' poll-stats.out
+	awk -v key="^@$1\\\\[.*busy.c, $2\\\\]:" '$0 ~ key { on = 1; next } /^@|^$/ { on = 0 } on' \
+		poll-stats.out
 }
 polls_are_long()
 {
@@ -342,7 +348,8 @@ claim 'the program ends' wait $target_pid
 claim 'and so does print-all' wait "$(pid_of print-all)"
 all_events()
 {
-	for event in task-spawn task-poll-start task-poll-end task-terminate task-wake task-waker-clone \
+	for event in task-spawn task-poll-start task-poll-end task-terminate task-wake \
+		task-waker-clone \
 		worker-thread-stop worker-thread-park worker-thread-unpark; do
 		grep -q " $event" print-all.out || { echo "no $event"; return 1; }
 	done

@@ -15,7 +15,8 @@ tools=$(cd "$top_srcdir/tools" && pwd)
 scripts='count-spawns oncpu-by-task long-polls poll-stats print-all worker-util'
 export BPFTRACE_STRLEN=200
 
-"$demo/.libs/echo-server" --port=0 --report=200 --idle=3600000 >"$tmp/server.out" 2>"$tmp/server.err" &
+"$demo/.libs/echo-server" --port=0 --report=200 --idle=3600000 >"$tmp/server.out" \
+	2>"$tmp/server.err" &
 server=$!
 started=$server
 wait_until grep -q '^listening' "$tmp/server.out"
@@ -26,7 +27,8 @@ start()
 {
 	script=$1
 	shift
-	bpftrace -B line -p "$server" "$tools/$script.bt" "$@" >"$tmp/$script.out" 2>"$tmp/$script.err" &
+	bpftrace -B line -p "$server" "$tools/$script.bt" "$@" >"$tmp/$script.out" \
+		2>"$tmp/$script.err" &
 	started="$started $!"
 	echo $! >"$tmp/$script.pid"
 }
@@ -42,13 +44,16 @@ all_attached()
 # client CONNECTIONS MESSAGES [OPTION]
 client()
 {
-	"$demo/echo-client" --port="$port" --connections="$1" --messages="$2" --timeout=30000 ${3+"$3"}
+	"$demo/echo-client" --port="$port" --connections="$1" --messages="$2" --timeout=30000 \
+		${3+"$3"}
 }
 
 # line_of FUNCTION: where in echo.c it spawns.
 line_of()
 {
-	awk -v name="$1(" 'index($0, name) && !/;/ { on = 1 } on && /TDT_TASK_ATTR/ { print NR; exit }' "$echo_c"
+	awk -v name="$1(" \
+		'index($0, name) && !/;/ { on = 1 } on && /TDT_TASK_ATTR/ { print NR; exit }' \
+		"$echo_c"
 }
 connection=$(line_of spawn_connection)
 claim 'the place where connections are spawned is found' test "$connection" -gt 0
@@ -109,11 +114,14 @@ all_told()
 		echo "$event: $(events task-$event)"
 	done
 	test "$(events task-spawn)" = 3 && test "$(events task-terminate)" = 3 &&
-		test "$(events task-poll-start)" = "$(events task-poll-end)" && test "$(events task-poll-start)" -ge 100 &&
-		test "$(events task-wake)" -ge 100 && grep -q worker-thread-unpark "$tmp/print-all.out"
+		test "$(events task-poll-start)" = "$(events task-poll-end)" &&
+		test "$(events task-poll-start)" -ge 100 &&
+		test "$(events task-wake)" -ge 100 &&
+		grep -q worker-thread-unpark "$tmp/print-all.out"
 }
 if lost; then
-	skip 'print-all: each poll that starts ends' 'bpftrace was too slow, and says that it lost events'
+	skip 'print-all: each poll that starts ends' \
+		'bpftrace was too slow, and says that it lost events'
 else
 	claim 'print-all: each poll that starts ends' all_told
 fi
@@ -121,7 +129,8 @@ fi
 # histogram MAP: the number of values in that of connections.
 histogram()
 {
-	awk -v key="^@$1\\\\[.*echo.c, $connection\\\\]:" '$0 ~ key { on = 1; next } /^@|^$/ { on = 0 }
+	awk -v key="^@$1\\\\[.*echo.c, $connection\\\\]:" \
+		'$0 ~ key { on = 1; next } /^@|^$/ { on = 0 }
 		on { n += $2 ~ /\)$/ ? $3 : $2 } END { print n + 0 }' "$tmp/poll-stats.out"
 }
 timed()
@@ -179,9 +188,11 @@ waits()
 {
 	cat "$tmp/wait-stacks.out"
 	for functions in 'tdt_tcp_accept accept_poll' 'tdt_sleep_ms ticker_poll' \
-		'tdt_tcp_read echo_poll tdt_timeout connection_poll' 'tdt_sleep_ms tdt_timeout connection_poll'; do
+		'tdt_tcp_read echo_poll tdt_timeout connection_poll' \
+		'tdt_sleep_ms tdt_timeout connection_poll'; do
 		awk '/^@waits/ { printf "\n"; next } /^@/ { on = 0 } { sub(/\+.*/, "", $1); printf "%s ", $1 }' \
-			"$tmp/wait-stacks.out" | grep -q "$functions" || { echo "not there: $functions"; return 1; }
+			"$tmp/wait-stacks.out" | grep -q "$functions" ||
+			{ echo "not there: $functions"; return 1; }
 	done
 }
 claim 'wait-stacks attaches, and ends by itself' run_wait_stacks 3

@@ -77,7 +77,8 @@ END
 
 saw_stack()
 {
-	sed -n '/^task/{:next;$!{N;b next};s/\n$//;p}' "$1" | sed 's/+[0-9]*$//; s/^[ \t]*//' | grep . |
+	sed -n '/^task/{:next;$!{N;b next};s/\n$//;p}' "$1" | sed 's/+[0-9]*$//; s/^[ \t]*//' |
+		grep . |
 		head -n "$(wc -l <"$tmp/expected")" >"$1.stack"
 	cmp -s "$tmp/expected" "$1.stack"
 }
@@ -107,7 +108,8 @@ remote_control()
 	claim "and the second goes on seeing the task" wait_until more
 	claim "whose leaves have had a substitute all the time" last_said substituted
 	detach "$tracer"
-	claim "when the second leaves too the semaphore is down" wait_until semaphores 0 task__waker__clone
+	claim "when the second leaves too the semaphore is down" wait_until semaphores 0 \
+		task__waker__clone
 	claim "and leaves get the runtime's waker again" wait_until last_said real
 	go_on
 	printf 'real\nsubstituted\nreal\n' >"$tmp/kinds"

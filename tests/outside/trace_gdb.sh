@@ -27,18 +27,21 @@ echo >"$tmp/line"
 	echo "run work <$tmp/line >$tmp/said"
 	echo "info probes stap $provider"
 	for probe in $task_probes; do
-		at "$probe" ' %lu %s %u %u' ', $_probe_arg0, (char *)$_probe_arg1, (unsigned)$_probe_arg2, (unsigned)$_probe_arg3'
+		at "$probe" ' %lu %s %u %u' \
+			', $_probe_arg0, (char *)$_probe_arg1, (unsigned)$_probe_arg2, (unsigned)$_probe_arg3'
 	done
 	for probe in $worker_probes; do
 		at "$probe" '' ''
 	done
 	echo "continue"
 } >"$tmp/commands"
-gdb -nx -batch -x "$tmp/commands" "$top_builddir/tests/outside/.libs/probed" >"$tmp/log" 2>"$tmp/log.err"
+gdb -nx -batch -x "$tmp/commands" "$top_builddir/tests/outside/.libs/probed" >"$tmp/log" \
+	2>"$tmp/log.err"
 
 # shellcheck disable=SC2086 # lists of names
 printf '%s\n' $task_probes $worker_probes | sort >"$tmp/names"
-awk -v provider="$provider" '$1 == "stap" && $2 == provider { print $3 }' "$tmp/log" | sort >"$tmp/listed"
+awk -v provider="$provider" '$1 == "stap" && $2 == provider { print $3 }' "$tmp/log" |
+	sort >"$tmp/listed"
 same "gdb lists the ten probes" "$tmp/names" "$tmp/listed"
 
 # gdb has numbers of its own for threads: call each by its first task.

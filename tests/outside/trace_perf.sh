@@ -8,13 +8,15 @@
 may_trace perf linux-perf
 perf --version >/dev/null 2>&1 || skip_all "there is no perf for this kernel"
 has_tracefs || skip_all "there is no tracefs"
-perf record -h 2>&1 | grep -q -e --control || skip_all "this perf can't tell when it records (5.10 can)"
+perf record -h 2>&1 | grep -q -e --control ||
+	skip_all "this perf can't tell when it records (5.10 can)"
 
 # Names of events are the kernel's, for all.
 events=sdt_$provider
 # Those of a test that was killed, whose files are gone, may go.
 # shellcheck disable=SC2013 # words
-for file in $(sed -n "s|^p:$events/[^ ]* \(.*\):0x.*|\1|p" /sys/kernel/tracing/uprobe_events | sort -u); do
+for file in $(sed -n "s|^p:$events/[^ ]* \(.*\):0x.*|\1|p" /sys/kernel/tracing/uprobe_events |
+	sort -u); do
 	test ! -e "$file" || skip_all "somebody has events named $events"
 done
 perf probe -q --del "$events:*" >/dev/null 2>&1
@@ -74,7 +76,8 @@ wait "$tracer"
 # up in.
 number_files()
 {
-	awk -F '[ ]' 'NF > 2 { if (!($4 in file)) file[$4] = "file" ++n; $4 = file[$4] } { print }' "$1"
+	awk -F '[ ]' \
+		'NF > 2 { if (!($4 in file)) file[$4] = "file" ++n; $4 = file[$4] } { print }' "$1"
 }
 by_thread "$tmp/said" | number_files - >"$tmp/numbered"
 mv "$tmp/numbered" "$tmp/said"

@@ -91,10 +91,12 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	fi
 	for level in 0 1 2 3 s; do
 		for fp in -fomit-frame-pointer -fno-omit-frame-pointer; do
-			same_tree tree.c.want "$compiler -O$level $fp" build "$compiler" -O$level $fp
+			same_tree tree.c.want "$compiler -O$level $fp" build "$compiler" -O$level \
+				$fp
 		done
 	done
-	for flags in "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" "-O2 -ffunction-sections -Wl,--gc-sections"; do
+	for flags in "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" \
+		"-O2 -ffunction-sections -Wl,--gc-sections"; do
 		# shellcheck disable=SC2086
 		same_tree tree.c.want "$compiler $flags" build "$compiler" $flags
 	done
@@ -112,7 +114,8 @@ for cxx in "$TEST_GXX" "$TEST_CLANGXX"; do
 		skip "C++" "there is one compiler less"
 		continue
 	fi
-	for flags in -O0 "-O2 -fomit-frame-pointer" "-O3 -gdwarf-4" "-Os -fno-omit-frame-pointer"; do
+	for flags in -O0 "-O2 -fomit-frame-pointer" "-O3 -gdwarf-4" \
+		"-Os -fno-omit-frame-pointer"; do
 		# shellcheck disable=SC2086
 		same_tree tree.cc.want "$cxx $flags" build_cxx "$CC" "$cxx" $flags
 	done
@@ -122,22 +125,27 @@ done
 build_lto()
 {
 	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib jansson) &&
-		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer -w -I"$top_builddir" \
-			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" "$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
+		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer \
+			-w -I"$top_builddir" \
+			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
+			"$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree
 }
 
 lto_sources()
 {
-	for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c; do
+	for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c \
+		"$top_srcdir"/tree-printer/*.c; do
 		case $source in
-		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" && echo "$source" ;;
+		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" &&
+			echo "$source" ;;
 		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*'*'* | */src/runtime/*) ;;
 		*) echo "$source" ;;
 		esac
 	done
-	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo "$top_srcdir/src/future/switch_x86_64.S" ;; esac
+	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo \
+		"$top_srcdir/src/future/switch_x86_64.S" ;; esac
 }
 
 if [ -n "$TEST_GCC" ]; then
@@ -167,7 +175,8 @@ build_split()
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	for level in 0 1 2 3; do
 		if [ -n "$compiler" ]; then
-			same_tree split.want "split functions, $compiler -O$level" build_split "$compiler" -O$level
+			same_tree split.want "split functions, $compiler -O$level" build_split \
+				"$compiler" -O$level
 		else
 			skip "split functions -O$level" "there is one compiler less"
 		fi
@@ -177,7 +186,8 @@ done
 # An own combinator that ends in a call which becomes a jump is lost; all others are there.
 lost()
 {
-	"$CC" -O2 -g -DCARELESS "$fixtures/tree_main.c" "$fixtures/tree.c" $shared -o tree && ./tree >got &&
+	"$CC" -O2 -g -DCARELESS "$fixtures/tree_main.c" "$fixtures/tree.c" $shared -o tree &&
+		./tree >got &&
 		! grep careless_poll got && test "$(grep -c _poll got)" = 8
 }
 

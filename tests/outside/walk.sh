@@ -10,12 +10,14 @@ build()
 {
 	so=$tmp/$1.so
 	shift
-	"$@" -shared -fPIC -w -I"$top_srcdir/tests" -o "$so" "$top_srcdir/tests/lib/frames.c" && libraries="$libraries $so"
+	"$@" -shared -fPIC -w -I"$top_srcdir/tests" -o "$so" "$top_srcdir/tests/lib/frames.c" &&
+		libraries="$libraries $so"
 }
 
 walk()
 {
-	CK_TAP_LOG_FILE_NAME=/dev/null CK_DEFAULT_TIMEOUT=60 TDT_TEST_FRAMES=$1 "${top_builddir:?}/tests/unit/unwind/check_walk"
+	CK_TAP_LOG_FILE_NAME=/dev/null CK_DEFAULT_TIMEOUT=60 TDT_TEST_FRAMES=$1 \
+		"${top_builddir:?}/tests/unit/unwind/check_walk"
 }
 
 for compiler in gcc clang; do
@@ -29,8 +31,10 @@ for compiler in gcc clang; do
 		build $compiler-$level-fp "$command" -O$level -fno-omit-frame-pointer
 		build $compiler-$level "$command" -O$level -fomit-frame-pointer
 	done
-	build $compiler-hardened "$command" -O2 -fstack-protector-strong -fcf-protection=full -fstack-clash-protection
-	claim "frames made by $compiler, on 5 levels, with and without frame pointers" walk "$libraries"
+	build $compiler-hardened "$command" -O2 -fstack-protector-strong -fcf-protection=full \
+		-fstack-clash-protection
+	claim "frames made by $compiler, on 5 levels, with and without frame pointers" walk \
+		"$libraries"
 	all="$all $libraries"
 done
 claim "and when they call each other" walk "$all"

@@ -16,9 +16,11 @@ fake()
 }
 # shellcheck disable=SC2016 # the fakes expand them
 {
-fake apt-get 'echo "apt-get $*" >&2; case " $* " in *" $UNKNOWN "*) exit 100 ;; esac; test "$*" != "$REFUSE"'
+fake apt-get \
+	'echo "apt-get $*" >&2; case " $* " in *" $UNKNOWN "*) exit 100 ;; esac; test "$*" != "$REFUSE"'
 fake autoreconf 'echo "autoreconf $*"'
-fake dpkg-query 'eval "package=\$$#"; case " $ABSENT " in *" $package "*) exit 1 ;; esac; echo "install ok installed "'
+fake dpkg-query \
+	'eval "package=\$$#"; case " $ABSENT " in *" $package "*) exit 1 ;; esac; echo "install ok installed "'
 fake id 'echo "$USER_ID"'
 }
 
@@ -82,7 +84,8 @@ apt-get -qq update
 apt-get install -y --no-install-recommends check valgrind -qq
 END
 
-claim "without the tests' packages another user goes on" bootstrap 1000 "valgrind" packages-for-check
+claim "without the tests' packages another user goes on" bootstrap 1000 "valgrind" \
+	packages-for-check
 says "and is told the command" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends valgrind
@@ -90,7 +93,8 @@ bootstrap: going on without
 END
 
 UNKNOWN=clang
-claim "a package that is not known is done without" bootstrap 0 "check clang valgrind" packages-for-check
+claim "a package that is not known is done without" bootstrap 0 "check clang valgrind" \
+	packages-for-check
 says "and the others are installed all the same" <<'END'
 bootstrap: apt-get update && apt-get install -y --no-install-recommends check clang valgrind
 apt-get -qq update
@@ -113,14 +117,16 @@ bootstrap: going on without
 END
 
 fake clang 'echo 14.0.6'
-claim "clang's libFuzzer is missed by clang's version" bootstrap 1000 "libclang-rt-14-dev" packages-for-check
+claim "clang's libFuzzer is missed by clang's version" bootstrap 1000 "libclang-rt-14-dev" \
+	packages-for-check
 says "which is in its name" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends libclang-rt-14-dev
 bootstrap: going on without
 END
 fake clang 'exit 127'
-claim "without clang another user goes on, too" bootstrap 1000 "clang libclang-rt-dev" packages-for-check
+claim "without clang another user goes on, too" bootstrap 1000 "clang libclang-rt-dev" \
+	packages-for-check
 says "and is told the system's own version of both" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends clang libclang-rt-dev

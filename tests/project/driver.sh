@@ -13,13 +13,16 @@ cd "$tmp" || exit
 tap_driver()
 {
 	cat >test
-	"$@" sh "$top_srcdir/build-aux/tap-driver.sh" --test-name tests/a --log-file log --trs-file trs \
-		--color-tests "${colors-no}" --enable-hard-errors yes --expect-failure no -- sh ./test
+	"$@" sh "$top_srcdir/build-aux/tap-driver.sh" --test-name tests/a --log-file log \
+		--trs-file trs \
+		--color-tests "${colors-no}" --enable-hard-errors yes --expect-failure no \
+		-- sh ./test
 }
 
 by_driver()
 {
-	tap_driver sh "$top_srcdir/tests/lib/driver.sh" | sed -E 's/ +[0-9]+\.[0-9] s/ T/; s/  +/  /'
+	tap_driver sh "$top_srcdir/tests/lib/driver.sh" |
+		sed -E 's/ +[0-9]+\.[0-9] s/ T/; s/  +/  /'
 }
 
 # prints TEXT RESULTS: for a test that is the script RESULTS, what is on standard input is printed.
@@ -85,7 +88,8 @@ same "the line has the color of its result" expected got
 # A directory is no log: the TAP driver fails.
 fails()
 {
-	! sh "$top_srcdir/tests/lib/driver.sh" sh "$top_srcdir/build-aux/tap-driver.sh" --test-name tests/a \
+	! sh "$top_srcdir/tests/lib/driver.sh" sh "$top_srcdir/build-aux/tap-driver.sh" \
+		--test-name tests/a \
 		--log-file "$tmp" --trs-file trs -- true
 }
 claim "a TAP driver that fails is an error of make" fails

@@ -28,7 +28,8 @@ declared()
 		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
 		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
 		grep -v '^ *\(static\|typedef\)' |
-		sed 's/^ *extern .* \(tdt_[a-z0-9_]*\) *$/\1(/' | grep -o '\<tdt_[a-z0-9_]* *(' | tr -d ' (' | sort
+		sed 's/^ *extern .* \(tdt_[a-z0-9_]*\) *$/\1(/' | grep -o '\<tdt_[a-z0-9_]* *(' |
+		tr -d ' (' | sort
 }
 
 # mapped MAP
@@ -48,7 +49,8 @@ exported()
 on_page()
 {
 	while read -r name; do
-		grep -q "^$name|\|[ *]$name(" "$top_srcdir/man/$1" || { echo "$1 does not tell of $name"; return 1; }
+		grep -q "^$name|\|[ *]$name(" "$top_srcdir/man/$1" ||
+			{ echo "$1 does not tell of $name"; return 1; }
 	done <"$tmp/mapped"
 }
 
@@ -71,7 +73,8 @@ claim_exports()
 
 	claim "$1 has headers" test -s "$tmp/declared"
 	same "the map of $1 lists what its headers declare" "$tmp/declared" "$tmp/mapped"
-	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" "$tmp/exported"
+	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" \
+		"$tmp/exported"
 	claim "$4 tells of all of it" on_page "$4"
 	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
 	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
@@ -93,7 +96,8 @@ claim "libtdt needs no runtime" fails grep -E 'libtdt-rt|libuv' "$tmp/needed"
 claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1 tdt-rt.3
 
 # All else comes with libtdt; the C library may be in several, and a sanitizer its own.
-grep -Ev '^(libc|libpthread|libgcc_s|lib[a-z]*san|libm|ld-linux.*)[.]so' "$tmp/needed" | sort >"$tmp/others"
+grep -Ev '^(libc|libpthread|libgcc_s|lib[a-z]*san|libm|ld-linux.*)[.]so' "$tmp/needed" |
+	sort >"$tmp/others"
 printf 'libtdt.so.0\nlibuv.so.1\n' >"$tmp/expected"
 same "libtdt-rt needs libtdt and libuv" "$tmp/expected" "$tmp/others"
 plan

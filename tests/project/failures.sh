@@ -49,7 +49,8 @@ END
 		section SKIP tests/c
 		printf '%s\n' '1..0 # SKIP no gdb'
 		section ERROR tests/check_b
-		printf '%s\n' '==7== Invalid read' 'not ok 1 - check_b.c:x:reads: Early exit with return value 99' \
+		printf '%s\n' '==7== Invalid read' \
+			'not ok 1 - check_b.c:x:reads: Early exit with return value 99' \
 			'ERROR: tests/check_b - exited with status 1'
 		section PASS tests/d
 		echo 'a test that passes may print'

@@ -61,7 +61,8 @@ END
 logs "the next make only builds" <<'END'
 all
 END
-logs "several goals are handed over one by one, in order, also with -j, variables too" -j4 clean all demo V=1 <<'END'
+logs "several goals are handed over one by one, in order, also with -j, variables too" -j4 clean \
+	all demo V=1 <<'END'
 clean 1
 all 1
 demo 1
@@ -88,7 +89,8 @@ claim "and also says how long it took, if it is one that tests" says_time check-
 claim "others do not say that" sh -c '! grep took output'
 
 fresh
-logs "a fresh clone gets as far as the demo, configured as asked" demo CONFIGURE_FLAGS=--enable-werror <<'END'
+logs "a fresh clone gets as far as the demo, configured as asked" demo \
+	CONFIGURE_FLAGS=--enable-werror <<'END'
 bootstrap
 configure --enable-werror
 demo
@@ -123,7 +125,8 @@ bootstrap packages-for-check
 config.status --recheck
 check
 END
-sed -i 's/CHECK_TRUE"]=""/CHECK_TRUE"]="#"/; s/TEST_CLANG"]=""/TEST_CLANG"]="clang"/' config.status.fake
+sed -i 's/CHECK_TRUE"]=""/CHECK_TRUE"]="#"/; s/TEST_CLANG"]=""/TEST_CLANG"]="clang"/' \
+	config.status.fake
 cp config.status.fake config.status
 logs "likewise for Check" check <<'END'
 bootstrap packages-for-check

@@ -37,7 +37,8 @@ compile() {
 # headers_alone LANGUAGE STANDARD: each included twice, because of its guard.
 headers_alone() {
 	for header in "$include"/tdt/*.h; do
-		printf '#include <tdt/%s>\n#include <tdt/%s>\n' "${header##*/}" "${header##*/}" >"$work/alone"
+		printf '#include <tdt/%s>\n#include <tdt/%s>\n' "${header##*/}" "${header##*/}" \
+			>"$work/alone"
 		compile "$1" "$2" "$work/alone" || return 1
 	done
 }
@@ -104,7 +105,8 @@ try() {
 		refused 'duplicate case' "$language" "$standard" "$work/line"
 	[ "$language" = c++ ] || return 0
 	claim "$with" "a jump over an initializer is refused by $name" \
-		refused '\(crosses initialization\|bypasses variable initialization\)' c++ "$standard" "$work/initializer"
+		refused '\(crosses initialization\|bypasses variable initialization\)' c++ \
+		"$standard" "$work/initializer"
 }
 
 printf '#include <tdt/coroutine.hpp>\n' >"$work/coroutine"
@@ -116,7 +118,8 @@ try g++ "${TEST_GXX:-}" c++ headers.cc c++17 gnu++17 c++20
 try clang++ "${TEST_CLANGXX:-}" c++ headers.cc c++17 gnu++17 c++20
 for with in "${TEST_GXX:-}" "${TEST_CLANGXX:-}"; do
 	for standard in c++20 c++2b; do
-		claim "$with" "coroutine.hpp stands alone as $standard with ${with:-another}" coroutines_alone $standard
+		claim "$with" "coroutine.hpp stands alone as $standard with ${with:-another}" \
+			coroutines_alone $standard
 	done
 	claim "$with" "coroutine.hpp says that it wants more than C++17 with ${with:-another}" \
 		refused 'compile with -std=c++20' c++ c++17 "$work/coroutine"

@@ -101,7 +101,8 @@ try()
 {
 	claim "a $1 program is built with $4.pc" build "$2" "$3" "$4"
 	claim "and runs" run_shared
-	claim "a $1 program is built with the static libraries of $4.pc" build "$2" "$3" "$4" --static
+	claim "a $1 program is built with the static libraries of $4.pc" build "$2" "$3" "$4" \
+		--static
 	claim "and runs on its own" runs_alone
 }
 

@@ -12,7 +12,8 @@ folders='base symbolize tree tree-printer host unwind registry probes capture wa
 # line.
 upward_includes()
 {
-	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] tree-printer/*.[ch]) | awk -v folders="$folders" '
+	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] tree-printer/*.[ch]) |
+		awk -v folders="$folders" '
 		BEGIN {
 			n = split(folders, name, " ")
 			for (i = 1; i <= n; i++)

@@ -39,7 +39,8 @@ END
 echo '# not tried: this is older' >tests/old.log
 touch -d '1 hour ago' tests/old.log
 touch -d '1 minute ago' stamp
-printf '%s\n' '# not tried: no IPv6 here' 'PASS: tests/net 1 - it says # not tried: x' >build-slow/tests/net.log
+printf '%s\n' '# not tried: no IPv6 here' 'PASS: tests/net 1 - it says # not tried: x' \
+	>build-slow/tests/net.log
 
 bash "$ci/list-skips" check-slow stamp <output >got
 cat >expected <<'END'

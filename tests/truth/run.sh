@@ -66,13 +66,15 @@ build_common()
 # shellcheck disable=SC2086
 build()
 {
-	(cd "$work" && "$driver" $standard -w $flags -I"$here" -I"$top_srcdir/include" "$1" -o program \
+	(cd "$work" && "$driver" $standard -w $flags -I"$here" -I"$top_srcdir/include" "$1" \
+		-o program \
 		-L. -Wl,-rpath,"$work" -lrun $libs) || return
 	case $packaging in
 	whole) ;;
 	symbols) strip --strip-debug "$work/program" ;;
 	debuglink)
-		objcopy --only-keep-debug "$work/program" "$work/program.debug" && strip "$work/program" &&
+		objcopy --only-keep-debug "$work/program" "$work/program.debug" &&
+			strip "$work/program" &&
 			objcopy --add-gnu-debuglink="$work/program.debug" "$work/program"
 		;;
 	*) return 1 ;;
@@ -92,7 +94,8 @@ ours()
 {
 	timeout 60 "$work/program" trace >"$work/ours" || return
 	case $1 in
-	*.cc) "$awk" -f "$here/coroutines.awk" "$work/ours" >"$work/own" && mv "$work/own" "$work/ours" ;;
+	*.cc) "$awk" -f "$here/coroutines.awk" "$work/ours" >"$work/own" &&
+		mv "$work/own" "$work/ours" ;;
 	esac
 }
 
@@ -144,7 +147,8 @@ try()
 	cat "$work/result" >>"$work/results"
 	grep -q '^mismatch' "$work/result" || return 0
 	echo "$1: $compiler $flags, $packaging"
-	grep -v "^class\|^compared\|^stepped" "$work/result" | head -n 60 # the first few tell enough
+	grep -v "^class\|^compared\|^stepped" "$work/result" |
+		head -n 60 # the first few tell enough
 	return 1
 }
 
