@@ -234,7 +234,8 @@ static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
 	at = reader->text;
 	if (!reader->again || !take_text(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
 	    *at != '\0')
-		return fail_reading(reader, "a stack must end with \"]: \" and how often it was seen");
+		return fail_reading(reader,
+				    "a stack must end with \"]: \" and how often it was seen");
 	reader->again = false;
 	return 1;
 }
@@ -261,7 +262,8 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 		return read_key_stack(reader, stack);
 	if (n >= 2 && strcmp(text + n - 2, "]:") == 0)
 		return read_frames(reader, stack);
-	return fail_reading(reader, "neither a map nor a stack");
+	return fail_reading(reader,
+				    "neither a map nor a stack");
 }
 
 /* Read `task 7 polled for ...; in task 9:` and the stack below it. */
@@ -352,7 +354,8 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 	int keep = 0;
 
 	if (event == NULL)
-		return fail_reading(reader, "neither a map or stack of bpftrace nor an event of perf");
+		return fail_reading(reader,
+				    "neither a map or stack of bpftrace nor an event of perf");
 	thread = thread_of(reader, tid);
 	if (thread == NULL)
 		return fail_reading(reader, "too many threads");

@@ -50,8 +50,8 @@ static bool is_near(uintptr_t address, uintptr_t base, int32_t *offset)
 	return *offset == distance;
 }
 
-static int access_mem_of_rule(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
-		      void *data)
+static int access_mem_of_rule(unw_addr_space_t space, unw_word_t address, unw_word_t *value,
+			      int write, void *data)
 {
 	int32_t offset;
 
