@@ -615,35 +615,6 @@ void tdt__capture_complete(struct tdt__capture *capture)
 	capture->stacks.modules = tdt__walk_modules(&capture->walk);
 }
 
-/*
- * After the poll, `cfa_at` and `sealed` have lost their meaning.  Here they hold the new index of a
- * frame, and whether the frame has one.
- */
-void tdt__capture_prune(struct tdt__capture *capture)
-{
-	struct tdt__recorded *frames = capture->stacks.frames;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		frames[i].frame.sealed = 0;
-	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		if (frames[i].leaves > 0)
-			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed;
-			     at = frames[at].parent)
-				frames[at].frame.sealed = 1;
-	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		if (frames[i].frame.sealed)
-			frames[i].frame.cfa_at = (int32_t)n++;
-	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		if (frames[i].frame.sealed && tdt__is_frame(frames[i].parent))
-			frames[i].parent = (uint32_t)frames[frames[i].parent].frame.cfa_at;
-	n = 0;
-	for (uint32_t i = 0; i < capture->stacks.n; i++)
-		if (frames[i].frame.sealed)
-			frames[n++] = frames[i];
-	capture->stacks.n = n;
-}
-
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 {
 	if (capture->fixed)

@@ -132,9 +132,6 @@ void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
 /* Nothing more will be recorded: give the stacks their modules. */
 void tdt__capture_complete(struct tdt__capture *capture);
 
-/* The poll has ended: remove the frames that belong to no leaf. */
-void tdt__capture_prune(struct tdt__capture *capture);
-
 /* Note what a leaf waits for.  Nothing is noted in a fixed capture, or if there is no memory. */
 void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
 

@@ -275,7 +275,7 @@ void tdt__counted_settle(struct tdt__capture *capture)
 		if (!capture->clones[i].held)
 			capture->stacks.frames[capture->clones[i].leaf].leaves--;
 	capture->stacks.leaves -= n - held;
-	tdt__capture_prune(capture);
+	tdt__stacks_prune(&capture->stacks);
 }
 
 /* --- On the requester's side ------------------------------------------------------------ */

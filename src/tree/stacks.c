@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Making and copying recorded stacks. */
+/* Making, copying and pruning recorded stacks. */
 
 #include <config.h>
 
@@ -44,4 +44,33 @@ void tdt__stacks_free(struct tdt__stacks *stacks)
 	if (stacks->modules != NULL)
 		tdt__modules_unref(stacks->modules);
 	free(stacks);
+}
+
+/*
+ * No walk needs the frames any more, so `cfa_at` and `sealed` have no meaning.  Here they hold the
+ * new index of a frame, and whether the frame has one.
+ */
+void tdt__stacks_prune(struct tdt__stacks *stacks)
+{
+	struct tdt__recorded *frames = stacks->frames;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stacks->n; i++)
+		frames[i].frame.sealed = 0;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		if (frames[i].leaves > 0)
+			for (uint32_t at = i; tdt__is_frame(at) && !frames[at].frame.sealed;
+			     at = frames[at].parent)
+				frames[at].frame.sealed = 1;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		if (frames[i].frame.sealed)
+			frames[i].frame.cfa_at = (int32_t)n++;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		if (frames[i].frame.sealed && tdt__is_frame(frames[i].parent))
+			frames[i].parent = (uint32_t)frames[frames[i].parent].frame.cfa_at;
+	n = 0;
+	for (uint32_t i = 0; i < stacks->n; i++)
+		if (frames[i].frame.sealed)
+			frames[n++] = frames[i];
+	stacks->n = n;
 }

@@ -79,6 +79,9 @@ struct tdt__stacks {
 struct tdt__stacks *tdt__stacks_new(uint32_t room);
 struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks);
 
+/* Remove the frames that belong to no leaf.  No walk needs the frames any more. */
+void tdt__stacks_prune(struct tdt__stacks *stacks);
+
 /* `stacks` may be NULL. */
 void tdt__stacks_free(struct tdt__stacks *stacks);
 
