@@ -71,6 +71,8 @@ libtdt_core_la_SOURCES = \
 	src/capture/stack_copy.h \
 	src/capture/stack_pieces.c \
 	src/capture/stack_pieces.h \
+	src/capture/walk_copy.c \
+	src/capture/walk_copy.h \
 	src/dump/backtrace.c \
 	src/dump/dump_all.c \
 	src/dump/dump_signal.c \

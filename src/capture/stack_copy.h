@@ -3,8 +3,8 @@
 #define TDT_SRC_CAPTURE_STACK_COPY_H
 
 /*
- * A copy of the part of one stack that a running poll uses, and the walk of the copy.  It is one of
- * the pieces of stack_pieces.h.
+ * A copy of the part of one stack that a running poll uses, and a single step in it.  It is one of
+ * the pieces of stack_pieces.h; walk_copy.h walks it.
  */
 
 #include <stdbool.h>
@@ -15,8 +15,6 @@
 
 #include "unwind/registers.h"
 #include "unwind/walk.h"
-
-struct tdt__capture;
 
 /* The most bytes of a stack that are copied. */
 #define TDT__STACK_COPY_MAX ((size_t)1 << 20)
@@ -85,15 +83,5 @@ static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy
 	}
 	return walked;
 }
-
-/*
- * Walk the copy from `at`, and add its frames to the leaf that was begun.  `last` says that the top
- * is the traced future's own frame.  `registers`: see follow.h.
- *
- * Returns true if the copy was walked to its top and the leaf continues outside it.  Otherwise the
- * leaf has ended.
- */
-bool tdt__stack_copy_capture(const struct tdt__stack_copy *copy, struct tdt__registers at,
-			     const uintptr_t *registers, bool last, struct tdt__capture *capture);
 
 #endif

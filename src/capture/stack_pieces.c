@@ -13,6 +13,7 @@
 #include <tdt/coroutine.h>
 
 #include "capture/capture.h"
+#include "capture/walk_copy.h"
 #include "host/peek.h"
 #include "host/readable.h"
 #include "host/thread.h"
@@ -201,8 +202,8 @@ static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 
 	at.pc++; /* walks take one less than a return address: see walk.h */
 	tdt__capture_begin(capture);
-	while (tdt__stack_copy_capture(&pieces->piece[i], at, i == 0 ? registers : NULL,
-				       i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
+	while (tdt__walk_copy(&pieces->piece[i], at, i == 0 ? registers : NULL,
+			      i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
 		if (++i == pieces->n) {
 			tdt__capture_end(capture, pieces->end);
 			return;
