@@ -186,6 +186,8 @@ libtdt_core_la_SOURCES = \
 	src/unwind/walk_rules.h \
 	src/unwind/walk_step.c \
 	src/unwind/walk_step.h \
+	src/watch/epoch.c \
+	src/watch/epoch.h \
 	src/watch/last_trace.c \
 	src/watch/last_tree.c \
 	src/watch/last_tree.h \

@@ -27,7 +27,7 @@
 #include "capture/capture.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
-#include "watch/watch.h"
+#include "watch/epoch.h"
 
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");

@@ -22,10 +22,6 @@
 #include "capture/counted.h"
 #include "host/start.h"
 
-struct tdt__epoch tdt__epoch;
-
-pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* All under tdt__watch_lock. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* signalled when `interval` changes */
 static uint64_t interval;                                 /* 0: the watch is off */

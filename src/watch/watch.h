@@ -18,32 +18,14 @@
  * a tree.  Therefore each task gets room for a tree when it is spawned (last_tree.h).
  */
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "capture/capture.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "watch/epoch.h"
 #include "watch/last_tree.h"
 #include "watch/spare_captures.h"
-
-/*
- * 0: the watch is off.  Otherwise a value that differs from the previous one and has not been used
- * for a long time.  Relaxed: nothing depends on when a poll sees a change.  The epoch has a cache
- * line of its own, because polls read it often and it changes rarely.
- */
-struct tdt__epoch {
-	_Alignas(64) _Atomic uint16_t now;
-};
-
-/* Hidden, so that polls reach it without the global offset table. */
-extern struct tdt__epoch tdt__epoch __attribute__((visibility("hidden")));
-
-static inline uint16_t tdt__epoch_now(void)
-{
-	return atomic_load_explicit(&tdt__epoch.now, memory_order_relaxed);
-}
 
 /*
  * The number of captures a second that the ticker allows; and the longest time that an epoch lasts
@@ -116,9 +98,6 @@ void tdt__watch_tick(void);
 
 /* The same after an interval of `ns` nanoseconds. */
 void tdt__watch_pass(uint64_t ns);
-
-/* Protects the state of watch.c and of the ticker.  Held across fork (fork.c). */
-extern pthread_mutex_t tdt__watch_lock;
 
 /* In a child of fork, under tdt__watch_lock: there is no ticker, and the watch is off. */
 void tdt__watch_forked(void);
