@@ -24,7 +24,7 @@ static void member(struct tdt__out *out, const char *before, const char *key, ui
 	tdt__json_u64(out, value);
 }
 
-static void summary(struct tdt__out *out, const struct tdt__dump *dump)
+static void summary_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 
@@ -72,7 +72,7 @@ static int tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
 	return err;
 }
 
-static int group(struct tdt__out *out, const struct tdt_snapshot_group *of)
+static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
 	int err;
@@ -102,7 +102,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 
 	snprintf(head, sizeof(head), "{\"tdt\":%d,\"dump\":{", SCHEMA);
 	tdt__json_text(out, head);
-	summary(out, dump);
+	summary_json(out, dump);
 	tdt__json_text(out, "},\"deadlocks\":");
 	rings(out, snapshot, true);
 	tdt__json_text(out, ",\"rings\":");
@@ -111,7 +111,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	for (size_t i = 0; i < snapshot->n_groups && err == 0 && out->error == 0; i++) {
 		if (i > 0)
 			tdt__json_text(out, ",");
-		err = group(out, &snapshot->groups[i]);
+		err = group_json(out, &snapshot->groups[i]);
 	}
 	if (err == 0) /* output that is cut short must not look complete */
 		tdt__json_text(out, "]}\n");

@@ -89,7 +89,7 @@ static void summary(struct tdt__string *string, const struct tdt__dump *dump)
 
 /* ---- Rings ---- */
 
-static struct tdt_trace_info member(const struct tdt_snapshot_cycle *cycle, size_t i)
+static struct tdt_trace_info ring_member(const struct tdt_snapshot_cycle *cycle, size_t i)
 {
 	const struct tdt_snapshot_group ring = { .tasks = cycle->tasks, .n = cycle->n };
 
@@ -100,7 +100,7 @@ static struct tdt_trace_info member(const struct tdt_snapshot_cycle *cycle, size
 static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t i,
 		      const struct tdt__dump *dump)
 {
-	struct tdt_trace_info task = member(cycle, i), next = member(cycle, i + 1);
+	struct tdt_trace_info task = ring_member(cycle, i), next = ring_member(cycle, i + 1);
 	/* The wait may have been lost: then say at least which task is waited for. */
 	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
@@ -116,7 +116,7 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
 		 const struct tdt__dump *dump)
 {
-	struct tdt_trace_info first = member(cycle, 0);
+	struct tdt_trace_info first = ring_member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
 
 	if (cycle->deadlock) {
@@ -176,7 +176,7 @@ static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__f
  * If there was no memory for a line, forget it, so that the next line, which may be shorter, is
  * tried.  Returns 0 or -ENOMEM.
  */
-static int give_up(struct tdt__string *string)
+static int give_up_line(struct tdt__string *string)
 {
 	if (!string->failed)
 		return 0;
@@ -192,17 +192,17 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 
 	summary(&string, dump);
 	out_string(out, &string);
-	err = give_up(&string);
+	err = give_up_line(&string);
 	for (size_t i = 0; i < dump->snapshot->n_cycles && out->error == 0; i++) {
 		string.n = 0;
 		ring(&string, &dump->snapshot->cycles[i], dump);
 		out_string(out, &string);
-		err = give_up(&string) != 0 ? -ENOMEM : err;
+		err = give_up_line(&string) != 0 ? -ENOMEM : err;
 	}
 	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
 		if (group(out, &string, &frames, &dump->snapshot->groups[i], dump) != 0)
 			err = -ENOMEM;
-		give_up(&string);
+		give_up_line(&string);
 	}
 	tdt__string_free(&string);
 	tdt__frames_fini(&frames);

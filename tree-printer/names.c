@@ -24,11 +24,6 @@ struct tdt__names {
 	struct task task[];
 };
 
-static uint32_t hash_id(uint64_t id)
-{
-	return (uint32_t)tdt__mix(0, id);
-}
-
 /* The task with this id, or TDT__INDEX_NONE. */
 static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 {
@@ -36,7 +31,7 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	uint32_t i;
 
 	do {
-		i = tdt__index_next(&names->by_id, hash_id(id), &tried);
+		i = tdt__index_next(&names->by_id, tdt__hash_id(id), &tried);
 	} while (i != TDT__INDEX_NONE && names->task[i].id != id);
 	return i;
 }
@@ -45,7 +40,7 @@ static void add_named(struct tdt__names *names, const struct tdt_trace_info *tas
 {
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;
-	tdt__index_add(&names->by_id, hash_id(task->id), names->n);
+	tdt__index_add(&names->by_id, tdt__hash_id(task->id), names->n);
 	names->task[names->n++] = (struct task){ .id = task->id, .name = task->name };
 }
 

@@ -3,7 +3,7 @@
 #define TDT_SRC_BASE_INDEX_H
 
 /*
- * An index: a hash table that finds the entries of an array by their keys; and two hash functions.
+ * An index: a hash table that finds the entries of an array by their keys; and hash functions.
  *
  * The array belongs to the caller.  The index holds the number and the hash of each entry: entries
  * need no allocation of their own, the array may move when it grows, and growing the index looks at
@@ -76,6 +76,12 @@ static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 29;
+}
+
+/* The hash of a task's id. */
+static inline uint32_t tdt__hash_id(uint64_t id)
+{
+	return (uint32_t)tdt__mix(0, id);
 }
 
 /*

@@ -43,7 +43,6 @@ bool tdt__capture_init_by(struct tdt__capture *capture, const struct tdt__walk *
 	return true;
 }
 
-
 struct tdt__capture *tdt__capture_new_by(const struct tdt__walk *walk, uint32_t frames,
 					 uint32_t max_frames)
 {

@@ -23,9 +23,7 @@
 #include "task/request.h"
 #include "tree/trace.h"
 
-#define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)
-#define TRIES 3
 
 /*
  * The stack of a poll is read if the poll lasts for so long after the request; again after twice as
@@ -46,8 +44,8 @@ struct answers {
  * another request is worthwhile: the capture may have gone astray, and is kept in case no better
  * one comes.
  */
-static bool settle(struct answers *answers, struct tdt__capture *capture, int error,
-		   uint64_t deadline)
+static bool note_answer(struct answers *answers, struct tdt__capture *capture, int error,
+			uint64_t deadline)
 {
 	struct tdt__unloads count = { .deadline = deadline };
 
@@ -61,11 +59,11 @@ static bool settle(struct answers *answers, struct tdt__capture *capture, int er
 	if (capture->facts.state == TDT_TASK_RUNNING) /* it was judged when it was made */
 		return true;
 	return tdt__judge(&capture->stacks, &count) != -EAGAIN ||
-	       capture->facts.state != TDT_TASK_WAITING || answers->tries == TRIES;
+	       capture->facts.state != TDT_TASK_WAITING || answers->tries == TDT__REQUEST_TRIES;
 }
 
 /* The trace made from the answers; NULL and errno. */
-static struct tdt_trace *conclude(struct answers *answers, const struct tdt_handle *task)
+static struct tdt_trace *trace_of_answers(struct answers *answers, const struct tdt_handle *task)
 {
 	struct tdt__capture *capture = answers->capture;
 
@@ -96,7 +94,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static void wait_answered(struct tdt__request *request, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / SECOND), (long)(deadline % SECOND) };
+	const struct timespec until = { (time_t)(deadline / TDT__SECOND),
+					(long)(deadline % TDT__SECOND) };
 	int saved = errno;
 
 	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
@@ -110,7 +109,7 @@ struct outstanding {
 };
 
 /* Runs also if the thread is cancelled while it waits, or inside the runtime's waker. */
-static void give_up(struct outstanding *outstanding)
+static void give_up_request(struct outstanding *outstanding)
 {
 	if (outstanding->request != NULL)
 		tdt__request_withdraw(outstanding->task, outstanding->request);
@@ -148,7 +147,8 @@ static struct tdt__capture *request_once(struct tdt_handle *task, uint64_t deadl
 					 uint32_t max_frames, int *error)
 {
 	struct outstanding outstanding
-	    __attribute__((cleanup(give_up))) = { task, tdt__request_new(task, max_frames) };
+	    __attribute__((cleanup(give_up_request))) = { task,
+							  tdt__request_new(task, max_frames) };
 	struct tdt__capture *capture;
 
 	if (outstanding.request == NULL) {
@@ -177,8 +177,8 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 
 	do
 		capture = request_once(task, deadline, max_frames, &error);
-	while (!settle(&answers, capture, error, deadline));
-	return conclude(&answers, task);
+	while (!note_answer(&answers, capture, error, deadline));
+	return trace_of_answers(&answers, task);
 }
 
 static struct tdt_trace *refuse(int error)
@@ -193,7 +193,7 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 		return refuse(EINVAL);
 	if (tdt__thread.poll != NULL || tdt__thread.worker)
 		return refuse(EDEADLK);
-	return backtrace(handle, SECOND, TDT_MAX_FRAMES);
+	return backtrace(handle, TDT__SECOND, TDT_MAX_FRAMES);
 }
 
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns)
@@ -217,7 +217,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 		return refuse(EINVAL);
 	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
 		return refuse(EDEADLK);
-	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : SECOND,
+	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND,
 			 ours.max_frames != 0 ? ours.max_frames : TDT_MAX_FRAMES);
 }
 
@@ -234,7 +234,7 @@ struct async_request {
 
 static tdt_poll_t finish(struct async_request *async)
 {
-	struct tdt_trace *trace = conclude(&async->answers, async->task);
+	struct tdt_trace *trace = trace_of_answers(&async->answers, async->task);
 
 	async->done = true;
 	*async->out = trace;
@@ -298,7 +298,7 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 		}
 		capture = tdt__request_result(async->request, &error);
 		async->request = NULL;
-	} while (!settle(&async->answers, capture, error, 0)); /* 0: a poll must not wait */
+	} while (!note_answer(&async->answers, capture, error, 0)); /* 0: a poll must not wait */
 	return finish(async);
 }
 

@@ -13,10 +13,9 @@
 #include "tree-printer/dumps.h"
 #include "tree-printer/forms.h"
 
-#define SECOND UINT64_C(1000000000)
-
 /* Wrong options are reported before any request is made. */
-static int check(FILE *out, const struct tdt_dump_options *options, struct tdt_dump_options *ours)
+static int check_options(FILE *out, const struct tdt_dump_options *options,
+			 struct tdt_dump_options *ours)
 {
 	struct tdt_print_options form;
 	int err = out == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), options);
@@ -28,11 +27,11 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 {
 	uint64_t start = tdt__clock();
 	struct tdt_dump_options ours;
-	int saved = errno, err = check(out, options, &ours);
+	int saved = errno, err = check_options(out, options, &ours);
 
 	if (err == 0) {
 		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
-		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : SECOND;
+		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : TDT__SECOND;
 
 		if (snapshot == NULL)
 			err = -errno;

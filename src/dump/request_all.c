@@ -27,8 +27,6 @@
 /* How long a poll may last before its stack is read; and how often such polls are looked for. */
 #define GRACE UINT64_C(10000000)
 
-#define TRIES 3
-
 #define LEAST_FRAMES 32u  /* room for frames: the least prepared, also if the task took fewer */
 #define FEW_LEAVES 4u     /* counted clones in a prepared capture: most tasks have no more leaves */
 #define MANY_LEAVES 16u   /* counted clones per task that are in stock for a batch */
@@ -159,7 +157,7 @@ static bool may_answer(const struct tdt_handle *task)
 }
 
 /* List a request for `task`, which gets the slot.  False: no memory. */
-static bool list(struct window *window, struct slot *slot, struct tdt_handle *task)
+static bool list_request(struct window *window, struct slot *slot, struct tdt_handle *task)
 {
 	struct tdt__capture *capture = new_capture(window, task);
 
@@ -189,7 +187,7 @@ static struct slot *list_next(struct window *window)
 	size_t index = window->next++;
 
 	slot->tries = 0;
-	if (!may_answer(task) || !list(window, slot, task)) {
+	if (!may_answer(task) || !list_request(window, slot, task)) {
 		report(window, index, TDT_ANSWER_NONE, NULL);
 		return NULL;
 	}
@@ -198,7 +196,7 @@ static struct slot *list_next(struct window *window)
 	return slot;
 }
 
-static bool is_late(const struct window *window)
+static bool is_past_deadline(const struct window *window)
 {
 	struct timespec now;
 
@@ -234,7 +232,7 @@ static void request_batch(struct window *window)
 	 * A runtime may poll inside its wake: then all requests are answered here, and that may
 	 * take any time.
 	 */
-	for (uint32_t i = 0; i < n && !is_late(window); i++)
+	for (uint32_t i = 0; i < n && !is_past_deadline(window); i++)
 		tdt__request_see(batch[i]->task);
 	window->now = tdt__clock();
 }
@@ -248,7 +246,7 @@ static bool request_again(struct window *window, struct slot *slot,
 	bool ready = (window->ready && tdt__walk_modules(&window->walk)->unloads == count->n) ||
 		     get_ready(window);
 
-	if (!ready || !list(window, slot, slot->task))
+	if (!ready || !list_request(window, slot, slot->task))
 		return false;
 	tdt__barrier_heavy();
 	tdt__request_see(slot->task);
@@ -260,7 +258,7 @@ static bool is_worth_another(const struct window *window, const struct slot *slo
 			     struct tdt__capture *capture, struct tdt__unloads *count)
 {
 	return tdt__judge(&capture->stacks, count) == -EAGAIN &&
-	       capture->facts.state == TDT_TASK_WAITING && slot->tries < TRIES &&
+	       capture->facts.state == TDT_TASK_WAITING && slot->tries < TDT__REQUEST_TRIES &&
 	       window->now < window->requests->deadline;
 }
 

@@ -30,8 +30,6 @@
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
-#define SECOND INT64_C(1000000000)
-
 /* A task. */
 struct member {
 	struct tdt__member recorded; /* first */
@@ -445,7 +443,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	if (taking.findings == NULL)
 		goto no_memory;
 	taking.deadline =
-	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : SECOND);
+	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND);
 	list_all(&taking);
 	if (!tdt__findings_sort(taking.findings) || (members(&taking) == 0 && taking.lost > 0))
 		goto no_memory;

@@ -225,7 +225,7 @@ static void discard(struct opening *opening)
 	opening->has_socket = false;
 }
 
-static void report(struct opening *opening, int error)
+static void report_result(struct opening *opening, int error)
 {
 	*opening->error = error;
 	*opening->tcp = error == 0 ? opening->connection : NULL;
@@ -285,7 +285,7 @@ static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 		error = accept_one(opening);
 	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
-		report(opening, (int)error);
+		report_result(opening, (int)error);
 	return polled;
 }
 
@@ -329,7 +329,7 @@ static tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 	error = opening->has_socket ? connect_further(opening) : connect_first(opening);
 	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
-		report(opening, (int)error);
+		report_result(opening, (int)error);
 	return polled;
 }
 

@@ -25,6 +25,9 @@
 struct tdt_handle;
 struct tdt__capture;
 
+/* So many requests are made at most while the captures of a task go astray (judge.h). */
+#define TDT__REQUEST_TRIES 3
+
 enum tdt__request_state {
 	TDT__REQUEST_NEW, /* zero: a new request */
 	TDT__REQUEST_LISTED,

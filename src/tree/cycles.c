@@ -52,11 +52,6 @@ struct graph {
 
 /* --- The graph ------------------------------------------------------------------ */
 
-static uint32_t hash_id(uint64_t id)
-{
-	return (uint32_t)tdt__mix(0, id);
-}
-
 /* The node of a task with this id, or NONE. */
 static uint32_t find_id(const struct graph *graph, uint64_t id)
 {
@@ -64,7 +59,7 @@ static uint32_t find_id(const struct graph *graph, uint64_t id)
 	uint32_t i;
 
 	do {
-		i = tdt__index_next(&graph->by_id, hash_id(id), &tried);
+		i = tdt__index_next(&graph->by_id, tdt__hash_id(id), &tried);
 	} while (i != NONE && graph->node[i].info->id != id);
 	return i;
 }
@@ -119,7 +114,7 @@ static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tas
 		return false;
 	}
 	for (uint32_t i = 0; i < graph->n; i++)
-		tdt__index_add(&graph->by_id, hash_id(graph->node[i].info->id), i);
+		tdt__index_add(&graph->by_id, tdt__hash_id(graph->node[i].info->id), i);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t found = find_id(graph, tasks[i]->id);
 
@@ -133,7 +128,7 @@ static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tas
 }
 
 /* The node that an id names, or NONE. */
-static uint32_t find(const struct graph *graph, uint64_t id)
+static uint32_t find_named_node(const struct graph *graph, uint64_t id)
 {
 	uint32_t found = find_id(graph, id);
 
@@ -141,7 +136,7 @@ static uint32_t find(const struct graph *graph, uint64_t id)
 }
 
 /* Whether each leaf of the task has reported what it waits for. */
-static bool has_told_all(const struct tdt_trace_info *info, tdt__sure_fn *sure)
+static bool has_reported_all(const struct tdt_trace_info *info, tdt__sure_fn *sure)
 {
 	return info->leaves > 0 && info->n_waits == info->leaves && info->leaves_elsewhere == 0 &&
 	       info->leaves_lost == 0 && (sure == NULL || sure(info));
@@ -161,14 +156,14 @@ static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
 		node->first_edge = n;
 		for (uint32_t wait = 0; wait < info->n_waits; wait++) {
 			uint32_t to = info->waits[wait].owner != 0
-					  ? find(graph, info->waits[wait].owner)
+					  ? find_named_node(graph, info->waits[wait].owner)
 					  : NONE;
 
 			if (to != NONE)
 				graph->edge[n++] = to;
 		}
 		node->edges = n - node->first_edge;
-		node->closed = node->edges == info->n_waits && has_told_all(info, sure);
+		node->closed = node->edges == info->n_waits && has_reported_all(info, sure);
 	}
 	return true;
 }

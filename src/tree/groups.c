@@ -137,8 +137,9 @@ static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum t
 }
 
 /* The group of these stacks, or TDT__INDEX_NONE. */
-static uint32_t find(const struct tdt__groups *groups, enum tdt_answer answer,
-		     enum tdt_task_state state, uint32_t hash, const struct tdt__stacks *stacks)
+static uint32_t find_group(const struct tdt__groups *groups, enum tdt_answer answer,
+			   enum tdt_task_state state, uint32_t hash,
+			   const struct tdt__stacks *stacks)
 {
 	size_t tried = 0;
 	uint32_t i;
@@ -160,7 +161,7 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer,
 	if (is_in(&groups->group[groups->last], answer, state, stacks))
 		return groups->last;
 	hash = hash_of(answer, state, stacks);
-	index = find(groups, answer, state, hash, stacks);
+	index = find_group(groups, answer, state, hash, stacks);
 	if (index == TDT__INDEX_NONE) {
 		if (!add(groups, answer, state, hash, stacks))
 			return state;
