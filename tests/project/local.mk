@@ -16,6 +16,7 @@ dist_check_SCRIPTS += \
 	tests/project/headers.sh \
 	tests/project/install.sh \
 	tests/project/layers.sh \
+	tests/project/names.sh \
 	tests/project/skips.sh
 
 # Alone, after all others: for a moment of an installation libtool has no libtdt-rt.so where it was
