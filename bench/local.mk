@@ -115,5 +115,6 @@ bench-without-probes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
 
 bench: $(BENCHES) bench-without-probes
-	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; export TDT_BENCH_WITHOUT_PROBES; \
+	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; \
+	export TDT_BENCH_WITHOUT_PROBES; \
 	for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done

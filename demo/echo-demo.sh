@@ -48,7 +48,11 @@ wait_for()
 wait_for_dump()
 {
 	tries=100
-	until awk '/^[0-9]+ tasks[,:]/ { all = $1 } /^task / { n++ } /^[0-9]+ tasks [a-z]/ { n += $1 } { last = $0 }
+	until awk '
+		/^[0-9]+ tasks[,:]/ { all = $1 }
+		/^task / { n++ }
+		/^[0-9]+ tasks [a-z]/ { n += $1 }
+		{ last = $0 }
 		END { exit !(all > 0 && n == all && last == "") }' "$tmp/err"; do
 		tries=$((tries - 1))
 		test $tries -gt 0 || fail 'there is no whole dump'
@@ -66,7 +70,8 @@ port=$(sed -n 's/^listening at .* port //p' "$tmp/out")
 
 "$programs/echo-client" --port="$port" --connections=2 --timeout=10000 || fail 'the client failed'
 
-printf '\nWith a third connection a handler wedges itself (--wedge), and soon nobody gets an answer:\n'
+printf '\nWith a third connection a handler wedges itself (--wedge), '
+printf 'and soon nobody gets an answer:\n'
 "$programs/echo-client" --port="$port" --connections=3 --timeout=1000 2>&1 &&
 	fail 'the server does not hang'
 
@@ -74,7 +79,8 @@ printf '\nWho waits where?  kill -USR1 asks all tasks:\n'
 kill -USR1 $server
 wait_for_dump
 cat "$tmp/err"
-echo 'Connection 3 is in count_poll behind its lock, so it holds the mutex; and in report_poll, which waits for that mutex.'
+printf 'Connection 3 is in count_poll behind its lock, so it holds the mutex; '
+echo 'and in report_poll, which waits for that mutex.'
 echo 'So it waits for itself, and the ticker and all other connections wait behind it.'
 
 kill -TERM $server

@@ -97,7 +97,8 @@ extern "C" {
 
 // --- A waker of tdt as one of Rust: the pointer is the data. ---
 
-static RUST_VTABLE: RawWakerVTable = RawWakerVTable::new(rust_clone, rust_wake, rust_wake_by_ref, rust_drop);
+static RUST_VTABLE: RawWakerVTable =
+    RawWakerVTable::new(rust_clone, rust_wake, rust_wake_by_ref, rust_drop);
 
 unsafe fn rust_clone(data: *const ()) -> RawWaker {
     let waker = data as *const TdtWaker;
@@ -133,7 +134,10 @@ unsafe fn borrow(waker: *const TdtWaker) -> ManuallyDrop<Waker> {
     ManuallyDrop::new(Waker::from_raw(RawWaker::new(waker as *const (), &RUST_VTABLE)))
 }
 
-unsafe extern "C" fn poll_rust<F: Future<Output = ()>>(state: *mut c_void, cx: *mut TdtContext) -> u8 {
+unsafe extern "C" fn poll_rust<F: Future<Output = ()>>(
+    state: *mut c_void,
+    cx: *mut TdtContext,
+) -> u8 {
     let future = Pin::new_unchecked(&mut *(state as *mut F));
     let waker = borrow((*cx).waker);
     let outer = POLLED_WITH.with(|polled| polled.replace((*cx).waker));
@@ -168,7 +172,8 @@ static C_VTABLE: TdtWakerVtable =
 
 unsafe extern "C" fn c_clone(waker: *const TdtWaker) -> *const TdtWaker {
     let rust = (*(waker as *const WakerForC)).rust.clone();
-    Box::into_raw(Box::new(WakerForC { waker: TdtWaker { vtable: &C_VTABLE }, rust })) as *const TdtWaker
+    let waker = TdtWaker { vtable: &C_VTABLE };
+    Box::into_raw(Box::new(WakerForC { waker, rust })) as *const TdtWaker
 }
 
 unsafe extern "C" fn c_wake(waker: *const TdtWaker) {

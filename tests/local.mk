@@ -30,9 +30,11 @@ AM_TESTS_ENVIRONMENT = \
 if SANITIZED
 sanitizer_environment = \
 	CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-3}; export CK_TIMEOUT_MULTIPLIER; \
-	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1:use_sigaltstack=0}; export ASAN_OPTIONS; \
+	ASAN_OPTIONS=$${ASAN_OPTIONS-detect_leaks=1:strict_string_checks=1:use_sigaltstack=0}; \
+	export ASAN_OPTIONS; \
 	UBSAN_OPTIONS=$${UBSAN_OPTIONS-print_stacktrace=1}; export UBSAN_OPTIONS; \
-	TSAN_OPTIONS=$${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:atexit_sleep_ms=0}; export TSAN_OPTIONS;
+	tsan=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:atexit_sleep_ms=0; \
+	TSAN_OPTIONS=$${TSAN_OPTIONS-$$tsan}; export TSAN_OPTIONS;
 endif
 
 # Tests that look inside link libtdt-core.la, all others the library as installed.

@@ -4,13 +4,16 @@
 # Such a build is made from a copy of the distributed files, since a source tree that is configured
 # can't serve another build; what has not changed is not built again.
 
-.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind check-step check-delays \
-	check-soak check-instrumentation check-host check-host-asan check-host-tsan coverage coverage-report
+.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind \
+	check-step check-delays check-soak check-instrumentation check-host check-host-asan \
+	check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
 check-sanitizers:
 	@status=0; \
-	for goal in check-asan check-clang check-tsan check-valgrind; do $(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; done; \
+	for goal in check-asan check-clang check-tsan check-valgrind; do \
+		$(MAKE) $(AM_MAKEFLAGS) $$goal || status=1; \
+	done; \
 	exit $$status
 
 # Shell text that takes `name`, the `flags` of configure, and `goal`; and `cc` and `cxx`, if the
@@ -19,7 +22,8 @@ in_own_build = \
 	mkdir -p build-$$name && \
 	$(MAKE) $(AM_MAKEFLAGS) distdir distdir=build-$$name/source >/dev/null && \
 	cd build-$$name && \
-	{ test -f libtool || source/configure -q CC="$${cc-$(CC)}" CXX="$${cxx-$(CXX)}" $$flags; } && \
+	{ test -f libtool || \
+		source/configure -q CC="$${cc-$(CC)}" CXX="$${cxx-$(CXX)}" $$flags; } && \
 	echo "== $$name: $$goal" && \
 	$(MAKE) $(AM_MAKEFLAGS) $$goal
 
@@ -30,8 +34,8 @@ check-asan:
 # called by another type).
 check-clang:
 	+@if test -n '$(TEST_CLANG)' && test -n '$(TEST_CLANGXX)'; then \
-		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; \
-		name=clang; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build); \
+		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; name=clang; \
+		flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build); \
 	else \
 		echo 'check-clang: skipped: there is no clang'; \
 	fi
@@ -64,13 +68,19 @@ check-valgrind:
 # check_host_fork: a child has lost the threads that would free what it inherits.  Not
 # check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
 # cursor, too, which probes memory with system calls.
-not_under_valgrind = tests/unit/check_fork|tests/unit/host/check_host_fork|tests/unit/symbolize/check_symbolize_nomem|tests/unit/unwind/check_walk
-under_valgrind = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-	--show-leak-kinds=definite --max-stackframe=33554432 --suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
+not_under_valgrind = \
+	tests/unit/check_fork|tests/unit/host/check_host_fork| \
+	tests/unit/symbolize/check_symbolize_nomem|tests/unit/unwind/check_walk
+under_valgrind = \
+	valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+	--show-leak-kinds=definite --max-stackframe=33554432 \
+	--suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
 
 check-under-valgrind: all
 	@CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER; \
-	unit_tests=`for test in $(TESTS); do case $$test in *.sh|$(not_under_valgrind)) ;; *) echo $$test ;; esac; done`; \
+	unit_tests=`for test in $(TESTS); do \
+		case $$test in *.sh|$(not_under_valgrind)) ;; *) echo $$test ;; esac; \
+	done`; \
 	echo 'check-valgrind: skipped: the scripts, and $(not_under_valgrind)'; \
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
@@ -79,15 +89,23 @@ check-under-valgrind: all
 # It takes a while; a seed may be given.  Not in a sanitized build, whose allocator and locks come
 # first.  Not the two that take a lock hundreds of thousands of times, nor two that try the same at
 # very many moments.
-not_delayed = tests/unit/tree/check_tree|tests/unit/unwind/check_walk|tests/unit/host/check_host_unload|tests/unit/host/check_syscalls_refused
+not_delayed = \
+	tests/unit/tree/check_tree|tests/unit/unwind/check_walk| \
+	tests/unit/host/check_host_unload|tests/unit/host/check_syscalls_refused
 check-delays: all
-	+@test '$(SANITIZERS)' = no || { echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
+	+@test '$(SANITIZERS)' = no || \
+		{ echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
 	TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
 	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
-	unit_tests=`for test in $(TESTS); do case $$test in *.sh|$(not_delayed)) ;; *) echo $$test ;; esac; done`; \
-	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED; skipped: the scripts, and $(not_delayed)"; \
-	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && $(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
-		LOG_COMPILER='$(LIBTOOL) --mode=execute env LD_PRELOAD=$(abs_builddir)/tests/lib/.libs/delays.so'
+	unit_tests=`for test in $(TESTS); do \
+		case $$test in *.sh|$(not_delayed)) ;; *) echo $$test ;; esac; \
+	done`; \
+	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED;" \
+		'skipped: the scripts, and $(not_delayed)'; \
+	delays='$(abs_builddir)/tests/lib/.libs/delays.so'; \
+	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER="$(LIBTOOL) --mode=execute env LD_PRELOAD=$$delays"
 
 # Which lines of the library and of the programs the tests run: a table, and pages below
 # build-coverage/.  A process that ends by _exit() does not write what it has counted, and children
@@ -95,7 +113,8 @@ check-delays: all
 # forgets what the handlers of pthread_atfork() have counted in the child: not here.
 coverage:
 	+@if command -v lcov >/dev/null; then \
-		CFLAGS='-O1 -g --coverage -D_exit=exit -fno-builtin-fork' CXXFLAGS='-O1 -g --coverage'; export CFLAGS CXXFLAGS; \
+		CFLAGS='-O1 -g --coverage -D_exit=exit -fno-builtin-fork'; \
+		CXXFLAGS='-O1 -g --coverage'; export CFLAGS CXXFLAGS; \
 		name=coverage; flags=; goal=coverage-report; $(in_own_build); \
 	else \
 		echo 'coverage: there is no lcov (Debian: lcov)' >&2; \
@@ -107,8 +126,10 @@ coverage:
 # is stopped, ten minutes later.
 coverage-report: all
 	@find . -name '*.gcda' -exec rm {} +
-	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/outside/bench.sh,$(TESTS))' || echo 'coverage: some tests failed'
-	@lcov -q --capture --directory . --base-directory . --output-file coverage.all 2>coverage.log || { cat coverage.log; exit 1; }
+	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out tests/outside/bench.sh,$(TESTS))' || \
+		echo 'coverage: some tests failed'
+	@lcov -q --capture --directory . --base-directory . --output-file coverage.all \
+		2>coverage.log || { cat coverage.log; exit 1; }
 	@lcov -q --output-file coverage.info --extract coverage.all \
 		$(foreach folder,include src tree-printer cli,'$(abs_top_srcdir)/$(folder)/*')
 	@genhtml -q --output-directory coverage --prefix '$(abs_top_srcdir)' coverage.info

@@ -54,8 +54,8 @@ tdt$target:::task-poll-end
 tdt$target:::task-poll-end
 /self->start && !self->depth && timestamp - self->start >= limit/
 {
-	printf("task %d polled for %d us on thread %d, spawned at %s:%d\n", arg0, (timestamp - self->start) / 1000,
-	    tid, copyinstr(arg1), (int)arg2);
+	printf("task %d polled for %d us on thread %d, spawned at %s:%d\n", arg0,
+	       (timestamp - self->start) / 1000, tid, copyinstr(arg1), (int)arg2);
 }
 
 tdt$target:::task-poll-end

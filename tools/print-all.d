@@ -23,8 +23,8 @@ tdt$target:::task-terminate,
 tdt$target:::task-wake,
 tdt$target:::task-waker-clone
 {
-	printf("%12d %8d %-20s %8d %s:%d\n", (timestamp - start) / 1000, tid, probename, arg0, copyinstr(arg1),
-	    (int)arg2);
+	printf("%12d %8d %-20s %8d %s:%d\n", (timestamp - start) / 1000, tid, probename, arg0,
+	       copyinstr(arg1), (int)arg2);
 }
 
 tdt$target:::worker-thread-start,

@@ -83,8 +83,9 @@ fuzz:
 	goal='fuzz-here SECONDS=$(SECONDS)'; $(in_own_build)
 
 fuzz-here: $(fuzz_programs)
-	@AWK='$(AWK)'; TEST_GCC='$(TEST_GCC)'; TEST_GXX='$(TEST_GXX)'; export AWK TEST_GCC TEST_GXX; \
-	TEST_CLANG='$(TEST_CLANG)'; TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANG TEST_CLANGXX; \
+	@AWK='$(AWK)'; TEST_GCC='$(TEST_GCC)'; TEST_GXX='$(TEST_GXX)'; \
+	TEST_CLANG='$(TEST_CLANG)'; TEST_CLANGXX='$(TEST_CLANGXX)'; \
+	export AWK TEST_GCC TEST_GXX TEST_CLANG TEST_CLANGXX; \
 	sh $(srcdir)/tests/fuzz/run.sh $(SECONDS) json ustack environment symbolize
 
 EXTRA_DIST += \

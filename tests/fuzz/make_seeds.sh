@@ -6,10 +6,10 @@
 #	make_seeds.sh TARGET DIRECTORY
 #
 # The files of seeds/TARGET are copied; a file *.hex stands for the bytes that it spells, a file *.s
-# for the ELF file that it is assembled to.  Inputs whose names begin with crash-, timeout- or memory-
-# once made the target fail.  ELF files without damage are compiled here, from a small program and
-# from fixtures of other tests: so no binary is committed, and the files are what the compilers of
-# this machine make.
+# for the ELF file that it is assembled to.  Inputs whose names begin with crash-, timeout- or
+# memory- once made the target fail.  ELF files without damage are compiled here, from a small
+# program and from fixtures of other tests: so no binary is committed, and the files are what the
+# compilers of this machine make.
 set -u
 target=$1
 to=$2

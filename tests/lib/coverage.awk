@@ -24,7 +24,8 @@
 
 function row(what, lines, missed)
 {
-	return sprintf("%-28s %7d %7d %6.1f %%", what, lines, missed, 100 * (lines - missed) / lines)
+	return sprintf("%-28s %7d %7d %6.1f %%", what, lines, missed,
+		100 * (lines - missed) / lines)
 }
 
 function head(what)

@@ -29,6 +29,8 @@ printf '%s\n' "$results" | ${AM_TAP_AWK-awk} -v begin="$begin" -v end="$(date +%
 		if (count["SKIP"] == NR)
 			exit
 		whole = count["ERROR"] ? "ERROR" : failed ? "FAIL" : "PASS"
-		printf "%s: %-40s %4d claim%s %6.1f s%s\n", whole in color ? color[whole] : whole, name,
-			claims, claims == 1 ? " " : "s", end - begin, failed ? ", " failed " failed" : ""
+		printf "%s: %-44s %4d claim%s %6.1f s%s\n",
+			whole in color ? color[whole] : whole, name,
+			claims, claims == 1 ? " " : "s",
+			end - begin, failed ? ", " failed " failed" : ""
 	}'

@@ -19,8 +19,8 @@ struct leaf {
 	void (*on_drop)(struct leaf *leaf);      /* called in the drop; NULL: nothing */
 	void *data;						    /* the test's */
 
-	atomic_bool
-	    open; /* a poll from now on ends it; one that goes on, and has left its waker, does not */
+	/* A poll from now on ends it; one that goes on, and has left its waker, does not. */
+	atomic_bool open;
 	atomic_int polls;
 	atomic_int drops;		       /* counted when the drop is over */
 	const struct tdt_waker *_Atomic waker; /* of the last pending poll, owned */

@@ -49,13 +49,16 @@ tests_lib_host_plugin_a_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plug
 tests_lib_host_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
 tests_lib_host_plugin_a_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_lib_host_plugin_b_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
-tests_lib_host_plugin_b_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048 -DPLUGIN_BACKWARDS
+tests_lib_host_plugin_b_la_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGIN_NAME=b -DPLUGIN_FRAME=2048 -DPLUGIN_BACKWARDS
 tests_lib_host_plugin_b_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_lib_host_plugin_c_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
-tests_lib_host_plugin_c_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=c -DPLUGIN_FRAME=1024 -DPLUGIN_BACKWARDS
+tests_lib_host_plugin_c_la_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGIN_NAME=c -DPLUGIN_FRAME=1024 -DPLUGIN_BACKWARDS
 tests_lib_host_plugin_c_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_lib_host_plugin_d_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
-tests_lib_host_plugin_d_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=d -DPLUGIN_FRAME=1024 -DPLUGIN_CONSTRUCTOR_MS=50
+tests_lib_host_plugin_d_la_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGIN_NAME=d -DPLUGIN_FRAME=1024 -DPLUGIN_CONSTRUCTOR_MS=50
 tests_lib_host_plugin_d_la_LDFLAGS = $(tests_plugin_ldflags)
 tests_lib_host_plugin_e_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plugin.h
 tests_lib_host_plugin_e_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=e -DPLUGIN_FRAME=1024
@@ -120,12 +123,16 @@ tests_lib_libodd_frames_o2_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_
 tests_lib_libodd_frames_o2_la_CFLAGS = $(AM_CFLAGS)
 $(tests_lib_libodd_frames_o2_la_OBJECTS): CFLAGS += -O2
 
-tests_stuck_task = tests/lib/stuck_task.c tests/lib/stuck_task.h tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_stuck_task = \
+	tests/lib/stuck_task.c tests/lib/stuck_task.h tests/lib/must.h tests/lib/sanitized.h \
+	tests/lib/test.h
 
 tests_gate = tests/lib/gate.c tests/lib/gate.h $(tests_stuck_task)
 
 # Functions with frames of all kinds, compiled in several ways.
-check_LTLIBRARIES += tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la tests/lib/libframes_without_fp.la
+check_LTLIBRARIES += \
+	tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la \
+	tests/lib/libframes_without_fp.la
 tests_lib_libframes_plain_la_SOURCES = tests/lib/frames.c tests/lib/frames.h
 tests_lib_libframes_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DFRAMES_TABLE=frames_plain
 tests_lib_libframes_plain_la_CFLAGS = $(AM_CFLAGS)

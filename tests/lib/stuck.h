@@ -31,8 +31,8 @@ struct stuck {
 
 struct stuck_poll {
 	const char *name;
-	const char *
-	    path; /* from the poll on to where it calls what it is stuck in; ~ before what is marked */
+	/* From the poll on to where it calls what it is stuck in; ~ before what is marked. */
+	const char *path;
 	const char *syscall; /* NULL: it runs */
 	tdt_poll_t (*poll)(void *state, struct tdt_context *cx);
 	void (*in)(struct stuck *stuck);

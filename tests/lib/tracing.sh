@@ -79,8 +79,10 @@ semaphores()
 	done
 }
 
-task_probes='task__spawn task__poll__start task__poll__end task__terminate task__wake task__waker__clone'
-worker_probes='worker__thread__start worker__thread__stop worker__thread__park worker__thread__unpark'
+task_probes='task__spawn task__poll__start task__poll__end task__terminate task__wake
+	task__waker__clone'
+worker_probes='worker__thread__start worker__thread__stop worker__thread__park
+	worker__thread__unpark'
 
 # dashed NAME: the probe's name as it is written outside of C.
 dashed()

@@ -41,7 +41,8 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 		claim "$compiler $flags" "$compiler" $flags \
 			"$top_srcdir/tests/outside/fixtures/blocked.c" $shared -o blocked
 		for n in 1 3; do
-			claim "$compiler $flags: a poll blocked in $n coroutines has all its callers" blocked $n
+			claim "$compiler $flags: a poll blocked in $n coroutines has its callers" \
+				blocked $n
 		done
 	done
 done

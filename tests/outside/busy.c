@@ -47,8 +47,8 @@ static uint64_t now(void)
 
 struct task {
 	struct tdt_waker waker;
-	atomic_uint
-	    refs; /* a clone of the waker, the queue, and the runtime until the task has ended: one each */
+	/* Each clone of the waker, the queue, and the runtime until the task has ended have one. */
+	atomic_uint refs;
 	struct tdt_future future;
 	struct tdt_handle *handle;
 	bool woken, polled, ended; /* these under the lock, as all below */

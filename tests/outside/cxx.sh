@@ -87,7 +87,8 @@ trees()
 	claim "$* builds a tree" build_tree "$@"
 	for poll in 2 3 9 10; do
 		./tree $((poll - 1)) |
-			sed 's/shop::serve.*::operator()/shop::serve()::lambda::operator()/; s/pack<int>/pack/' >got
+			sed 's/shop::serve.*::operator()/shop::serve()::lambda::operator()/
+				s/pack<int>/pack/' >got
 		same "each coroutine is in the tree of poll $poll ($*)" want.$poll got
 	done
 	rm -f tree

@@ -45,8 +45,9 @@ run_demo()
 	done
 }
 
-join="tdt_join_all at src/future/combine.c:$(grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/future/combine.c" |
-	cut -d: -f1)"
+join="tdt_join_all at src/future/combine.c:$(
+	grep -nF 'result = tdt_future_poll(child, cx);' "$top_srcdir/src/future/combine.c" |
+		cut -d: -f1)"
 
 cat >"$tmp/taskdump" <<END
 task 1 "foo" pending, 2 leaves, $(spawned_at taskdump.c '.name = "foo"')
@@ -97,7 +98,8 @@ stuck()
 	for _ in $(seq 20); do
 		"$top_builddir/demo/stuck" >"$tmp/out" || return
 		even "$tmp/out" |
-			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||; s/ (callers may be missing)//' >"$tmp/trees"
+			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||
+				s/ (callers may be missing)//' >"$tmp/trees"
 		quietly stands_still && return
 	done
 	stands_still && return
@@ -131,7 +133,8 @@ deadlock_is_named()
 report="^task [0-9]+ \"report\" $running, $(spawned_at stuck.c '.name = "report"')\$"
 computing="- $(at stuck.c report_poll 'sum_up()')
  \`- $(at stuck.c sum_up 'while (')"
-reloading="^task [0-9]+ \"reload\" $running, in read[(][)], $(spawned_at stuck.c '.name = "reload"')\$"
+reloading="^task [0-9]+ \"reload\" $running, in read[(][)], $(
+	spawned_at stuck.c '.name = "reload"')\$"
 reading="- $(at stuck.c reload_poll 'read_config(')
  \`- $(at stuck.c read_config 'read(')"
 sessions="^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$"
@@ -371,8 +374,12 @@ fails()
 # empty line behind the last of them.
 whole()
 {
-	awk -v nth="$1" \
-		'/^([0-9]+ tasks?|no tasks)[,: (]/ && !/^[0-9]+ tasks? [a-z]/ { dump++; n = 0; all = $1 }
+	awk -v nth="$1" '
+		/^([0-9]+ tasks?|no tasks)[,: (]/ && !/^[0-9]+ tasks? [a-z]/ {
+			dump++
+			n = 0
+			all = $1
+		}
 		/^task / { n++ } /^[0-9]+ tasks [a-z]/ { n += $1 } { last = $0 }
 		END { exit !(dump == nth && n == all && last == "") }' "$2"
 }

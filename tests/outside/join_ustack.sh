@@ -330,7 +330,8 @@ many_stacks()
 		for (i = 0; i < 60000; i++) {
 			printf "@oncpu[7, \n    "
 			printf format "\n", i
-			print "    tdt_select+72\n    serve_poll+155\n    tdt__traced_poll+195\n]: 1"
+			print "    tdt_select+72\n    serve_poll+155"
+			print "    tdt__traced_poll+195\n]: 1"
 		}
 	}'
 }
@@ -341,8 +342,9 @@ many_waits()
 	head -n 6 tasks.json | sed 's/"leaves":2/"leaves":60000/; $s/,$//'
 	awk 'BEGIN {
 		for (i = 0; i < 60000; i++)
-			printf ",{\"id\":%d,\"parent\":3,\"kind\":\"frame\",\"function\":\"ns::leaf_%d\"," \
-				"\"pc\":\"0x%x\",\"leaves\":1}\n", i + 4, i, 65536 + i
+			printf ",{\"id\":%d,\"parent\":3,\"kind\":\"frame\"," \
+				"\"function\":\"ns::leaf_%d\",\"pc\":\"0x%x\",\"leaves\":1}\n",
+				i + 4, i, 65536 + i
 		print "]}"
 	}'
 }

@@ -24,8 +24,12 @@ stacks() {
 		addr2line -i -f -s -e "$work/lines" $pcs | awk '
 			NR % 2 == 1 { function_name = $1; next }
 			function_name == "main" { exit }
-			function_name ~ /^tdt_/ && function_name !~ /^tdt_(join_all|select)$/ { next }
-			{ split($1, place, ":"); stack = stack (stack == "" ? "" : " ") function_name ":" place[2] }
+			function_name ~ /^tdt_/ &&
+				function_name !~ /^tdt_(join_all|select)$/ { next }
+			{
+				split($1, place, ":")
+				stack = stack (stack == "" ? "" : " ") function_name ":" place[2]
+			}
 			END { print stack }'
 	done >"$work/got"
 }

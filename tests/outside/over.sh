@@ -15,7 +15,8 @@ cd "$tmp" || exit
 
 # What names alone decide: these have no leaf that is over, marked or not.
 cat >decided <<END
-two_awaits loop lost_arm nested join_awaited join_inlined joined select_of_joins select_of_join join_by_hand
+two_awaits loop lost_arm nested join_awaited join_inlined joined select_of_joins select_of_join
+join_by_hand
 second_await two_wakers bare_leaf coroutine coroutine_join
 END
 
@@ -36,14 +37,22 @@ none_lost()
 none_unmarked()
 {
 	awk -F'[:;] (waits|tree|marked) ?' '
-		split($2, waits, " ") < split($3, tree, " ") && $4 == 0 { print "unmarked: " $0; bad = 1 }
+		split($2, waits, " ") < split($3, tree, " ") && $4 == 0 {
+			print "unmarked: " $0
+			bad = 1
+		}
 		END { exit bad || NR < 5 }' got
 }
 
 decided()
 {
 	awk -F'[:;] (waits|tree|marked) ?' '
-		NR == FNR { n = split($0, names, " "); for (i = 1; i <= n; i++) decided[names[i]] = 1; next }
+		NR == FNR {
+			n = split($0, names, " ")
+			for (i = 1; i <= n; i++)
+				decided[names[i]] = 1
+			next
+		}
 		decided[$1] && ($2 != $3 || $4 != 0) { print "undecided: " $0; bad = 1 }
 		decided[$1] { seen++ }
 		END { exit bad || seen < 4 }' decided got

@@ -17,7 +17,10 @@ notes()
 		/ Provider: / { provider = $2 }
 		/ Name: / { name = $2 }
 		/ Location: / { gsub(",", ""); site = $2; semaphore = $6 }
-		/ Arguments:/ { sub(/.*Arguments: */, ""); print provider, name, site, semaphore, $0 }'
+		/ Arguments:/ {
+			sub(/.*Arguments: */, "")
+			print provider, name, site, semaphore, $0
+		}'
 }
 
 # expected PROVIDER: what the table says there is, as PROVIDER NAME SIZE-OF-ARGUMENT...
@@ -85,7 +88,8 @@ claim_nops()
 		# A stack pointer that was not moved is where the frame pointer is.
 		grep -q 'sub .*,%rsp' "$tmp/code" || grep -E -- '-0x[0-9a-f]+\(%rbp' "$tmp/code"
 	done >"$tmp/wrong"
-	same "the sites of $1 are 5-byte nops that can be patched, in functions without a red zone" /dev/null "$tmp/wrong"
+	same "the sites of $1 are 5-byte nops to be patched, in functions without a red zone" \
+		/dev/null "$tmp/wrong"
 }
 
 has_none()

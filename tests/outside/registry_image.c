@@ -130,7 +130,8 @@ static void write_core(const struct memory *memory, const struct files *files)
 		Elf64_Phdr segment[2];
 	} start = {
 		.header = {
-			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				     EV_CURRENT },
 			.e_type = ET_CORE,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -140,7 +141,10 @@ static void write_core(const struct memory *memory, const struct files *files)
 			.e_phnum = 2,
 		},
 		.segment = {
-			{ .p_type = PT_NOTE, .p_offset = sizeof(start), .p_filesz = sizeof(*files), .p_align = 4 },
+			{ .p_type = PT_NOTE,
+			  .p_offset = sizeof(start),
+			  .p_filesz = sizeof(*files),
+			  .p_align = 4 },
 			{
 				.p_type = PT_LOAD,
 				.p_offset = sizeof(start) + sizeof(*files),

@@ -52,8 +52,8 @@ struct mapping {
 
 static struct mapping mappings[4096];
 static size_t n_mappings;
-static uint64_t
-    program_headers; /* where the program's lie in memory: that tells the program from its libraries */
+/* Where those of the program lie in memory, which tells the program from its libraries. */
+static uint64_t program_headers;
 
 static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path)
 {

@@ -46,8 +46,9 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 		if [ -z "$compiler" ]; then
 			skip "-fcf-protection=$protection" "there is one compiler less"
 		else
-			claim "$compiler -fcf-protection=$protection: marked for ${properties:-nothing}" \
-				has_properties "$properties" "$compiler" -fcf-protection=$protection
+			option=-fcf-protection=$protection
+			claim "$compiler $option: marked for ${properties:-nothing}" \
+				has_properties "$properties" "$compiler" $option
 		fi
 	done
 done

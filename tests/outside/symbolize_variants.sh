@@ -309,14 +309,20 @@ cross_check()
 	addr2line -a -f -i -e fixture <addresses |
 		sed "s/ (discriminator.*//; s,?\$,0," |
 		awk '/^0x/ { if (line) print line; line = ""; next }
-			{ name = $0; getline; sub(/.*\//, ""); line = line (line ? " < " : "") name "@" $0 }
+			{
+				name = $0
+				getline
+				sub(/.*\//, "")
+				line = line (line ? " < " : "") name "@" $0
+			}
 			END { print line }' >expected
 	while read -r address; do
 		printf '0x%x x\n' $((0x$address + 1))
 	done <addresses >trail
 	symbolize "$work/fixture" "$(build_id fixture)"
 	sed -i 's/^[^ ]* //; s,@[^ ]*/,@,g' got
-	check "as addr2line -i says, for each instruction ($(wc -l <addresses)) of a build with -O2 -flto"
+	count=$(wc -l <addresses)
+	check "as addr2line -i says, for each instruction ($count) of a build with -O2 -flto"
 }
 
 # With little debug information nothing is around a function but what its symbol says.

@@ -17,7 +17,8 @@ names='count-spawns long-polls oncpu-by-task poll-stats print-all wait-stacks wo
 # The probes a script names, as the manual writes them.
 probes_of()
 {
-	sed -n 's/^usdt:\*:tdt:\([a-z_]*\),\{0,1\}$/\1/p; s/^tdt\$target:::\([a-z-]*\),\{0,1\}$/\1/p' "$1" |
+	sed -n 's/^usdt:\*:tdt:\([a-z_]*\),\{0,1\}$/\1/p
+		s/^tdt\$target:::\([a-z-]*\),\{0,1\}$/\1/p' "$1" |
 		sed 's/__/-/g' | sort -u
 }
 # A D script's aggregations forget nothing, so this one has no use for where a wait ends.
@@ -117,7 +118,9 @@ dump()
 	dumps=$(grep -c '^$' traces)
 	echo >&3
 	wait_until dumped || return 1
-	awk 'NF == 0 { last = now; now = ""; next } { now = now $0 "\n" } END { printf "%s", last }' traces >dump
+	awk 'NF == 0 { last = now; now = ""; next }
+		{ now = now $0 "\n" }
+		END { printf "%s", last }' traces >dump
 }
 # Of each task: not so if one was held up for longer than a trace is waited for.
 whole_dump()
@@ -282,7 +285,9 @@ polls_are_long()
 	cat poll-stats.out
 	# It burns 60 ms, or is held up longer, in each poll but those that only answer a dump.
 	histogram poll_us "$laggard" |
-		awk '{ n = $2 ~ /\)$/ ? $3 : $2; if (/^\[((32|64|128|256|512)K|[0-9]+M),/) long += n; else short += n }
+		awk '{ n = $2 ~ /\)$/ ? $3 : $2 }
+			/^\[((32|64|128|256|512)K|[0-9]+M),/ { long += n; next }
+			{ short += n }
 			END { exit long < 10 || long < short }'
 }
 claim 'poll-stats: how long polls are, by the place of the spawn' polls_are_long
@@ -363,7 +368,8 @@ in_order()
 		index($0, place) { events[$4] = events[$4] " " $3 }
 		END {
 			for (task in events) {
-				if (events[task] == " task-spawn task-poll-start task-terminate task-poll-end")
+				if (events[task] == " task-spawn task-poll-start" \
+						    " task-terminate task-poll-end")
 					good++
 				else
 					print task ":" events[task]

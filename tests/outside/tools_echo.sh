@@ -190,7 +190,9 @@ waits()
 	for functions in 'tdt_tcp_accept accept_poll' 'tdt_sleep_ms ticker_poll' \
 		'tdt_tcp_read echo_poll tdt_timeout connection_poll' \
 		'tdt_sleep_ms tdt_timeout connection_poll'; do
-		awk '/^@waits/ { printf "\n"; next } /^@/ { on = 0 } { sub(/\+.*/, "", $1); printf "%s ", $1 }' \
+		awk '/^@waits/ { printf "\n"; next }
+			/^@/ { on = 0 }
+			{ sub(/\+.*/, "", $1); printf "%s ", $1 }' \
 			"$tmp/wait-stacks.out" | grep -q "$functions" ||
 			{ echo "not there: $functions"; return 1; }
 	done

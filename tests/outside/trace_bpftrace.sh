@@ -24,8 +24,9 @@ trace()
 
 # Its lines come by processor, not by time.
 for probe in $task_probes; do
-	printf '%s {\n\tprintf("%s %s %s\\n", nsecs, tid, arg0, str(arg1), (uint32)arg2, (uint32)arg3);\n}\n' \
-		"usdt:$lib:$provider:$probe" "%llu %d" "$(dashed "$probe")" "%llu %s %u %u"
+	printf '%s {\n\tprintf("%s %s %s\\n", %s);\n}\n' \
+		"usdt:$lib:$provider:$probe" "%llu %d" "$(dashed "$probe")" "%llu %s %u %u" \
+		'nsecs, tid, arg0, str(arg1), (uint32)arg2, (uint32)arg3'
 done >"$tmp/all.bt"
 for probe in $worker_probes; do
 	printf '%s {\n\tprintf("%s %s\\n", nsecs, tid);\n}\n' \

@@ -21,14 +21,15 @@ at()
 
 echo >"$tmp/line"
 # shellcheck disable=SC2016
+arguments='$_probe_arg0, (char *)$_probe_arg1, (unsigned)$_probe_arg2, (unsigned)$_probe_arg3'
+# shellcheck disable=SC2016
 {
 	echo "set pagination off"
 	echo "tbreak main"
 	echo "run work <$tmp/line >$tmp/said"
 	echo "info probes stap $provider"
 	for probe in $task_probes; do
-		at "$probe" ' %lu %s %u %u' \
-			', $_probe_arg0, (char *)$_probe_arg1, (unsigned)$_probe_arg2, (unsigned)$_probe_arg3'
+		at "$probe" ' %lu %s %u %u' ", $arguments"
 	done
 	for probe in $worker_probes; do
 		at "$probe" '' ''

@@ -48,7 +48,9 @@ claim "when the tracer leaves the semaphore is down" has_said "semaphore 0"
 claim "and the site is as it was" test "$(tail -n 1 "$tmp/said")" = "site 0"
 
 # What the kernel does is its own affair.
-sed -n 's/^site e8$/# the kernel made the site a call/p; s/^site cc$/# the kernel put a breakpoint there/p;
-	s/^leaf \(.*\)/# in a function with a red zone \1 of 100000 hits spoiled what it kept there/p' "$tmp/said"
+sed -n 's/^site e8$/# the kernel made the site a call/p
+	s/^site cc$/# the kernel put a breakpoint there/p
+	s/^leaf \(.*\)/# \1 of 100000 hits spoiled what a function kept in its red zone/p' \
+	"$tmp/said"
 sed 's/^/# /' "$tmp/got"
 plan

@@ -82,7 +82,8 @@ number_files()
 by_thread "$tmp/said" | number_files - >"$tmp/numbered"
 mv "$tmp/numbered" "$tmp/said"
 perf_here script -i "$tmp/all" -F tid,event,trace 2>/dev/null |
-	sed "s/^ *//; s/ $events:/ /; s/: *(\([0-9a-f]*\))//; s/arg[0-9]=//g; s/ \{1,\}/ /g; s/ *\$//" |
+	sed "s/^ *//; s/ $events:/ /; s/: *(\([0-9a-f]*\))//
+		s/arg[0-9]=//g; s/ \{1,\}/ /g; s/ *\$//" |
 	awk '{ gsub("__", "-", $2); sub(":$", "", $2); print }' >"$tmp/raw"
 by_thread "$tmp/raw" | number_files - >"$tmp/events"
 claim_events perf "$tmp/events"

@@ -17,7 +17,8 @@ capture()
 # Print the calls between the last two marks.
 between()
 {
-	awk '/ sched_yield\(/ { if (marks++ % 2 == 0) calls = ""; next } marks % 2 == 1 { calls = calls $0 "\n" }
+	awk '/ sched_yield\(/ { if (marks++ % 2 == 0) calls = ""; next }
+		marks % 2 == 1 { calls = calls $0 "\n" }
 		END { if (marks != 6) print marks " marks"; printf "%s", calls }' "$tmp/calls"
 }
 

@@ -17,10 +17,14 @@ fake()
 # shellcheck disable=SC2016 # the fakes expand them
 {
 fake apt-get \
-	'echo "apt-get $*" >&2; case " $* " in *" $UNKNOWN "*) exit 100 ;; esac; test "$*" != "$REFUSE"'
+	'echo "apt-get $*" >&2
+	case " $* " in *" $UNKNOWN "*) exit 100 ;; esac
+	test "$*" != "$REFUSE"'
 fake autoreconf 'echo "autoreconf $*"'
 fake dpkg-query \
-	'eval "package=\$$#"; case " $ABSENT " in *" $package "*) exit 1 ;; esac; echo "install ok installed "'
+	'eval "package=\$$#"
+	case " $ABSENT " in *" $package "*) exit 1 ;; esac
+	echo "install ok installed "'
 fake id 'echo "$USER_ID"'
 }
 

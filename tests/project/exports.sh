@@ -24,7 +24,12 @@ declared()
 	headers "$1" >"$tmp/headers"
 	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E - | awk '
 		FNR == NR { wanted[$1]; next }
-		/^# [0-9]+ "/ { file = $3; gsub("\"", "", file); sub(".*/tdt/", "tdt/", file); next }
+		/^# [0-9]+ "/ {
+			file = $3
+			gsub("\"", "", file)
+			sub(".*/tdt/", "tdt/", file)
+			next
+		}
 		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
 		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
 		grep -v '^ *\(static\|typedef\)' |

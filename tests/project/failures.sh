@@ -26,7 +26,8 @@ suite_log()
 {
 	printf '=====\n   tdt 0.1.0: test-suite.log\n=====\n\n# TOTAL: 9\n'
 	cat
-	printf '\n=====\nTestsuite summary for tdt 0.1.0\n=====\n# FAIL: 1\nmake: *** [all] Error 2\n'
+	printf '\n=====\nTestsuite summary for tdt 0.1.0\n=====\n# FAIL: 1\n'
+	echo 'make: *** [all] Error 2'
 }
 
 cat >expected <<'END'

@@ -7,8 +7,9 @@ set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-warnings='-Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wcast-qual -Wwrite-strings -Wconversion
-	-Wimplicit-fallthrough -Wredundant-decls -Wnull-dereference -Werror'
+warnings='-Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wcast-qual
+	-Wwrite-strings -Wconversion -Wimplicit-fallthrough -Wredundant-decls -Wnull-dereference
+	-Werror'
 include=${top_srcdir:?is set by make check}/include
 number=0
 

@@ -45,7 +45,8 @@ int main(void)
 {
 	struct tdt_future never = { 0, poll_never, drop_nothing };
 	struct tdt_traced traced = tdt_traced(never);
-	int known = traced.handle == tdt_future_handle(&traced.future) && tdt_handle_id(traced.handle) == 1;
+	int known = traced.handle == tdt_future_handle(&traced.future) &&
+		    tdt_handle_id(traced.handle) == 1;
 
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);

@@ -14,7 +14,8 @@ function canonical(stack, classes) {
 	stack = rewritten(stack, tail_calls(stack), "gdb adds tail calls", classes)
 	stack = rewritten(stack, linkage_names(stack), "gdb prefers linkage names", classes)
 	stack = rewritten(stack, relative_paths(stack), "relative directories", classes)
-	stack = rewritten(stack, symbol_suffixes(stack), "gdb has other suffixes of symbols", classes)
+	stack = rewritten(stack, symbol_suffixes(stack), "gdb has other suffixes of symbols",
+		classes)
 	if (flags ~ /-gsplit-dwarf/)
 		stack = rewritten(stack, split_dwarf(stack), "-gsplit-dwarf is not read", classes)
 	# After that, which leaves frames known by their symbols.
@@ -91,7 +92,8 @@ function split_dwarf(stack, n, i, frame, result, ours) {
 function split_functions(stack, n, i, frame, result) {
 	n = split(stack, frame, ";")
 	for (i = 1; i <= n; i++) {
-		if (i < n && frame[i + 1] ~ / inlined$/ && name_of(frame[i]) == name_of(frame[i + 1])) {
+		if (i < n && frame[i + 1] ~ / inlined$/ &&
+		    name_of(frame[i]) == name_of(frame[i + 1])) {
 			sub(/ inlined$/, "", frame[i + 1])
 			if (frame[i] ~ / inlined$/)
 				frame[i + 1] = frame[i + 1] " inlined"

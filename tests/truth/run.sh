@@ -159,9 +159,11 @@ sum_up()
 		/^class/ { classes[substr($0, 7)]++ }
 		/^mismatch/ { mismatches++ }
 		END {
-			printf "truth: %d programs, %d leaves, %d frames, %d of them inlined; %d mismatches\n", programs,
-				leaves, frames, inlined, mismatches
-			printf "truth: %d stacks of polls that go on, %d frames\n", requests, stepped
+			printf "truth: %d programs, %d leaves, %d frames, %d of them inlined; ",
+				programs, leaves, frames, inlined
+			printf "%d mismatches\n", mismatches
+			printf "truth: %d stacks of polls that go on, %d frames\n",
+				requests, stepped
 			for (class in classes)
 				printf "truth: %d of %s\n", classes[class], class
 		}' "$work/results"

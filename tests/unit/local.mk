@@ -99,55 +99,69 @@ tests_unit = \
 
 # src/base/
 
-tests_unit_base_check_index_SOURCES = tests/unit/base/check_index.c tests/lib/test.h $(tests_no_memory)
+tests_unit_base_check_index_SOURCES = \
+	tests/unit/base/check_index.c tests/lib/test.h $(tests_no_memory)
 tests_unit_base_check_index_CFLAGS = $(tests_cflags)
 tests_unit_base_check_index_LDADD = $(tests_core)
 
 # src/symbolize/
 
-tests_unit_symbolize_check_folded_SOURCES = tests/unit/symbolize/check_folded.c tests/lib/test.h $(tests_poll_now)
+tests_unit_symbolize_check_folded_SOURCES = \
+	tests/unit/symbolize/check_folded.c tests/lib/test.h $(tests_poll_now)
 tests_unit_symbolize_check_folded_CFLAGS = $(tests_cflags)
 tests_unit_symbolize_check_folded_LDADD = $(tests_lib)
 
-tests_unit_symbolize_check_modules_SOURCES = tests/unit/symbolize/check_modules.c tests/lib/must.h tests/lib/test.h
-tests_unit_symbolize_check_modules_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_symbolize_check_modules_SOURCES = \
+	tests/unit/symbolize/check_modules.c tests/lib/must.h tests/lib/test.h
+tests_unit_symbolize_check_modules_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_symbolize_check_modules_CFLAGS = $(tests_cflags)
 tests_unit_symbolize_check_modules_LDADD = $(tests_core) -ldl
-tests_unit_symbolize_check_modules_LDFLAGS = -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_clockwait
+tests_unit_symbolize_check_modules_LDFLAGS = \
+	-Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_clockwait
 EXTRA_tests_unit_symbolize_check_modules_DEPENDENCIES = tests/lib/plugin_a.la tests/lib/plugin_b.la
 
 # A look-up that stands still, threads that can't be had; and what libdw loads.
-tests_unit_symbolize_check_namer_SOURCES = tests/unit/symbolize/check_namer.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_unit_symbolize_check_namer_SOURCES = \
+	tests/unit/symbolize/check_namer.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
 tests_unit_symbolize_check_namer_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
 tests_unit_symbolize_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__service_start
 tests_unit_symbolize_check_namer_LDADD = $(tests_core) -ldl
 
-tests_unit_symbolize_check_naming_SOURCES = tests/unit/symbolize/check_naming.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_unit_symbolize_check_naming_SOURCES = \
+	tests/unit/symbolize/check_naming.c tests/lib/must.h tests/lib/sanitized.h \
+	tests/lib/test.h
 tests_unit_symbolize_check_naming_CFLAGS = $(tests_cflags)
 tests_unit_symbolize_check_naming_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__symbol_known \
 	-Wl,--wrap=pthread_mutex_lock
 tests_unit_symbolize_check_naming_LDADD = $(tests_core)
 
-tests_unit_symbolize_check_symbolize_SOURCES = tests/unit/symbolize/check_symbolize.c tests/lib/must.h tests/lib/self.h
+tests_unit_symbolize_check_symbolize_SOURCES = \
+	tests/unit/symbolize/check_symbolize.c tests/lib/must.h tests/lib/self.h
 tests_unit_symbolize_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
 tests_unit_symbolize_check_symbolize_LDADD = $(tests_core)
 
-tests_unit_symbolize_check_symbolize_nomem_SOURCES = tests/unit/symbolize/check_symbolize_nomem.c tests/lib/self.h
+tests_unit_symbolize_check_symbolize_nomem_SOURCES = \
+	tests/unit/symbolize/check_symbolize_nomem.c tests/lib/self.h
 tests_unit_symbolize_check_symbolize_nomem_CFLAGS = $(tests_cflags)
 tests_unit_symbolize_check_symbolize_nomem_LDADD = $(tests_core)
 
 # src/tree/
 
-tests_unit_tree_check_cycles_SOURCES = tests/unit/tree/check_cycles.c tests/lib/test.h $(tests_no_memory)
+tests_unit_tree_check_cycles_SOURCES = \
+	tests/unit/tree/check_cycles.c tests/lib/test.h $(tests_no_memory)
 tests_unit_tree_check_cycles_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_cycles_LDADD = $(tests_core)
 
-tests_unit_tree_check_over_SOURCES = tests/unit/tree/check_over.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
+tests_unit_tree_check_over_SOURCES = \
+	tests/unit/tree/check_over.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
 tests_unit_tree_check_over_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_over_LDADD = $(tests_lib)
 
-tests_unit_tree_check_stacks_SOURCES = tests/unit/tree/check_stacks.c tests/lib/must.h tests/lib/test.h
-tests_unit_tree_check_stacks_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_tree_check_stacks_SOURCES = \
+	tests/unit/tree/check_stacks.c tests/lib/must.h tests/lib/test.h
+tests_unit_tree_check_stacks_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_tree_check_stacks_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_stacks_LDADD = $(tests_core)
 EXTRA_tests_unit_tree_check_stacks_DEPENDENCIES = tests/lib/plugin_a.la
@@ -158,7 +172,8 @@ tests_unit_tree_check_tree_LDADD = $(tests_lib)
 
 # tree-printer/
 
-tests_unit_tree_printer_check_dump_cost_SOURCES = tests/unit/tree-printer/check_dump_cost.c $(tests_dumped) $(tests_no_memory)
+tests_unit_tree_printer_check_dump_cost_SOURCES = \
+	tests/unit/tree-printer/check_dump_cost.c $(tests_dumped) $(tests_no_memory)
 tests_unit_tree_printer_check_dump_cost_CFLAGS = $(tests_cflags)
 tests_unit_tree_printer_check_dump_cost_LDADD = $(tests_lib)
 
@@ -171,7 +186,8 @@ tests_unit_tree_printer_check_dump_json_SOURCES = \
 tests_unit_tree_printer_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
-tests_unit_tree_printer_check_dump_text_SOURCES = tests/unit/tree-printer/check_dump_text.c $(tests_dumped) $(tests_no_memory)
+tests_unit_tree_printer_check_dump_text_SOURCES = \
+	tests/unit/tree-printer/check_dump_text.c $(tests_dumped) $(tests_no_memory)
 tests_unit_tree_printer_check_dump_text_CFLAGS = $(tests_cflags)
 tests_unit_tree_printer_check_dump_text_LDADD = $(tests_lib)
 
@@ -184,7 +200,8 @@ tests_unit_tree_printer_check_json_SOURCES = \
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
-tests_unit_tree_printer_check_print_SOURCES = tests/unit/tree-printer/check_print.c $(tests_no_memory) $(tests_printed)
+tests_unit_tree_printer_check_print_SOURCES = \
+	tests/unit/tree-printer/check_print.c $(tests_no_memory) $(tests_printed)
 tests_unit_tree_printer_check_print_CFLAGS = $(tests_cflags)
 tests_unit_tree_printer_check_print_LDADD = $(tests_lib)
 
@@ -194,7 +211,8 @@ tests_unit_tree_printer_check_text_LDADD = $(tests_lib)
 
 # src/host/
 
-tests_unit_host_check_barrier_SOURCES = tests/unit/host/check_barrier.c tests/lib/refuse_call.h $(tests_asking)
+tests_unit_host_check_barrier_SOURCES = \
+	tests/unit/host/check_barrier.c tests/lib/refuse_call.h $(tests_asking)
 tests_unit_host_check_barrier_CFLAGS = $(tests_cflags)
 tests_unit_host_check_barrier_LDADD = $(tests_core)
 
@@ -245,24 +263,30 @@ tests_unit_host_check_host_unload_CFLAGS = $(tests_cflags)
 tests_unit_host_check_host_unload_LDADD = $(tests_lib) -ldl -lpthread
 EXTRA_tests_unit_host_check_host_unload_DEPENDENCIES = $(tests_host_plugins_la)
 
-tests_unit_host_check_peek_SOURCES = tests/unit/host/check_peek.c tests/lib/must.h tests/lib/refuse_call.h tests/lib/test.h
+tests_unit_host_check_peek_SOURCES = \
+	tests/unit/host/check_peek.c tests/lib/must.h tests/lib/refuse_call.h tests/lib/test.h
 tests_unit_host_check_peek_CFLAGS = $(tests_cflags)
 tests_unit_host_check_peek_LDADD = $(tests_core)
 
-tests_unit_host_check_stack_SOURCES = tests/unit/host/check_stack.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_unit_host_check_stack_SOURCES = \
+	tests/unit/host/check_stack.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
 tests_unit_host_check_stack_CFLAGS = $(tests_cflags)
 tests_unit_host_check_stack_LDADD = $(tests_core) -lpthread
 
 # What a filter refuses.
-tests_unit_host_check_syscalls_refused_SOURCES = tests/unit/host/check_syscalls_refused.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
-tests_unit_host_check_syscalls_refused_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_host_check_syscalls_refused_SOURCES = \
+	tests/unit/host/check_syscalls_refused.c tests/lib/must.h tests/lib/sanitized.h \
+	tests/lib/test.h
+tests_unit_host_check_syscalls_refused_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_host_check_syscalls_refused_CFLAGS = $(tests_cflags)
 tests_unit_host_check_syscalls_refused_LDADD = $(tests_lib) -ldl -lpthread
 EXTRA_tests_unit_host_check_syscalls_refused_DEPENDENCIES = tests/lib/plugin_a.la
 
 # src/unwind/
 
-tests_unit_unwind_check_code_SOURCES = tests/unit/unwind/check_code.c tests/lib/must.h tests/lib/test.h
+tests_unit_unwind_check_code_SOURCES = \
+	tests/unit/unwind/check_code.c tests/lib/must.h tests/lib/test.h
 tests_unit_unwind_check_code_CFLAGS = $(tests_cflags)
 tests_unit_unwind_check_code_LDADD = $(tests_core)
 
@@ -281,7 +305,8 @@ tests_unit_unwind_check_odd_frames_LDADD = \
 	tests/lib/libodd_frames_o2.la \
 	$(tests_core) -ldl
 
-tests_unit_unwind_check_walk_SOURCES = tests/unit/unwind/check_walk.c tests/lib/frames.h $(tests_poll_now)
+tests_unit_unwind_check_walk_SOURCES = \
+	tests/unit/unwind/check_walk.c tests/lib/frames.h $(tests_poll_now)
 tests_unit_unwind_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
 tests_unit_unwind_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_unwind_check_walk_LDADD = \
@@ -292,11 +317,13 @@ tests_unit_unwind_check_walk_LDADD = \
 
 # src/registry/
 
-tests_unit_registry_check_registry_SOURCES = tests/unit/registry/check_registry.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
+tests_unit_registry_check_registry_SOURCES = \
+	tests/unit/registry/check_registry.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
 tests_unit_registry_check_registry_CFLAGS = $(tests_cflags)
 tests_unit_registry_check_registry_LDADD = $(tests_core)
 
-tests_unit_registry_check_stepped_SOURCES = tests/unit/registry/check_stepped.c tests/lib/must.h tests/lib/test.h
+tests_unit_registry_check_stepped_SOURCES = \
+	tests/unit/registry/check_stepped.c tests/lib/must.h tests/lib/test.h
 tests_unit_registry_check_stepped_CFLAGS = $(tests_cflags)
 tests_unit_registry_check_stepped_LDADD = $(tests_core)
 
@@ -330,26 +357,33 @@ tests_unit_probes_check_probes_LDADD = $(tests_core)
 
 # src/capture/
 
-tests_unit_capture_check_capture_SOURCES = tests/unit/capture/check_capture.c $(tests_expected) $(tests_no_memory)
+tests_unit_capture_check_capture_SOURCES = \
+	tests/unit/capture/check_capture.c $(tests_expected) $(tests_no_memory)
 tests_unit_capture_check_capture_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_capture_LDADD = $(tests_lib)
 
-tests_unit_capture_check_counted_SOURCES = tests/unit/capture/check_counted.c tests/lib/seeded.h $(tests_asking)
+tests_unit_capture_check_counted_SOURCES = \
+	tests/unit/capture/check_counted.c tests/lib/seeded.h $(tests_asking)
 tests_unit_capture_check_counted_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_counted_LDADD = $(tests_core)
 
-tests_unit_capture_check_ghosts_SOURCES = tests/unit/capture/check_ghosts.c tests/lib/must.h $(tests_futures)
-tests_unit_capture_check_ghosts_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_capture_check_ghosts_SOURCES = \
+	tests/unit/capture/check_ghosts.c tests/lib/must.h $(tests_futures)
+tests_unit_capture_check_ghosts_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_capture_check_ghosts_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_ghosts_LDADD = $(tests_lib) -ldl
 EXTRA_tests_unit_capture_check_ghosts_DEPENDENCIES = tests/lib/ghost_plugin.la
 
-tests_unit_capture_check_ghosts_races_SOURCES = tests/unit/capture/check_ghosts_races.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_unit_capture_check_ghosts_races_SOURCES = \
+	tests/unit/capture/check_ghosts_races.c tests/lib/must.h tests/lib/sanitized.h \
+	tests/lib/test.h
 tests_unit_capture_check_ghosts_races_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_ghosts_races_LDADD = $(tests_rt)
 
 # The static one as in a program that binds late, which tests the library's objects alone.
-tests_unit_capture_check_handlers_SOURCES = tests/unit/capture/check_handlers.c tests/lib/test.h $(tests_stuck_task)
+tests_unit_capture_check_handlers_SOURCES = \
+	tests/unit/capture/check_handlers.c tests/lib/test.h $(tests_stuck_task)
 tests_unit_capture_check_handlers_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_handlers_LDADD = $(tests_lib) -lpthread
 
@@ -358,17 +392,21 @@ tests_unit_capture_check_handlers_static_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_handlers_static_LDFLAGS = -static-libtool-libs -Wl,-z,lazy
 tests_unit_capture_check_handlers_static_LDADD = $(tests_lib) -lpthread
 
-tests_unit_capture_check_odd_stacks_SOURCES = tests/unit/capture/check_odd_stacks.c $(tests_expected)
+tests_unit_capture_check_odd_stacks_SOURCES = \
+	tests/unit/capture/check_odd_stacks.c $(tests_expected)
 tests_unit_capture_check_odd_stacks_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_odd_stacks_LDADD = $(tests_lib)
 
-tests_unit_capture_check_plugins_SOURCES = tests/unit/capture/check_plugins.c $(tests_expected) $(tests_no_memory)
-tests_unit_capture_check_plugins_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_capture_check_plugins_SOURCES = \
+	tests/unit/capture/check_plugins.c $(tests_expected) $(tests_no_memory)
+tests_unit_capture_check_plugins_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_capture_check_plugins_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_plugins_LDADD = $(tests_lib) -ldl
 EXTRA_tests_unit_capture_check_plugins_DEPENDENCIES = tests/lib/plugin_a.la tests/lib/plugin_b.la
 
-tests_unit_capture_check_running_SOURCES = tests/unit/capture/check_running.c tests/lib/stuck.h $(tests_stuck_task)
+tests_unit_capture_check_running_SOURCES = \
+	tests/unit/capture/check_running.c tests/lib/stuck.h $(tests_stuck_task)
 tests_unit_capture_check_running_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_running_LDADD = \
 	tests/lib/libstuck_o0.la \
@@ -378,59 +416,74 @@ tests_unit_capture_check_running_LDADD = \
 	tests/lib/libstuck_without_fp.la \
 	$(tests_lib) -lpthread
 
-tests_unit_capture_check_running_odd_SOURCES = tests/unit/capture/check_running_odd.c tests/lib/seeded.h $(tests_gate)
+tests_unit_capture_check_running_odd_SOURCES = \
+	tests/unit/capture/check_running_odd.c tests/lib/seeded.h $(tests_gate)
 tests_unit_capture_check_running_odd_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_capture_check_running_odd_LDADD = $(tests_core) -lpthread
 
-tests_unit_capture_check_running_races_SOURCES = tests/unit/capture/check_running_races.c tests/lib/seeded.h $(tests_stuck_task)
+tests_unit_capture_check_running_races_SOURCES = \
+	tests/unit/capture/check_running_races.c tests/lib/seeded.h $(tests_stuck_task)
 tests_unit_capture_check_running_races_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_running_races_LDADD = $(tests_core) -lpthread
 
-tests_unit_capture_check_running_refused_SOURCES = tests/unit/capture/check_running_refused.c $(tests_gate) $(tests_no_memory)
+tests_unit_capture_check_running_refused_SOURCES = \
+	tests/unit/capture/check_running_refused.c $(tests_gate) $(tests_no_memory)
 tests_unit_capture_check_running_refused_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_running_refused_LDFLAGS = -Wl,--wrap=tdt__peek
 tests_unit_capture_check_running_refused_LDADD = $(tests_core) -lpthread
 
-tests_unit_capture_check_running_stacks_SOURCES = tests/unit/capture/check_running_stacks.c $(tests_gate) $(tests_switched)
+tests_unit_capture_check_running_stacks_SOURCES = \
+	tests/unit/capture/check_running_stacks.c $(tests_gate) $(tests_switched)
 tests_unit_capture_check_running_stacks_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_capture_check_running_stacks_LDADD = $(tests_core) -lpthread
 
-tests_unit_capture_check_shared_frames_SOURCES = tests/unit/capture/check_shared_frames.c tests/lib/must.h tests/lib/seeded.h tests/lib/test.h
+tests_unit_capture_check_shared_frames_SOURCES = \
+	tests/unit/capture/check_shared_frames.c tests/lib/must.h tests/lib/seeded.h \
+	tests/lib/test.h
 tests_unit_capture_check_shared_frames_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_shared_frames_LDADD = $(tests_core)
 
-tests_unit_capture_check_switched_SOURCES = tests/unit/capture/check_switched.c $(tests_switched) $(tests_asking)
+tests_unit_capture_check_switched_SOURCES = \
+	tests/unit/capture/check_switched.c $(tests_switched) $(tests_asking)
 tests_unit_capture_check_switched_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_switched_LDADD = $(tests_lib)
 
-tests_unit_capture_check_waits_SOURCES = tests/unit/capture/check_waits.c tests/lib/ask_waiting.h $(tests_poll_now) $(tests_printed)
+tests_unit_capture_check_waits_SOURCES = \
+	tests/unit/capture/check_waits.c tests/lib/ask_waiting.h $(tests_poll_now) \
+	$(tests_printed)
 tests_unit_capture_check_waits_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_waits_LDADD = $(tests_rt)
 
 # src/watch/
 
-tests_unit_watch_check_watch_SOURCES = tests/unit/watch/check_watch.c $(tests_asking) $(tests_leaf) $(tests_threads)
+tests_unit_watch_check_watch_SOURCES = \
+	tests/unit/watch/check_watch.c $(tests_asking) $(tests_leaf) $(tests_threads)
 tests_unit_watch_check_watch_CFLAGS = $(tests_cflags)
 tests_unit_watch_check_watch_LDADD = $(tests_core)
 
-tests_unit_watch_check_watch_poll_SOURCES = tests/unit/watch/check_watch_poll.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
-tests_unit_watch_check_watch_poll_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_watch_check_watch_poll_SOURCES = \
+	tests/unit/watch/check_watch_poll.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
+tests_unit_watch_check_watch_poll_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_watch_check_watch_poll_CFLAGS = $(tests_cflags)
 tests_unit_watch_check_watch_poll_LDFLAGS = -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_create
 tests_unit_watch_check_watch_poll_LDADD = $(tests_core) -ldl
 EXTRA_tests_unit_watch_check_watch_poll_DEPENDENCIES = tests/lib/plugin_a.la tests/lib/plugin_b.la
 
-tests_unit_watch_check_watch_races_SOURCES = tests/unit/watch/check_watch_races.c tests/lib/must.h tests/lib/seeded.h tests/lib/test.h
+tests_unit_watch_check_watch_races_SOURCES = \
+	tests/unit/watch/check_watch_races.c tests/lib/must.h tests/lib/seeded.h tests/lib/test.h
 tests_unit_watch_check_watch_races_CFLAGS = $(tests_cflags)
 tests_unit_watch_check_watch_races_LDADD = $(tests_core)
 
 # src/task/
 
-tests_unit_task_check_concurrent_SOURCES = tests/unit/task/check_concurrent.c tests/lib/seeded.h tests/lib/test.h $(tests_bell)
+tests_unit_task_check_concurrent_SOURCES = \
+	tests/unit/task/check_concurrent.c tests/lib/seeded.h tests/lib/test.h $(tests_bell)
 tests_unit_task_check_concurrent_CFLAGS = $(tests_cflags)
 tests_unit_task_check_concurrent_LDADD = $(tests_lib)
 
-tests_unit_task_check_edges_SOURCES = tests/unit/task/check_edges.c tests/lib/ask_waiting.h tests/lib/test.h $(tests_poll_now)
+tests_unit_task_check_edges_SOURCES = \
+	tests/unit/task/check_edges.c tests/lib/ask_waiting.h tests/lib/test.h $(tests_poll_now)
 tests_unit_task_check_edges_CFLAGS = $(tests_cflags)
 tests_unit_task_check_edges_LDADD = $(tests_rt)
 
@@ -439,7 +492,9 @@ tests_unit_task_check_handshake_CFLAGS = $(tests_cflags)
 tests_unit_task_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_unit_task_check_handshake_LDADD = libtdt-core.la
 
-tests_unit_task_check_join_SOURCES = tests/unit/task/check_join.c tests/lib/seeded.h $(tests_asking) $(tests_bell) $(tests_no_memory)
+tests_unit_task_check_join_SOURCES = \
+	tests/unit/task/check_join.c tests/lib/seeded.h $(tests_asking) $(tests_bell) \
+	$(tests_no_memory)
 tests_unit_task_check_join_CFLAGS = $(tests_cflags)
 tests_unit_task_check_join_LDADD = $(tests_lib)
 
@@ -447,23 +502,29 @@ tests_unit_task_check_kept_SOURCES = tests/unit/task/check_kept.c $(tests_asking
 tests_unit_task_check_kept_CFLAGS = $(tests_cflags)
 tests_unit_task_check_kept_LDADD = $(tests_core)
 
-tests_unit_task_check_kept_naive_SOURCES = tests/unit/task/check_kept.c src/task/wrapper.c tests/lib/naive_kept.h $(tests_asking)
-tests_unit_task_check_kept_naive_CFLAGS = $(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include $(srcdir)/tests/lib/naive_kept.h
+tests_unit_task_check_kept_naive_SOURCES = \
+	tests/unit/task/check_kept.c src/task/wrapper.c tests/lib/naive_kept.h $(tests_asking)
+tests_unit_task_check_kept_naive_CFLAGS = \
+	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include \
+	$(srcdir)/tests/lib/naive_kept.h
 tests_unit_task_check_kept_naive_LDADD = $(tests_core)
 
 tests_unit_task_check_leaves_SOURCES = tests/unit/task/check_leaves.c $(tests_asking)
 tests_unit_task_check_leaves_CFLAGS = $(tests_cflags)
 tests_unit_task_check_leaves_LDADD = $(tests_lib)
 
-tests_unit_task_check_refused_SOURCES = tests/unit/task/check_refused.c tests/lib/listed.h $(tests_asking)
+tests_unit_task_check_refused_SOURCES = \
+	tests/unit/task/check_refused.c tests/lib/listed.h $(tests_asking)
 tests_unit_task_check_refused_CFLAGS = $(tests_cflags)
 tests_unit_task_check_refused_LDADD = $(tests_core)
 
-tests_unit_task_check_requests_SOURCES = tests/unit/task/check_requests.c tests/lib/listed.h $(tests_asking)
+tests_unit_task_check_requests_SOURCES = \
+	tests/unit/task/check_requests.c tests/lib/listed.h $(tests_asking)
 tests_unit_task_check_requests_CFLAGS = $(tests_cflags)
 tests_unit_task_check_requests_LDADD = $(tests_core)
 
-tests_unit_task_check_tasks_SOURCES = tests/unit/task/check_tasks.c tests/lib/must.h tests/lib/seeded.h $(tests_asking)
+tests_unit_task_check_tasks_SOURCES = \
+	tests/unit/task/check_tasks.c tests/lib/must.h tests/lib/seeded.h $(tests_asking)
 tests_unit_task_check_tasks_CFLAGS = $(tests_cflags)
 tests_unit_task_check_tasks_LDADD = $(tests_lib)
 
@@ -471,11 +532,14 @@ tests_unit_task_check_traced_SOURCES = tests/unit/task/check_traced.c $(tests_as
 tests_unit_task_check_traced_CFLAGS = $(tests_cflags)
 tests_unit_task_check_traced_LDADD = $(tests_lib)
 
-tests_unit_task_check_traced_nomem_SOURCES = tests/unit/task/check_traced_nomem.c $(tests_no_memory) tests/lib/test.h
+tests_unit_task_check_traced_nomem_SOURCES = \
+	tests/unit/task/check_traced_nomem.c $(tests_no_memory) tests/lib/test.h
 tests_unit_task_check_traced_nomem_CFLAGS = $(tests_cflags)
 tests_unit_task_check_traced_nomem_LDADD = $(tests_lib)
 
-tests_unit_task_check_unwound_SOURCES = tests/unit/task/check_unwound.c tests/lib/unwinding.cc tests/lib/unwinding.h $(tests_asking)
+tests_unit_task_check_unwound_SOURCES = \
+	tests/unit/task/check_unwound.c tests/lib/unwinding.cc tests/lib/unwinding.h \
+	$(tests_asking)
 tests_unit_task_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 tests_unit_task_check_unwound_LDADD = $(tests_core)
 
@@ -493,11 +557,14 @@ tests_unit_future_check_combine_SOURCES = tests/unit/future/check_combine.c $(te
 tests_unit_future_check_combine_CFLAGS = $(tests_cflags)
 tests_unit_future_check_combine_LDADD = $(tests_lib)
 
-tests_unit_future_check_coroutine_SOURCES = tests/unit/future/check_coroutine.c tests/lib/must.h $(tests_futures)
+tests_unit_future_check_coroutine_SOURCES = \
+	tests/unit/future/check_coroutine.c tests/lib/must.h $(tests_futures)
 tests_unit_future_check_coroutine_CFLAGS = $(tests_cflags)
 tests_unit_future_check_coroutine_LDADD = $(tests_rt)
 
-tests_unit_future_check_coroutine_trees_SOURCES = tests/unit/future/check_coroutine_trees.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
+tests_unit_future_check_coroutine_trees_SOURCES = \
+	tests/unit/future/check_coroutine_trees.c tests/lib/seeded.h tests/lib/test.h \
+	$(tests_poll_now)
 tests_unit_future_check_coroutine_trees_CFLAGS = $(tests_cflags)
 tests_unit_future_check_coroutine_trees_LDADD = $(tests_lib)
 
@@ -507,7 +574,8 @@ tests_unit_future_check_future_LDADD = $(CHECK_LIBS)
 
 # src/dump/
 
-tests_unit_dump_check_deadlock_SOURCES = tests/unit/dump/check_deadlock.c tests/lib/must.h tests/lib/seeded.h tests/lib/test.h
+tests_unit_dump_check_deadlock_SOURCES = \
+	tests/unit/dump/check_deadlock.c tests/lib/must.h tests/lib/seeded.h tests/lib/test.h
 tests_unit_dump_check_deadlock_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_deadlock_LDADD = $(tests_rt)
 
@@ -516,12 +584,14 @@ tests_unit_dump_check_dump_all_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_all_LDADD = $(tests_lib)
 
 # What the thread dumps, and that there may be no thread, by ld's --wrap.
-tests_unit_dump_check_dump_signal_SOURCES = tests/unit/dump/check_dump_signal.c tests/lib/must.h tests/lib/test.h $(tests_threads)
+tests_unit_dump_check_dump_signal_SOURCES = \
+	tests/unit/dump/check_dump_signal.c tests/lib/must.h tests/lib/test.h $(tests_threads)
 tests_unit_dump_check_dump_signal_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
 tests_unit_dump_check_dump_signal_LDADD = $(tests_core)
 
-tests_unit_dump_check_dump_stuck_SOURCES = tests/unit/dump/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
+tests_unit_dump_check_dump_stuck_SOURCES = \
+	tests/unit/dump/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
 tests_unit_dump_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_dump_check_dump_stuck_LDADD = $(tests_rt)
 
@@ -532,18 +602,22 @@ tests_unit_dump_check_snapshot_SOURCES = \
 	$(tests_asking) \
 	$(tests_no_memory) \
 	$(tests_poll_now)
-tests_unit_dump_check_snapshot_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
+tests_unit_dump_check_snapshot_CPPFLAGS = \
+	$(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_unit_dump_check_snapshot_CFLAGS = $(tests_cflags) -fexceptions
 tests_unit_dump_check_snapshot_LDADD = $(tests_core) -ldl
 EXTRA_tests_unit_dump_check_snapshot_DEPENDENCIES = tests/lib/plugin_a.la tests/lib/plugin_b.la
 
-tests_unit_dump_check_snapshot_rt_SOURCES = tests/unit/dump/check_snapshot_rt.c tests/lib/sanitized.h tests/lib/seeded.h $(tests_leaf)
+tests_unit_dump_check_snapshot_rt_SOURCES = \
+	tests/unit/dump/check_snapshot_rt.c tests/lib/sanitized.h tests/lib/seeded.h $(tests_leaf)
 tests_unit_dump_check_snapshot_rt_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_snapshot_rt_LDADD = $(tests_rt)
 
 # src/runtime/
 
-tests_unit_runtime_check_driver_SOURCES = tests/unit/runtime/check_driver.c tests/lib/test.h $(tests_driver_thread) $(tests_no_memory)
+tests_unit_runtime_check_driver_SOURCES = \
+	tests/unit/runtime/check_driver.c tests/lib/test.h $(tests_driver_thread) \
+	$(tests_no_memory)
 tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_rt_core)
@@ -556,7 +630,8 @@ tests_unit_runtime_check_mutex_SOURCES = \
 tests_unit_runtime_check_mutex_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_mutex_LDADD = $(tests_rt)
 
-tests_unit_runtime_check_net_SOURCES = tests/unit/runtime/check_net.c tests/lib/seeded.h $(tests_driven) $(tests_no_memory)
+tests_unit_runtime_check_net_SOURCES = \
+	tests/unit/runtime/check_net.c tests/lib/seeded.h $(tests_driven) $(tests_no_memory)
 tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
 tests_unit_runtime_check_net_LDADD = $(tests_rt_core)
@@ -569,28 +644,35 @@ tests_unit_runtime_check_oneshot_SOURCES = \
 tests_unit_runtime_check_oneshot_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_rt)
 
-tests_unit_runtime_check_ring_SOURCES = tests/unit/runtime/check_ring.c tests/lib/must.h tests/lib/test.h
+tests_unit_runtime_check_ring_SOURCES = \
+	tests/unit/runtime/check_ring.c tests/lib/must.h tests/lib/test.h
 tests_unit_runtime_check_ring_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_ring_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_unit_runtime_check_rt_SOURCES = tests/unit/runtime/check_rt.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
+tests_unit_runtime_check_rt_SOURCES = \
+	tests/unit/runtime/check_rt.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
 tests_unit_runtime_check_rt_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_LDADD = $(tests_rt)
 
-tests_unit_runtime_check_rt_block_on_SOURCES = tests/unit/runtime/check_rt_block_on.c tests/lib/ask_waiting.h $(tests_leaf)
+tests_unit_runtime_check_rt_block_on_SOURCES = \
+	tests/unit/runtime/check_rt_block_on.c tests/lib/ask_waiting.h $(tests_leaf)
 tests_unit_runtime_check_rt_block_on_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_block_on_LDADD = $(tests_rt)
 
-tests_unit_runtime_check_rt_idle_SOURCES = tests/unit/runtime/check_rt_idle.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
+tests_unit_runtime_check_rt_idle_SOURCES = \
+	tests/unit/runtime/check_rt_idle.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
 tests_unit_runtime_check_rt_idle_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_idle_LDADD = $(tests_rt)
 
-tests_unit_runtime_check_rt_nomem_SOURCES = tests/unit/runtime/check_rt_nomem.c $(tests_leaf) $(tests_no_memory) $(tests_threads)
+tests_unit_runtime_check_rt_nomem_SOURCES = \
+	tests/unit/runtime/check_rt_nomem.c $(tests_leaf) $(tests_no_memory) $(tests_threads)
 tests_unit_runtime_check_rt_nomem_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_unit_runtime_check_rt_races_SOURCES = tests/unit/runtime/check_rt_races.c tests/lib/ask_waiting.h tests/lib/seeded.h $(tests_leaf)
+tests_unit_runtime_check_rt_races_SOURCES = \
+	tests/unit/runtime/check_rt_races.c tests/lib/ask_waiting.h tests/lib/seeded.h \
+	$(tests_leaf)
 tests_unit_runtime_check_rt_races_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_races_LDADD = $(tests_rt)
 
@@ -607,15 +689,19 @@ tests_unit_runtime_check_rt_workers_LDFLAGS = \
 	-Wl,--wrap=tdt_worker_thread_unpark
 tests_unit_runtime_check_rt_workers_LDADD = libtdt-rt-core.la $(tests_lib)
 
-tests_unit_runtime_check_timeout_SOURCES = tests/unit/runtime/check_timeout.c $(tests_driven) $(tests_no_memory)
+tests_unit_runtime_check_timeout_SOURCES = \
+	tests/unit/runtime/check_timeout.c $(tests_driven) $(tests_no_memory)
 tests_unit_runtime_check_timeout_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_timeout_LDADD = $(tests_rt_core)
 
-tests_unit_runtime_check_timers_SOURCES = tests/unit/runtime/check_timers.c tests/lib/seeded.h $(tests_driven) $(tests_driver_thread) $(tests_no_memory)
+tests_unit_runtime_check_timers_SOURCES = \
+	tests/unit/runtime/check_timers.c tests/lib/seeded.h $(tests_driven) \
+	$(tests_driver_thread) $(tests_no_memory)
 tests_unit_runtime_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_timers_LDADD = $(tests_rt_core)
 
-tests_unit_runtime_check_yield_SOURCES = tests/unit/runtime/check_yield.c $(tests_futures) $(tests_no_memory)
+tests_unit_runtime_check_yield_SOURCES = \
+	tests/unit/runtime/check_yield.c $(tests_futures) $(tests_no_memory)
 tests_unit_runtime_check_yield_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_yield_LDADD = $(tests_rt)
 
@@ -625,7 +711,9 @@ tests_unit_check_errno_SOURCES = tests/unit/check_errno.c tests/lib/test.h $(tes
 tests_unit_check_errno_CFLAGS = $(tests_cflags)
 tests_unit_check_errno_LDADD = $(tests_lib) -lpthread
 
-tests_unit_check_fork_SOURCES = tests/unit/check_fork.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h $(tests_futures)
+tests_unit_check_fork_SOURCES = \
+	tests/unit/check_fork.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h \
+	$(tests_futures)
 tests_unit_check_fork_CFLAGS = $(tests_cflags)
 tests_unit_check_fork_LDADD = $(tests_core)
 

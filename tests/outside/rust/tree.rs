@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! For rust.sh: async functions that await each other, a join of two by hand, futures of C; traced, polled by a small
-//! executor on a thread of its own, and asked where they wait from another.
+//! For rust.sh: async functions that await each other, a join of two by hand, and futures of C.  A
+//! small executor polls them, traced, on a thread of its own, and another thread asks where they
+//! wait.
 
 #[path = "../../../demo/tdt.rs"]
 mod tdt;
@@ -153,7 +154,12 @@ struct Task {
 }
 
 static TASK_VTABLE: TdtWakerVtable =
-    TdtWakerVtable { clone: task_clone, wake: task_wake, wake_by_ref: task_wake_by_ref, drop: task_drop };
+    TdtWakerVtable {
+        clone: task_clone,
+        wake: task_wake,
+        wake_by_ref: task_wake_by_ref,
+        drop: task_drop,
+    };
 
 unsafe extern "C" fn task_clone(waker: *const TdtWaker) -> *const TdtWaker {
     Arc::increment_strong_count(waker as *const Task);

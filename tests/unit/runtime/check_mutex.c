@@ -365,7 +365,7 @@ static void lock_or_not(void)
 		if (result != TDT_PENDING || (!patient && one_in(2)))
 			break;
 		if (one_in(4))
-			sched_yield(); /* and a poll that nothing asked for, with the other waker perhaps */
+			sched_yield(); /* the next poll comes without a wake-up */
 		else
 			bell_wait(bell[now]);
 	}

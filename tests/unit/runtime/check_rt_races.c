@@ -508,8 +508,9 @@ static void *spawn_until_refused(void *arg)
 		    tdt_rt_spawn(ending->rt, (struct tdt_future){ NULL, ending_poll, count_ending },
 				 NULL)) != NULL) {
 		tdt_handle_unref(handle);
+		/* The thread that ends the runtime is held up: memory is to last until then. */
 		if (atomic_fetch_add(&ending->accepted, 1) > 20000)
-			leaf_pause(); /* who ends the runtime is held up: memory is to last until then */
+			leaf_pause();
 	}
 	MUST(errno == ESHUTDOWN);
 	return NULL;

@@ -140,8 +140,8 @@ static struct tdt_rt *rt_with(unsigned workers)
 
 static bool all_parked(int workers)
 {
-	int parked =
-	    parks; /* first: if one wakes and parks again meanwhile, they seem to be too few, not enough */
+	/* Read first: a worker that wakes and parks again meanwhile seems not to be parked. */
+	int parked = parks;
 
 	return parked - unparks == workers;
 }

@@ -219,10 +219,8 @@ START_TEST(timers_fire_in_the_order_they_are_due)
 	unsigned seed = seed_of_run();
 	uint64_t before, least = 50;
 
-	for (
-	    ;;
-	    least *=
-	    2) { /* until all were started when the first was due: one that comes late can't be in order */
+	/* Until all are started before the first is due: a late timer can't be in order. */
+	for (;; least *= 2) {
 		before = driven_now_ns();
 		for (int i = 0; i < TIMERS; i++)
 			start_noting(i, least + rand_r(&seed) % least);

@@ -228,7 +228,9 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return error;
 }
 
-/* The requester's waits.  When the reporter is run, the requester waits for as long as that takes. */
+/*
+ * The requester's waits.  When the reporter is run, the requester waits for as long as that takes.
+ */
 int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until);
 int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,

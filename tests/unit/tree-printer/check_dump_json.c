@@ -45,23 +45,24 @@ static struct dumped *some(void)
 #define COUNTS "\"leaves_elsewhere\":0,\"leaves_lost\":0"
 
 static const char some_json[] =
-    "{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\",\"tasks\":3,\"fresh\":2,\"running\":"
-    "0,\"last\":0,"
-    "\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
-    "{\"answer\":\"fresh\",\"tasks\":["
-    "{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,\"polls\":0,\"leaves\":1," COUNTS
-    ",\"parent\":9,"
-    "\"woken_ns\":10,\"woken_by\":\"18446744073709551615\",\"waits\":[{\"kind\":\"mutex\","
-    "\"object\":\"0x7f10\","
-    "\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
-    "{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,\"polls\":0,\"leaves\":1," COUNTS
-    ",\"age_ns\":4,"
-    "\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,\"kind\":"
-    "\"frame\","
-    "\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\",\"directory\":\"/"
-    "b\",\"line\":1,\"leaves\":1}]},"
-    "{\"answer\":\"none\",\"tasks\":[{\"id\":3,\"state\":\"running\",\"state_ns\":0,\"polls\":0,"
-    "\"leaves\":0," COUNTS ",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
+	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
+	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
+	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
+	"{\"answer\":\"fresh\",\"tasks\":["
+	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,"
+	"\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
+	"\"woken_ns\":10,\"woken_by\":\"18446744073709551615\","
+	"\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
+	"\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
+	"{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,"
+	"\"polls\":0,\"leaves\":1," COUNTS ",\"age_ns\":4,"
+	"\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,"
+	"\"parent\":0,\"kind\":\"frame\","
+	"\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\","
+	"\"directory\":\"/b\",\"line\":1,\"leaves\":1}]},"
+	"{\"answer\":\"none\",\"tasks\":[{\"id\":3,\"state\":\"running\","
+	"\"state_ns\":0,\"polls\":0,\"leaves\":0," COUNTS
+	",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
 
 START_TEST(json_tells_all_in_the_snapshot_s_order)
 {
@@ -205,9 +206,8 @@ START_TEST(a_dump_of_a_later_version_may_have_more_members)
 {
 	dump_free(read_back(
 	    "{\"tdt\":1,\"dump\":{\"new\":1},\"new\":[],\"groups\":[{\"answer\":\"none\",\"new\":1,"
-	    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,\"waits\":[{\"kind\":\"other\","
-	    "\"new\":"
-	    "1}]}]}]}"));
+	    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,"
+	    "\"waits\":[{\"kind\":\"other\",\"new\":1}]}]}]}"));
 }
 END_TEST
 
@@ -261,9 +261,9 @@ static int read_once(void *argument)
 	result = reader_next_of_both(&reader, &trace, &dump);
 	dump_free(dump);
 	/* jansson has words for it, but no code */
-	return result == 1                                                 ? 0
-	       : result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM
-									   : -EPROTO;
+	if (result == 1)
+		return 0;
+	return result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM : -EPROTO;
 }
 
 START_TEST(every_allocation_may_fail_while_reading)

@@ -729,15 +729,15 @@ START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 	add(trace, NULL, (struct tdt_frame)FRAME(.function = evil, .file = evil), 1);
 	add(trace, NULL, (struct tdt_frame)FRAME(.module = evil), 1);
 	expect_trace(trace, OPTIONS(UTF8),
-		     "task 1 \"" EVIL_UTF8("\\") "\" pending, 1 leaf, spawned at " EVIL_UTF8(
-			 "") "\n"
-			     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
-								     "╼ " EVIL_UTF8("") "\n");
+		     "task 1 \"" EVIL_UTF8("\\") "\" pending, 1 leaf, spawned at "
+		     EVIL_UTF8("") "\n"
+		     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
+		     "╼ " EVIL_UTF8("") "\n");
 	expect_trace(trace, OPTIONS(ASCII),
-		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at " EVIL_ASCII(
-			 "") "\n"
-			     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
-								       "- " EVIL_ASCII("") "\n");
+		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at "
+		     EVIL_ASCII("") "\n"
+		     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
+		     "- " EVIL_ASCII("") "\n");
 	tdt_trace_free(trace);
 }
 END_TEST
