@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Threads that take tasks from a queue and poll them.  A task's waker is its first member, and each
- * clone is a reference of the task.  A waker that outlives the future or the runtime does nothing.
+ * Threads that take tasks from a queue and poll them.  A task's waker is a member of the task, and
+ * each clone is a reference of the task.  (The waker is not the first member: tdt/future.h says
+ * why.)  A waker that outlives the future or the runtime does nothing.
  *
  * The runtime runs traced futures like all others.  Marked lines were inserted for tdt; the runtime
  * compiles and works without them, too (foreign-runtime.c says what they are for).
@@ -13,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <time.h>
@@ -28,8 +30,8 @@ enum state {
 };
 
 struct task {
-	struct tdt_waker waker;
 	atomic_uint refs; /* the runtime's until the task has ended, and one for each clone */
+	struct tdt_waker waker;
 	struct their_runtime *runtime;
 	struct tdt_future future;
 	enum state state;	  /* this and the rest: under the runtime's lock */
@@ -56,7 +58,7 @@ static void runtime_unref(struct their_runtime *runtime)
 
 static struct task *task_of(const struct tdt_waker *waker)
 {
-	return (struct task *)(uintptr_t)waker;
+	return (struct task *)((uintptr_t)waker - offsetof(struct task, waker));
 }
 
 static const struct tdt_waker *clone_waker(const struct tdt_waker *waker)

@@ -43,6 +43,10 @@
  *     be a waker of libtdt (see tdt_leaf_wakers()).
  *   - Any thread may use and drop it, also after the task has ended.
  *   - `clone` returns NULL if it fails.
+ * Where a runtime keeps its waker: a waker is not the first member of a runtime's task.
+ *   - Lists of the runtime's own contain the addresses of tasks.  A waker at another address than
+ *     its task makes the addresses of wakers occur only where a waker is held.  A search of memory
+ *     then finds out that nobody holds the waker of a task, so that the task can never wake.
  * The functions of a waker do not unwind.
  */
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <tdt/hooks.h>
@@ -15,9 +16,9 @@
 
 /* What wakers and the blocked thread share.  On the heap: wakers may outlive the call. */
 struct blocker {
-	struct tdt_waker waker; /* first: wakers are pointers to this */
 	atomic_uint refs;	/* one for each waker, and one for the call */
 	atomic_bool woken;	/* since the last poll began */
+	struct tdt_waker waker; /* wakers are pointers to this; not first, as future.h says */
 	sem_t wake;		/* raised by the thread that sets `woken` */
 
 	/* The task's; NULL if the task is not traced.  Constant once the future is polled. */
@@ -37,10 +38,10 @@ static void unref_blocker(struct blocker *blocker)
 	free(blocker);
 }
 
-/* A waker is a pointer to the blocker's first member.  It is const because the ABI says so. */
+/* A waker is a pointer to a member of the blocker.  It is const because the ABI says so. */
 static struct blocker *blocker_of(const struct tdt_waker *waker)
 {
-	return (struct blocker *)(uintptr_t)waker;
+	return (struct blocker *)((uintptr_t)waker - offsetof(struct blocker, waker));
 }
 
 static const struct tdt_waker *blocker_clone(const struct tdt_waker *waker)

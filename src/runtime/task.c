@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <tdt/hooks.h>
@@ -32,10 +33,10 @@ static void unref_task(struct tdt__task *task)
 	tdt__rt_unref(rt);
 }
 
-/* A waker is a pointer to the task's first member.  It is const because the ABI says so. */
+/* A waker is a pointer to a member of the task.  It is const because the ABI says so. */
 static struct tdt__task *task_of_waker(const struct tdt_waker *waker)
 {
-	return (struct tdt__task *)(uintptr_t)waker;
+	return (struct tdt__task *)((uintptr_t)waker - offsetof(struct tdt__task, waker));
 }
 
 static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)

@@ -42,9 +42,9 @@ struct tdt__live;
 enum tdt__task_state { TDT__IDLE, TDT__SCHEDULED, TDT__RUNNING, TDT__NOTIFIED, TDT__DONE };
 
 struct tdt__task {
-	struct tdt_waker waker; /* first: wakers are pointers to this */
 	atomic_uint refs;
 	atomic_uint state; /* enum tdt__task_state */
+	struct tdt_waker waker; /* wakers are pointers to this; not first, as future.h says */
 
 	struct tdt_future future;  /* used by the worker that polls the task, or by tdt_rt_free() */
 	struct tdt_handle *handle; /* constant, as is `rt` */
