@@ -68,7 +68,7 @@ static void *allocate(void *unused)
 
 	for (int i = 0; i < TIMES / BATCH; i++) {
 		for (int j = 0; j < BATCH; j++) {
-			batch[j] = calloc(1, 256);
+			batch[j] = calloc(1, 320);
 			__asm__ volatile("" : : "r"(batch[j]) : "memory");
 		}
 		for (int j = 0; j < BATCH; j++)
@@ -193,14 +193,14 @@ int main(int argc, char **argv)
 	struct figure *one, *one_calloc, *two, *two_calloc, *memory, *all, *filtered, *found;
 
 	report_start(argc, argv, "What does it cost to keep records of tasks?", "ns a task", 9);
-	one_calloc = figure("256 bytes from calloc() and back", NULL);
+	one_calloc = figure("320 bytes from calloc() and back", NULL);
 	one = figure("a future traced and dropped", one_calloc);
 	two_calloc = figure("the bytes, on each of two threads", NULL);
 	two = figure("the future, on each of two threads", two_calloc);
 	remark("With 100,000 tasks:");
 	memory = figure("an idle task, over its future", NULL);
 	in_unit(memory, "bytes of memory");
-	at_most(memory, 256);
+	at_most(memory, 320);
 	all = figure("tdt_tasks(), each", NULL);
 	filtered = figure("tdt_tasks() that lets none through, each", NULL);
 	found = figure("tdt_task_find() of none, each", NULL);

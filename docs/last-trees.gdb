@@ -32,11 +32,11 @@ define tdt_print_tree
 end
 
 define tdt_print_tasks
-  set $slab = (struct tdt_registry_slab *)tdt_registry.slabs
+  set $slab = (struct tdt_registry_slab *)tdt__registry.slabs
   while $slab != 0
     set $i = 0
     while $i < $slab->used
-      set $task = (struct tdt_record *)($slab->records + $i * tdt_registry.stride)
+      set $task = (struct tdt_task_record *)($slab->records + $i * tdt__registry.stride)
       if $task->state == 1
         printf "task %lu \"%s\" waiting\n", $task->id, $task->name
         if $task->tree != 0

@@ -69,14 +69,16 @@ static void in_forked_child(void)
 	tdt__watch_forked();
 	tdt__unloads_forked();
 	tdt__namer_forked();
+	tdt__registry_forked();
 	after_fork();
 }
 
-/* A caller may need these services at a time when no thread can be started: see service.h. */
+/* A caller may need the services at a time when no thread can be started: see service.h. */
 static void begin_services(void)
 {
 	tdt__namer_begin();
 	tdt__unloads_begin();
+	tdt__registry_begin();
 }
 
 const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,

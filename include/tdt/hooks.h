@@ -25,8 +25,8 @@
  *	}
  *
  * Each call costs a test of a flag or a few stores, unless a tracer is attached to its probe.  On a
- * thread that never calls tdt_worker_now(), tdt_task_woken() also reads the coarse clock, about 7
- * ns.
+ * thread that never calls tdt_worker_now(), tdt_task_woken() and tdt_worker_thread_park() also read
+ * the coarse clock, about 7 ns.
  */
 
 #include <tdt/trace.h>
@@ -49,7 +49,8 @@ void tdt_worker_thread_stop(void);
 /*
  * Report that this worker is about to wait for work (park), or has been woken (unpark).  Between
  * the two calls the worker is idle.  The calls fire the probes worker-thread-park and
- * worker-thread-unpark, and have no other effect.  Call them on the worker's own thread.
+ * worker-thread-unpark, and note since when the worker is idle (struct tdt_registry_thread in
+ * tdt/registry.h).  Call them on the worker's own thread.
  */
 void tdt_worker_thread_park(void);
 void tdt_worker_thread_unpark(void);

@@ -7,49 +7,80 @@
  * debugger, a reader of core files, or a program that reads another process's memory
  * (process_vm_readv(2)) and contains no code of this library.  Inside the process use tdt/tasks.h.
  *
- *   tdt_registry ─▶ slab ─▶ slab ─▶ ... ─▶ 0
- *                    │
- *                    └▶ record, record, record...        `stride` bytes apart
- *                         │
- *                         └▶ watched: the last tree, and the one before
+ *   registry ─▶ slab ─▶ slab ─▶ ... ─▶ 0
+ *    │           │
+ *    │           └▶ record, record, record...        `stride` bytes apart
+ *    │                │
+ *    │                └▶ watched: the last tree, and the one before
+ *    ├▶ counters: a few structs, whose sums count
+ *    ├▶ threads:  a table of addresses of threads' structs
+ *    └▶ panics:   the last tasks that panicked
  *
- * The symbol `tdt_registry` is in the dynamic symbol table of libtdt.so.  A program that links
- * libtdt.a has the symbol in its own symbol table (.symtab, unless the program was stripped; in the
- * dynamic one if it was linked with -rdynamic).  A program that names the variable itself has the
- * symbol in its own dynamic symbol table.  Then the library uses the program's variable (a copy
- * relocation), and the variable in libtdt.so keeps its first contents.  Therefore look in the
- * program first, then in its libraries.
+ * The structs below are the whole specification.  All numbers have the byte order of the process,
+ * and each field is aligned to its own size.  A number after `@` is the offset of the field in its
+ * struct.  All addresses are 64 bits wide, and are addresses in the process that is read; 0 means
+ * that there is nothing.  Times are in nanoseconds of CLOCK_MONOTONIC unless a field says
+ * otherwise.
  *
- * All addresses are 64 bits wide, and are addresses in the process that is read.  Nothing that a
- * reader can reach is ever unmapped: slabs stay, and records and trees are used again for other
- * tasks.
+ * Version 1 of the layout is final.  Later releases of the library that have the same version only
+ * give a meaning to fields that are reserved here, which are 0 until then.
+ *
+ * Finding the registry
+ *
+ * No symbol leads to the registry.  Search for it: it lies in the initialized data of the module
+ * that contains the library (libtdt.so, or the program or library that was linked with libtdt.a).
+ *
+ *	1. In a process, look at each mapping in /proc/PID/maps that is readable, writable and
+ *	   private and has an inode.  In a core file, look at each PT_LOAD segment that is
+ *	   readable and writable.
+ *	2. At each address in it that is a multiple of 64, compare 8 bytes with TDT_REGISTRY_MAGIC.
+ *	3. Where they are equal, read the whole struct.  Ignore it unless `self` is the address
+ *	   where you found it: it is a copy otherwise, for example of a file.
+ *	4. If `version` is not TDT_REGISTRY_VERSION, the rest of the struct has another layout.
+ *
+ * A process may contain several copies of the library, and then has a registry for each of them.
+ * (A module with libtdt.a in it that dlclose() removes takes its registry along.  Do not do this:
+ * slabs of this registry are then found by nobody.)
+ *
+ * Nothing else that a reader can reach is ever unmapped, except the structs of threads: slabs
+ * stay, and records and trees are used again for other tasks.
  *
  * A core file contains all of this.  But `file` and `poll` mostly point into read-only parts of
  * modules, which a core file may leave out; read those parts from the files that were mapped there
  * (NT_FILE).  In a core file, or in a process that is stopped, read each record once; if its `seq`
  * is odd, its task was just being made.
  *
- * To read a record while the process runs:
+ * Reading a record while the process runs
  *
  *	1. Read all of it, and then all of it again.  (One process_vm_readv(2) can do both, with two
- *	   equal remote vectors.)
+ *	   equal remote vectors; and it can do so for a whole slab.)
  *	2. If `seq` or `id` differ, the record was given to another task meanwhile: start again.
- *	3. If `seq` is odd, or `state` is TDT_RECORD_FREE, the record has no task, or not yet.
+ *	3. If `seq` is odd, or `state` is TDT_TASK_RECORD_FREE, the record has no task, or not yet.
  *
  * If the two copies are the same to the last byte, all fields were so at one moment.  The copies of
  * a task that is polled all the time may never be the same.  In such a copy, the fields that the
- * task was made with are right (`id`, `parent`, `poll`, `file`, `line`, `column`, `name`).  Each
- * other field has a value that it had at some moment, but the fields may be of different polls, so
- * do not use the `wait_*` fields.
+ * task was made with are right (`id`, `parent`, `spawned`, `poll`, `child_state`, `file`, `line`,
+ * `column`, `name`).  Each other field has a value that it had at some moment, but the fields may
+ * be of different polls, so do not use the `wait_*` fields.
  *
- * It is known what a leaf waits for if `state` is TDT_RECORD_IDLE, `wait_count` is not 0, and
+ * It is known what a leaf waits for if `state` is TDT_TASK_RECORD_IDLE, `wait_count` is not 0, and
  * `wait_polls` is the lower half of `polls`.  If there is more than one leaf, this is only what the
  * first leaf waits for.  A mutex may have been handed on to another owner since.
+ *
+ * The string at `wait_name` belongs to the host.  It stays as it is while the leaf waits.  Read at
+ * most TDT_TASK_RECORD_NAME_SIZE bytes of it, and then the record again.  Use the string only if
+ * `seq`, `state`, `polls` and `wait_name` are the same as before.
+ *
+ * A task whose `state` is TDT_TASK_RECORD_IDLE is *runnable* if `woken` is not 0 and `woken_polls`
+ * is the lower half of `polls`: it was woken since its last poll began.  If `polls` is 0, it was
+ * not polled yet.  Otherwise the task waits, as far as its runtime reports wake-ups.
  *
  * Read a slab anew for each look: `used` increases, and new slabs are inserted before the first
  * one.  A child of fork() has the records of its parent.  Among them are tasks that no thread of
  * the child will ever poll.  If such a task was being polled at the fork, its record says so for
  * ever.
+ *
+ * Reading the last tree of a task
  *
  * The last tree of a task that is or was watched (tdt/watch.h) lies at the record's `tree`.  While
  * a tree is written, the previous one stays, so there is always one whole tree, in a core file too.
@@ -63,18 +94,25 @@
  *
  * (A tree is written at most once in an interval, so these steps rarely have to be repeated.)
  *
- * The memory may be damaged, and a name may contain any bytes.  In sound memory the list of slabs
- * has an end, no slab is in it twice, `used` is at most `room`, and `stride` is at least
- * `record_size`.  A reader that checks these facts terminates on any memory.  It must not print
- * names unescaped (see tests/outside/registry_reader.c).
+ * Counting
  *
- * The layout has a version.  Later layouts with the same version use only fields that are reserved
- * here.
+ * Each field of the struct tdt_registry_counters is a part of a sum: add up that field of all
+ * structs in the array.  To count the polls that began since the start, read the counters first,
+ * and then add `polls` of every record that has a task.  To count the tasks that ended, subtract
+ * the records with a task that has not ended from `spawned`.  What happens while you read may be
+ * missing, and is counted the next time.
+ *
+ * Memory that cannot be trusted
+ *
+ * The memory may be damaged, and names may contain any bytes.  In sound memory the list of slabs
+ * has an end, no slab is in it twice, `used` is at most `room`, `stride` is at least
+ * `record_size`, and all fixed sizes are those of the structs below.  A reader must check these
+ * facts, must limit the number of records, of slots and of entries that it is willing to read, and
+ * must not print names unescaped (see tests/outside/registry_reader.c).
  */
 
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -82,75 +120,135 @@ extern "C" {
 #define TDT_REGISTRY_MAGIC "tdt-reg" /* and a NUL: 8 bytes */
 #define TDT_REGISTRY_VERSION 1
 
+/* The registry: 256 bytes, at an address that is a multiple of 64.  Only the library writes it. */
 struct tdt_registry {
-	char magic[8];        /* TDT_REGISTRY_MAGIC */
-	uint32_t version;     /* TDT_REGISTRY_VERSION */
-	uint32_t size;        /* sizeof(struct tdt_registry) */
-	uint64_t slabs;       /* address of the first struct tdt_registry_slab; 0: no future was
-				 ever traced */
-	uint32_t record_size; /* sizeof(struct tdt_record) */
-	uint32_t stride;      /* bytes from one record of a slab to the next */
-	uint64_t watch_ns;    /* the interval of tdt_watch(); 0: off */
-	uint64_t reserved[4];
+	char magic[8];         /* @0    TDT_REGISTRY_MAGIC */
+	uint32_t version;      /* @8    TDT_REGISTRY_VERSION */
+	uint32_t size;         /* @12   sizeof(struct tdt_registry) */
+	uint64_t self;         /* @16   the address of this struct */
+	uint64_t slabs;        /* @24   address of the first struct tdt_registry_slab; 0: no future
+					was ever traced */
+	uint32_t record_size;  /* @32   sizeof(struct tdt_task_record) */
+	uint32_t stride;       /* @36   bytes from one record of a slab to the next */
+	char library[16];      /* @40   the version of the library as text, ends with NUL */
+	uint32_t pid;          /* @56   getpid(2), also in a child of fork(); 0: no future was ever
+					traced */
+	uint32_t reserved0;    /* @60 */
+	uint64_t start;        /* @64   when the library began its work in this process or in one
+					that it was forked from */
+	uint64_t start_real;   /* @72   the same moment in nanoseconds of CLOCK_REALTIME, to print
+					times of day */
+	uint64_t now;          /* @80   the time when the library last looked at the clock for this
+					field: at each tick of a watch and at each dump; 0: never.
+					In a core file, the latest time that is known is the latest
+					of this field and all `since`, `woken` and `now` fields */
+	uint64_t watch_ns;     /* @88   the interval of tdt_watch(); 0: off */
+	uint64_t unloads;      /* @96   address of a uint64_t: how many modules had been unloaded
+					when the library last asked the loader (dlpi_subs in
+					dl_iterate_phdr(3)) */
+	uint64_t counters;     /* @104  address of an array of struct tdt_registry_counters */
+	uint32_t n_counters;   /* @112  the number of its structs */
+	uint32_t n_threads;    /* @116  the number of the table's slots */
+	uint64_t threads;      /* @120  address of a table of addresses of struct
+					tdt_registry_thread */
+	uint64_t panics;       /* @128  address of an array of struct tdt_registry_panic */
+	uint32_t n_panics;     /* @136  the number of its structs */
+	uint32_t panic_size;   /* @140  sizeof(struct tdt_registry_panic) */
+	uint64_t rings;        /* @144  reserved for the rings of a flight recorder */
+	uint64_t door_inode;   /* @152  reserved for a socket that listens for readers */
+	uint32_t door;         /* @160  reserved for the number of its descriptor */
+	uint32_t reserved1;    /* @164 */
+	uint64_t reserved[11]; /* @168 */
 };
-
-/* Only libtdt writes this variable. */
-extern struct tdt_registry tdt_registry;
 
 struct tdt_registry_slab {
-	uint64_t next;    /* address of the next slab; 0: this is the last one */
-	uint64_t records; /* address of the first record */
-	uint32_t used;    /* the number of records that have been in use; records behind these may
-			     contain anything */
-	uint32_t room;    /* the number of records for which the slab has room */
+	uint64_t next;    /* @0   address of the next slab; 0: this is the last one */
+	uint64_t records; /* @8   address of the first record */
+	uint32_t used;    /* @16  the number of records that have been in use; records behind these
+				  may contain anything */
+	uint32_t room;    /* @20  the number of records for which the slab has room */
 };
 
-enum tdt_record_state {
-	TDT_RECORD_FREE = 0,    /* no task */
-	TDT_RECORD_IDLE = 1,    /* between two polls: the task waits, or is runnable */
-	TDT_RECORD_POLLING = 2, /* in a poll, on `thread` */
-	TDT_RECORD_ENDED = 3    /* ready, panicked or dropped; a handle of the task still exists */
+enum tdt_task_record_state {
+	TDT_TASK_RECORD_FREE = 0,    /* no task */
+	TDT_TASK_RECORD_IDLE = 1,    /* between two polls: the task waits, or is runnable */
+	TDT_TASK_RECORD_POLLING = 2, /* in a poll, on `thread` */
+	TDT_TASK_RECORD_ENDED = 3    /* ready, panicked or dropped; a handle of the task still
+					exists */
 };
 
-#define TDT_RECORD_NAME_SIZE 64
+#define TDT_TASK_RECORD_NAME_SIZE 64
 
-/* The record of a task, 192 bytes.  Times are in nanoseconds of CLOCK_MONOTONIC. */
-struct tdt_record {
-	uint32_t seq;         /* odd while the record is passed from one task to another */
-	uint32_t state;       /* enum tdt_record_state */
-	uint64_t id;
-	uint64_t parent;      /* the id of the task that spawned this one; 0: none */
-	uint64_t since;       /* when the last poll began; before the first poll: when the task was
-				 spawned */
-	uint64_t polls;       /* the number of polls that began */
-	uint64_t woken;       /* when the task was last woken, if its runtime reports that
-				 (tdt_task_woken()); 0: never */
-	uint64_t woken_by;    /* the id of the task that made that wake-up; 0: none */
-	uint64_t poll;        /* address of the poll function of the future that was traced */
+/* The record of a task: 280 bytes. */
+struct tdt_task_record {
+	/* All that a poll reads and writes lies in the first 64 bytes, which are one cache line. */
+	uint64_t waker;       /* @0   address of the waker (struct tdt_waker in tdt/future.h) that
+				      the library holds to wake the task; 0: none, or unknown */
+	uint64_t child_state; /* @8   `state` of the future that was traced; 0: none, or unknown */
+	uint32_t seq;         /* @16  odd while the record is passed from one task to another */
+	uint32_t state;       /* @20  enum tdt_task_record_state */
+	uint64_t polls;       /* @24  the number of polls that began */
+	uint64_t since;       /* @32  when the last poll began; before the first poll: when the task
+				      was spawned */
+	uint64_t poll;        /* @40  address of the poll function of the future that was traced */
+	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
+				      functions lie below this address */
+	uint32_t thread;      /* @56  the id (gettid(2)) of the thread that polls the task, or
+				      polled it last; 0: none */
+	uint16_t own_epoch;   /* @60  this field and the next two are private to libtdt */
+	uint8_t own_bits;     /* @62 */
+	uint8_t own_request;  /* @63 */
 
-	uint64_t wait_object; /* what a leaf of the task waits for: see tdt_leaf_waits_on() */
-	uint64_t wait_owner;  /* the id of a task */
-	uint64_t file;        /* address of the name of the file where the task was spawned; 0:
-				 unknown */
-	uint32_t line;        /* in `file` */
-	uint32_t column;
-	uint64_t stack_top;   /* where the stack of the poll begins: the frames of the poll's
-				 functions lie below this address */
-	uint64_t tree;        /* address of a struct tdt_registry_watched; 0: not watched yet */
-	uint32_t thread;      /* the id (gettid(2)) of the thread that polls the task, or polled it
-				 last; 0: none */
-	uint32_t wait_polls;  /* the low 32 bits of `polls` in the poll that reported what the task
-				 waits for.  If `polls` differs now, `wait_*` is out of date */
-	uint8_t wait_kind;    /* enum tdt_wait_kind, of the first leaf of that poll that reported */
-	uint8_t wait_count;   /* the number of leaves of that poll that reported, at most 255 */
-	uint8_t outcome;      /* with TDT_RECORD_ENDED, how the task ended: TDT_READY,
-				 TDT_PANICKED, or TDT_PENDING if it was dropped */
-	uint8_t own_bits;     /* this field and the next three are private to libtdt */
-	uint8_t own_hint;
-	uint8_t own_woken;
-	uint16_t own_epoch;
+	/* What is reported about wake-ups and waits. */
+	uint64_t id;          /* @64 */
+	uint64_t woken;       /* @72  when the task was last woken, if its runtime reports that
+				      (tdt_task_woken()); 0: never */
+	uint64_t woken_by;    /* @80  the id of the task that made that wake-up; 0: none */
+	uint32_t woken_polls; /* @88  the low 32 bits of `polls` at that wake-up */
+	uint32_t wait_polls;  /* @92  the low 32 bits of `polls` in the poll that reported what the
+				      task waits for.  If `polls` differs now, `wait_*` is out of
+				      date */
+	uint64_t wait_object; /* @96  what a leaf of the task waits for: see tdt_leaf_waits_on() */
+	uint64_t wait_owner;  /* @104 the id of a task */
+	uint64_t wait_name;   /* @112 address of the name of the object, ends with NUL; 0: it has no
+				      name */
+	uint8_t wait_kind;    /* @120 enum tdt_wait_kind, of the first leaf of that poll that
+				      reported */
+	uint8_t wait_count;   /* @121 the number of leaves of that poll that reported, at most
+				      255 */
+	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,
+				      TDT_PANICKED, or TDT_PENDING if it was dropped */
+	uint8_t own_hint;     /* @123 private to libtdt */
+	uint32_t reserved0;   /* @124 */
 
-	char name[TDT_RECORD_NAME_SIZE]; /* UTF-8, ends with NUL; empty: none */
+	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @128 UTF-8, ends with NUL; empty: none */
+
+	uint64_t parent;      /* @192 the id of the task that spawned this one; 0: none */
+	uint64_t spawned;     /* @200 when the task was spawned */
+	uint64_t file;        /* @208 address of the name of the file where the task was spawned,
+				      ends with NUL; 0: unknown */
+	uint32_t line;        /* @216 in `file` */
+	uint32_t column;      /* @220 */
+	uint64_t tree;        /* @224 address of a struct tdt_registry_watched; 0: not watched */
+
+	/*
+	 * If `suspended_pc` is not 0 and the task is idle: the registers of the innermost frame of
+	 * a stack that was switched away from.  The frame stands still until the task is polled or
+	 * resumed, so an unwinder can begin with these registers.
+	 */
+	uint64_t suspended_pc; /* @232 a return address */
+	uint64_t suspended_sp; /* @240 after that return */
+	uint64_t suspended_fp; /* @248 */
+
+	/*
+	 * For a search for holders of the waker: if `waker_with` is not 0, each holder keeps the
+	 * two words `waker` and `waker_with` side by side (a Rust waker: data and vtable), and
+	 * `waker` is not the address of a struct tdt_waker.
+	 */
+	uint64_t waker_with;  /* @256 */
+	uint64_t reserved1;   /* @264 */
+	uint64_t joiners;     /* @272 address of memory of a future that awaits this task's end;
+				      0: none, or unknown */
 };
 
 /*
@@ -159,11 +257,11 @@ struct tdt_record {
  * entries are used.
  */
 struct tdt_registry_watched {
-	uint32_t own_next;  /* this field and the next are private to libtdt */
-	uint32_t own_index;
-	uint32_t published; /* the number of trees that were published.  The last one is the tree
-			       with this number modulo 2 */
-	uint32_t room;      /* the most entries of a tree.  Constant, whichever task uses it */
+	uint32_t own_next;  /* @0   this field and the next are private to libtdt */
+	uint32_t own_index; /* @4 */
+	uint32_t published; /* @8   the number of trees that were published.  The last one is the
+				    tree with this number modulo 2 */
+	uint32_t room;      /* @12  the most entries of a tree.  Constant, whichever task uses it */
 };
 
 /*
@@ -172,9 +270,9 @@ struct tdt_registry_watched {
  * parent.
  */
 struct tdt_registry_entry {
-	uint64_t pc;     /* the return address, as it is on the stack */
-	uint32_t parent; /* the index of the caller's entry; or TDT_REGISTRY_TOP */
-	uint32_t leaves; /* how many leaves wait exactly here; plus TDT_REGISTRY_GUESSED */
+	uint64_t pc;     /* @0   the return address, as it is on the stack */
+	uint32_t parent; /* @8   the index of the caller's entry; or TDT_REGISTRY_TOP */
+	uint32_t leaves; /* @12  how many leaves wait exactly here; plus TDT_REGISTRY_GUESSED */
 };
 
 /*
@@ -187,21 +285,83 @@ struct tdt_registry_entry {
 #define TDT_REGISTRY_GUESSED (UINT32_C(1) << 31)
 
 struct tdt_registry_tree {
-	uint64_t polls;     /* `polls` of the record, in the poll that the tree is of */
-	uint64_t when;      /* when that poll began */
-	uint64_t unloads;   /* at least so many modules had been unloaded before (dlpi_subs).  If
-			       more are unloaded now, `pc` and parents may be wrong in modules that
-			       were not there when the process began */
-	uint32_t n;         /* the number of entries */
-	uint32_t leaves;    /* the number of stacks */
-	uint32_t elsewhere; /* wakers that other threads cloned: they are not in the tree */
-	uint32_t lost;      /* stacks for which there was no room */
+	uint64_t polls;     /* @0   `polls` of the record, in the poll that the tree is of */
+	uint64_t when;      /* @8   when that poll began */
+	uint64_t gap;       /* @16  how long the task had waited or been runnable then: the time
+				    from the beginning of the previous poll; 0: it was the first */
+	uint64_t tick;      /* @24  how long each tree of the watch stayed current at that time: a
+				    task whose polls are closer together than this has not a tree
+				    of each poll */
+	uint64_t unloads;   /* @32  at least so many modules had been unloaded before (dlpi_subs).
+				    If more are unloaded now, `pc` and parents may be wrong in
+				    modules that were not there when the process began */
+	uint32_t n;         /* @40  the number of entries */
+	uint32_t leaves;    /* @44  the number of stacks */
+	uint32_t elsewhere; /* @48  wakers that other threads cloned: they are not in the tree */
+	uint32_t lost;      /* @52  stacks for which there was no room */
 	/* the entries follow */
+};
+
+/* What has happened since the library began its work: 64 bytes.  See "Counting" above. */
+struct tdt_registry_counters {
+	uint64_t spawned;     /* @0   tasks that were made */
+	uint64_t panicked;    /* @8   tasks that panicked */
+	uint64_t polls;       /* @16  polls of tasks whose records have been given back */
+	uint64_t captures;    /* @24  polls that were captured */
+	uint64_t dumps;       /* @32  snapshots of all tasks that were taken */
+	uint64_t reserved[3]; /* @40 */
+};
+
+/*
+ * What a thread says about itself.  The thread with id t is found in slot t % n_threads of the
+ * table, unless a later thread took the slot.  The struct lies in the thread's own memory, which is
+ * unmapped when the thread has ended: if it cannot be read, if `id` is not t, or if there is no
+ * thread t in the process, the slot is out of date.
+ */
+struct tdt_registry_thread {
+	uint64_t own_poll;   /* @0   private to libtdt */
+	uint32_t id;         /* @8   gettid(2) */
+	uint8_t worker;      /* @12  1: between tdt_worker_thread_start() and ..._stop() */
+	uint8_t own_flag;    /* @13  private to libtdt */
+	uint16_t reserved0;  /* @14 */
+	uint64_t parked;     /* @16  since when the worker idles, after tdt_worker_thread_park();
+				     0: it does not */
+	uint64_t now;        /* @24  the last time that tdt_worker_now() reported; 0: none */
+	uint64_t entered;    /* @32  address of the innermost struct tdt_stack (tdt/coroutine.h)
+				     that the thread has entered; 0: none */
+	uint64_t ring;       /* @40  reserved for a ring of the flight recorder */
+	uint64_t reserved1;  /* @48 */
+};
+
+#define TDT_REGISTRY_PANIC_ENTRIES 48
+
+/*
+ * A task that panicked.  The n-th one since the start (n from 1) is in struct n % n_panics, until
+ * it is overwritten.  Read the struct twice: it is whole if `seq` is even and the same in both
+ * copies.  A `number` of 0 means that the struct was never used.
+ */
+struct tdt_registry_panic {
+	uint32_t seq;        /* @0   odd while the struct is written */
+	uint32_t thread;     /* @4   the thread of the last poll */
+	uint64_t number;     /* @8   n */
+	uint64_t when;       /* @16  when the last poll ended */
+	uint64_t id;         /* @24  this and what follows: as in the task's record */
+	uint64_t parent;     /* @32 */
+	uint64_t spawned;    /* @40 */
+	uint64_t polls;      /* @48 */
+	uint64_t poll;       /* @56 */
+	uint64_t file;       /* @64 */
+	uint32_t line;       /* @72 */
+	uint32_t column;     /* @76 */
+	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @80 */
+	struct tdt_registry_tree tree; /* @144 the last tree of the task that was captured, perhaps
+					  in its last poll: see tree.polls.  Without one, tree.n and
+					  tree.leaves are 0 */
+	struct tdt_registry_entry entry[TDT_REGISTRY_PANIC_ENTRIES]; /* @200 */
 };
 
 #ifdef __cplusplus
 }
 #endif
-#pragma GCC visibility pop
 
 #endif

@@ -11,7 +11,7 @@
 
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture)
 {
-	const struct tdt_record *record = &task->record;
+	const struct tdt_task_record *record = &task->record;
 	struct tdt_trace_info info = {
 		.size = sizeof info,
 		.id = record->id,

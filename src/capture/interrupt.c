@@ -143,11 +143,11 @@ static size_t read_own_stack(void *to, uintptr_t from, size_t size)
 /* Copy the stack of the requested poll, if that poll is still in progress. */
 static void serve(struct request_slot *slot, const ucontext_t *context)
 {
-	const struct tdt_record *record = &slot->task->record;
+	const struct tdt_task_record *record = &slot->task->record;
 
 	slot->error = -EAGAIN;
 	if (!tdt__polled_here(slot->task) || record->polls != slot->polls ||
-	    record->state != TDT_RECORD_POLLING)
+	    record->state != TDT_TASK_RECORD_POLLING)
 		return;
 	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
 				       &tdt__thread);

@@ -28,7 +28,7 @@
 uint64_t tdt__running_poll(const struct tdt_handle *task)
 {
 	/* Acquire what the poll wrote to the record.  Pairs with tdt__traced_poll()'s release. */
-	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_RECORD_POLLING)
+	if (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE) != TDT_TASK_RECORD_POLLING)
 		return 0;
 	return TDT__PEEK(task->record.polls);
 }
@@ -122,8 +122,8 @@ static uint64_t between(uint64_t then, uint64_t now)
 }
 
 /* Fill in what the record says about the poll. */
-static void fill_in(struct tdt__capture *capture, const struct tdt_record *record, uint64_t polls,
-		    int32_t call)
+static void fill_in(struct tdt__capture *capture, const struct tdt_task_record *record,
+		    uint64_t polls, int32_t call)
 {
 	uint64_t now = tdt__clock();
 

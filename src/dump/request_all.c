@@ -311,7 +311,7 @@ static void give_up(struct window *window, struct slot *slot)
 
 	if (withdraw(window, slot))
 		report(window, slot->index,
-		       TDT__PEEK(task->record.state) == TDT_RECORD_ENDED ? TDT_ANSWER_FRESH
+		       TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED ? TDT_ANSWER_FRESH
 									 : TDT_ANSWER_NONE,
 		       NULL);
 }

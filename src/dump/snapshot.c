@@ -143,7 +143,7 @@ static bool note_record(struct taking *taking, struct member *member,
 }
 
 /* How many polls were not made for requests alone, modulo TDT__REQUESTED_POLLS. */
-static uint8_t own_polls(const struct tdt_record *record)
+static uint8_t own_polls(const struct tdt_task_record *record)
 {
 	return (uint8_t)((record->polls - record->own_bits / TDT__REQUESTED_POLL) %
 			 TDT__REQUESTED_POLLS);
@@ -151,7 +151,7 @@ static uint8_t own_polls(const struct tdt_record *record)
 
 /* List a task.  False: there is no memory for it. */
 static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said,
-		 const struct tdt_record *record)
+		 const struct tdt_task_record *record)
 {
 	struct member *member = tdt__arena_take(&taking->findings->arena, sizeof *member);
 
@@ -175,9 +175,9 @@ static void list_all(struct taking *taking)
 
 	while ((task = tdt__registry_next(&cursor)) != NULL) {
 		struct tdt__task_info said;
-		struct tdt_record record;
+		struct tdt_task_record record;
 
-		if (TDT__PEEK(task->record.state) == TDT_RECORD_FREE ||
+		if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_FREE ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, &record, taking->start);
@@ -247,7 +247,7 @@ static void note_poll(struct taking *taking, struct member *member,
 static bool note_record_again(struct taking *taking, struct member *member)
 {
 	struct tdt__task_info said;
-	struct tdt_record record;
+	struct tdt_task_record record;
 
 	if (!tdt__registry_read(member->task, &record) || !tdt__record_is_live(&record))
 		return false;
@@ -256,7 +256,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	 * may have begun since.
 	 */
 	tdt__task_info(&said, &record,
-		       record.state == TDT_RECORD_POLLING ? tdt__clock() : taking->start);
+		       record.state == TDT_TASK_RECORD_POLLING ? tdt__clock() : taking->start);
 	/* The name is kept already: this needs no memory. */
 	return note_record(taking, member, &said);
 }
@@ -361,7 +361,7 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 /* --- The result ---------------------------------------------------------------------- */
 
 /* Whether the record of a task that is not being polled names `wait` as its first wait. */
-static bool waits_still_for(const struct tdt_record *record, const struct tdt_wait *wait)
+static bool waits_still_for(const struct tdt_task_record *record, const struct tdt_wait *wait)
 {
 	const struct tdt_wait now = { record->wait_kind, record->wait_object, record->wait_owner };
 
@@ -381,10 +381,10 @@ static bool waits_still_for(const struct tdt_record *record, const struct tdt_wa
 static bool stood_still(const struct member *member)
 {
 	const struct tdt_trace_info *info = &member->recorded.info;
-	struct tdt_record record;
+	struct tdt_task_record record;
 
 	return member->waits_still && info->n_waits != 0 && info->waits[0].owner != 0 &&
-	       tdt__registry_read(member->task, &record) && record.state == TDT_RECORD_IDLE &&
+	       tdt__registry_read(member->task, &record) && record.state == TDT_TASK_RECORD_IDLE &&
 	       record.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
 	       own_polls(&record) == member->own_polls &&
 	       !tdt__was_woken(member->task, record.polls) &&
@@ -447,6 +447,8 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	list_all(&taking);
 	if (!tdt__findings_sort(taking.findings) || (members(&taking) == 0 && taking.lost > 0))
 		goto no_memory;
+	TDT__COUNT(dumps);
+	TDT__POKE(tdt__registry.now, taking.start);
 	request_all(&taking, &ours);
 	return conclude(&taking);
 

@@ -5,7 +5,10 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <unistd.h>
+
+#include <tdt/registry.h>
 
 #include "host/peek.h"
 #include "host/readable.h"
@@ -14,15 +17,19 @@
 
 TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
-/*
- * The addresses of the threads' records, by thread id; NULL: unknown.  If two threads need the same
- * slot, the thread that comes last gets it.  That is rare, since ids are given one after the other
- * and two such ids are a multiple of 4096 apart.  When a thread has ended, the memory of its record
- * may be unmapped, so only the kernel reads it.
- */
-#define RECORDS 4096
+struct tdt__thread *_Atomic tdt__threads[TDT__THREAD_SLOTS];
 
-static struct tdt__thread *_Atomic records[RECORDS];
+#define SAME(field)                                                                                \
+	_Static_assert(offsetof(struct tdt__thread, field) ==                                      \
+			       offsetof(struct tdt_registry_thread, field),                        \
+		       "the layout is public")
+SAME(id);
+SAME(worker);
+SAME(parked);
+SAME(now);
+SAME(entered);
+SAME(ring);
+_Static_assert(sizeof(struct tdt_registry_thread) == 56, "the layout is public");
 
 __attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
 {
@@ -35,14 +42,15 @@ __attribute__((noinline, cold)) uint32_t tdt__thread_id_find(void)
 	 * Relaxed: a thread that looks for this one has found its id in the record of a poll, whose
 	 * release store came after this store.
 	 */
-	atomic_store_explicit(&records[id % RECORDS], &tdt__thread, memory_order_relaxed);
+	atomic_store_explicit(&tdt__threads[id % TDT__THREAD_SLOTS], &tdt__thread,
+			      memory_order_relaxed);
 	return id;
 }
 
 bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 {
 	const struct tdt__thread *record =
-		atomic_load_explicit(&records[id % RECORDS], memory_order_relaxed);
+		atomic_load_explicit(&tdt__threads[id % TDT__THREAD_SLOTS], memory_order_relaxed);
 
 	return record != NULL &&
 	       tdt__peek(copy, (uintptr_t)record, sizeof *copy) == sizeof *copy && copy->id == id;

@@ -7,6 +7,7 @@
  * whether it is a worker, and where its stack lies.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -24,19 +25,33 @@ struct tdt_stack;
 struct tdt__thread {
 	struct tdt__poll *poll; /* the innermost traced poll; each poll has a pointer to the next
 				   outer one (chain.h) */
-	uint64_t now;           /* the last time that tdt_worker_now() passed; 0: none */
+	/* Up to `reserved`, the fields are those of struct tdt_registry_thread (tdt/registry.h). */
 	uint32_t id;            /* gettid(2); 0: not found out yet */
 	bool worker;
 	bool interrupted;       /* the thread is in the handler of interrupt.c, for a requester */
+	uint64_t parked;
+	uint64_t now;           /* the last time that tdt_worker_now() passed; 0: none */
+	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL:
+				      none */
+	uint64_t ring, reserved;
+
 	const struct tdt_handle *waking; /* the task that this thread is waking for a request; NULL:
 					  none */
 	uintptr_t stack_low;    /* the thread's own stack: see readable.h.  Both 0: not found yet */
 	uintptr_t stack_high;
-	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL:
-				      none */
 	uint64_t entries;          /* how many times a stack was entered so far */
 	struct tdt__coroutine *coroutine; /* the innermost coroutine that runs here; NULL: none */
 };
+
+/*
+ * The addresses of the threads' records, by thread id; NULL: unknown.  If two threads need the same
+ * slot, the thread that comes last gets it.  That is rare, since ids are given one after the other
+ * and two such ids are a multiple of 4096 apart.  When a thread has ended, the memory of its record
+ * may be unmapped, so only the kernel reads it.
+ */
+#define TDT__THREAD_SLOTS 4096
+
+extern struct tdt__thread *_Atomic tdt__threads[TDT__THREAD_SLOTS];
 
 /*
  * Whether the thread with this id, which the record of a task names, belongs to this process.  In a

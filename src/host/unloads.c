@@ -25,13 +25,14 @@ static struct {
 	pthread_cond_t reported; /* tickets were answered */
 	uint64_t drawn;          /* the last ticket that was drawn */
 	uint64_t answered;       /* the last ticket that was answered */
-	uint64_t unloads;        /* the last answer */
 	bool reading;            /* the reporter reads the loader's list, or waits for its lock */
 	bool in_vain;            /* tdt__unloads_count() got no answer in time: no requester waits
 				  until there is an answer */
 	bool running;            /* there is a reporter, or one is being started */
 	bool begun;              /* the reporter's thread has started to run */
 } reporter = { .wanted = PTHREAD_COND_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER };
+
+uint64_t tdt__unloads_last;
 
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
@@ -50,7 +51,8 @@ static void answer_tickets(void)
 	dl_iterate_phdr(read_unloads, &unloads);
 	pthread_mutex_lock(&lock);
 	reporter.reading = false;
-	reporter.unloads = unloads;
+	/* Relaxed: only readers outside the process read it without the lock. */
+	__atomic_store_n(&tdt__unloads_last, unloads, __ATOMIC_RELAXED);
 	reporter.answered = ticket;
 	reporter.in_vain = false;
 	pthread_cond_broadcast(&reporter.reported);
@@ -132,7 +134,7 @@ static bool find_out(uint64_t *unloads, uint64_t deadline,
 		pthread_cond_signal(&reporter.wanted);
 		known = wait(ticket, deadline);
 	}
-	*unloads = reporter.unloads;
+	*unloads = tdt__unloads_last;
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
 	return known;

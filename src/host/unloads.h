@@ -31,6 +31,9 @@ struct tdt__unloads {
  */
 bool tdt__unloads_count(struct tdt__unloads *count);
 
+/* The last number that the loader reported: see <tdt/registry.h>.  Written under the lock. */
+extern uint64_t tdt__unloads_last;
+
 /*
  * How long a requester waits for the number if it can go on without, in nanoseconds.  Mostly the
  * answer takes some microseconds.

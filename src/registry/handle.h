@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tdt/registry.h>
@@ -29,7 +30,7 @@ enum tdt__outcome {
 };
 
 /*
- * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker (`saved_waker`) was made, the
+ * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker was made, the
  * runtime's `clone` returned the waker that the poll was given.  All other bits count, modulo
  * TDT__REQUESTED_POLLS, the polls that were made only for a request and after which the task still
  * waited.
@@ -55,51 +56,56 @@ struct tdt__substitute {
 /*
  * The handle lies in the registry (registry.h), where other threads find its `record`.  The poller
  * writes `record.state`, with release where another thread may act on the new value (wrapper.c);
- * requesters load it with acquire (request.c).  The order of the private fields matters only for
- * the size of the struct.
+ * requesters load it with acquire (request.c).  The first cache line has all that a poll needs if
+ * there is no request.
  */
 struct tdt_handle {
 	/*
-	 * Only the poller uses these two fields and record.poll.  (In a free record, `child_state`
-	 * points to the next free record of the shard.)
+	 * What other threads may read: see TDT__PEEK().  These fields of it are the library's own:
+	 *
+	 * `waker`: the saved waker, an owned clone of the waker of the last pending poll.  0: there
+	 * was no such poll yet, or a requester took the saved waker to wake the task.  The field is
+	 * only exchanged (tdt__saved_exchange()): the thread whose exchange returns the waker owns
+	 * it.
+	 *
+	 * `child_state`: only the poller uses it, and `poll`.  In a free record it is the address
+	 * of the next free record of the shard.
+	 *
+	 * `joiners`: the list of joiners, the newest first, under tdt__request_lock.
+	 *
+	 * `own_request`: the poller and requesters write it under tdt__request_lock.  The poller
+	 * reads it without the lock, after its barrier.
+	 *
+	 * `own_bits` is described above, and `own_hint` at tdt__frames_hint().  `own_epoch` is the
+	 * epoch of the watch in which the task was last captured for it, or a promise
+	 * (last_tree.h).
 	 */
-	void *child_state;
-	void (*child_drop)(void *state);
+	struct tdt_task_record record;
 
-	/*
-	 * The saved waker: an owned clone of the waker of the last pending poll.  NULL: there was
-	 * no such poll yet, or a requester took the saved waker to wake the task.  The field is
-	 * only exchanged: the thread whose exchange returns the waker owns it.
-	 */
-	const struct tdt_waker *_Atomic saved_waker;
-
-	struct tdt__substitute substitute;
-	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
-	struct tdt__joiner *joiners;   /* under tdt__request_lock; the newest first */
-
-	atomic_uint refs; /* of the future and of handles; 0: the record is free */
-	/* How often other threads cloned the substitute; relaxed, like `real`. */
-	_Atomic uint16_t elsewhere;
-
-	/*
-	 * The poller and requesters write `request` under tdt__request_lock.  The poller reads it
-	 * without the lock, after its barrier.
-	 */
-	_Atomic uint8_t request;
 	/*
 	 * An enum tdt__outcome.  The poller stores how the task ended, without the lock; joiners
 	 * store TDT__OUTCOME_SOMEBODY under tdt__request_lock.
 	 */
 	_Atomic uint8_t outcome;
-
-	/*
-	 * What other threads may read: see TDT__PEEK().  The bits of `own_bits` are described
-	 * above, `own_hint` at tdt__frames_hint(), `own_woken` at tdt__woken_mark().  `own_epoch`
-	 * is the epoch of the watch in which the task was last captured for it, or a promise
-	 * (last_tree.h).
-	 */
-	struct tdt_record record;
+	/* How often other threads cloned the substitute; relaxed, like `real`. */
+	_Atomic uint16_t elsewhere;
+	atomic_uint refs; /* of the future and of handles; 0: the record is free */
+	void (*child_drop)(void *state); /* only the poller uses it */
+	struct tdt__substitute substitute;
+	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 };
+
+/*
+ * Put `waker`, or NULL, in the place of the saved waker, and return the saved waker: the caller
+ * owns it.  Release what `waker` points to; acquire what the thread did that put the saved waker,
+ * or NULL, there.  Pairs with itself.
+ */
+static inline const struct tdt_waker *tdt__saved_exchange(struct tdt_handle *task,
+							  const struct tdt_waker *waker)
+{
+	return (const struct tdt_waker *)(uintptr_t)__atomic_exchange_n(
+	    &task->record.waker, (uintptr_t)waker, __ATOMIC_ACQ_REL);
+}
 
 #define TDT__HINT_UNIT 8u
 
@@ -113,15 +119,6 @@ static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
 }
 
 /*
- * The value of `own_woken` after a wake-up that the runtime reported while `polls` polls had begun.
- * 0: the runtime never reported a wake-up.
- */
-static inline uint8_t tdt__woken_mark(uint64_t polls)
-{
-	return 0x80 | (polls & 0x7f);
-}
-
-/*
  * Whether the runtime reported a wake-up since the task's poll number `polls` began.  Wake-ups that
  * were made for requests do not count.  If so, the task is runnable, and what it reported in that
  * poll may no longer be true.
@@ -131,23 +128,8 @@ static inline uint8_t tdt__woken_mark(uint64_t polls)
  */
 static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 {
-	return TDT__PEEK(task->record.own_woken) == tdt__woken_mark(polls);
-}
-
-/*
- * Called in a poll that was made only for a request, if the task was not woken since the previous
- * poll began.  Replace an old mark by the mark of an earlier poll; otherwise the task would seem to
- * be woken when the seven bits of the count come round.  The mark of a thread that wakes the task
- * meanwhile stays.
- */
-static inline void tdt__not_woken(struct tdt_handle *task)
-{
-	uint8_t mark = TDT__PEEK(task->record.own_woken);
-
-	if (mark != 0 && mark != tdt__woken_mark(task->record.polls))
-		__atomic_compare_exchange_n(&task->record.own_woken, &mark,
-					    tdt__woken_mark(task->record.polls - 2), false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return TDT__PEEK(task->record.woken) != 0 &&
+	       TDT__PEEK(task->record.woken_polls) == (uint32_t)polls;
 }
 
 /*

@@ -9,8 +9,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "host/thread.h"
+#include "host/unloads.h"
 #include "registry/handle.h"
 
 /*
@@ -23,10 +27,10 @@
 
 struct shard {
 	_Alignas(64) pthread_mutex_t lock; /* protects `free` and `slab` */
-	struct tdt_handle *free; /* linked by child_state */
+	struct tdt_handle *free; /* linked by next_of() */
 	struct slab *slab;	 /* where new records are taken; NULL: no slab yet */
 	/*
-	 * Records that threads of other shards gave back, linked by child_state.  Those threads add
+	 * Records that threads of other shards gave back, linked by next_of().  Those threads add
 	 * records without the lock; the thread that holds the lock takes all of them.
 	 */
 	_Alignas(64) struct tdt_handle *_Atomic returned;
@@ -42,17 +46,33 @@ struct slab {
 
 static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
 
-struct tdt_registry tdt_registry = {
+static _Alignas(64) struct tdt_registry_counters counters[SHARDS];
+
+_Alignas(64) struct tdt_registry tdt__registry = {
 	.magic = TDT_REGISTRY_MAGIC,
 	.version = TDT_REGISTRY_VERSION,
 	.size = sizeof(struct tdt_registry),
-	.record_size = sizeof(struct tdt_record),
+	.self = (uintptr_t)&tdt__registry,
+	.record_size = sizeof(struct tdt_task_record),
 	.stride = sizeof(struct tdt_handle),
+	.library = PACKAGE_VERSION,
+	.counters = (uintptr_t)counters,
+	.n_counters = SHARDS,
+	.n_threads = TDT__THREAD_SLOTS,
+	.threads = (uintptr_t)tdt__threads,
+	.unloads = (uintptr_t)&tdt__unloads_last,
 };
 
-_Static_assert(sizeof(struct tdt_record) == 192, "the layout is public");
-_Static_assert(sizeof(struct tdt_handle) == 256, "a task costs four cache lines");
-_Static_assert(TDT_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
+_Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");
+_Static_assert(sizeof(struct tdt_task_record) == 280, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_counters) == 64, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_panic) ==
+		       200 + TDT_REGISTRY_PANIC_ENTRIES * sizeof(struct tdt_registry_entry),
+	       "the layout is public");
+_Static_assert(sizeof(PACKAGE_VERSION) <= sizeof(tdt__registry.library), "the version fits");
+_Static_assert(offsetof(struct tdt_task_record, id) == 64, "a poll needs one cache line");
+_Static_assert(sizeof(struct tdt_handle) == 320, "a task costs five cache lines");
+_Static_assert(TDT_TASK_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
 
 /* --- Giving out and taking back ------------------------------------------ */
 
@@ -69,11 +89,27 @@ static struct slab *slab_of(const struct tdt_handle *task)
 	return (struct slab *)((uintptr_t)task & ~(uintptr_t)(SLAB_SIZE - 1));
 }
 
+struct tdt_registry_counters *tdt__registry_counters(void)
+{
+	return &counters[tdt__thread_id() % SHARDS];
+}
+
+/* The next record in a list of free records. */
+static struct tdt_handle *next_of(const struct tdt_handle *task)
+{
+	return (struct tdt_handle *)(uintptr_t)task->record.child_state;
+}
+
+static void set_next(struct tdt_handle *task, const struct tdt_handle *next)
+{
+	task->record.child_state = (uintptr_t)next;
+}
+
 /* Make a slab for the shard, and add it to the list of all slabs, where it stays. */
 static struct slab *slab_new(struct shard *shard)
 {
 	struct slab *slab = aligned_alloc(SLAB_SIZE, SLAB_SIZE);
-	uint64_t first = TDT__PEEK(tdt_registry.slabs);
+	uint64_t first = TDT__PEEK(tdt__registry.slabs);
 
 	if (slab == NULL)
 		return NULL;
@@ -84,7 +120,7 @@ static struct slab *slab_new(struct shard *shard)
 	do
 		slab->public.next = first;
 	/* Release the slab to readers of the list.  Pairs with tdt__registry_next(). */
-	while (!__atomic_compare_exchange_n(&tdt_registry.slabs, &first, (uintptr_t)slab, true,
+	while (!__atomic_compare_exchange_n(&tdt__registry.slabs, &first, (uintptr_t)slab, true,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return slab;
 }
@@ -109,19 +145,19 @@ static struct tdt_handle *first_use(struct shard *shard)
 
 /*
  * Reset the record to what it was before its first use, except `seq`, which only increases.
- * `state` is TDT_RECORD_FREE and `refs` is 0 already.  They are not written here, because readers
- * look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
+ * `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not written here, because
+ * readers look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
  */
 static void clear(struct tdt_handle *task)
 {
-	atomic_init(&task->saved_waker, NULL);
-	task->requests = NULL;
-	task->joiners = NULL;
-	atomic_init(&task->elsewhere, 0);
-	atomic_init(&task->request, 0);
-	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
-	for (size_t i = 1; i < TDT__RECORD_WORDS; i++)
+	for (size_t i = TDT__RECORD_FIRST + 1; i <= TDT__RECORD_LAST; i++)
 		TDT__POKE(tdt__record_words(&task->record)[i], 0);
+	task->record.waker = 0;
+	task->record.child_state = 0;
+	task->record.joiners = 0;
+	atomic_init(&task->elsewhere, 0);
+	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
+	task->requests = NULL;
 }
 
 /*
@@ -131,6 +167,14 @@ static void clear(struct tdt_handle *task)
 static struct tdt_handle *take_returned(struct shard *shard)
 {
 	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
+}
+
+/* The shard's lock makes the increment cheap: nobody else writes this counter. */
+static void count_spawned(const struct shard *shard)
+{
+	struct tdt_registry_counters *own = &counters[shard - shards];
+
+	TDT__POKE(own->spawned, own->spawned + 1);
 }
 
 struct tdt_handle *tdt__registry_take(void)
@@ -143,9 +187,11 @@ struct tdt_handle *tdt__registry_take(void)
 	if (task == NULL)
 		task = take_returned(shard);
 	if (task != NULL)
-		shard->free = task->child_state;
+		shard->free = next_of(task);
 	else
 		task = first_use(shard);
+	if (task != NULL)
+		count_spawned(shard);
 	pthread_mutex_unlock(&shard->lock);
 	if (task == NULL) {
 		errno = ENOMEM;
@@ -171,7 +217,7 @@ void tdt__registry_publish(struct tdt_handle *task)
 static void give_to_own(struct shard *shard, struct tdt_handle *task)
 {
 	pthread_mutex_lock(&shard->lock);
-	task->child_state = shard->free;
+	set_next(task, shard->free);
 	shard->free = task;
 	pthread_mutex_unlock(&shard->lock);
 }
@@ -185,7 +231,7 @@ static void give_to_other(struct shard *shard, struct tdt_handle *task)
 	struct tdt_handle *first = atomic_load_explicit(&shard->returned, memory_order_relaxed);
 
 	do
-		task->child_state = first;
+		set_next(task, first);
 	/* Release all that was done to the record.  Pairs with take_returned(). */
 	while (!atomic_compare_exchange_weak_explicit(&shard->returned, &first, task,
 						      memory_order_release, memory_order_relaxed));
@@ -209,7 +255,7 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 		cursor->begun = true;
 		/* Acquire: pairs with slab_new(). */
 		cursor->slab =
-		    (void *)(uintptr_t)__atomic_load_n(&tdt_registry.slabs, __ATOMIC_ACQUIRE);
+		    (void *)(uintptr_t)__atomic_load_n(&tdt__registry.slabs, __ATOMIC_ACQUIRE);
 	}
 	/* Acquire: pairs with first_use(). */
 	while (cursor->slab != NULL &&
@@ -226,17 +272,17 @@ struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
  * copy, the `wait_*` fields that were written before it are of that poll too.  If the task is still
  * idle and has not begun another poll, the last poll had ended when the copy was made.
  */
-static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_record *copy,
+static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_task_record *copy,
 			    uint32_t first)
 {
 	/* Acquire: `state` is loaded before `polls`.  Pairs with the releases in wrapper.c. */
 	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
 
-	return first == (uint32_t)copy->polls && state == TDT_RECORD_IDLE &&
+	return first == (uint32_t)copy->polls && state == TDT_TASK_RECORD_IDLE &&
 	       TDT__PEEK(task->record.polls) == copy->polls;
 }
 
-bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
+bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *copy)
 {
 	uint32_t waits;
 
@@ -252,7 +298,7 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 		 * one, and all of them before `seq` is loaded again (pairs with the fence in
 		 * tdt__registry_take()).
 		 */
-		for (size_t i = 0; i < TDT__RECORD_WORDS; i++)
+		for (size_t i = TDT__RECORD_FIRST; i <= TDT__RECORD_LAST; i++)
 			tdt__record_words(copy)[i] =
 			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
 		if (copy->seq % 2 != 0)
@@ -260,7 +306,25 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy)
 		if (!waits_are_whole(task, copy, waits))
 			copy->wait_count = 0;
 	} while (TDT__PEEK(task->record.seq) != copy->seq);
-	return copy->state != TDT_RECORD_FREE;
+	return copy->state != TDT_TASK_RECORD_FREE;
+}
+
+/* --- The process ------------------------------------------------------------- */
+
+void tdt__registry_begin(void)
+{
+	struct timespec real;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	TDT__POKE(tdt__registry.start_real,
+		  (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	TDT__POKE(tdt__registry.start, tdt__clock());
+	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
+}
+
+void tdt__registry_forked(void)
+{
+	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
 void tdt__registry_lock_all(void)

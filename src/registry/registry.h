@@ -18,15 +18,20 @@
  *   the record's other fields     the poller, each by one store; `woken` and `woken_by`: the thread
  *                                 that wakes the task
  *   tdt__registry_give            the thread that gives back the last reference
+ *   the counters                  any thread; `spawned`: under the lock of the shard
  *   tdt__registry_next, read      any thread, at any time, without a lock, for any record
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tdt/registry.h>
 
 struct tdt_handle;
+
+/* What readers outside find by its magic. */
+extern struct tdt_registry tdt__registry;
 
 /*
  * Access to a field of a record that other threads may access meanwhile.  Relaxed: a reader gets
@@ -36,11 +41,18 @@ struct tdt_handle;
 #define TDT__PEEK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define TDT__POKE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* A whole record as words, for the same kind of access, whatever the types of its fields are. */
+/*
+ * A record as words, for the same kind of access, whatever the types of its fields are.  A copy of
+ * a record has the words from the first one, which has `seq` and `state`, up to the last one.  The
+ * words outside of these are only for readers outside the process.
+ */
 typedef uint64_t __attribute__((may_alias)) tdt__record_word;
-#define TDT__RECORD_WORDS (sizeof(struct tdt_record) / sizeof(tdt__record_word))
+#define TDT__RECORD_WORD(field)                                                                    \
+	(offsetof(struct tdt_task_record, field) / sizeof(tdt__record_word))
+#define TDT__RECORD_FIRST TDT__RECORD_WORD(seq)
+#define TDT__RECORD_LAST TDT__RECORD_WORD(suspended_fp)
 
-static inline tdt__record_word *tdt__record_words(const struct tdt_record *record)
+static inline tdt__record_word *tdt__record_words(const struct tdt_task_record *record)
 {
 	return (tdt__record_word *)(uintptr_t)record;
 }
@@ -54,7 +66,7 @@ struct tdt_handle *tdt__registry_take(void);
 /* Let readers find the record, which is now filled in. */
 void tdt__registry_publish(struct tdt_handle *task);
 
-/* Give back a record to which nobody has a reference, and whose `state` is TDT_RECORD_FREE. */
+/* Give back a record to which nobody has a reference, and whose `state` is TDT_TASK_RECORD_FREE. */
 void tdt__registry_give(struct tdt_handle *task);
 
 /*
@@ -69,16 +81,31 @@ struct tdt__cursor {
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);
 
 /*
- * Copy the whole record, all of it of one task.  What the task's leaves wait for is left out
+ * Copy the record, all of it of one task.  (The words that are only for readers outside are not
+ * copied: see TDT__RECORD_FIRST.)  What the task's leaves wait for is left out
  * (`wait_count` is 0) while the task is polled.  Returns false if the record has no task, or has
  * none any more; a task that has ended still counts.
  */
-bool tdt__registry_read(const struct tdt_handle *task, struct tdt_record *copy);
+bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *copy);
+
+/* The counters that this thread adds to.  Other threads may add to them, too. */
+struct tdt_registry_counters *tdt__registry_counters(void);
+
+/* Add 1 to a counter.  Relaxed: only the sum matters. */
+#define TDT__COUNT(field)                                                                          \
+	__atomic_fetch_add(&tdt__registry_counters()->field, 1, __ATOMIC_RELAXED)
+
+/*
+ * The library begins its work: note when, and in which process.  In a child of fork(), only the
+ * process is noted.
+ */
+void tdt__registry_begin(void);
+void tdt__registry_forked(void);
 
 /* Whether the task of that record has not ended. */
-static inline bool tdt__record_is_live(const struct tdt_record *record)
+static inline bool tdt__record_is_live(const struct tdt_task_record *record)
 {
-	return record->state == TDT_RECORD_IDLE || record->state == TDT_RECORD_POLLING;
+	return record->state == TDT_TASK_RECORD_IDLE || record->state == TDT_TASK_RECORD_POLLING;
 }
 
 /* Take and release the locks of all shards, for fork.c. */

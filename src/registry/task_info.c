@@ -20,19 +20,19 @@ static uint64_t since(uint64_t now, uint64_t then)
 	return then != 0 && now > then ? now - then : 0;
 }
 
-static enum tdt_task_state state_of(const struct tdt_record *record)
+static enum tdt_task_state state_of(const struct tdt_task_record *record)
 {
 	switch (record->state) {
-	case TDT_RECORD_POLLING:
+	case TDT_TASK_RECORD_POLLING:
 		return TDT_TASK_RUNNING;
-	case TDT_RECORD_ENDED:
+	case TDT_TASK_RECORD_ENDED:
 		return record->outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
 	default:
 		return TDT_TASK_WAITING;
 	}
 }
 
-void tdt__task_info(struct tdt__task_info *ours, const struct tdt_record *record, uint64_t now)
+void tdt__task_info(struct tdt__task_info *ours, const struct tdt_task_record *record, uint64_t now)
 {
 	struct tdt_trace_info *info = &ours->info;
 

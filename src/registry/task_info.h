@@ -8,7 +8,7 @@
 
 #include <tdt/tasks.h>
 
-struct tdt_record;
+struct tdt_task_record;
 
 /* The struct has room for what `info` points to, so it must not be moved or copied. */
 struct tdt__task_info {
@@ -18,7 +18,8 @@ struct tdt__task_info {
 };
 
 /* Set `info` to what the record says about the task, as of `now` (tdt__clock()). */
-void tdt__task_info(struct tdt__task_info *info, const struct tdt_record *record, uint64_t now);
+void tdt__task_info(struct tdt__task_info *info, const struct tdt_task_record *record,
+		    uint64_t now);
 
 /* Copy a caller's filter, and check it.  Returns 0 or a negative errno. */
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);

@@ -20,9 +20,14 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
 	return handle;
 }
 
+/*
+ * Release the state of the record before its polls are counted elsewhere: a reader of the counters
+ * that acquires this addition does not count the polls of the record, too.
+ */
 static void release_record(struct tdt_handle *task)
 {
-	TDT__POKE(task->record.state, TDT_RECORD_FREE);
+	TDT__POKE(task->record.state, TDT_TASK_RECORD_FREE);
+	__atomic_fetch_add(&tdt__registry_counters()->polls, task->record.polls, __ATOMIC_RELEASE);
 	tdt__last_tree_drop(task);
 	tdt__registry_give(task);
 }

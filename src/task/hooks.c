@@ -38,16 +38,19 @@ void tdt_worker_thread_stop(void)
 {
 	PROBE(worker__thread__stop);
 	tdt__thread.worker = false;
+	tdt__thread.parked = 0;
 	tdt__thread.now = 0;
 }
 
 void tdt_worker_thread_park(void)
 {
+	tdt__thread.parked = tdt__now();
 	PROBE(worker__thread__park);
 }
 
 void tdt_worker_thread_unpark(void)
 {
+	tdt__thread.parked = 0;
 	PROBE(worker__thread__unpark);
 }
 
@@ -65,8 +68,7 @@ void tdt_task_woken(struct tdt_handle *handle)
 	if (handle != tdt__thread.waking) { /* a wake-up for a request does not end the wait */
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
-		TDT__POKE(handle->record.own_woken,
-			  tdt__woken_mark(TDT__PEEK(handle->record.polls)));
+		TDT__POKE(handle->record.woken_polls, (uint32_t)TDT__PEEK(handle->record.polls));
 	}
 	TDT__PROBE_TASK(task__wake, handle);
 }
@@ -79,7 +81,7 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
 {
 	const struct tdt__poll *poll = tdt__thread.poll;
-	struct tdt_record *record;
+	struct tdt_task_record *record;
 	uint32_t polls;
 
 	if (poll == NULL)

@@ -49,6 +49,17 @@ static bool has_ended(struct tdt_handle *task)
 	return outcome_of(task) >= TDT__OUTCOME_READY;
 }
 
+/* The list of a task's joiners, under tdt__request_lock.  Its first one is in the record. */
+static struct tdt__joiner *first_of(const struct tdt_handle *task)
+{
+	return (struct tdt__joiner *)(uintptr_t)task->record.joiners;
+}
+
+static void set_first(struct tdt_handle *task, const struct tdt__joiner *joiner)
+{
+	task->record.joiners = (uintptr_t)joiner;
+}
+
 /*
  * Enter the list, unless the task has ended; then its end wakes `waker` (owned).  Returns the waker
  * that the caller has to drop.
@@ -66,8 +77,8 @@ static const struct tdt_waker *enter_list(struct tdt__joiner *joiner, const stru
 						memory_order_relaxed, memory_order_relaxed);
 	if (!joiner->listed && !has_ended(task)) {
 		joiner->listed = true;
-		joiner->next = task->joiners;
-		task->joiners = joiner;
+		joiner->next = first_of(task);
+		set_first(task, joiner);
 	}
 	old = waker;
 	if (joiner->listed) {
@@ -113,9 +124,9 @@ static bool take_first_joiner(struct tdt_handle *task, const struct tdt_waker **
 	struct tdt__joiner *first;
 
 	pthread_mutex_lock(lock);
-	first = task->joiners;
+	first = first_of(task);
 	if (first != NULL) {
-		task->joiners = first->next;
+		set_first(task, first->next);
 		first->listed = false;
 		*waker = first->waker;
 		first->waker = NULL;
@@ -134,11 +145,15 @@ void tdt__joiners_wake(struct tdt_handle *task)
 
 static void unlist_joiner(struct tdt__joiner *joiner)
 {
-	struct tdt__joiner **link = &joiner->task->joiners;
+	struct tdt__joiner *before = first_of(joiner->task);
 
-	while (*link != joiner)
-		link = &(*link)->next;
-	*link = joiner->next;
+	if (before == joiner) {
+		set_first(joiner->task, joiner->next);
+		return;
+	}
+	while (before->next != joiner)
+		before = before->next;
+	before->next = joiner->next;
 }
 
 static void drop_joiner(void *state)

@@ -99,12 +99,12 @@ void tdt__request_free(struct tdt__request *request)
 }
 
 /*
- * `request` is written under the lock.  Relaxed: all threads but the poller read it under the lock
- * too, and the poller has its barrier.
+ * `own_request` is written under the lock.  Relaxed: all threads but the poller read it under the
+ * lock too, and the poller has its barrier.
  */
 static uint8_t request_word(const struct tdt_handle *task)
 {
-	return atomic_load_explicit(&task->request, memory_order_relaxed);
+	return TDT__PEEK(task->record.own_request);
 }
 
 static bool unclaimed(const struct tdt_handle *task)
@@ -114,7 +114,7 @@ static bool unclaimed(const struct tdt_handle *task)
 
 static void claim_wake(struct tdt_handle *task)
 {
-	atomic_store_explicit(&task->request, TDT__REQUESTED | TDT__CLAIMED, memory_order_relaxed);
+	TDT__POKE(task->record.own_request, TDT__REQUESTED | TDT__CLAIMED);
 }
 
 bool tdt__requests_claim(struct tdt_handle *task)
@@ -164,12 +164,9 @@ static void wake_idle(struct tdt_handle *task)
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
-	/*
-	 * Acquire what the poll that saved the waker wrote.  Pairs with the exchange in wrapper.c's
-	 * save_waker().
-	 */
+	/* Acquire what the poll that saved the waker wrote.  Pairs with wrapper.c's save_waker(). */
 	if (unclaimed(task))
-		waker = atomic_exchange_explicit(&task->saved_waker, NULL, memory_order_acq_rel);
+		waker = tdt__saved_exchange(task, NULL);
 	if (waker != NULL)
 		claim_wake(task);
 	pthread_mutex_unlock(lock);
@@ -188,8 +185,7 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	/*
 	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
 	 */
-	atomic_store_explicit(&task->request, request_word(task) | TDT__REQUESTED,
-			      memory_order_relaxed);
+	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) | TDT__REQUESTED));
 	pthread_mutex_unlock(lock);
 }
 
@@ -200,13 +196,13 @@ void tdt__request_see(struct tdt_handle *task)
 	 * in wrapper.c.
 	 */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
-	case TDT_RECORD_IDLE:
+	case TDT_TASK_RECORD_IDLE:
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 			wake_idle(task);
 		break;
-	case TDT_RECORD_POLLING: /* the end of that poll will see the request */
+	case TDT_TASK_RECORD_POLLING: /* the end of that poll will see the request */
 		break;
-	case TDT_RECORD_ENDED:
+	case TDT_TASK_RECORD_ENDED:
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	}
 }
@@ -272,8 +268,8 @@ static void unlist_request(struct tdt_handle *task, struct tdt__request *request
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
 	if (task->requests == NULL)
-		atomic_store_explicit(&task->request, request_word(task) & ~TDT__REQUESTED,
-				      memory_order_relaxed);
+		TDT__POKE(task->record.own_request,
+			  (uint8_t)(request_word(task) & ~TDT__REQUESTED));
 }
 
 bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
@@ -312,7 +308,7 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	for (struct tdt__request *request = requests; request != NULL; request = request->next)
 		request->state = TDT__REQUEST_TAKEN;
 	word = request_word(task);
-	atomic_store_explicit(&task->request, 0, memory_order_relaxed);
+	TDT__POKE(task->record.own_request, 0);
 	pthread_mutex_unlock(lock);
 	if (claimed != NULL)
 		*claimed = (word & TDT__CLAIMED) != 0;

@@ -23,8 +23,7 @@ static inline bool tdt__is_saved(const struct tdt_handle *task, const struct tdt
 	 * it also wakes it, and the poll that follows saves another.
 	 */
 	/* Both hints are needed: without them the compiler places the common path out of line. */
-	return __builtin_expect(
-		   waker == atomic_load_explicit(&task->saved_waker, memory_order_relaxed), 1) &&
+	return __builtin_expect((uintptr_t)waker == TDT__PEEK(task->record.waker), 1) &&
 	       __builtin_expect((task->record.own_bits & TDT__OWN_CLONE) != 0, 1);
 }
 

@@ -53,22 +53,24 @@ static size_t name_length(const char *name)
 
 static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_task_attr *attr)
 {
-	tdt__record_word name[TDT_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
+	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
 	struct tdt_handle *task = tdt__registry_take();
-	struct tdt_record *record;
-	uint64_t id = attr->id;
+	struct tdt_task_record *record;
+	uint64_t id = attr->id, now;
 
 	if (task == NULL)
 		return NULL;
 	if (id == 0)
 		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	task->child_state = child.state;
+	task->record.child_state = (uintptr_t)child.state;
 	task->child_drop = child.drop;
 	tdt__substitute_init(&task->substitute);
 	record = &task->record;
+	now = tdt__now();
 	TDT__POKE(record->id, id);
 	TDT__POKE(record->parent, tdt_current_task_id());
-	TDT__POKE(record->since, tdt__now());
+	TDT__POKE(record->since, now);
+	TDT__POKE(record->spawned, now);
 	TDT__POKE(record->poll, (uintptr_t)child.poll);
 	TDT__POKE(record->file, (uintptr_t)attr->file);
 	TDT__POKE(record->line, attr->line);
@@ -79,7 +81,7 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
 	tdt__last_tree_promise(task);
-	TDT__POKE(record->state, TDT_RECORD_IDLE);
+	TDT__POKE(record->state, TDT_TASK_RECORD_IDLE);
 	/*
 	 * Two references: the future's and the handle's.  Release `seq` to readers of the reference
 	 * count.  Pairs with tdt__handle_ref_if_same().

@@ -15,7 +15,7 @@
 int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 {
 	struct tdt__task_info info;
-	struct tdt_record record;
+	struct tdt_task_record record;
 
 	if (handle == NULL || each == NULL) {
 		errno = EINVAL;
@@ -31,7 +31,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	struct tdt_task_filter ours;
 	struct tdt__cursor cursor = { 0 };
 	struct tdt__task_info info;
-	struct tdt_record record;
+	struct tdt_task_record record;
 	struct tdt_handle *task;
 	uint64_t now;
 	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
@@ -59,7 +59,7 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 {
 	struct tdt__cursor cursor = { 0 };
 	struct tdt_handle *task;
-	struct tdt_record record;
+	struct tdt_task_record record;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
 		if (TDT__PEEK(task->record.id) == id && tdt__registry_read(task, &record) &&

@@ -36,7 +36,7 @@
 static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_context *cx)
 {
 	tdt_poll_t (*poll)(void *, struct tdt_context *) = (void *)(uintptr_t)task->record.poll;
-	tdt_poll_t result = poll(task->child_state, cx);
+	tdt_poll_t result = poll((void *)(uintptr_t)task->record.child_state, cx);
 
 	TDT_KEEP_FRAME();
 	return result;
@@ -48,7 +48,7 @@ static inline tdt_poll_t tdt__child_poll(struct tdt_handle *task, struct tdt_con
 static __attribute__((noinline)) void save_waker(struct tdt_handle *task,
 						 const struct tdt_waker *given)
 {
-	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL, *old;
+	const struct tdt_waker *waker = tdt__waker_beneath(given), *clone = NULL;
 
 	if (waker != given && tdt__is_saved(task, waker))
 		return; /* the saved waker came inside a substitute */
@@ -60,8 +60,7 @@ static __attribute__((noinline)) void save_waker(struct tdt_handle *task,
 	 * Release what the clone points to; acquire what a requester did before it put NULL there.
 	 * Pairs with itself and with wake_idle() in request.c.
 	 */
-	old = atomic_exchange_explicit(&task->saved_waker, clone, memory_order_acq_rel);
-	tdt_waker_drop(old);
+	tdt_waker_drop(tdt__saved_exchange(task, clone));
 }
 
 /* A request came during the poll: have the task polled once more. */
@@ -85,21 +84,24 @@ static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt
 	 * Acquire what the poll that saved the waker wrote, perhaps on another thread.  Pairs with
 	 * save_waker().
 	 */
-	tdt_waker_drop(atomic_exchange_explicit(&task->saved_waker, NULL, memory_order_acq_rel));
+	tdt_waker_drop(tdt__saved_exchange(task, NULL));
 	/*
-	 * Fire the probe once, although all of this runs again (called by left()) if a waker that
-	 * is called here unwinds.
+	 * Fire the probe and count once, although all of this runs again (called by left()) if a
+	 * waker that is called here unwinds.
 	 */
-	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
 		TDT__PROBE_TASK(task__terminate, task);
+		if (outcome == TDT__OUTCOME_PANICKED)
+			TDT__COUNT(panicked);
+	}
 	/*
 	 * Release to requesters that find the task ended.  Pairs with the acquire in
 	 * tdt__request_see().
 	 */
 	TDT__POKE(task->record.outcome, results[outcome]);
-	__atomic_store_n(&task->record.state, TDT_RECORD_ENDED, __ATOMIC_RELEASE);
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_ENDED, __ATOMIC_RELEASE);
 	tdt__barrier_light();
-	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+	if (TDT__PEEK(task->record.own_request) != 0)
 		tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
 	/*
 	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
@@ -124,9 +126,9 @@ static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_w
 	 * Release the saved waker to requesters that find the task idle.  Pairs with the acquire in
 	 * tdt__request_see().
 	 */
-	__atomic_store_n(&task->record.state, TDT_RECORD_IDLE, __ATOMIC_RELEASE);
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
 	tdt__barrier_light();
-	if (UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0))
+	if (UNLIKELY(TDT__PEEK(task->record.own_request) != 0))
 		wake_for_requests(task, given);
 	return TDT_PENDING;
 }
@@ -191,6 +193,7 @@ static void answer_requests(struct tdt_handle *task, struct tdt__poll *poll,
 	atomic_store_explicit(&task->substitute.real, NULL, memory_order_relaxed);
 	if (capture == NULL)
 		return;
+	TDT__COUNT(captures);
 	capture->stacks.elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
 	capture->seal = NULL;
 	tdt__capture_complete(capture);
@@ -255,11 +258,9 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	int only_requested = 0;
 	tdt_poll_t result;
 
-	if (atomic_load_explicit(&task->request, memory_order_relaxed) != 0)
+	if (TDT__PEEK(task->record.own_request) != 0)
 		poll.requests = tdt__requests_take(task, &only_requested);
 	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
-	if (only_requested)
-		tdt__not_woken(task);
 	poll.capture = choose_capture(poll.requests);
 	tdt__watch_begin(task, &poll.capture);
 	if (poll.capture != NULL) {
@@ -313,7 +314,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 /* Whether the poll that has begun has to be made by tdt__observed_poll(). */
 static inline bool is_observed(const struct tdt_handle *task)
 {
-	return UNLIKELY(atomic_load_explicit(&task->request, memory_order_relaxed) != 0) ||
+	return UNLIKELY(TDT__PEEK(task->record.own_request) != 0) ||
 	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) ||
 	       TDT__PROBED(task__waker__clone) || TDT__PROBED(task__poll__start);
 }
@@ -344,7 +345,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt_poll_t result;
 
 	/* Relaxed: the thread that wrote ENDED was the poller before, and the ABI orders polls. */
-	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_RECORD_ENDED))
+	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED))
 		return TDT_PANICKED;
 	TDT__POKE(task->record.since, tdt__now());
 	TDT__POKE(task->record.thread, tdt__thread_id());
@@ -355,7 +356,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	 * barrier in tdt__request_send().  Release what was noted of this poll to readers that find
 	 * the task polling: pairs with the acquire in running.c.
 	 */
-	__atomic_store_n(&task->record.state, TDT_RECORD_POLLING, __ATOMIC_RELEASE);
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
@@ -368,9 +369,9 @@ void tdt__traced_drop(void *state)
 {
 	struct tdt_handle *task = state;
 
-	if (TDT__PEEK(task->record.state) != TDT_RECORD_ENDED)
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
 		end_task(task, TDT__OUTCOME_DROPPED);
-	task->child_drop(task->child_state);
+	task->child_drop((void *)(uintptr_t)task->record.child_state);
 	tdt_handle_unref(task);
 }
 

@@ -15,6 +15,11 @@
  */
 struct tdt__epoch {
 	_Alignas(64) _Atomic uint16_t now;
+	/*
+	 * How long the epoch before this one lasted, in nanoseconds: so long each tree stayed the
+	 * task's last one, if the task was polled often.  Relaxed, like `now`.
+	 */
+	_Atomic uint64_t tick;
 };
 
 /* Hidden, so that polls reach it without the global offset table. */

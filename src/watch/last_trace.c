@@ -20,7 +20,7 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 {
 	struct tdt__last_tree tree;
 	struct tdt__task_info now;
-	struct tdt_record record;
+	struct tdt_task_record record;
 	struct tdt_trace *trace;
 	struct tdt__unloads count = { 0 };
 	uint64_t time;

@@ -31,7 +31,7 @@
 
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_entry) == 16, "the layout is public");
-_Static_assert(sizeof(struct tdt_registry_tree) == 40, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_tree) == 56, "the layout is public");
 _Static_assert(offsetof(struct tdt_registry_watched, own_index) ==
 		       offsetof(struct tdt__pool_item, index),
 	       "it begins with what the pool has of it");
@@ -215,6 +215,8 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 	}
 	TDT__POKE(tree->polls, capture->facts.polls);
 	TDT__POKE(tree->when, capture->began);
+	TDT__POKE(tree->gap, capture->facts.state_ns);
+	TDT__POKE(tree->tick, atomic_load_explicit(&tdt__epoch.tick, memory_order_relaxed));
 	TDT__POKE(tree->unloads, capture->stacks.unloads);
 	TDT__POKE(tree->n, n);
 	TDT__POKE(tree->leaves, leaves);
@@ -425,7 +427,7 @@ uint32_t tdt__last_tree_without(void)
 	while ((task = tdt__registry_next(&cursor)) != NULL) {
 		uint32_t state = TDT__PEEK(task->record.state);
 
-		n += state != TDT_RECORD_FREE && state != TDT_RECORD_ENDED &&
+		n += state != TDT_TASK_RECORD_FREE && state != TDT_TASK_RECORD_ENDED &&
 		     TDT__PEEK(task->record.tree) == 0;
 	}
 	return n;

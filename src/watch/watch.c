@@ -80,6 +80,7 @@ static void advance(void)
 {
 	if (++epoch == TDT__PROMISED)
 		epoch = 1;
+	atomic_store_explicit(&tdt__epoch.tick, age != 0 ? age : interval, memory_order_relaxed);
 	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
 	age = 0;
 	taken = tdt__spare_taken();
@@ -102,6 +103,7 @@ static uint64_t due(void)
 /* Without memory the pools hold less, and tasks that find nothing there are left out. */
 static void tick(uint64_t passed)
 {
+	TDT__POKE(tdt__registry.now, tdt__clock());
 	stock();
 	if (interval == 0) /* the watch was stopped meanwhile */
 		return;
@@ -175,11 +177,13 @@ static int start_ticker(void)
 static void set_interval(uint64_t ns)
 {
 	interval = ns;
-	TDT__POKE(tdt_registry.watch_ns, ns);
-	if (ns == 0)
+	TDT__POKE(tdt__registry.watch_ns, ns);
+	if (ns == 0) {
 		atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
-	else if (tdt__epoch_now() == 0)
+	} else if (tdt__epoch_now() == 0) {
+		age = 0;
 		advance();
+	}
 	pthread_cond_signal(&changed);
 }
 
@@ -222,7 +226,7 @@ void tdt__watch_forked(void)
 	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	ticking = false;
 	interval = 0;
-	TDT__POKE(tdt_registry.watch_ns, 0);
+	TDT__POKE(tdt__registry.watch_ns, 0);
 	atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
 }
 

@@ -68,7 +68,7 @@ claim "the reader has no code of ours" sh -c "! ldd '$reader' | grep tdt"
 lists()
 {
 	"$top_builddir/tests/outside/registry_image" "$1" >"$tmp/image" &&
-		timeout 120 "$reader" "$tmp/image" >"$tmp/listed" 2>"$tmp/why"
+		timeout 120 "$reader" -a "$tmp/image" >"$tmp/listed" 2>"$tmp/why"
 }
 
 # refuses DAMAGE MESSAGE: it comes to an end with that message.
@@ -85,28 +85,83 @@ cat >"$tmp/expected" <<'END'
 2 idle 0 0 - 0  task 2
 3 idle 0 0 - 0  task 3
 4 idle 0 0 - 0  task 4
+libtdt 0 in process 1
+6 spawned 2 ended 1 panicked 7 polls 0 captures 0 dumps
+panic 1 task 5 fell
 END
 lists none
 same "an image is read" "$tmp/expected" "$tmp/listed"
 xs=$(printf '%064d' 0 | tr 0 x)
+bells=$(echo "$xs" | sed 's/x/\\x07/g')
 cat >"$tmp/expected" <<END
 1 idle 0 0 - 0 \\x1b[2Jfile.c \\x1b]0;me\\x07\\x0a\\\\\\xe2\\x80\\xae\\x7f
 2 idle 0 0 - 0  $xs
-3 idle 0 0 - 0  task 3
+3 idle 0 0 0,0,0,\\x1b[2Jfile.c 0  task 3
 4 idle 0 0 - 0  task 4
+libtdt \\x1b[2J in process 1
+6 spawned 2 ended 1 panicked 7 polls 0 captures 0 dumps
+panic 1 task 5 $bells
 END
 lists escapes
 same "bytes that could harm a terminal are escaped" "$tmp/expected" "$tmp/listed"
-claim "a slab that comes after itself is told" refuses slab-again 'slabs lead back'
-claim "so are two that come after each other" refuses slabs-again 'slabs lead back'
+claim "a list of slabs without an end is refused" refuses slab-again 'too many slabs'
+claim "so is a list that turns in a circle" refuses slabs-again 'too many slabs'
 claim "and a slab with more records than it has room for" refuses used 'more records than room'
-claim "and one with more than there is memory" refuses room 'a record'
-claim "and records that lie on each other" refuses stride 'another layout'
+claim "and a slab with more records than there is memory" refuses room 'a record'
+claim "and records that lie on each other" refuses stride 'no registry'
 claim "and an address at the end of all memory" refuses address 'a record'
-claim "and a list of files that is too long" refuses files 'no tdt_registry'
-claim "and a path without an end" refuses path 'no tdt_registry'
+claim "and a copy of a registry" refuses copy 'no registry'
+claim "and another version" refuses version 'another layout'
+claim "and too many counters" refuses counters 'too many counters'
+claim "and too many threads" refuses threads 'too many threads'
+claim "and too many panics" refuses panics 'another layout'
+claim "and panics of another size" refuses panic-size 'another layout'
+
+# reads DAMAGE: the tasks are listed all the same.
+reads()
+{
+	lists "$1" && grep -q '^4 idle 0 0 - 0  task 4$' "$tmp/listed"
+}
+
+claim "a list of files that is too long does no harm" reads files
+claim "nor does a path without an end" reads path
+
+# --- The specification ---
+
+# Each `@N` of the header must be the offset of its field.
+offsets_are_true()
+{
+	awk '
+		/^struct tdt_[a-z_]* \{$/ { name = $2 }
+		/^}/ { name = "" }
+		name != "" && match($0, /\/\* @[0-9]+/) {
+			offset = substr($0, RSTART + 4, RLENGTH - 4)
+			sub(/;.*/, "")
+			sub(/\[.*/, "")
+			printf "_Static_assert(__builtin_offsetof(struct %s, %s) == %s, \"%s\");\n", name, $NF, offset, $NF
+			n++
+		}
+		END { exit n < 90 }' "${top_srcdir:?}/include/tdt/registry.h" >"$tmp/asserts" &&
+		{ echo '#include <tdt/registry.h>'; cat "$tmp/asserts"; } >"$tmp/offsets.c" &&
+		${CC:-cc} -fsyntax-only -I"$top_srcdir/include" "$tmp/offsets.c"
+}
+
+if command -v "${CC:-cc}" >/dev/null; then
+	claim "the offsets that the header states are true" offsets_are_true
+else
+	skip "the offsets that the header states are true" "there is no C compiler"
+fi
 
 # --- Processes, and their core files ---
+
+# says_true TARGET: of the process; STEADY + 5 tasks, 5 polls, one of them the last one of its task.
+says_true()
+{
+	"$reader" -a "$1" >"$tmp/said_of_process" &&
+		grep -qx "libtdt [0-9.]* in process $pid" "$tmp/said_of_process" &&
+		grep -qx '1505 spawned 1 ended 0 panicked 5 polls 0 captures 0 dumps' "$tmp/said_of_process" &&
+		grep -qx "thread $pid worker parked" "$tmp/said_of_process"
+}
 
 for program in registry_tasks registry_tasks_static; do
 	claim "$program starts" start "$program"
@@ -114,6 +169,7 @@ for program in registry_tasks registry_tasks_static; do
 		skip "tasks of a process that runs" "reading another process is not permitted here"
 	else
 		same "tasks of a process that runs ($program)" "$tmp/expected" "$tmp/tasks"
+		claim "and what its registry says of it" says_true "$pid"
 	fi
 	if ! command -v gdb >/dev/null; then
 		skip "tasks of a core file" "there is no gdb"
@@ -125,6 +181,7 @@ for program in registry_tasks registry_tasks_static; do
 		stop
 		claim "the core file is read" read_tasks "$tmp/core"
 		same "tasks of a core file ($program)" "$tmp/expected" "$tmp/tasks"
+		claim "and what its registry says of it" says_true "$tmp/core"
 		rm -f "$tmp/core"
 		continue
 	fi

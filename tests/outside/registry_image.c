@@ -5,7 +5,7 @@
  *
  *	registry_image DAMAGE >CORE-FILE
  *
- * The file that is said to be mapped is this program, which has the symbol `tdt_registry`.
+ * The file that is said to be mapped is this program.
  */
 
 #include <config.h>
@@ -22,18 +22,17 @@
 
 #include "lib/must.h"
 
-struct tdt_registry tdt_registry = { .version = TDT_REGISTRY_VERSION };
-extern const char __ehdr_start; /* the linker's: where this program is loaded */
-
-#define BASE UINT64_C(0x7f0000000000) /* where it is mapped in the image */
+#define BASE UINT64_C(0x7f0000000000) /* where the registry lies in the image */
 
 enum { RECORDS = 4 };
 
 /* What lies in the image's memory, from the registry on. */
 struct memory {
 	struct tdt_registry registry;
+	struct tdt_registry_counters counters;
+	struct tdt_registry_panic panic;
 	struct tdt_registry_slab slab[2];
-	struct tdt_record record[RECORDS];
+	struct tdt_task_record record[RECORDS];
 	char file[64];
 };
 
@@ -45,12 +44,7 @@ struct __attribute__((packed)) files {
 	char path[4096];
 };
 
-static uint64_t registry_address(void)
-{
-	return BASE + (uint64_t)((const char *)&tdt_registry - &__ehdr_start);
-}
-
-#define ADDRESS_OF(member) (registry_address() + offsetof(struct memory, member))
+#define ADDRESS_OF(member) (BASE + offsetof(struct memory, member))
 
 /* Two slabs, of which the second has the records. */
 static void make_memory(struct memory *memory)
@@ -59,18 +53,28 @@ static void make_memory(struct memory *memory)
 		.magic = TDT_REGISTRY_MAGIC,
 		.version = TDT_REGISTRY_VERSION,
 		.size = sizeof(memory->registry),
+		.self = BASE,
 		.slabs = ADDRESS_OF(slab[0]),
-		.record_size = sizeof(struct tdt_record),
-		.stride = sizeof(struct tdt_record),
+		.record_size = sizeof(struct tdt_task_record),
+		.stride = sizeof(struct tdt_task_record),
+		.library = "0",
+		.pid = 1,
+		.counters = ADDRESS_OF(counters),
+		.n_counters = 1,
+		.panics = ADDRESS_OF(panic),
+		.n_panics = 1,
+		.panic_size = sizeof(struct tdt_registry_panic),
 	};
+	memory->counters = (struct tdt_registry_counters){ .spawned = 6, .panicked = 1, .polls = 7 };
+	memory->panic = (struct tdt_registry_panic){ .number = 1, .id = 5, .name = "fell" };
 	memory->slab[0] =
 	    (struct tdt_registry_slab){ .next = ADDRESS_OF(slab[1]), .room = RECORDS };
 	memory->slab[1] = (struct tdt_registry_slab){ .records = ADDRESS_OF(record),
 						      .used = RECORDS,
 						      .room = RECORDS };
 	for (unsigned i = 0; i < RECORDS; i++) {
-		memory->record[i] = (struct tdt_record){ .state = TDT_RECORD_IDLE, .id = i + 1 };
-		snprintf(memory->record[i].name, TDT_RECORD_NAME_SIZE, "task %u", i + 1);
+		memory->record[i] = (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE, .id = i + 1 };
+		snprintf(memory->record[i].name, TDT_TASK_RECORD_NAME_SIZE, "task %u", i + 1);
 	}
 	memory->record[0].file = ADDRESS_OF(file);
 	snprintf(memory->file, sizeof(memory->file), "file.c");
@@ -90,7 +94,7 @@ static void make_files(struct files *files)
 	files->count = 1;
 	files->page = 1;
 	files->start = BASE;
-	files->end = registry_address();
+	files->end = BASE + 1;
 }
 
 /* False: there is no such damage. */
@@ -98,8 +102,12 @@ static bool damage(struct memory *memory, struct files *files, const char *how)
 {
 	if (strcmp(how, "escapes") == 0) {
 		memcpy(memory->record[0].name, "\033]0;me\a\n\\\xe2\x80\xae\x7f", 14);
-		memset(memory->record[1].name, 'x', TDT_RECORD_NAME_SIZE); /* and no NUL */
+		memset(memory->record[1].name, 'x', TDT_TASK_RECORD_NAME_SIZE); /* and no NUL */
 		memcpy(memory->file, "\033[2Jfile.c", 11);
+		memcpy(memory->registry.library, "\033[2J", 5);
+		memset(memory->panic.name, '\a', sizeof(memory->panic.name)); /* and no NUL */
+		memory->record[2].wait_name = ADDRESS_OF(file);
+		memory->record[2].wait_count = 1;
 	} else if (strcmp(how, "slab-again") == 0) {
 		memory->slab[1].next = ADDRESS_OF(slab[1]);
 	} else if (strcmp(how, "slabs-again") == 0) {
@@ -108,6 +116,18 @@ static bool damage(struct memory *memory, struct files *files, const char *how)
 		memory->slab[1].used = UINT32_MAX;
 	} else if (strcmp(how, "room") == 0) {
 		memory->slab[1].used = memory->slab[1].room = UINT32_MAX;
+	} else if (strcmp(how, "copy") == 0) {
+		memory->registry.self = BASE + 64;
+	} else if (strcmp(how, "version") == 0) {
+		memory->registry.version++;
+	} else if (strcmp(how, "counters") == 0) {
+		memory->registry.n_counters = UINT32_MAX;
+	} else if (strcmp(how, "threads") == 0) {
+		memory->registry.n_threads = UINT32_MAX;
+	} else if (strcmp(how, "panics") == 0) {
+		memory->registry.n_panics = UINT32_MAX;
+	} else if (strcmp(how, "panic-size") == 0) {
+		memory->registry.panic_size = 0;
 	} else if (strcmp(how, "stride") == 0) {
 		memory->registry.stride = 0;
 		memory->slab[1].used = memory->slab[1].room = UINT32_MAX;
@@ -148,7 +168,8 @@ static void write_core(const struct memory *memory, const struct files *files)
 			{
 				.p_type = PT_LOAD,
 				.p_offset = sizeof(start) + sizeof(*files),
-				.p_vaddr = registry_address(),
+				.p_vaddr = BASE,
+				.p_flags = PF_R | PF_W,
 				.p_filesz = sizeof(*memory),
 			},
 		},

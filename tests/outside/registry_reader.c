@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A reader outside: lists the tasks of a process, or of a core file, with nothing of libtdt's in it
- * but the layout that <tdt/registry.h> tells.
+ * A reader outside: lists the tasks of a process, or of a core file.  It contains nothing of libtdt
+ * but the layout that <tdt/registry.h> describes.
  *
- * 	registry_reader PID
- * 	registry_reader CORE-FILE
+ *	registry_reader [-a] PID
+ *	registry_reader [-a] CORE-FILE
  *
- * It prints a line a task: its id, state, parent, polls, whether what it waits for is told (kind
- * object owner, or -), the line and the file where it was spawned, its name.  Bytes of names that
- * are no printable ASCII come out as \x1b.
+ * It prints a line for each task: its id, its state (idle, runnable, polling, ended), its parent,
+ * its polls, what it waits for (kind, object, owner and perhaps the name; or -), the line and the
+ * file where it was spawned, and its name.  With -a, it also prints what the registry says about
+ * the process: counters, threads and panics.  Bytes that are no printable ASCII are printed as
+ * \x1b.
  *
- * What it reads may be damaged, or made to do harm.  The reader compares it with what the layout
- * allows, and always comes to an end.
+ * The memory that it reads may be damaged, or made to do harm.  The reader compares it with what
+ * the layout allows, has a limit for each number that it reads, and always terminates.
  */
 
 #include <config.h>
@@ -43,8 +45,25 @@ static void __attribute__((noreturn)) refuse(const char *why)
 	exit(1);
 }
 
-/* --- What is mapped --------------------------------------------------------------- */
+/* --- What is mapped ----------------------------------------------------------------- */
 
+#define MOST_RANGES 65536
+
+/* Memory that may contain a registry. */
+struct range {
+	uint64_t start, size;
+};
+
+static struct range ranges[MOST_RANGES];
+static size_t n_ranges;
+
+static void add_range(uint64_t start, uint64_t size)
+{
+	if (n_ranges < MOST_RANGES)
+		ranges[n_ranges++] = (struct range){ start, size };
+}
+
+/* Files that are mapped. */
 struct mapping {
 	uint64_t start, end, offset;
 	char *path;
@@ -52,8 +71,6 @@ struct mapping {
 
 static struct mapping mappings[4096];
 static size_t n_mappings;
-/* Where those of the program lie in memory, which tells the program from its libraries. */
-static uint64_t program_headers;
 
 static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path)
 {
@@ -62,8 +79,8 @@ static void add_mapping(uint64_t start, uint64_t end, uint64_t offset, const cha
 }
 
 /*
- * Open the file that is said to be mapped; -1: it can't be, or is no regular file (a FIFO would
- * block us).
+ * Open the file of a mapping.  -1: it can't be opened, or is no regular file (a FIFO would block
+ * the reader).
  */
 static int open_mapped(const struct mapping *mapping)
 {
@@ -77,45 +94,48 @@ static int open_mapped(const struct mapping *mapping)
 	return file;
 }
 
-static void read_auxv(const uint64_t *auxv, size_t size)
+/* --- A process ---------------------------------------------------------------------- */
+
+static pid_t pid; /* 0: the target is a core file */
+
+static void read_map(const char *line)
 {
-	for (size_t i = 0; i + 1 < size / sizeof *auxv; i += 2)
-		if (auxv[i] == 3) /* AT_PHDR */
-			program_headers = auxv[i + 1];
+	uint64_t start, end, offset, inode;
+	char access[5], path[4096] = "";
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %4095[^\n]",
+		   &start, &end, access, &offset, &inode, path) < 5 ||
+	    end <= start || inode == 0)
+		return;
+	add_mapping(start, end, offset, path);
+	if (access[0] == 'r' && access[1] == 'w' && access[3] == 'p')
+		add_range(start, end - start);
 }
-
-/* --- A process --------------------------------------------------------------------- */
-
-static pid_t pid; /* 0: it is a core file */
 
 static void open_process(const char *number)
 {
-	char path[64], line[4352], name[4096];
-	uint64_t auxv[128], start, end, offset;
+	char path[64], line[4352];
 	FILE *file;
 
 	pid = atoi(number);
-	snprintf(path, sizeof path, "/proc/%d/auxv", pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		die(path);
-	read_auxv(auxv, fread(auxv, 1, sizeof auxv, file));
-	fclose(file);
 	snprintf(path, sizeof path, "/proc/%d/maps", pid);
 	file = fopen(path, "re");
 	if (file == NULL)
 		die(path);
 	while (fgets(line, sizeof line, file) != NULL)
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]",
-			   &start, &end, &offset, name) == 4)
-			add_mapping(start, end, offset, name);
+		read_map(line);
 	fclose(file);
 }
 
-/* --- A core file --------------------------------------------------------------------- */
+/* --- A core file -------------------------------------------------------------------- */
 
 static int core;
-static Elf *core_elf;
+
+/* The memory in the core file. */
+static struct segment {
+	uint64_t start, size, offset;
+} segments[MOST_RANGES];
+static size_t n_segments;
 
 static uint64_t number(const char *numbers, uint64_t index)
 {
@@ -125,7 +145,10 @@ static uint64_t number(const char *numbers, uint64_t index)
 	return value;
 }
 
-/* Mapped files: how many, the size of a page; of each start, end and offset in pages; the names. */
+/*
+ * The note has the number of mapped files and the size of a page; then start, end and offset (in
+ * pages) of each file; then the names.
+ */
 static void read_files(const char *note, size_t size)
 {
 	size_t room = size / sizeof(uint64_t), n = room < 2 ? 0 : (room - 2) / 3, length;
@@ -144,59 +167,77 @@ static void read_files(const char *note, size_t size)
 	}
 }
 
-static void read_notes(const GElf_Phdr *segment)
+static void read_notes(Elf *elf, const GElf_Phdr *header)
 {
-	Elf_Data *data = elf_getdata_rawchunk(core_elf, (int64_t)segment->p_offset,
-					      segment->p_filesz, ELF_T_NHDR);
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz,
+					      ELF_T_NHDR);
 	size_t at = 0, name, content;
 	GElf_Nhdr note;
 
-	while (data != NULL && (at = gelf_getnote(data, at, &note, &name, &content)) != 0) {
-		const char *bytes = (const char *)data->d_buf + content;
-
+	while (data != NULL && (at = gelf_getnote(data, at, &note, &name, &content)) != 0)
 		if (note.n_type == 0x46494c45) /* NT_FILE */
-			read_files(bytes, note.n_descsz);
-		else if (note.n_type == 6) /* NT_AUXV */
-			read_auxv((const void *)bytes, note.n_descsz);
-	}
+			read_files((const char *)data->d_buf + content, note.n_descsz);
+}
+
+static void add_segment(const GElf_Phdr *header)
+{
+	if (n_segments == MOST_RANGES || header->p_filesz > UINT64_MAX - header->p_vaddr ||
+	    header->p_filesz > UINT64_MAX - header->p_offset)
+		return;
+	segments[n_segments++] =
+	    (struct segment){ header->p_vaddr, header->p_filesz, header->p_offset };
+	if ((header->p_flags & PF_R) != 0 && (header->p_flags & PF_W) != 0)
+		add_range(header->p_vaddr, header->p_filesz);
 }
 
 static void open_core(const char *path)
 {
-	GElf_Phdr segment;
+	GElf_Phdr header;
+	Elf *elf;
 	size_t n;
 
+	elf_version(EV_CURRENT);
 	core = open(path, O_RDONLY | O_CLOEXEC);
-	core_elf = elf_begin(core, ELF_C_READ_MMAP, NULL);
-	if (core < 0 || core_elf == NULL || elf_getphdrnum(core_elf, &n) != 0)
+	elf = elf_begin(core, ELF_C_READ_MMAP, NULL);
+	if (core < 0 || elf == NULL || elf_getphdrnum(elf, &n) != 0)
 		die(path);
-	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(core_elf, (int)i, &segment) != NULL && segment.p_type == PT_NOTE)
-			read_notes(&segment);
+	for (size_t i = 0; i < n; i++) {
+		if (gelf_getphdr(elf, (int)i, &header) == NULL)
+			continue;
+		if (header.p_type == PT_NOTE)
+			read_notes(elf, &header);
+		else if (header.p_type == PT_LOAD)
+			add_segment(&header);
+	}
+	elf_end(elf);
+}
+
+static bool lies_in(const struct segment *segment, uint64_t address, size_t size)
+{
+	return address >= segment->start && address - segment->start <= segment->size &&
+	       size <= segment->size - (address - segment->start);
 }
 
 static bool read_core(uint64_t address, void *buffer, size_t size)
 {
-	GElf_Phdr segment;
-	size_t n;
+	static size_t last; /* mostly the next address lies in the same segment */
+	const struct segment *segment;
+	size_t i = last;
 
-	if (elf_getphdrnum(core_elf, &n) != 0)
+	if (last >= n_segments || !lies_in(&segments[last], address, size))
+		for (i = 0; i < n_segments && !lies_in(&segments[i], address, size); i++)
+			;
+	if (i >= n_segments)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (gelf_getphdr(core_elf, (int)i, &segment) == NULL || segment.p_type != PT_LOAD ||
-		    address < segment.p_vaddr || address - segment.p_vaddr > segment.p_filesz ||
-		    size > segment.p_filesz - (address - segment.p_vaddr))
-			continue;
-		return pread(core, buffer, size,
-			     (off_t)(segment.p_offset + address - segment.p_vaddr)) ==
-		       (ssize_t)size;
-	}
-	return false;
+	last = i;
+	segment = &segments[i];
+	return pread(core, buffer, size, (off_t)(segment->offset + address - segment->start)) ==
+	       (ssize_t)size;
 }
 
-/* --- Memory of either ------------------------------------------------------------------ */
+/* --- Memory of either --------------------------------------------------------------- */
 
-/* `twice`: read it a second time, after the first, behind that. */
+/* `twice`: read the memory a second time, after the first, and put that behind the first. */
 static bool read_memory(uint64_t address, void *buffer, size_t size, bool twice)
 {
 	struct iovec here = { buffer, twice ? 2 * size : size };
@@ -210,7 +251,26 @@ static bool read_memory(uint64_t address, void *buffer, size_t size, bool twice)
 	       (!twice || read_core(address, (char *)buffer + size, size));
 }
 
-/* As a core file may not have what can be read from the file that is mapped there. */
+/* Read a string from a file that is mapped.  Returns its length. */
+static size_t read_from_file(uint64_t address, char *string, size_t size)
+{
+	ssize_t n = 0;
+
+	for (size_t i = 0; i < n_mappings && n <= 0; i++) {
+		const struct mapping *mapping = &mappings[i];
+		int file;
+
+		if (address < mapping->start || address >= mapping->end)
+			continue;
+		file = open_mapped(mapping);
+		n = pread(file, string, size - 1,
+			  (off_t)(mapping->offset + address - mapping->start));
+		close(file);
+	}
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* A core file may lack memory that can be read from the file that was mapped there. */
 static void read_string(uint64_t address, char *string, size_t size)
 {
 	size_t n = 0;
@@ -218,96 +278,57 @@ static void read_string(uint64_t address, char *string, size_t size)
 	for (; n + 1 < size && read_memory(address + n, &string[n], 1, false); n++)
 		if (string[n] == '\0')
 			return;
-	for (size_t i = 0; i < n_mappings && n == 0; i++) {
-		int file;
-
-		if (address < mappings[i].start || address >= mappings[i].end)
-			continue;
-		file = open_mapped(&mappings[i]);
-		n = (size_t)pread(file, string, size - 1,
-				  (off_t)(mappings[i].offset + address - mappings[i].start));
-		close(file);
-		if (n >= size)
-			n = 0;
-	}
+	if (n == 0)
+		n = read_from_file(address, string, size);
 	string[n] = '\0';
 }
 
-/* --- The symbol -------------------------------------------------------------------------- */
+/* --- Finding registries ------------------------------------------------------------- */
 
-/* The value of the symbol, if this section defines it; or 0. */
-static uint64_t find_in(Elf_Scn *section, const GElf_Shdr *header, Elf *elf)
+#define MOST_REGISTRIES 64
+#define MOST_SEARCHED (UINT64_C(1) << 30) /* bytes of one range */
+
+static uint64_t found[MOST_REGISTRIES];
+static size_t n_found;
+
+/* Whether a registry begins at this address: it is no copy, and has a layout that we know. */
+static bool is_registry(uint64_t address)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Sym symbol;
+	struct tdt_registry registry;
 
-	for (int i = 0; data != NULL && gelf_getsym(data, i, &symbol) != NULL; i++) {
-		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+	if (!read_memory(address, &registry, sizeof registry, false) || registry.self != address)
+		return false;
+	if (registry.version == TDT_REGISTRY_VERSION && registry.size == sizeof registry &&
+	    registry.record_size == sizeof(struct tdt_task_record) &&
+	    registry.stride >= registry.record_size && registry.stride <= 65536)
+		return true;
+	fprintf(stderr, "registry_reader: a registry at %#" PRIx64 " has another layout\n",
+		address);
+	return false;
+}
 
-		if (symbol.st_shndx != SHN_UNDEF && name != NULL &&
-		    strcmp(name, "tdt_registry") == 0)
-			return symbol.st_value;
+static void search(const struct range *range)
+{
+	static char page[65536];
+	uint64_t end = range->start +
+		       (range->size < MOST_SEARCHED ? range->size : MOST_SEARCHED);
+
+	for (uint64_t at = (range->start + 63) & ~UINT64_C(63); at < end; at += sizeof page) {
+		size_t size = end - at < sizeof page ? end - at : sizeof page;
+
+		if (!read_memory(at, page, size, false))
+			return;
+		for (size_t i = 0; i + 8 <= size; i += 64)
+			if (memcmp(&page[i], TDT_REGISTRY_MAGIC, 8) == 0 &&
+			    n_found < MOST_REGISTRIES && is_registry(at + i))
+				found[n_found++] = at + i;
 	}
-	return 0;
 }
 
-/*
- * The symbol's address in a file's own terms, and the address its first byte is to be at in those.
- */
-static uint64_t find_in_file(Elf *elf, uint64_t *base)
-{
-	Elf_Scn *section = NULL;
-	GElf_Phdr segment;
-	GElf_Shdr header;
-	uint64_t found = 0;
-	size_t n;
+/* --- The records -------------------------------------------------------------------- */
 
-	*base = 0;
-	if (elf_getphdrnum(elf, &n) != 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD &&
-		    segment.p_offset == 0)
-			*base = segment.p_vaddr;
-	while (found == 0 && (section = elf_nextscn(elf, section)) != NULL)
-		if (gelf_getshdr(section, &header) != NULL &&
-		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-			found = find_in(section, &header, elf);
-	return found;
-}
-
-/* Where the file mapped there has the symbol in memory; or 0. */
-static uint64_t address_by(const struct mapping *mapping)
-{
-	int file = open_mapped(mapping);
-	Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
-	uint64_t base, value = elf != NULL ? find_in_file(elf, &base) : 0;
-
-	elf_end(elf);
-	close(file);
-	return value != 0 ? mapping->start - base + value : 0;
-}
-
-/* The program's own comes first: it may have taken the library's over by a copy relocation. */
-static uint64_t find_registry(void)
-{
-	uint64_t found = 0;
-
-	for (size_t i = 0; i < n_mappings; i++) {
-		const struct mapping *mapping = &mappings[i];
-		bool program = program_headers >= mapping->start && program_headers < mapping->end;
-		uint64_t address =
-		    mapping->offset == 0 && (found == 0 || program) ? address_by(mapping) : 0;
-
-		if (address != 0)
-			found = address;
-		if (address != 0 && program)
-			break;
-	}
-	return found;
-}
-
-/* --- The records --------------------------------------------------------------------------- */
+#define MOST_SLABS 65536
+#define MOST_RECORDS (UINT64_C(1) << 24)
 
 static struct tdt_registry_slab slab_at(uint64_t address)
 {
@@ -321,26 +342,12 @@ static struct tdt_registry_slab slab_at(uint64_t address)
 }
 
 /*
- * New slabs come before the first, and none ever changes its place: so the list that begins at
- * `first` ends.  If it does not, one who takes two steps at a time meets one who takes one.
+ * Read the record until nothing of it changes, or only what changes in each poll.  False: there is
+ * no task.
  */
-static void check_list(uint64_t first)
+static bool read_record(uint64_t address, struct tdt_task_record *record, bool *still)
 {
-	for (uint64_t slow = first, fast = first; fast != 0; slow = slab_at(slow).next) {
-		fast = slab_at(fast).next;
-		if (fast != 0)
-			fast = slab_at(fast).next;
-		if (fast != 0 && fast == slab_at(slow).next)
-			refuse("slabs lead back to each other");
-	}
-}
-
-/*
- * Read it until nothing of it changes, or only what does with each poll.  False: there is no task.
- */
-static bool read_record(uint64_t address, struct tdt_record *record, bool *still)
-{
-	struct tdt_record both[2];
+	struct tdt_task_record both[2];
 
 	*still = false;
 	for (int i = 0; i < 100; i++) {
@@ -349,7 +356,7 @@ static bool read_record(uint64_t address, struct tdt_record *record, bool *still
 		*record = both[1];
 		if (both[0].seq != both[1].seq || both[0].id != both[1].id)
 			continue;
-		if (both[1].seq % 2 != 0 || both[1].state == TDT_RECORD_FREE)
+		if (both[1].seq % 2 != 0 || both[1].state == TDT_TASK_RECORD_FREE)
 			return false;
 		*still = memcmp(&both[0], &both[1], sizeof both[0]) == 0;
 		if (*still || i >= 10)
@@ -369,67 +376,203 @@ static void print_escaped(const char *text, size_t size)
 			printf("\\x%02x", (unsigned char)text[i]);
 }
 
-static void print(const struct tdt_record *record, bool still)
+static const char *state_of(const struct tdt_task_record *record)
 {
 	static const char *const states[] = { "free", "idle", "polling", "ended" };
+
+	if (record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
+	    record->woken_polls == (uint32_t)record->polls)
+		return "runnable";
+	return states[record->state & 3];
+}
+
+/* The name belongs to the host: use it only if the task was not polled meanwhile. */
+static void print_wait_name(uint64_t address, const struct tdt_task_record *record)
+{
+	char name[TDT_TASK_RECORD_NAME_SIZE];
+	struct tdt_task_record after;
+	bool still;
+
+	if (record->wait_name == 0)
+		return;
+	read_string(record->wait_name, name, sizeof name);
+	if (!read_record(address, &after, &still) || after.seq != record->seq ||
+	    after.state != record->state || after.polls != record->polls ||
+	    after.wait_name != record->wait_name)
+		return;
+	putchar(',');
+	print_escaped(name, sizeof name);
+}
+
+static void print_wait(uint64_t address, const struct tdt_task_record *record)
+{
+	printf("%d,%" PRIu64 ",%" PRIu64, record->wait_kind, record->wait_object,
+	       record->wait_owner);
+	print_wait_name(address, record);
+}
+
+static void print(uint64_t address, const struct tdt_task_record *record, bool still)
+{
 	char file[256] = "";
 
 	if (record->file != 0)
 		read_string(record->file, file, sizeof file);
-	printf("%" PRIu64 " %s %" PRIu64 " %" PRIu64 " ", record->id, states[record->state & 3],
+	printf("%" PRIu64 " %s %" PRIu64 " %" PRIu64 " ", record->id, state_of(record),
 	       record->parent, record->polls);
-	if (still && record->state == TDT_RECORD_IDLE && record->wait_count != 0 &&
+	if (still && record->state == TDT_TASK_RECORD_IDLE && record->wait_count != 0 &&
 	    record->wait_polls == (uint32_t)record->polls)
-		printf("%d,%" PRIu64 ",%" PRIu64 " ", record->wait_kind, record->wait_object,
-		       record->wait_owner);
+		print_wait(address, record);
 	else
-		printf("- ");
-	printf("%" PRIu32 " ", record->line);
+		putchar('-');
+	printf(" %" PRIu32 " ", record->line);
 	print_escaped(file, sizeof file);
 	putchar(' ');
 	print_escaped(record->name, sizeof record->name);
 	putchar('\n');
 }
 
-static void print_slab(const struct tdt_registry *registry, const struct tdt_registry_slab *slab)
+/* What is counted while the records are read. */
+struct sums {
+	uint64_t records, live, polls;
+};
+
+static void print_slab(const struct tdt_registry *registry, const struct tdt_registry_slab *slab,
+		       struct sums *sums)
 {
 	for (uint32_t i = 0; i < slab->used; i++) {
-		struct tdt_record record;
+		uint64_t address = slab->records + (uint64_t)i * registry->stride;
+		struct tdt_task_record record;
 		bool still;
 
-		if (read_record(slab->records + (uint64_t)i * registry->stride, &record, &still))
-			print(&record, still);
+		if (sums->records++ == MOST_RECORDS)
+			refuse("too many records");
+		if (!read_record(address, &record, &still))
+			continue;
+		print(address, &record, still);
+		sums->live += record.state != TDT_TASK_RECORD_ENDED;
+		sums->polls += record.polls;
 	}
+}
+
+static void print_slabs(const struct tdt_registry *registry, struct sums *sums)
+{
+	uint64_t address = registry->slabs;
+
+	for (int n = 0; address != 0; n++) {
+		struct tdt_registry_slab slab;
+
+		if (n == MOST_SLABS)
+			refuse("too many slabs");
+		slab = slab_at(address);
+		print_slab(registry, &slab, sums);
+		address = slab.next;
+	}
+}
+
+/* --- The process -------------------------------------------------------------------- */
+
+#define MOST_COUNTERS 1024
+#define MOST_THREADS 65536
+#define MOST_PANICS 1024
+
+static struct tdt_registry_counters sum_counters(const struct tdt_registry *registry)
+{
+	struct tdt_registry_counters sum = { 0 }, one;
+
+	if (registry->n_counters > MOST_COUNTERS)
+		refuse("too many counters");
+	for (uint32_t i = 0; i < registry->n_counters; i++) {
+		if (!read_memory(registry->counters + i * sizeof one, &one, sizeof one, false))
+			die("a counter");
+		sum.spawned += one.spawned;
+		sum.panicked += one.panicked;
+		sum.polls += one.polls;
+		sum.captures += one.captures;
+		sum.dumps += one.dumps;
+	}
+	return sum;
+}
+
+static void print_threads(const struct tdt_registry *registry)
+{
+	struct tdt_registry_thread thread;
+	uint64_t address;
+
+	if (registry->n_threads > MOST_THREADS)
+		refuse("too many threads");
+	for (uint32_t i = 0; i < registry->n_threads; i++)
+		if (read_memory(registry->threads + i * sizeof address, &address, sizeof address,
+				false) &&
+		    address != 0 && read_memory(address, &thread, sizeof thread, false) &&
+		    thread.id % registry->n_threads == i)
+			printf("thread %" PRIu32 "%s%s\n", thread.id,
+			       thread.worker != 0 ? " worker" : "",
+			       thread.parked != 0 ? " parked" : "");
+}
+
+static void print_panics(const struct tdt_registry *registry)
+{
+	struct tdt_registry_panic both[2];
+
+	if (registry->n_panics > MOST_PANICS || (registry->n_panics != 0 &&
+	    registry->panic_size != sizeof(struct tdt_registry_panic)))
+		refuse("panics have another layout");
+	for (uint32_t i = 0; i < registry->n_panics; i++) {
+		if (!read_memory(registry->panics + i * sizeof both[0], both, sizeof both[0],
+				 true))
+			die("a panic");
+		if (both[1].number == 0 || both[1].seq % 2 != 0 || both[0].seq != both[1].seq)
+			continue;
+		printf("panic %" PRIu64 " task %" PRIu64 " ", both[1].number, both[1].id);
+		print_escaped(both[1].name, sizeof both[1].name);
+		putchar('\n');
+	}
+}
+
+static void print_process(const struct tdt_registry *registry,
+			  const struct tdt_registry_counters *counters, const struct sums *sums)
+{
+	printf("libtdt ");
+	print_escaped(registry->library, sizeof registry->library);
+	printf(" in process %" PRIu32 "\n", registry->pid);
+	printf("%" PRIu64 " spawned %" PRIu64 " ended %" PRIu64 " panicked %" PRIu64
+	       " polls %" PRIu64 " captures %" PRIu64 " dumps\n",
+	       counters->spawned, counters->spawned - sums->live, counters->panicked,
+	       counters->polls + sums->polls, counters->captures, counters->dumps);
+	print_threads(registry);
+	print_panics(registry);
+}
+
+static void print_registry(uint64_t address, bool all)
+{
+	struct tdt_registry_counters counters;
+	struct tdt_registry registry;
+	struct sums sums = { 0 };
+
+	if (!read_memory(address, &registry, sizeof registry, false))
+		die("the registry");
+	counters = sum_counters(&registry);
+	print_slabs(&registry, &sums);
+	if (all)
+		print_process(&registry, &counters, &sums);
 }
 
 int main(int argc, char **argv)
 {
-	struct tdt_registry registry;
-	uint64_t address;
+	bool all = argc > 1 && strcmp(argv[1], "-a") == 0;
+	const char *target = argv[1 + all];
 
-	if (argc != 2)
+	if (argc != 2 + all)
 		return 2;
-	elf_version(EV_CURRENT);
-	if (strspn(argv[1], "0123456789") == strlen(argv[1]))
-		open_process(argv[1]);
+	if (strspn(target, "0123456789") == strlen(target))
+		open_process(target);
 	else
-		open_core(argv[1]);
-	address = find_registry();
-	if (address == 0)
-		refuse("no tdt_registry");
-	if (!read_memory(address, &registry, sizeof registry, false))
-		die("the registry");
-	if (memcmp(registry.magic, TDT_REGISTRY_MAGIC, sizeof registry.magic) != 0 ||
-	    registry.version != TDT_REGISTRY_VERSION ||
-	    registry.record_size < sizeof(struct tdt_record) ||
-	    registry.stride < registry.record_size)
-		refuse("another layout");
-	check_list(registry.slabs);
-	for (uint64_t address_of = registry.slabs; address_of != 0;) {
-		struct tdt_registry_slab slab = slab_at(address_of);
-
-		print_slab(&registry, &slab);
-		address_of = slab.next;
-	}
+		open_core(target);
+	for (size_t i = 0; i < n_ranges; i++)
+		search(&ranges[i]);
+	if (n_found == 0)
+		refuse("no registry");
+	for (size_t i = 0; i < n_found; i++)
+		print_registry(found[i], all);
 	return 0;
 }

@@ -5,8 +5,8 @@
 # seconds of it with the other tests, two minutes by `make check-soak`.
 check_PROGRAMS += tests/stress/soak
 tests_stress_soak_SOURCES = \
-	tests/stress/soak.c tests/stress/soak_tasks.c tests/stress/soak_tasks.h tests/lib/must.h \
-	tests/lib/sanitized.h tests/lib/seeded.h
+	tests/stress/soak.c tests/stress/soak_tasks.c tests/stress/soak_tasks.h \
+	tests/lib/find_registry.h tests/lib/must.h tests/lib/sanitized.h tests/lib/seeded.h
 tests_stress_soak_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_stress_soak_LDADD = libtdt-rt.la libtdt.la -lpthread
 

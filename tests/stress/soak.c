@@ -28,6 +28,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/find_registry.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -271,11 +272,12 @@ struct quiet {
 
 static size_t slabs(size_t *bytes)
 {
-	const struct tdt_registry_slab *slab = (const void *)(uintptr_t)tdt_registry.slabs;
+	const struct tdt_registry *registry = find_registry();
+	const struct tdt_registry_slab *slab = (const void *)(uintptr_t)registry->slabs;
 	size_t n = 0;
 
 	for (*bytes = 0; slab != NULL; slab = (const void *)(uintptr_t)slab->next, n++)
-		*bytes += (size_t)slab->room * tdt_registry.stride;
+		*bytes += (size_t)slab->room * registry->stride;
 	return n;
 }
 

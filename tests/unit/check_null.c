@@ -553,7 +553,6 @@ static const struct {
 	TRIED(tdt_node_next),
 	TRIED(tdt_node_next_sibling),
 	TRIED(tdt_node_parent),
-	NO_POINTER(tdt_registry), /* a variable */
 	TRIED(tdt_select),
 	TRIED(tdt_snapshot_free),
 	TRIED(tdt_snapshot_print),

@@ -318,7 +318,8 @@ tests_unit_unwind_check_walk_LDADD = \
 # src/registry/
 
 tests_unit_registry_check_registry_SOURCES = \
-	tests/unit/registry/check_registry.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
+	tests/unit/registry/check_registry.c tests/lib/find_registry.h tests/lib/must.h \
+	tests/lib/test.h $(tests_no_memory)
 tests_unit_registry_check_registry_CFLAGS = $(tests_cflags)
 tests_unit_registry_check_registry_LDADD = $(tests_core)
 

@@ -16,10 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/dump.h>
 #include <tdt/hooks.h>
+#include <tdt/join.h>
 #include <tdt/registry.h>
 #include <tdt/tasks.h>
 
+#include "base/clock.h"
+#include "lib/find_registry.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/sanitized.h"
@@ -74,21 +78,21 @@ static const struct tdt_waker idle = { &idle_vtable };
 /* Count the records that have been in use, and those of tasks; the last one's address. */
 struct sum {
 	uint32_t slabs, used, live;
-	const struct tdt_record *last;
+	const struct tdt_task_record *last;
 };
 
 static struct sum look(void)
 {
-	const struct tdt_registry_slab *slab = (const void *)(uintptr_t)tdt_registry.slabs;
+	const struct tdt_registry_slab *slab = (const void *)(uintptr_t)tdt__registry.slabs;
 	struct sum sum = { 0 };
 
 	for (; slab != NULL; slab = (const void *)(uintptr_t)slab->next, sum.slabs++) {
 		ck_assert_uint_le(slab->used, slab->room);
 		for (uint32_t i = 0; i < slab->used; i++) {
-			const struct tdt_record *record =
-			    (const void *)(uintptr_t)(slab->records + i * tdt_registry.stride);
+			const struct tdt_task_record *record =
+			    (const void *)(uintptr_t)(slab->records + i * tdt__registry.stride);
 
-			if (record->seq % 2 != 0 || record->state == TDT_RECORD_FREE)
+			if (record->seq % 2 != 0 || record->state == TDT_TASK_RECORD_FREE)
 				continue;
 			sum.live++;
 			sum.last = record;
@@ -98,7 +102,7 @@ static struct sum look(void)
 	return sum;
 }
 
-START_TEST(the_symbol_leads_to_the_records)
+START_TEST(the_registry_leads_to_the_records)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr,
 					    .name = "reading",
@@ -109,35 +113,194 @@ START_TEST(the_symbol_leads_to_the_records)
 	struct tdt_traced task;
 	struct sum sum;
 
-	ck_assert_int_eq(memcmp(tdt_registry.magic, TDT_REGISTRY_MAGIC, 8), 0);
-	ck_assert_uint_eq(tdt_registry.version, TDT_REGISTRY_VERSION);
-	ck_assert_uint_eq(tdt_registry.size, sizeof(struct tdt_registry));
-	ck_assert_uint_eq(tdt_registry.record_size, sizeof(struct tdt_record));
-	ck_assert_uint_eq(tdt_registry.slabs, 0);
+	ck_assert_int_eq(memcmp(tdt__registry.magic, TDT_REGISTRY_MAGIC, 8), 0);
+	ck_assert_uint_eq(tdt__registry.version, TDT_REGISTRY_VERSION);
+	ck_assert_uint_eq(tdt__registry.size, sizeof(struct tdt_registry));
+	ck_assert_uint_eq(tdt__registry.record_size, sizeof(struct tdt_task_record));
+	ck_assert_uint_eq(tdt__registry.slabs, 0);
 	task = trace_with(&attr);
 	sum = look();
 	ck_assert_uint_eq(sum.live, 1);
-	ck_assert_uint_eq(sum.last->state, TDT_RECORD_IDLE);
+	ck_assert_uint_eq(sum.last->state, TDT_TASK_RECORD_IDLE);
 	ck_assert_uint_eq(sum.last->id, 7);
 	ck_assert_str_eq(sum.last->name, "reading");
 	ck_assert_str_eq((const char *)(uintptr_t)sum.last->file, "x.c");
 	ck_assert_uint_eq(sum.last->line, 3);
 	ck_assert_uint_eq(sum.last->column, 4);
 	ck_assert_uint_eq(sum.last->poll, (uintptr_t)never);
+	ck_assert_uint_ne(sum.last->spawned, 0);
+	ck_assert_uint_eq(sum.last->spawned, sum.last->since);
 	tdt_future_drop(&task.future);
-	ck_assert_uint_eq(sum.last->state, TDT_RECORD_ENDED);
+	ck_assert_uint_eq(sum.last->state, TDT_TASK_RECORD_ENDED);
 	ck_assert_uint_eq(sum.last->outcome, TDT_PENDING);
 	tdt_handle_unref(task.handle);
-	ck_assert_uint_eq(sum.last->state, TDT_RECORD_FREE);
+	ck_assert_uint_eq(sum.last->state, TDT_TASK_RECORD_FREE);
+}
+END_TEST
+
+START_TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
+{
+	struct tdt_traced task = trace(NULL);
+
+	ck_assert_ptr_eq(find_registry(), &tdt__registry);
+	ck_assert_str_eq(tdt__registry.library, PACKAGE_VERSION);
+	ck_assert_uint_eq(tdt__registry.pid, (uint32_t)getpid());
+	ck_assert_uint_ne(tdt__registry.start, 0);
+	ck_assert_uint_le(tdt__registry.start, tdt__clock());
+	ck_assert_uint_ge(tdt__registry.start_real / 1000000000, 1700000000); /* in 2023 */
+	end(&task);
+}
+END_TEST
+
+START_TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
+{
+	int kept;
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &kept, never, nothing });
+	struct tdt_future joining = tdt_join(task.handle, NULL);
+	const struct tdt_task_record *record = look().last;
+	struct tdt_context cx = { &idle };
+
+	/* A reader finds what a poll changes in one cache line. */
+	ck_assert_uint_eq((uintptr_t)record % 64, 0);
+	ck_assert_uint_eq(record->child_state, (uintptr_t)&kept);
+	ck_assert_uint_eq(record->waker, 0);
+	ck_assert_uint_eq(record->joiners, 0);
+	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_uint_eq(record->waker, (uintptr_t)&idle);
+	ck_assert_uint_eq(tdt_future_poll(&joining, &cx), TDT_PENDING);
+	ck_assert_uint_eq(record->joiners, (uintptr_t)joining.state);
+	tdt_future_drop(&joining);
+	ck_assert_uint_eq(record->joiners, 0);
+	tdt_future_drop(&task.future);
+	ck_assert_uint_eq(record->waker, 0);
+	tdt_handle_unref(task.handle);
+}
+END_TEST
+
+static bool is_runnable(const struct tdt_task_record *record)
+{
+	return record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
+	       record->woken_polls == (uint32_t)record->polls;
+}
+
+START_TEST(a_woken_task_is_runnable_until_its_next_poll)
+{
+	struct tdt_traced task = trace(NULL);
+	const struct tdt_task_record *record = look().last;
+	struct tdt_context cx = { &idle };
+
+	ck_assert(!is_runnable(record)); /* nobody reported a wake-up */
+	tdt_task_woken(task.handle);
+	ck_assert(is_runnable(record));
+	for (int i = 0; i < 3; i++) {
+		tdt_future_poll(&task.future, &cx);
+		ck_assert(!is_runnable(record));
+		tdt_task_woken(task.handle);
+		ck_assert(is_runnable(record));
+	}
+	/* The count has 32 bits of 64. */
+	TDT__POKE(task.handle->record.polls, UINT64_C(0x700000001));
+	tdt_task_woken(task.handle);
+	ck_assert(is_runnable(record));
+	tdt_future_poll(&task.future, &cx);
+	ck_assert(!is_runnable(record));
+	end(&task);
+}
+END_TEST
+
+static struct tdt_registry_counters sum_counters(void)
+{
+	const struct tdt_registry_counters *one = (void *)(uintptr_t)tdt__registry.counters;
+	struct tdt_registry_counters sum = { 0 };
+
+	for (uint32_t i = 0; i < tdt__registry.n_counters; i++, one++) {
+		sum.spawned += one->spawned;
+		sum.panicked += one->panicked;
+		sum.polls += one->polls;
+		sum.captures += one->captures;
+		sum.dumps += one->dumps;
+	}
+	return sum;
+}
+
+static tdt_poll_t panic_now(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PANICKED;
+}
+
+/* It is run by several threads, whose counters differ. */
+static void *poll_twice_and_panic(void *unused)
+{
+	struct tdt_traced waiting = trace(NULL),
+			  panics = tdt_traced((struct tdt_future){ NULL, panic_now, nothing });
+	struct tdt_context cx = { &idle };
+
+	tdt_future_poll(&waiting.future, &cx);
+	tdt_future_poll(&waiting.future, &cx);
+	tdt_future_poll(&panics.future, &cx);
+	tdt_future_poll(&panics.future, &cx); /* no poll: the task has ended */
+	end(&waiting);
+	end(&panics);
+	return unused;
+}
+
+#define COUNTING 20
+
+START_TEST(counters_outlive_records)
+{
+	struct tdt_registry_counters sum;
+	pthread_t thread;
+
+	for (int i = 0; i < COUNTING; i++) {
+		MUST(pthread_create(&thread, NULL, poll_twice_and_panic, NULL) == 0);
+		MUST(pthread_join(thread, NULL) == 0);
+	}
+	sum = sum_counters();
+	ck_assert_uint_eq(look().live, 0);
+	ck_assert_uint_eq(sum.spawned, 2 * COUNTING);
+	ck_assert_uint_eq(sum.panicked, COUNTING);
+	ck_assert_uint_eq(sum.polls, 3 * COUNTING);
+	ck_assert_uint_eq(sum.captures, 0);
+	ck_assert_uint_eq(sum.dumps, 0);
+	tdt_snapshot_free(tdt_snapshot_take(NULL));
+	ck_assert_uint_eq(sum_counters().dumps, 1);
+	ck_assert_uint_ne(tdt__registry.now, 0);
+}
+END_TEST
+
+START_TEST(a_worker_that_parks_says_so_to_readers)
+{
+	uint32_t id = (uint32_t)gettid();
+	const uint64_t *table = (const void *)(uintptr_t)tdt__registry.threads;
+	const struct tdt_registry_thread *self;
+	struct tdt_traced task = trace(NULL);
+
+	self = (const void *)(uintptr_t)table[id % tdt__registry.n_threads];
+	ck_assert_ptr_nonnull(self);
+	ck_assert_uint_eq(self->id, id);
+	ck_assert_uint_eq(self->worker, 0);
+	tdt_worker_thread_start();
+	tdt_worker_now(1234);
+	ck_assert_uint_eq(self->worker, 1);
+	ck_assert_uint_eq(self->now, 1234);
+	tdt_worker_thread_park();
+	ck_assert_uint_eq(self->parked, 1234);
+	tdt_worker_thread_unpark();
+	ck_assert_uint_eq(self->parked, 0);
+	tdt_worker_thread_stop();
+	ck_assert_uint_eq(self->worker, 0);
+	end(&task);
 }
 END_TEST
 
 START_TEST(a_record_forgets_the_task_before)
 {
-	char name[TDT_RECORD_NAME_SIZE] = "";
+	char name[TDT_TASK_RECORD_NAME_SIZE] = "";
 	struct tdt_context cx = { &idle };
 	struct tdt_traced task;
-	const struct tdt_record *record;
+	const struct tdt_task_record *record;
 	uint32_t seq;
 
 	memset(name, 'x', sizeof name - 1);
@@ -163,13 +326,13 @@ END_TEST
 START_TEST(a_record_that_is_being_made_is_no_task_yet)
 {
 	struct tdt_handle *task = tdt__registry_take();
-	struct tdt_record copy;
+	struct tdt_task_record copy;
 
 	ck_assert_ptr_nonnull(task);
 	ck_assert_uint_eq(look().live, 0);
 	ck_assert(!tdt__registry_read(task, &copy));
 	ck_assert(!tdt__handle_ref_if_same(task, task->record.seq));
-	TDT__POKE(task->record.state, TDT_RECORD_IDLE);
+	TDT__POKE(task->record.state, TDT_TASK_RECORD_IDLE);
 	atomic_store(&task->refs, 1);
 	tdt__registry_publish(task);
 	ck_assert(tdt__registry_read(task, &copy));
@@ -186,7 +349,7 @@ START_TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
 {
 	struct tdt_traced task = trace_with(TDT_TASK_ATTR(.id = 5));
 	struct tdt_handle *handle = task.handle;
-	struct tdt_record copy;
+	struct tdt_task_record copy;
 
 	ck_assert(tdt__registry_read(handle, &copy));
 	end(&task);
@@ -302,7 +465,7 @@ static void *be_one_after_the_other(void *unused)
 START_TEST(a_copy_is_of_one_task)
 {
 	const int n = reads();
-	struct tdt_record copy;
+	struct tdt_task_record copy;
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, be_one_after_the_other, NULL), 0);
@@ -346,7 +509,7 @@ START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	uintptr_t said = 0;
 	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, nothing });
 	const int n = reads();
-	struct tdt_record copy;
+	struct tdt_task_record copy;
 	pthread_t thread;
 	int saying = 0;
 
@@ -429,6 +592,7 @@ static void child_of_fork(void)
 	struct tdt_traced tasks[50];
 	int n = 0;
 
+	MUST(tdt__registry.pid == (uint32_t)getpid());
 	for (int i = 0; i < 50; i++) {
 		tasks[i] = trace("mine");
 		MUST(tasks[i].handle != NULL);
@@ -470,7 +634,12 @@ int main(void)
 	TCase *layout = tcase_create("layout"), *records = tcase_create("records"),
 	      *refused = tcase_create("refused");
 
-	tcase_add_test(layout, the_symbol_leads_to_the_records);
+	tcase_add_test(layout, the_registry_leads_to_the_records);
+	tcase_add_test(layout, the_registry_is_found_by_its_magic_and_knows_its_process);
+	tcase_add_test(layout, a_record_says_who_wakes_the_task_and_what_it_keeps);
+	tcase_add_test(layout, a_woken_task_is_runnable_until_its_next_poll);
+	tcase_add_test(layout, counters_outlive_records);
+	tcase_add_test(layout, a_worker_that_parks_says_so_to_readers);
 	tcase_add_test(layout, a_record_forgets_the_task_before);
 	suite_add_tcase(suite, layout);
 	tcase_add_test(records, a_record_that_is_being_made_is_no_task_yet);

@@ -75,7 +75,7 @@ static void setup(void)
 
 static uint64_t number;
 static struct tdt_traced task;
-static struct tdt_record copy;
+static struct tdt_task_record copy;
 static struct tdt_handle *place;
 
 /* Says something else in each poll. */
@@ -144,7 +144,7 @@ static void poll_task(void)
 static void expect_true(void)
 {
 	MUST(copy.file == copy.id && copy.line == copy.id && copy.column == copy.id);
-	if (copy.state == TDT_RECORD_IDLE && copy.wait_count != 0 &&
+	if (copy.state == TDT_TASK_RECORD_IDLE && copy.wait_count != 0 &&
 	    copy.wait_polls == (uint32_t)copy.polls)
 		MUST(copy.wait_object == copy.polls && copy.wait_owner == copy.polls);
 }

@@ -288,7 +288,7 @@ static void *ask_on_thread(void *argument)
 
 static bool is_asked(const struct tdt_handle *handle)
 {
-	return (atomic_load(&handle->request) & TDT__REQUESTED) != 0;
+	return (TDT__PEEK(handle->record.own_request) & TDT__REQUESTED) != 0;
 }
 
 START_TEST(an_asker_that_is_cancelled_withdraws_its_request)

@@ -275,7 +275,7 @@ START_TEST(what_makes_no_sense_is_refused)
 	errno = 0;
 	ck_assert_int_eq(tdt_watch(-1), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_uint_eq(tdt_registry.watch_ns, INT64_MAX);
+	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
 END_TEST
 
@@ -450,7 +450,7 @@ static struct tdt_trace *poll_asked(struct test_task *task, uint32_t max_frames)
 	do {
 		tdt_trace_free(asker.trace);
 		ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asker), 0);
-		UNTIL(atomic_load(&task->handle->request) != 0);
+		UNTIL(TDT__PEEK(task->handle->record.own_request) != 0);
 		test_task_poll(task);
 		pthread_join(thread, NULL);
 		ck_assert_ptr_nonnull(asker.trace);
@@ -921,7 +921,7 @@ START_TEST(off_it_captures_no_more_and_on_again_it_does)
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	ck_assert_int_eq(tdt_watch(0), 0);
-	ck_assert_uint_eq(tdt_registry.watch_ns, 0);
+	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 	for (unsigned i = 1; i < 4; i++) {
 		tdt__watch_tick();
 		test_task_poll(&task);
@@ -960,7 +960,7 @@ START_TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 	test_task_init(&task, NULL);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(tdt_watch(1), 0);
-		ck_assert_uint_eq(tdt_registry.watch_ns, TDT_WATCH_MIN_NS);
+		ck_assert_uint_eq(tdt__registry.watch_ns, TDT_WATCH_MIN_NS);
 		poll_until_watched(&task);
 		poll_until_watched(&task);
 		ck_assert_int_eq(tdt_watch(i == 0 ? 3600 * SECOND : 0), 0);
@@ -984,7 +984,7 @@ START_TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 	if (child == 0) {
 		uint64_t polls = polls_since(task.handle);
 
-		MUST(tdt_registry.watch_ns == 0 && tdt__epoch_now() == 0);
+		MUST(tdt__registry.watch_ns == 0 && tdt__epoch_now() == 0);
 		MUST(threads_named("tdt-watch") == 0);
 		test_task_poll(&task);
 		MUST(polls_since(task.handle) == polls + 1);
@@ -1046,11 +1046,11 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 		MUST(setenv("TDT_WATCH", text, 1) == 0);
 		if (first >= 0)
 			MUST(tdt_watch(first) == 0);
-		MUST(first > 0 || tdt_registry.watch_ns == 0);
+		MUST(first > 0 || tdt__registry.watch_ns == 0);
 		errno = 0;
 		test_task_init(&task, NULL);
 		MUST(errno == 0);
-		MUST(tdt_registry.watch_ns == ns);
+		MUST(tdt__registry.watch_ns == ns);
 		test_task_poll(&task);
 		trace = tdt_backtrace_last(task.handle);
 		MUST((trace != NULL) == (ns != 0));
@@ -1063,7 +1063,7 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 
 START_TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 {
-	if (tdt_registry.slabs != 0) {
+	if (tdt__registry.slabs != 0) {
 		printf("# not tried: a future was traced already\n");
 		return;
 	}
@@ -1091,13 +1091,13 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	for (uint64_t at = tdt_registry.slabs; at != 0;) {
+	for (uint64_t at = tdt__registry.slabs; at != 0;) {
 		const struct tdt_registry_slab *slab = (const void *)(uintptr_t)at;
 
 		for (uint32_t i = 0; i < slab->used; i++) {
-			const struct tdt_record *record =
+			const struct tdt_task_record *record =
 			    (const void *)(uintptr_t)(slab->records +
-						      (uint64_t)i * tdt_registry.stride);
+						      (uint64_t)i * tdt__registry.stride);
 
 			if (record->seq % 2 == 0 && record->id == tdt_handle_id(task.handle))
 				watched = (const void *)(uintptr_t)record->tree;
@@ -1110,6 +1110,7 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 				  (sizeof *tree + watched->room * sizeof *entries));
 	entries = (const void *)(tree + 1);
 	ck_assert_uint_eq(tree->polls, 1);
+	ck_assert_uint_eq(tree->gap, 0);
 	ck_assert_uint_eq(tree->leaves, 1);
 	ck_assert_uint_le(tree->n, watched->room);
 	trace = last_of(task.handle);
@@ -1120,6 +1121,41 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 		ck_assert_uint_eq(entries[at].pc, pcs[i]);
 	ck_assert_uint_eq(entries[n - 1].parent, TDT_REGISTRY_TOP);
 	tdt_trace_free(trace);
+	test_task_fini(&task);
+}
+END_TEST
+
+static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)
+{
+	const struct tdt_registry_watched *watched = (const void *)(uintptr_t)task->record.tree;
+	const struct tdt_registry_tree *tree = (const void *)(watched + 1);
+
+	if (watched->published % 2 == 0)
+		return tree;
+	return (const void *)((const char *)(tree + 1) +
+			      watched->room * sizeof(struct tdt_registry_entry));
+}
+
+START_TEST(a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+
+	test_task_init(&task, NULL);
+	tdt_worker_now(1000);
+	test_task_poll(&task);
+	tdt_worker_now(4000);
+	tdt__watch_pass(20 * SECOND);
+	test_task_poll(&task);
+	ck_assert_uint_eq(tree_of(task.handle)->polls, 2);
+	ck_assert_uint_eq(tree_of(task.handle)->when, 4000);
+	ck_assert_uint_eq(tree_of(task.handle)->gap, 3000);
+	ck_assert_uint_eq(tree_of(task.handle)->tick, 20 * SECOND);
+	tdt__watch_pass(3 * SECOND);
+	tdt_worker_now(5000);
+	test_task_poll(&task);
+	ck_assert_uint_eq(tree_of(task.handle)->gap, 1000);
+	ck_assert_uint_eq(tree_of(task.handle)->tick, 3 * SECOND);
+	tdt_worker_now(0);
 	test_task_fini(&task);
 }
 END_TEST
@@ -1147,6 +1183,7 @@ int main(void)
 	tcase_add_test(kept, what_makes_no_sense_is_refused);
 	tcase_add_test(kept, the_number_of_an_epoch_wraps_and_is_never_0);
 	tcase_add_test(kept, a_tree_is_found_by_the_documented_layout_alone);
+	tcase_add_test(kept, a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made);
 	suite_add_tcase(suite, kept);
 
 	tcase_add_test(size, a_tree_may_grow);

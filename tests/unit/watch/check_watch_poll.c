@@ -230,7 +230,7 @@ START_TEST(without_memory_watching_does_not_begin_and_can_later)
 		if (error != 0) {
 			ck_assert_msg(error == -ENOMEM || error == -EAGAIN, "%d", error);
 			ck_assert_int_eq(errno, -error);
-			ck_assert_uint_eq(tdt_registry.watch_ns, 0);
+			ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 			poll_once(&task);
 			ck_assert_uint_eq(polls_since(&task), UINT64_MAX);
 		}
@@ -265,13 +265,13 @@ START_TEST(without_a_thread_watching_does_not_begin_and_can_later)
 		errno = 0;
 		ck_assert_int_eq(tdt_watch(INT64_MAX), -EAGAIN);
 		ck_assert_int_eq(errno, EAGAIN);
-		ck_assert_uint_eq(tdt_registry.watch_ns, 0);
+		ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 		ck_assert_uint_eq(tdt__epoch_now(), 0);
 	}
 	ck_assert_int_eq(tdt_watch(0), 0);
 	no_threads = false;
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
-	ck_assert_uint_eq(tdt_registry.watch_ns, INT64_MAX);
+	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
 END_TEST
 
