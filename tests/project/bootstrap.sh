@@ -68,9 +68,17 @@ autoreconf --install --warnings=all
 END
 
 claim "another user is stopped" fails bootstrap 1000 "gcc libdw-dev valgrind"
-says "and told the command" <<'END'
+says "and told the commands, for the build and for the tests" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libdw-dev
+and, if you want to run make check, also
+  sudo apt-get install -y --no-install-recommends valgrind
+END
+
+claim "another user who has the tests' packages is stopped, too" fails bootstrap 1000 "gcc"
+says "and told one command" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc
 END
 
 REFUSE="-qq update"
@@ -93,7 +101,7 @@ claim "without the tests' packages another user goes on" bootstrap 1000 "valgrin
 says "and is told the command" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends valgrind
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 
 UNKNOWN=clang
@@ -107,7 +115,7 @@ apt-get install -y --no-install-recommends check -qq
 apt-get install -y --no-install-recommends clang -qq
 bootstrap: no clang
 apt-get install -y --no-install-recommends valgrind -qq
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 UNKNOWN=gcc
 claim "but not if the build needs it" fails bootstrap 0 "gcc"
@@ -117,7 +125,7 @@ claim "perf is missed by the name it has on Debian" bootstrap 1000 "linux-perf" 
 says "which is linux-perf" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends linux-perf
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 
 fake clang 'echo 14.0.6'
@@ -126,7 +134,7 @@ claim "clang's libFuzzer is missed by clang's version" bootstrap 1000 "libclang-
 says "which is in its name" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends libclang-rt-14-dev
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 fake clang 'exit 127'
 claim "without clang another user goes on, too" bootstrap 1000 "clang libclang-rt-dev" \
@@ -134,7 +142,7 @@ claim "without clang another user goes on, too" bootstrap 1000 "clang libclang-r
 says "and is told the system's own version of both" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends clang libclang-rt-dev
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 
 claim "with the tests' packages there it succeeds" bootstrap 1000 "" packages-for-check
@@ -146,7 +154,7 @@ claim "perf has another name on Ubuntu" bootstrap 1000 "linux-tools-generic" pac
 says "which is linux-tools-generic" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends linux-tools-generic
-bootstrap: going on without
+bootstrap: going on with what is there
 END
 
 echo 'ID=fedora' >"$tmp/os-release"
@@ -155,8 +163,45 @@ says "and configure is left to tell" <<'END'
 autoreconf --install --warnings=all
 END
 
+# A machine that has only the shell's own tools.
+mkdir "$tmp/few"
+for tool in dirname grep mkdir sh; do
+	ln -s "$(command -v $tool)" "$tmp/few"
+done
+cp "$tmp/bin/id" "$tmp/bin/autoreconf" "$tmp/few"
+without_tools()
+{
+	! PATH=$tmp/few sh "$tmp/bootstrap" >"$tmp/said" 2>&1
+}
+USER_ID=1000
+claim "without the tools that make configure it stops" without_tools
+sed 's/^\(  [A-Z][a-z]*\): .*/\1: .../' "$tmp/said" >"$tmp/short"
+cat >"$tmp/expected" <<'END'
+bootstrap: missing tools: autoconf automake libtoolize pkg-config; for make and make check, install
+  Debian: ...
+  Fedora: ...
+  Alpine: ...
+END
+same "and tells what the build and the tests need on three systems" "$tmp/expected" "$tmp/short"
+
+# lists_each_package: what configure.ac names for Fedora and Alpine stands there.
+lists_each_package()
+{
+	sed -n 's/.*TDT_\(MISSING\|LIBRARY\)(.*\[\([^]]*\)\], \[\([^]]*\)\])\]*)*$/\2 \3/p' \
+		"$top_srcdir/configure.ac" >"$tmp/packages"
+	test "$(wc -l <"$tmp/packages")" -ge 6 || return
+	while read -r fedora alpine; do
+		if ! grep -q "^  Fedora:.* $fedora" "$tmp/said" ||
+			! grep -q "^  Alpine:.* $alpine" "$tmp/said"; then
+			echo "missing: $fedora or $alpine"
+			return 1
+		fi
+	done <"$tmp/packages"
+}
+claim "which are the packages that configure names" lists_each_package
+
 rm "$tmp/os-release"
-claim "so it is without os-release" bootstrap 0 "gcc"
+claim "without os-release no package is looked for, either" bootstrap 0 "gcc"
 
 claim "an unknown argument is refused" fails bootstrap 1000 "" packages
 

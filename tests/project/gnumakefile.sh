@@ -21,8 +21,8 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check check-fail clean fail
-all demo check clean: ; @echo "$@ $(V)" >>log
+.PHONY: all demo check check-fail clean fail fuzz
+all demo check clean fuzz: ; @echo "$@ $(V)" >>log
 fail check-fail: ; @false
 END
 cat >config.status.fake <<'END'
@@ -128,7 +128,31 @@ END
 sed -i 's/CHECK_TRUE"]=""/CHECK_TRUE"]="#"/; s/TEST_CLANG"]=""/TEST_CLANG"]="clang"/' \
 	config.status.fake
 cp config.status.fake config.status
-logs "likewise for Check" check <<'END'
+logs "likewise for Check, without which it stops before anything is built" check <<'END'
+bootstrap packages-for-check
+config.status --recheck
+END
+
+# says_no_check: in one line.
+says_no_check()
+{
+	! "$MAKE" check >/dev/null 2>said && grep '^make check' said >told
+	cat >expected <<'END'
+make check needs Check, so nothing is built: install it (Debian: check; Fedora: check-devel; Alpine: check-dev), and run make again
+END
+	diff -u expected told
+}
+claim "and says what to install" says_no_check
+logs "other goals need no Check" all fuzz <<'END'
+bootstrap packages-for-check
+config.status --recheck
+all
+fuzz
+END
+
+sed -i 's/^echo "config.status/sed -i "s,CHECK_TRUE.*,CHECK_TRUE\\\"]=\\\"\\\",;" config.status; &/' config.status.fake
+cp config.status.fake config.status
+logs "if it is there by now the tests are run" check <<'END'
 bootstrap packages-for-check
 config.status --recheck
 check

@@ -8,6 +8,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/project/bootstrap.sh \
 	tests/project/columns.sh \
+	tests/project/configure.sh \
 	tests/project/docs.sh \
 	tests/project/driver.sh \
 	tests/project/exports.sh \
