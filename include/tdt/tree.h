@@ -213,9 +213,14 @@ struct tdt_frame {
  */
 const struct tdt_node *tdt_trace_root(const struct tdt_trace *trace);
 
-const struct tdt_node *tdt_node_parent(const struct tdt_node *node);       /* NULL for the root */
-const struct tdt_node *tdt_node_first_child(const struct tdt_node *node);  /* NULL for a leaf */
-const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node); /* NULL for the last */
+/* Return the parent of `node`, or NULL for the root. */
+const struct tdt_node *tdt_node_parent(const struct tdt_node *node);
+
+/* Return the first child of `node`, or NULL for a leaf. */
+const struct tdt_node *tdt_node_first_child(const struct tdt_node *node);
+
+/* Return the next child of the same parent, or NULL for the last one. */
+const struct tdt_node *tdt_node_next_sibling(const struct tdt_node *node);
 
 /*
  * Return the next node in depth-first order, parents first, or NULL after the last node.  Start

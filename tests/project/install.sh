@@ -26,6 +26,26 @@ claim "make install obeys DESTDIR" make_root install
 pc_file=$(find "$root" -name tdt.pc)
 libdir=$(dirname "$(find "$root" -name libtdt.so)")
 
+# installed FOLDER FILE...: below it.
+installed()
+{
+	folder=$1
+	shift
+	for file; do
+		test -s "$(find "$root" -path "*/$folder/$file")" || { echo "there is no $file"; return 1; }
+	done
+}
+claim "the licences and the news are installed" installed doc/tdt \
+	LICENSE-APACHE LICENSE-MIT NOTICE NEWS README.md
+claim "pkg-config knows where the scripts for tracers are" \
+	test -x "$(pc --variable=toolsdir tdt)/long-polls.bt"
+man_folder=$(find "$root" -type d -name man)
+if command -v man >/dev/null; then
+	claim "man finds the page of a function" man -M "$man_folder" -w tdt_backtrace tdt_rt_spawn
+else
+	skip "man finds the page of a function" "there is no man"
+fi
+
 cat >"$tmp/user.c" <<'END'
 #include <tdt/tdt.h>
 

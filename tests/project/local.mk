@@ -17,6 +17,7 @@ dist_check_SCRIPTS += \
 	tests/project/headers.sh \
 	tests/project/install.sh \
 	tests/project/layers.sh \
+	tests/project/manual.sh \
 	tests/project/names.sh \
 	tests/project/skips.sh
 
