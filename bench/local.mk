@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks, one program a question: `make bench` builds and runs them, and prints what each found.
-# `make -s bench BENCHFLAGS=--json` prints a line of JSON for each.
+# `make -s bench BENCHFLAGS=--json` prints a line of JSON for each.  The results of the last two runs are kept in
+# bench/last.json and bench/previous.json; `make bench KEEP=FILE` appends them to FILE instead.
 
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = bench/report.c bench/report.h
@@ -22,13 +23,17 @@ BENCHES = \
 	bench/spawn \
 	bench/symbols \
 	bench/wake
-EXTRA_PROGRAMS = $(BENCHES) bench/pairs
-CLEANFILES += $(EXTRA_PROGRAMS)
+EXTRA_PROGRAMS = $(BENCHES) bench/compare bench/pairs
+CLEANFILES += $(EXTRA_PROGRAMS) bench/last.json bench/previous.json
 
 # libgcc_s first: libunwind has an _Unwind_Backtrace(), too.
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
 bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
+
+bench_compare_SOURCES = bench/compare.c
+bench_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+bench_compare_LDADD = $(JANSSON_LIBS)
 
 # Looks inside for the namer, and has files that can't be opened.
 bench_deadline_SOURCES = bench/deadline.c
@@ -114,7 +119,12 @@ bench_symbols_LDADD = libbench.la libtdt.la
 bench-without-probes:
 	+@(name=noprobes; flags=--disable-probes; goal=libtdt.la; $(in_own_build)) >/dev/null
 
-bench: $(BENCHES) bench-without-probes
+bench: $(BENCHES) bench/compare bench-without-probes
+	@test -n '$(KEEP)' || ! test -e bench/last.json || mv bench/last.json bench/previous.json
 	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; \
 	export TDT_BENCH_WITHOUT_PROBES; \
-	for bench in $(BENCHES); do $$bench $(BENCHFLAGS) || exit; done
+	keep='$(KEEP)'; \
+	for bench in $(BENCHES); do $$bench --keep="$${keep:-bench/last.json}" $(BENCHFLAGS) || exit; done
+	@test -n '$(KEEP)' || ! test -e bench/previous.json || \
+		echo 'bench/compare bench/previous.json bench/last.json compares this run' \
+			'with the one before' >&2

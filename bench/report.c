@@ -30,6 +30,7 @@ bool quick;
 
 static struct {
 	const char *program, *question, *unit;
+	const char *keep; /* the file to which the JSON is appended; NULL: none */
 	bool json;
 	struct figure *first, **last;
 } report = { .last = &report.first };
@@ -47,6 +48,7 @@ void report_start(int argc, char **argv, const char *question, const char *unit,
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "keep", required_argument, NULL, 'k' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -61,13 +63,17 @@ void report_start(int argc, char **argv, const char *question, const char *unit,
 		case 'j':
 			report.json = true;
 			break;
+		case 'k':
+			report.keep = optarg;
+			break;
 		case 'q':
 			quick = true;
 			break;
 		case 'h':
-			printf("Usage: %s [--json] [--quick]\n%s\n\n"
-			       "  --json   print one line of JSON in place of the table\n"
-			       "  --quick  make few rounds, to see that all of it works\n",
+			printf("Usage: %s [--json] [--keep=FILE] [--quick]\n%s\n\n"
+			       "  --json       print one line of JSON in place of the table\n"
+			       "  --keep=FILE  append that line to FILE, too\n"
+			       "  --quick      make few rounds, to see that all of it works\n",
 			       report.program, question);
 			exit(EXIT_SUCCESS);
 		default:
@@ -322,6 +328,15 @@ static void print_table(void)
 
 /* --- JSON -------------------------------------------------------------------------- */
 
+static json_t *json_of_values(const struct figure *figure)
+{
+	json_t *values = json_array();
+
+	for (size_t i = 0; i < figure->n; i++)
+		json_array_append_new(values, json_real(figure->value[i]));
+	return values;
+}
+
 static json_t *json_of(const struct figure *figure)
 {
 	json_t *line = json_pack("{s:s}", figure->remark ? "remark" : "name",
@@ -337,6 +352,7 @@ static json_t *json_of(const struct figure *figure)
 	    line, json_pack("{s:I, s:f, s:f, s:f}", "rounds", (json_int_t)figure->n,
 			    figure->uncertain ? "low" : "min", spread.min, "median", spread.median,
 			    figure->uncertain ? "high" : "max", spread.max));
+	json_object_set_new(line, "values", json_of_values(figure));
 	if (has_ratio(figure))
 		json_object_update_new(
 		    line, json_pack("{s:s, s:f}", "to",
@@ -355,7 +371,7 @@ static json_t *json_of(const struct figure *figure)
 	return line;
 }
 
-static void print_json(void)
+static void print_json(FILE *out)
 {
 	json_t *lines = json_array(), *all;
 	struct utsname machine;
@@ -367,17 +383,30 @@ static void print_json(void)
 	all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "bench", report.program, "question",
 			report.question, "unit", report.unit, "kernel", machine.release, "machine",
 			machine.machine, "figures", lines);
-	if (all == NULL || json_dumpf(all, stdout, JSON_REAL_PRECISION(6)) != 0)
+	if (all == NULL || json_dumpf(all, out, JSON_REAL_PRECISION(6)) != 0)
 		die("JSON");
 	json_decref(all);
-	putchar('\n');
+	putc('\n', out);
+}
+
+static void keep_json(void)
+{
+	FILE *file = fopen(report.keep, "ae");
+
+	if (file == NULL)
+		die(report.keep);
+	print_json(file);
+	if (fclose(file) != 0)
+		die(report.keep);
 }
 
 int report_end(void)
 {
 	subtract();
+	if (report.keep != NULL)
+		keep_json();
 	if (report.json)
-		print_json();
+		print_json(stdout);
 	else
 		print_table();
 	while (report.first != NULL) {

@@ -20,7 +20,8 @@
  * What is compared, and held to a target, is the median; beside it stand the least and the most.  A
  * target that is missed is said, and is no failure: times depend on the machine.
  *
- * Every benchmark has the options --json, and --quick: few rounds, to see that all of it works.
+ * Every benchmark has the options --json, --keep=FILE (append the JSON to FILE, for bench/compare),
+ * and --quick: few rounds, to see that all of it works.
  */
 
 #include <stdbool.h>

@@ -34,7 +34,7 @@ tests_outside_syscalls_LDADD = libtdt.la -ldl -lpthread
 EXTRA_tests_outside_syscalls_DEPENDENCIES = tests/lib/plugin_a.la
 
 # Benchmarks, and what looks at what they print.
-check_PROGRAMS += $(BENCHES) tests/outside/bench_line
+check_PROGRAMS += $(BENCHES) bench/compare tests/outside/bench_line
 tests_outside_bench_line_SOURCES = tests/outside/bench_line.c
 tests_outside_bench_line_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_outside_bench_line_LDADD = $(JANSSON_LIBS)
@@ -90,6 +90,7 @@ dist_check_SCRIPTS += \
 	tests/outside/aarch64.sh \
 	tests/outside/bench.sh \
 	tests/outside/blocked.sh \
+	tests/outside/compare.sh \
 	tests/outside/cxx.sh \
 	tests/outside/damaged_dwarf.sh \
 	tests/outside/demo.sh \
