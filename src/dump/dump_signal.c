@@ -172,6 +172,21 @@ static int check(int signo, struct sigaction *old)
 	return is_free(old) ? 0 : -EBUSY;
 }
 
+/* Have `signo` dump in place of the signal that dumps now, which may be the same one. */
+static int replace(int signo)
+{
+	struct sigaction old;
+	int error = set_handler(signo, &old);
+
+	if (error != 0)
+		return error;
+	if (signo != dumper.signo)
+		give_back();
+	dumper.signo = signo;
+	dumper.old = old;
+	return 0;
+}
+
 /* Everything is checked again after need_thread(), which gives up the lock. */
 static int change(int signo)
 {
@@ -185,17 +200,10 @@ static int change(int signo)
 	while (error == 0 && !dumper.running);
 	if (error == 0)
 		error = check(signo, &old);
-	if (error == 0 && signo == dumper.signo && is_ours(&old))
-		return 0;
-	if (error == 0)
-		error = set_handler(signo, &old);
-	if (error == 0) {
-		give_back();
-		dumper.signo = signo;
-		dumper.old = old;
-	} else if (dumper.signo == 0) {
+	if (error == 0 && (signo != dumper.signo || !is_ours(&old)))
+		error = replace(signo);
+	if (error != 0 && dumper.signo == 0)
 		sem_post(&wanted); /* to make the thread end */
-	}
 	return error;
 }
 

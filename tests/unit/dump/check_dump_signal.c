@@ -193,6 +193,17 @@ START_TEST(a_signal_that_somebody_handles_is_left_to_him)
 }
 END_TEST
 
+START_TEST(a_signal_that_the_host_took_back_dumps_again)
+{
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	signal(SIGUSR1, SIG_IGN);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert(does(SIGUSR1, SIG_IGN));
+}
+END_TEST
+
 START_TEST(what_can_t_dump_is_refused)
 {
 	static const int wrong[] = {
@@ -415,6 +426,7 @@ int main(void)
 	tcase_add_test(signals, setting_and_unsetting_dump_nothing);
 	tcase_add_test(signals, another_signal_takes_over);
 	tcase_add_test(signals, a_signal_that_somebody_handles_is_left_to_him);
+	tcase_add_test(signals, a_signal_that_the_host_took_back_dumps_again);
 	tcase_add_test(signals, what_can_t_dump_is_refused);
 	tcase_add_test(signals, without_a_thread_nothing_is_changed);
 	tcase_add_test(signals, threads_may_raise_it_all_at_once);
