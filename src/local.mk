@@ -75,6 +75,8 @@ libtdt_core_la_SOURCES = \
 	src/capture/walk_copy.h \
 	src/dump/backtrace.c \
 	src/dump/dump_all.c \
+	src/dump/dump_file.c \
+	src/dump/dump_file.h \
 	src/dump/dump_signal.c \
 	src/dump/dump_signal.h \
 	src/dump/request_all.c \

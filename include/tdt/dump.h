@@ -145,10 +145,21 @@ int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out,
 int tdt_dump(FILE *out, const struct tdt_dump_options *options);
 
 /*
- * Have the signal `signo` print a dump to stderr from now on; 0 ends that.  The handler only raises
- * a semaphore.  (It needs no descriptor, since the host could close a descriptor and reuse its
+ * Have the signal `signo` print a dump from now on; 0 ends that.  The handler only raises a
+ * semaphore.  (It needs no descriptor, since the host could close a descriptor and reuse its
  * number.)  A thread of the library, "tdt-dump", which blocks all signals, prints the dump.
- * Signals that arrive during a dump lead to one more dump.  An error of stderr has no other effect.
+ * Signals that arrive during a dump lead to one more dump.
+ *
+ *	tdt_dump_on_signal(SIGUSR1);
+ *	tdt_dump_on_signal_to(SIGUSR1, "/var/log/app.%p.json"); // for a daemon: stderr is closed
+ *
+ * The dump goes to the file `path`, or to stderr, if `path` is NULL, and with tdt_dump_on_signal().
+ * In `path`, which is copied, "%p" stands for the id of the process that dumps.  Each dump opens the file with the rights that the process then
+ * has (a relative path begins at the current directory), creates it for its owner only (mode 0600)
+ * if there is none, and appends the dump with one write(2).  If `path` ends in ".json", the dump is
+ * one JSON object on one line, and tdt-tree(1) prints the file; otherwise it is text.  A file that
+ * is a symbolic link, or not a regular file, is not written to.  If the file cannot be opened or
+ * written, the dump is lost, and nothing else happens.  The same holds for an error of stderr.
  *
  * The signal's previous disposition is restored when the call is made with 0 or with another
  * signal.  A child of fork() ignores the signal until the child calls this function itself.
@@ -158,10 +169,12 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  * getauxval(AT_MINSIGSTKSZ) bytes, and less than 1 KiB more.
  *
  * Returns 0.  On an error it returns a negative errno, sets errno, and changes nothing: -EINVAL
- * (there is no such signal; or it cannot be caught; or the processor raises it, as SIGSEGV), -EBUSY
- * (the signal has a handler already), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
+ * (there is no such signal; or it cannot be caught; or the processor raises it, as SIGSEGV; or
+ * `path` is empty), -ENAMETOOLONG (`path` has PATH_MAX bytes or more), -EBUSY (the signal has a
+ * handler already), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
  */
 int tdt_dump_on_signal(int signo);
+int tdt_dump_on_signal_to(int signo, const char *path);
 
 #ifdef __cplusplus
 }

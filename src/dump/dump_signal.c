@@ -23,16 +23,19 @@
 #include "dump/dump_signal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <tdt/dump.h>
 
 #include "base/service.h"
+#include "dump/dump_file.h"
 #include "host/start.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,6 +49,7 @@ static atomic_bool signaled;
 /* Protected by tdt__signal_lock. */
 static struct {
 	int signo;            /* 0: none */
+	char path[PATH_MAX];  /* "": stderr */
 	struct sigaction old; /* the signal's disposition before */
 	bool running;         /* there is a thread: it reads `signo` before it ends */
 	uint32_t forks;       /* tdt__forks when it was started */
@@ -85,6 +89,25 @@ static bool is_over(void)
 	return over;
 }
 
+/* Where the dump that is taken now goes.  "": to stderr. */
+static void get_path(char path[PATH_MAX])
+{
+	pthread_mutex_lock(&tdt__signal_lock);
+	strcpy(path, dumper.path);
+	pthread_mutex_unlock(&tdt__signal_lock);
+}
+
+static void dump_once(void)
+{
+	char path[PATH_MAX];
+
+	get_path(path);
+	if (path[0] != '\0')
+		tdt__dump_to_file(path);
+	else
+		tdt_dump(stderr, NULL);
+}
+
 /*
  * This thread has all signals blocked, SIGPIPE too: a dump to a closed pipe is an error in which
  * nobody is interested.
@@ -97,7 +120,7 @@ static void *dump(void *nothing)
 		if (is_over())
 			return nothing;
 		if (atomic_exchange_explicit(&signaled, false, memory_order_relaxed))
-			tdt_dump(stderr, NULL);
+			dump_once();
 	}
 }
 
@@ -188,7 +211,7 @@ static int replace(int signo)
 }
 
 /* Everything is checked again after need_thread(), which gives up the lock. */
-static int change(int signo)
+static int change(int signo, const char *path)
 {
 	struct sigaction old;
 	int error = check(signo, &old);
@@ -202,7 +225,9 @@ static int change(int signo)
 		error = check(signo, &old);
 	if (error == 0 && (signo != dumper.signo || !is_ours(&old)))
 		error = replace(signo);
-	if (error != 0 && dumper.signo == 0)
+	if (error == 0)
+		strcpy(dumper.path, path);
+	else if (dumper.signo == 0)
 		sem_post(&wanted); /* to make the thread end */
 	return error;
 }
@@ -210,20 +235,38 @@ static int change(int signo)
 static int stop(void)
 {
 	give_back();
+	dumper.path[0] = '\0';
 	if (dumper.running)
 		sem_post(&wanted);
 	return 0;
 }
 
-int tdt_dump_on_signal(int signo)
+/* Returns 0, or why dumps cannot go there. */
+static int check_path(const char *path)
 {
-	int saved = errno, error = tdt__start();
+	if (path == NULL)
+		return 0;
+	if (path[0] == '\0')
+		return -EINVAL;
+	return strlen(path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
 
+int tdt_dump_on_signal_to(int signo, const char *path)
+{
+	int saved = errno, error = signo != 0 ? check_path(path) : 0;
+
+	if (error == 0)
+		error = tdt__start();
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__signal_lock);
-		error = signo != 0 ? change(signo) : stop();
+		error = signo != 0 ? change(signo, path != NULL ? path : "") : stop();
 		pthread_mutex_unlock(&tdt__signal_lock);
 	}
 	errno = error == 0 ? saved : -error;
 	return error;
+}
+
+int tdt_dump_on_signal(int signo)
+{
+	return tdt_dump_on_signal_to(signo, NULL);
 }

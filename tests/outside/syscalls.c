@@ -500,18 +500,31 @@ static tdt_poll_t counting_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void dump_on_signal(void)
+/* Have the signal dump, to `path` (NULL: stderr); it has the task polled for the `n`th time. */
+static void one_dump(const char *path, int n)
 {
-	struct task task;
-
-	task_init(&task, counting_poll, NULL);
-	poll_task(&task);
 	phase("Dumps on a signal; host: getpid gettid tgkill");
-	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	MUST(tdt_dump_on_signal_to(SIGUSR1, path) == 0);
 	raise(SIGUSR1);
-	while (atomic_load(&polled) < 2)
+	while (atomic_load(&polled) < n)
 		;
 	host(); /* it prints */
+}
+
+static void dump_on_signal(void)
+{
+	char path[] = "/tmp/syscalls.XXXXXX";
+	int file = mkstemp(path);
+	struct task task;
+
+	MUST(file >= 0);
+	task_init(&task, counting_poll, NULL);
+	poll_task(&task);
+	one_dump(NULL, 2);
+	one_dump(path, 3);
+	MUST(lseek(file, 0, SEEK_END) > 0);
+	close(file);
+	unlink(path);
 	phase("Dumps on a signal");
 	MUST(tdt_dump_on_signal(0) == 0);
 	host(); /* its thread ends */

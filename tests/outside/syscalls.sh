@@ -167,7 +167,7 @@ for pair in 'First use|membarrier' 'Polls that learn|process_vm_readv' 'Requests
 	'Running polls|rt_tgsigqueueinfo' 'Running polls|rt_sigreturn' 'Printing|openat' \
 	'First use|clone3\{0,1\}' \
 	'Watching|clone3\{0,1\}' 'Dumps|membarrier' 'Dumps on a signal|rt_sigaction' \
-	'Dumps on a signal|exit' 'Coroutines|mmap' 'fork|tgkill'; do
+	'Dumps on a signal|exit' 'Dumps on a signal|openat' 'Coroutines|mmap' 'fork|tgkill'; do
 	claim "${pair%%|*} has ${pair#*|}" made "${pair%%|*}" "${pair#*|}"
 done
 with_rules Polls "a poll makes no call" test "$(grep -c '^Polls|' "$tmp/seen")" = 0

@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,12 @@ CALL(tdt_dump)
 CALL(tdt_dump_all)
 {
 	INT_REFUSED(tdt_dump_all(NULL));
+}
+
+CALL(tdt_dump_on_signal_to)
+{
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal_to(0, NULL), 0);
 }
 
 CALL(tdt_future_handle)
@@ -538,6 +545,7 @@ static const struct {
 	TRIED(tdt_dump),
 	TRIED(tdt_dump_all),
 	NO_POINTER(tdt_dump_on_signal),
+	TRIED(tdt_dump_on_signal_to),
 	TRIED(tdt_future_handle),
 	TRIED(tdt_handle_id),
 	TRIED(tdt_handle_ref),

@@ -74,6 +74,7 @@ tests_unit = \
 	tests/unit/future/check_future \
 	tests/unit/dump/check_deadlock \
 	tests/unit/dump/check_dump_all \
+	tests/unit/dump/check_dump_file \
 	tests/unit/dump/check_dump_signal \
 	tests/unit/dump/check_dump_stuck \
 	tests/unit/dump/check_snapshot \
@@ -583,6 +584,12 @@ tests_unit_dump_check_deadlock_LDADD = $(tests_rt)
 tests_unit_dump_check_dump_all_SOURCES = tests/unit/dump/check_dump_all.c $(tests_printed)
 tests_unit_dump_check_dump_all_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_all_LDADD = $(tests_lib)
+
+# What is dumped, by ld's --wrap.
+tests_unit_dump_check_dump_file_SOURCES = tests/unit/dump/check_dump_file.c tests/lib/test.h $(tests_no_memory)
+tests_unit_dump_check_dump_file_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt_dump
+tests_unit_dump_check_dump_file_LDADD = $(tests_core)
 
 # What the thread dumps, and that there may be no thread, by ld's --wrap.
 tests_unit_dump_check_dump_signal_SOURCES = \

@@ -9,6 +9,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,7 +41,7 @@ int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
 	char name[16];
 	sigset_t blocked;
 
-	MUST(out == stderr && options == NULL);
+	MUST((out == stderr) == (options == NULL));
 	MUST(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 &&
 	     strcmp(name, "tdt-dump") == 0);
 	MUST(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
@@ -216,6 +217,59 @@ START_TEST(what_can_t_dump_is_refused)
 		ck_assert_int_eq(errno, EINVAL);
 	}
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
+}
+END_TEST
+
+/* Whether the file exists, and is then removed. */
+static bool was_written(const char *path)
+{
+	for (int i = 0; i < 20000 && access(path, F_OK) != 0; i++)
+		usleep(1000);
+	return unlink(path) == 0;
+}
+
+START_TEST(dumps_go_to_the_file_of_the_last_call)
+{
+	char folder[] = "/tmp/check_dump_signal.XXXXXX", path[64], named[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/%%p", folder);
+	snprintf(named, sizeof named, "%s/%ld", folder, (long)getpid());
+	errno = EDOM;
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), 0);
+	ck_assert_int_eq(errno, EDOM);
+	strcpy(path, "it is copied");
+	expect_dump(SIGUSR1);
+	ck_assert(was_written(named));
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, NULL), 0);
+	expect_dump(SIGUSR1);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, named), 0);
+	expect_dump(SIGUSR1);
+	ck_assert(was_written(named));
+	ck_assert_int_eq(tdt_dump_on_signal_to(0, named), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
+	expect_dump(SIGUSR2);
+	usleep(100000);
+	ck_assert_int_eq(rmdir(folder), 0); /* nothing was written since */
+}
+END_TEST
+
+START_TEST(a_wrong_path_is_refused_and_changes_nothing)
+{
+	char path[PATH_MAX + 1] = "/tmp/none/";
+
+	memset(path + 10, 'x', PATH_MAX - 10);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), -ENAMETOOLONG);
+	ck_assert_int_eq(errno, ENAMETOOLONG);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, ""), -EINVAL);
+	ck_assert(does(SIGUSR1, SIG_DFL));
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGKILL, "/tmp/none/dump"), -EINVAL);
+	expect_dump(SIGUSR1);
+	path[PATH_MAX - 1] = '\0';
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), 0);
+	expect_dump(SIGUSR1);
 }
 END_TEST
 
@@ -428,6 +482,8 @@ int main(void)
 	tcase_add_test(signals, a_signal_that_somebody_handles_is_left_to_him);
 	tcase_add_test(signals, a_signal_that_the_host_took_back_dumps_again);
 	tcase_add_test(signals, what_can_t_dump_is_refused);
+	tcase_add_test(signals, dumps_go_to_the_file_of_the_last_call);
+	tcase_add_test(signals, a_wrong_path_is_refused_and_changes_nothing);
 	tcase_add_test(signals, without_a_thread_nothing_is_changed);
 	tcase_add_test(signals, threads_may_raise_it_all_at_once);
 	suite_add_tcase(suite, signals);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A dump that is appended to a file.
+ *
+ * The dump is made in memory first, and then written with one call.  So the descriptor is open for
+ * a moment only, in which the host may close it by mistake, and processes that share a file do not
+ * mix their dumps.
+ *
+ * The file may lie in a folder in which other users create files.  So the last part of its name
+ * must not be a symbolic link, and only a regular file is written to: a FIFO or a device could
+ * block, or act on what it reads.
+ */
+
+#include <config.h>
+
+#include "dump/dump_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tdt/dump.h>
+
+bool tdt__dump_file_name(char name[PATH_MAX], const char *pattern, pid_t process)
+{
+	size_t n = 0;
+
+	for (; *pattern != '\0' && n < PATH_MAX; pattern++) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			n += (size_t)snprintf(name + n, PATH_MAX - n, "%ld", (long)process);
+			pattern++;
+		} else {
+			name[n++] = *pattern;
+		}
+	}
+	if (n >= PATH_MAX)
+		return false;
+	name[n] = '\0';
+	return true;
+}
+
+/* Returns a descriptor or a negative errno.  O_NONBLOCK: a FIFO without a reader is refused. */
+static int open_file(const char *name)
+{
+	int fd = open(
+	    name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+	    0600);
+	struct stat about;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+/* One call writes everything, except at a limit: of the disk, or of what a call can write. */
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0)
+			return -errno;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int append(const char *name, const char *text, size_t size)
+{
+	int fd = open_file(name), error;
+
+	if (fd < 0)
+		return fd;
+	error = write_all(fd, text, size);
+	close(fd);
+	return error;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/*
+ * Dump to memory, which the caller frees.  Returns 0 or a negative errno.  Text is good as far as
+ * it goes, but readers of the file cannot read a part of an object.
+ */
+static int dump(bool json, char **text, size_t *size)
+{
+	const struct tdt_print_options print = { .size = sizeof print,
+						 .format = json ? TDT_PRINT_JSON : TDT_PRINT_TEXT };
+	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
+	FILE *out = open_memstream(text, size);
+	int error;
+
+	if (out == NULL)
+		return -ENOMEM;
+	error = tdt_dump(out, &options);
+	if (fclose(out) != 0 || *text == NULL) /* glibc: 0 although it had no memory */
+		return -ENOMEM;
+	return json ? error : 0;
+}
+
+int tdt__dump_to_file(const char *pattern)
+{
+	char name[PATH_MAX], *text = NULL;
+	size_t size;
+	int error;
+
+	if (!tdt__dump_file_name(name, pattern, getpid()))
+		return -ENAMETOOLONG;
+	error = dump(ends_in(pattern, ".json"), &text, &size);
+	if (error == 0)
+		error = append(name, text, size);
+	free(text);
+	return error;
+}
