@@ -79,7 +79,8 @@ static void begin_services(void)
 	tdt__namer_begin();
 	tdt__unloads_begin();
 	tdt__registry_begin();
+	tdt__dump_begin();
 }
 
 const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,
-						       in_forked_child };
+						       in_forked_child, tdt__dump_begin };

@@ -79,6 +79,8 @@ libtdt_core_la_SOURCES = \
 	src/dump/dump_file.h \
 	src/dump/dump_signal.c \
 	src/dump/dump_signal.h \
+	src/dump/dump_variable.c \
+	src/dump/dump_variable.h \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \

@@ -8,6 +8,8 @@
  *	tdt_dump_all(stderr);                          // in tdt/trace.h: with the default options
  *	tdt_dump_on_signal(SIGUSR1);                   // from now on, kill -USR1 prints a dump
  *
+ * (A program that is started with TDT_DUMP=USR1 in its environment needs no call for the latter.)
+ *
  * A dump makes requests to all live tasks at the same time, with one deadline for the whole dump.
  * It stops no task, and waits for none beyond the deadline.  A task that answers in time shows its
  * fresh tree.  A task that is in the middle of a poll shows the stack of that poll.  Any other task
@@ -153,8 +155,9 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  *	tdt_dump_on_signal(SIGUSR1);
  *	tdt_dump_on_signal_to(SIGUSR1, "/var/log/app.%p.json"); // for a daemon: stderr is closed
  *
- * The dump goes to the file `path`, or to stderr, if `path` is NULL, and with tdt_dump_on_signal().
- * In `path`, which is copied, "%p" stands for the id of the process that dumps.  Each dump opens the file with the rights that the process then
+ * The dump goes to the file `path`.  If `path` is NULL, or with tdt_dump_on_signal(), it goes to
+ * the file that TDT_DUMP names, otherwise to stderr.  In `path`, which is copied, "%p" stands for
+ * the id of the process that dumps.  Each dump opens the file with the rights that the process then
  * has (a relative path begins at the current directory), creates it for its owner only (mode 0600)
  * if there is none, and appends the dump with one write(2).  If `path` ends in ".json", the dump is
  * one JSON object on one line, and tdt-tree(1) prints the file; otherwise it is text.  A file that
@@ -163,6 +166,12 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  *
  * The signal's previous disposition is restored when the call is made with 0 or with another
  * signal.  A child of fork() ignores the signal until the child calls this function itself.
+ *
+ * TDT_DUMP=USR1 or TDT_DUMP=USR1:/var/log/app.%p.json in the environment has a signal dump that
+ * these functions do not change: it dumps until the program installs a handler of its own for it,
+ * also after a call with 0, and beside the signal of a call.  The signal is caught before main(),
+ * but does nothing until the process makes its first traced future.  The same holds for a child of
+ * fork().  tdt(3) explains the variable.
  *
  * The handler runs on the thread's alternate stack, if the thread has one (sigaltstack(2)),
  * otherwise on the stack that the thread is on.  It needs the space that the kernel uses there,

@@ -9,10 +9,16 @@
  * has no descriptor that can be closed, inherited or used up; and sem_post() is async-signal-safe
  * and never blocks.
  *
+ * Two signals may dump: the one that the program chose by its last call, and the one that TDT_DUMP
+ * chose.  TDT_DUMP belongs to the operator of the program, who must be able to send that signal
+ * whatever the program calls.  A constructor installs its handler, so that the signal does not end
+ * the process before the first task exists.  The thread starts with the first task: until then the
+ * process may have to be single-threaded, or it may fork to become a daemon.
+ *
  * After fork() the child has the handler and the semaphore, but not the thread.  A signal raises
  * the child's own semaphore, for which no thread waits.  So the requested dump never comes, and the
- * parent knows nothing of it.  When the child calls tdt_dump_on_signal(), it gets a thread of its
- * own, which begins with a semaphore at 0.
+ * parent knows nothing of it.  The child gets a thread of its own, which begins with a semaphore at
+ * 0, when it calls tdt_dump_on_signal(), or, with TDT_DUMP, when it makes a traced future.
  *
  * The thread ends by itself when no signal is wanted any more.  No thread waits for it: it may be
  * in the middle of a dump, and there in a write to a pipe that nobody reads.
@@ -30,12 +36,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tdt/dump.h>
 
 #include "base/service.h"
 #include "dump/dump_file.h"
+#include "dump/dump_variable.h"
 #include "host/start.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,10 +54,16 @@ static sem_t wanted;
 /* There was a signal since the last dump began.  Relaxed: the semaphore orders it. */
 static atomic_bool signaled;
 
+/* What TDT_DUMP chose.  Written only before main(), or while dlopen() loads the library. */
+static struct {
+	int signo;           /* 0: none */
+	char path[PATH_MAX]; /* "": stderr */
+} environment;
+
 /* Protected by tdt__signal_lock. */
 static struct {
-	int signo;            /* 0: none */
-	char path[PATH_MAX];  /* "": stderr */
+	int signo;            /* what the program chose; 0: nothing */
+	char path[PATH_MAX];  /* "": that of the environment */
 	struct sigaction old; /* the signal's disposition before */
 	bool running;         /* there is a thread: it reads `signo` before it ends */
 	uint32_t forks;       /* tdt__forks when it was started */
@@ -76,13 +90,19 @@ static void wait_for_signal(void)
 		;
 }
 
+/* Whether any signal dumps. */
+static bool is_wanted(void)
+{
+	return dumper.signo != 0 || environment.signo != 0;
+}
+
 /* Whether the thread has to end.  If so, `running` becomes false. */
 static bool is_over(void)
 {
 	bool over;
 
 	pthread_mutex_lock(&tdt__signal_lock);
-	over = dumper.signo == 0;
+	over = !is_wanted();
 	if (over)
 		dumper.running = false;
 	pthread_mutex_unlock(&tdt__signal_lock);
@@ -93,7 +113,7 @@ static bool is_over(void)
 static void get_path(char path[PATH_MAX])
 {
 	pthread_mutex_lock(&tdt__signal_lock);
-	strcpy(path, dumper.path);
+	strcpy(path, dumper.path[0] != '\0' ? dumper.path : environment.path);
 	pthread_mutex_unlock(&tdt__signal_lock);
 }
 
@@ -227,7 +247,7 @@ static int change(int signo, const char *path)
 		error = replace(signo);
 	if (error == 0)
 		strcpy(dumper.path, path);
-	else if (dumper.signo == 0)
+	else if (!is_wanted())
 		sem_post(&wanted); /* to make the thread end */
 	return error;
 }
@@ -269,4 +289,32 @@ int tdt_dump_on_signal_to(int signo, const char *path)
 int tdt_dump_on_signal(int signo)
 {
 	return tdt_dump_on_signal_to(signo, NULL);
+}
+
+/* --- The environment ---------------------------------------------------------------- */
+
+/* The path is copied, because the program may overwrite its environment. */
+__attribute__((constructor)) static void by_environment(void)
+{
+	const char *text = secure_getenv("TDT_DUMP");
+	struct tdt__dump_choice choice;
+	struct sigaction old;
+	int saved = errno;
+
+	if (text != NULL && tdt__dump_variable(text, &choice) && check(choice.signo, &old) == 0) {
+		sem_init(&wanted, 0, 0);
+		if (set_handler(choice.signo, &old) == 0) {
+			environment.signo = choice.signo;
+			strcpy(environment.path, choice.path);
+		}
+	}
+	errno = saved;
+}
+
+void tdt__dump_begin(void)
+{
+	pthread_mutex_lock(&tdt__signal_lock);
+	if (environment.signo != 0)
+		need_thread();
+	pthread_mutex_unlock(&tdt__signal_lock);
 }

@@ -10,4 +10,10 @@
  */
 extern pthread_mutex_t tdt__signal_lock;
 
+/*
+ * Start the thread that takes the dumps, if TDT_DUMP chose a signal.  tdt__start() calls this, in
+ * each process once.  If no thread can be started, the signal does nothing.
+ */
+void tdt__dump_begin(void);
+
 #endif

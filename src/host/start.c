@@ -6,6 +6,7 @@
 #include "host/start.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "host/barrier.h"
@@ -14,9 +15,13 @@ uint32_t tdt__forks;
 
 static bool registered; /* set in a child of fork(), where these handlers have run */
 
+/* This child of fork() has not called tdt__start() yet.  Relaxed: it orders nothing. */
+static atomic_bool forked;
+
 static void in_child(void)
 {
 	registered = true;
+	atomic_store_explicit(&forked, true, memory_order_relaxed);
 	tdt__forks++;
 	tdt__barrier_init();
 	tdt__fork_handlers.in_child();
@@ -42,5 +47,8 @@ int tdt__start(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, start_host);
+	if (atomic_load_explicit(&forked, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&forked, false, memory_order_relaxed))
+		tdt__fork_handlers.resume();
 	return status;
 }

@@ -18,6 +18,7 @@ extern const struct tdt__fork_handlers {
 	void (*before)(void);   /* before fork(): take all locks */
 	void (*after)(void);    /* in the parent: release all locks */
 	void (*in_child)(void); /* in the child: forget the parent's state; release all locks */
+	void (*resume)(void);   /* in the child: start the threads that are not started on need */
 } tdt__fork_handlers;
 
 /*
@@ -31,7 +32,8 @@ extern uint32_t tdt__forks;
  * Register the fork handlers, which hold all locks across fork(); make the process, and each child
  * of it, ready for tdt__barrier_heavy() (barrier.h); and start the library's threads.  Only the
  * first call in a process does this.  Later calls return what the first returned: 0 or a negative
- * errno.
+ * errno.  The first call in a child of fork() starts the threads that wait for a signal; the other
+ * threads start when they are needed.
  */
 int tdt__start(void);
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Two syntaxes: the value of TDT_WATCH, and the options of tdt-tree.  The first line of the input
- * is a value of TDT_WATCH, which a reference in this file reads, too.  Each line is an argument of
- * tdt-tree.
+ * Three syntaxes: the values of TDT_WATCH and of TDT_DUMP, and the options of tdt-tree.  The first
+ * line of the input is a value of both variables, which references in this file read, too.  Each
+ * line is an argument of tdt-tree.
  */
 
 #include <config.h>
 
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
 
+#include "dump/dump_variable.h"
 #include "fuzz.h"
 #include "watch/watch.h"
 
@@ -55,6 +58,51 @@ static int64_t interval(const char *text)
 	if (digits == 0 || unit == 0 || number > INT64_MAX || whole > INT64_MAX)
 		return -1;
 	return (int64_t)whole;
+}
+
+/* The signal whose name or number `name` is, which is compared with all that there are; or 0. */
+static int signal_called(const char *name)
+{
+	char known[32];
+	size_t digits;
+	uint64_t value = leading_number(name, &digits);
+
+	if (digits > 0)
+		return name[digits] == '\0' && digits <= 3 ? (int)value : 0;
+	name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+	for (int signo = 1; signo < SIGRTMIN; signo++)
+		if (sigabbrev_np(signo) != NULL && strcmp(name, sigabbrev_np(signo)) == 0)
+			return signo;
+	if (strcmp(name, "RTMIN") == 0 || strcmp(name, "RTMAX") == 0)
+		return name[3] == 'I' ? SIGRTMIN : SIGRTMAX;
+	for (int i = 0; i <= SIGRTMAX - SIGRTMIN; i++) {
+		for (int digits_of = 1; digits_of <= 3; digits_of++) {
+			snprintf(known, sizeof known, "RTMIN+%0*d", digits_of, i);
+			if (strcmp(name, known) == 0)
+				return SIGRTMIN + i;
+			snprintf(known, sizeof known, "RTMAX-%0*d", digits_of, i);
+			if (strcmp(name, known) == 0)
+				return SIGRTMAX - i;
+		}
+	}
+	return 0;
+}
+
+/* What tdt__dump_variable() is to make of `text`: tdt(3), "ENVIRONMENT". */
+static void claim_choice(const char *text)
+{
+	struct tdt__dump_choice choice;
+	char *name = strndup(text, strcspn(text, ":"));
+	const char *path = strchr(text, ':') != NULL ? strchr(text, ':') + 1 : "";
+	int signo;
+
+	CLAIM(name != NULL);
+	signo = signal_called(name);
+	if (tdt__dump_variable(text, &choice))
+		CLAIM(choice.signo == signo && signo > 0 && strcmp(choice.path, path) == 0);
+	else
+		CLAIM(signo == 0 || strlen(name) > 15 || strlen(path) >= PATH_MAX);
+	free(name);
 }
 
 #define ARGUMENTS_MAX 16
@@ -117,6 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text, data, size);
 	line = strndup(text, strcspn(text, "\n"));
 	CLAIM(line != NULL && tdt__watch_parse(line) == interval(line));
+	claim_choice(line);
 	free(line);
 	argc = split(text, argv);
 	if (names_no_file(argv))

@@ -74,9 +74,11 @@ tests_unit = \
 	tests/unit/future/check_future \
 	tests/unit/dump/check_deadlock \
 	tests/unit/dump/check_dump_all \
+	tests/unit/dump/check_dump_environment \
 	tests/unit/dump/check_dump_file \
 	tests/unit/dump/check_dump_signal \
 	tests/unit/dump/check_dump_stuck \
+	tests/unit/dump/check_dump_variable \
 	tests/unit/dump/check_snapshot \
 	tests/unit/dump/check_snapshot_rt \
 	tests/unit/runtime/check_driver \
@@ -585,6 +587,17 @@ tests_unit_dump_check_dump_all_SOURCES = tests/unit/dump/check_dump_all.c $(test
 tests_unit_dump_check_dump_all_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_all_LDADD = $(tests_lib)
 
+# Whether the process is a set-user-ID program, and whether there may be threads, by ld's --wrap.
+tests_unit_dump_check_dump_environment_SOURCES = \
+	tests/unit/dump/check_dump_environment.c \
+	tests/lib/must.h \
+	tests/lib/sanitized.h \
+	tests/lib/test.h \
+	$(tests_threads)
+tests_unit_dump_check_dump_environment_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_dump_environment_LDFLAGS = -Wl,--wrap=secure_getenv -Wl,--wrap=pthread_create
+tests_unit_dump_check_dump_environment_LDADD = $(tests_core)
+
 # What is dumped, by ld's --wrap.
 tests_unit_dump_check_dump_file_SOURCES = tests/unit/dump/check_dump_file.c tests/lib/test.h $(tests_no_memory)
 tests_unit_dump_check_dump_file_CFLAGS = $(tests_cflags)
@@ -602,6 +615,10 @@ tests_unit_dump_check_dump_stuck_SOURCES = \
 	tests/unit/dump/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
 tests_unit_dump_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_dump_check_dump_stuck_LDADD = $(tests_rt)
+
+tests_unit_dump_check_dump_variable_SOURCES = tests/unit/dump/check_dump_variable.c tests/lib/test.h
+tests_unit_dump_check_dump_variable_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_dump_variable_LDADD = $(tests_core)
 
 tests_unit_dump_check_snapshot_SOURCES = \
 	tests/unit/dump/check_snapshot.c \

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * TDT_DUMP, which src/dump/dump_signal.c reads before main().  So this program runs itself, with
+ * the variable and with the name of a role, which it plays instead of testing.
+ *
+ * A role has no tasks left when it dumps: a dump is the line "no tasks (took ...)".  The stand-in
+ * for a set-user-ID program is a secure_getenv() that finds nothing.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/must.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "lib/threads.h"
+
+char *__wrap_secure_getenv(const char *name);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+
+char *__wrap_secure_getenv(const char *name)
+{
+	return getenv("CHECK_SECURE") == NULL ? getenv(name) : NULL;
+}
+
+static bool no_threads;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
+}
+
+/* --- What roles do ----------------------------------------------------------------------- */
+
+#define FOLDER getenv("CHECK_FOLDER")
+
+static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_READY;
+}
+
+static void no_drop(void *state)
+{
+	(void)state;
+}
+
+/* The library starts its threads with the first traced future. */
+static void make_task(void)
+{
+	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, never_polled, no_drop }));
+
+	MUST(traced.handle != NULL);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+}
+
+/* How many dumps the file has; 0 if there is none. */
+static int dumps_in(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[4096];
+	int n = 0;
+
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		n += strncmp(line, "no tasks (took ", 15) == 0 ||
+		     strncmp(line, "{\"tdt\":1,\"dump\":{", 17) == 0;
+	if (file != NULL)
+		fclose(file);
+	return n;
+}
+
+/* The file that TDT_DUMP names, in this process. */
+static const char *file_of(pid_t process)
+{
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/%ld.tdt", FOLDER, (long)process);
+	return path;
+}
+
+static bool become(const char *path, int n)
+{
+	for (int i = 0; i < 20000 && dumps_in(path) < n; i++)
+		usleep(1000);
+	return dumps_in(path) == n;
+}
+
+/* Raise the signal, and wait for the dump, the `n`th in this file. */
+static void expect_dump(int signo, const char *path, int n)
+{
+	raise(signo);
+	MUST(become(path, n));
+}
+
+static void expect_nothing(void)
+{
+	usleep(100000);
+	MUST(access(file_of(getpid()), F_OK) != 0);
+}
+
+/* --- The roles ----------------------------------------------------------------------------- */
+
+static void only_raises(void)
+{
+	for (int i = 0; i < 3; i++)
+		raise(SIGUSR1);
+	MUST(threads_named("tdt-") == 0);
+}
+
+static void has_a_task_later(void)
+{
+	raise(SIGUSR1);
+	MUST(threads_named("tdt-dump") == 0);
+	make_task();
+	expect_nothing();
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+	expect_dump(SIGUSR1, file_of(getpid()), 2);
+}
+
+static void has_closed_everything(void)
+{
+	for (int fd = 0; fd < 100; fd++)
+		close(fd);
+	make_task();
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+}
+
+static void writes_json(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%ld.json", FOLDER, (long)getpid());
+	make_task();
+	expect_dump(SIGUSR1, path, 1);
+	expect_dump(SIGUSR1, path, 2);
+}
+
+static void prints_to_stderr(void)
+{
+	char text[15] = "";
+	int ends[2];
+
+	MUST(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+	make_task();
+	raise(SIGUSR1);
+	MUST(read(ends[0], text, sizeof text) == sizeof text);
+	MUST(memcmp(text, "no tasks (took ", sizeof text) == 0);
+}
+
+/* Wait for a child, which has to exit with 0. */
+static void wait_for(pid_t child)
+{
+	int status;
+
+	MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void becomes_a_daemon(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		raise(SIGUSR1);
+		setsid();
+		has_closed_everything();
+		_exit(0);
+	}
+	wait_for(child);
+	expect_nothing();
+}
+
+static void forks_with_tasks(void)
+{
+	pid_t child;
+
+	make_task();
+	child = fork();
+	if (child == 0) {
+		raise(SIGUSR1);
+		expect_nothing();
+		make_task();
+		expect_nothing();
+		expect_dump(SIGUSR1, file_of(getpid()), 1);
+		_exit(0);
+	}
+	wait_for(child);
+	expect_nothing();
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+}
+
+static void chooses_another_signal(void)
+{
+	struct sigaction action;
+	char other[128];
+
+	snprintf(other, sizeof other, "%s/other", FOLDER);
+	MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+	expect_dump(SIGUSR2, file_of(getpid()), 1);
+	expect_dump(SIGUSR1, file_of(getpid()), 2);
+	MUST(tdt_dump_on_signal_to(SIGUSR2, other) == 0);
+	expect_dump(SIGUSR1, other, 1);
+	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
+	expect_dump(SIGUSR1, file_of(getpid()), 3);
+	MUST(threads_named("tdt-dump") == 1);
+}
+
+static void chooses_the_same_signal(void)
+{
+	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+	MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+	expect_dump(SIGUSR1, file_of(getpid()), 2);
+	MUST(tdt_dump_on_signal(0) == 0);
+	expect_dump(SIGUSR1, file_of(getpid()), 3);
+}
+
+static volatile sig_atomic_t handled;
+
+static void theirs(int signo)
+{
+	handled = signo;
+}
+
+static void has_a_handler(void)
+{
+	signal(SIGUSR1, theirs);
+	make_task();
+	raise(SIGUSR1);
+	MUST(handled == SIGUSR1);
+	expect_nothing();
+}
+
+static void overwrites_its_environment(void)
+{
+	char *value = getenv("TDT_DUMP");
+
+	memset(value, 'x', strlen(value));
+	make_task();
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+}
+
+/* The folder is made after the first dump. */
+static void has_no_folder_yet(void)
+{
+	char folder[128], path[160];
+
+	snprintf(folder, sizeof folder, "%s/late", FOLDER);
+	snprintf(path, sizeof path, "%s/dump", folder);
+	make_task();
+	raise(SIGUSR1);
+	usleep(100000);
+	MUST(mkdir(folder, 0700) == 0);
+	expect_dump(SIGUSR1, path, 1);
+}
+
+static void starts_no_threads(void)
+{
+	no_threads = true;
+	make_task();
+	raise(SIGUSR1);
+	expect_nothing();
+	no_threads = false;
+	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	expect_dump(SIGUSR1, file_of(getpid()), 1);
+}
+
+#define ROLE(name)                                                                                 \
+	{                                                                                          \
+#name, name                                                                        \
+	}
+
+static const struct {
+	const char *name;
+	void (*play)(void);
+} roles[] = {
+	ROLE(only_raises),	 ROLE(has_a_task_later),	   ROLE(has_closed_everything),
+	ROLE(writes_json),	 ROLE(prints_to_stderr),	   ROLE(becomes_a_daemon),
+	ROLE(forks_with_tasks),	 ROLE(chooses_another_signal),	   ROLE(chooses_the_same_signal),
+	ROLE(has_a_handler),	 ROLE(overwrites_its_environment), ROLE(has_no_folder_yet),
+	ROLE(starts_no_threads),
+};
+
+static int play(const char *name)
+{
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		if (strcmp(roles[i].name, name) == 0) {
+			roles[i].play();
+			return EXIT_SUCCESS;
+		}
+	}
+	return EXIT_FAILURE;
+}
+
+/* --- The tests ------------------------------------------------------------------------------ */
+
+static char folder[] = "/tmp/check_dump_environment.XXXXXX";
+
+static void setup(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	setenv("CHECK_FOLDER", folder, 1);
+}
+
+static void teardown(void)
+{
+	char command[sizeof folder + 16];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* Play a role with this value, in which "@" stands for the folder.  Returns the status of wait().
+ */
+static int status_of(const char *role, const char *value)
+{
+	size_t n = strcspn(value, "@");
+	char variable[256];
+	int status = -1;
+	pid_t child;
+
+	snprintf(variable, sizeof variable, "%.*s%s%s", (int)n, value,
+		 value[n] != '\0' ? folder : "", value[n] != '\0' ? value + n + 1 : "");
+	child = fork();
+	if (child == 0) {
+		setenv("TDT_DUMP", variable, 1);
+		execl("/proc/self/exe", "check_dump_environment", role, NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+#define TO_FILE "USR1:@/%p.tdt"
+#define GOES_WELL(role, value) ck_assert_int_eq(status_of(role, value), 0)
+
+START_TEST(a_signal_before_the_first_task_harms_nobody)
+{
+	GOES_WELL("only_raises", "USR1");
+	GOES_WELL("only_raises", "SIGUSR1:");
+	GOES_WELL("only_raises", "10:/nowhere/at/all");
+	GOES_WELL("only_raises", TO_FILE);
+}
+END_TEST
+
+START_TEST(from_the_first_task_on_it_dumps)
+{
+	GOES_WELL("has_a_task_later", TO_FILE);
+	GOES_WELL("writes_json", "USR1:@/%p.json");
+	GOES_WELL("prints_to_stderr", "USR1");
+}
+END_TEST
+
+START_TEST(a_file_needs_no_stderr)
+{
+	GOES_WELL("has_closed_everything", TO_FILE);
+}
+END_TEST
+
+/* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
+START_TEST(children_of_fork_have_files_of_their_own)
+{
+	GOES_WELL("becomes_a_daemon", TO_FILE);
+	if (TSAN)
+		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
+	else
+		GOES_WELL("forks_with_tasks", TO_FILE);
+}
+END_TEST
+
+START_TEST(the_program_may_choose_another_signal_or_the_same)
+{
+	GOES_WELL("chooses_another_signal", TO_FILE);
+	GOES_WELL("chooses_the_same_signal", TO_FILE);
+}
+END_TEST
+
+START_TEST(a_handler_of_the_program_s_stays)
+{
+	GOES_WELL("has_a_handler", TO_FILE);
+}
+END_TEST
+
+START_TEST(a_signal_that_was_ignored_dumps)
+{
+	signal(SIGUSR1, SIG_IGN);
+	GOES_WELL("has_a_task_later", TO_FILE);
+}
+END_TEST
+
+START_TEST(the_program_may_overwrite_its_environment)
+{
+	GOES_WELL("overwrites_its_environment", TO_FILE);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_opened_loses_one_dump_only)
+{
+	GOES_WELL("has_no_folder_yet", "USR1:@/late/dump");
+}
+END_TEST
+
+START_TEST(without_a_thread_the_signal_does_nothing)
+{
+	GOES_WELL("starts_no_threads", TO_FILE);
+}
+END_TEST
+
+START_TEST(a_value_that_is_not_understood_changes_nothing)
+{
+	static const char *const wrong[] = { "", "USR3", "USR2", "KILL", "SEGV", "32", "65" };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_msg(status_of("only_raises", wrong[i]) == SIGUSR1, "%s", wrong[i]);
+}
+END_TEST
+
+START_TEST(a_set_user_id_program_ignores_it)
+{
+	setenv("CHECK_SECURE", "1", 1);
+	ck_assert_int_eq(status_of("only_raises", "USR1"), SIGUSR1);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *suite = suite_create("dump_environment");
+	TCase *variable = tcase_create("variable");
+
+	tcase_add_checked_fixture(variable, setup, teardown);
+	tcase_add_test(variable, a_signal_before_the_first_task_harms_nobody);
+	tcase_add_test(variable, from_the_first_task_on_it_dumps);
+	tcase_add_test(variable, a_file_needs_no_stderr);
+	tcase_add_test(variable, children_of_fork_have_files_of_their_own);
+	tcase_add_test(variable, the_program_may_choose_another_signal_or_the_same);
+	tcase_add_test(variable, a_handler_of_the_program_s_stays);
+	tcase_add_test(variable, a_signal_that_was_ignored_dumps);
+	tcase_add_test(variable, the_program_may_overwrite_its_environment);
+	tcase_add_test(variable, a_file_that_cannot_be_opened_loses_one_dump_only);
+	tcase_add_test(variable, without_a_thread_the_signal_does_nothing);
+	tcase_add_test(variable, a_value_that_is_not_understood_changes_nothing);
+	tcase_add_test(variable, a_set_user_id_program_ignores_it);
+	suite_add_tcase(suite, variable);
+	return suite;
+}
+
+int main(int argc, char **argv)
+{
+	return argc == 2 ? play(argv[1]) : test_run(suite());
+}
