@@ -106,6 +106,7 @@ dist_check_SCRIPTS += \
 	tests/outside/switch.sh \
 	tests/outside/symbolize_variants.sh \
 	tests/outside/syscalls.sh \
+	tests/outside/tdt_dump.sh \
 	tests/outside/tdt_tree.sh \
 	tests/outside/tools.sh \
 	tests/outside/tools_echo.sh \
