@@ -20,7 +20,7 @@
 #include "cli/read_json.h"
 #include "tree-printer/terminal.h"
 
-static const struct program program = {
+static const struct program join_program = {
 	.name = "tdt-join-ustack",
 	.forms = (const char *const[]){ "text", "json", NULL },
 	.help =
@@ -52,13 +52,13 @@ static int parse_join_options(struct join_command *command, int argc, char **arg
 	int option, status;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		status = program_option(&program, &command->print, option, optarg);
+		status = program_option(&join_program, &command->print, option, optarg);
 		if (status != PROGRAM_GOES_ON)
 			return status;
 	}
 	if (argc - optind < 2)
-		return program_bad_usage(&program, "a file of traces and one of stacks are wanted",
-					 "");
+		return program_bad_usage(&join_program,
+					 "a file of traces and one of stacks are wanted", "");
 	command->traces = argv[optind];
 	command->stacks = argv + optind + 1;
 	return PROGRAM_GOES_ON;
@@ -77,7 +77,7 @@ struct tasks {
 
 static int no_memory(void)
 {
-	fprintf(stderr, "%s: %s\n", program.name, strerror(ENOMEM));
+	fprintf(stderr, "%s: %s\n", join_program.name, strerror(ENOMEM));
 	return EXIT_BAD_INPUT;
 }
 
@@ -144,7 +144,7 @@ static bool sort_tasks(struct tasks *tasks)
 
 static int read_traces(struct tasks *tasks, const char *name)
 {
-	struct reader reader = { .file = program_open(&program, &name) };
+	struct reader reader = { .file = program_open(&join_program, &name) };
 	struct tdt_trace *trace;
 	int result;
 
@@ -159,7 +159,7 @@ static int read_traces(struct tasks *tasks, const char *name)
 	}
 	program_close(reader.file);
 	if (result < 0)
-		return program_input_failed(&program, name, reader.line,
+		return program_input_failed(&join_program, name, reader.line,
 					    reader.column != 0 ? (long)reader.column : -1,
 					    reader.message);
 	return sort_tasks(tasks) ? 0 : no_memory();
@@ -195,13 +195,13 @@ static int join_stack(struct tasks *tasks, const struct ustack *stack)
 /* Report what is wrong with the stacks.  Returns an exit status. */
 static int stacks_failed(const char *name, const struct ustack_reader *reader, const char *message)
 {
-	return program_input_failed(&program, name, reader->line, -1, message);
+	return program_input_failed(&join_program, name, reader->line, -1, message);
 }
 
 static int read_stacks(struct tasks *tasks, const char *name)
 {
 	static struct ustack stack;
-	struct ustack_reader reader = { .file = program_open(&program, &name) };
+	struct ustack_reader reader = { .file = program_open(&join_program, &name) };
 	int result, err = 0, status = 0;
 
 	if (reader.file == NULL)
@@ -232,7 +232,7 @@ static int print_tasks(const struct tasks *tasks, const struct tdt_print_options
 		err = joined_print(&tasks->task[i], stdout, options);
 	if (err == 0 && fflush(stdout) != 0)
 		err = -errno;
-	return err == 0 ? EXIT_SUCCESS : program_output_failed(&program, -err);
+	return err == 0 ? EXIT_SUCCESS : program_output_failed(&join_program, -err);
 }
 
 /* Say what has been left out. */
@@ -240,12 +240,12 @@ static void report_left_out(const struct tasks *tasks)
 {
 	if (tasks->replaced != 0)
 		fprintf(stderr, "%s: traces left out: %zu, of tasks that have a later one\n",
-			program.name, tasks->replaced);
+			join_program.name, tasks->replaced);
 	if (tasks->strangers != 0)
 		fprintf(stderr,
 			"%s: stacks left out: %" PRIu64
 			", of tasks that have no trace (task %" PRIu64 ", for one)\n",
-			program.name, tasks->strangers, tasks->stranger);
+			join_program.name, tasks->strangers, tasks->stranger);
 }
 
 static int join(struct tasks *tasks, const struct join_command *command)

@@ -21,7 +21,7 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-static const char *const kind_words[USTACK_KINDS] = {
+static const char *const ustack_kind_words[USTACK_KINDS] = {
 	[USTACK_ON_CPU] = "on CPU",
 	[USTACK_WAITED] = "waited",
 	[USTACK_LATE] = "long poll",
@@ -83,7 +83,7 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		if (tally->seen[kind] == 0)
 			continue;
 		tdt__string_puts(&text->line, separator);
-		colored(text, kind_colors[kind], kind_words[kind]);
+		colored(text, kind_colors[kind], ustack_kind_words[kind]);
 		times(text, tally->seen[kind]);
 		separator = ", ";
 	}

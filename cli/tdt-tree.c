@@ -15,7 +15,7 @@
 #include "cli/program.h"
 #include "cli/read_json.h"
 
-static const struct program program = {
+static const struct program tree_program = {
 	.name = "tdt-tree",
 	.forms = (const char *const[]){ "text", "json", "folded", NULL },
 	.help =
@@ -63,7 +63,7 @@ static int parse_option(struct tree_command *command, int option, const char *va
 	switch (option) {
 	case 'd':
 		if (!parse_depth(value, &command->print.max_depth))
-			return program_bad_usage(&program, "not a depth: ", value);
+			return program_bad_usage(&tree_program, "not a depth: ", value);
 		return PROGRAM_GOES_ON;
 	case 'a':
 		command->print.addresses = 1;
@@ -75,7 +75,7 @@ static int parse_option(struct tree_command *command, int option, const char *va
 		command->print.plumbing = 1;
 		return PROGRAM_GOES_ON;
 	default:
-		return program_option(&program, &command->print, option, value);
+		return program_option(&tree_program, &command->print, option, value);
 	}
 }
 
@@ -98,7 +98,7 @@ static int parse_tree_options(struct tree_command *command, int argc, char **arg
 			return status;
 	}
 	if (argc - optind > 1)
-		return program_bad_usage(&program, "more than one file: ", argv[optind + 1]);
+		return program_bad_usage(&tree_program, "more than one file: ", argv[optind + 1]);
 	if (optind < argc)
 		command->file = argv[optind];
 	return PROGRAM_GOES_ON;
@@ -129,11 +129,11 @@ static int print_all(FILE *file, const char *name, const struct tdt_print_option
 		int err = print_one(trace, dump, options);
 
 		if (err != 0)
-			return program_output_failed(&program, -err);
+			return program_output_failed(&tree_program, -err);
 	}
 	return result == 0 ? EXIT_SUCCESS
-			   : program_input_failed(&program, name, reader.line, (long)reader.column,
-						  reader.message);
+			   : program_input_failed(&tree_program, name, reader.line,
+						  (long)reader.column, reader.message);
 }
 
 int main(int argc, char **argv)
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	status = parse_tree_options(&command, argc, argv);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	file = program_open(&program, &command.file);
+	file = program_open(&tree_program, &command.file);
 	if (file == NULL)
 		return EXIT_BAD_INPUT;
 	status = print_all(file, command.file, &command.print);

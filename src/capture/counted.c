@@ -39,14 +39,14 @@ struct tdt__counted {
 
 _Static_assert(sizeof(struct tdt__counted) == 32, "two in a cache line");
 
-static struct tdt__pool pool = { .size = sizeof(struct tdt__counted) };
+static struct tdt__pool clone_pool = { .size = sizeof(struct tdt__counted) };
 
 /* --- Which polls use counted clones ------------------------------------------- */
 
 enum mode { REQUESTS, REQUESTS_AND_WATCH, NOWHERE };
 
 static _Atomic int mode; /* relaxed: a poll may see a change late */
-static atomic_bool chosen; /* tdt_leaf_wakers() was called: the environment no longer counts */
+static atomic_bool mode_chosen; /* tdt_leaf_wakers() was called: the environment no longer counts */
 
 bool tdt__counted_wanted(bool requested)
 {
@@ -62,7 +62,7 @@ static void choose_mode(bool on)
 
 void tdt_leaf_wakers(bool on)
 {
-	atomic_store_explicit(&chosen, true, memory_order_relaxed);
+	atomic_store_explicit(&mode_chosen, true, memory_order_relaxed);
 	choose_mode(on);
 }
 
@@ -70,7 +70,7 @@ static void choose_by_environment(void)
 {
 	const char *text = secure_getenv("TDT_LEAF_WAKERS");
 
-	if (text == NULL || atomic_load_explicit(&chosen, memory_order_relaxed))
+	if (text == NULL || atomic_load_explicit(&mode_chosen, memory_order_relaxed))
 		return;
 	if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
 		choose_mode(text[0] == '1');
@@ -106,7 +106,7 @@ static uint64_t give_up_hold(struct tdt__counted *counted, uint64_t hold)
 	uint64_t before = atomic_fetch_sub_explicit(&counted->holds, hold, memory_order_acq_rel);
 
 	if (((before - hold) & ~WOKEN) == 0)
-		tdt__pool_give(&pool, &counted->item);
+		tdt__pool_give(&clone_pool, &counted->item);
 	return before;
 }
 
@@ -216,7 +216,7 @@ static struct tdt__counted *take_clone(struct tdt__capture *capture)
 		atomic_load_explicit(&capture->prepared, memory_order_relaxed);
 
 	if (counted == NULL)
-		return (void *)tdt__pool_take(&pool);
+		return (void *)tdt__pool_take(&clone_pool);
 	atomic_store_explicit(&capture->prepared, counted->next, memory_order_relaxed);
 	return counted;
 }
@@ -289,7 +289,7 @@ void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n)
 	     counted = counted->next)
 		n--;
 	for (; n > 0; n--) {
-		struct tdt__counted *counted = (void *)tdt__pool_take(&pool);
+		struct tdt__counted *counted = (void *)tdt__pool_take(&clone_pool);
 
 		if (counted == NULL)
 			break;
@@ -316,7 +316,7 @@ void tdt__counted_release(struct tdt__capture *capture, bool all)
 		give_up_hold(capture->clones[i].counted, CAPTURE);
 	for (; counted != NULL; counted = next) {
 		next = counted->next;
-		tdt__pool_give(&pool, &counted->item);
+		tdt__pool_give(&clone_pool, &counted->item);
 	}
 }
 
@@ -334,12 +334,12 @@ static bool make_slice(uint32_t n)
 	struct tdt__pool_item *item;
 
 	for (uint32_t i = 0; i < CLONES_SLICE; i++) {
-		if (atomic_load_explicit(&pool.stock, memory_order_relaxed) >= n)
+		if (atomic_load_explicit(&clone_pool.stock, memory_order_relaxed) >= n)
 			return false;
-		item = tdt__pool_make(&pool);
+		item = tdt__pool_make(&clone_pool);
 		if (item == NULL)
 			return false;
-		tdt__pool_give(&pool, item);
+		tdt__pool_give(&clone_pool, item);
 	}
 	return true;
 }
@@ -349,7 +349,7 @@ uint32_t tdt__counted_made(void)
 	uint32_t made;
 
 	pthread_mutex_lock(&tdt__counted_lock);
-	made = pool.made;
+	made = clone_pool.made;
 	pthread_mutex_unlock(&tdt__counted_lock);
 	return made;
 }
@@ -361,9 +361,9 @@ uint32_t tdt__counted_made(void)
  */
 static uint32_t missed_lately(void)
 {
-	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
+	uint32_t missed = atomic_exchange_explicit(&clone_pool.missed, 0, memory_order_relaxed);
 
-	return missed < pool.made ? missed : pool.made;
+	return missed < clone_pool.made ? missed : clone_pool.made;
 }
 
 void tdt__counted_stock(uint32_t n)

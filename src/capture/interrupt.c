@@ -191,7 +191,7 @@ static void on_request(int signal, siginfo_t *info, void *context)
 
 pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int chosen; /* under tdt__interrupt_lock; 0: none yet */
+static int chosen_signal; /* under tdt__interrupt_lock; 0: none yet */
 
 /*
  * Whether the signal is ours.  With `install`, a signal with the default disposition becomes ours.
@@ -223,13 +223,14 @@ static int choose_signal(void)
 	int signal;
 
 	pthread_mutex_lock(&tdt__interrupt_lock);
-	if (chosen == 0 || !is_our_signal(chosen, false))
-		for (chosen = SIGRTMAX; chosen >= SIGRTMIN && !is_our_signal(chosen, true);
-		     chosen--)
+	if (chosen_signal == 0 || !is_our_signal(chosen_signal, false))
+		for (chosen_signal = SIGRTMAX;
+		     chosen_signal >= SIGRTMIN && !is_our_signal(chosen_signal, true);
+		     chosen_signal--)
 			;
-	if (chosen < SIGRTMIN)
-		chosen = 0;
-	signal = chosen;
+	if (chosen_signal < SIGRTMIN)
+		chosen_signal = 0;
+	signal = chosen_signal;
 	pthread_mutex_unlock(&tdt__interrupt_lock);
 	return signal;
 }

@@ -22,7 +22,7 @@
 
 static const struct link_map *lasting[MODULES_MAX];
 static size_t n;
-static bool known;
+static bool lasting_known;
 
 /*
  * Fill in `lasting` and return the number of its modules.  If the loader is not in the list (it may
@@ -45,9 +45,9 @@ static size_t list_lasting(uintptr_t loader)
 
 bool tdt__is_lasting(const struct link_map *map)
 {
-	if (!known)
+	if (!lasting_known)
 		n = list_lasting(getauxval(AT_BASE));
-	known = true;
+	lasting_known = true;
 	for (size_t i = 0; i < n; i++)
 		if (lasting[i] == map)
 			return true;

@@ -75,8 +75,8 @@ static void blocker_wake(const struct tdt_waker *waker)
 	blocker_drop(waker);
 }
 
-static const struct tdt_waker_vtable waker_vtable = { blocker_clone, blocker_wake,
-						      blocker_wake_by_ref, blocker_drop };
+static const struct tdt_waker_vtable blocker_vtable = { blocker_clone, blocker_wake,
+							blocker_wake_by_ref, blocker_drop };
 
 static struct blocker *blocker_new(void)
 {
@@ -84,7 +84,7 @@ static struct blocker *blocker_new(void)
 
 	if (blocker == NULL)
 		return NULL;
-	blocker->waker.vtable = &waker_vtable;
+	blocker->waker.vtable = &blocker_vtable;
 	atomic_init(&blocker->refs, 1);
 	sem_init(&blocker->wake, 0, 0);
 	return blocker;

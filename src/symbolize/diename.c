@@ -31,7 +31,7 @@ struct qualified {
 	const char *name;	 /* NULL: the name is being composed */
 };
 
-static htab_t known; /* struct qualified *, by `declaration`; never removed */
+static htab_t qualified_names; /* struct qualified *, by `declaration`; never removed */
 
 static hashval_t hash_declaration(const void *qualified)
 {
@@ -191,7 +191,7 @@ static struct qualified *begin_name(const void *declaration)
 	if (qualified == NULL)
 		return NULL;
 	*qualified = (struct qualified){ .declaration = declaration };
-	slot = htab_find_slot(known, qualified, INSERT);
+	slot = htab_find_slot(qualified_names, qualified, INSERT);
 	if (slot == NULL) {
 		free(qualified);
 		return NULL;
@@ -206,7 +206,7 @@ static const char *end_name(struct qualified *qualified, const char *name)
 	qualified->name = tdt__intern(name);
 	if (qualified->name != NULL)
 		return qualified->name;
-	htab_remove_elt(known, qualified);
+	htab_remove_elt(qualified_names, qualified);
 	free(qualified);
 	return NULL;
 }
@@ -241,12 +241,12 @@ static const char *qualified_name(Dwarf_Die *function, const char *name, int nes
 
 	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
 		return name;
-	if (known == NULL)
-		known =
+	if (qualified_names == NULL)
+		qualified_names =
 		    htab_create_alloc(64, hash_declaration, same_declaration, NULL, calloc, free);
-	if (known == NULL)
+	if (qualified_names == NULL)
 		return name;
-	found = htab_find(known, &sought);
+	found = htab_find(qualified_names, &sought);
 	if (found == NULL)
 		return put_together(&declaration, name, nesting);
 	return found->name != NULL ? found->name : name;
@@ -286,5 +286,5 @@ bool tdt__diename_is_async(Dwarf_Die *function)
 
 void tdt__diename_abandon(void)
 {
-	known = NULL;
+	qualified_names = NULL;
 }

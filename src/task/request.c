@@ -164,7 +164,7 @@ static void wake_idle(struct tdt_handle *task)
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
-	/* Acquire what the poll that saved the waker wrote.  Pairs with wrapper.c's save_waker(). */
+	/* Acquire what the poll that saved the waker wrote.  Pairs with save_waker(). */
 	if (unclaimed(task))
 		waker = tdt__saved_exchange(task, NULL);
 	if (waker != NULL)

@@ -78,14 +78,16 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 #define KNOWN 1024
 
 /* Protected by tdt__unwind_lock. */
-static unw_addr_space_t space;       /* NULL: not made yet */
-static struct tdt__modules *current; /* the newest table; holds a reference; NULL: none yet */
-static uintptr_t known[KNOWN];       /* PCs that have unwind information, by PC % KNOWN; 0: none */
+static unw_addr_space_t walk_space; /* NULL: not made yet */
+/* The newest table; holds a reference; NULL: none yet. */
+static struct tdt__modules *current_modules;
+/* PCs that have unwind information, by PC % KNOWN; 0: none. */
+static uintptr_t known_pcs[KNOWN];
 
 /* Whether there is unwind information for the PC that the cursor is at: the walk's `pc`. */
 static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 {
-	uintptr_t *place = &known[pc % KNOWN];
+	uintptr_t *place = &known_pcs[pc % KNOWN];
 
 	if (*place == pc)
 		return true;
@@ -101,35 +103,35 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
  */
 static void forget_libunwind(void)
 {
-	unw_flush_cache(space, 0, 0);
-	memset(known, 0, sizeof known);
+	unw_flush_cache(walk_space, 0, 0);
+	memset(known_pcs, 0, sizeof known_pcs);
 	tdt__pages_forget();
 }
 
 static bool make_first_modules(void)
 {
-	if (space == NULL)
-		space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
-	if (current == NULL)
-		current = tdt__modules_new(0);
-	return space != NULL && current != NULL;
+	if (walk_space == NULL)
+		walk_space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
+	if (current_modules == NULL)
+		current_modules = tdt__modules_new(0);
+	return walk_space != NULL && current_modules != NULL;
 }
 
 static bool renew_modules(uint64_t unloads)
 {
-	if (unloads <= current->unloads)
+	if (unloads <= current_modules->unloads)
 		return true;
 	forget_libunwind();
-	return tdt__modules_renew(&current, unloads);
+	return tdt__modules_renew(&current_modules, unloads);
 }
 
-/* Make sure that `current` knows the module that `pc` lies in now.  False: no memory. */
+/* Make sure that `current_modules` knows the module that `pc` lies in now.  False: no memory. */
 static bool meet_module(uintptr_t pc)
 {
-	struct tdt__modules *before = tdt__modules_ref(current);
-	bool met = tdt__loaded_meet(&current, pc) != -ENOMEM;
+	struct tdt__modules *before = tdt__modules_ref(current_modules);
+	bool met = tdt__loaded_meet(&current_modules, pc) != -ENOMEM;
 
-	if (tdt__modules_lost(before, current))
+	if (tdt__modules_lost(before, current_modules))
 		forget_libunwind();
 	tdt__modules_unref(before);
 	return met;
@@ -139,7 +141,7 @@ static void adopt_modules(struct tdt__walk_step *walk)
 {
 	struct tdt__modules *old = walk->modules;
 
-	walk->modules = tdt__modules_ref(current);
+	walk->modules = tdt__modules_ref(current_modules);
 	tdt__modules_unref(old);
 }
 
@@ -148,7 +150,7 @@ static bool modules_may_have_changed(void)
 	bool may;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
-	may = current == NULL || !current->lasting;
+	may = current_modules == NULL || !current_modules->lasting;
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return may;
 }
@@ -226,7 +228,7 @@ static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__fra
 	if (!meet_module(at->pc - 1))
 		return cut(walk, TDT_CUT_MEMORY);
 	adopt_modules(walk);
-	if (walk->first && unw_init_remote(&walk->cursor, space, walk) < 0)
+	if (walk->first && unw_init_remote(&walk->cursor, walk_space, walk) < 0)
 		return cut(walk, TDT_CUT_NO_INFO);
 	walk->first = false;
 	if (!knows(walk, at->pc))

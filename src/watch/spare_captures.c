@@ -19,25 +19,27 @@ struct spare {
 	struct tdt__capture capture;
 };
 
-static struct tdt__pool pool = { .size = sizeof(struct spare) };
+static struct tdt__pool spare_pool = { .size = sizeof(struct spare) };
 
-/* Under tdt__watch_lock. */
-static struct tdt__walk newest; /* the rules that the captures are to know; valid if `known` */
-static bool known;
+/*
+ * Under tdt__watch_lock.  The rules that the captures are to know are valid if `newest_known`.
+ */
+static struct tdt__walk newest;
+static bool newest_known;
 static bool all_know; /* all captures know them, including those in use */
 
 /* --- The poller's side ------------------------------------------------------ */
 
 struct tdt__capture *tdt__spare_take(void)
 {
-	struct spare *spare = (void *)tdt__pool_take(&pool);
+	struct spare *spare = (void *)tdt__pool_take(&spare_pool);
 
 	return spare != NULL ? &spare->capture : NULL;
 }
 
 uint32_t tdt__spare_taken(void)
 {
-	return atomic_load_explicit(&pool.taken, memory_order_relaxed);
+	return atomic_load_explicit(&spare_pool.taken, memory_order_relaxed);
 }
 
 static void clear_spare(struct tdt__capture *capture)
@@ -51,74 +53,75 @@ void tdt__spare_give(struct tdt__capture *capture)
 	struct spare *spare = (void *)((char *)capture - offsetof(struct spare, capture));
 
 	clear_spare(capture);
-	tdt__pool_give(&pool, &spare->item);
+	tdt__pool_give(&spare_pool, &spare->item);
 }
 
 /* --- The ticker's side -------------------------------------------------------- */
 
 void tdt__spare_know(struct tdt__walk *walk)
 {
-	if (known && tdt__walk_same(&newest, walk)) {
+	if (newest_known && tdt__walk_same(&newest, walk)) {
 		tdt__walk_fini(walk);
 		return;
 	}
-	if (known)
+	if (newest_known)
 		tdt__walk_fini(&newest);
 	newest = *walk;
-	known = true;
+	newest_known = true;
 	all_know = false;
 }
 
 /* Renew all captures in the pool.  Those in use return as they are, and are renewed next time. */
 static void renew_all(void)
 {
-	struct tdt__pool_item *item = tdt__pool_take_all(&pool), *next;
+	struct tdt__pool_item *item = tdt__pool_take_all(&spare_pool), *next;
 	uint32_t renewed = 0;
 
 	for (; item != NULL; item = next, renewed++) {
 		struct spare *spare = (void *)item;
 
-		next = tdt__pool_next(&pool, item);
+		next = tdt__pool_next(&spare_pool, item);
 		if (!tdt__walk_same(&spare->capture.walk, &newest))
 			tdt__walk_share(&spare->capture.walk, &newest);
 		clear_spare(&spare->capture);
-		tdt__pool_give(&pool, item);
+		tdt__pool_give(&spare_pool, item);
 	}
-	all_know = renewed == pool.made;
+	all_know = renewed == spare_pool.made;
 }
 
 static bool make_spare(void)
 {
 	struct spare *spare;
 
-	spare = (void *)tdt__pool_make(&pool);
+	spare = (void *)tdt__pool_make(&spare_pool);
 	if (spare == NULL)
 		return false;
 	if (!tdt__capture_init_by(&spare->capture, &newest, TDT__LAST_TREE_MAX, TDT_MAX_FRAMES)) {
-		tdt__pool_unmake(&pool);
+		tdt__pool_unmake(&spare_pool);
 		return false;
 	}
 	if (!tdt__capture_expect_clones(&spare->capture)) {
 		tdt__capture_fini(&spare->capture);
-		tdt__pool_unmake(&pool);
+		tdt__pool_unmake(&spare_pool);
 		return false;
 	}
 	spare->capture.fixed = true;
 	clear_spare(&spare->capture);
-	tdt__pool_give(&pool, &spare->item);
+	tdt__pool_give(&spare_pool, &spare->item);
 	return true;
 }
 
 bool tdt__spare_stock(void)
 {
-	uint32_t missed = atomic_exchange_explicit(&pool.missed, 0, memory_order_relaxed);
-	uint32_t want = pool.made < FEW ? FEW : pool.made + (missed < FEW ? missed : FEW);
+	uint32_t missed = atomic_exchange_explicit(&spare_pool.missed, 0, memory_order_relaxed);
+	uint32_t want =
+	    spare_pool.made < FEW ? FEW : spare_pool.made + (missed < FEW ? missed : FEW);
 
-	if (!known)
+	if (!newest_known)
 		return false;
 	if (!all_know)
 		renew_all();
-	while (pool.made < want && pool.made < MANY)
+	while (spare_pool.made < want && spare_pool.made < MANY)
 		if (!make_spare())
 			return false;
 	return true;

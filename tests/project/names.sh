@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# No two files of the sources define a static function, a struct tag or a macro of the same name.
+# No two files of the sources define a static function or variable, a struct tag or a macro of the
+# same name.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -14,6 +15,19 @@ definitions()
 		function define(kind, name)
 		{
 			print kind, name, FILENAME ":" FNR
+		}
+		function define_variables(text,    part, n, i)
+		{
+			sub(/_Alignas\([^()]*\)/, "", text)
+			sub(/[;=[{].*/, "", text)
+			n = text ~ /\(/ ? 0 : split(text, part, ",")
+			for (i = 1; i <= n; i++)
+				if (match(part[i], /[A-Za-z0-9_]+ *$/)) {
+					sub(/ *$/, "", part[i])
+					match(part[i], /[A-Za-z0-9_]+$/)
+					if (substr(part[i], RSTART) != "struct")
+						define("variable", substr(part[i], RSTART))
+				}
 		}
 		FNR == 1 {
 			head = ""
@@ -40,8 +54,10 @@ definitions()
 			head = head $0 " "
 			while (match(head, /__attribute__ *\(\([^()]*(\([^()]*\)[^()]*)*\)\)/))
 				head = substr(head, 1, RSTART - 1) substr(head, RSTART + RLENGTH)
-			if (head ~ /[;=]|^[^(]*\{/)
+			if (head ~ /[;=]|^[^(]*\{/) {
+				define_variables(head)
 				head = ""
+			}
 			else if (head ~ /\{/) {
 				sub(/\(.*/, "", head)
 				match(head, /[A-Za-z0-9_]+ *$/)
@@ -105,8 +121,8 @@ cat >"$tmp/wrong/src/tree/tree.c" <<'END'
 #define TRIES 5
 #endif
 enum entry { NONE };
-struct entry *last;
-static int count, table[] = { 1 };
+static int table[] = { 1 };
+static int last_count, count;
 static struct {
 	int key;
 } first;
@@ -125,6 +141,7 @@ cat >"$tmp/want" <<'END'
 src/tree/tree.c:2: macro TRIES: also at cli/join.c:1
 src/tree/tree.c:4: macro TRIES: also at cli/join.c:1
 src/tree/tree.c:6: tag entry: also at cli/join.c:2
+src/tree/tree.c:8: variable count: also at cli/join.c:5
 src/tree/tree.c:12: function grow: also at cli/join.c:8
 src/tree/tree.c:16: function find: also at cli/join.c:11
 END
