@@ -162,8 +162,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	tdt__count_tasks(string, group->n);
 	tdt__task_state(string, first->state, dump->options);
 	if (facts->state_ns.high != 0) {
-		if (first->state == TDT_TASK_RUNNING)
-			tdt__string_puts(string, " for");
+		tdt__string_puts(string, tdt__for(first->state));
 		duration_range(string, &facts->state_ns);
 	}
 	if (facts->same_syscall)

@@ -16,6 +16,7 @@ static const char *const state_words[] = {
 	[TDT_TASK_RUNNING] = "running",
 	[TDT_TASK_READY] = "ready",
 	[TDT_TASK_PANICKED] = "panicked",
+	[TDT_TASK_RUNNABLE] = "runnable",
 };
 
 static const char *const kind_words[] = {

@@ -21,10 +21,10 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 		  const struct tdt_print_options *options)
 {
 	tdt__task_state(string, info->state, options);
-	if (info->state_ns != 0 && info->state == TDT_TASK_RUNNING)
-		tdt__string_puts(string, " for");
-	if (info->state_ns != 0)
+	if (info->state_ns != 0) {
+		tdt__string_puts(string, tdt__for(info->state));
 		tdt__duration(string, info->state_ns);
+	}
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);
@@ -68,12 +68,14 @@ static void age(struct tdt__string *string, const struct tdt_trace_info *info)
 }
 
 /*
- * When the task was last woken, and by which task.  A wake-up by no known task that ended the wait
- * before this one is no news.  A wake-up during this wait is news: the runtime has not polled the
- * task since, or the task was polled and what it waits for was not there.
+ * When the task was last woken, and by which task.  The line of a runnable task has the time
+ * already.  For a waiting task, a wake-up by no known task that ended the wait before this one is
+ * no news.  A wake-up during this wait is news: the task was polled in vain.
  */
 static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 {
+	if (info->state == TDT_TASK_RUNNABLE && info->woken_by != 0)
+		tdt__string_printf(string, ", woken by task %" PRIu64, info->woken_by);
 	if (info->state != TDT_TASK_WAITING || info->woken_ns == 0 ||
 	    (info->woken_by == 0 && info->woken_ns >= info->state_ns / 2))
 		return;

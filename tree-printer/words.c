@@ -101,12 +101,18 @@ void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
 	} states[] = { [TDT_TASK_WAITING] = { "pending", TDT__YELLOW },
 		       [TDT_TASK_RUNNING] = { "running", TDT__GREEN },
 		       [TDT_TASK_READY] = { "ready", TDT__CYAN },
-		       [TDT_TASK_PANICKED] = { "panicked", TDT__RED } };
+		       [TDT_TASK_PANICKED] = { "panicked", TDT__RED },
+		       [TDT_TASK_RUNNABLE] = { "runnable", TDT__YELLOW } };
 
 	tdt__string_puts(string, " ");
 	tdt__color(string, states[state].color, options);
 	tdt__string_puts(string, states[state].word);
 	tdt__color(string, TDT__PLAIN, options);
+}
+
+const char *tdt__for(enum tdt_task_state state)
+{
+	return state == TDT_TASK_RUNNING || state == TDT_TASK_RUNNABLE ? " for" : "";
 }
 
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,

@@ -41,6 +41,8 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
  */
 void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
 		     const struct tdt_print_options *options);
+/* The word between a state and its duration: "running for 3 s", but "pending 3 s". */
+const char *tdt__for(enum tdt_task_state state);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 		       const struct tdt_print_options *options);
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,

@@ -34,7 +34,8 @@ struct tdt_task_filter {
 	const char *name;        /* the task's name matches this pattern of fnmatch(3) (no flags);
 				    NULL: any name, or none */
 	uint64_t longer_than_ns; /* the task has been in its state for at least so long */
-	uint32_t states;         /* bits 1 << TDT_TASK_WAITING and 1 << TDT_TASK_RUNNING; 0: both */
+	uint32_t states;         /* bits 1 << TDT_TASK_WAITING (which also selects runnable tasks),
+				    1 << TDT_TASK_RUNNABLE and 1 << TDT_TASK_RUNNING; 0: all */
 	uint32_t reserved;       /* 0 */
 };
 

@@ -42,7 +42,11 @@ enum tdt_task_state {
 				 waits.  Printed as "pending" */
 	TDT_TASK_RUNNING = 1, /* the task is in the middle of a poll: the tree is its stack */
 	TDT_TASK_READY = 2,   /* the poll that took the request ended the task */
-	TDT_TASK_PANICKED = 3 /* the same, with TDT_PANICKED */
+	TDT_TASK_PANICKED = 3, /* the same, with TDT_PANICKED */
+	TDT_TASK_RUNNABLE = 4  /* between two polls, but no longer waiting: the task was woken
+				  since its last poll began.  Only records say this, and dumps of
+				  tasks that did not answer; and only if the task's runtime
+				  reports wake-ups (tdt_task_woken()) */
 };
 
 /* The kinds of objects that a leaf may wait for: see tdt_leaf_waits_on(). */
@@ -86,7 +90,8 @@ struct tdt_trace_info {
 	uint32_t leaves_lost;      /* stacks that were discarded, for lack of memory or of room
 				      (tdt/watch.h) */
 	uint64_t state_ns;         /* how long the task had been in its state.  A poll that was
-				      made only to answer a request does not end a wait */
+				      made only to answer a request does not end a wait.
+				      TDT_TASK_RUNNABLE: the time since the last wake-up */
 	uint64_t polls;            /* polls of the task so far, including the one that answered */
 	uint64_t parent;           /* the id of the task that spawned it; 0: none */
 	uint64_t woken_ns;         /* the time since the last wake-up; 0: there was none, or the

@@ -132,6 +132,13 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 	       TDT__PEEK(task->record.woken_polls) == (uint32_t)polls;
 }
 
+/* The same of the poll that a copy of the record is of: whether the task is runnable. */
+static inline bool tdt__is_runnable(const struct tdt_task_record *record)
+{
+	return record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
+	       record->woken_polls == (uint32_t)record->polls;
+}
+
 /*
  * Like tdt_handle_ref(), for a record that may be free, or belong to any task by now.  Returns
  * false unless the record still belongs to the task that it had when its `seq` was read.

@@ -12,8 +12,9 @@
 #include <tdt/registry.h>
 
 #include "base/options.h"
+#include "registry/handle.h"
 
-#define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING))
+#define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING) | (1u << TDT_TASK_RUNNABLE))
 
 static uint64_t since(uint64_t now, uint64_t then)
 {
@@ -28,7 +29,7 @@ static enum tdt_task_state state_of(const struct tdt_task_record *record)
 	case TDT_TASK_RECORD_ENDED:
 		return record->outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
 	default:
-		return TDT_TASK_WAITING;
+		return tdt__is_runnable(record) ? TDT_TASK_RUNNABLE : TDT_TASK_WAITING;
 	}
 }
 
@@ -53,6 +54,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_task_record *r
 		.woken_ns = since(now, record->woken),
 		.woken_by = record->woken_by,
 	};
+	if (info->state == TDT_TASK_RUNNABLE)
+		info->state_ns = info->woken_ns;
 	if (info->state == TDT_TASK_RUNNING)
 		info->thread = record->thread;
 	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 &&
@@ -62,10 +65,19 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_task_record *r
 	}
 }
 
+/* A runnable task has not gone on yet, so a filter for waiting tasks lets it through. */
+static bool lets_state(const struct tdt_task_filter *filter, enum tdt_task_state state)
+{
+	uint32_t bits = 1u << state;
+
+	if (state == TDT_TASK_RUNNABLE)
+		bits |= 1u << TDT_TASK_WAITING;
+	return filter->states == 0 || (filter->states & bits) != 0;
+}
+
 bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_trace_info *info)
 {
-	return (filter->states == 0 || (filter->states & 1u << info->state) != 0) &&
-	       info->state_ns >= filter->longer_than_ns &&
+	return lets_state(filter, info->state) && info->state_ns >= filter->longer_than_ns &&
 	       (filter->name == NULL ||
 		(info->name != NULL && fnmatch(filter->name, info->name, 0) == 0));
 }

@@ -233,7 +233,7 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 {
 	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
 
-	if (err == 0 && (unsigned int)ours->state > TDT_TASK_PANICKED)
+	if (err == 0 && (unsigned int)ours->state > TDT_TASK_RUNNABLE)
 		err = -EINVAL;
 	return err;
 }

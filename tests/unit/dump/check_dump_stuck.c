@@ -252,6 +252,29 @@ static void until_all_are_watched(void)
 	}
 }
 
+static int count(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+{
+	(void)handle;
+	(void)info;
+	++*(int *)n;
+	return 0;
+}
+
+static int tasks_in(enum tdt_task_state state)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .states = 1u << state };
+	int n = 0;
+
+	MUST(tdt_tasks(&filter, count, &n) == 0);
+	return n;
+}
+
+/* The naps are over, and no worker is there to poll the tasks. */
+static void until_all_are_runnable(void)
+{
+	UNTIL(tasks_in(TDT_TASK_RUNNABLE) == QUEUED);
+}
+
 START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 {
 	const struct tdt_snapshot_group *last;
@@ -264,6 +287,7 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	start_naps();
 	until_all_are_watched();
 	holder = spawn_reader();
+	until_all_are_runnable();
 	usleep(200000);
 	snapshot = take_with_runner(1000 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
@@ -273,7 +297,8 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	last = group_of(snapshot, TDT_ANSWER_LAST);
 	ck_assert_uint_eq(last->n, QUEUED);
 	for (int i = 0; i < QUEUED; i++) {
-		ck_assert_int_eq(last->tasks[i]->state, TDT_TASK_WAITING);
+		ck_assert_int_eq(last->tasks[i]->state, TDT_TASK_RUNNABLE);
+		ck_assert_uint_ge(last->tasks[i]->state_ns, 150 * MS);
 		ck_assert_uint_eq(last->tasks[i]->leaves, 1);
 		/*
 		 * As of the dump's beginning, since when they can't have been polled; but for how
@@ -283,7 +308,7 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	}
 	text = text_of(snapshot);
 	expect_in(text, "1,001 tasks: 1 running, 1,000 as last watched (took");
-	expect_in(text, "\n1,000 tasks pending ");
+	expect_in(text, "\n1,000 tasks runnable for ");
 	expect_in(text, ", did not answer, as seen ");
 	expect_in(text, " ago");
 	expect_in(text, "nap_over_and_over");
@@ -306,13 +331,14 @@ START_TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_
 	start(1);
 	start_naps();
 	holder = spawn_reader();
+	until_all_are_runnable();
 	snapshot = take_with_runner(200 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
 	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], QUEUED);
 	text = text_of(snapshot);
 	expect_in(text, "1,001 tasks: 1 running, 1,000 without a tree (took");
-	expect_in(text, "\n1,000 tasks pending ");
+	expect_in(text, "\n1,000 tasks runnable for ");
 	free(text);
 	tdt_snapshot_free(snapshot);
 	tdt_handle_unref(holder);

@@ -192,6 +192,40 @@ static void look_by_state(void *unused)
 	ck_assert_int_eq(tasks_met(&filter), 2);
 }
 
+static int tasks_in(uint32_t states)
+{
+	struct tdt_task_filter filter = { .size = sizeof filter, .states = states };
+
+	return tasks_met(&filter);
+}
+
+START_TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
+{
+	struct test_task task = { .leaf = { .pending = 9 } };
+
+	test_task_init(&task, NULL);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 0); /* it was only spawned */
+	tdt_worker_now(1000);
+	test_task_poll(&task);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 0);
+	tdt_worker_now(2000);
+	tdt_task_woken(task.handle);
+	tdt_worker_now(0);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 1);
+	ck_assert_int_eq(met.info.state, TDT_TASK_RUNNABLE);
+	ck_assert_uint_eq(met.info.state_ns, met.info.woken_ns);
+	ck_assert_uint_ne(met.info.state_ns, 0);
+	/* It has not gone on yet, so it is one of those that wait, too. */
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_WAITING), 1);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNING), 0);
+	test_task_poll(&task);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 0);
+	ck_assert_int_eq(tasks_in(1u << TDT_TASK_WAITING), 1);
+	ck_assert_int_eq(met.info.state, TDT_TASK_WAITING);
+	test_task_fini(&task);
+}
+END_TEST
+
 START_TEST(those_that_run_are_told_from_those_that_wait)
 {
 	struct test_busy busy = { .act = look_by_state };
@@ -640,6 +674,7 @@ int main(void)
 	tcase_add_test(which, names_are_matched_by_pattern);
 	tcase_add_test(which, those_that_wait_for_long_are_met);
 	tcase_add_test(which, those_that_run_are_told_from_those_that_wait);
+	tcase_add_test(which, a_task_that_was_woken_and_not_polled_since_is_runnable);
 	suite_add_tcase(suite, which);
 	tcase_add_test(callback, a_callback_ends_the_iteration);
 	tcase_add_test(callback, a_callback_may_end_tasks_and_spawn_and_iterate);

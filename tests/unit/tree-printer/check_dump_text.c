@@ -434,7 +434,7 @@ END_TEST
 START_TEST(what_is_no_snapshot_is_refused)
 {
 	static const struct tdt_trace_info task = TASK(.id = 1), no_size = { .id = 1 },
-					   no_state = TASK(.state = (enum tdt_task_state)4);
+					   no_state = TASK(.state = (enum tdt_task_state)5);
 	struct dumped *dumped = dumped_new();
 	FILE *file = fopen("/dev/null", "w");
 
