@@ -555,6 +555,29 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 	return 0;
 }
 
+/* Count the groups of each deadlock, which come first, in the order of the deadlocks. */
+static int count_groups(struct reader *reader, const json_t *groups, size_t deadlocks,
+			struct dump *dump)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < dump->snapshot.n_groups; i++) {
+		const json_t *deadlock = json_object_get(json_array_get(groups, i), "deadlock");
+		uint64_t number;
+
+		if (deadlock == NULL)
+			break;
+		if (!parse_number(deadlock, &number) || number < last || number >= deadlocks) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "groups[%zu].deadlock: not the next deadlock's number", i);
+			return -1;
+		}
+		last = (size_t)number;
+		dump->cycles[last].n_groups++;
+	}
+	return 0;
+}
+
 static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
 {
 	const json_t *deadlocks = json_object_get(object, "deadlocks"),
@@ -574,7 +597,9 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	dump->snapshot.cycles = dump->cycles;
 	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
 	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
-	if (read_rings(reader, object, "deadlocks", dump, &used) != 0)
+	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
+	    count_groups(reader, json_object_get(object, "groups"), dump->snapshot.n_cycles,
+			 dump) != 0)
 		return -1;
 	return read_rings(reader, object, "rings", dump, &used);
 }

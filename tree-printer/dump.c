@@ -37,6 +37,21 @@ static bool are_tasks(const struct tdt_trace_info *const *tasks, size_t n)
 	return true;
 }
 
+/* Whether deadlocks, and no other cycles, have groups, and there are as many groups. */
+static bool have_groups(const struct tdt_snapshot *snapshot)
+{
+	size_t left = snapshot->n_groups;
+
+	for (size_t i = 0; i < snapshot->n_cycles; i++) {
+		const struct tdt_snapshot_cycle *cycle = &snapshot->cycles[i];
+
+		if (cycle->n_groups > left || (cycle->n_groups != 0 && !cycle->deadlock))
+			return false;
+		left -= cycle->n_groups;
+	}
+	return true;
+}
+
 static bool is_whole(const struct tdt_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
@@ -50,7 +65,7 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
 		if (!are_tasks(snapshot->cycles[i].tasks, snapshot->cycles[i].n))
 			return false;
-	return true;
+	return have_groups(snapshot);
 }
 
 static int print_form(struct tdt__out *out, const struct tdt__dump *dump)

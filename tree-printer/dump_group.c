@@ -155,12 +155,12 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 }
 
 static void head(struct tdt__string *string, const struct tdt_snapshot_group *group,
-		 const struct facts *facts, const struct tdt__dump *dump)
+		 const struct facts *facts, bool deadlock, const struct tdt__dump *dump)
 {
 	const struct tdt_trace_info *first = &facts->first;
 
 	tdt__count_tasks(string, group->n);
-	tdt__task_state(string, first->state, dump->options);
+	tdt__task_state(string, first, deadlock, dump->options);
 	if (facts->state_ns.high != 0) {
 		tdt__string_puts(string, tdt__for(first->state));
 		duration_range(string, &facts->state_ns);
@@ -277,13 +277,13 @@ static void write_waits(struct tdt__string *string, struct table *table,
 }
 
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,
-		      const struct tdt__dump *dump)
+		      bool deadlock, const struct tdt__dump *dump)
 {
 	struct table table = { 0 };
 	struct facts facts;
 
 	find_facts(&facts, group);
-	head(string, group, &facts, dump);
+	head(string, group, &facts, deadlock, dump);
 	tdt__unsure_line(string, &facts.first);
 	if (facts.waits == 0)
 		return;

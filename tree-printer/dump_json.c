@@ -9,11 +9,14 @@
 #include "dumps.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "forms.h"
 #include "schema.h"
 #include "words.h"
+
+#define NO_DEADLOCK SIZE_MAX
 
 static void member(struct tdt__out *out, const char *before, const char *key, uint64_t value)
 {
@@ -72,7 +75,8 @@ static int tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
 	return err;
 }
 
-static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of)
+/* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
+static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of, size_t deadlock)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
 	int err;
@@ -81,7 +85,10 @@ static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of)
 		return -ENOMEM;
 	tdt__json_text(out, "{\"answer\":\"");
 	tdt__json_text(out, answer_words[of->answer]);
-	tdt__json_text(out, "\",\"tasks\":[");
+	tdt__json_text(out, "\"");
+	if (deadlock != NO_DEADLOCK)
+		member(out, ",", "deadlock", deadlock);
+	tdt__json_text(out, ",\"tasks\":[");
 	err = tasks(out, of);
 	if (err == 0)
 		tdt__json_text(out, "]");
@@ -94,11 +101,38 @@ static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of)
 	return err;
 }
 
+/* Write the next `n` groups, from `*next` on. */
+static int next_groups_json(struct tdt__out *out, const struct tdt_snapshot *snapshot, size_t *next, size_t n,
+		  size_t deadlock)
+{
+	int err = 0;
+
+	for (; n > 0 && err == 0 && out->error == 0; n--) {
+		if (*next > 0)
+			tdt__json_text(out, ",");
+		err = group_json(out, &snapshot->groups[(*next)++], deadlock);
+	}
+	return err;
+}
+
+static int all_groups(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+{
+	size_t next = 0, deadlock = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < snapshot->n_cycles && err == 0; i++)
+		if (snapshot->cycles[i].deadlock)
+			err =
+			    groups(out, snapshot, &next, snapshot->cycles[i].n_groups, deadlock++);
+	return err != 0 ? err
+			: next_groups_json(out, snapshot, &next, snapshot->n_groups - next, NO_DEADLOCK);
+}
+
 int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	char head[32];
-	int err = 0;
+	int err;
 
 	snprintf(head, sizeof(head), "{\"tdt\":%d,\"dump\":{", SCHEMA);
 	tdt__json_text(out, head);
@@ -108,11 +142,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	tdt__json_text(out, ",\"rings\":");
 	rings(out, snapshot, false);
 	tdt__json_text(out, ",\"groups\":[");
-	for (size_t i = 0; i < snapshot->n_groups && err == 0 && out->error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		err = group_json(out, &snapshot->groups[i]);
-	}
+	err = all_groups(out, snapshot);
 	if (err == 0) /* output that is cut short must not look complete */
 		tdt__json_text(out, "]}\n");
 	return err;

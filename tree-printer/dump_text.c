@@ -2,19 +2,28 @@
 /*
  * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
  *
- * 	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
+ *	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
  *
- * 	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for a mutex (0x20) held by task 5 "a"
+ *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for task 5 "a"
+ *	task 5 "a" pending 4.003 s, 1 leaf
+ *	   waits for a mutex (0x10) held by task 6 "b"
+ *	╼ a_poll at demo/a.c:12:3
+ *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
  *
- * 	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
- * 	╼ conn_poll at demo/echo.c:196:3
- * 	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
+ *	task 6 "b" pending 4.003 s, 1 leaf
+ *	   waits for task 5 "a"
+ *	╼ b_poll at demo/a.c:30:3
+ *	 └╼ tdt_join at src/task/join.c:93:35
  *
- * 	task 12 "main" running for 1.003 s on thread 4711, in read()
- * 	╼ main_poll at demo/main.c:12:3
+ *	task 12 "main" running for 1.003 s on thread 4711, in read()
+ *	╼ main_poll at demo/main.c:12:3
+ *
+ *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2" and 9,998 more
+ *	╼ conn_poll at demo/echo.c:196:3
+ *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
  *
  * An empty line ends every group, also the last one, so that the next text in the stream stands
- * apart.
+ * apart.  There is none between the line of a deadlock and its first group.
  */
 
 #include <config.h>
@@ -139,13 +148,13 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__string_puts(string, " more to task ");
 		tdt__task_name(string, first.id, first.name, dump->options);
 	}
-	tdt__string_puts(string, "\n\n");
+	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
 }
 
 /* ---- Groups ---- */
 
 static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__frames *frames,
-		 const struct tdt_snapshot_group *of, const struct tdt__dump *dump)
+		 const struct tdt_snapshot_group *of, bool deadlock, const struct tdt__dump *dump)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -153,11 +162,11 @@ static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__f
 
 	string->n = 0;
 	if (of->n > 1) {
-		tdt__group_lines(string, of, dump);
+		tdt__group_lines(string, of, deadlock, dump);
 	} else {
 		struct tdt_trace_info info = tdt__dump_task(of, 0);
 
-		tdt__task_line(string, &info, of->answer, dump->options);
+		tdt__task_line(string, &info, of->answer, deadlock, dump->options);
 		tdt__unsure_line(string, &info);
 		tdt__wait_lines(string, &info, dump->names, dump->options);
 	}
@@ -184,27 +193,52 @@ static int give_up_line(struct tdt__string *string)
 	return -ENOMEM;
 }
 
+/* While a dump is written. */
+struct dump_text {
+	struct tdt__out *out;
+	const struct tdt__dump *dump;
+	struct tdt__frames frames;
+	struct tdt__string string;
+	size_t groups; /* how many groups have been written */
+	int error;
+};
+
+/* Write the next `n` groups. */
+static void next_groups(struct dump_text *text, size_t n, bool deadlock)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	for (; n > 0 && text->out->error == 0; n--) {
+		if (group(text->out, &text->string, &text->frames,
+			  &snapshot->groups[text->groups++], deadlock, text->dump) != 0)
+			text->error = -ENOMEM;
+		give_up_line(&text->string);
+	}
+}
+
+/* Write the line of a cycle, and the groups of a deadlock below it. */
+static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
+{
+	text->string.n = 0;
+	ring(&text->string, of, text->dump);
+	out_string(text->out, &text->string);
+	if (give_up_line(&text->string) != 0)
+		text->error = -ENOMEM;
+	next_groups(text, of->n_groups, true);
+}
+
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
-	struct tdt__frames frames = { .options = dump->options };
-	struct tdt__string string = { 0 };
-	int err = 0;
+	const struct tdt_snapshot *snapshot = dump->snapshot;
+	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
 
-	summary(&string, dump);
-	out_string(out, &string);
-	err = give_up_line(&string);
-	for (size_t i = 0; i < dump->snapshot->n_cycles && out->error == 0; i++) {
-		string.n = 0;
-		ring(&string, &dump->snapshot->cycles[i], dump);
-		out_string(out, &string);
-		err = give_up_line(&string) != 0 ? -ENOMEM : err;
-	}
-	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
-		if (group(out, &string, &frames, &dump->snapshot->groups[i], dump) != 0)
-			err = -ENOMEM;
-		give_up_line(&string);
-	}
-	tdt__string_free(&string);
-	tdt__frames_fini(&frames);
-	return err;
+	summary(&text.string, dump);
+	out_string(out, &text.string);
+	text.error = give_up_line(&text.string);
+	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
+		cycle_text(&text, &snapshot->cycles[i]);
+	next_groups(&text, snapshot->n_groups - text.groups, false);
+	tdt__string_free(&text.string);
+	tdt__frames_fini(&text.frames);
+	return text.error;
 }

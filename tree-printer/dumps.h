@@ -9,6 +9,7 @@
  * texts of frames.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,9 +44,10 @@ int tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump);
 
 /*
  * Add the lines above the tree of a group of several tasks: how many tasks they are, for how long
- * they have been in their state, some of them by name, and what they wait for.
+ * they have been in their state, some of them by name, and what they wait for.  `deadlock`: they
+ * are in a deadlock.
  */
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,
-		      const struct tdt__dump *dump);
+		      bool deadlock, const struct tdt__dump *dump);
 
 #endif

@@ -17,10 +17,10 @@
 #include "terminal.h"
 #include "tree/trace.h"
 
-static void state(struct tdt__string *string, const struct tdt_trace_info *info,
+static void state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
 		  const struct tdt_print_options *options)
 {
-	tdt__task_state(string, info->state, options);
+	tdt__task_state(string, info, deadlock, options);
 	if (info->state_ns != 0) {
 		tdt__string_puts(string, tdt__for(info->state));
 		tdt__duration(string, info->state_ns);
@@ -87,13 +87,13 @@ static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 }
 
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
-		    enum tdt_answer answer, const struct tdt_print_options *options)
+		    enum tdt_answer answer, bool deadlock, const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "task ");
 	tdt__color(string, TDT__BOLD, options);
 	tdt__task_name(string, info->id, info->name, options);
 	tdt__color(string, TDT__PLAIN, options);
-	state(string, info, options);
+	state(string, info, deadlock, options);
 	if (answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
 	tdt__task_answer(string, info, answer);

@@ -322,7 +322,7 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 	struct tdt__string head = { 0 };
 	int err;
 
-	tdt__task_line(&head, info, TDT_ANSWER_FRESH, options);
+	tdt__task_line(&head, info, TDT_ANSWER_FRESH, false, options);
 	tdt__unsure_line(&head, info);
 	tdt__wait_lines(&head, info, NULL, options);
 	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames);

@@ -93,21 +93,36 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 	tdt__string_puts(string, "\"");
 }
 
-void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
+/* A poll, or the time until a woken task is polled, is long from here on. */
+#define LONG UINT64_C(10000000)
+
+/* The colour of what is wrong.  NULL: nothing is. */
+static const char *color_of(const struct tdt_trace_info *info, bool deadlock)
+{
+	bool is_long = info->state_ns >= LONG;
+
+	if (deadlock || info->state == TDT_TASK_PANICKED ||
+	    (info->state == TDT_TASK_RUNNING && is_long))
+		return TDT__RED;
+	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
+}
+
+void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
 		     const struct tdt_print_options *options)
 {
-	static const struct {
-		const char *word, *color;
-	} states[] = { [TDT_TASK_WAITING] = { "pending", TDT__YELLOW },
-		       [TDT_TASK_RUNNING] = { "running", TDT__GREEN },
-		       [TDT_TASK_READY] = { "ready", TDT__CYAN },
-		       [TDT_TASK_PANICKED] = { "panicked", TDT__RED },
-		       [TDT_TASK_RUNNABLE] = { "runnable", TDT__YELLOW } };
+	static const char *const words[] = { [TDT_TASK_WAITING] = "pending",
+					     [TDT_TASK_RUNNING] = "running",
+					     [TDT_TASK_READY] = "ready",
+					     [TDT_TASK_PANICKED] = "panicked",
+					     [TDT_TASK_RUNNABLE] = "runnable" };
+	const char *color = color_of(info, deadlock);
 
 	tdt__string_puts(string, " ");
-	tdt__color(string, states[state].color, options);
-	tdt__string_puts(string, states[state].word);
-	tdt__color(string, TDT__PLAIN, options);
+	if (color != NULL)
+		tdt__color(string, color, options);
+	tdt__string_puts(string, words[info->state]);
+	if (color != NULL)
+		tdt__color(string, TDT__PLAIN, options);
 }
 
 const char *tdt__for(enum tdt_task_state state)

@@ -37,9 +37,10 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 
 /*
  * Parts of the line of one task, which the line of a group has, too.  Each begins with a space, or
- * with a comma and a space.
+ * with a comma and a space.  The state of a task in a deadlock, and of one that has run for long,
+ * is red; that of one that has been runnable for long is yellow.
  */
-void tdt__task_state(struct tdt__string *string, enum tdt_task_state state,
+void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
 		     const struct tdt_print_options *options);
 /* The word between a state and its duration: "running for 3 s", but "pending 3 s". */
 const char *tdt__for(enum tdt_task_state state);
@@ -70,7 +71,7 @@ enum {
  * has its age.
  */
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
-		    enum tdt_answer answer, const struct tdt_print_options *options);
+		    enum tdt_answer answer, bool deadlock, const struct tdt_print_options *options);
 
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);

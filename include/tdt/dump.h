@@ -61,6 +61,10 @@ struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
+	uint8_t reserved[3];
+	uint32_t n_groups; /* of a deadlock: how many groups have its tasks, and no others.  The
+			      groups of all deadlocks come first among the groups, in the order of
+			      the deadlocks.  0: there was no memory for such groups */
 };
 
 struct tdt_snapshot {
@@ -71,8 +75,11 @@ struct tdt_snapshot {
 	size_t answers[4];                       /* how many tasks have each enum tdt_answer */
 	size_t lost;                             /* how many tasks are left out, for lack of
 						    memory */
-	const struct tdt_snapshot_group *groups; /* the most suspicious first: the group with the
-						    task that has been in its state longest */
+	const struct tdt_snapshot_group *groups; /* the most suspicious first: the groups of
+						    deadlocks; then polls that are running; then
+						    runnable tasks; then the others.  Of two
+						    groups of one kind, the one with the task that
+						    has been in its state for longer */
 	size_t n_groups;
 	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */
 	size_t n_cycles;
@@ -117,11 +124,15 @@ void tdt_snapshot_free(const struct tdt_snapshot *snapshot);
 /*
  * Print a snapshot: as text; or as one JSON object on one line (tdt-trace(5)), if
  * options->print->format is TDT_PRINT_JSON; or as folded stacks of all tasks, if it is
- * TDT_PRINT_FOLDED.  The text is a summary, then the cycles, then the groups:
+ * TDT_PRINT_FOLDED.  The text is a summary; then the deadlocks, each with the groups of its tasks
+ * directly below; then the other rings; then the other groups:
  *
  *	10,003 tasks, 1 deadlock: 10,002 answered, 1 without a tree (took 1.003 s)
  *
  *	deadlock: task 5 "a" waits for a mutex (0x7f10) held by task 6, which waits for task 5 "a"
+ *	task 5 "a" pending 60.10 s, 1 leaf, spawned at a.c:230
+ *	   waits for a mutex (0x7f10) held by task 6
+ *	╼ ...
  *
  *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "c1", 8 and 9,998 more, spawned at a.c:226
  *	   9,998 wait for a mutex (0x7f20) held by task 5 "a"

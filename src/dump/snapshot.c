@@ -158,6 +158,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	if (member == NULL || !note_record(taking, member, said))
 		return false;
 	member->recorded.group = TDT__LEFT_OUT;
+	member->recorded.deadlock = 0;
 	member->recorded.sure = false;
 	member->waits_still = false;
 	member->own_polls = own_polls(record);

@@ -49,9 +49,23 @@ static bool grow_list(struct tdt__findings *findings)
 	return true;
 }
 
+/* Polls that run come first, then the tasks that could run, then the others. */
+static unsigned rank_of(const struct tdt_trace_info *info)
+{
+	switch (info->state) {
+	case TDT_TASK_RUNNING:
+		return 0;
+	case TDT_TASK_RUNNABLE:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
 static struct tdt__entry entry_of(struct tdt__member *member)
 {
-	return (struct tdt__entry){ member->info.state_ns, member->info.id, member };
+	return (struct tdt__entry){ rank_of(&member->info), member->info.state_ns, member->info.id,
+				    member };
 }
 
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member)
@@ -63,13 +77,15 @@ bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *membe
 }
 
 /*
- * The task that has been in its state for longest comes first; of equals, the one with the smallest
- * id.
+ * Of two tasks with the same rank, the one that has been in its state for longer comes first; of
+ * equals, the one with the smaller id.
  */
 static int by_suspicion(const void *a, const void *b)
 {
 	const struct tdt__entry *x = a, *y = b;
 
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->state_ns != y->state_ns)
 		return x->state_ns > y->state_ns ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
@@ -113,15 +129,6 @@ static void sort_again(struct tdt__findings *findings)
 	sort_list(findings);
 }
 
-static int by_oldest(const void *a, const void *b)
-{
-	const struct tdt_snapshot_group *x = a, *y = b;
-
-	if (x->tasks[0]->state_ns != y->tasks[0]->state_ns)
-		return x->tasks[0]->state_ns > y->tasks[0]->state_ns ? -1 : 1;
-	return (x->tasks[0]->id > y->tasks[0]->id) - (x->tasks[0]->id < y->tasks[0]->id);
-}
-
 /* Begin all groups, each with its share of the one list of all tasks. */
 static void begin_groups(struct tdt__findings *findings)
 {
@@ -153,6 +160,27 @@ static void fill_groups(struct tdt__findings *findings)
 	}
 }
 
+static struct tdt__member *member_of(const struct tdt_trace_info *info)
+{
+	return (struct tdt__member *)(uintptr_t)info;
+}
+
+/*
+ * The groups of deadlocks come first, in the order of the deadlocks.  Otherwise groups are compared
+ * by their first tasks.
+ */
+static int groups_by_suspicion(const void *a, const void *b)
+{
+	const struct tdt_snapshot_group *const x = a, *const y = b;
+	const struct tdt__entry first = entry_of(member_of(x->tasks[0])),
+				second = entry_of(member_of(y->tasks[0]));
+	uint32_t deadlock = first.member->deadlock - 1, other = second.member->deadlock - 1;
+
+	if (deadlock != other) /* if there is none, it is the largest number now */
+		return deadlock < other ? -1 : 1;
+	return by_suspicion(&first, &second);
+}
+
 /* Take out the empty groups, have each trace say what is known of its first task, and sort. */
 static void sort_groups(struct tdt__findings *findings)
 {
@@ -166,21 +194,49 @@ static void sort_groups(struct tdt__findings *findings)
 			groups->group[i].trace->info = *groups->public[i].tasks[0];
 		groups->public[n++] = groups->public[i];
 	}
-	qsort(groups->public, n, sizeof groups->public[0], by_oldest);
+	qsort(groups->public, n, sizeof groups->public[0], groups_by_suspicion);
 	findings->public.groups = groups->public;
 	findings->public.n_groups = n;
 }
 
 static bool is_sure(const struct tdt_trace_info *info)
 {
-	return ((const struct tdt__member *)info)->sure;
+	return member_of(info)->sure;
 }
 
 static void find_cycles(struct tdt__findings *findings)
 {
+	for (size_t i = 0; i < findings->n; i++)
+		findings->tasks[i] = &findings->entry[i].member->info;
 	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, is_sure);
 	findings->public.cycles = findings->cycles.cycle;
 	findings->public.n_cycles = findings->cycles.n;
+}
+
+/* Give the tasks of each deadlock groups of their own.  Deadlocks are the first cycles. */
+static void split_groups(struct tdt__findings *findings)
+{
+	const struct tdt__cycles *cycles = &findings->cycles;
+
+	for (uint32_t i = 0; i < cycles->n && cycles->cycle[i].deadlock; i++) {
+		for (size_t k = 0; k < cycles->cycle[i].n; k++) {
+			struct tdt__member *member = member_of(cycles->cycle[i].tasks[k]);
+
+			if (tdt__groups_split(&findings->groups, &member->group, i + 1))
+				member->deadlock = i + 1;
+		}
+	}
+}
+
+static void count_groups(struct tdt__findings *findings)
+{
+	for (size_t i = 0; i < findings->public.n_groups; i++) {
+		uint32_t deadlock = member_of(findings->public.groups[i].tasks[0])->deadlock;
+
+		if (deadlock == 0)
+			break;
+		findings->cycles.cycle[deadlock - 1].n_groups++;
+	}
 }
 
 void tdt__findings_conclude(struct tdt__findings *findings)
@@ -188,8 +244,10 @@ void tdt__findings_conclude(struct tdt__findings *findings)
 	findings->public.size = sizeof findings->public;
 	sort_again(findings);
 	findings->public.tasks = findings->n;
+	find_cycles(findings);
+	split_groups(findings);
 	begin_groups(findings);
 	fill_groups(findings);
 	sort_groups(findings);
-	find_cycles(findings);
+	count_groups(findings);
 }

@@ -25,6 +25,7 @@
 struct tdt__member {
 	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
 	uint32_t group;             /* by tdt__groups_add(); TDT__LEFT_OUT: the task has ended */
+	uint32_t deadlock;	    /* private to findings.c: as in struct tdt__group */
 	/*
 	 * What `info` says of the waiting task is true of one moment that all members with this
 	 * flag share (cycles.h).
@@ -34,6 +35,7 @@ struct tdt__member {
 
 /* An entry of the list, with the keys by which it is sorted. */
 struct tdt__entry {
+	unsigned rank; /* the smaller, the more suspicious */
 	uint64_t state_ns;
 	uint64_t id;
 	struct tdt__member *member;

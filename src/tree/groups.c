@@ -179,3 +179,42 @@ uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
 	groups->group[index].n++;
 	return index;
 }
+
+/* The group `index` again, without tasks.  0: no memory. */
+static uint32_t split_off(struct tdt__groups *groups, uint32_t index, uint32_t deadlock)
+{
+	struct tdt_trace *trace = groups->group[index].trace;
+
+	if (!grow(groups))
+		return 0;
+	if (trace != NULL) {
+		trace = tdt__trace_bare(tdt__stacks_copy(trace->stacks));
+		if (trace == NULL)
+			return 0;
+	}
+	groups->group[groups->n] = (struct tdt__group){ .answer = groups->group[index].answer,
+							.state = groups->group[index].state,
+							.trace = trace,
+							.deadlock = deadlock };
+	groups->group[index].split = (uint32_t)groups->n;
+	return (uint32_t)groups->n++;
+}
+
+bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t deadlock)
+{
+	uint32_t split = groups->group[*index].split;
+
+	if (split == 0 || groups->group[split].deadlock != deadlock) {
+		if (groups->group[*index].n == 1) {
+			groups->group[*index].deadlock = deadlock;
+			return true;
+		}
+		split = split_off(groups, *index, deadlock);
+	}
+	if (split == 0)
+		return false;
+	groups->group[*index].n--;
+	groups->group[split].n++;
+	*index = split;
+	return true;
+}

@@ -23,6 +23,8 @@ struct tdt__group {
 	enum tdt_task_state state;
 	struct tdt_trace *trace; /* owned, with the stacks in it; NULL with TDT_ANSWER_NONE */
 	size_t n;                /* tasks in this group */
+	uint32_t deadlock;	 /* 1 + the number of the deadlock that all tasks are in; 0: none */
+	uint32_t split;		 /* the last group that was split off from this one; 0: none */
 };
 
 struct tdt__groups {
@@ -47,5 +49,12 @@ void tdt__groups_fini(struct tdt__groups *groups);
  */
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
 			 enum tdt_task_state state, const struct tdt__stacks *stacks);
+
+/*
+ * Move a task from the group `*index` to a group of tasks like it that are all in deadlock
+ * `deadlock` (1 or more), and set `*index` to that group.  Move the tasks of one deadlock after the
+ * other.  False: no memory; nothing has changed.
+ */
+bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t deadlock);
 
 #endif

@@ -118,15 +118,16 @@ struct dumped *dumped_everything(void)
 	struct dumped *dumped = dumped_new();
 
 	dumped->snapshot.took_ns = SECOND;
-	dumped_group(dumped, TDT_ANSWER_FRESH, "conn:9(tdt_read:4*)", many, 3);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &dead[0], 1);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "b:1*", &dead[1], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "conn:9(tdt_read:4*)", many, 3);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "c:2* d:3*", &ring[0], 1);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "d:2*", &ring[1], 1);
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "busy:3*", &runs, 1);
 	dumped_group(dumped, TDT_ANSWER_LAST, "old:4*", &old, 1);
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &silent, 1);
 	dumped_cycle(dumped, true, dead, 2);
+	dumped->cycles[0].n_groups = 2;
 	dumped_cycle(dumped, false, ring, 2);
 	dumped->snapshot.lost = 2;
 	return dumped;

@@ -36,6 +36,7 @@ static struct dumped *some(void)
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &silent, 1);
 	dumped_cycle(dumped, true, tasks, 2);
 	dumped_cycle(dumped, true, &tasks[1], 1);
+	dumped->cycles[1].n_groups = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
 	dumped->snapshot.took_ns = UINT64_MAX;
@@ -48,7 +49,7 @@ static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
 	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
-	"{\"answer\":\"fresh\",\"tasks\":["
+	"{\"answer\":\"fresh\",\"deadlock\":1,\"tasks\":["
 	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,"
 	"\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
 	"\"woken_ns\":10,\"woken_by\":\"18446744073709551615\","
@@ -182,6 +183,15 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		  "deadlocks[1]: not an array of ids of tasks in the groups" },
 		{ D G ",\"deadlocks\":[1]}",
 		  "deadlocks[0]: not an array of ids of tasks in the groups" },
+		{ D "\"deadlocks\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":1,"
+		    "\"tasks\":[" T "]}]}",
+		  "groups[0].deadlock: not the next deadlock's number" },
+		{ D "\"rings\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":0,"
+		    "\"tasks\":[" T "]}]}",
+		  "groups[0].deadlock: not the next deadlock's number" },
+		{ D "\"deadlocks\":[[1],[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":1,"
+		    "\"tasks\":[" T "]},{\"answer\":\"none\",\"deadlock\":0,\"tasks\":[" T "]}]}",
+		  "groups[1].deadlock: not the next deadlock's number" },
 		{ D G ",\"rings\":[[1,2]]}",
 		  "rings[0]: not an array of ids of tasks in the groups" },
 		{ D G ",\"rings\":[[1,\"x\"]]}",

@@ -25,6 +25,13 @@ static const char everything[] =
     "\n"
     "deadlock: task 5 \"a\" waits for a mutex (0x10) held by task 6 \"b\", "
     "which waits for a mutex (0x20) held by task 5 \"a\"\n"
+    "task 5 \"a\" pending 60.00 s, 1 leaf\n"
+    "   waits for a mutex (0x10) held by task 6 \"b\"\n"
+    "- a at x.c:1\n"
+    "\n"
+    "task 6 \"b\" pending 59.00 s, 1 leaf\n"
+    "   waits for a mutex (0x20) held by task 5 \"a\"\n"
+    "- b at x.c:1\n"
     "\n"
     "ring of waits (another leaf may still bring one on): task 7 \"c\" waits for task 8, "
     "which waits for a channel (0x30) of task 7 \"c\"\n"
@@ -33,14 +40,6 @@ static const char everything[] =
     "   2 wait for a mutex (0x20) held by task 5 \"a\"\n"
     "- conn at x.c:9\n"
     " `- tdt_read at x.c:4\n"
-    "\n"
-    "task 5 \"a\" pending 60.00 s, 1 leaf\n"
-    "   waits for a mutex (0x10) held by task 6 \"b\"\n"
-    "- a at x.c:1\n"
-    "\n"
-    "task 6 \"b\" pending 59.00 s, 1 leaf\n"
-    "   waits for a mutex (0x20) held by task 5 \"a\"\n"
-    "- b at x.c:1\n"
     "\n"
     "task 7 \"c\" pending 9.000 s, 1 leaf\n"
     "   waits for task 8\n"
@@ -280,17 +279,61 @@ END_TEST
 
 START_TEST(deadlocks_are_red_where_there_are_colors)
 {
-	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a"), TASK(.id = 2) };
+	static const struct tdt_trace_info tasks[3] = { TASK(.id = 1, .name = "a"), TASK(.id = 2),
+							TASK(.id = 3) };
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &tasks[2], 1);
 	dumped_cycle(dumped, true, tasks, 2);
-	dumped_expect(dumped, PRINT(UTF8, .color = TDT_PRINT_YES),
-		      "2 tasks, \033[31m1 deadlock\033[0m: 2 answered\n\n"
-		      "\033[31mdeadlock\033[0m: task 1 \"a\" waits for task 2, which waits for "
-		      "task 1 \"a\"\n\n"
-		      "2 tasks \033[33mpending\033[0m: \033[1m1 \"a\"\033[0m and \033[1m2\033[0m\n"
-		      "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m\n\n");
+	dumped->cycles[0].n_groups = 1;
+	dumped_cycle(dumped, true, &tasks[2], 1);
+	dumped->cycles[1].n_groups = 1;
+	dumped_expect(
+	    dumped, PRINT(UTF8, .color = TDT_PRINT_YES),
+	    "3 tasks, \033[31m2 deadlocks\033[0m: 3 answered\n\n"
+	    "\033[31mdeadlock\033[0m: task 1 \"a\" waits for task 2, which waits for task 1 \"a\"\n"
+	    "2 tasks \033[31mpending\033[0m: \033[1m1 \"a\"\033[0m and \033[1m2\033[0m\n"
+	    "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m\n\n"
+	    "\033[31mdeadlock\033[0m: task 3 waits for itself\n"
+	    "task \033[1m3\033[0m \033[31mpending\033[0m, 1 leaf\n"
+	    "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m\n\n");
+}
+END_TEST
+
+START_TEST(what_is_suspicious_is_colored_and_nothing_else)
+{
+	static const struct {
+		enum tdt_task_state state;
+		uint64_t state_ns;
+		const char *text;
+	} cases[] = {
+		{ TDT_TASK_WAITING, 60 * SECOND, " pending 60.00 s" },
+		{ TDT_TASK_RUNNING, 9999999, " running for 9.999 ms" },
+		{ TDT_TASK_RUNNING, 10000000, " \033[31mrunning\033[0m for 10.00 ms" },
+		{ TDT_TASK_RUNNABLE, 9999999, " runnable for 9.999 ms" },
+		{ TDT_TASK_RUNNABLE, 10000000, " \033[33mrunnable\033[0m for 10.00 ms" },
+		{ TDT_TASK_READY, 60 * SECOND, " ready 60.00 s" },
+		{ TDT_TASK_PANICKED, 0, " \033[31mpanicked\033[0m" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tdt_trace_info tasks[2] = {
+			TASK(.id = 1, .state = cases[i].state, .state_ns = cases[i].state_ns),
+			TASK(.id = 2, .state = cases[i].state, .state_ns = cases[i].state_ns)
+		};
+		struct dumped *dumped = dumped_new();
+		char expected[300];
+
+		dumped_group(dumped, TDT_ANSWER_NONE, NULL, tasks, 2);
+		snprintf(expected, sizeof(expected),
+			 "2 tasks: 2 without a tree\n\n2 tasks%s%s: \033[1m1\033[0m and "
+			 "\033[1m2\033[0m\n\n",
+			 cases[i].text,
+			 cases[i].state == TDT_TASK_RUNNING ? ", no stack could be read"
+							    : ", did not answer");
+		dumped_expect(dumped, PRINT(ASCII, .color = TDT_PRINT_YES), expected);
+	}
 }
 END_TEST
 
@@ -364,9 +407,9 @@ END_TEST
 START_TEST(folded_stacks_count_tasks)
 {
 	dumped_expect(dumped_everything(), PRINT(FOLDED),
-		      "tasks;conn;tdt_read 3\n"
 		      "a;a 1\n"
 		      "b;b 1\n"
+		      "tasks;conn;tdt_read 3\n"
 		      "c;c 1\n"
 		      "c;d 1\n"
 		      "task 8;d 1\n"
@@ -465,7 +508,15 @@ START_TEST(what_is_no_snapshot_is_refused)
 	REFUSED(NULL, -EINVAL);
 	dumped->groups[0].answer = TDT_ANSWER_FRESH;
 	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, NULL), 0);
+	dumped_cycle(dumped, true, &task, 1);
+	dumped->cycles[0].n_groups = 2; /* more than there are */
+	REFUSED(NULL, -EINVAL);
+	dumped->cycles[0].n_groups = 1;
+	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, NULL), 0);
+	dumped->cycles[0].deadlock = 0; /* only deadlocks have groups of their own */
+	REFUSED(NULL, -EINVAL);
 	dumped_cycle(dumped, true, &no_size, 1);
+	dumped->cycles[0].deadlock = 1;
 	REFUSED(NULL, -EINVAL);
 	dumped_free(dumped);
 	fclose(file);
@@ -590,6 +641,7 @@ int main(void)
 	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
 	tcase_add_test(text, a_long_ring_is_cut_and_closed);
 	tcase_add_test(text, deadlocks_are_red_where_there_are_colors);
+	tcase_add_test(text, what_is_suspicious_is_colored_and_nothing_else);
 	tcase_add_test(text, only_frames_that_were_not_named_in_time_are_marked_so);
 	tcase_add_test(text, no_name_harms_a_terminal);
 	tcase_add_test(text, trees_are_printed_as_the_options_say);

@@ -655,7 +655,7 @@ START_TEST(colors_when_asked_for)
 
 	add(trace, NULL, cut, 1);
 	expect_trace(trace, OPTIONS(UTF8, .color = TDT_PRINT_YES, .max_depth = 1),
-		     "task \033[1m1\033[0m \033[33mpending\033[0m, 1 leaf\n"
+		     "task \033[1m1\033[0m pending, 1 leaf\n"
 		     "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m (2 leaves)\n"
 		     "╼ \033[1md\033[0m\033[2m at x.c:4\033[0m\n"
 		     "╼ \033[31m... cut: more frames than the limit\033[0m\n");
