@@ -555,6 +555,22 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 	return 0;
 }
 
+static int read_from_records(struct reader *reader, const json_t *numbers, size_t deadlocks,
+			     struct dump *dump)
+{
+	for (size_t i = 0; i < json_array_size(numbers); i++) {
+		uint64_t number;
+
+		if (!parse_number(json_array_get(numbers, i), &number) || number >= deadlocks) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "from_records[%zu]: not the number of a deadlock", i);
+			return -1;
+		}
+		dump->cycles[number].records = 1;
+	}
+	return 0;
+}
+
 /* Count the groups of each deadlock, which come first, in the order of the deadlocks. */
 static int count_groups(struct reader *reader, const json_t *groups, size_t deadlocks,
 			struct dump *dump)
@@ -598,6 +614,8 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
 	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
+	    read_from_records(reader, json_object_get(object, "from_records"),
+			      dump->snapshot.n_cycles, dump) != 0 ||
 	    count_groups(reader, json_object_get(object, "groups"), dump->snapshot.n_cycles,
 			 dump) != 0)
 		return -1;

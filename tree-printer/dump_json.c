@@ -75,6 +75,24 @@ static int tasks(struct tdt__out *out, const struct tdt_snapshot_group *group)
 	return err;
 }
 
+/* Which deadlocks rest on records; nothing if none does. */
+static void from_records(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+{
+	const char *before = ",\"from_records\":[";
+	size_t deadlock = 0;
+
+	for (size_t i = 0; i < snapshot->n_cycles; i++) {
+		if (snapshot->cycles[i].deadlock && snapshot->cycles[i].records) {
+			tdt__json_text(out, before);
+			tdt__json_u64(out, deadlock);
+			before = ",";
+		}
+		deadlock += snapshot->cycles[i].deadlock != 0;
+	}
+	if (before[1] == '\0')
+		tdt__json_text(out, "]");
+}
+
 /* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
 static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of, size_t deadlock)
 {
@@ -139,6 +157,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	summary_json(out, dump);
 	tdt__json_text(out, "},\"deadlocks\":");
 	rings(out, snapshot, true);
+	from_records(out, snapshot);
 	tdt__json_text(out, ",\"rings\":");
 	rings(out, snapshot, false);
 	tdt__json_text(out, ",\"groups\":[");

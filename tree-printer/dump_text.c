@@ -132,6 +132,8 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__color(string, TDT__RED, dump->options);
 		tdt__string_puts(string, "deadlock");
 		tdt__color(string, TDT__PLAIN, dump->options);
+		if (cycle->records)
+			tdt__string_puts(string, " (from records, since not all have answered)");
 		tdt__string_puts(string, ": task ");
 	} else {
 		tdt__string_puts(string,

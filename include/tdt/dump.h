@@ -56,12 +56,20 @@ struct tdt_snapshot_group {
  * answered, were polled meanwhile only because of requests (by any requester), and were not woken.
  * If a runtime does not report wake-ups (tdt_task_woken()), a task that was woken and has not been
  * polled yet seems to wait.  With such a runtime, `deadlock` may be set too early.
+ *
+ * For a task that did not answer, because its workers are held up, its record serves instead, if
+ * the runtime reports wake-ups: the task was neither woken nor polled meanwhile, and in its last
+ * poll one leaf reported a wait, which is still true (for the end of a task, or for a lock that
+ * begins with a struct tdt_lock and has the same owner now).  If the last watched tree is of that
+ * poll, it must have no other leaf.  Otherwise a second leaf, which reported nothing, would be
+ * overlooked.  `records` is set then.
  */
 struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
-	uint8_t reserved[3];
+	uint8_t records; /* 1: the deadlock rests on records, since not all of the tasks answered */
+	uint8_t reserved[2];
 	uint32_t n_groups; /* of a deadlock: how many groups have its tasks, and no others.  The
 			      groups of all deadlocks come first among the groups, in the order of
 			      the deadlocks.  0: there was no memory for such groups */

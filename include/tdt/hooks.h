@@ -122,12 +122,31 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
  *
  * A mutex that is handed over to the first waiter sets `holder` to the `task` of that waiter.  A
  * mutex that no task holds sets it to 0.  The remaining waiters report the new holder at their next
- * poll; a request for a backtrace leads to such a poll.
+ * poll; a request for a backtrace leads to such a poll.  A task that does not answer a request has
+ * only its old report.  A lock that begins with a struct tdt_lock lets a dump see whether that
+ * report is still true.
  *
  * Two kinds of futures make no report: a leaf that only lets other tasks run first, because it
  * waits for nothing; and a future that polls other futures, because those make their own reports.
  */
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner);
+
+/*
+ * The beginning of a lock, if its author wants dumps to find deadlocks among tasks that do not
+ * answer.  The library reads it at the address `object` of a TDT_WAIT_MUTEX, with the help of the
+ * kernel, so that the lock may be freed at any time.  Whoever changes the owner stores `owner`
+ * atomically (relaxed), before a waiter can learn of the change.
+ *
+ *	struct mutex {
+ *		struct tdt_lock head;           // = { .magic = TDT_LOCK_MAGIC }
+ *		...
+ */
+struct tdt_lock {
+	char magic[8];  /* TDT_LOCK_MAGIC */
+	uint64_t owner; /* the id of the task that holds the lock now; 0: none */
+};
+
+#define TDT_LOCK_MAGIC "tdtlock"
 
 /*
  * Report the time: CLOCK_MONOTONIC in nanoseconds.  One call in each turn of the worker's loop

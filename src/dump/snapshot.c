@@ -16,6 +16,7 @@
 #include <libiberty/hashtab.h>
 
 #include <tdt/dump.h>
+#include <tdt/hooks.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "dump/request_all.h"
+#include "host/peek.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
@@ -35,8 +37,12 @@ struct member {
 	struct tdt__member recorded; /* first */
 	struct tdt_wait wait;        /* what `info.waits` points to if there is one wait */
 	struct tdt_handle *task;     /* a reference, until the snapshot is taken */
-	/* Since it was listed it was polled for this snapshot, and waits for the same object. */
+	/*
+	 * It waits for the same object as when it was listed: in the poll that answered, or, if it
+	 * did not answer, by its record.
+	 */
 	bool waits_still;
+	bool answered;
 	uint8_t own_polls; /* when it was listed: see own_polls() */
 };
 
@@ -49,6 +55,7 @@ struct taking {
 	size_t watched;    /* tasks that have a watched tree */
 	size_t unanswered; /* tasks without an answer so far */
 	bool late;
+	bool wakes; /* the wake-up of a task was reported */
 	size_t lost;
 
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
@@ -159,13 +166,15 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 		return false;
 	member->recorded.group = TDT__LEFT_OUT;
 	member->recorded.deadlock = 0;
-	member->recorded.sure = false;
+	member->recorded.proof = TDT__UNSURE;
 	member->waits_still = false;
+	member->answered = false;
 	member->own_polls = own_polls(record);
 	member->task = task;
 	if (!tdt__findings_add(taking->findings, &member->recorded))
 		return false;
 	taking->watched += record->tree != 0;
+	taking->wakes |= record->woken != 0;
 	return true;
 }
 
@@ -194,11 +203,16 @@ static void list_all(struct taking *taking)
 
 /* --- Answers --------------------------------------------------------------------- */
 
-static bool same_waits(const struct tdt_trace_info *a, const struct tdt__facts *b)
+/* Whether a task that was listed with `info` still waits, and first of all for the same object. */
+static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state state,
+			uint64_t polls, const struct tdt_wait *waits, uint32_t n)
 {
-	if (a->n_waits == 0 || b->n_waits == 0)
-		return a->n_waits == b->n_waits;
-	return tdt__same_wait(&a->waits[0], &b->waits[0]);
+	if (info->state != TDT_TASK_WAITING || state != TDT_TASK_WAITING ||
+	    polls - info->polls >= TDT__REQUESTED_POLLS / 2)
+		return false;
+	if (info->n_waits == 0 || n == 0)
+		return info->n_waits == n;
+	return tdt__same_wait(&info->waits[0], &waits[0]);
 }
 
 /* Note what the task's leaves wait for.  Without memory that is not known. */
@@ -227,10 +241,9 @@ static void note_poll(struct taking *taking, struct member *member,
 			 capture->facts.polls == info->polls + 1;
 	uint64_t state_ns = info->state_ns;
 
-	member->waits_still = info->state == TDT_TASK_WAITING &&
-			      capture->facts.state == TDT_TASK_WAITING &&
-			      capture->facts.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
-			      same_waits(info, &capture->facts);
+	member->answered = true;
+	member->waits_still = waits_still(info, capture->facts.state, capture->facts.polls,
+					  capture->facts.waits, capture->facts.n_waits);
 	tdt__facts_say(&capture->facts, info);
 	/*
 	 * The age is as of the start of the snapshot, whenever the task answered: so tasks of the
@@ -258,6 +271,8 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	 */
 	tdt__task_info(&said, &record,
 		       record.state == TDT_TASK_RECORD_POLLING ? tdt__clock() : taking->start);
+	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
+					  said.info.waits, said.info.n_waits);
 	/* The name is kept already: this needs no memory. */
 	return note_record(taking, member, &said);
 }
@@ -303,6 +318,8 @@ static void no_answer(struct taking *taking, struct member *member)
 
 	if (!late && !note_record_again(taking, member))
 		return;
+	if (late) /* what was listed may be true still */
+		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
 	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
 		last = tdt__last_trace(
@@ -370,26 +387,74 @@ static bool waits_still_for(const struct tdt_task_record *record, const struct t
 	       tdt__same_wait(&now, wait);
 }
 
+/* Whether `wait` is for the end of a task, or for a lock that its `owner` holds now. */
+static bool is_owned_still(const struct tdt_wait *wait)
+{
+	struct tdt_lock lock;
+
+	if (wait->kind == TDT_WAIT_TASK)
+		return true;
+	return wait->kind == TDT_WAIT_MUTEX &&
+	       tdt__peek(&lock, wait->object, sizeof lock) == sizeof lock &&
+	       memcmp(lock.magic, TDT_LOCK_MAGIC, sizeof lock.magic) == 0 &&
+	       lock.owner == wait->owner;
+}
+
+/*
+ * Whether the runtime reports when the task is woken.  It did so once; or the task has not been
+ * woken yet, since it was polled only once, and other wake-ups were reported.
+ */
+static bool reports_wakes(const struct taking *taking, const struct tdt_task_record *record)
+{
+	return record->woken != 0 ||
+	       (taking->wakes && record->polls < TDT__REQUESTED_POLLS && own_polls(record) == 1);
+}
+
+/*
+ * Whether the record of a task that did not answer proves for what its only leaf waits.  The number
+ * of leaves is known from a watched tree of the task's last poll; otherwise leaves that report
+ * nothing are overlooked.
+ */
+static bool is_proof(const struct taking *taking, const struct member *member,
+		     const struct tdt_task_record *record)
+{
+	const struct tdt_trace_info *info = &member->recorded.info;
+	bool tree = info->leaves + info->leaves_elsewhere + info->leaves_lost != 0;
+
+	if (tree && info->polls_since == 0 && info->leaves + info->leaves_elsewhere != 1)
+		return false;
+	return record->wait_count == 1 && reports_wakes(taking, record) &&
+	       is_owned_still(&info->waits[0]);
+}
+
 /*
  * Whether the task has stood still all the time.  Since all tasks were listed it has been polled
- * for this snapshot, and otherwise only for other requests; it still waits for the same object, and
- * it was not woken since.  So what all such tasks say is true of one moment: when the first request
- * was made.
+ * only for this snapshot and for other requests; it still waits for the same object, and it was not
+ * woken since.  So what all such tasks say is true of one moment: when the first request was made.
  *
  * It must be certain that the task was not woken: a task that was handed a lock, and has not been
  * polled since, still says that it waits for the lock.
  */
-static bool stood_still(const struct member *member)
+static bool stood_still(const struct member *member, struct tdt_task_record *record)
 {
 	const struct tdt_trace_info *info = &member->recorded.info;
-	struct tdt_task_record record;
 
 	return member->waits_still && info->n_waits != 0 && info->waits[0].owner != 0 &&
-	       tdt__registry_read(member->task, &record) && record.state == TDT_TASK_RECORD_IDLE &&
-	       record.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
-	       own_polls(&record) == member->own_polls &&
-	       !tdt__was_woken(member->task, record.polls) &&
-	       waits_still_for(&record, &info->waits[0]);
+	       tdt__registry_read(member->task, record) && record->state == TDT_TASK_RECORD_IDLE &&
+	       record->polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
+	       own_polls(record) == member->own_polls && !tdt__is_runnable(record) &&
+	       waits_still_for(record, &info->waits[0]);
+}
+
+static enum tdt__proof member_proof(const struct taking *taking, const struct member *member)
+{
+	struct tdt_task_record record;
+
+	if (!stood_still(member, &record))
+		return TDT__UNSURE;
+	if (member->answered)
+		return TDT__BY_POLL;
+	return is_proof(taking, member, &record) ? TDT__BY_RECORD : TDT__UNSURE;
 }
 
 /* Note which tasks have stood still, and give back the references to all of them. */
@@ -398,7 +463,7 @@ static void release_all(struct taking *taking)
 	for (size_t i = 0; i < members(taking); i++) {
 		struct member *member = member_at(taking, i);
 
-		member->recorded.sure = stood_still(member);
+		member->recorded.proof = member_proof(taking, member);
 		tdt_handle_unref(member->task);
 		member->task = NULL;
 	}

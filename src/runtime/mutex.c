@@ -17,15 +17,20 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include <tdt/hooks.h>
 #include <tdt/sync.h>
 #include <tdt/trace.h>
 
 struct tdt_mutex {
-	pthread_mutex_t lock; /* protects all members below, and the places in the line */
+	/*
+	 * `owner` is the id of the task that holds the mutex; 0: it is free, or was locked outside
+	 * a task.  It is written under `lock`; dumps read it at any time.
+	 */
+	struct tdt_lock head;
+	pthread_mutex_t lock; /* protects the owner, all below, and the places in the line */
 	bool held;
-	/* The id of the task that holds the mutex; 0: it is free, or was locked outside a task. */
-	uint64_t holder;
 	/*
 	 * The head of a ring: `next` is the first place, `previous` the last.  Both are the head
 	 * itself if no future waits.
@@ -39,6 +44,7 @@ struct tdt_mutex *tdt_mutex_new(void)
 
 	if (mutex == NULL)
 		return NULL;
+	memcpy(mutex->head.magic, TDT_LOCK_MAGIC, sizeof(mutex->head.magic));
 	pthread_mutex_init(&mutex->lock, NULL);
 	mutex->line.previous = mutex->line.next = &mutex->line;
 	return mutex;
@@ -50,6 +56,12 @@ void tdt_mutex_free(struct tdt_mutex *mutex)
 		return;
 	pthread_mutex_destroy(&mutex->lock);
 	free(mutex);
+}
+
+/* Relaxed: a dump compares the owner with what a waiter has reported, and reads nothing else. */
+static void set_owner(struct tdt_mutex *mutex, uint64_t task)
+{
+	__atomic_store_n(&mutex->head.owner, task, __ATOMIC_RELAXED);
 }
 
 static void append_place(struct tdt_mutex *mutex, struct tdt__lock_place *place)
@@ -75,7 +87,7 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
 	struct tdt__lock_place *first = mutex->line.next;
 
-	mutex->holder = first->task; /* 0 if `first` is the head of the line */
+	set_owner(mutex, first->task); /* 0 if `first` is the head of the line */
 	if (first == &mutex->line) {
 		mutex->held = false;
 		return NULL;
@@ -101,8 +113,8 @@ bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder)
 	}
 	holds = place->at == TDT__HOLDS;
 	if (holds)
-		mutex->holder = task;
-	*holder = mutex->holder;
+		set_owner(mutex, task);
+	*holder = mutex->head.owner;
 	pthread_mutex_unlock(&mutex->lock);
 	return holds;
 }
@@ -135,7 +147,7 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 	got = !mutex->held;
 	mutex->held = true;
 	if (got)
-		mutex->holder = task;
+		set_owner(mutex, task);
 	pthread_mutex_unlock(&mutex->lock);
 	return got;
 }

@@ -25,6 +25,7 @@ struct node {
 	uint32_t edges;
 	bool named;  /* no other task has its id */
 	bool closed; /* not known to be outside of all closed sets */
+	bool by_record; /* of this task, or of one that it leads to, only the record is known */
 
 	/* Of Tarjan's algorithm. */
 	uint32_t order; /* in which it was first met; NONE: not yet */
@@ -136,13 +137,15 @@ static uint32_t find_named_node(const struct graph *graph, uint64_t id)
 }
 
 /* Whether each leaf of the task has reported what it waits for. */
-static bool has_reported_all(const struct tdt_trace_info *info, tdt__sure_fn *sure)
+static bool has_reported_all(const struct tdt_trace_info *info, enum tdt__proof proof)
 {
-	return info->leaves > 0 && info->n_waits == info->leaves && info->leaves_elsewhere == 0 &&
-	       info->leaves_lost == 0 && (sure == NULL || sure(info));
+	if (proof == TDT__BY_RECORD)
+		return info->n_waits == 1;
+	return proof == TDT__BY_POLL && info->leaves > 0 && info->n_waits == info->leaves &&
+	       info->leaves_elsewhere == 0 && info->leaves_lost == 0;
 }
 
-static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
+static bool add_edges(struct graph *graph, size_t most, tdt__proof_fn *proof_of)
 {
 	uint32_t n = 0;
 
@@ -163,7 +166,12 @@ static bool add_edges(struct graph *graph, size_t most, tdt__sure_fn *sure)
 				graph->edge[n++] = to;
 		}
 		node->edges = n - node->first_edge;
-		node->closed = node->edges == info->n_waits && has_reported_all(info, sure);
+		if (node->edges == info->n_waits) {
+			enum tdt__proof proof = proof_of(info);
+
+			node->closed = has_reported_all(info, proof);
+			node->by_record = proof == TDT__BY_RECORD;
+		}
 	}
 	return true;
 }
@@ -214,7 +222,7 @@ static bool open_sets(struct graph *graph)
 
 /* False: no memory, or no task waits for a task. */
 static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n,
-		  tdt__sure_fn *sure)
+		  tdt__proof_fn *proof)
 {
 	size_t edges;
 
@@ -224,7 +232,7 @@ static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks
 	graph->members = malloc((graph->n + 1u) * sizeof graph->members[0]);
 	graph->effort = 8 * (edges + graph->n);
 	return graph->stack != NULL && graph->members != NULL && add_ids(graph, tasks, n) &&
-	       add_edges(graph, edges, sure) && open_sets(graph);
+	       add_edges(graph, edges, proof) && open_sets(graph);
 }
 
 static void graph_fini(struct graph *graph)
@@ -381,6 +389,26 @@ static int by_seriousness(const void *a, const void *b)
 }
 
 /*
+ * Whether the closed set that the component of these nodes leads to rests on a record.  The
+ * components that it leads to are done before.
+ */
+static bool rests_on_records(struct graph *graph, const uint32_t *members, uint32_t n)
+{
+	bool by_record = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct node *node = &graph->node[members[i]];
+
+		by_record |= node->by_record;
+		for (uint32_t edge = 0; edge < node->edges; edge++)
+			by_record |= graph->node[graph->edge[node->first_edge + edge]].by_record;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		graph->node[members[i]].by_record = by_record;
+	return by_record;
+}
+
+/*
  * Find a ring in each component that has one.  All rings together have no more tasks than there are
  * nodes.
  */
@@ -388,6 +416,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 {
 	uint32_t n, begin = 0;
 	size_t used = 0;
+	bool records;
 
 	for (uint32_t end = 0; begin < graph->n; begin = end) {
 		uint32_t component = graph->node[graph->members[begin]].component;
@@ -396,6 +425,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 		     end < graph->n && graph->node[graph->members[end]].component == component;
 		     end++)
 			;
+		records = rests_on_records(graph, &graph->members[begin], end - begin);
 		n = find_ring(graph, &graph->members[begin], end - begin, &cycles->tasks[used]);
 		if (n == 0)
 			continue;
@@ -403,6 +433,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 			.tasks = &cycles->tasks[used],
 			.n = n,
 			.deadlock = graph->node[graph->members[begin]].closed,
+			.records = records && graph->node[graph->members[begin]].closed,
 		};
 		used += n;
 	}
@@ -410,12 +441,12 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 }
 
 void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
-		      size_t n, tdt__sure_fn *sure)
+		      size_t n, tdt__proof_fn *proof)
 {
 	struct graph graph = { 0 };
 
 	*cycles = (struct tdt__cycles){ 0 };
-	if (build(&graph, tasks, n, sure)) {
+	if (build(&graph, tasks, n, proof)) {
 		find_components(&graph);
 		/* Each component has at most one ring here. */
 		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);

@@ -26,17 +26,21 @@ struct tdt__cycles {
 	const struct tdt_trace_info **tasks; /* of all cycles */
 };
 
-/* Whether what `info` says of a waiting task is true of one moment that all such tasks share. */
-typedef bool tdt__sure_fn(const struct tdt_trace_info *info);
+/* How it is known that what `info` says of a waiting task is true of one moment that all share. */
+enum tdt__proof {
+	TDT__UNSURE,    /* it is not known */
+	TDT__BY_RECORD, /* from the record of a task whose only leaf has reported its wait */
+	TDT__BY_POLL    /* from a poll, whose leaves are counted in `info` */
+};
+typedef enum tdt__proof tdt__proof_fn(const struct tdt_trace_info *info);
 
 /*
  * Find a ring in each set of tasks that wait for each other: a short one, which begins with the
- * smallest id.  A task for which `sure` returns false takes part in no deadlock (NULL: all tasks
- * are sure).  Without memory no ring is found.  The time grows linearly with the number of tasks
- * and waits.
+ * smallest id.  A task for which `proof` returns TDT__UNSURE takes part in no deadlock.  Without
+ * memory no ring is found.  The time grows linearly with the number of tasks and waits.
  */
 void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
-		      size_t n, tdt__sure_fn *sure);
+		      size_t n, tdt__proof_fn *proof);
 void tdt__cycles_fini(struct tdt__cycles *cycles);
 
 #endif

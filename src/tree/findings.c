@@ -199,16 +199,16 @@ static void sort_groups(struct tdt__findings *findings)
 	findings->public.n_groups = n;
 }
 
-static bool is_sure(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of(const struct tdt_trace_info *info)
 {
-	return member_of(info)->sure;
+	return member_of(info)->proof;
 }
 
 static void find_cycles(struct tdt__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++)
 		findings->tasks[i] = &findings->entry[i].member->info;
-	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, is_sure);
+	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, proof_of);
 	findings->public.cycles = findings->cycles.cycle;
 	findings->public.n_cycles = findings->cycles.n;
 }

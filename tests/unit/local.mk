@@ -11,6 +11,7 @@ tests_unit = \
 	tests/unit/symbolize/check_symbolize \
 	tests/unit/symbolize/check_symbolize_nomem \
 	tests/unit/tree/check_cycles \
+	tests/unit/tree/check_findings \
 	tests/unit/tree/check_over \
 	tests/unit/tree/check_stacks \
 	tests/unit/tree/check_tree \
@@ -155,6 +156,11 @@ tests_unit_tree_check_cycles_SOURCES = \
 	tests/unit/tree/check_cycles.c tests/lib/test.h $(tests_no_memory)
 tests_unit_tree_check_cycles_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_cycles_LDADD = $(tests_core)
+
+tests_unit_tree_check_findings_SOURCES = \
+	tests/unit/tree/check_findings.c tests/lib/test.h $(tests_no_memory)
+tests_unit_tree_check_findings_CFLAGS = $(tests_cflags)
+tests_unit_tree_check_findings_LDADD = $(tests_core)
 
 tests_unit_tree_check_over_SOURCES = \
 	tests/unit/tree/check_over.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tdt/tdt.h>
 
@@ -434,6 +435,240 @@ START_TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring)
 }
 END_TEST
 
+/* --- While all workers are held up ------------------------------------------------------------- */
+
+static int ends[2];
+static atomic_int held_up; /* workers */
+
+static tdt_poll_t hold_up(void *state, struct tdt_context *cx)
+{
+	char byte;
+
+	(void)state;
+	(void)cx;
+	atomic_fetch_add(&held_up, 1);
+	MUST(read(ends[0], &byte, 1) == 1);
+	return TDT_READY;
+}
+
+static void hold_up_workers(struct tdt_handle *blocker[2])
+{
+	atomic_store(&held_up, 0);
+	MUST(pipe(ends) == 0);
+	for (int i = 0; i < 2; i++)
+		blocker[i] = spawn((struct tdt_future){ NULL, hold_up, drop_nothing }, "blocker");
+	while (atomic_load(&held_up) < 2)
+		sched_yield();
+}
+
+static void let_workers_go(struct tdt_handle *blocker[2])
+{
+	MUST(write(ends[1], "xx", 2) == 2);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(blocker[i], NULL)), 0);
+		tdt_handle_unref(blocker[i]);
+		close(ends[i]);
+	}
+}
+
+/* The snapshot while both workers are held up; the actors have no time to answer. */
+static const struct tdt_snapshot *take_held_up(void)
+{
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = SECOND / 5 };
+	struct tdt_handle *blocker[2];
+	const struct tdt_snapshot *snapshot;
+
+	hold_up_workers(blocker);
+	snapshot = tdt_snapshot_take(&options);
+	MUST(snapshot != NULL);
+	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 0);
+	let_workers_go(blocker);
+	return snapshot;
+}
+
+static void expect_ring_held_up(bool deadlock)
+{
+	const struct tdt_snapshot *snapshot = take_held_up();
+
+	ck_assert_uint_eq(snapshot->n_cycles, 1);
+	ck_assert_uint_eq(snapshot->cycles[0].n, actors);
+	ck_assert_int_eq(snapshot->cycles[0].deadlock, deadlock);
+	ck_assert_int_eq(snapshot->cycles[0].records, deadlock);
+	tdt_snapshot_free(snapshot);
+}
+
+START_TEST(a_deadlock_is_one_while_all_workers_are_held_up)
+{
+	static struct tdt_future (*const pairs[][2])(
+	    int) = { { lock_next, lock_next }, { join_next, join_next }, { lock_next, join_next } };
+
+	/* 3 and above: also with the last trees of the watch */
+	if (_i >= 3)
+		ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	act_all(2, pairs[_i % 3]);
+	expect_ring_held_up(true);
+	tdt_watch(0);
+	expect_ring(true);
+	stop();
+}
+END_TEST
+
+START_TEST(a_ring_with_a_limit_of_time_is_none_while_all_workers_are_held_up)
+{
+	act_all(2, (struct tdt_future(*const[])(int)){ lock_next_for_a_while, lock_next });
+	expect_ring_held_up(false);
+	stop();
+}
+END_TEST
+
+/* A leaf that reports nothing. */
+static tdt_poll_t wait_silently(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker **waker = state;
+
+	if (*waker == NULL)
+		*waker = tdt_waker_clone(cx->waker);
+	TDT_KEEP_FRAME();
+	return TDT_PENDING;
+}
+
+static void forget_waker(void *state)
+{
+	const struct tdt_waker **waker = state;
+
+	tdt_waker_drop(*waker);
+	*waker = NULL;
+}
+
+static struct tdt_future lock_next_or_wait_silently(int i)
+{
+	static const struct tdt_waker *waker[MOST];
+	struct tdt_future either[2] = { lock_next(i), { &waker[i], wait_silently, forget_waker } };
+
+	return tdt_select(either, 2, NULL);
+}
+
+START_TEST(a_last_tree_shows_the_leaves_that_a_record_does_not)
+{
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	act_all(2, (struct tdt_future(*const[])(int)){ lock_next_or_wait_silently, lock_next });
+	expect_ring_held_up(false);
+	tdt_watch(0);
+	stop();
+}
+END_TEST
+
+/* What the tasks do one after the other, each when it is its turn. */
+static atomic_int turn;
+
+struct passing {
+	struct tdt_async async;
+	int i;
+};
+
+struct turn {
+	struct tdt_async async;
+	int wanted;
+};
+
+static tdt_poll_t await_turn(void *state, struct tdt_context *cx)
+{
+	struct turn *awaited = state;
+
+	TDT_BEGIN(&awaited->async, cx);
+	while (atomic_load(&turn) < awaited->wanted)
+		TDT_AWAIT(tdt_yield_now());
+	TDT_END();
+}
+
+static struct tdt_future until_turn(int wanted)
+{
+	return TDT_ASYNC_NEW(await_turn, (struct turn){ .wanted = wanted });
+}
+
+/* Takes mutex 1, hands it on at turn 3, and then waits for mutex 0. */
+static tdt_poll_t hand_on(void *state, struct tdt_context *cx)
+{
+	struct passing *passing = state;
+
+	TDT_BEGIN(&passing->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutex[1]));
+	TDT_AWAIT(until_turn(3));
+	tdt_mutex_unlock(mutex[1]);
+	TDT_AWAIT(tdt_mutex_lock(mutex[0]));
+	TDT_END();
+}
+
+/* At turn 1, is the first in the line for mutex 1, and keeps it. */
+static tdt_poll_t be_first(void *state, struct tdt_context *cx)
+{
+	struct passing *passing = state;
+
+	TDT_BEGIN(&passing->async, cx);
+	TDT_AWAIT(until_turn(1));
+	TDT_AWAIT(tdt_mutex_lock(mutex[1]));
+	TDT_AWAIT(tdt_sleep_ms(UINT64_MAX));
+	TDT_END();
+}
+
+/* Holds mutex 0; at turn 2, is the second in the line for mutex 1. */
+static tdt_poll_t be_second(void *state, struct tdt_context *cx)
+{
+	struct passing *passing = state;
+
+	TDT_BEGIN(&passing->async, cx);
+	TDT_AWAIT(tdt_mutex_lock(mutex[0]));
+	TDT_AWAIT(until_turn(2));
+	TDT_AWAIT(tdt_mutex_lock(mutex[1]));
+	TDT_END();
+}
+
+static int waits_for(struct tdt_handle *handle, const struct tdt_trace_info *info, void *kind)
+{
+	(void)handle;
+	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
+	       info->waits[0].kind == *(enum tdt_wait_kind *)kind;
+}
+
+static void until_it_waits_for(struct tdt_handle *handle, enum tdt_wait_kind kind)
+{
+	while (tdt_task_inspect(handle, waits_for, &kind) == 0)
+		sched_yield();
+}
+
+/*
+ * The second in line was told that a task holds the mutex which has handed it on since, and which
+ * now waits for the second: a ring of what was once true.
+ */
+START_TEST(a_mutex_that_was_handed_on_makes_no_deadlock_of_old_reports)
+{
+	const struct tdt_snapshot *snapshot;
+
+	start();
+	actors = 3;
+	task[0] = spawn(TDT_ASYNC_NEW(hand_on, (struct passing){ 0 }), "a");
+	task[1] = spawn(TDT_ASYNC_NEW(be_first, (struct passing){ 0 }), "b");
+	task[2] = spawn(TDT_ASYNC_NEW(be_second, (struct passing){ 0 }), "c");
+	while (tdt_mutex_try_lock(mutex[1])) {
+		tdt_mutex_unlock(mutex[1]);
+		sched_yield();
+	}
+	atomic_store(&turn, 1);
+	until_it_waits_for(task[1], TDT_WAIT_MUTEX);
+	atomic_store(&turn, 2);
+	until_it_waits_for(task[2], TDT_WAIT_MUTEX);
+	atomic_store(&turn, 3);
+	until_it_waits_for(task[0], TDT_WAIT_MUTEX);
+	until_it_waits_for(task[1], TDT_WAIT_TIMER);
+	snapshot = take_held_up();
+	ck_assert_uint_eq(snapshot->n_cycles, 1);
+	ck_assert(!snapshot->cycles[0].deadlock);
+	tdt_snapshot_free(snapshot);
+	expect_no_ring();
+	stop();
+}
+END_TEST
+
 /* --- Locks that pass from one to another ------------------------------------------------------ */
 
 #define DUMPS 200
@@ -480,6 +715,19 @@ static tdt_poll_t churn(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
+/* Snapshots while tasks hold up the workers for a while, wherever the others are. */
+static void dump_held_up(atomic_long *rings)
+{
+	for (int i = 0; i < DUMPS / 10; i++) {
+		const struct tdt_snapshot *snapshot = take_held_up();
+
+		for (size_t j = 0; j < snapshot->n_cycles; j++)
+			MUST(!snapshot->cycles[j].deadlock);
+		atomic_fetch_add(rings, (long)snapshot->n_cycles);
+		tdt_snapshot_free(snapshot);
+	}
+}
+
 static void *dump_often(void *rings)
 {
 	for (int i = 0; i < DUMPS; i++) {
@@ -495,7 +743,7 @@ static void *dump_often(void *rings)
 
 START_TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock)
 {
-	/* 0: one dumps, 1: two at once */
+	/* 0: one dumps, 1: two at once, 2: while the workers are held up */
 	struct tdt_handle *handle[TASKS];
 	atomic_long rings = 0;
 	pthread_t thread;
@@ -506,7 +754,10 @@ START_TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock)
 		handle[i] = spawn(TDT_ASYNC_NEW(churn, (struct churning){ .first = 0 }), NULL);
 	if (_i == 1)
 		ck_assert_int_eq(pthread_create(&thread, NULL, dump_often, &rings), 0);
-	dump_often(&rings);
+	if (_i == 2)
+		dump_held_up(&rings);
+	else
+		dump_often(&rings);
 	if (_i == 1)
 		pthread_join(thread, NULL);
 	atomic_store(&over, true);
@@ -563,7 +814,7 @@ int main(void)
 {
 	Suite *suite = suite_create("deadlock");
 	TCase *deadlocks = tcase_create("deadlocks"), *none = tcase_create("none"),
-	      *churns = tcase_create("churns");
+	      *held = tcase_create("held"), *churns = tcase_create("churns");
 
 	tcase_add_test(deadlocks, two_that_lock_each_others_mutex);
 	tcase_add_test(deadlocks, three_that_lock_the_next_ones_mutex);
@@ -579,7 +830,12 @@ int main(void)
 	tcase_add_test(none, who_waits_for_one_that_sleeps_is_in_no_ring);
 	tcase_add_loop_test(none, a_mutex_that_is_held_by_no_task_is_in_no_ring, 0, 2);
 	suite_add_tcase(suite, none);
-	tcase_add_loop_test(churns, locks_that_are_handed_on_meanwhile_are_no_deadlock, 0, 2);
+	tcase_add_loop_test(held, a_deadlock_is_one_while_all_workers_are_held_up, 0, 6);
+	tcase_add_test(held, a_ring_with_a_limit_of_time_is_none_while_all_workers_are_held_up);
+	tcase_add_test(held, a_last_tree_shows_the_leaves_that_a_record_does_not);
+	tcase_add_test(held, a_mutex_that_was_handed_on_makes_no_deadlock_of_old_reports);
+	suite_add_tcase(suite, held);
+	tcase_add_loop_test(churns, locks_that_are_handed_on_meanwhile_are_no_deadlock, 0, 3);
 	tcase_add_test(churns, two_who_dump_at_once_find_it);
 	suite_add_tcase(suite, churns);
 	return test_run(suite);

@@ -37,6 +37,7 @@ static struct dumped *some(void)
 	dumped_cycle(dumped, true, tasks, 2);
 	dumped_cycle(dumped, true, &tasks[1], 1);
 	dumped->cycles[1].n_groups = 1;
+	dumped->cycles[1].records = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
 	dumped->snapshot.took_ns = UINT64_MAX;
@@ -48,7 +49,8 @@ static struct dumped *some(void)
 static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],\"rings\":[[3]],\"groups\":["
+	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],"
+	"\"from_records\":[1],\"rings\":[[3]],\"groups\":["
 	"{\"answer\":\"fresh\",\"deadlock\":1,\"tasks\":["
 	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,"
 	"\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
@@ -186,6 +188,8 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		{ D "\"deadlocks\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":1,"
 		    "\"tasks\":[" T "]}]}",
 		  "groups[0].deadlock: not the next deadlock's number" },
+		{ D G ",\"deadlocks\":[[1]],\"from_records\":[0,1]}",
+		  "from_records[1]: not the number of a deadlock" },
 		{ D "\"rings\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":0,"
 		    "\"tasks\":[" T "]}]}",
 		  "groups[0].deadlock: not the next deadlock's number" },

@@ -277,6 +277,23 @@ START_TEST(a_long_ring_is_cut_and_closed)
 }
 END_TEST
 
+START_TEST(a_deadlock_says_if_it_rests_on_records)
+{
+	static const struct tdt_trace_info task = TASK(.id = 1);
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &task, 1);
+	dumped_cycle(dumped, true, &task, 1);
+	dumped->cycles[0].records = 1;
+	dumped->cycles[0].n_groups = 1;
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "1 task, 1 deadlock: 1 without a tree\n\n"
+	    "deadlock (from records, since not all have answered): task 1 waits for itself\n"
+	    "task 1 pending, did not answer\n\n");
+}
+END_TEST
+
 START_TEST(deadlocks_are_red_where_there_are_colors)
 {
 	static const struct tdt_trace_info tasks[3] = { TASK(.id = 1, .name = "a"), TASK(.id = 2),
@@ -640,6 +657,7 @@ int main(void)
 	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
 	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
 	tcase_add_test(text, a_long_ring_is_cut_and_closed);
+	tcase_add_test(text, a_deadlock_says_if_it_rests_on_records);
 	tcase_add_test(text, deadlocks_are_red_where_there_are_colors);
 	tcase_add_test(text, what_is_suspicious_is_colored_and_nothing_else);
 	tcase_add_test(text, only_frames_that_were_not_named_in_time_are_marked_so);

@@ -16,7 +16,7 @@
 struct task {
 	struct tdt_trace_info info; /* first */
 	struct tdt_wait waits[MOST_WAITS];
-	bool unsure;
+	enum tdt__proof proof;
 };
 
 static struct task tasks[MOST];
@@ -24,9 +24,9 @@ static const struct tdt_trace_info *infos[MOST];
 static size_t n;
 static struct tdt__cycles cycles;
 
-static bool is_sure(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of(const struct tdt_trace_info *info)
 {
-	return !((const struct task *)info)->unsure;
+	return ((const struct task *)info)->proof;
 }
 
 /* A fresh tree with as many leaves as ids are given, up to a negative one. */
@@ -40,6 +40,7 @@ static struct task *task(uint64_t id, const int64_t *ids)
 		added->waits[added->info.n_waits++] =
 		    (struct tdt_wait){ *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO, 0, (uint64_t)*ids };
 	added->info.leaves = added->info.n_waits;
+	added->proof = TDT__BY_POLL;
 	infos[n++] = &added->info;
 	return added;
 }
@@ -53,7 +54,7 @@ static void begin(void)
 
 static void find(void)
 {
-	tdt__cycles_find(&cycles, infos, n, is_sure);
+	tdt__cycles_find(&cycles, infos, n, proof_of);
 }
 
 static void expect(size_t index, bool deadlock, const uint64_t *ids, size_t length)
@@ -154,7 +155,17 @@ START_TEST(another_leaf_may_bring_a_ring_on)
 }
 END_TEST
 
-START_TEST(a_record_alone_proves_no_deadlock)
+/* A task that did not answer, and of which a record tells that its only leaf waits for `owner`. */
+static struct task *recorded(uint64_t id, int64_t owner)
+{
+	struct task *added = TASK(id, owner);
+
+	added->info.leaves = 0;
+	added->proof = TDT__BY_RECORD;
+	return added;
+}
+
+START_TEST(without_known_leaves_there_is_no_deadlock)
 {
 	begin();
 	TASK(1, 2);
@@ -165,11 +176,56 @@ START_TEST(a_record_alone_proves_no_deadlock)
 }
 END_TEST
 
+START_TEST(records_that_are_proof_make_a_deadlock_which_says_so)
+{
+	begin();
+	TASK(1, 2);
+	recorded(2, 1);
+	TASK(3, 4);
+	TASK(4, 3);
+	find();
+	EXPECT(0, true, 1, 2);
+	ck_assert_uint_eq(cycles.cycle[0].records, 1);
+	EXPECT(1, true, 3, 4);
+	ck_assert_uint_eq(cycles.cycle[1].records, 0);
+	end(2);
+}
+END_TEST
+
+START_TEST(a_deadlock_rests_on_the_records_of_all_that_it_waits_for)
+{
+	/* 1 and 2 wait for each other; 1 also for 3, which waits for 4, and that for itself. */
+	begin();
+	TASK(1, 2, 3);
+	TASK(2, 1);
+	TASK(3, 4);
+	recorded(4, 4);
+	find();
+	EXPECT(0, true, 1, 2);
+	ck_assert_uint_eq(cycles.cycle[0].records, 1);
+	EXPECT(1, true, 4);
+	ck_assert_uint_eq(cycles.cycle[1].records, 1);
+	end(2);
+}
+END_TEST
+
+START_TEST(a_ring_that_is_no_deadlock_rests_on_nothing)
+{
+	begin();
+	TASK(1, 2, 0);
+	recorded(2, 1);
+	find();
+	EXPECT(0, false, 1, 2);
+	ck_assert_uint_eq(cycles.cycle[0].records, 0);
+	end(1);
+}
+END_TEST
+
 START_TEST(a_task_that_moves_on_is_in_no_deadlock)
 {
 	begin();
 	TASK(1, 2);
-	TASK(2, 1)->unsure = true;
+	TASK(2, 1)->proof = TDT__UNSURE;
 	find();
 	EXPECT(0, false, 1, 2);
 	end(1);
@@ -391,7 +447,10 @@ int main(void)
 
 	tcase_add_test(deadlocks, two_that_wait_for_each_other_are_a_deadlock);
 	tcase_add_test(deadlocks, another_leaf_may_bring_a_ring_on);
-	tcase_add_test(deadlocks, a_record_alone_proves_no_deadlock);
+	tcase_add_test(deadlocks, without_known_leaves_there_is_no_deadlock);
+	tcase_add_test(deadlocks, records_that_are_proof_make_a_deadlock_which_says_so);
+	tcase_add_test(deadlocks, a_deadlock_rests_on_the_records_of_all_that_it_waits_for);
+	tcase_add_test(deadlocks, a_ring_that_is_no_deadlock_rests_on_nothing);
 	tcase_add_test(deadlocks, a_task_that_moves_on_is_in_no_deadlock);
 	tcase_add_test(deadlocks, selects_are_a_deadlock_if_all_they_wait_for_is_in_it);
 	tcase_add_test(deadlocks, who_hangs_on_a_deadlock_is_not_of_the_ring);
