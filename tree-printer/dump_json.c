@@ -120,8 +120,9 @@ static int group_json(struct tdt__out *out, const struct tdt_snapshot_group *of,
 }
 
 /* Write the next `n` groups, from `*next` on. */
-static int next_groups_json(struct tdt__out *out, const struct tdt_snapshot *snapshot, size_t *next, size_t n,
-		  size_t deadlock)
+static int next_groups_json(struct tdt__out *out, const struct tdt_snapshot *snapshot,
+			    size_t *next, size_t n,
+			    size_t deadlock)
 {
 	int err = 0;
 
@@ -140,10 +141,11 @@ static int all_groups(struct tdt__out *out, const struct tdt_snapshot *snapshot)
 
 	for (size_t i = 0; i < snapshot->n_cycles && err == 0; i++)
 		if (snapshot->cycles[i].deadlock)
-			err =
-			    groups(out, snapshot, &next, snapshot->cycles[i].n_groups, deadlock++);
-	return err != 0 ? err
-			: next_groups_json(out, snapshot, &next, snapshot->n_groups - next, NO_DEADLOCK);
+			err = next_groups_json(out, snapshot, &next,
+					       snapshot->cycles[i].n_groups, deadlock++);
+	if (err != 0)
+		return err;
+	return next_groups_json(out, snapshot, &next, snapshot->n_groups - next, NO_DEADLOCK);
 }
 
 int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
