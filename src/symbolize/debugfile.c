@@ -17,7 +17,8 @@
 #include <elfutils/libdwelf.h>
 #include <zlib.h>
 
-#include "symbolize/debuginfo.h"
+static char default_path[] = ":.debug:/usr/lib/debug";
+char *tdt__debugfile_path = default_path;
 
 static bool asks_debuginfod;
 
@@ -91,7 +92,7 @@ static bool is_same_file(const char *path, int fd)
 
 /*
  * Set `place` to where the debug file `name` of the module `path` would be for one directory of
- * tdt__debuginfo_path.  False: the path would be too long.
+ * tdt__debugfile_path.  False: the path would be too long.
  */
 static bool name_place(char place[PATH_MAX], const char *directory, size_t length, const char *path,
 		       const char *name)
@@ -109,7 +110,7 @@ static bool name_place(char place[PATH_MAX], const char *directory, size_t lengt
 }
 
 /*
- * Look in all directories of tdt__debuginfo_path: the directory of `path`, directories below that,
+ * Look in all directories of tdt__debugfile_path: the directory of `path`, directories below that,
  * and separate trees.
  */
 static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink, GElf_Word crc,
@@ -121,7 +122,7 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 	if (strrchr(path, '/') == NULL)
 		return -1;
 	snprintf(own, sizeof own, "%s.debug", strrchr(path, '/') + 1);
-	for (const char *at = tdt__debuginfo_path;; at += length + 1) {
+	for (const char *at = tdt__debugfile_path;; at += length + 1) {
 		int fd = -1;
 
 		length = strcspn(at, ":");

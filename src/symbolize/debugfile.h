@@ -10,6 +10,13 @@
 #include <elfutils/libdwfl.h>
 
 /*
+ * Where separate debug files are, in the form that libdwfl wants: the directory of the module,
+ * `.debug` in that directory, and, last, a directory that also has .build-id/.  A test may set
+ * another path.
+ */
+extern char *tdt__debugfile_path;
+
+/*
  * Read from the environment whether the user wants debuginfod.  Call this before the namer starts,
  * because the host may change its environment later.
  */
@@ -23,7 +30,7 @@ int tdt__debugfile_open(const char *path);
 
 /*
  * The function that libdwfl calls to find the debug file of `elf` (find_debuginfo in
- * Dwfl_Callbacks).  It looks in the directories of tdt__debuginfo_path.  Returns the file's
+ * Dwfl_Callbacks).  It looks in the directories of tdt__debugfile_path.  Returns the file's
  * descriptor, and sets `*found` to its path, which the caller frees; -1: there is no such file.
  */
 int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,

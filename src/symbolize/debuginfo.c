@@ -28,9 +28,6 @@
 #include "symbolize/maps.h"
 #include "symbolize/modules.h"
 
-static char default_path[] = ":.debug:/usr/lib/debug";
-char *tdt__debuginfo_path = default_path;
-
 /*
  * libdw's largest single need is the abbreviations of a unit: 100 KiB for a thousand of them.  Each
  * piece is smaller than malloc's threshold for mmap, because freeing a larger piece would raise
@@ -202,7 +199,7 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = find_elf,
 		.find_debuginfo = find_debuginfo,
-		.debuginfo_path = &tdt__debuginfo_path,
+		.debuginfo_path = &tdt__debugfile_path,
 	};
 	struct opened opened = { .info = info, .fd = tdt__debugfile_open(path) };
 	GElf_Addr start, end, bias;
@@ -242,10 +239,10 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 static bool open_debug_file(struct tdt__debuginfo *info, const char *build_id)
 {
 	char path[256];
-	const char *directory = strrchr(tdt__debuginfo_path, ':');
+	const char *directory = strrchr(tdt__debugfile_path, ':');
 	int n;
 
-	directory = directory != NULL ? directory + 1 : tdt__debuginfo_path;
+	directory = directory != NULL ? directory + 1 : tdt__debugfile_path;
 	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", directory, build_id,
 		     build_id + 2);
 	return n < (int)sizeof(path) && open_as(info, path, build_id);

@@ -14,13 +14,6 @@
 
 #include <elfutils/libdwfl.h>
 
-/*
- * Where separate debug files are, in the form that libdwfl wants: the directory of the module,
- * `.debug` in that directory, and, last, a directory that also has .build-id/.  A test may set
- * another path.
- */
-extern char *tdt__debuginfo_path;
-
 #define TDT__DEBUGINFO_FILES 3 /* the ELF file, the debug information, what dwz moved out of it */
 
 struct tdt__debuginfo {

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* References to a task, and what happens when the last one is released. */
+/*
+ * The ids of tasks, references to a task, and what happens when the last reference is released.
+ */
 
 #include <config.h>
 
 #include "registry/handle.h"
 
+#include "capture/chain.h"
+#include "host/thread.h"
 #include "registry/registry.h"
 #include "watch/last_tree.h"
 
 uint64_t tdt_handle_id(const struct tdt_handle *handle)
 {
 	return handle != NULL ? handle->record.id : 0;
+}
+
+uint64_t tdt_current_task_id(void)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+
+	return poll != NULL ? poll->task->record.id : 0;
 }
 
 struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "capture/chain.h"
 #include "capture/counted.h"
 #include "host/start.h"
 #include "host/thread.h"
@@ -120,11 +119,4 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 struct tdt_handle *tdt_future_handle(const struct tdt_future *fut)
 {
 	return fut != NULL && fut->poll == tdt__traced_poll ? fut->state : NULL;
-}
-
-uint64_t tdt_current_task_id(void)
-{
-	const struct tdt__poll *poll = tdt__thread.poll;
-
-	return poll != NULL ? poll->task->record.id : 0;
 }

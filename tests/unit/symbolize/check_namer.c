@@ -244,7 +244,7 @@ static void name_libc(void)
 	uintptr_t pc = (uintptr_t)dlsym(RTLD_NEXT, "a64l") + 1;
 	struct tdt__name name;
 
-	tdt__debuginfo_path = nowhere;
+	tdt__debugfile_path = nowhere;
 	pthread_mutex_lock(&tdt__unwind_lock);
 	ck_assert_int_eq(tdt__loaded_meet(&table, pc), 0);
 	pthread_mutex_unlock(&tdt__unwind_lock);
