@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "symbolize/debuginfo.h"
+#include "symbolize/debugfile.h"
 #include "symbolize/symbolize.h"
 
 static int print(const struct tdt__symbol *symbol, uintptr_t pc)
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	snprintf(module.build_id, sizeof(module.build_id), "%s", argv[2]);
 	if (argc > 3) {
 		snprintf(path, sizeof(path), ":.debug:%s", argv[3]);
-		tdt__debuginfo_path = path;
+		tdt__debugfile_path = path;
 	}
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		uintptr_t pc = strtoul(line, NULL, 16);
