@@ -572,8 +572,8 @@ static int read_from_records(struct reader *reader, const json_t *numbers, size_
 }
 
 /* Count the groups of each deadlock, which come first, in the order of the deadlocks. */
-static int count_groups(struct reader *reader, const json_t *groups, size_t deadlocks,
-			struct dump *dump)
+static int count_deadlock_groups(struct reader *reader, const json_t *groups, size_t deadlocks,
+				 struct dump *dump)
 {
 	size_t last = 0;
 
@@ -616,8 +616,8 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
 	    read_from_records(reader, json_object_get(object, "from_records"),
 			      dump->snapshot.n_cycles, dump) != 0 ||
-	    count_groups(reader, json_object_get(object, "groups"), dump->snapshot.n_cycles,
-			 dump) != 0)
+	    count_deadlock_groups(reader, json_object_get(object, "groups"),
+				  dump->snapshot.n_cycles, dump) != 0)
 		return -1;
 	return read_rings(reader, object, "rings", dump, &used);
 }

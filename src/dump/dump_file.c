@@ -95,7 +95,7 @@ static bool ends_in(const char *text, const char *end)
  * Dump to memory, which the caller frees.  Returns 0 or a negative errno.  Text is good as far as
  * it goes, but readers of the file cannot read a part of an object.
  */
-static int dump(bool json, char **text, size_t *size)
+static int dump_to(bool json, char **text, size_t *size)
 {
 	const struct tdt_print_options print = { .size = sizeof print,
 						 .format = json ? TDT_PRINT_JSON : TDT_PRINT_TEXT };
@@ -119,7 +119,7 @@ int tdt__dump_to_file(const char *pattern)
 
 	if (!tdt__dump_file_name(name, pattern, getpid()))
 		return -ENAMETOOLONG;
-	error = dump(ends_in(pattern, ".json"), &text, &size);
+	error = dump_to(ends_in(pattern, ".json"), &text, &size);
 	if (error == 0)
 		error = append(name, text, size);
 	free(text);

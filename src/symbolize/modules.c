@@ -93,7 +93,7 @@ static struct tdt__modules *copy_table(const struct tdt__modules *from, uint64_t
 	return table;
 }
 
-static void replace(struct tdt__modules **table, struct tdt__modules *by)
+static void replace_table(struct tdt__modules **table, struct tdt__modules *by)
 {
 	tdt__modules_unref(*table);
 	*table = by;
@@ -107,7 +107,7 @@ bool tdt__modules_add(struct tdt__modules **table, const struct tdt__module *mod
 	if (more == NULL)
 		return false;
 	put_module(more, module);
-	replace(table, more);
+	replace_table(table, more);
 	return true;
 }
 
@@ -116,7 +116,7 @@ bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads)
 	struct tdt__modules *lasting = copy_table(*table, unloads, true);
 
 	if (lasting != NULL)
-		replace(table, lasting);
+		replace_table(table, lasting);
 	return lasting != NULL;
 }
 

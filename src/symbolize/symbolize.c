@@ -165,7 +165,7 @@ static void serve_copies(struct file *file, bool serves)
  * Open the file, and read its symbols.  False: no memory; the next call goes on from there.
  * Without descriptors the file stays CLOSED.
  */
-static bool open_file(struct file *file)
+static bool open_module_file(struct file *file)
 {
 	if (file->state == CLOSED) {
 		if (!tdt__debuginfo_reserve())
@@ -245,7 +245,7 @@ static struct file *find_file(const struct tdt__module *module)
 			file = new_file(module);
 	}
 	unlock();
-	return file != NULL && open_file(file) ? file : NULL;
+	return file != NULL && open_module_file(file) ? file : NULL;
 }
 
 /* The arguments of a look-up of scopes, in one struct for tdt__debuginfo_try(). */

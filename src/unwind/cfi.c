@@ -24,7 +24,7 @@ struct cfi_reader {
 	bool failed;
 };
 
-static uint64_t number(struct cfi_reader *reader, size_t size)
+static uint64_t read_number(struct cfi_reader *reader, size_t size)
 {
 	uint64_t value = 0;
 
@@ -39,14 +39,14 @@ static uint64_t number(struct cfi_reader *reader, size_t size)
 
 static uint8_t byte(struct cfi_reader *reader)
 {
-	return (uint8_t)number(reader, 1);
+	return (uint8_t)read_number(reader, 1);
 }
 
 static int64_t signed_number(struct cfi_reader *reader, size_t size)
 {
 	unsigned unused = 64 - 8 * (unsigned)size;
 
-	return (int64_t)(number(reader, size) << unused) >> unused;
+	return (int64_t)(read_number(reader, size) << unused) >> unused;
 }
 
 #define LEB_BITS 140 /* a LEB128 number may be padded; but a longer one is damage */
@@ -99,11 +99,11 @@ static uintptr_t pointer(struct cfi_reader *reader, uint8_t encoding)
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		return base + number(reader, 8);
+		return base + read_number(reader, 8);
 	case DW_EH_PE_udata2:
-		return base + number(reader, 2);
+		return base + read_number(reader, 2);
 	case DW_EH_PE_udata4:
-		return base + number(reader, 4);
+		return base + read_number(reader, 4);
 	case DW_EH_PE_sdata2:
 		return base + (uintptr_t)signed_number(reader, 2);
 	case DW_EH_PE_sdata4:
@@ -138,7 +138,7 @@ struct function_cfi {
 static struct cfi_reader body(uintptr_t address)
 {
 	struct cfi_reader reader = { .at = address, .end = address + 4 };
-	uint32_t length = (uint32_t)number(&reader, 4);
+	uint32_t length = (uint32_t)read_number(&reader, 4);
 
 	reader.failed = reader.failed || length == 0 || length > LENGTH_MAX;
 	reader.end = reader.at + length;
@@ -170,7 +170,7 @@ static void read_augmentation(struct function_cfi *entry, struct cfi_reader *rea
 static bool read_cie(struct function_cfi *entry, uintptr_t address)
 {
 	struct cfi_reader reader = body(address);
-	uint32_t id = (uint32_t)number(&reader, 4);
+	uint32_t id = (uint32_t)read_number(&reader, 4);
 	uint8_t version = byte(&reader);
 	char letters[9];
 	size_t n = 0;
@@ -193,7 +193,7 @@ static bool read_fde(struct function_cfi *entry, uintptr_t address)
 	struct cfi_reader reader = body(address);
 	uintptr_t here = reader.at;
 
-	if (!read_cie(entry, here - (uint32_t)number(&reader, 4)))
+	if (!read_cie(entry, here - (uint32_t)read_number(&reader, 4)))
 		return false;
 	entry->start = pointer(&reader, entry->encoding);
 	entry->end = entry->start + pointer(&reader, entry->encoding & 0x0f);
@@ -214,10 +214,10 @@ static uintptr_t search_table(uintptr_t head, uintptr_t pc)
 	uint32_t low = 0, high;
 
 	/* The form that all linkers write: see unwinder.c. */
-	if ((number(&reader, 8) & 0xffff00ff) != 0x3b030001)
+	if ((read_number(&reader, 8) & 0xffff00ff) != 0x3b030001)
 		return 0;
 	reader.at = head + 8;
-	high = (uint32_t)number(&reader, 4);
+	high = (uint32_t)read_number(&reader, 4);
 	if (reader.failed || high == 0)
 		return 0;
 	reader.end = table + (uintptr_t)high * 8;
@@ -410,11 +410,11 @@ static uintptr_t advances(struct cfi_reader *reader, uint8_t instruction)
 		return instruction & 0x3f;
 	switch (instruction) {
 	case DW_CFA_advance_loc1:
-		return number(reader, 1);
+		return read_number(reader, 1);
 	case DW_CFA_advance_loc2:
-		return number(reader, 2);
+		return read_number(reader, 2);
 	case DW_CFA_advance_loc4:
-		return number(reader, 4);
+		return read_number(reader, 4);
 	default:
 		return 0;
 	}
@@ -637,7 +637,7 @@ static void push_constant(struct machine *machine, uint8_t operation)
 	size_t size = (size_t)1 << (operation - DW_OP_const1u) / 2;
 
 	if (operation % 2 == 0)
-		push_value(machine, number(&machine->code, size));
+		push_value(machine, read_number(&machine->code, size));
 	else
 		push_value(machine, (uintptr_t)signed_number(&machine->code, size));
 }
