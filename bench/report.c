@@ -55,7 +55,9 @@ void report_start(int argc, char **argv, const char *question, const char *unit,
 	};
 	int option;
 
-	report.program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
+	if (strrchr(argv[0], '/') != NULL)
+		argv[0] = strrchr(argv[0], '/') + 1; /* getopt_long() begins its messages with it */
+	report.program = argv[0];
 	report.question = question;
 	report.unit = unit;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)

@@ -24,10 +24,12 @@
  * and --quick: few rounds, to see that all of it works.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct figure;
@@ -86,7 +88,7 @@ static inline int64_t now(void)
 
 static inline _Noreturn void die(const char *what)
 {
-	perror(what);
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
 	exit(1);
 }
 

@@ -20,8 +20,10 @@
 #include "cli/read_json.h"
 #include "tree-printer/terminal.h"
 
+static char join_name[] = "tdt-join-ustack";
+
 static const struct program join_program = {
-	.name = "tdt-join-ustack",
+	.name = join_name,
 	.forms = (const char *const[]){ "text", "json", NULL },
 	.help =
 		"Usage: tdt-join-ustack [OPTION]... TRACES STACKS...\n"
@@ -51,6 +53,7 @@ static int parse_join_options(struct join_command *command, int argc, char **arg
 	static const struct option options[] = { OPTION_FORMAT, OPTIONS_OF_ALL };
 	int option, status;
 
+	argv[0] = join_name; /* getopt_long() begins its messages with it */
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		status = program_option(&join_program, &command->print, option, optarg);
 		if (status != PROGRAM_GOES_ON)

@@ -15,8 +15,10 @@
 #include "cli/program.h"
 #include "cli/read_json.h"
 
+static char tree_name[] = "tdt-tree";
+
 static const struct program tree_program = {
-	.name = "tdt-tree",
+	.name = tree_name,
 	.forms = (const char *const[]){ "text", "json", "folded", NULL },
 	.help =
 		"Usage: tdt-tree [OPTION]... [FILE]\n"
@@ -92,6 +94,7 @@ static int parse_tree_options(struct tree_command *command, int argc, char **arg
 	};
 	int option, status;
 
+	argv[0] = tree_name; /* getopt_long() begins its messages with it */
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		status = parse_option(command, option, optarg);
 		if (status != PROGRAM_GOES_ON)

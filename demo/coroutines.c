@@ -13,6 +13,12 @@
 
 #include <tdt/tdt.h>
 
+#include "help.h"
+
+static const char coroutines_help[] =
+	"Usage: coroutines [--help]\n"
+	"Make breakfast in two coroutines, and print where they wait.\n";
+
 struct kitchen {
 	struct tdt_mutex *stove;
 	struct tdt_oneshot_sender *begin;   /* used by make_breakfast() */
@@ -118,15 +124,19 @@ static int serve(void *arg)
 	return err != 0 ? err : outcome;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct tdt_rt_config config = { .size = sizeof(config), .workers = 1 };
-	struct tdt_rt *rt = tdt_rt_new(&config);
-	struct kitchen kitchen = { .stove = tdt_mutex_new() };
+	struct tdt_rt *rt;
+	struct kitchen kitchen = { 0 };
 	struct tdt_coroutine_attr large = { .size = sizeof(large), .stack_size = 1 << 20 };
-	int err;
+	int err = read_options(argc, argv, coroutines_help);
 
+	if (err >= 0)
+		return err;
 	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
+	rt = tdt_rt_new(&config);
+	kitchen.stove = tdt_mutex_new();
 	if (rt == NULL || kitchen.stove == NULL ||
 	    tdt_oneshot(&kitchen.begin, &kitchen.begun, NULL) != 0) {
 		perror("coroutines");

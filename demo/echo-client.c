@@ -296,6 +296,8 @@ static int run_at(const struct options *options, const struct addrinfo *address)
 	return error;
 }
 
+static char client_name[] = "echo-client";
+
 static const char usage[] =
     "Usage: echo-client --port=N [OPTION]...\n"
     "Send messages to an echo server, one at a time on each connection, and compare what comes "
@@ -379,6 +381,7 @@ static int parse(struct options *to, int argc, char **argv)
 	};
 	int option, status;
 
+	argv[0] = client_name; /* getopt_long() begins its messages with it */
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		status = parse_option(to, option, optarg);
 		if (status != 0)

@@ -23,6 +23,8 @@
 
 #define ANSWER_NS 500000000 /* the time that a task has to answer a request */
 
+static char server_name[] = "echo-server";
+
 static const char usage[] =
     "Usage: echo-server [OPTION]...\n"
     "Send back what comes, until SIGINT or SIGTERM; on SIGUSR1 print where all tasks wait to "
@@ -95,6 +97,7 @@ static int parse(struct echo_options *to, int argc, char **argv)
 	};
 	int option, status;
 
+	argv[0] = server_name; /* getopt_long() begins its messages with it */
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		status = parse_option(to, option, optarg);
 		if (status != 0)
@@ -111,7 +114,8 @@ static int print_trace(struct tdt_handle *handle, const struct tdt_trace_info *i
 	if (trace != NULL)
 		tdt_trace_print_with(trace, out, &json);
 	else if (errno != ESRCH) /* ESRCH: the task has ended meanwhile */
-		fprintf(stderr, "task %" PRIu64 " does not tell: %s\n", info->id, strerror(errno));
+		fprintf(stderr, "echo-server: task %" PRIu64 " does not answer: %s\n", info->id,
+			strerror(errno));
 	tdt_trace_free(trace);
 	return 0;
 }

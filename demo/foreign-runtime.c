@@ -30,7 +30,12 @@
 #include <tdt/combine.h>
 #include <tdt/trace.h>
 
+#include "help.h"
 #include "their_runtime.h"
+
+static const char foreign_help[] =
+	"Usage: foreign-runtime [--help]\n"
+	"Trace a task on a runtime that is not part of tdt.\n";
 
 /* Something that happens once.  One task may wait for it. */
 struct event {
@@ -170,7 +175,7 @@ static int print_tree(const char *when, struct tdt_handle *task)
 	int error;
 
 	if (trace == NULL) {
-		perror("tdt_backtrace");
+		perror("foreign-runtime: tdt_backtrace");
 		return -1;
 	}
 	puts(when);
@@ -186,7 +191,7 @@ static int run(struct their_runtime *runtime, struct shop *shop)
 	int error;
 
 	if (task == NULL) {
-		perror("spawn_traced");
+		perror("foreign-runtime: spawn_traced");
 		return -1;
 	}
 	error = print_tree("Nothing has come yet:", task);
@@ -198,15 +203,18 @@ static int run(struct their_runtime *runtime, struct shop *shop)
 	return error;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct shop shop = { .goods = EVENT_INIT, .payment = EVENT_INIT };
-	struct their_runtime *runtime = their_runtime_new(2);
-	int error;
+	int error = read_options(argc, argv, foreign_help);
+	struct their_runtime *runtime;
 
+	if (error >= 0)
+		return error;
 	setlocale(LC_ALL, "");
+	runtime = their_runtime_new(2);
 	if (runtime == NULL) {
-		perror("their_runtime_new");
+		perror("foreign-runtime: their_runtime_new");
 		return EXIT_FAILURE;
 	}
 	sem_init(&shop.shipped, 0, 0);

@@ -19,7 +19,7 @@ demo_cppflags = $(AM_CPPFLAGS) -DTDT_DEMO_VERSION='"$(PACKAGE_VERSION)"'
 
 their_runtime = demo/their_runtime.c demo/their_runtime.h
 
-demo_coroutines_SOURCES = demo/coroutines.c
+demo_coroutines_SOURCES = demo/coroutines.c demo/help.h
 demo_coroutines_CFLAGS = $(demo_cflags)
 demo_coroutines_LDADD = libtdt-rt.la libtdt.la -lpthread
 
@@ -36,15 +36,15 @@ demo_echo_server_CPPFLAGS = $(demo_cppflags)
 demo_echo_server_CFLAGS = $(demo_cflags)
 demo_echo_server_LDADD = libtdt-rt.la libtdt.la -lpthread
 
-demo_foreign_runtime_SOURCES = demo/foreign-runtime.c $(their_runtime)
+demo_foreign_runtime_SOURCES = demo/foreign-runtime.c demo/help.h $(their_runtime)
 demo_foreign_runtime_CFLAGS = $(demo_cflags)
 demo_foreign_runtime_LDADD = libtdt.la -lpthread
 
-demo_stuck_SOURCES = demo/stuck.c
+demo_stuck_SOURCES = demo/stuck.c demo/help.h
 demo_stuck_CFLAGS = $(demo_cflags)
 demo_stuck_LDADD = libtdt-rt.la libtdt.la -lpthread
 
-demo_taskdump_SOURCES = demo/taskdump.c $(their_runtime)
+demo_taskdump_SOURCES = demo/taskdump.c demo/help.h $(their_runtime)
 demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 

@@ -17,6 +17,12 @@
 
 #include <tdt/tdt.h>
 
+#include "help.h"
+
+static const char stuck_help[] =
+	"Usage: stuck [--help]\n"
+	"Let a bank stand still, and print where all of its tasks wait.\n";
+
 #define SESSIONS 1000
 
 struct account {
@@ -78,7 +84,7 @@ static void read_config(int fd)
 	char byte;
 
 	if (read(fd, &byte, 1) < 0) /* no thread ever writes */
-		perror("read");
+		perror("stuck: read");
 }
 
 static tdt_poll_t reload_poll(void *state, struct tdt_context *cx)
@@ -132,24 +138,28 @@ static void spawn(struct tdt_rt *rt, struct tdt_future future, const struct tdt_
 	struct tdt_handle *handle = tdt_rt_spawn(rt, future, attr);
 
 	if (handle == NULL) {
-		perror("demo/stuck");
+		perror("stuck: tdt_rt_spawn");
 		exit(EXIT_FAILURE);
 	}
 	tdt_handle_unref(handle); /* the dump finds the task without it */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = read_options(argc, argv, stuck_help);
 	struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
 	struct timespec moment = { .tv_nsec = 300000000 };
-	struct tdt_rt *rt = tdt_rt_new(&config);
+	struct tdt_rt *rt;
 	int ends[2];
 
+	if (status >= 0)
+		return status;
 	setlocale(LC_ALL, "");
+	rt = tdt_rt_new(&config);
 	alice.mutex = tdt_mutex_new();
 	bob.mutex = tdt_mutex_new();
 	if (rt == NULL || alice.mutex == NULL || bob.mutex == NULL || pipe(ends) != 0) {
-		perror("demo/stuck");
+		perror("stuck");
 		return EXIT_FAILURE;
 	}
 	for (int i = 1; i <= SESSIONS; i++) {

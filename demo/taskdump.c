@@ -16,7 +16,12 @@
 #include <tdt/combine.h>
 #include <tdt/trace.h>
 
+#include "help.h"
 #include "their_runtime.h"
+
+static const char taskdump_help[] =
+	"Usage: taskdump [--help]\n"
+	"Print where a task waits that awaits others.\n";
 
 /* The leaf: it waits for ever.  Like any leaf it keeps a clone of the waker for a later wake-up. */
 struct pending {
@@ -147,7 +152,7 @@ static int print_backtrace(struct tdt_handle *handle)
 	int error;
 
 	if (trace == NULL) {
-		perror("tdt_backtrace");
+		perror("taskdump: tdt_backtrace");
 		return -1;
 	}
 	error = tdt_trace_print(trace, stderr);
@@ -155,15 +160,18 @@ static int print_backtrace(struct tdt_handle *handle)
 	return error;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	struct tdt_traced traced = tdt_traced_with(foo(), TDT_TASK_ATTR(.name = "foo"));
+	int error = read_options(argc, argv, taskdump_help);
 	struct their_runtime *runtime;
-	int error = -1;
+	struct tdt_traced traced;
 
+	if (error >= 0)
+		return error;
+	traced = tdt_traced_with(foo(), TDT_TASK_ATTR(.name = "foo"));
 	setlocale(LC_ALL, ""); /* in a UTF-8 locale the tree is drawn in UTF-8 */
 	if (traced.handle == NULL) {
-		perror("tdt_traced_with");
+		perror("taskdump: tdt_traced_with");
 		tdt_future_drop(&traced.future);
 		return EXIT_FAILURE;
 	}
@@ -171,7 +179,7 @@ int main(void)
 	if (runtime != NULL && their_runtime_spawn(runtime, traced.future) == 0) {
 		error = print_backtrace(traced.handle);
 	} else {
-		perror("their_runtime");
+		perror("taskdump: their_runtime");
 		tdt_future_drop(&traced.future);
 	}
 	their_runtime_free(runtime);

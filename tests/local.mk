@@ -21,6 +21,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
 	TEST_CLANGXX='$(TEST_CLANGXX)'; export TEST_CLANGXX; \
 	BENCHES='$(BENCHES)'; export BENCHES; \
+	PROGRAMS='$(bin_PROGRAMS) $(noinst_PROGRAMS)'; export PROGRAMS; \
 	$(sanitizer_environment)
 
 # What an environment sets already stays.  AddressSanitizer makes no signal stacks: a thread that

@@ -96,6 +96,7 @@ dist_check_SCRIPTS += \
 	tests/outside/demo.sh \
 	tests/outside/fences.sh \
 	tests/outside/ghosts.sh \
+	tests/outside/help.sh \
 	tests/outside/join_ustack.sh \
 	tests/outside/lines.sh \
 	tests/outside/odd_frames.sh \
