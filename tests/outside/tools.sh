@@ -21,11 +21,13 @@ probes_of()
 		s/^tdt\$target:::\([a-z-]*\),\{0,1\}$/\1/p' "$1" |
 		sed 's/__/-/g' | sort -u
 }
-# A D script's aggregations forget nothing, so this one has no use for where a wait ends.
+# A D script's aggregations forget nothing, so wait-stacks.d has no use for where a wait ends.  And
+# it prints its tables also if they are empty, so count-spawns.d does not look for polls.
 probes_of_twin()
 {
 	case $1 in
 	wait-stacks) echo task-waker-clone ;;
+	count-spawns) printf '%s\n' task-spawn task-terminate ;;
 	*) probes_of "$tools/$1.bt" ;;
 	esac
 }
@@ -345,6 +347,46 @@ joined()
 		END { exit !(waits && burns && never) }' tree
 }
 claim 'tdt-join-ustack: the wait tree with the samples in it' joined
+
+# --- A program that polls no task --------------------------------------------
+
+# A script that prints no event looked for a Ctrl-C once only, when bpftrace went to sleep.  So here
+# it comes as soon as bpftrace catches it, while bpftrace is still busy with attaching.
+idle=$top_builddir/tests/outside/.libs/registry_tasks
+[ -x "$idle" ] || idle=$top_builddir/tests/outside/registry_tasks
+mkfifo idle_in
+"$idle" <idle_in >idle.out &
+idle_pid=$!
+started="$started $idle_pid"
+exec 4>idle_in
+# Bit 1 of the last digit is that of SIGINT.
+catches_int()
+{
+	grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"
+}
+interrupt()
+{
+	bpftrace -p $idle_pid "$tools/$1.bt" >"idle-$1.out" 2>"idle-$1.err" 3>&- 4>&- &
+	tracer=$!
+	started="$started $tracer"
+	wait_until catches_int $tracer && kill -INT $tracer && wait_until has_ended $tracer
+}
+explains_itself()
+{
+	cat "idle-$1.out" "idle-$1.err"
+	grep -qx 'no task was polled meanwhile; a dump (kill -USR1) polls them all' "idle-$1.out"
+}
+silent()
+{
+	! grep -l 'no task was polled' ./*.out
+}
+claim 'no script has said that no task was polled' silent
+claim 'a program that polls no task starts' wait_until grep -q '^ready$' idle.out
+for name in $names; do
+	claim "$name ends by a Ctrl-C that comes early" interrupt "$name"
+	claim "$name says that no task was polled" explains_itself "$name"
+done
+exec 4>&-
 
 # --- The end of the program --------------------------------------------------
 
