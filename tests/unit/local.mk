@@ -605,7 +605,10 @@ tests_unit_dump_check_dump_environment_LDFLAGS = -Wl,--wrap=secure_getenv -Wl,--
 tests_unit_dump_check_dump_environment_LDADD = $(tests_core)
 
 # What is dumped, by ld's --wrap.
-tests_unit_dump_check_dump_file_SOURCES = tests/unit/dump/check_dump_file.c tests/lib/test.h $(tests_no_memory)
+tests_unit_dump_check_dump_file_SOURCES = \
+	tests/unit/dump/check_dump_file.c \
+	tests/lib/test.h \
+	$(tests_no_memory)
 tests_unit_dump_check_dump_file_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt_dump
 tests_unit_dump_check_dump_file_LDADD = $(tests_core)
