@@ -34,6 +34,7 @@ extern "C" {
  *
  * Any thread.
  */
+TDT_MUST_USE
 struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 
 /*
@@ -47,6 +48,7 @@ struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
  * Returns TDT_FUTURE_NONE and sets errno as tdt_join_all() does.  `n` = 0 gives EINVAL, because
  * such a future could never be ready.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_future tdt_select(const struct tdt_future *futures, size_t n, size_t *winner);
 
 #ifdef __cplusplus

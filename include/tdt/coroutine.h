@@ -20,7 +20,7 @@
  *		return err;
  *	}
  *	...
- *	tdt_rt_spawn(rt, tdt_coroutine(fetch, &job, NULL), TDT_TASK_ATTR(.name = "fetch"));
+ *	task = tdt_rt_spawn(rt, tdt_coroutine(fetch, &job, NULL), TDT_TASK_ATTR(.name = "fetch"));
  *
  * While a coroutine waits it uses no thread; it occupies only the pages of its stack that it has
  * touched.  Each poll of it switches to its stack, polls there the future that the coroutine
@@ -102,6 +102,7 @@ typedef int tdt_coroutine_fn(void *arg);
  * smaller than TDT_COROUTINE_MIN_STACK), E2BIG (`attr` is of a newer library), ENOMEM (there is no
  * memory for the stack, or there are too many mappings).  Any thread.
  */
+TDT_MUST_USE
 struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
 				const struct tdt_coroutine_attr *attr);
 

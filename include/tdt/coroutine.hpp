@@ -95,7 +95,7 @@ struct panicked : std::exception {
  * A tdt_future with an owner: it is dropped when this object is destroyed.  (A plain tdt_future is
  * not dropped automatically.)
  */
-class future {
+class [[nodiscard]] future {
       public:
 	future() noexcept = default;
 	explicit future(tdt_future owned) noexcept : owned_(owned) {}

@@ -124,6 +124,7 @@ struct tdt_dump_options {
  * that thread until it returns, and tasks that the calling thread is polling show only their
  * record.
  */
+TDT_MUST_USE
 const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options);
 
 /* Free a snapshot.  NULL does nothing. */

@@ -57,6 +57,25 @@
 extern "C" {
 #endif
 
+/*
+ * TDT_MUST_USE stands before the functions that return something which the caller has to await, to
+ * drop, to unref or to free.  A call that ignores the result gives a warning (-Wunused-result,
+ * which is on by default).  Use it for your own functions that make futures, too.
+ *
+ * TDT_MUST_USE_TYPE does the same for all functions that return a type, if the compiler can: in C++
+ * (from C++17 on with g++), with Clang, and in C23.
+ */
+#define TDT_MUST_USE __attribute__((warn_unused_result))
+
+#if defined(__clang__)
+#define TDT_MUST_USE_TYPE __attribute__((warn_unused_result))
+#elif (defined(__cplusplus) && __cplusplus >= 201703L) || \
+	(defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
+#define TDT_MUST_USE_TYPE [[nodiscard]]
+#else
+#define TDT_MUST_USE_TYPE
+#endif
+
 /* The result of a poll. */
 typedef uint8_t tdt_poll_t;
 enum {
@@ -86,7 +105,7 @@ struct tdt_context {
 };
 
 /* A future.  To move a future, copy the struct; after that, use only the copy. */
-struct tdt_future {
+struct TDT_MUST_USE_TYPE tdt_future {
 	void *state;
 	tdt_poll_t (*poll)(void *state, struct tdt_context *cx);
 	void (*drop)(void *state);
@@ -167,7 +186,7 @@ static inline void tdt_future_drop(struct tdt_future *future)
  * Returns NULL if the owner of the waker cannot make a clone.  Then nothing can wake the task for
  * this leaf: return TDT_PANICKED, unless something else is sure to wake the task.
  */
-static inline __attribute__((always_inline)) const struct tdt_waker *
+static inline __attribute__((always_inline)) TDT_MUST_USE const struct tdt_waker *
 tdt_waker_clone(const struct tdt_waker *waker)
 {
 	const struct tdt_waker *clone = waker->vtable->clone(waker);

@@ -32,6 +32,7 @@ extern "C" {
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` is NULL), ENOMEM.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_future tdt_join(struct tdt_handle *handle, int *outcome);
 
 #ifdef __cplusplus

@@ -59,6 +59,7 @@ struct tdt_tcp;          /* a connection */
  * EINVAL (`host` is NULL or not a numeric address), ENOMEM, or an error of socket(2), bind(2) or
  * listen(2), such as EADDRINUSE or EMFILE.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port);
 
 /*
@@ -78,6 +79,7 @@ void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
 				 int *error);
 
@@ -88,6 +90,7 @@ struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_t
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `host` is not a numeric
  * address), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp,
 				  int *error);
 
@@ -99,6 +102,7 @@ struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tc
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n);
 
 /*
@@ -110,6 +114,7 @@ struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, s
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `size` is more than
  * SSIZE_MAX), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n);
 
 /*

@@ -84,6 +84,7 @@ struct tdt_rt_config {
  * driver first tests whether there is memory for that, and fails with ENOMEM if there is none.  If
  * another thread takes the memory between the test and the growth, libuv still ends the process.)
  */
+TDT_MUST_USE
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config);
 
 /*
@@ -109,6 +110,7 @@ struct tdt_rt *tdt_rt_current(void);
  * A task that panics (TDT_PANICKED) has ended; the runtime continues.  Any thread, also inside
  * tasks.
  */
+TDT_MUST_USE
 struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 				const struct tdt_task_attr *attr);
 
@@ -164,12 +166,14 @@ void tdt_rt_free(struct tdt_rt *rt);
  * in the order in which they were started.  Dropping the future cancels the timer.  That takes no
  * system call, and neither does starting a timer that is due later than another one.
  */
+TDT_MUST_USE
 struct tdt_future tdt_sleep_ms(uint64_t ms);
 
 /*
  * Make a future that is pending once, and wakes its task at once.  Thus every other task that is
  * runnable on this worker runs first.  Works on any runtime.
  */
+TDT_MUST_USE
 struct tdt_future tdt_yield_now(void);
 
 /*
@@ -185,6 +189,7 @@ struct tdt_future tdt_yield_now(void);
  * belongs to the caller, who drops it: EINVAL (`fut` is none or has no drop), ENOMEM.  To be able
  * to drop `fut` after a failure, make it in a statement of its own.
  */
+TDT_MUST_USE
 struct tdt_future tdt_timeout(struct tdt_future fut, uint64_t ms, bool *elapsed);
 
 #ifdef __cplusplus

@@ -36,6 +36,7 @@ struct tdt_mutex;
  * Make a mutex, which the caller frees.  Returns NULL and sets errno to ENOMEM if there is no
  * memory.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_mutex *tdt_mutex_new(void);
 
 /* Free a mutex.  No task may hold it or wait for it.  NULL does nothing. */
@@ -48,12 +49,14 @@ void tdt_mutex_free(struct tdt_mutex *mutex);
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`mutex` is NULL), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex);
 
 /*
  * Lock the mutex if it is free.  Returns true if it was.  Returns false if it was not, and also if
  * `mutex` is NULL, with errno EINVAL.  Any thread; never blocks.
  */
+TDT_MUST_USE
 bool tdt_mutex_try_lock(struct tdt_mutex *mutex);
 
 /*
@@ -70,7 +73,7 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex);
  *	struct tdt_oneshot_receiver *receiver;
  *
  *	tdt_oneshot(&sender, &receiver, free);
- *	tdt_rt_spawn(rt, work(sender), ...);            // it calls tdt_oneshot_send(sender, result)
+ *	worker = tdt_rt_spawn(rt, work(sender), ...);   // it calls tdt_oneshot_send(sender, result)
  *	TDT_AWAIT(tdt_oneshot_receive(receiver, &result, &error));
  */
 struct tdt_oneshot_sender;
@@ -107,6 +110,7 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
  * Returns TDT_FUTURE_NONE and sets errno to EINVAL if `receiver` or `value` is NULL.  Then the
  * receiver still belongs to the caller.
  */
+TDT_MUST_USE
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
 				      int *error);
 

@@ -76,6 +76,7 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg);
  * same id, the call returns any of them.  It looks at every record, which takes 10 to 20 ns for
  * each.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_handle *tdt_task_find(uint64_t id);
 
 #ifdef __cplusplus

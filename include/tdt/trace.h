@@ -97,7 +97,7 @@ extern "C" {
 #endif
 
 /* The result of tdt_traced_with(): the future to spawn, and the handle for requests. */
-struct tdt_traced {
+struct TDT_MUST_USE_TYPE tdt_traced {
 	struct tdt_future future;
 	struct tdt_handle *handle;
 };
@@ -131,6 +131,7 @@ struct tdt_traced {
  * their own clones (`clone` returns another pointer than it was given), each pending poll also
  * takes one more clone and drop.  Any thread.
  */
+TDT_MUST_USE
 struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr);
 
 /*
@@ -183,6 +184,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * Any thread.  Not async-signal-safe.  In a child of fork(), only the tasks of the forking thread
  * can answer, and only the polls of this thread are read.
  */
+TDT_MUST_USE
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
 /*
@@ -196,6 +198,7 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
  * The call is allowed on worker threads and inside polls of other tasks; it blocks them until it
  * returns.  Inside a poll of the requested task itself it gives EDEADLK.
  */
+TDT_MUST_USE
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
 
 /* Options for tdt_backtrace_with().  All zero but `size` means the defaults of tdt_backtrace(). */
@@ -213,6 +216,7 @@ struct tdt_backtrace_options {
  * Do the same as tdt_backtrace(), with options (NULL: the defaults).  The errors are those of
  * tdt_backtrace_timed(), and E2BIG.
  */
+TDT_MUST_USE
 struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 				     const struct tdt_backtrace_options *options);
 
@@ -230,6 +234,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
  */
+TDT_MUST_USE
 struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out,
 				      int *error);
 

@@ -66,6 +66,7 @@ int tdt_watch(int64_t interval_ns);
  * sets errno: ENODATA (the task was not watched yet), EINVAL (`handle` is NULL), ENOMEM.  Any
  * thread, also inside polls.
  */
+TDT_MUST_USE
 struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle);
 
 #ifdef __cplusplus

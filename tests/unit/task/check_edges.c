@@ -123,8 +123,7 @@ static tdt_poll_t try(void *state, struct tdt_context *cx)
 {
 	(void)state;
 	(void)cx;
-	tdt_mutex_try_lock(mutex);
-	return TDT_PENDING;
+	return tdt_mutex_try_lock(mutex) ? TDT_PENDING : TDT_PANICKED;
 }
 
 START_TEST(a_mutex_is_awaited_from_the_task_that_took_it)
