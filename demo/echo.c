@@ -275,7 +275,7 @@ static void accept_fini(void *state)
 	struct acceptor *acceptor = state;
 	struct service *service = acceptor->service;
 
-	if (acceptor->async.line == TDT_ASYNC_ENDED) { /* ended by itself: no memory was left */
+	if (acceptor->async.point == TDT_ASYNC_ENDED) { /* ended by itself: no memory was left */
 		service->accept_failed = true;
 		kill(getpid(), SIGTERM);
 	}

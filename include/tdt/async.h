@@ -6,6 +6,34 @@
  * Async functions in plain C: a poll function that reads from top to bottom, waits in the middle,
  * and continues there.  This header needs no library: a program may include it alone.
  *
+ * A local variable loses its value at every TDT_AWAIT that waits, because the function returns
+ * there and is called again.  Keep each value that is needed after an await in the state:
+ *
+ *	TDT_BEGIN(&greet->async, cx);                   // WRONG
+ *	char *name = look_up(greet->user);
+ *	TDT_AWAIT(say("Hello", name));
+ *	free(name);                                     // `name` has no value here
+ *	TDT_END();
+ *
+ *	TDT_BEGIN(&greet->async, cx);                   // right
+ *	greet->name = look_up(greet->user);
+ *	TDT_AWAIT(say("Hello", greet->name));
+ *	free(greet->name);
+ *	TDT_END();
+ *
+ * C++ compilers refuse the wrong program, since a case label must not jump over an initializer.
+ * C compilers find it if they are told to, so compile with these options:
+ *
+ *	gcc -Wall -O1 -Wjump-misses-init        "switch jumps over variable initialization", "may be
+ *						used uninitialized"
+ *	clang -Wconditional-uninitialized       "may be uninitialized when used here"
+ *
+ * (-Wjump-misses-init finds every variable with an initializer, whether or not it is used after the
+ * await.  If gcc finds tdt's headers in a directory of the system, it prints only the notes of this
+ * warning, which name the variable.)
+ *
+ * This is a whole async function:
+ *
  *	struct fetch {
  *		struct tdt_async async;         // the first member, with this name
  *		const char *host;               // arguments,
@@ -46,15 +74,14 @@
  * pointers that the future was given, to memory that outlives the future.  Mostly this memory is
  * the state of the function that awaits the future, as with `&fetch->fd` above.
  *
- * How it works: TDT_BEGIN opens a `switch` over the line where the function waited, and TDT_AWAIT
+ * How it works: TDT_BEGIN opens a `switch` over the point where the function waited, and TDT_AWAIT
  * places a case label in that switch.  This leads to the following rules:
  *
- *   - Variables of the C function are lost at an await.  Keep a variable in the state if its value
- *     must survive an await.  Variables that are used only between two awaits are fine.  In C++,
- *     put them in a block of their own, since a case label must not jump over an initializer.
- *   - Write at most one TDT_AWAIT on a source line: two do not compile.  Do not write TDT_AWAIT
- *     inside a `switch` of your own: the next poll would not find its label, and would return
- *     TDT_PANICKED.  Loops and ifs are fine.
+ *   - A variable that is used only between two awaits may be a variable of the C function.  Declare
+ *     it before TDT_BEGIN, without an initializer, or in a block that contains no await.
+ *   - Do not write TDT_AWAIT inside a `switch` of your own: the case label would belong to that
+ *     switch.  It does not compile ("duplicate case value", "narrowing conversion").  Loops and ifs
+ *     are fine.
  *   - Statements before TDT_BEGIN run at every poll.
  *   - Only TDT_AWAIT returns TDT_PENDING.  To wait for something that is not a future, write a
  *     future for it: a leaf, whose poll function is written by hand.
@@ -74,11 +101,24 @@ struct tdt_async {
 	struct tdt_future child;   /* the future that is awaited, polled in place; or none */
 	void (*fini)(void *state); /* called when the future is dropped; releases what the state
 				      holds.  NULL: there is nothing to release */
-	uint32_t line;		   /* where the function waits, for reading in a debugger; 0 before
-				      the first poll */
+	uint32_t line;		   /* where the function waits, or waited last, for reading in a
+				      debugger; 0: it never waited */
+	uint32_t point;		   /* the number of the await that waits; 0 before the first poll;
+				      TDT_ASYNC_ENDED */
 };
 
 #define TDT_ASYNC_ENDED UINT32_MAX
+
+/*
+ * TDT_ASYNC_LABEL() is the value of a case label.  Its type is wider than that of any `switch` that
+ * a user may write.  TDT_AWAIT has two labels, which differ only in the upper half.  Inside another
+ * `switch`, both labels would have the same value, which is an error.
+ */
+__extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_your_own;
+#define TDT_ASYNC_LABEL(half, point)                                                               \
+	((tdt_await_cannot_be_inside_a_switch_of_your_own)(half) << 64 | (uint64_t)(point))
+#define TDT_AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point)                      \
+	TDT_ASYNC_LABEL(2, point)
 
 /*
  * Open the body of the async function.  `async` points to the struct tdt_async of its state.  `cx`
@@ -90,14 +130,15 @@ struct tdt_async {
 #define TDT_BEGIN(async, cx)                                                                       \
 	struct tdt_async *const tdt_async_self = (async);                                          \
 	struct tdt_context *const tdt_async_cx = (cx);                                             \
-	const uint32_t tdt_async_line = tdt_async_self->line;                                      \
+	const uint32_t tdt_async_point = tdt_async_self->point;                                    \
+	enum { tdt_async_first = __COUNTER__ };                                                    \
                                                                                                    \
 	(void)tdt_async_cx;                                                                        \
-	tdt_async_self->line = TDT_ASYNC_ENDED;                                                    \
-	switch (tdt_async_line) {                                                                  \
+	tdt_async_self->point = TDT_ASYNC_ENDED;                                                   \
+	switch (TDT_ASYNC_LABEL(1, tdt_async_point)) {                                             \
 	default:                                                                                   \
 		return TDT_PANICKED;                                                               \
-	case 0:
+	case TDT_ASYNC_LABEL(1, 0):
 
 /*
  * Await `future`: an expression that gives a struct tdt_future.  The expression is evaluated once,
@@ -108,23 +149,29 @@ struct tdt_async {
  * If the future panics, so does the function, at once.  TDT_FUTURE_NONE counts as panicked.  Where
  * a failed call must not become a panic, test for it first:
  *
- *	struct tdt_future reading = read_some(fetch->fd, fetch->reply);
+ *	struct tdt_future reading;                      // only used between two awaits
  *
+ *	TDT_BEGIN(&fetch->async, cx);
+ *	...
+ *	reading = read_some(fetch->fd, fetch->reply);
  *	if (tdt_future_is_none(&reading)) {
  *		*fetch->error = errno;
  *		return TDT_READY;
  *	}
  *	TDT_AWAIT(reading);
  */
-#define TDT_AWAIT(future)                                                                          \
+#define TDT_AWAIT(...) TDT_AWAIT_AT(__COUNTER__ - tdt_async_first, __VA_ARGS__)
+#define TDT_AWAIT_AT(point_, ...)                                                                  \
 	do {                                                                                       \
 		tdt_poll_t tdt_async_polled;                                                       \
                                                                                                    \
-		tdt_async_self->child = (future);                                                  \
+		tdt_async_self->child = (__VA_ARGS__);                                             \
 		__attribute__((fallthrough));                                                      \
-	case __LINE__:                                                                             \
+	case TDT_ASYNC_LABEL(1, point_):                                                           \
+	case TDT_AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point_):               \
 		TDT_KEEP_FRAME();                                                                  \
-		tdt_async_polled = tdt_async_await(tdt_async_self, tdt_async_cx, __LINE__);        \
+		tdt_async_polled =                                                                 \
+		    tdt_async_await(tdt_async_self, tdt_async_cx, point_, __LINE__);               \
 		TDT_KEEP_FRAME();                                                                  \
 		if (tdt_async_polled != TDT_READY)                                                 \
 			return tdt_async_polled;                                                   \
@@ -148,12 +195,17 @@ struct tdt_async {
  * Returns TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.  Then `fini` is not
  * called, and the caller still owns everything that `state` refers to.
  */
+#define TDT_ASYNC_FIRST                                                                            \
+	"the first member of an async function's state must be `struct tdt_async async`"
+
 #ifdef __cplusplus
 #define TDT_ASYNC_NEW(poll, ...) tdt_async_copy((poll), __VA_ARGS__)
 #else
 #define TDT_ASYNC_NEW(poll, ...)                                                                   \
-	((void)sizeof(char[offsetof(__typeof__(__VA_ARGS__), async) == 0 ? 1 : -1]),               \
-	 tdt_async_new((poll), &__VA_ARGS__, sizeof(__VA_ARGS__)))
+	(__extension__({                                                                           \
+		_Static_assert(offsetof(__typeof__(__VA_ARGS__), async) == 0, TDT_ASYNC_FIRST);    \
+		tdt_async_new((poll), &__VA_ARGS__, sizeof(__VA_ARGS__));                          \
+	}))
 #endif
 
 /*
@@ -173,7 +225,7 @@ static inline void tdt_async_drop(void *state)
  * The function behind TDT_ASYNC_NEW.  `state` points to the state to copy, which begins with a
  * struct tdt_async.  `size` is its size in bytes.
  */
-static inline struct tdt_future
+static inline TDT_MUST_USE struct tdt_future
 tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const void *state,
 	      size_t size)
 {
@@ -189,16 +241,18 @@ tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const voi
 	return future;
 }
 
-/* The function behind TDT_AWAIT: poll the child that is awaited on `line`. */
+/* The function behind TDT_AWAIT: poll the child that is awaited at `point`, on `line`. */
 static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_context *cx,
-					 uint32_t line)
+					 uint32_t point, uint32_t line)
 {
 	tdt_poll_t result = tdt_future_poll(&async->child, cx);
 
-	if (result == TDT_PENDING)
+	if (result == TDT_PENDING) {
+		async->point = point;
 		async->line = line;
-	else
+	} else {
 		tdt_future_drop(&async->child);
+	}
 	return result;
 }
 
@@ -206,13 +260,14 @@ static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_con
 }
 
 template <typename State>
+TDT_MUST_USE
 inline tdt_future tdt_async_copy(tdt_poll_t (*poll)(void *state, tdt_context *cx),
 				 const State &state)
 {
 	static_assert(__is_trivially_copyable(State),
 		      "the state of an async function is copied as bytes");
 	static_assert(__is_standard_layout(State) && offsetof(State, async) == 0,
-		      "`async` is the first member");
+		      TDT_ASYNC_FIRST);
 	return tdt_async_new(poll, &state, sizeof(state));
 }
 #endif

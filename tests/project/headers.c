@@ -33,7 +33,7 @@ tdt_poll_t twice_poll(void *state, struct tdt_context *cx)
 		if (twice->turns > 5)
 			return TDT_PANICKED;
 	}
-	TDT_AWAIT(TDT_FUTURE_NONE);
+	TDT_AWAIT(TDT_FUTURE_NONE); TDT_AWAIT(TDT_FUTURE_NONE);
 	TDT_END();
 }
 

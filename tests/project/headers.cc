@@ -33,7 +33,7 @@ tdt_poll_t twice_poll(void *state, tdt_context *cx)
 				return TDT_PANICKED;
 		}
 	}
-	TDT_AWAIT(TDT_FUTURE_NONE);
+	TDT_AWAIT(TDT_FUTURE_NONE); TDT_AWAIT(TDT_FUTURE_NONE);
 	TDT_END();
 }
 

@@ -265,6 +265,37 @@ START_TEST(awaits_in_a_loop_evaluate_their_future_once_a_turn)
 }
 END_TEST
 
+/* All three awaits are on one line. */
+static tdt_poll_t line_poll(void *state, struct tdt_context *context)
+{
+	struct steps *steps = state;
+
+	TDT_BEGIN(&steps->async, context);
+	TDT_AWAIT(test_future(&a)); TDT_AWAIT(test_future(&b)); TDT_AWAIT(test_future(&c));
+	*steps->step = 3;
+	TDT_END();
+}
+
+START_TEST(awaits_on_one_line_follow_each_other)
+{
+	int step = 0;
+	struct tdt_future future = TDT_ASYNC_NEW(line_poll, (struct steps){ .step = &step });
+	struct steps *state = future.state;
+	uint32_t first;
+
+	ck_assert_ptr_nonnull(state);
+	a.pending = b.pending = c.pending = 1;
+	expect(&future, TDT_PENDING, "a. ");
+	first = state->async.line;
+	expect(&future, TDT_PENDING, "a! a~ b. ");
+	ck_assert_uint_eq(state->async.line, first);
+	expect(&future, TDT_PENDING, "b! b~ c. ");
+	expect(&future, TDT_READY, "c! c~ ");
+	ck_assert_int_eq(step, 3);
+	expect_drop(&future, "");
+}
+END_TEST
+
 /* Results and errors travel through pointers. */
 struct fetch {
 	struct tdt_async async;
@@ -438,6 +469,7 @@ int main(void)
 	tcase_add_test(flow, nothing_runs_before_the_first_poll);
 	tcase_add_test(flow, spurious_polls_only_poll_the_awaited_child);
 	tcase_add_test(flow, awaits_in_a_loop_evaluate_their_future_once_a_turn);
+	tcase_add_test(flow, awaits_on_one_line_follow_each_other);
 	tcase_add_test(flow, async_functions_await_each_other);
 	tcase_add_test(flow, a_debugger_finds_the_line_in_the_state);
 	suite_add_tcase(suite, flow);
