@@ -66,10 +66,10 @@ struct tdt_task_attr {
 
 /*
  * A pointer to a struct tdt_task_attr that holds the place of the macro.  In C, more fields can be
- * set by name: TDT_TASK_ATTR(.name = "accept").  In C++ (C++11 and later) the arguments are the
- * name and the id, in this order: TDT_TASK_ATTR("accept").  (In C, gcc's -Woverride-init warns if
- * `.file` or `.line` is given again.)  The struct lives until the end of the enclosing block (C) or
- * of the full expression (C++).
+ * set by name: TDT_TASK_ATTR(.name = "accept"); TDT_TASK_ATTR("accept") does not compile.  In C++
+ * (C++11 and later) the arguments are the name and the id, in this order: TDT_TASK_ATTR("accept").
+ * (In C, gcc's -Woverride-init warns if `.file` or `.line` is given again.)  The struct lives until
+ * the end of the enclosing block (C) or of the full expression (C++).
  */
 #ifdef __cplusplus
 }
@@ -92,8 +92,26 @@ extern "C" {
 #else
 #define TDT_TASK_ATTR(...)                                                                         \
 	(&(struct tdt_task_attr){                                                                  \
-		.size = sizeof(struct tdt_task_attr), .file = __FILE__, .line = __LINE__,          \
-		__VA_ARGS__ })
+		.size = sizeof(struct tdt_task_attr) +                                             \
+			0 * TDT_TASK_ATTR_CHECK(TDT_TASK_ATTR_TEXT(__VA_ARGS__)),                  \
+		.file = __FILE__, .line = __LINE__, __VA_ARGS__ })
+
+/* The arguments of TDT_TASK_ATTR() as a string: their macros are replaced first. */
+#define TDT_TASK_ATTR_TEXT(...) TDT_TASK_ATTR_STRING(__VA_ARGS__)
+#define TDT_TASK_ATTR_STRING(...) #__VA_ARGS__
+
+/*
+ * Refuse arguments that do not begin with a dot.  (Clang takes the call for a constant behind
+ * __builtin_constant_p() only, and gcc takes `text[0]` for none.)
+ */
+#define TDT_TASK_ATTR_CHECK(text)                                                                  \
+	(__extension__ sizeof(struct {                                                             \
+		_Static_assert(__builtin_constant_p(1) ?                                           \
+				       sizeof(text) == 1 || __builtin_strncmp(text, ".", 1) == 0 : \
+				       0,                                                          \
+			       "name the fields of TDT_TASK_ATTR(): .name = \"accept\"");          \
+		char unused;                                                                       \
+	}))
 #endif
 
 /* The result of tdt_traced_with(): the future to spawn, and the handle for requests. */

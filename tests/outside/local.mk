@@ -82,6 +82,7 @@ EXTRA_DIST += \
 	tests/outside/fixtures/tree_coroutine.cc \
 	tests/outside/fixtures/tree_main.c \
 	tests/outside/fixtures/tree_stack.c \
+	tests/outside/fixtures/wrong_code.c \
 	tests/outside/fixtures/wrong_echo.c \
 	tests/outside/lines.c \
 	tests/outside/rust/tree.rs
@@ -118,7 +119,8 @@ dist_check_SCRIPTS += \
 	tests/outside/unwinder.sh \
 	tests/outside/variants.sh \
 	tests/outside/walk.sh \
-	tests/outside/warm.sh
+	tests/outside/warm.sh \
+	tests/outside/wrong_code.sh
 
 # The trees of programs that are compiled with each option of tests/lib/instrumentation.sh, at each
 # level.  It takes some 15 minutes.
