@@ -5,12 +5,13 @@
 
 #![allow(dead_code)]
 
+use std::any::type_name;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::future::Future;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::os::raw::{c_char, c_int};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, AssertUnwindSafe, Location};
 use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
@@ -75,6 +76,32 @@ pub struct TdtTaskAttr {
     pub file: *const c_char,
     pub line: u32,
     pub column: u32,
+    pub file_length: usize,
+    pub name_length: usize,
+    pub default_name: *const c_char,
+    pub default_name_length: usize,
+}
+
+impl TdtTaskAttr {
+    /// The attributes of a task for `future`: it is named after its type, and spawned at the place
+    /// of the caller.  Strings of Rust do not end with a NUL, so their lengths are given.
+    #[track_caller]
+    pub fn of<F>(_future: &F) -> TdtTaskAttr {
+        let place = Location::caller();
+        let name = type_name::<F>();
+        TdtTaskAttr {
+            size: mem::size_of::<TdtTaskAttr>(),
+            id: 0,
+            name: ptr::null(),
+            file: place.file().as_ptr() as *const c_char,
+            line: place.line(),
+            column: place.column(),
+            file_length: place.file().len(),
+            name_length: 0,
+            default_name: name.as_ptr() as *const c_char,
+            default_name_length: name.len(),
+        }
+    }
 }
 
 /// `struct tdt_traced`.

@@ -147,6 +147,8 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/ranges.h \
 	src/symbolize/symbolize.c \
 	src/symbolize/symbolize.h \
+	src/task/attr.c \
+	src/task/attr.h \
 	src/task/handle.c \
 	src/task/handshake.h \
 	src/task/hooks.c \

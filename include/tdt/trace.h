@@ -57,9 +57,29 @@ struct tdt_task_attr {
 			     its own calls tdt_task_id_base()) */
 	const char *name; /* at most TDT_TASK_NAME_MAX bytes are copied; NULL or empty: none */
 	const char *file; /* where the task was spawned.  The string must live as long as the
-			     process, as __FILE__ does.  NULL: unknown */
+			     process, as __FILE__ does, unless `file_length` is given.  NULL:
+			     unknown */
 	uint32_t line;    /* in `file`; 0: unknown */
 	uint32_t column;  /* in `line`, from 1; 0: unknown */
+
+	/*
+	 * The lengths of `file`, `name` and `default_name` in bytes, for languages whose strings do
+	 * not end with a NUL.  0: the string ends with a NUL.  If `file_length` is given, the
+	 * library keeps a copy of `file`, one for each text that it was ever given, as long as the
+	 * process lives.
+	 */
+	size_t file_length;
+	size_t name_length;
+
+	/*
+	 * A name for a task that has no `name`, for example the type of its future, or the function
+	 * that runs in it.  Of a default name with more than TDT_TASK_NAME_MAX bytes the end is
+	 * kept, because the end is what tells tasks apart: it is cut behind a `::` or before a word
+	 * ("shop::orders::ship::{{closure}}" may become "orders::ship::{{closure}}").  NULL or
+	 * empty: none.
+	 */
+	const char *default_name;
+	size_t default_name_length;
 };
 
 #define TDT_TASK_NAME_MAX 63
@@ -77,13 +97,13 @@ struct tdt_task_attr_here : tdt_task_attr {
 	explicit tdt_task_attr_here(const char *name_ = nullptr, uint64_t id_ = 0,
 				    const char *file_ = __builtin_FILE(),
 				    uint32_t line_ = __builtin_LINE())
+	    : tdt_task_attr()
 	{
 		size = sizeof(tdt_task_attr);
 		id = id_;
 		name = name_;
 		file = file_;
 		line = line_;
-		column = 0;
 	}
 	const tdt_task_attr *get() const { return this; }
 };

@@ -4,7 +4,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <string.h>
 
 #include <tdt/hooks.h>
 
@@ -16,6 +15,7 @@
 #include "probes/probes.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "task/attr.h"
 #include "task/substitute.h"
 #include "task/wrapper.h"
 #include "watch/last_tree.h"
@@ -35,19 +35,6 @@ int tdt_task_id_base(uint64_t first)
 	} while (!atomic_compare_exchange_weak_explicit(
 	    &next_id, &next, first, memory_order_relaxed, memory_order_relaxed));
 	return 0;
-}
-
-/* How many bytes of a name are kept: at most the maximum, and no part of a UTF-8 character. */
-static size_t name_length(const char *name)
-{
-	size_t length = strnlen(name, TDT_TASK_NAME_MAX + 1);
-
-	if (length <= TDT_TASK_NAME_MAX)
-		return length;
-	length = TDT_TASK_NAME_MAX;
-	while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
-		length--;
-	return length;
 }
 
 static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_task_attr *attr)
@@ -74,8 +61,7 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 	TDT__POKE(record->file, (uintptr_t)attr->file);
 	TDT__POKE(record->line, attr->line);
 	TDT__POKE(record->column, attr->column);
-	if (attr->name != NULL) {
-		memcpy(name, attr->name, name_length(attr->name));
+	if (tdt__attr_name(attr, (char *)name) != 0) {
 		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
@@ -101,6 +87,8 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 		error = -EINVAL;
 	if (error == 0)
 		error = tdt__options_read(&ours, sizeof ours, attr);
+	if (error == 0)
+		error = tdt__attr_keep_file(&ours);
 	if (error == 0)
 		error = tdt__start();
 	if (error != 0) {

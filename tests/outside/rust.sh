@@ -71,7 +71,7 @@ for mangling in legacy v0; do
 		claim "a Rust program is built against the library ($how)" \
 			build "$source" "$flags" -C symbol-mangling-version=$mangling
 		claim "its futures end, panic and are dropped as the ABI has it ($how)" run
-		grep '/tree\.rs:[0-9]*:[0-9]*$' "$tmp/out" |
+		grep -v '^task ' "$tmp/out" | grep '/tree\.rs:[0-9]*:[0-9]*$' |
 			sed 's/^[-| `]*//; s/{{closure}}/{closure}/g; s/{closure#[0-9]*}/{closure}/g
 				s|{async_[a-z]*#[0-9]*}|{closure}|g
 				s| at .*/tree\.rs:\([0-9]*\):[0-9]*$| \1|' >"$tmp/got"
@@ -91,6 +91,9 @@ if test -e "$libs/libtdt-rt.so"; then
 		s/.*- \(tdt_sleep_ms\) at .*/\1/p' "$tmp/out" >"$tmp/got"
 	printf '%s\n' greet answer tdt_sleep_ms >"$tmp/wanted"
 	same "and prints its tree" "$tmp/wanted" "$tmp/got"
+	claim "its task has the name of its type, and a place with a column" \
+		grep -q '^task 1 "[^"]*greet::greet::{{closure}}>*".* at .*greet\.rs:[0-9]*:[0-9]*' \
+		"$tmp/out"
 else
 	skip "it prints its tree" "built without a shared library"
 fi

@@ -54,6 +54,7 @@ tests_unit = \
 	tests/unit/watch/check_watch \
 	tests/unit/watch/check_watch_poll \
 	tests/unit/watch/check_watch_races \
+	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_edges \
 	tests/unit/task/check_handshake \
@@ -522,6 +523,11 @@ tests_unit_task_check_kept_naive_LDADD = $(tests_core)
 tests_unit_task_check_leaves_SOURCES = tests/unit/task/check_leaves.c $(tests_asking)
 tests_unit_task_check_leaves_CFLAGS = $(tests_cflags)
 tests_unit_task_check_leaves_LDADD = $(tests_lib)
+
+tests_unit_task_check_attr_SOURCES = \
+	tests/unit/task/check_attr.c $(tests_no_memory) tests/lib/test.h
+tests_unit_task_check_attr_CFLAGS = $(tests_cflags)
+tests_unit_task_check_attr_LDADD = $(tests_lib)
 
 tests_unit_task_check_refused_SOURCES = \
 	tests/unit/task/check_refused.c tests/lib/listed.h $(tests_asking)

@@ -213,12 +213,9 @@ struct Spawned {
 
 fn spawn(future: impl Future<Output = ()> + Send + 'static) -> Spawned {
     let attr = TdtTaskAttr {
-        size: std::mem::size_of::<TdtTaskAttr>(),
-        id: 0,
-        name: "rust\0".as_ptr() as *const _,
-        file: concat!(file!(), "\0").as_ptr() as *const _,
-        line: line!(),
-        column: 0,
+        name: "rust".as_ptr() as *const _,
+        name_length: 4,
+        ..TdtTaskAttr::of(&future)
     };
     let traced = unsafe { tdt_traced_with(into_tdt(future), &attr) };
     assert!(!traced.handle.is_null());

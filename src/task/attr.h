@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_ATTR_H
+#define TDT_SRC_TASK_ATTR_H
+
+/* The strings of a struct tdt_task_attr, which need not end with a NUL. */
+
+#include <tdt/trace.h>
+
+/*
+ * Copy the task's name, or else its default name, to `copy`, which has room for TDT_TASK_NAME_MAX
+ * bytes.  Returns the number of bytes that were copied, without a NUL; 0: the task has no name.
+ */
+size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy);
+
+/*
+ * If the length of `attr->file` is given, replace `attr->file` by a copy that ends with a NUL and
+ * lives as long as the process.  There is one copy for each text.  Returns 0 or -ENOMEM.  Takes no
+ * lock.
+ */
+int tdt__attr_keep_file(struct tdt_task_attr *attr);
+
+#endif
