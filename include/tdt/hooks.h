@@ -39,9 +39,17 @@ extern "C" {
 
 /*
  * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
- * calls do not nest.  On a worker, tdt_backtrace() fails with EDEADLK: it would block a thread that
- * may have to poll the task.  The calls fire the probes worker-thread-start and worker-thread-stop.
- * Call them on the worker's own thread.
+ * calls do not nest.  They fire the probes worker-thread-start and worker-thread-stop.  Call them
+ * on the worker's own thread.
+ *
+ * On a worker that runs tasks, tdt_backtrace() fails with EDEADLK: it would block a thread that may
+ * have to poll the task.  A worker runs tasks if it is the last thread that polled some task which
+ * has not ended.
+ *
+ * Some runtimes call their hooks for the start and the stop of a thread also on threads that they
+ * keep for blocking calls and that poll no tasks (tokio's on_thread_start on the threads of
+ * spawn_blocking).  No harm is done if such a thread makes these calls.  The two probes fire for it
+ * too, and tdt_backtrace() works on it, unless it is called inside a poll.
  */
 void tdt_worker_thread_start(void);
 void tdt_worker_thread_stop(void);

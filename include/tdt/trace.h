@@ -209,7 +209,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *              thread is on another stack than the poll (the stack of a signal handler, or of a
  *              coroutine that was not reported).  tdt_task_inspect() (tdt/tasks.h) reports which of
  *              the two it is.  The request is withdrawn; it may still cause one spurious poll.
- *   EDEADLK    The caller is inside a poll of a traced future, or on a worker thread
+ *   EDEADLK    The caller is inside a poll of a traced future, or on a worker that runs tasks
  *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
  *              tdt_backtrace_async() or tdt_backtrace_timed() there.  (A thread that polls tasks
  *              and never reported that it does is blocked until the time is up.)

@@ -20,6 +20,7 @@
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
+#include "registry/registry.h"
 #include "task/request.h"
 #include "tree/trace.h"
 
@@ -187,11 +188,31 @@ static struct tdt_trace *refuse(int error)
 	return NULL;
 }
 
+/*
+ * Whether this thread is a worker that runs tasks: whether it is the last thread that polled some
+ * live task.  A thread of a pool for blocking calls polls none, though some runtimes report it as a
+ * worker.
+ */
+static bool runs_tasks(void)
+{
+	struct tdt__cursor cursor = { 0 };
+	const struct tdt_handle *task;
+	struct tdt_task_record record;
+	bool runs = false;
+
+	if (!tdt__thread.worker)
+		return false;
+	while (!runs && (task = tdt__registry_next(&cursor)) != NULL)
+		runs = TDT__PEEK(task->record.thread) == tdt__thread_id() &&
+		       tdt__registry_read(task, &record) && tdt__record_is_live(&record);
+	return runs;
+}
+
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 {
 	if (handle == NULL)
 		return refuse(EINVAL);
-	if (tdt__thread.poll != NULL || tdt__thread.worker)
+	if (tdt__thread.poll != NULL || runs_tasks())
 		return refuse(EDEADLK);
 	return backtrace(handle, TDT__SECOND, TDT_MAX_FRAMES);
 }

@@ -277,17 +277,43 @@ START_TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
 }
 END_TEST
 
-START_TEST(a_worker_may_ask_only_with_a_limit)
+START_TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	struct test_task other = { .leaf = { .name = 'b' } };
 
 	test_task_init(&task, NULL);
+	test_task_init(&other, NULL);
 	tdt_worker_thread_start();
+	test_task_poll(&task);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(task.handle), EDEADLK);
+	expect_no_trace(tdt_backtrace(other.handle), EDEADLK);
 	expect_no_trace(tdt_backtrace_timed(task.handle, 0), ETIMEDOUT);
 	tdt_worker_thread_stop();
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
+	test_task_fini(&other);
+	test_task_fini(&task);
+}
+END_TEST
+
+/*
+ * Some runtimes call the hook of a worker's start on threads for blocking calls, too.  Such a
+ * thread may even have polled a task, which has ended by now.
+ */
+START_TEST(a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask)
+{
+	struct test_task ended = { .leaf = { .name = 'a' } }, task = { .leaf = { .name = 'b' } };
+
+	test_task_init(&ended, NULL);
+	test_task_init(&task, NULL);
+	tdt_worker_thread_start();
+	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
+	test_task_poll(&ended);
+	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
+	test_task_fini(&ended);
+	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
+	tdt_worker_thread_stop();
 	test_task_fini(&task);
 }
 END_TEST
@@ -310,7 +336,8 @@ int main(void)
 	tcase_add_test(errors, a_task_nobody_polls_times_out);
 	tcase_add_test(errors, the_longest_timeout_is_no_overflow);
 	tcase_add_test(errors, asking_inside_a_poll_is_refused_where_it_could_never_be_answered);
-	tcase_add_test(errors, a_worker_may_ask_only_with_a_limit);
+	tcase_add_test(errors, a_worker_that_runs_tasks_may_ask_only_with_a_limit);
+	tcase_add_test(errors, a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask);
 	suite_add_tcase(suite, errors);
 	return test_run(suite);
 }
