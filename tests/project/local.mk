@@ -9,6 +9,7 @@ dist_check_SCRIPTS += \
 	tests/project/bootstrap.sh \
 	tests/project/columns.sh \
 	tests/project/configure.sh \
+	tests/project/covers.sh \
 	tests/project/docs.sh \
 	tests/project/driver.sh \
 	tests/project/exports.sh \

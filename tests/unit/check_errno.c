@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A call that succeeds leaves errno alone, also the first one of a process, which sets up what the
- * library needs.  So does a poll, and the clone of a waker in it, whether or not its stack is
- * captured there.
+ * Covers tdt/tdt.h.  A call that succeeds leaves errno alone, also the first call of a process,
+ * which sets up what the library needs.  So does a poll, and the clone of a waker in it, whether or
+ * not its stack is captured there.
  *
  * Each case is a process of its own (CK_FORK).
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Children of fork() trace and ask as if nothing had been, though they are forked while other
- * threads capture and symbolize: all our locks, libunwind's and libdw's are free in them, and the
- * barrier works.
+ * Covers fork, host/start.  Children of fork() trace and request as usual, though they are forked
+ * while other threads capture and symbolize: in the child all our locks, libunwind's and libdw's
+ * are free, and the barrier works.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What is on the hot paths, counted instruction by instruction (stepped.h): no lock, no allocation,
- * no fence, no clock, no look-up of symbols, no system call.  How many instructions there are is
- * printed.
+ * Covers task/wrapper, capture/capture, probes/probes.  The suite counts what is on the hot paths,
+ * instruction by instruction (stepped.h): no lock, no allocation, no fence, no clock, no look-up of
+ * symbols, no system call.  It prints how many instructions there are.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Every public function that takes a pointer is called with NULL: it does nothing, or says EINVAL,
- * or takes NULL for the defaults, as its header says.  The functions are those of the libraries'
- * maps: one that is missing here fails.
+ * Covers tdt/tdt.h.  Every public function that takes a pointer is called with NULL: it does
+ * nothing, or says EINVAL, or takes NULL for the defaults, as its header says.  The functions are
+ * those of the libraries' maps: a function that is missing here fails.
  */
 
 #include <config.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The index finds entries of an array by hash and key, whatever collides and however it grows. */
+/*
+ * Covers base/index.  The index finds entries of an array by hash and key, whatever collides and
+ * however it grows.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Captures: exact trees of real stacks, however deep and big, and what is left of them at a limit
- * or without memory.
+ * Covers capture/capture, capture/capture_trace.  Captures are exact trees of real stacks, however
+ * deep and big the stacks are.  At a limit, or without memory, a part of the tree is left and is
+ * marked so.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Counted clones: which leaves of a captured poll wait, by who holds their wakers when it has
- * ended; and that such a waker is as good as the runtime's own, wherever it is used and whatever
- * has ended by then.
+ * Covers capture/counted.  Which leaves of a captured poll wait is known from the holders of their
+ * wakers when the poll has ended.  A counted clone is as good as the runtime's own waker, wherever
+ * it is used and whatever has ended by then.
  */
 
 #include <config.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Counted clones (src/capture/counted.h) in hosts that make it hard: tasks that end while leaves
+ * Covers capture/counted.  Counted clones in hosts that make it hard: tasks that end while leaves
  * hold clones, tasks in tasks, thousands of leaves, plugins that are unloaded, children of fork(),
  * runtimes that look into wakers.  No leaf that waits is lost, each wake-up comes through once, and
  * the runtime gets back every waker.

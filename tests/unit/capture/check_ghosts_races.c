@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Counted clones in many hands at once: woken, cloned and dropped by other threads and in signal
- * handlers while the task is polled, asked for its tree, and watched; and on libtdt-rt.  Each
- * wake-up comes through, and each waker is given back once.
+ * Covers capture/counted.  Counted clones in many hands at once: other threads and signal handlers
+ * wake, clone and drop them while the task is polled, requested and watched, also on libtdt-rt.
+ * Each wake-up comes through, and each waker is given back once.
  */
 
 #include <config.h>

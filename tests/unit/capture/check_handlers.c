@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How much of an alternate stack the library's two signal handlers take when they run for the first
- * time in a process: little more than a handler that does nothing, which takes the kernel's frame.
- * A function that is bound when it is first called would take all the registers it saves besides.
+ * Covers capture/interrupt, dump/dump_signal.  How much of an alternate stack the library's two
+ * signal handlers take when they run for the first time in a process: little more than a handler
+ * that does nothing, which takes the kernel's frame.  A function that is bound when it is first
+ * called would take all the registers it saves besides.
  *
- * It is built twice: with the shared library, and with the static one in a program that binds late.
+ * This suite is built twice: with the shared library, and with the static one in a program that
+ * binds late.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Captures of stacks that are not as a compiler and a thread make them: on other memory, through
- * code without unwind information, damaged.  What can't be known is guessed and marked, or cut.
+ * Covers capture/capture, capture/find_fp.  Captures of stacks that are not as a compiler and a
+ * thread make them: on other memory, through code without unwind information, damaged.  What can't
+ * be known is a best guess and marked so, or the tree is truncated there.
  */
 
 #include <config.h>

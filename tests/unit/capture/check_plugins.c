@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Captures in modules that come and go: opened and closed with dlopen(), one in the place of
- * another, also between question and answer.
+ * Covers capture/capture, capture/judge.  Captures in modules that come and go: they are opened and
+ * closed with dlopen(), one takes the place of another, also between the request and its answer.
  */
 
 #include <config.h>

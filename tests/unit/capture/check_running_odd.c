@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Running polls whose stacks are not as a compiler and a thread make them: damaged, with holes,
- * very large, on other memory.  Each is asked while it is blocked, which is read from outside, and
- * while it spins, which is by the signal.  What can't be known is marked; nothing takes long, and
- * nothing crashes.
+ * Covers capture/running, capture/follow, capture/stack_copy, capture/walk_copy.  Running polls
+ * whose stacks are not as a compiler and a thread make them: damaged, with holes, very large, on
+ * other memory.  Each is requested while it is blocked, and read from outside; and while it spins,
+ * and read by the signal.  What can't be known is marked; nothing takes long, and nothing crashes.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Reading running polls while they end, move to other threads and lose theirs, by several askers,
- * round forks, and with the signal in the hands of the host.
+ * Covers capture/running, capture/interrupt.  Running polls are read while they end, move to other
+ * threads and lose theirs, by several requesters, around forks, and with the signal in the hands of
+ * the host.
  */
 
 #include <config.h>

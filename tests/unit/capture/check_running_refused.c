@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Running polls that can't be read because something is refused: memory, descriptors, an answer of
- * the thread that was interrupted.  The asker is told, in time; and the next one gets his answer.
+ * Covers capture/running, host/peek.  Running polls that can't be read because something is
+ * refused: memory, descriptors, an answer of the thread that was interrupted.  The requester learns
+ * it in time, and the next requester gets an answer.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Polls that get stuck on other stacks than they began on: in coroutines, ours and others', one in
- * the other.  Each is asked while it is blocked, which is read from outside, and while it spins,
- * which is by the signal.
+ * Covers capture/running, capture/stack_pieces.  Polls that get stuck on other stacks than they
+ * began on: in coroutines, ours and others', one in the other.  Each is requested while it is
+ * blocked, and read from outside; and while it spins, and read by the signal.
  */
 
 #include <config.h>

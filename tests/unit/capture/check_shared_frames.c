@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Frames that a leaf shares with the leaf before are not walked again, but compared.  Here call
- * trees at random, from a seed that is printed, are captured so, and each leaf once more by a
- * capture that knows of no other leaf: both must have found the same stack.  Half of the trees have
- * a seal (seal.h), as polls that answer do.
+ * Covers capture/capture, capture/seal.  Frames that a leaf shares with the leaf before are not
+ * walked again, but compared.  Here random call trees, from a seed that is printed, are captured
+ * so, and each leaf once more by a capture that knows of no other leaf: both must have found the
+ * same stack.  Half of the trees have a seal, as polls that answer do.
  */
 
 #include <config.h>

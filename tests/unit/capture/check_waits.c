@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A task that waits in a future of ours shows the call that made it: however our libraries are
- * compiled, it is there.
+ * Covers capture/capture, future/join_new, runtime/futures.  A task that waits in a future of ours
+ * shows the call that made the future, however our libraries are compiled.
  */
 
 #include <config.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A dump of the tasks of this process, from asking to printing. */
+/* Covers dump/dump_all.  A dump of the tasks of this process, from the request to the text. */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * TDT_DUMP, which src/dump/dump_signal.c reads before main().  So this program runs itself, with
- * the variable and with the name of a role, which it plays instead of testing.
+ * Covers dump/dump_signal.  TDT_DUMP is read before main(), so this program runs itself, with the
+ * variable and with the name of a role, which it plays instead of testing.
  *
  * A role has no tasks left when it dumps: a dump is the line "no tasks (took ...)".  The stand-in
  * for a set-user-ID program is a secure_getenv() that finds nothing.

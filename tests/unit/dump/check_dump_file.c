@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * src/dump/dump_file.c: the name of a dump's file, and what is written to which files.  tdt_dump()
- * is wrapped: it writes a text of this test's, and fails if it is to.
+ * Covers dump/dump_file.  The name of a dump's file, and what is written to which files.
+ * tdt_dump() is wrapped: it writes a text of this test's, and fails when the test wants it to.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A dump on a signal: that there is one, on a thread of its own, and what a host may do to it.
- * What is dumped is counted here instead of being printed: tdt_dump() is wrapped.
+ * Covers dump/dump_signal.  A dump on a signal is made by a thread of its own, whatever a host may
+ * do to that thread.  The suite counts the dumps instead of printing them: tdt_dump() is wrapped.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Dumps of a runtime with a worker that is blocked in a system call: of who blocks it, and of all
- * who wait for that.
+ * Covers dump/request_all, dump/snapshot.  Dumps of a runtime with a worker that is blocked in a
+ * system call show the task that blocks it, and all tasks that wait for that worker.
  */
 
 #include <config.h>

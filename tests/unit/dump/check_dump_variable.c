@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* src/dump/dump_variable.c: which values of TDT_DUMP are understood, and as what. */
+/* Covers dump/dump_variable.  Which values of TDT_DUMP are understood, and as what. */
 
 #include <config.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Snapshots of tasks on the thread that takes them, and of tasks that don't answer. */
+/*
+ * Covers dump/snapshot, dump/request_all, tree/groups.  Snapshots of tasks on the thread that takes
+ * them, and of tasks that don't answer.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Snapshots of a runtime's tasks, while they come and go and are asked by others, and in a child of
- * fork().
+ * Covers dump/snapshot, dump/request_all.  Snapshots of a runtime's tasks, while the tasks come and
+ * go and others request them, and in a child of fork().
  */
 
 #include <config.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The ABI of futures, field by field: what async-ffi on the other side relies on. */
+/*
+ * Covers tdt/future.h.  The ABI of futures, field by field, as async-ffi relies on it on the other
+ * side.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Async functions in plain C.  That the lines in their backtraces are right is for lines.sh. */
+/*
+ * Covers tdt/async.h.  Async functions in plain C.  lines.sh checks that the lines in their
+ * backtraces are right.
+ */
 
 #include <config.h>
 

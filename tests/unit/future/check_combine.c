@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Join and select: who is polled when, who is dropped when, what comes out. */
+/*
+ * Covers future/combine, future/combine_new.  Join and select: which child is polled when, which is
+ * dropped when, and what comes out.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The life of coroutines: awaiting, ending, being dropped, on whatever thread. */
+/*
+ * Covers future/coroutine, future/fiber.  The life of coroutines: they await, end and are dropped,
+ * on whatever thread.
+ */
 
 #include <config.h>
 

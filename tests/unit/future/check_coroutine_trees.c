@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Backtraces through coroutines, ours and others': one unbroken tree, whatever stacks it is made
- * of.  With trees at random, from a seed that is printed (TDT_TEST_SEED sets it).
+ * Covers future/coroutine, future/switch.  Backtraces through coroutines, ours and others', are one
+ * unbroken tree, whatever stacks it is made of.  The trees are random, from a seed that is printed
+ * (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>

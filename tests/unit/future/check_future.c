@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The inline helpers of <tdt/future.h>. */
+/* Covers tdt/future.h.  The inline helpers. */
 
 #include <config.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Requests where the kernel refuses membarrier(): both sides use fences then. */
+/*
+ * Covers host/barrier.  Requests where the kernel refuses membarrier(): both sides use fences then.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * fork() does not wait for what the library waits for: not while a name is being looked up, however
- * long that takes, and not while the loader's list of modules is in use.
+ * Covers symbolize/namer, host/loaded.  fork() does not wait for what the library waits for: not
+ * while a name is being looked up, however long that takes, and not while the loader's list of
+ * modules is in use.
  *
  * Without a cure all of these hang, but for those that say that the look-up makes no such call.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Requests and dumps while the dynamic loader is busy: a task is stuck in a plugin's constructor,
- * another one waits for the loader to be done with that, or a thread sits in a callback of
- * dl_iterate_phdr().
+ * Covers host/loaded, host/unloads.  Requests and dumps while the dynamic loader is busy: a task is
+ * stuck in a plugin's constructor, another one waits for the loader to be done with that, or a
+ * thread sits in a callback of dl_iterate_phdr().
  *
  * Nothing here is compared with a clock: what is claimed is that a call with a deadline returns
  * before the loader goes on, which is when the test says so.

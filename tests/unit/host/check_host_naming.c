@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Printing while a debug file can't be read, because the file system it lies on has stalled: the
- * test holds up the library's calls that open, read or map the file, until it has seen that the
- * printing is over.
+ * Covers symbolize/namer, symbolize/debugfile.  Printing while a debug file can't be read, because
+ * the file system it lies on has stalled: the test holds up the library's calls that open, read or
+ * map the file, until it has seen that the printing is over.
  *
  * Without a cure all of these hang, but for those that say that the look-up makes no such call.
  */

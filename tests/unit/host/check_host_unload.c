@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A task's poll unloads a plugin while the poll's stack is being read, and loads another one in its
- * place.  That happens at each moment at which the requester calls the loader or reads memory, one
- * moment a try, so the tests know nothing of the way in which the library works.
+ * Covers host/pages, capture/running.  A task's poll unloads a plugin while the poll's stack is
+ * being read, and loads another one in its place.  That happens at each moment at which the
+ * requester calls the loader or reads memory, one moment a try, so the tests know nothing of the
+ * way in which the library works.
  *
  * Without a cure, all tests of a process that has not shown the poll before fail: with SIGSEGV
  * where nothing comes in the plugin's place, because a rule is learned from `.eh_frame` that is

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Reading memory that may not be there, also where the kernel refuses process_vm_readv(). */
+/*
+ * Covers host/peek.  Reading memory that may not be there, also where the kernel refuses
+ * process_vm_readv().
+ */
 
 #include <config.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Where a thread's own stack lies, as the library finds out. */
+/* Covers host/thread, host/readable.  Where a thread's own stack lies, as the library finds out. */
 
 #include <config.h>
 

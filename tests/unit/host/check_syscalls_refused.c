@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * System calls that a filter (seccomp) refuses: whatever it is, and with whatever error, the
- * process lives, tasks are polled, and dumps come to their end.  What is lost then is what tdt(3)
- * says in "SYSTEM CALLS", and nothing else.
+ * Covers tdt/tdt.h.  A filter (seccomp) refuses system calls: whichever it refuses, and with
+ * whatever error, the process lives, tasks are polled, and dumps come to their end.  What is lost
+ * then is what tdt(3) says in "SYSTEM CALLS", and nothing else.
  */
 
 #include <config.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which probes fire, and in which order, without a tracer: a semaphore is a variable, raised here
- * as the kernel would, and the functions that hold the sites are wrapped (ld's --wrap) by ones that
- * write down who fired.
+ * Covers probes/probes.  Which probes fire, and in which order, without a tracer.  A semaphore is a
+ * variable, raised here as the kernel would raise it.  The functions that hold the sites are
+ * wrapped (ld's --wrap) by functions that write down which of them fired.
  *
- * What they write goes between what the test futures write (futures.h): `spawn1` is task-spawn of
- * the first task that was spawned while somebody listened.
+ * Their notes go between those of the test futures (futures.h): `spawn1` is task-spawn of the first
+ * task that was spawned while somebody listened.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A record that changes while it is read: after each instruction of the reader once, and between
- * any two of the poller.  The processor is made to trap after every instruction (x86-64), and the
- * handler plays the other thread.
+ * Covers registry/task_info.  A record changes while it is read: after each instruction of the
+ * reader once, and between any two of the poller.  The processor is made to trap after every
+ * instruction (x86-64), and the handler plays the other thread.
  */
 
 #include <config.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The driver's thread: how it starts and stops, and what it leaves alone. */
+/*
+ * Covers runtime/driver.  The driver's thread: how it starts and stops, and what it leaves alone.
+ */
 
 #include <config.h>
 

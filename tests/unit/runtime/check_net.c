@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* TCP: connections that work, break, are refused and cancelled. */
+/*
+ * Covers runtime/net, runtime/socket, runtime/tcp.  TCP connections that work, break, are refused
+ * and cancelled.
+ */
 
 #include <config.h>
 

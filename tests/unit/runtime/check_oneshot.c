@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The channel for one value: who has it in the end, whatever is dropped when; and with threads at
- * random, from a seed that is printed (TDT_TEST_SEED sets it).
+ * Covers runtime/oneshot, runtime/oneshot_receive.  The channel for one value: which side has the
+ * value in the end, whatever is dropped when; and with threads at random, from a seed that is
+ * printed (TDT_TEST_SEED sets it).
  */
 
 #include <config.h>

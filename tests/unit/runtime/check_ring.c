@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A worker's queue: in order, bounded, and each task is taken out once, whoever steals at the same
- * time.
+ * Covers runtime/ring.  A worker's queue is in order and bounded, and each task is taken out once,
+ * whichever workers steal at the same time.
  */
 
 #include <config.h>

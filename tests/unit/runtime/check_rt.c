@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The runtime, one thing at a time: spawning, polling and ending tasks; its own beginning and end.
+ * Covers runtime/rt, runtime/task, runtime/live.  The runtime, one thing at a time: spawning,
+ * polling and ending tasks; its own beginning and end.
  */
 
 #include <config.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* tdt_rt_block_on(): a future polled on the calling thread. */
+/* Covers runtime/block_on.  tdt_rt_block_on() polls a future on the calling thread. */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a runtime does when there is nothing to do: nothing.  And a task that waits can be asked
- * where.
+ * Covers runtime/idle.  A runtime that has nothing to do does nothing, and a task that waits can be
+ * requested.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The runtime when there is no memory, or no thread can be started: pthread_create() comes to us
- * (--wrap), and so this is linked with the insides of libtdt-rt.
+ * Covers runtime/rt, runtime/task.  The runtime when there is no memory, or no thread can be
+ * started: pthread_create() is wrapped (--wrap), and so this suite is linked with the insides of
+ * libtdt-rt.
  */
 
 #include <config.h>

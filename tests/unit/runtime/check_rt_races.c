@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The runtime with many tasks and threads at once.  What is random comes from a seed, which is
- * printed.
+ * Covers runtime/inject, runtime/worker, runtime/task.  The runtime with many tasks and threads at
+ * once.  What is random comes from a seed, which is printed.
  */
 
 #include <config.h>

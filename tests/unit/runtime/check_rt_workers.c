@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What workers tell libtdt (tdt/hooks.h), so that all probes fire and tasks are stamped; and by
- * that, how many of them wake for what.  The calls are seen by ld's --wrap.
+ * Covers runtime/worker, runtime/idle.  What workers report to libtdt (tdt/hooks.h), so that all
+ * probes fire and tasks are stamped; and from these reports, how many workers wake for what.  The
+ * calls are seen by ld's --wrap.
  */
 
 #include <config.h>

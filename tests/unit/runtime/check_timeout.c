@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* tdt_timeout(): who wins, and what is dropped when. */
+/* Covers runtime/timeout.  tdt_timeout(): which side wins, and what is dropped when. */
 
 #include <config.h>
 

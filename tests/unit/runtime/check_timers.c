@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* tdt_sleep_ms(): when timers fire, in which order, and what cancelling them leaves behind. */
+/*
+ * Covers runtime/timer, runtime/sleep.  tdt_sleep_ms(): when timers fire, in which order, and what
+ * cancelling them leaves behind.
+ */
 
 #include <config.h>
 

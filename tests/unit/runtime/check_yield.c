@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Letting others go first. */
+/* Covers runtime/yield.  A task lets others go first. */
 
 #include <config.h>
 

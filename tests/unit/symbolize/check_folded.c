@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Functions that share their code with others: further names at one address, as compilers and
- * linkers make them. */
+/*
+ * Covers symbolize/elfsym, symbolize/diename.  Functions that share their code with others have
+ * further names at one address, as compilers and linkers make them.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which modules are known, and which of them last (src/symbolize/modules.c, src/host/lasting.c);
- * and how many were unloaded, also while the loader's list can't be had (src/host/unloads.c).
+ * Covers symbolize/modules, host/lasting, host/unloads.  Which modules are known, and which of them
+ * last; and how many were unloaded, also while the loader's list can't be had.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Who waits for names, and for how long (src/symbolize/namer.c); and what debug files are searched
- * with (src/symbolize/debuginfo.c).
+ * Covers symbolize/namer, symbolize/debuginfo, base/service.  Which calls wait for names, and for
+ * how long; and with which paths debug files are searched.
  */
 
 #include <config.h>

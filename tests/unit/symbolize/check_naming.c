@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Who looks names up: the namer, for those who ask, never a thread that polls, whatever is asked
- * meanwhile.  All look-ups go through tdt__symbolize(), or through tdt__symbol_known() if they are
- * cached, which is under a lock.
+ * Covers symbolize/namer, symbolize/symbolize.  The namer looks names up for the requesters; a
+ * thread that polls never does, whatever is requested meanwhile.  All look-ups go through
+ * tdt__symbolize(), or, if they are cached, through tdt__symbol_known(), which is under a lock.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Symbolization of the test itself, of libraries in it, and of files that are not what they should
- * be.
+ * Covers symbolize/symbolize, symbolize/debugfile, symbolize/demangle, symbolize/inlines,
+ * symbolize/maps, symbolize/plt, symbolize/ranges.  Symbolization of the test itself, of libraries
+ * in it, and of files that are not what they should be.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Askers, pollers and droppers, all at once and at random: every question is answered or refused as
- * the manual says, and nothing is left behind.  The choices come from a seed, which is printed;
- * TDT_TEST_SEED sets it.
+ * Covers task/request, task/wrapper.  Requesters, pollers and droppers, all at once and at random:
+ * every request is answered or refused as the manual says, and nothing is left behind.  The choices
+ * come from a seed, which is printed; TDT_TEST_SEED sets it.
  */
 
 #include <config.h>

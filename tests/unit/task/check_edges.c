@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What the futures of ours say they wait for; and who woke a task, and who spawned it. */
+/*
+ * Covers task/hooks.  What the futures of ours report that they wait for; and which task woke a
+ * task, and which task spawned it.
+ */
 
 #include <config.h>
 

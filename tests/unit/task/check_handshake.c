@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * No wake-up is lost between pollers and askers (src/task/handshake.h, src/host/barrier.h): many
- * rounds in which a task is polled for other reasons while it is asked.  When a round is over every
- * request must have been taken by a poll, or the task must have been woken: else an executor would
- * now put it aside, and nobody would ever answer.
+ * Covers task/handshake, host/barrier.  No wake-up is lost between pollers and requesters: many
+ * rounds in which a task is polled for other reasons while it is requested.  When a round is over,
+ * every request must have been taken by a poll, or the task must have been woken: else an executor
+ * would now put the task aside, and no poll would ever answer.
  *
- * The same with a barrier that does nothing on the asker's side must lose some, or the test could
- * not tell: the linker hands tdt__barrier_heavy() to us (--wrap).
- *
- * It speaks TAP by itself, because Check can't say that something was skipped.
+ * The same with a barrier that does nothing on the requester's side must lose some, or the test
+ * could not tell: the linker hands tdt__barrier_heavy() to this suite (--wrap).
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Awaiting the end of a task: however it ends, whoever awaits it, and with threads at random, from
- * a seed that is printed (TDT_TEST_SEED sets it).
+ * Covers task/join, future/join_new.  Awaiting the end of a task: however the task ends, whichever
+ * future awaits it, and with threads at random, from a seed that is printed (TDT_TEST_SEED sets
+ * it).
  */
 
 #include <config.h>

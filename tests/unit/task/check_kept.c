@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Which waker is kept for askers: the one of the last poll, whatever its address.  There are
- * runtimes of two kinds: those whose wakers are their own clones, and those that pass a temporary,
- * at one address for every task (as crate async-ffi does).
+ * Covers task/saved_waker, task/wrapper.  The saved waker, which requesters use, is the waker of
+ * the last poll, whatever its address.  There are runtimes of two kinds: those whose wakers are
+ * their own clones, and those that pass a temporary, at one address for every task (as crate
+ * async-ffi does).
  *
- * Built a second time with tests/lib/naive_kept.h, where the same questions must wake the wrong
- * one.
+ * This suite is built a second time with tests/lib/naive_kept.h, where the same requests must wake
+ * the wrong task.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What counts as a leaf, what a leaf may do wrong with the waker it borrows, and tasks inside of
- * tasks.
+ * Covers task/substitute.  What counts as a leaf, what a leaf may do wrong with the waker it
+ * borrows, and tasks inside of tasks.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Every way not to be answered: by a task that ends, for asking wrongly, in the wrong place, or not
- * long enough.
+ * Covers task/request, dump/backtrace.  Every way in which a request is refused: the task ends, the
+ * request is wrong, it comes in the wrong place, or its timeout is too short.
  */
 
 #include <config.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Asking: who is woken and polled how often, and who is answered by what. */
+/*
+ * Covers task/request, dump/backtrace.  Which task is woken and polled how often for a request, and
+ * which poll answers it.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The wrapper: it changes nothing of a future but its address.  Handles, ids, names, and what is
- * stamped.
+ * Covers task/task, task/wrapper, task/handle.  The wrapper changes nothing of a future but its
+ * address.  Handles, ids, names, and what is stamped.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Each allocation fails in turn, from tracing a future to the answer: the future completes all the
- * same.
+ * Covers task/task.  Each allocation fails in turn, from tracing a future to the answer: the future
+ * completes all the same.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Polls that end by unwinding, though they must not: by a C++ exception, or because their thread is
- * cancelled or exits.  The task has panicked then, who had asked is answered, and the thread is in
- * no poll any more.
+ * Covers task/wrapper.  Polls end by unwinding, though they must not: by a C++ exception, or
+ * because their thread is cancelled or exits.  The task has then panicked, its requester is
+ * answered, and the thread is in no poll any more.
  */
 
 #include <config.h>

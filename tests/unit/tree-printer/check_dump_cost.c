@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What printing a dump costs, counted: in pieces that are written, and in allocations. */
+/*
+ * Covers tree-printer/dump, tree-printer/frames.  What it costs to print a dump, counted: in pieces
+ * that are written, and in allocations.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The text and the folded stacks of a dump, against the very text; and what may go wrong. */
+/*
+ * Covers tree-printer/dump_text, tree-printer/dump_group, tree-printer/dump_folded,
+ * tree-printer/names.  The text and the folded stacks of a dump, compared with the whole text; and
+ * what may go wrong.
+ */
 
 #include <config.h>
 

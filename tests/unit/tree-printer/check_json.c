@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The JSON of a trace, against the very text; and read back, by the reader of tdt-tree. */
+/*
+ * Covers tree-printer/json.  The JSON of a trace, compared with the whole text; and read back, by
+ * the reader of tdt-tree.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Printing as such: folded stacks against the very text, and what may go wrong in any form. */
+/*
+ * Covers tree-printer/print, tree-printer/folded.  Printing as such: folded stacks compared with
+ * the whole text, and what may go wrong in any form.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The text form of a trace, against the very text. */
+/*
+ * Covers tree-printer/text, tree-printer/frame, tree-printer/strings, tree-printer/task_line,
+ * tree-printer/terminal, tree-printer/view, tree-printer/words.  The text form of a trace, compared
+ * with the whole text.
+ */
 
 #include <config.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Rings of tasks that wait for each other, and which of them are for ever. */
+/* Covers tree/cycles.  Rings of tasks that wait for each other, and which of them are for ever. */
 
 #include <config.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers src/tree/findings.c: order, groups and rings of tasks that are only recorded. */
+/* Covers tree/findings.  The order, groups and rings of tasks that are only recorded. */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * No leaf that waits is taken for one that is over.  Tasks are made up at random of async
- * functions, combinators of the library's and by hand, one whose last call is a jump, and
+ * Covers tree/over.  No leaf that waits is taken for one that is over.  Tasks are made up at random
+ * of async functions, combinators of the library's and by hand, one whose last call is a jump, and
  * coroutines.  In the poll that is captured some leaves are ready after they have cloned the waker.
  * Each says whether it waits, and the tree must have as many of its kind.
  */

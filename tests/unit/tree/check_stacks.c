@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers stacks, modules, and the way from there to text: recorded stacks and a table of modules
- * that nobody captured here, as who reads another process has them.  The file that they lie in was
+ * Covers tree/stacks, symbolize/modules.  From recorded stacks to text: the stacks and the table of
+ * modules are made by hand, as a reader of another process has them.  The file that they lie in was
  * never loaded by this process.
  */
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The call tree: what is merged, in which order it is walked, and what happens without memory. */
+/*
+ * Covers tree/tree, tree/trace, tree/call_tree, base/arena.  The call tree: what is merged, in
+ * which order it is walked, and what happens without memory.
+ */
 
 #include <config.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How src/unwind/code.c reads machine code.  The assembler puts the instructions into this
- * program's own code.
+ * Covers unwind/code, unwind/instruction.  How machine code is read.  The assembler puts the
+ * instructions into this program's own code.
  */
 
 #include <config.h>

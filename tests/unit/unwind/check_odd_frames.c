@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Frames of unusual shapes, of assembly and of compilers (odd_frames.c): at every single
- * instruction a poll that runs is seen with all its callers, and none is wrong; so is a leaf that
- * waits there; and a poll that is blocked there (by a page fault, say) is seen so, too, or what may
- * be wrong is marked.  TDT_TEST_FRAMES names libraries with more functions (odd_frames.sh).
+ * Covers unwind/cfi, unwind/rules, capture/follow.  Frames of unusual shapes, of assembly and of
+ * compilers (odd_frames.c).  A poll that runs is seen with all its callers at every single
+ * instruction, and none is wrong; so is a leaf that waits there.  A poll that is blocked there (by
+ * a page fault, say) is seen so, too, or the best guess is marked.  TDT_TEST_FRAMES names libraries
+ * with more functions (odd_frames.sh).
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Watching: the last tree of each task is there without asking, and says what is known of the task
- * now.  Epochs are advanced by hand, but for what is said of the ticker itself.
+ * Covers watch/watch, watch/last_tree, watch/last_trace.  The last tree of each watched task is
+ * there without a request, and says what is known of the task now.  Epochs are advanced by hand,
+ * but for what is reported of the ticker itself.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a watched poll must not do (allocate, lock, enter the kernel), what the ticker does without
- * memory, and what is said of a tree whose code may be gone.
+ * Covers watch/watch, watch/spare_captures.  What a watched poll must not do (allocate, lock, enter
+ * the kernel), what the ticker does without memory, and what is reported of a tree whose code may
+ * be gone.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Readers, on threads, of the last trees of tasks that are polled, end, and begin again on others,
- * while epochs pass: each tree is whole, and of the task it is said to be of.
+ * Covers watch/last_tree, base/pool.  Readers, on threads, of the last trees of tasks that are
+ * polled, end, and begin again on others, while epochs pass: each tree is whole, and belongs to the
+ * task that it is reported of.
  */
 
 #include <config.h>
