@@ -275,9 +275,9 @@ static __attribute__((noinline)) double timed_poll(int outside, struct task *tas
 	return ns;
 }
 
-/* --- Asking ------------------------------------------------------------------------------- */
+/* --- Requests ----------------------------------------------------------------------------- */
 
-/* As one who asks many: the answer comes into an inbox, for which nobody sleeps. */
+/* As a requester of many tasks: the answer comes into an inbox, for which no thread sleeps. */
 static double asked_by_inbox(struct task *task, uint32_t leaves)
 {
 	static struct tdt__inbox inbox;

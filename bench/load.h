@@ -5,8 +5,8 @@
 /*
  * A client of echo servers that keeps them as busy as it can, in a process of its own: on each of
  * its connections it sends a message as soon as the one before has come back.  What it counts lies
- * in memory that it shares with its parent, who says which server it is to talk to, and to whose
- * account.
+ * in memory that it shares with its parent.  The parent says which server the client is to talk to,
+ * and to which account its messages count.
  *
  * 	load = load_start(cpu, accounts);
  * 	load_connect(load, ports, 2);

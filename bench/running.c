@@ -97,7 +97,7 @@ static void measure(struct figure *figure, tdt_poll_t (*poll)(void *state, struc
 		double took;
 		uint64_t start;
 
-		/* lest it is asked while it still is in the handler of the round before */
+		/* so that the thread has left the handler of the round before */
 		usleep(200);
 		start = tdt__clock();
 		capture = tdt__running(traced.handle, 1, TDT_MAX_FRAMES, start + SECOND, &error);

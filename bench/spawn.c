@@ -3,7 +3,7 @@
  * What a task costs that is ready at its first poll, from spawn to end: 1,000,000 of them, 10,000
  * at a time, spawned by a thread that is no worker, and by a task; with one worker and with two.
  * Beside it what others ask for a call of a function: a pool of threads with one queue, libuv's
- * pool, and GNU Pth.  Each task of ours is traced, and can be asked where it waits.
+ * pool, and GNU Pth.  Each task of ours is traced, and can be requested.
  */
 
 #include <config.h>
@@ -74,7 +74,7 @@ static void tasks_from_a_thread(struct figure *figure)
 	per_task(figure, start);
 }
 
-/* The last of a batch wakes who spawned it. */
+/* The last of a batch wakes the task that spawned it. */
 static const struct tdt_waker *spawner;
 
 static tdt_poll_t child_poll(void *state, struct tdt_context *cx)

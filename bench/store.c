@@ -190,7 +190,7 @@ static void add_connection(struct store *store, struct tdt_tcp *tcp)
 	if (connection->handle == NULL)
 		die("tdt_rt_spawn");
 	store->connection[n] = connection;
-	/* Release the connection to those who judge.  Pairs with their loads of `connections`. */
+	/* Release the connection to the judges.  Pairs with their loads of `connections`. */
 	atomic_store_explicit(&store->connections, n + 1, memory_order_release);
 }
 

@@ -5,8 +5,9 @@
 /*
  * A store of values, as mini-redis is one: each connection is a task that waits for a request or
  * for the server to end (a select, whose order is random), for one request in eight waits for a
- * permit, takes a lock, and replies.  As with tokio, who waits for the end or for a permit
- * registers its waker first and looks second: so one poll runs through leaves that do not wait.
+ * permit, takes a lock, and replies.  As with tokio, a future that waits for the end or for a
+ * permit registers its waker first and looks second: so one poll runs through leaves that do not
+ * wait.
  *
  * The server knows where each connection waits, and can judge its trees.
  */

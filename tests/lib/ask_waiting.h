@@ -11,7 +11,7 @@
 
 /*
  * Ask a task that waits, or soon will.  One that is held up in the poll that is to answer has its
- * stack read instead: then it is asked again.
+ * stack read instead: then it is requested again.
  */
 static inline struct tdt_trace *ask_waiting(struct tdt_handle *handle)
 {

@@ -2,8 +2,8 @@
 /*
  * Preloaded into a test (make check-delays): now and then a thread rests where it starts, starts
  * another, takes or frees a lock, or has woken somebody; and some threads only run when no other
- * wants to, so that who wakes another is overtaken by it.  All that is as it may happen on a busy
- * machine, but there once in a thousand runs.
+ * wants to, so that a thread that wakes another is overtaken by it.  All that may happen on a busy
+ * machine, too, but there once in a thousand runs.
  *
  * What is chosen depends on the seed in TDT_TEST_SEED, and on how many choices went before: as good
  * as the same in each run until threads compete.

@@ -89,7 +89,7 @@ static void wake_by_ref(const struct tdt_waker *waker)
 
 static void wake(const struct tdt_waker *waker)
 {
-	of(waker)->wakers--; /* first: who was woken counts them */
+	of(waker)->wakers--; /* first, since the woken thread counts them */
 	wake_by_ref(waker);
 	unref(of(waker));
 }

@@ -15,7 +15,7 @@
 
 #define NOINLINE __attribute__((noinline))
 
-/* The notes; and the tree made of them, NULL while nobody is asking. */
+/* The notes; and the tree made of them, NULL while there is no request. */
 struct expected {
 	struct tdt_frame at[16];
 	unsigned depth;
@@ -74,7 +74,7 @@ struct nested {
 
 tdt_poll_t outer(void *state, struct tdt_context *cx);
 
-/* Have both asked before the one poll that answers them.  The one named first asks first. */
+/* Request both before the one poll that answers them.  The first argument is requested first. */
 void ask_both(struct poll_now *task, struct tdt_handle *first, struct tdt_handle *second,
 	      struct tdt_trace *traces[2]);
 

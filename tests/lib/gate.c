@@ -71,7 +71,7 @@ int gate_error(struct tdt_handle *handle)
 	struct tdt__capture *capture;
 	int error;
 
-	do { /* it may have the signal blocked still for who asked before */
+	do { /* the request before may still have the signal blocked */
 		error = 0;
 		capture = tdt__running(handle, 1, TDT_MAX_FRAMES, tdt__clock() + MINUTE, &error);
 		tdt__capture_unref(capture);

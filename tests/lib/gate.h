@@ -2,7 +2,7 @@
 #ifndef TDT_TESTS_GATE_H
 #define TDT_TESTS_GATE_H
 
-/* A gate at which a poll is stuck, blocked in read() or spinning, while it is asked. */
+/* A gate at which a poll is stuck, blocked in read() or spinning, while it is requested. */
 
 #include <pthread.h>
 #include <stdatomic.h>

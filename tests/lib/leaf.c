@@ -22,13 +22,13 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 		leaf->on_poll(leaf, cx);
 	clone = tdt_waker_clone(cx->waker);
 	/*
-	 * Before the waker is there: if who has seen that opens the leaf, it is the next poll that
-	 * ends it.
+	 * Before the waker is there: if a thread has seen the waker and opens the leaf, the next
+	 * poll ends it.
 	 */
 	open = atomic_load(&leaf->open);
 	tdt_waker_drop(atomic_exchange(&leaf->waker, clone));
 	if (!open && atomic_load(&leaf->open))
-		leaf_wake(leaf); /* who opened it meanwhile may have found no waker */
+		leaf_wake(leaf); /* a thread that opened it meanwhile may have found no waker */
 	return open ? leaf->result : TDT_PENDING;
 }
 

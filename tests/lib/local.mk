@@ -11,7 +11,7 @@ tests_no_memory = tests/lib/no_memory.c tests/lib/no_memory.h tests/lib/sanitize
 # A waker for a thread that waits.
 tests_bell = tests/lib/bell.c tests/lib/bell.h tests/lib/must.h
 
-# A task on the thread that asks; and what its captures are compared with.
+# A task on the requester's thread; and what its captures are compared with.
 tests_poll_now = tests/lib/poll_now.c tests/lib/poll_now.h
 tests_expected = tests/lib/expected.c tests/lib/expected.h tests/lib/test.h $(tests_poll_now)
 

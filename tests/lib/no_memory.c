@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * malloc, calloc and realloc that fail when told to.  Only the thread that asked for it is touched.
+ * malloc, calloc and realloc that fail when told to.  Only the calling thread is concerned.
  */
 
 #include <config.h>

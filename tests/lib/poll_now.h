@@ -4,7 +4,7 @@
 
 /*
  * The runtime of tests that look at stacks: a wake-up polls the task at once, on the same thread.
- * So a backtrace is asked for, captured and answered within one call.
+ * So a backtrace is requested, captured and answered within one call.
  */
 
 #include <stdbool.h>

@@ -63,7 +63,7 @@ static NOINLINE void in_epoll_wait(struct stuck *stuck)
 
 static NOINLINE void in_nanosleep(struct stuck *stuck)
 {
-	/* Once, unless who asks takes longer than that. */
+	/* Once, unless the requester takes longer than that. */
 	do
 		stuck->result = nanosleep(
 		    &(struct timespec){ stuck->sleep_ms / 1000, stuck->sleep_ms % 1000 * 1000000 },

@@ -11,8 +11,8 @@
 int threads_named(const char *prefix);
 
 /*
- * How often they have gone to sleep so far (voluntary context switches): who sleeps through has the
- * same count later.
+ * How often they have gone to sleep so far (voluntary context switches): threads that sleep all the
+ * time have the same count later.
  */
 long threads_slept(const char *prefix);
 

@@ -166,7 +166,7 @@ static void poll_task(struct task *task)
 	pthread_mutex_lock(&lock);
 }
 
-/* Wake who waits at gates that are due, and return when the next one will be.  Under the lock. */
+/* Wake the tasks at gates that are due, and return when the next will be.  Under the lock. */
 static uint64_t open_gates(void)
 {
 	uint64_t time = now(), next = UINT64_MAX;

@@ -36,7 +36,7 @@ tree::right::{closure}::{closure} $(line block)
 tree::leaf::{closure} $(line leaf)
 <tree::Pass as core::future::future::Future>::poll $(line pass)
 END
-# It asks twice.
+# It makes two requests.
 cat "$tmp/tree" "$tmp/tree" >"$tmp/wanted"
 
 # The program of this name in tdt-languages(7).

@@ -88,7 +88,7 @@ static void host(void)
 	settle();
 }
 
-/* --- A task on the thread that asks ---------------------------------------------------- */
+/* --- A task on the requester's thread -------------------------------------------------- */
 
 struct task {
 	struct tdt_waker waker;

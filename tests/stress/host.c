@@ -69,7 +69,7 @@ static void note_latest(atomic_uint_fast64_t *latest, uint64_t began, int64_t ti
 		atomic_store(latest, took - (uint64_t)timeout_ns);
 }
 
-/* --- Asking ------------------------------------------------------------------------------ */
+/* --- Requests ---------------------------------------------------------------------------- */
 
 struct pick {
 	unsigned left;
@@ -269,7 +269,7 @@ static int ask_as_a_child(unsigned *state)
 	return tdt_dump(nowhere, &options) == 0 ? 0 : 1;
 }
 
-/* A new task of the child's only thread, asked and polled in turn: whether its trace has its name.
+/* A new task of the child's only thread is requested and polled: whether its trace has its name.
  */
 static int trace_as_a_child(void)
 {

@@ -43,8 +43,8 @@ struct host_counts {
 extern struct host_counts host_counts;
 
 /*
- * While a thread loads, unloads or holds the list of modules; and for who wants none to do so.  A
- * child of fork() can do little with the loader if another thread was in it.
+ * Call these around loading, unloading and holding the list of modules, and where no thread may do
+ * so.  A child of fork() can do little with the loader if another thread was in it.
  */
 void host_loader_enter(void);
 void host_loader_leave(void);

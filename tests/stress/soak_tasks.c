@@ -305,7 +305,7 @@ static tdt_poll_t panicker_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-/* Asks about itself and others, from inside. */
+/* Requests itself and others, from inside. */
 struct curious {
 	struct tdt_async async;
 	struct tdt_handle *child;

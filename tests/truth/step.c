@@ -7,8 +7,8 @@
  *
  * The thread that polls is traced (ptrace(2)).  Its shadow stack has the return address of every
  * call that has not returned.  At some instructions, chosen by SEED, most of them where frames are
- * made and left, another thread of the program asks for a backtrace.  To the library the stepped
- * one is blocked without a system call, as by a page fault, since it stands still; every other
+ * made and left, another thread of the program requests a backtrace.  To the library the stepped
+ * thread is blocked without a system call, as by a page fault, since it stands still; every other
  * time it is made to run there without getting on.  The answer must be the shadow stack, up to the
  * library's own poll.
  *

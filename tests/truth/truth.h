@@ -46,7 +46,7 @@ struct truth_here {
 	int line;
 };
 
-/* The same as truth_leaf_cloned(), of a leaf that knows who awaits it, in that line. */
+/* The same as truth_leaf_cloned(), of a leaf that knows its awaiter, in that line. */
 void truth_leaf_is_at(struct truth_leaf *leaf, const struct truth_here *parent);
 void truth_leaf_cloned_at(struct truth_leaf *leaf, const struct tdt_waker *clone,
 			  const char *function, const char *file, int line);

@@ -153,7 +153,7 @@ static void *capture_on(void *argument)
 	return argument;
 }
 
-/* A thread that asks, until it is told where the task waits. */
+/* A thread that requests the task until it learns where the task waits. */
 struct asker {
 	struct tdt_handle *handle;
 	struct tdt_trace *trace;
@@ -197,7 +197,7 @@ static void *name_on(void *argument)
 	return argument;
 }
 
-/* In the child: asked from its only thread, or from a second one as well. */
+/* In the child its only thread is the requester, or a second thread as well. */
 static void trace_in_child(bool thread_too)
 {
 	struct asker asker = { 0 };

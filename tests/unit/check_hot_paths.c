@@ -259,7 +259,7 @@ START_TEST(what_a_hot_path_must_not_do_is_counted)
 }
 END_TEST
 
-/* --- A task nobody asks about ----------------------------------------------------------------- */
+/* --- A task without a request --------------------------------------------------------------- */
 
 struct await {
 	struct tdt_async async;

@@ -374,7 +374,7 @@ static struct tdt_future inner(struct tdt_future future)
 	return traced.future;
 }
 
-/* Bits of the loop: who is asked. */
+/* Bits of the loop: which tasks are requested. */
 enum { ASK_OUTER = 1, ASK_INNER = 2 };
 
 START_TEST(both_trees_of_a_task_in_a_task_show_what_waits)
@@ -487,7 +487,7 @@ START_TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
 }
 END_TEST
 
-/* --- Who must turn them off ---------------------------------------------------------------- */
+/* --- Hosts that turn them off -------------------------------------------------------------- */
 
 START_TEST(a_runtime_that_casts_wakers_gets_its_own)
 {

@@ -143,7 +143,7 @@ START_TEST(a_plugin_opened_after_the_question_has_its_names)
 END_TEST
 
 /*
- * The plugin is replaced between question and answer: so the rules the asker got are wrong, and
+ * The plugin is replaced between request and answer: so the requester's rules are wrong, and
  * must not be believed because newer ones were learned for a frame further out.
  */
 START_TEST(a_plugin_replaced_after_the_question_is_exact)
@@ -174,7 +174,7 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 END_TEST
 
 /*
- * Asked again, since the plugin was replaced, the task ends: then the first answer is given, and
+ * The plugin was replaced, and the task ends at the second request: the first answer is given, and
  * says what it is.
  */
 START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
@@ -204,7 +204,7 @@ START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 END_TEST
 
 /*
- * A trace that was never right, however often it was asked for, is given all the same; and says so.
+ * A trace that was never right, however often it was requested, is given all the same; and says so.
  */
 START_TEST(plugins_replaced_at_every_question_are_marked)
 {
@@ -235,7 +235,7 @@ START_TEST(plugins_replaced_at_every_question_are_marked)
 }
 END_TEST
 
-/* Asks the task outside and the one inside, the plugin being replaced in between. */
+/* Requests the outer and the inner task; the plugin is replaced in between. */
 START_TEST(nested_futures_are_walked_by_the_newest_rules)
 {
 	struct plugin plugin;

@@ -105,7 +105,7 @@ static void check_kind(const struct stuck_poll *kind)
 	ck_assert_int_eq(stuck.error, 0);
 	if (strcmp(kind->name, "in_nanosleep") == 0)
 		ck_assert_int_ge(stuck.took_ns, stuck.sleep_ms * 1000000);
-	/* Who was blocked was sent no signal: there is none yet that could be. */
+	/* A blocked thread was sent no signal: none was set up so far. */
 	ck_assert_int_eq(stuck_signal() != 0, kind->syscall == NULL);
 	stuck_fini(&stuck);
 }

@@ -41,7 +41,7 @@
 static struct {
 	struct tdt_waker waker;
 	struct tdt_traced traced;
-	pthread_mutex_t turn; /* who polls; its holder alone reads and writes what follows */
+	pthread_mutex_t turn; /* its holder polls, and alone reads and writes what follows */
 	uint64_t polls;
 	unsigned seed;
 	atomic_bool over;
@@ -128,7 +128,7 @@ static void *keep_polling(void *argument)
 	return argument;
 }
 
-/* What was read is of the poll that was asked for, by its stack and its thread. */
+/* What was read is of the poll that was requested, by its stack and its thread. */
 static void check_capture(struct tdt__capture *capture, uint64_t polls)
 {
 	struct tdt_trace *trace;
@@ -438,7 +438,7 @@ START_TEST(children_forked_while_others_ask_can_ask)
 }
 END_TEST
 
-/* A poll that forks goes on in the child, on its only thread, and is asked from another. */
+/* A poll that forks goes on in the child, on its only thread; another thread requests it. */
 static void *ask_forking(void *argument)
 {
 	while (atomic_load(&spinning) == 0)

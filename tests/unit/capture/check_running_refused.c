@@ -73,9 +73,9 @@ static int read_now(uint64_t ns)
 }
 
 /*
- * The same once the handler is over that served who asked before: he may have his answer sooner.
- * ThreadSanitizer takes two signals that come one upon the other for one, so that who waits long
- * has to send another now and then.
+ * The same once the handler of the request before is over: its requester may be answered sooner.
+ * ThreadSanitizer takes two signals in quick succession for one, so a requester that waits long has
+ * to send another now and then.
  */
 static int read_within(uint64_t ns)
 {
@@ -167,7 +167,7 @@ START_TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
 }
 END_TEST
 
-/* Be it running there, or blocked: that is not where the poll is. */
+/* Whether it runs there or is blocked there, the poll is elsewhere. */
 START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
 {
 	start(true);

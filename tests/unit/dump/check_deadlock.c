@@ -194,7 +194,7 @@ static const struct tdt_snapshot *take(void)
 
 /*
  * Every task says where it waits.  One that is held up in the poll that is to answer has its stack
- * read instead: then all are asked again, when that poll is over.
+ * read instead: then all are requested again, when that poll is over.
  */
 static const struct tdt_snapshot *take_waiting(void)
 {
@@ -801,7 +801,7 @@ START_TEST(two_who_dump_at_once_find_it)
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_gt(found[i], 0);
 	/*
-	 * A poll that was asked for, and whose asker had read another meanwhile, may be still to
+	 * A requested poll, whose requester has read another meanwhile, may be still to
 	 * come: it answers this.
 	 */
 	tdt_snapshot_free(take_waiting());

@@ -353,7 +353,7 @@ static void *drop_soon(void *argument)
 {
 	struct job *job = argument;
 
-	/* When it is asked, or at least listed. */
+	/* When it is requested, or at least listed. */
 	while (listed(job->task.traced.handle) == 0)
 		sched_yield();
 	tdt_future_drop(&job->task.traced.future);
@@ -439,7 +439,7 @@ START_TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
 }
 END_TEST
 
-#define SILENT 5000 /* more than are asked at once */
+#define SILENT 5000 /* more than are requested at once */
 #define BEHIND 100
 
 START_TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
@@ -656,7 +656,7 @@ START_TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 	grow_older();
 	start_ring(ring);
 
-	/* After it was listed, before it was asked.  That makes it younger than the other. */
+	/* After it was listed, before it was requested: that makes it younger than the other. */
 	grow_older();
 	other = &ring[0];
 	before[0].act = poll_other;
@@ -713,7 +713,7 @@ START_TEST(snapshots_taken_at_once_find_the_same_deadlock)
 	grow_older();
 	start_ring(ring);
 
-	/* All are polled for another's sake after they were listed, before they were asked. */
+	/* All are polled for another's sake after they were listed, before they were requested. */
 	before.act = take_other;
 	snapshot = take(0);
 	before.act = NULL;
@@ -850,7 +850,7 @@ START_TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
 }
 END_TEST
 
-/* The task is asked three times, and waits in a module that stays. */
+/* The task is requested three times, and waits in a module that stays. */
 START_TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
 {
 	void *stays = dlopen(PLUGINS "/plugin_b.so", RTLD_NOW | RTLD_LOCAL);

@@ -86,8 +86,8 @@ static const struct tdt_snapshot *take_fresh(size_t n)
 #define MANY 10000
 
 /*
- * See that all have answered, and that those who could wait at one place.  Returns how many of them
- * were not `met`.
+ * See that all have answered, and that the tasks that could do so wait at one place.  Returns how
+ * many of these were not `met`.
  */
 static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
 {
@@ -192,8 +192,8 @@ struct taking_turns {
 };
 
 /*
- * Never waits for long, but whenever it is looked at waits for who was handed the mutex, and has
- * not had a poll yet.
+ * The task never waits for long, but whenever it is looked at, it waits for the task that was
+ * handed the mutex and has not had a poll yet.
  */
 static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
 {

@@ -52,7 +52,7 @@ static void expect_names(const struct tdt_trace *trace, const char *expected)
 	free(names);
 }
 
-/* The tree of a task that is `future`, asked for as often as polls are to be had. */
+/* The tree of a task that is `future`, requested as often as polls are needed. */
 static void expect_tree_of(struct tdt_future future, const char *expected)
 {
 	struct poll_now task;

@@ -80,7 +80,7 @@ static tdt_poll_t idle_in_plugin(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-/* Tasks that wait, and answer as soon as they are asked. */
+/* Tasks that wait, and answer as soon as they are requested. */
 static struct poll_now idle[3];
 
 static void start_idle(void)

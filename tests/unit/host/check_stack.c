@@ -102,7 +102,7 @@ START_TEST(a_thread_that_forks_finds_its_own_in_the_child)
 }
 END_TEST
 
-/* First asked on a stack that is not the thread's own. */
+/* The first look-up is on a stack that is not the thread's own. */
 static ucontext_t outside, inside;
 static uintptr_t outside_frame;
 

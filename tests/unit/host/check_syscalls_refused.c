@@ -563,7 +563,7 @@ static void check_lost(const struct refusal *refusal, int error, bool later)
 	int wanted = later ? refusal->lost & ~LOST_NAMES : refusal->lost;
 	int lost = find_lost(refusal, error, later);
 
-	/* Who can't have threads has those that the library began with. */
+	/* Without new threads the library has those that it began with. */
 	if (later && (refusal->lost & LOST_WATCH) != 0)
 		wanted &= ~(LOST_PLUGINS | LOST_CALLERS);
 	ck_assert_msg(lost == wanted, "%s, %s:%s is lost", refusal->name, strerrorname_np(error),

@@ -361,7 +361,7 @@ START_TEST(so_does_one_whose_waker_throws)
 }
 END_TEST
 
-/* The waker of one who awaits the task's end. */
+/* The waker of a task that awaits the task's end. */
 START_TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
@@ -770,7 +770,7 @@ static void *come_and_go(void *nothing)
 	return nothing;
 }
 
-/* Asks time and again. */
+/* Makes requests time and again. */
 static void *ask(void *handle)
 {
 	while (!atomic_load(&done))

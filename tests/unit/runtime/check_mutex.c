@@ -76,7 +76,7 @@ static void expect_free(void)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 }
 
-/* --- The line of those who wait ------------------------------------------------ */
+/* --- The line of waiting tasks ------------------------------------------------ */
 
 START_TEST(a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake)
 {
@@ -139,7 +139,7 @@ END_TEST
 
 START_TEST(who_is_dropped_leaves_the_line)
 {
-	/* _i: who */
+	/* _i: which of them */
 	struct tdt_future line[3];
 
 	ck_assert(tdt_mutex_try_lock(mutex));
@@ -385,7 +385,7 @@ static void lock_or_not(void)
 	tdt_waker_drop(&bell[1]->waker);
 }
 
-/* And on until somebody gave up: who had to wait for nobody never does.  Returns the rounds. */
+/* And on until a task gave up: a task that waits for no other never does.  Returns the rounds. */
 static void *lock_often(void *number)
 {
 	intptr_t rounds;

@@ -63,7 +63,7 @@ START_TEST(nothing_wakes_while_nothing_is_to_do)
 }
 END_TEST
 
-/* --- What is asked for is polled -------------------------------------------------- */
+/* --- A requested task is polled ------------------------------------------------- */
 
 static __attribute__((noinline)) tdt_poll_t inner_poll(struct tdt_future *leaf,
 						       struct tdt_context *cx)

@@ -320,7 +320,7 @@ START_TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 }
 END_TEST
 
-/* --- Who the driver wakes -------------------------------------------------------------- */
+/* --- Tasks the driver wakes ------------------------------------------------------------ */
 
 /* A waker that is no task's, and blocks the thread that wakes it. */
 struct blocking {

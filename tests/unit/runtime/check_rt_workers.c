@@ -147,7 +147,7 @@ static bool all_parked(int workers)
 	return parked - unparks == workers;
 }
 
-/* And none has been woken that has not said so yet: who wakes one takes it off the stack before. */
+/* And each woken worker has said so: a thread that wakes a worker first takes it off the stack. */
 static bool all_sleep(struct tdt_rt *rt)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);

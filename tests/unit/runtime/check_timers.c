@@ -152,7 +152,7 @@ END_TEST
 
 #define TIMERS 1000
 
-/* A waker that writes down who was woken, on the driver's thread. */
+/* A waker that writes down, on the driver's thread, which timer woke it. */
 struct noting {
 	struct tdt_waker waker;
 	struct tdt_future sleep;
@@ -199,8 +199,8 @@ static void wait_until_woken(int n)
 }
 
 /*
- * Wait until all were woken, and compare: what was due first came first; of two due together, who
- * was started first.
+ * Wait until all were woken, and compare: the timer that was due first came first; of two that were
+ * due together, the one that was started first.
  */
 static void expect_in_order(int n)
 {
@@ -391,7 +391,7 @@ START_TEST(threads_start_and_cancel_timers_while_they_fire)
 }
 END_TEST
 
-/* --- Who is not woken --------------------------------------------------------------------- */
+/* --- No wake-up -------------------------------------------------------------------- */
 
 START_TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 {

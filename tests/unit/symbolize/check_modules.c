@@ -290,7 +290,7 @@ START_TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 	pthread_t holder = take_list();
 
 	ck_assert(!tdt__unloads_count(&count));
-	ck_assert(!tdt__unloads_count(&count)); /* asked once */
+	ck_assert(!tdt__unloads_count(&count)); /* counted once */
 	give_list(holder);
 }
 END_TEST

@@ -150,7 +150,7 @@ static void tear_down(void)
 	end_of(&running);
 }
 
-/* --- What is asked -------------------------------------------------------------------- */
+/* --- Requests ------------------------------------------------------------------ */
 
 #define SECOND INT64_C(1000000000)
 
@@ -191,7 +191,7 @@ static void let_it_poll(void)
 		sched_yield();
 }
 
-/* Names were asked for since the last call, and not by who polls. */
+/* Names were looked up since the last call, and not by a thread that polls. */
 static void check_askers(void)
 {
 	ck_assert_int_gt(atomic_exchange(&by_askers, 0), 0);

@@ -247,7 +247,7 @@ START_TEST(names_come_back_with_the_descriptors)
 	ck_assert_uint_eq(symbol->n, 0); /* may be in use */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert_uint_eq(symbolize(&self, pc, true)->n, 3);
-	setrlimit(RLIMIT_NOFILE, &before); /* who looks for leaks at the end wants some */
+	setrlimit(RLIMIT_NOFILE, &before); /* the search for leaks at the end needs some */
 }
 END_TEST
 

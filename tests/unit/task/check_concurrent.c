@@ -214,7 +214,7 @@ static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 		return one_in(4) ? TDT_PANICKED : TDT_READY;
 	if (one_in(4))
 		tdt_waker_wake_by_ref(cx->waker);
-	else if (!one_in(4)) /* else only an asker, or its end, will have it polled again */
+	else if (!one_in(4)) /* else only a requester, or its end, will have it polled again */
 		park(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -299,7 +299,7 @@ static struct tdt_handle *some_handle(void)
 	return handle;
 }
 
-/* --- Askers ----------------------------------------------------------------------------------- */
+/* --- Requesters ------------------------------------------------------------------------------- */
 
 static atomic_long traces, gone, late, dropped;
 

@@ -365,7 +365,7 @@ START_TEST(a_socket_is_awaited_by_its_descriptor)
 END_TEST
 
 /*
- * Without asking: a question may be on its way when the task is woken, and the wake-up not be told.
+ * Without a request: it may be on its way when the task is woken, and hide that wake-up.
  */
 static void wait_for(struct tdt_handle *task, enum tdt_wait_kind kind)
 {
@@ -424,7 +424,7 @@ START_TEST(tasks_that_wait_for_each_other_say_so)
 }
 END_TEST
 
-/* --- Who woke it ------------------------------------------------------------------------------ */
+/* --- The waker of a task ---------------------------------------------------------------------- */
 
 struct receiving {
 	struct tdt_async async;
@@ -466,7 +466,7 @@ START_TEST(who_sends_a_value_wakes_its_receiver)
 	receiver = tdt_rt_spawn(rt, TDT_ASYNC_NEW(receive_and_stay, receiving), NULL);
 	wait_for(receiver, TDT_WAIT_CHANNEL);
 	expect_waits_for(receiver, TDT_WAIT_CHANNEL, sender, 0);
-	ck_assert_uint_eq(inspect(receiver).info.woken_ns, 0); /* to be asked does not count */
+	ck_assert_uint_eq(inspect(receiver).info.woken_ns, 0); /* a request does not count */
 	if (_i == 0)
 		from = tdt_rt_spawn(rt, future_of(send_and_stay, &sender), NULL);
 	else
@@ -513,7 +513,7 @@ START_TEST(a_timer_is_no_task)
 }
 END_TEST
 
-/* --- Who spawned it --------------------------------------------------------------------------- */
+/* --- The spawner of a task -------------------------------------------------------------------- */
 
 struct spawning {
 	struct tdt_handle *child;

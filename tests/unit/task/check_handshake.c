@@ -86,8 +86,8 @@ static void poll_once(struct tdt_traced *task)
 	struct tdt_context cx = { &waker };
 
 	/*
-	 * Relaxed: an executor's own lock orders this; here nothing may, lest it be the barrier
-	 * that is missing.
+	 * Relaxed: in an executor a lock of its own orders this.  Here nothing may, or it would
+	 * stand in for a missing barrier.
 	 */
 	atomic_store_explicit(&woken, false, memory_order_relaxed);
 	tdt_future_poll(&task->future, &cx);

@@ -143,7 +143,7 @@ START_TEST(a_task_that_waits_has_not_ended)
 }
 END_TEST
 
-/* --- Who awaits it ----------------------------------------------------------------- */
+/* --- Awaiting it ----------------------------------------------------------------- */
 
 START_TEST(several_are_woken_but_for_one_that_was_dropped)
 {

@@ -214,8 +214,8 @@ START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_
 		ck_assert_ptr_eq((const void *)(uintptr_t)outer.handle->record.waker, &outer.waker.waker);
 	}
 	/*
-	 * Whether given as it is or in a substitute, it was known again; an asker took one of the
-	 * outer's.
+	 * Whether given as it is or in a substitute, it was known again; a requester took one of
+	 * the outer's.
 	 */
 	ck_assert_int_eq(outer.waker.clones, 3);
 	tdt_handle_unref(inner.handle);

@@ -26,7 +26,7 @@ static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_cont
 	return (struct tdt_future){ state, poll, drop_nothing };
 }
 
-/* Have the task polled while it is asked, and return the answer; for the caller to free. */
+/* Have the task polled while it is requested, and return the answer; the caller frees it. */
 static struct tdt_trace *captured(struct test_task *task)
 {
 	struct test_asking asking;
@@ -55,7 +55,7 @@ static void expect_leaves(const struct tdt_trace *trace, uint32_t leaves)
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
 }
 
-/* Each of these asks the leaf twice, and expects the same again. */
+/* Each of these requests the leaf twice, and expects the same again. */
 static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,
 			     const char *function, uint32_t leaves)
 {
@@ -245,7 +245,7 @@ START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	ck_assert_int_eq(task.waker.wakes, 0);
 	tdt_trace_free(trace);
 
-	/* Nor does another task fall for it that is polled with it, asked or not. */
+	/* Nor is another task deceived that is polled with it, requested or not. */
 	{
 		struct test_task other = { .leaf = { .name = 'a', .pending = 9 } };
 		struct test_asking asking;
@@ -393,7 +393,7 @@ static void nest_fini(struct nest *nest)
 		test_task_fini(&nest->task[i]);
 }
 
-/* What a trace of the task `level` must say, whoever else was asked. */
+/* What a trace of the task `level` must say, whichever others were requested. */
 static void expect_level(const struct tdt_trace *trace, int level)
 {
 	expect_leaves(trace, level == 2 ? 2 : 1);
@@ -404,7 +404,7 @@ static void expect_level(const struct tdt_trace *trace, int level)
 		ck_assert_int_eq(test_nodes_of(trace, "poll_inner"), 0);
 }
 
-/* Every choice of tasks that are asked at once. */
+/* Every choice of tasks that are requested at once. */
 START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 {
 	for (int asked = 1; asked < 8; asked++) {

@@ -144,7 +144,7 @@ START_TEST(threads_that_block_are_answered_by_one_poll)
 	test_task_poll(&task);
 	for (int i = 0; i < MANY; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, ask_blocking, task.handle), 0);
-	/* Who wakes does so when his question has been listed, perhaps after all others are. */
+	/* A requester wakes the task when its request is listed, perhaps after all others are. */
 	while (listed(task.handle) < MANY || task.waker.wakes == 0)
 		sched_yield();
 	ck_assert_int_eq(task.waker.wakes, 1);
@@ -384,7 +384,7 @@ START_TEST(an_asker_whose_waker_cannot_be_cloned_is_told_so)
 	struct tdt_context cx = { &asking.waker.waker };
 
 	test_task_init(&task, NULL);
-	/* At its first poll, before it is asked; and at the second. */
+	/* At its first poll, before it is requested; and at the second. */
 	for (int polls = 0; polls < 2; polls++) {
 		asking = (struct test_asking){ .error = 1 };
 		test_waker_init(&asking.waker);

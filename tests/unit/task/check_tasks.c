@@ -463,8 +463,8 @@ END_TEST
 /* --- Threads ---------------------------------------------------------------------------------- */
 
 /*
- * Tasks that come, are polled and go on several threads, while others go through all.  All that is
- * said of a task is a function of its id: so who finds another's is found out.
+ * Tasks come, are polled and go on several threads, while other threads go through all tasks.  What
+ * is reported of a task is a function of its id, so a report of another task is noticed.
  */
 
 #define THREADS 3

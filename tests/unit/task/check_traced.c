@@ -548,7 +548,7 @@ START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 	test_task_poll(&task);
 	ck_assert_uint_eq(ask_at(&task, 7001, 7), 1);
 
-	/* Nor does one count whose asker has given up. */
+	/* Nor does a request count whose requester has given up. */
 	test_ask(&asking, task.handle);
 	test_asking_fini(&asking);
 	tdt_worker_now(8000);

@@ -12,7 +12,7 @@
 #define MOST 100000
 #define MOST_WAITS 4
 
-/* A task that was asked, with what its leaves wait for: tasks, by id; 0: something else. */
+/* A task that answered, with what its leaves wait for: tasks, by id; 0: something else. */
 struct task {
 	struct tdt_trace_info info; /* first */
 	struct tdt_wait waits[MOST_WAITS];

@@ -91,7 +91,7 @@ static struct tdt_future make_leaf(void)
 	return (struct tdt_future){ leaf, polls[leaf->kind], leaf_drop };
 }
 
-/* --- Who polls them -------------------------------------------------------------------- */
+/* --- Polling them -------------------------------------------------------------------- */
 
 struct some {
 	struct tdt_async async;

@@ -393,8 +393,8 @@ END_TEST
 
 /*
  * A stack as a leaf might find it, word by word, up to the frame of the traced future, `by_fp`'s.
- * Leaves in one poll, between which a word changes: each one's stack must be what is there then.
- * Be the frames compared one by one (0) or sealed (1).
+ * Between the leaves of one poll a word changes: the stack of each leaf must be what is there then.
+ * The frames are compared one by one (0) or sealed (1).
  */
 #define WORDS 64
 

@@ -423,7 +423,7 @@ START_TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 }
 END_TEST
 
-/* An asker on another thread, who wants more, or less. */
+/* A requester on another thread, which wants more, or less. */
 struct asker {
 	struct tdt_handle *handle;
 	uint32_t max_frames;
@@ -441,7 +441,7 @@ static void *ask(void *argument)
 	return NULL;
 }
 
-/* Have the next poll of the task answer one who wants `max_frames`, and return what he got. */
+/* Have the next poll answer a requester that wants `max_frames`, and return the answer. */
 static struct tdt_trace *poll_asked(struct test_task *task, uint32_t max_frames)
 {
 	struct asker asker = { task->handle, max_frames, NULL };
@@ -831,7 +831,7 @@ START_TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 			test_task_poll(&task);
 			ck_assert_uint_eq(polls_since(task.handle), 0);
 			deep.depth = 40;
-			/* Another epoch, and no ticker who would make more of them. */
+			/* Another epoch, and no ticker that would begin more of them. */
 			task.handle->record.own_epoch = 0;
 		}
 		test_task_fini(&task);

@@ -174,7 +174,7 @@ START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
 }
 END_TEST
 
-/* The kernel kills who enters it for anything but to write or to end. */
+/* The kernel kills a thread that enters it for anything but to write or to end. */
 static void poll_outside_the_kernel(struct family *family)
 {
 	tdt_worker_now(1);
