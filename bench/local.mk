@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Benchmarks, one program a question: `make bench` builds and runs them, and prints what each found.
-# `make -s bench BENCHFLAGS=--json` prints a line of JSON for each.  The results of the last two runs are kept in
-# bench/last.json and bench/previous.json; `make bench KEEP=FILE` appends them to FILE instead.
+# `make -s bench BENCHFLAGS=--json` prints a line of JSON for each.  The results of the last two
+# runs are kept in bench/last.json and bench/previous.json; `make bench KEEP=FILE` appends them to
+# FILE instead.
 
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = bench/report.c bench/report.h
@@ -124,7 +125,9 @@ bench: $(BENCHES) bench/compare bench-without-probes
 	@TDT_BENCH_WITHOUT_PROBES=$(abs_builddir)/build-noprobes/.libs/libtdt.so; \
 	export TDT_BENCH_WITHOUT_PROBES; \
 	keep='$(KEEP)'; \
-	for bench in $(BENCHES); do $$bench --keep="$${keep:-bench/last.json}" $(BENCHFLAGS) || exit; done
+	for bench in $(BENCHES); do \
+		$$bench --keep="$${keep:-bench/last.json}" $(BENCHFLAGS) || exit; \
+	done
 	@test -n '$(KEEP)' || ! test -e bench/previous.json || \
 		echo 'bench/compare bench/previous.json bench/last.json compares this run' \
 			'with the one before' >&2

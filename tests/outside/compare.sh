@@ -137,7 +137,8 @@ keeps()
 {
 	"$top_builddir/bench/registry" --quick --keep="$tmp/kept" &&
 		"$top_builddir/bench/registry" --quick --keep="$tmp/kept" &&
-		test "$(wc -l <"$tmp/kept")" = 2 && "$compare" "$tmp/kept" "$tmp/kept" >"$tmp/said" &&
+		test "$(wc -l <"$tmp/kept")" = 2 &&
+		"$compare" "$tmp/kept" "$tmp/kept" >"$tmp/said" &&
 		grep 'ns a task  *[0-9.]* *[0-9.]*  *1.000  [0-9.]* to [0-9.]*$' "$tmp/said"
 }
 if test "$SANITIZERS" = no; then

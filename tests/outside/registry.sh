@@ -138,7 +138,8 @@ offsets_are_true()
 			offset = substr($0, RSTART + 4, RLENGTH - 4)
 			sub(/;.*/, "")
 			sub(/\[.*/, "")
-			printf "_Static_assert(__builtin_offsetof(struct %s, %s) == %s, \"%s\");\n", name, $NF, offset, $NF
+			printf "_Static_assert(__builtin_offsetof(struct %s, %s) == %s, \"%s\");\n",
+				name, $NF, offset, $NF
 			n++
 		}
 		END { exit n < 90 }' "${top_srcdir:?}/include/tdt/registry.h" >"$tmp/asserts" &&
@@ -159,7 +160,8 @@ says_true()
 {
 	"$reader" -a "$1" >"$tmp/said_of_process" &&
 		grep -qx "libtdt [0-9.]* in process $pid" "$tmp/said_of_process" &&
-		grep -qx '1505 spawned 1 ended 0 panicked 5 polls 0 captures 0 dumps' "$tmp/said_of_process" &&
+		grep -qx '1505 spawned 1 ended 0 panicked 5 polls 0 captures 0 dumps' \
+			"$tmp/said_of_process" &&
 		grep -qx "thread $pid worker parked" "$tmp/said_of_process"
 }
 

@@ -65,7 +65,8 @@ static void make_memory(struct memory *memory)
 		.n_panics = 1,
 		.panic_size = sizeof(struct tdt_registry_panic),
 	};
-	memory->counters = (struct tdt_registry_counters){ .spawned = 6, .panicked = 1, .polls = 7 };
+	memory->counters =
+	    (struct tdt_registry_counters){ .spawned = 6, .panicked = 1, .polls = 7 };
 	memory->panic = (struct tdt_registry_panic){ .number = 1, .id = 5, .name = "fell" };
 	memory->slab[0] =
 	    (struct tdt_registry_slab){ .next = ADDRESS_OF(slab[1]), .room = RECORDS };
@@ -73,7 +74,8 @@ static void make_memory(struct memory *memory)
 						      .used = RECORDS,
 						      .room = RECORDS };
 	for (unsigned i = 0; i < RECORDS; i++) {
-		memory->record[i] = (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE, .id = i + 1 };
+		memory->record[i] =
+		    (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE, .id = i + 1 };
 		snprintf(memory->record[i].name, TDT_TASK_RECORD_NAME_SIZE, "task %u", i + 1);
 	}
 	memory->record[0].file = ADDRESS_OF(file);

@@ -53,7 +53,8 @@ END
 says_space()
 {
 	! configures "$tmp/a folder" && test "$(wc -l <"$tmp/said")" = 1 &&
-		grep "the path '$tmp/a folder' or .* has a space, which make cannot handle" "$tmp/said"
+		grep "the path '$tmp/a folder' or .* has a space, which make cannot handle" \
+			"$tmp/said"
 }
 claim "a path with a space is refused" says_space
 
@@ -85,10 +86,15 @@ END
 # docs/install.md has the same packages.
 documents_packages()
 {
-	sed -n 's/.*(Debian: \([^;]*\); Fedora: \([^;]*\); Alpine: \([^,)]*\).*/\1 \2 \3/p' "$tmp/expected" |
+	sed -n 's/.*(Debian: \([^;]*\); Fedora: \([^;]*\); Alpine: \([^,)]*\).*/\1 \2 \3/p' \
+		"$tmp/expected" |
 		while read -r debian fedora alpine; do
-			grep -q "^|.*| *$debian *| *$fedora *| *$alpine *|$" "$top_srcdir/docs/install.md" ||
-				{ echo "docs/install.md has no line with $debian, $fedora and $alpine"; exit 1; }
+			grep -q "^|.*| *$debian *| *$fedora *| *$alpine *|$" \
+				"$top_srcdir/docs/install.md" ||
+				{
+					echo "no line with $debian, $fedora and $alpine"
+					exit 1
+				}
 		done
 }
 claim "docs/install.md lists the same packages" documents_packages

@@ -150,7 +150,8 @@ all
 fuzz
 END
 
-sed -i 's/^echo "config.status/sed -i "s,CHECK_TRUE.*,CHECK_TRUE\\\"]=\\\"\\\",;" config.status; &/' config.status.fake
+edit='s/^echo "config.status/sed -i "s,CHECK_TRUE.*,CHECK_TRUE\\\"]=\\\"\\\",;" config.status; &/'
+sed -i "$edit" config.status.fake
 cp config.status.fake config.status
 logs "if it is there by now the tests are run" check <<'END'
 bootstrap packages-for-check

@@ -32,7 +32,8 @@ installed()
 	folder=$1
 	shift
 	for file; do
-		test -s "$(find "$root" -path "*/$folder/$file")" || { echo "there is no $file"; return 1; }
+		test -s "$(find "$root" -path "*/$folder/$file")" ||
+			{ echo "there is no $file"; return 1; }
 	done
 }
 claim "the licences and the news are installed" installed doc/tdt \

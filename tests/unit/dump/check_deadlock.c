@@ -435,7 +435,7 @@ START_TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring)
 }
 END_TEST
 
-/* --- While all workers are held up ------------------------------------------------------------- */
+/* --- While all workers are held up ------------------------------------------------------------ */
 
 static int ends[2];
 static atomic_int held_up; /* workers */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers watch/watch, watch/last_tree, watch/last_trace.  The last tree of each watched task is
- * there without a request, and says what is known of the task now.  Epochs are advanced by hand,
- * but for what is reported of the ticker itself.
+ * Covers watch/watch, watch/epoch, watch/last_tree, watch/last_trace.  The last tree of each
+ * watched task is there without a request, and says what is known of the task now.  Epochs are
+ * advanced by hand, but for what is reported of the ticker itself.
  */
 
 #include <config.h>
@@ -1184,7 +1184,8 @@ int main(void)
 	tcase_add_test(kept, what_makes_no_sense_is_refused);
 	tcase_add_test(kept, the_number_of_an_epoch_wraps_and_is_never_0);
 	tcase_add_test(kept, a_tree_is_found_by_the_documented_layout_alone);
-	tcase_add_test(kept, a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made);
+	tcase_add_test(
+	    kept, a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made);
 	suite_add_tcase(suite, kept);
 
 	tcase_add_test(size, a_tree_may_grow);
