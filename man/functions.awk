@@ -5,8 +5,8 @@
 #	awk -v out=FOLDER -v version=VERSION -f functions.awk include/tdt/*.h
 #
 # Declarations that follow each other without an empty line share the comment above them.  Its first
-# sentence is the headline.  In a comment, a line that begins with a tab is code, and "  WORD  text" is
-# an item of a list.
+# sentence is the headline.  In a comment, a line that begins with a tab is code, and "  WORD  text"
+# is an item of a list.
 
 function plain(text)
 {
