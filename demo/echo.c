@@ -204,9 +204,9 @@ static tdt_poll_t connection_poll(void *state, struct tdt_context *cx)
 		TDT_AWAIT(echo_unless_idle(connection));
 		if (connection->idle || connection->n <= 0)
 			return TDT_READY; /* idle, at its end, or an error: all are the same */
-		TDT_AWAIT(
-		    count(service, (size_t)connection->n, connection->first,
-			  service->options->wedge && connection->number == WEDGED_CONNECTION));
+		TDT_AWAIT(count(service, (size_t)connection->n, connection->first,
+				service->options->wedge &&
+					connection->number == WEDGED_CONNECTION));
 		connection->first = false;
 	}
 	TDT_END();
@@ -258,8 +258,8 @@ static tdt_poll_t accept_poll(void *state, struct tdt_context *cx)
 
 	TDT_BEGIN(&acceptor->async, cx);
 	for (;;) {
-		TDT_AWAIT(
-		    tdt_tcp_accept(acceptor->service->listener, &acceptor->tcp, &acceptor->error));
+		TDT_AWAIT(tdt_tcp_accept(acceptor->service->listener, &acceptor->tcp,
+					 &acceptor->error));
 		if (acceptor->tcp != NULL)
 			acceptor->error = spawn_connection(acceptor->service, acceptor->tcp,
 							   ++acceptor->connections);

@@ -137,7 +137,7 @@ reloading="^task [0-9]+ \"reload\" $running, in read[(][)], $(
 	spawned_at stuck.c '.name = "reload"')\$"
 reading="- $(at stuck.c reload_poll 'read_config(')
  \`- $(at stuck.c read_config 'read(')"
-sessions="^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c 'session_poll, (')\$"
+sessions="^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c '(.name = name)')\$"
 waiting="- $(at stuck.c session_poll 'TDT_AWAIT(')
  \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
     \`- tdt_sleep_ms"
