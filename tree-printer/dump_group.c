@@ -254,11 +254,50 @@ static struct awaited take(struct table *table)
 	return taken;
 }
 
+/*
+ * If there are too many different waits to print them all, take out those of this kind that only
+ * one task has.  Without an owner they differ only in their address, so a number says as much.
+ * Returns how many were taken out.
+ */
+static uint32_t take_single_waits(struct table *table, enum tdt_wait_kind kind)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < table->n && table->n > TDT__WAITS_SHOWN; i++) {
+		struct awaited *awaited = &table->awaited[i];
+
+		if (awaited->times != 1 || awaited->wait.kind != kind || awaited->wait.owner != 0)
+			continue;
+		awaited->times = 0;
+		n++;
+	}
+	return n;
+}
+
+/* "200 wait for a channel each".  Returns how many different waits the line stands for. */
+static uint32_t write_single_waits(struct tdt__string *string, struct table *table,
+				   enum tdt_wait_kind kind, const struct tdt__dump *dump)
+{
+	const struct tdt_wait wait = { .kind = kind };
+	uint32_t n = take_single_waits(table, kind);
+
+	if (n == 0)
+		return 0;
+	tdt__string_puts(string, "   ");
+	tdt__count(string, n);
+	tdt__string_puts(string, n == 1 ? " waits " : " wait ");
+	tdt__wait_for(string, &wait, 0, dump->names, dump->options);
+	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
+	return n;
+}
+
 static void write_waits(struct tdt__string *string, struct table *table,
 		       const struct tdt__dump *dump)
 {
 	uint32_t n = table->n;
 
+	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, dump);
+	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, dump);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 

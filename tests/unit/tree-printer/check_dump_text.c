@@ -251,6 +251,54 @@ START_TEST(what_most_of_a_group_wait_for_is_told_first)
 }
 END_TEST
 
+START_TEST(many_that_wait_for_an_object_each_are_one_line)
+{
+	struct tdt_wait waits[200];
+	struct tdt_trace_info *tasks = tasks_new(200);
+	struct dumped *dumped = dumped_new();
+
+	for (uint64_t i = 0; i < 200; i++) {
+		waits[i] = (struct tdt_wait){ TDT_WAIT_CHANNEL, 0x1000 + i, 0 };
+		tasks[i].waits = &waits[i];
+		tasks[i].n_waits = 1;
+		tasks[i].state_ns = 0;
+	}
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 200);
+	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
+		      "200 tasks: 200 answered\n\n"
+		      "200 tasks pending, e.g. 1 and 199 more, spawned at x.c:3 by task 4\n"
+		      "   200 wait for a channel each\n"
+		      "- a at x.c:1\n\n");
+
+	/* Those that several tasks wait for, or that have an owner, are told apart. */
+	waits[1] = waits[0];
+	for (int i = 2; i < 5; i++)
+		waits[i] = (struct tdt_wait){ TDT_WAIT_MUTEX, 0x2000 + (unsigned)i, 0 };
+	waits[5].owner = 9;
+	dumped = dumped_new();
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 200);
+	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
+		      "200 tasks: 200 answered\n\n"
+		      "200 tasks pending, e.g. 1 and 199 more, spawned at x.c:3 by task 4\n"
+		      "   3 wait for a mutex each\n"
+		      "   194 wait for a channel each\n"
+		      "   2 wait for a channel (0x1000)\n"
+		      "   1 waits for a channel (0x1005) of task 9\n"
+		      "- a at x.c:1\n\n");
+
+	/* As many as can be shown are shown. */
+	dumped = dumped_new();
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &tasks[2], 2);
+	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
+		      "2 tasks: 2 answered\n\n"
+		      "2 tasks pending, e.g. 3 and 1 more, spawned at x.c:3 by task 4\n"
+		      "   1 waits for a mutex (0x2002)\n"
+		      "   1 waits for a mutex (0x2003)\n"
+		      "- a at x.c:1\n\n");
+	free(tasks);
+}
+END_TEST
+
 START_TEST(a_deadlock_of_one_waits_for_itself)
 {
 	static const struct tdt_wait wait = { TDT_WAIT_MUTEX, 0x10, 1 };
@@ -659,6 +707,7 @@ int main(void)
 	tcase_add_test(text, groups_tell_where_their_trees_are_from);
 	tcase_add_test(text, groups_and_tasks_tell_of_leaves_that_may_be_over);
 	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
+	tcase_add_test(text, many_that_wait_for_an_object_each_are_one_line);
 	tcase_add_test(text, a_deadlock_of_one_waits_for_itself);
 	tcase_add_test(text, a_long_ring_is_cut_and_closed);
 	tcase_add_test(text, a_deadlock_says_if_it_rests_on_records);
