@@ -185,20 +185,28 @@ static int require(const struct json_place *place, const char *key)
 	return json_object_get(place->object, key) != NULL ? 0 : fail_at(place, key, "is missing");
 }
 
-/* Read what the task waits for into an array, which the caller frees. */
-static int read_waits(const struct json_place *task, struct tdt_wait **waits, uint32_t *n)
+/*
+ * Read what the task waits for into an array, which the caller frees.  The names of the owners are
+ * behind it, in the same block of memory.
+ */
+static int read_waits(const struct json_place *task, struct tdt_wait **waits, uint32_t *n,
+		      const char *const **owner_names)
 {
 	const json_t *array = json_object_get(task->object, "waits");
+	const char **names;
 
 	*waits = NULL;
+	*owner_names = NULL;
 	*n = (uint32_t)json_array_size(array);
 	if (array != NULL && (!json_is_array(array) || json_array_size(array) > UINT32_MAX))
 		return fail_at(task, "waits", "not an array");
 	if (*n == 0)
 		return 0;
-	*waits = calloc(*n, sizeof(**waits));
+	*waits = calloc(*n, sizeof(**waits) + sizeof(*names));
 	if (*waits == NULL)
 		return fail(task->reader, strerror(ENOMEM));
+	names = (const char **)(*waits + *n);
+	*owner_names = names;
 	for (uint32_t i = 0; i < *n; i++) {
 		struct json_place place = { .reader = task->reader,
 					    .object = json_array_get(array, i) };
@@ -207,7 +215,8 @@ static int read_waits(const struct json_place *task, struct tdt_wait **waits, ui
 		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
 		if (get_word(&place, "kind", wait_words, N_WORDS(wait_words), &kind) ||
 		    get_address(&place, "object", &(*waits)[i].object) ||
-		    get_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner)) {
+		    get_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner) ||
+		    get_string(&place, "owner_name", &names[i])) {
 			free(*waits);
 			*waits = NULL;
 			return -1;
@@ -242,7 +251,7 @@ static int read_task(const struct json_place *place, struct tdt_trace_info *info
 	    get_number(place, "polls_since", UINT64_MAX, &info->polls_since) ||
 	    get_u32(place, "thread", &info->thread) ||
 	    get_string(place, "syscall", &info->syscall) ||
-	    read_waits(place, waits, &info->n_waits))
+	    read_waits(place, waits, &info->n_waits, &info->owner_names))
 		return -1;
 	info->state = (enum tdt_task_state)state;
 	info->waits = *waits;

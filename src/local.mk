@@ -117,6 +117,8 @@ libtdt_core_la_SOURCES = \
 	src/host/unloads.h \
 	src/probes/probes.h \
 	src/registry/handle.h \
+	src/registry/owners.c \
+	src/registry/owners.h \
 	src/registry/registry.c \
 	src/registry/registry.h \
 	src/registry/task_info.c \

@@ -286,7 +286,7 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 	tdt__string_puts(string, "   ");
 	tdt__count(string, n);
 	tdt__string_puts(string, n == 1 ? " waits " : " wait ");
-	tdt__wait_for(string, &wait, 0, dump->names, dump->options);
+	tdt__wait_for(string, &wait, 0, NULL, dump->options);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
 }
@@ -305,7 +305,7 @@ static void write_waits(struct tdt__string *string, struct table *table,
 		tdt__count(string, awaited.times);
 		tdt__string_puts(string, awaited.times == 1 ? " waits " : " wait ");
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
-			      dump->names, dump->options);
+			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN) {

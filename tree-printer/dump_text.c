@@ -119,7 +119,8 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 			break;
 		}
 	}
-	tdt__wait_for(string, &wait, task.id, dump->names, dump->options);
+	tdt__wait_for(string, &wait, task.id, tdt__names_find(dump->names, wait.owner),
+		      dump->options);
 }
 
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,

@@ -136,6 +136,8 @@ static void set_waits(struct object *task, const struct tdt_trace_info *info)
 		if (wait->object != 0)
 			set_address(&object, "object", wait->object);
 		set_known_u64(&object, "owner", wait->owner);
+		if (info->owner_names != NULL)
+			set_string(&object, "owner_name", info->owner_names[i]);
 		if (json_array_append_new(array, object.json) != 0 || object.failed)
 			task->failed = true;
 	}

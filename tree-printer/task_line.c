@@ -118,6 +118,7 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *i
 /* Equal waits of several leaves, which are printed once. */
 struct joined_wait {
 	struct tdt_wait wait;
+	const char *owner; /* its name; NULL: not in the task's info */
 	uint64_t leaves;
 };
 
@@ -137,7 +138,10 @@ static size_t join_waits(struct joined_wait *joined, const struct tdt_trace_info
 		for (at = 0; at < n && !tdt__same_wait(&joined[at].wait, &info->waits[i]);)
 			at++;
 		if (at == n && n < TDT__WAITS_SHOWN)
-			joined[n++] = (struct joined_wait){ .wait = info->waits[i] };
+			joined[n++] = (struct joined_wait){
+				.wait = info->waits[i],
+				.owner = info->owner_names != NULL ? info->owner_names[i] : NULL,
+			};
 		if (at < n)
 			joined[at].leaves++;
 		else
@@ -161,8 +165,12 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *in
 	size_t n = join_waits(joined, info, &others);
 
 	for (size_t i = 0; i < n; i++) {
+		const char *owner = joined[i].owner;
+
+		if (owner == NULL)
+			owner = tdt__names_find(names, joined[i].wait.owner);
 		tdt__string_puts(string, "   waits ");
-		tdt__wait_for(string, &joined[i].wait, info->id, names, options);
+		tdt__wait_for(string, &joined[i].wait, info->id, owner, options);
 		if (joined[i].leaves > 1)
 			several_leaves(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");

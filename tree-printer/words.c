@@ -187,8 +187,7 @@ static void wait_object(struct tdt__string *string, const char *what, const stru
 }
 
 static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait,
-		       uint64_t self, const struct tdt__names *names,
-		       const struct tdt_print_options *options)
+		       uint64_t self, const char *name, const struct tdt_print_options *options)
 {
 	if (wait->owner == 0)
 		return;
@@ -197,12 +196,12 @@ static void wait_owner(struct tdt__string *string, const char *how, const struct
 		tdt__string_puts(string, "itself");
 	} else {
 		tdt__string_puts(string, "task ");
-		tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner), options);
+		tdt__task_name(string, wait->owner, name, options);
 	}
 }
 
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const struct tdt__names *names, const struct tdt_print_options *options)
+		   const char *owner, const struct tdt_print_options *options)
 {
 	const char *how = " of ";
 
@@ -229,5 +228,5 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 	default:
 		wait_object(string, "something", wait);
 	}
-	wait_owner(string, how, wait, self, names, options);
+	wait_owner(string, how, wait, self, owner, options);
 }

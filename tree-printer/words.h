@@ -58,9 +58,12 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *i
  */
 bool tdt__wait_is_news(const struct tdt_wait *wait);
 
-/* "for a mutex (0x10) held by task 9".  Task `self` waits; if it waits for itself, it reads so. */
+/*
+ * "for a mutex (0x10) held by task 9 "a"".  Task `self` waits; if it waits for itself, it reads so.
+ * `owner` is the owner's name; NULL: it has none, or it is unknown.
+ */
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const struct tdt__names *names, const struct tdt_print_options *options);
+		   const char *owner, const struct tdt_print_options *options);
 
 enum {
 	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
@@ -76,7 +79,10 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);
 
-/* The lines about the task's waits, below these.  May add nothing. */
+/*
+ * The lines about the task's waits, below these.  May add nothing.  Owners whose names are not in
+ * `info` are looked up in `names` (NULL: none).
+ */
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
 		     const struct tdt__names *names, const struct tdt_print_options *options);
 

@@ -112,6 +112,10 @@ struct tdt_trace_info {
 				      over, since the task may have gone on in the same poll; 0: no
 				      leaf is in doubt.  See "Leaves that are over" in
 				      tdt-trace(5).  It is set when the names are known */
+	const char *const *owner_names; /* the names of the tasks that `waits` names as owners, as
+					   many as `n_waits`, NULL where a name is unknown; NULL:
+					   none is known.  The tasks in a dump have none: there
+					   the owner is among the tasks */
 };
 
 /*

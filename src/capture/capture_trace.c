@@ -7,6 +7,7 @@
 
 #include "capture/capture.h"
 #include "registry/handle.h"
+#include "registry/owners.h"
 #include "tree/trace.h"
 
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture)
@@ -26,5 +27,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 	tdt__facts_say(&capture->facts, &info);
 	trace = tdt__trace_of(&info, tdt__stacks_copy(&capture->stacks));
 	tdt__capture_unref(capture);
+	if (trace != NULL)
+		tdt__name_owners(trace);
 	return trace;
 }

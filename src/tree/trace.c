@@ -86,6 +86,54 @@ static int copy_waits(struct tdt_trace *trace)
 	return 0;
 }
 
+static bool has_owner(const struct tdt_trace_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		if (info->waits[i].owner != 0)
+			return true;
+	return false;
+}
+
+/* Make room for the names of owners, unless there are none.  The names follow the pointers. */
+static int make_owner_names(struct tdt_trace *trace)
+{
+	size_t pointers = trace->info.n_waits * sizeof(char *);
+
+	trace->info.owner_names = NULL;
+	if (!has_owner(&trace->info))
+		return 0;
+	trace->owner_names = calloc(1, pointers + TDT__OWNERS_NAMED * sizeof trace->name);
+	return trace->owner_names != NULL ? 0 : -ENOMEM;
+}
+
+uint32_t tdt__trace_owners(const struct tdt_trace *trace, uint64_t owners[TDT__OWNERS_NAMED])
+{
+	uint32_t n = 0, known;
+
+	for (uint32_t i = 0; i < trace->info.n_waits && n < TDT__OWNERS_NAMED; i++) {
+		uint64_t owner = trace->info.waits[i].owner;
+
+		for (known = 0; known < n && owners[known] != owner;)
+			known++;
+		if (owner != 0 && known == n)
+			owners[n++] = owner;
+	}
+	return n;
+}
+
+void tdt__trace_name_owner(struct tdt_trace *trace, uint32_t index, uint64_t owner,
+			   const char *name)
+{
+	char *names = (char *)(trace->owner_names + trace->info.n_waits);
+	char *copy = names + index * sizeof trace->name;
+
+	strncpy(copy, name, sizeof trace->name - 1);
+	for (uint32_t i = 0; i < trace->info.n_waits; i++)
+		if (trace->info.waits[i].owner == owner)
+			trace->owner_names[i] = copy;
+	trace->info.owner_names = trace->owner_names;
+}
+
 static void copy_name(struct tdt_trace *trace)
 {
 	if (trace->info.name == NULL)
@@ -101,7 +149,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 	if (trace == NULL)
 		return NULL;
 	trace->info = *info;
-	if (copy_waits(trace) != 0) {
+	if (copy_waits(trace) != 0 || make_owner_names(trace) != 0) {
 		tdt_trace_free(trace);
 		errno = ENOMEM;
 		return NULL;
@@ -238,6 +286,24 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 	return err;
 }
 
+/* Give a built trace a copy of the names of owners, whose text is copied to its tree. */
+static int copy_owner_names(struct tdt_trace *trace, struct tdt__tree *tree)
+{
+	const char *const *names = trace->info.owner_names;
+
+	trace->info.owner_names = NULL;
+	if (names == NULL || trace->info.n_waits == 0)
+		return 0;
+	trace->owner_names = calloc(trace->info.n_waits, sizeof(char *));
+	if (trace->owner_names == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->info.n_waits; i++)
+		if (tdt__tree_string(tree, names[i], &trace->owner_names[i]) != 0)
+			return -ENOMEM;
+	trace->info.owner_names = trace->owner_names;
+	return 0;
+}
+
 struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 {
 	struct tdt_trace_info ours;
@@ -254,7 +320,8 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 	if (trace == NULL || tree == NULL)
 		goto failed;
 	trace->info = ours;
-	if (copy_waits(trace) != 0 || tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
+	if (copy_waits(trace) != 0 || copy_owner_names(trace, tree) != 0 ||
+	    tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
 	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0 ||
 	    tdt__tree_string(tree, ours.syscall, &trace->info.syscall) != 0)
 		goto failed;
@@ -263,8 +330,10 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 
 failed:
 	tree_free(tree);
-	if (trace != NULL)
+	if (trace != NULL) {
+		free(trace->owner_names);
 		free(trace->waits);
+	}
 	free(trace);
 	errno = ENOMEM;
 	return NULL;
@@ -340,6 +409,7 @@ void tdt_trace_free(struct tdt_trace *trace)
 	 */
 	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
 	tdt__stacks_free(trace->stacks);
+	free(trace->owner_names);
 	free(trace->waits);
 	free(trace);
 }

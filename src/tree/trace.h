@@ -13,6 +13,8 @@ struct tdt_trace {
 	/* Of a trace with stacks; a built trace has its name in its tree. */
 	char name[TDT_TASK_NAME_MAX + 1];
 	struct tdt_wait *waits;
+	/* What `info.owner_names` points to, and, of a trace with stacks, room for some names. */
+	const char **owner_names;
 	struct tdt__stacks *stacks;       /* NULL: the trace was built */
 	/*
 	 * In a trace with stacks this is NULL until a reader needs it.  The thread that makes the
@@ -35,6 +37,20 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 
 /* The same without info of a task, which the caller fills in. */
 struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks);
+
+enum {
+	TDT__OWNERS_NAMED = 8 /* the most owners of waits whose names a trace with stacks has */
+};
+
+/*
+ * List the different owners that the waits of a trace with stacks name, as many as the trace has
+ * room for names.  Returns how many they are.
+ */
+uint32_t tdt__trace_owners(const struct tdt_trace *trace, uint64_t owners[TDT__OWNERS_NAMED]);
+
+/* Give the trace a copy of the name of the owner `owners[index]` of that list. */
+void tdt__trace_name_owner(struct tdt_trace *trace, uint32_t index, uint64_t owner,
+			   const char *name);
 
 /*
  * Put into `info`, of a task with the same stacks, how many leaves it has, if the trace's names

@@ -11,6 +11,7 @@
 #include "capture/judge.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
+#include "registry/owners.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
 #include "tree/trace.h"
@@ -48,5 +49,9 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 
 struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle)
 {
-	return tdt__last_trace(handle, 0);
+	struct tdt_trace *trace = tdt__last_trace(handle, 0);
+
+	if (trace != NULL)
+		tdt__name_owners(trace);
+	return trace;
 }

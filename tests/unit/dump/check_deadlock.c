@@ -352,6 +352,34 @@ START_TEST(one_that_waits_for_several_which_all_wait_for_it)
 }
 END_TEST
 
+/* The trace of one task says the same as the dump of all. */
+static void expect_owner_named(struct tdt_trace *trace)
+{
+	char *text = NULL, line[128];
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	ck_assert(trace != NULL && file != NULL);
+	ck_assert_int_eq(tdt_trace_print(trace, file), 0);
+	fclose(file);
+	snprintf(line, sizeof line, "\n   waits for a mutex (%p) held by task %" PRIu64 " \"b\"\n",
+		 (void *)mutex[1], id(1));
+	ck_assert_msg(strstr(text, line) != NULL, "not \"%s\" in: %s", line, text);
+	free(text);
+	tdt_trace_free(trace);
+}
+
+START_TEST(a_trace_names_the_task_that_holds_the_mutex)
+{
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
+	expect_owner_named(tdt_backtrace(task[0]));
+	expect_owner_named(tdt_backtrace_last(task[0]));
+	tdt_watch(0);
+	stop();
+}
+END_TEST
+
 /* --- None ---------------------------------------------------------------------------------- */
 
 START_TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
@@ -823,6 +851,7 @@ int main(void)
 	tcase_add_test(deadlocks, one_that_awaits_its_own_end);
 	tcase_add_test(deadlocks, one_that_locks_its_own_mutex);
 	tcase_add_test(deadlocks, one_that_waits_for_several_which_all_wait_for_it);
+	tcase_add_test(deadlocks, a_trace_names_the_task_that_holds_the_mutex);
 	suite_add_tcase(suite, deadlocks);
 	tcase_add_test(none, a_ring_with_a_limit_of_time_is_no_deadlock);
 	tcase_add_test(none, a_ring_with_a_sleep_beside_is_no_deadlock);

@@ -22,6 +22,7 @@ static struct tdt_trace *everything(void)
 {
 	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX },
 						  { TDT_WAIT_TIMER, 0, 0 } };
+	static const char *const owner_names[2] = { "o", NULL };
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .id = UINT64_MAX,
 				       .name = "n\"é",
@@ -43,7 +44,8 @@ static struct tdt_trace *everything(void)
 				       .thread = UINT32_MAX,
 				       .syscall = "read",
 				       .waits = waits,
-				       .n_waits = 2 };
+				       .n_waits = 2,
+				       .owner_names = owner_names };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_NO_INFO };
 	const struct tdt_node *node = add(trace, NULL, cut, 0);
@@ -59,24 +61,24 @@ static struct tdt_trace *everything(void)
 }
 
 static const char everything_json[] =
-	"{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\","
-	"\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
-	"\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,"
-	"\"polls\":\"9007199254740992\",\"leaves\":3,"
-	"\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
-	"\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
-	"\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
-	"{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\"},"
-	"{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
-	"{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
-	"{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
-	"{\"id\":3,\"parent\":1,\"kind\":\"frame\","
-	"\"pc\":\"0xffffffffffffffff\",\"function\":\"f\","
-	"\"file\":\"/b/f.c\",\"directory\":\"/b\",\"line\":6,\"column\":7,"
-	"\"module\":\"/l/m.so\",\"module_offset\":\"0x8\","
-	"\"symbol\":\"_Zf\",\"symbol_offset\":\"0x9\","
-	"\"build_id\":\"ab12\",\"inlined\":true,\"guessed\":true,"
-	"\"leaves\":1}]}\n";
+    "{\"tdt\":1,\"task\":{\"id\":\"18446744073709551615\","
+    "\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
+    "\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,"
+    "\"polls\":\"9007199254740992\",\"leaves\":3,"
+    "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
+    "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
+    "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
+    "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\","
+    "\"owner_name\":\"o\"},{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
+    "{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
+    "{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
+    "{\"id\":3,\"parent\":1,\"kind\":\"frame\","
+    "\"pc\":\"0xffffffffffffffff\",\"function\":\"f\","
+    "\"file\":\"/b/f.c\",\"directory\":\"/b\",\"line\":6,\"column\":7,"
+    "\"module\":\"/l/m.so\",\"module_offset\":\"0x8\","
+    "\"symbol\":\"_Zf\",\"symbol_offset\":\"0x9\","
+    "\"build_id\":\"ab12\",\"inlined\":true,\"guessed\":true,"
+    "\"leaves\":1}]}\n";
 
 /* Read the next trace of `text`; NULL: none. */
 static struct tdt_trace *read_back(const char *text)

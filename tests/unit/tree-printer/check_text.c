@@ -216,6 +216,23 @@ START_TEST(the_last_wake_up_is_told_where_it_is_news)
 }
 END_TEST
 
+START_TEST(owners_have_their_names_where_these_are_known)
+{
+	static const struct tdt_wait waits[3] = { { TDT_WAIT_MUTEX, 0x10, 5 },
+						  { TDT_WAIT_MUTEX, 0x20, 6 },
+						  { TDT_WAIT_MUTEX, 0x10, 5 } };
+	const char *const names[3] = { "connection 3", NULL, "connection 3" };
+	const struct tdt_trace_info info = {
+		.id = 7, .leaves = 3, .n_waits = 3, .waits = waits, .owner_names = names
+	};
+
+	expect_info(&info,
+		    "task 7 pending, 3 leaves\n"
+		    "   waits for a mutex (0x10) held by task 5 \"connection 3\" (2 leaves)\n"
+		    "   waits for a mutex (0x20) held by task 6\n");
+}
+END_TEST
+
 START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 {
 	static const struct {
@@ -844,6 +861,7 @@ int main(void)
 	tcase_add_test(text, the_task_s_line_tells_what_is_known);
 	tcase_add_test(text, the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is);
 	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
+	tcase_add_test(text, owners_have_their_names_where_these_are_known);
 	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
 	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
 	tcase_add_test(text, equal_waits_of_a_task_are_told_once);
