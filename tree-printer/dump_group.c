@@ -161,7 +161,9 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 
 	tdt__count_tasks(string, group->n);
 	tdt__task_state(string, first, deadlock, dump->options);
-	if (facts->state_ns.high != 0) {
+	if (facts->state_ns.high == 0) {
+		tdt__task_time(string, first);
+	} else {
 		tdt__string_puts(string, tdt__for(first->state));
 		duration_range(string, &facts->state_ns);
 	}

@@ -21,10 +21,7 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 		  const struct tdt_print_options *options)
 {
 	tdt__task_state(string, info, deadlock, options);
-	if (info->state_ns != 0) {
-		tdt__string_puts(string, tdt__for(info->state));
-		tdt__duration(string, info->state_ns);
-	}
+	tdt__task_time(string, info);
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);

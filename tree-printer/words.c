@@ -130,6 +130,17 @@ const char *tdt__for(enum tdt_task_state state)
 	return state == TDT_TASK_RUNNING || state == TDT_TASK_RUNNABLE ? " for" : "";
 }
 
+void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info)
+{
+	if (info->state_ns != 0) {
+		tdt__string_puts(string, tdt__for(info->state));
+		tdt__duration(string, info->state_ns);
+	} else if (info->state == TDT_TASK_WAITING && info->polls != 0) {
+		/* The clock of polls is not finer than that, unless the runtime reports the time. */
+		tdt__string_puts(string, " less than 10 ms");
+	}
+}
+
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 		       const struct tdt_print_options *options)
 {

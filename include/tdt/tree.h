@@ -90,7 +90,8 @@ struct tdt_trace_info {
 	uint32_t leaves_lost;      /* stacks that were discarded, for lack of memory or of room
 				      (tdt/watch.h) */
 	uint64_t state_ns;         /* how long the task had been in its state.  A poll that was
-				      made only to answer a request does not end a wait.
+				      made only to answer a request does not end a wait; before
+				      the first poll, a wait begins when the task is spawned.
 				      TDT_TASK_RUNNABLE: the time since the last wake-up */
 	uint64_t polls;            /* polls of the task so far, including the one that answered */
 	uint64_t parent;           /* the id of the task that spawned it; 0: none */

@@ -249,7 +249,7 @@ static void note_poll(struct taking *taking, struct member *member,
 	 * The age is as of the start of the snapshot, whenever the task answered: so tasks of the
 	 * same age show the same age.
 	 */
-	if (same_wait && capture->facts.polls != 1)
+	if (same_wait)
 		info->state_ns = state_ns;
 	info->leaves = capture->stacks.leaves;
 	info->leaves_elsewhere = capture->stacks.elsewhere;

@@ -270,8 +270,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		tdt__counted_begin(poll.capture, poll.requests != NULL);
 		poll.capture->began = now;
 		poll.capture->facts.polls = task->record.polls;
-		poll.capture->facts.state_ns =
-		    poll.capture->facts.polls > 1 && now > since ? now - since : 0;
+		poll.capture->facts.state_ns = now > since ? now - since : 0;
 		poll.capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
 		poll.capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);

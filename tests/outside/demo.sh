@@ -26,7 +26,7 @@ at()
 # columns; and whether a task was woken again while it was polled.
 even()
 {
-	sed -E 's/ pending [0-9.]+ [mnu]?s/ pending/; s/, last woken [^,]*//
+	sed -E 's/ pending (less than )?[0-9.]+ [mnu]?s/ pending/; s/, last woken [^,]*//
 		s#( at )[^ ]*/((demo|src)/)#\1\2#; s/(:[0-9]+):[0-9]+/\1/' "$@"
 }
 

@@ -559,7 +559,7 @@ START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 }
 END_TEST
 
-START_TEST(a_first_poll_has_waited_for_nothing)
+START_TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_asking asking;
@@ -569,7 +569,7 @@ START_TEST(a_first_poll_has_waited_for_nothing)
 	test_ask(&asking, task.handle);
 	tdt_worker_now(5000);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->state_ns, 0);
+	ck_assert_uint_eq(test_answer(&asking)->state_ns, 4000);
 	ck_assert_uint_eq(tdt_trace_info(asking.trace)->polls, 1);
 	test_asking_fini(&asking);
 	/* The poll was due anyway. */
@@ -625,7 +625,7 @@ int main(void)
 	suite_add_tcase(suite, handles);
 
 	tcase_add_test(stamps, a_task_waits_since_the_last_poll_that_was_not_only_for_a_request);
-	tcase_add_test(stamps, a_first_poll_has_waited_for_nothing);
+	tcase_add_test(stamps, before_its_first_poll_a_task_is_pending_since_it_was_spawned);
 	tcase_add_test(stamps, time_that_runs_backwards_is_no_wait);
 	suite_add_tcase(suite, stamps);
 	return test_run(suite);

@@ -91,6 +91,8 @@ START_TEST(the_task_s_line_tells_what_is_known)
 		{ { .id = 1 }, "task 1 pending, no leaves (the poll cloned no waker)\n" },
 		{ { .id = UINT64_MAX, .leaves = 1 },
 		  "task 18446744073709551615 pending, 1 leaf\n" },
+		{ { .id = 1, .leaves = 1, .polls = 1 },
+		  "task 1 pending less than 10 ms, 1 leaf\n" },
 		{ { .id = 2, .state = TDT_TASK_RUNNING }, "task 2 running, no leaves\n" },
 		{ { .id = 3, .state = TDT_TASK_READY, .state_ns = 1 },
 		  "task 3 ready 1 ns, no leaves\n" },
