@@ -7,6 +7,7 @@ tdtinclude_HEADERS = \
 	include/tdt/combine.h \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
+	include/tdt/counters.h \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \
@@ -116,6 +117,7 @@ libtdt_core_la_SOURCES = \
 	src/host/unloads.c \
 	src/host/unloads.h \
 	src/probes/probes.h \
+	src/registry/counters.c \
 	src/registry/handle.h \
 	src/registry/owners.c \
 	src/registry/owners.h \

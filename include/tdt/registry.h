@@ -99,8 +99,8 @@
  * Each field of the struct tdt_registry_counters is a part of a sum: add up that field of all
  * structs in the array.  To count the polls that began since the start, read the counters first,
  * and then add `polls` of every record that has a task.  To count the tasks that ended, subtract
- * the records with a task that has not ended from `spawned`.  What happens while you read may be
- * missing, and is counted the next time.
+ * from `spawned` the number of records with a task that has not ended, or whose `seq` is odd.  What
+ * happens while you read may be missing, and is counted the next time.
  *
  * Memory that cannot be trusted
  *

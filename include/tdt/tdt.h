@@ -10,6 +10,7 @@
 #include <tdt/async.h>     /* async functions in plain C */
 #include <tdt/combine.h>   /* join and select */
 #include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
+#include <tdt/counters.h>  /* numbers for a metrics endpoint */
 #include <tdt/dump.h>      /* where all tasks wait */
 #include <tdt/future.h>    /* the ABI of futures and wakers */
 #include <tdt/hooks.h>     /* for the author of a runtime */

@@ -169,12 +169,17 @@ static struct tdt_handle *take_returned(struct shard *shard)
 	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
 }
 
-/* The shard's lock makes the increment cheap: nobody else writes this counter. */
-static void count_spawned(const struct shard *shard)
+/*
+ * A record that is given to a task: make its `seq` odd, and count the task.  The shard's lock makes
+ * the increment cheap: nobody else writes this counter.
+ */
+static void begin_task(const struct shard *shard, struct tdt_handle *task)
 {
 	struct tdt_registry_counters *own = &counters[shard - shards];
 
-	TDT__POKE(own->spawned, own->spawned + 1);
+	TDT__POKE(task->record.seq, task->record.seq + 1);
+	/* Release: a reader that counts the task sees the odd `seq`.  Pairs with counters.c. */
+	__atomic_store_n(&own->spawned, own->spawned + 1, __ATOMIC_RELEASE);
 }
 
 struct tdt_handle *tdt__registry_take(void)
@@ -191,13 +196,12 @@ struct tdt_handle *tdt__registry_take(void)
 	else
 		task = first_use(shard);
 	if (task != NULL)
-		count_spawned(shard);
+		begin_task(shard, task);
 	pthread_mutex_unlock(&shard->lock);
 	if (task == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	TDT__POKE(task->record.seq, task->record.seq + 1);
 	/*
 	 * A reader that sees anything written from here on cannot then find the old `seq`.  Pairs
 	 * with tdt__registry_read().

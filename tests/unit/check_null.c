@@ -140,6 +140,11 @@ CALL(tdt_coroutine)
 	FUTURE_REFUSED(tdt_coroutine(NULL, NULL, NULL));
 }
 
+CALL(tdt_counters)
+{
+	INT_REFUSED(tdt_counters(NULL));
+}
+
 CALL(tdt_dump)
 {
 	INT_REFUSED(tdt_dump(NULL, NULL));
@@ -541,6 +546,7 @@ static const struct {
 	TRIED(tdt_backtrace_with),
 	TRIED(tdt_co_await),
 	TRIED(tdt_coroutine),
+	TRIED(tdt_counters),
 	NO_POINTER(tdt_current_task_id),
 	TRIED(tdt_dump),
 	TRIED(tdt_dump_all),

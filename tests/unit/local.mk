@@ -32,6 +32,7 @@ tests_unit = \
 	tests/unit/unwind/check_code \
 	tests/unit/unwind/check_odd_frames \
 	tests/unit/unwind/check_walk \
+	tests/unit/registry/check_counters \
 	tests/unit/registry/check_registry \
 	tests/unit/registry/check_stepped \
 	tests/unit/probes/check_probes \
@@ -327,6 +328,10 @@ tests_unit_unwind_check_walk_LDADD = \
 
 # src/registry/
 
+tests_unit_registry_check_counters_SOURCES = \
+	tests/unit/registry/check_counters.c tests/lib/must.h tests/lib/test.h
+tests_unit_registry_check_counters_CFLAGS = $(tests_cflags)
+tests_unit_registry_check_counters_LDADD = $(tests_core)
 tests_unit_registry_check_registry_SOURCES = \
 	tests/unit/registry/check_registry.c tests/lib/find_registry.h tests/lib/must.h \
 	tests/lib/test.h $(tests_no_memory)

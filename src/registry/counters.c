@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Counters for metrics: <tdt/counters.h>.
+ *
+ * No poll counts for them.  Polls are counted in the records, and in the counters of the registry
+ * when a record is given back.  So the order of the reads matters.  First the counters are read,
+ * with acquire, and then the records.  Then no poll is counted twice: if a record's polls are in
+ * the counters already, the record is seen to be free.  And no task seems to have ended that has
+ * not: if it was counted as spawned, its record is seen to be live, or to be in the making.  What
+ * is missed in this way may make a sum less than before, so the caller gets the greatest sum so
+ * far.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <tdt/counters.h>
+
+#include "base/clock.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+static void add_counters(struct tdt_counters *sum)
+{
+	const struct tdt_registry_counters *one = (void *)(uintptr_t)tdt__registry.counters;
+
+	for (uint32_t i = 0; i < tdt__registry.n_counters; i++, one++) {
+		/* Acquire: pairs with tdt__registry_take() and handle.c's release_record(). */
+		sum->spawned += __atomic_load_n(&one->spawned, __ATOMIC_ACQUIRE);
+		sum->polls += __atomic_load_n(&one->polls, __ATOMIC_ACQUIRE);
+		sum->panicked += TDT__PEEK(one->panicked);
+		sum->captures += TDT__PEEK(one->captures);
+		sum->dumps += TDT__PEEK(one->dumps);
+	}
+}
+
+static void grow_to(uint64_t *longest, uint64_t since, uint64_t now)
+{
+	if (now > since && now - since > *longest)
+		*longest = now - since;
+}
+
+/* What a record says of its task, as far as it matters here. */
+struct seen {
+	uint32_t state;
+	uint64_t polls, since;
+	bool runnable;
+};
+
+/* False: the record has no task, or is being passed from one task to another. */
+static bool look_at(const struct tdt_handle *task, struct seen *seen)
+{
+	/* Acquire what the task was made with.  Pairs with tdt__registry_publish(). */
+	uint32_t seq = __atomic_load_n(&task->record.seq, __ATOMIC_ACQUIRE);
+
+	/* Acquire: if a poll is going on, `since` is its beginning.  Pairs with wrapper.c. */
+	seen->state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
+	seen->polls = TDT__PEEK(task->record.polls);
+	seen->since = TDT__PEEK(task->record.since);
+	seen->runnable = tdt__was_woken(task, seen->polls);
+	/* Read all of it before `seq` again.  Pairs with the fence in tdt__registry_take(). */
+	atomic_thread_fence(memory_order_acquire);
+	return seq % 2 == 0 && TDT__PEEK(task->record.seq) == seq &&
+	       seen->state != TDT_TASK_RECORD_FREE;
+}
+
+static void add_task(struct tdt_counters *sum, const struct seen *seen, uint64_t now)
+{
+	sum->polls += seen->polls;
+	if (seen->state == TDT_TASK_RECORD_POLLING) {
+		sum->running++;
+		grow_to(&sum->longest_poll_ns, seen->since, now);
+	} else if (seen->state == TDT_TASK_RECORD_IDLE && seen->runnable) {
+		sum->runnable++;
+	} else if (seen->state == TDT_TASK_RECORD_IDLE) {
+		sum->waiting++;
+		grow_to(&sum->longest_wait_ns, seen->since, now);
+	}
+}
+
+/* Returns the number of records that are in the making: their tasks may be counted as spawned. */
+static uint64_t add_records(struct tdt_counters *sum)
+{
+	struct tdt__cursor cursor = { 0 };
+	uint64_t now = tdt__clock(), making = 0;
+	struct tdt_handle *task;
+	struct seen seen;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL)
+		if (look_at(task, &seen))
+			add_task(sum, &seen, now);
+		else
+			making += TDT__PEEK(task->record.seq) % 2;
+	return making;
+}
+
+/* Return the greatest value that any call has had.  Relaxed: nothing depends on it. */
+static uint64_t greatest_of(_Atomic uint64_t *greatest, uint64_t value)
+{
+	uint64_t before = atomic_load_explicit(greatest, memory_order_relaxed);
+
+	while (before < value &&
+	       !atomic_compare_exchange_weak_explicit(greatest, &before, value,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	return before < value ? value : before;
+}
+
+static void fill_counters(struct tdt_counters *sum)
+{
+	static _Atomic uint64_t polls, ended;
+	uint64_t live;
+
+	add_counters(sum);
+	live = add_records(sum);
+	live += sum->waiting + sum->runnable + sum->running;
+	sum->polls = greatest_of(&polls, sum->polls);
+	sum->ended = greatest_of(&ended, sum->spawned > live ? sum->spawned - live : 0);
+}
+
+int tdt_counters(struct tdt_counters *counters)
+{
+	struct tdt_counters ours = { 0 };
+	size_t size = counters != NULL ? counters->size : 0;
+
+	if (size < sizeof size) {
+		errno = EINVAL;
+		return -EINVAL;
+	}
+	fill_counters(&ours);
+	ours.size = size;
+	memset(counters, 0, size);
+	memcpy(counters, &ours, size < sizeof ours ? size : sizeof ours);
+	return 0;
+}

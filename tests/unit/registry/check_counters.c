@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Counters for metrics: that they are right while nothing happens, and never decrease. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <tdt/counters.h>
+#include <tdt/dump.h>
+#include <tdt/hooks.h>
+
+#include "lib/must.h"
+#include "lib/test.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void waker_nothing(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing,
+						waker_nothing };
+static const struct tdt_waker waker = { &vtable };
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* The state is the result of each poll. */
+static tdt_poll_t poll_result(void *state, struct tdt_context *cx)
+{
+	(void)cx;
+	return (tdt_poll_t)(uintptr_t)state;
+}
+
+static struct tdt_traced trace(tdt_poll_t result)
+{
+	struct tdt_traced task =
+	    tdt_traced((struct tdt_future){ (void *)(uintptr_t)result, poll_result, drop_nothing });
+
+	MUST(task.handle != NULL);
+	return task;
+}
+
+static tdt_poll_t poll_once(struct tdt_traced *task)
+{
+	struct tdt_context cx = { &waker };
+
+	return tdt_future_poll(&task->future, &cx);
+}
+
+static void end(struct tdt_traced *task)
+{
+	tdt_future_drop(&task->future);
+	tdt_handle_unref(task->handle);
+}
+
+static struct tdt_counters count(void)
+{
+	struct tdt_counters counters = { .size = sizeof counters };
+
+	MUST(tdt_counters(&counters) == 0);
+	ck_assert_uint_eq(counters.size, sizeof counters);
+	return counters;
+}
+
+START_TEST(without_tasks_all_is_zero)
+{
+	const struct tdt_counters zero = { .size = sizeof zero };
+	struct tdt_counters counters = count();
+
+	ck_assert_int_eq(memcmp(&counters, &zero, sizeof zero), 0);
+}
+END_TEST
+
+START_TEST(tasks_are_counted_by_their_states)
+{
+	struct tdt_traced waiting[3] = { trace(TDT_PENDING), trace(TDT_PENDING),
+					 trace(TDT_PENDING) };
+	struct tdt_traced ready = trace(TDT_READY), panicked = trace(TDT_PANICKED);
+	struct tdt_counters counters;
+
+	for (int i = 0; i < 3; i++)
+		poll_once(&waiting[i]);
+	tdt_task_woken(waiting[0].handle);
+	poll_once(&ready);
+	poll_once(&panicked);
+	counters = count();
+	ck_assert_uint_eq(counters.waiting, 2);
+	ck_assert_uint_eq(counters.runnable, 1);
+	ck_assert_uint_eq(counters.running, 0);
+	ck_assert_uint_eq(counters.spawned, 5);
+	ck_assert_uint_eq(counters.ended, 2);
+	ck_assert_uint_eq(counters.panicked, 1);
+	ck_assert_uint_eq(counters.polls, 5);
+	for (int i = 0; i < 3; i++)
+		end(&waiting[i]);
+	end(&ready);
+	end(&panicked);
+	counters = count();
+	ck_assert_uint_eq(counters.waiting, 0);
+	ck_assert_uint_eq(counters.runnable, 0);
+	ck_assert_uint_eq(counters.spawned, 5);
+	ck_assert_uint_eq(counters.ended, 5);
+	ck_assert_uint_eq(counters.panicked, 1);
+	ck_assert_uint_eq(counters.polls, 5);
+}
+END_TEST
+
+static struct tdt_counters inside; /* as seen in a poll */
+
+static tdt_poll_t poll_counting(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	inside = count();
+	return TDT_PENDING;
+}
+
+START_TEST(the_longest_poll_and_the_longest_wait_are_those_that_last)
+{
+	struct tdt_traced task =
+	    tdt_traced((struct tdt_future){ NULL, poll_counting, drop_nothing });
+	struct tdt_traced older = trace(TDT_PENDING);
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+	tdt_worker_now(ns - 20 * SECOND);
+	poll_once(&older);
+	tdt_worker_now(ns - 5 * SECOND);
+	poll_once(&task);
+	ck_assert_uint_eq(inside.running, 1);
+	ck_assert_uint_ge(inside.longest_poll_ns, 5 * SECOND);
+	ck_assert_uint_lt(inside.longest_poll_ns, 15 * SECOND);
+	ck_assert_uint_ge(inside.longest_wait_ns, 20 * SECOND);
+	end(&older);
+	ck_assert_uint_eq(count().longest_poll_ns, 0);
+	ck_assert_uint_ge(count().longest_wait_ns, 5 * SECOND);
+	ck_assert_uint_lt(count().longest_wait_ns, 15 * SECOND);
+	tdt_worker_now(0);
+	end(&task);
+	ck_assert_uint_eq(count().longest_wait_ns, 0);
+}
+END_TEST
+
+static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker **own = state;
+
+	*own = tdt_waker_clone(cx->waker);
+	return TDT_PENDING;
+}
+
+START_TEST(dumps_and_captures_are_counted)
+{
+	const struct tdt_waker *own = NULL;
+	struct tdt_trace *none = NULL;
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing });
+	struct tdt_future asking = tdt_backtrace_async(task.handle, &none, NULL);
+	struct tdt_context cx = { &waker };
+
+	tdt_future_poll(&asking, &cx);
+	poll_once(&task);
+	tdt_waker_drop(own);
+	ck_assert_uint_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	ck_assert_uint_eq(count().captures, 1);
+	ck_assert_uint_eq(count().dumps, 0);
+	poll_once(&task);
+	tdt_waker_drop(own);
+	ck_assert_uint_eq(count().captures, 1);
+	tdt_snapshot_free(tdt_snapshot_take(
+	    &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
+					.timeout_ns = 1000000 }));
+	ck_assert_uint_eq(count().dumps, 1);
+	tdt_future_drop(&asking);
+	tdt_trace_free(none);
+	end(&task);
+}
+END_TEST
+
+START_TEST(sizes_are_respected)
+{
+	struct {
+		struct tdt_counters counters;
+		uint64_t later, guard;
+	} larger = { .counters.size = sizeof larger.counters + 8, .later = 1, .guard = 1 };
+	struct tdt_counters smaller = { .size = offsetof(struct tdt_counters, longest_wait_ns),
+					.longest_wait_ns = 1 };
+	struct tdt_traced task = trace(TDT_PENDING);
+
+	ck_assert_int_eq(tdt_counters(&larger.counters), 0);
+	ck_assert_uint_eq(larger.counters.waiting, 1);
+	ck_assert_uint_eq(larger.later, 0);
+	ck_assert_uint_eq(larger.guard, 1);
+	ck_assert_int_eq(tdt_counters(&smaller), 0);
+	ck_assert_uint_eq(smaller.waiting, 1);
+	ck_assert_uint_eq(smaller.longest_wait_ns, 1);
+	smaller.size = 0;
+	ck_assert_int_eq(tdt_counters(&smaller), -EINVAL);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(tdt_counters(NULL), -EINVAL);
+	end(&task);
+}
+END_TEST
+
+/* --- While tasks come and go ---------------------------------------------------------- */
+
+#define CHURNERS 2
+#define CHURNED 20000
+#define POLLS 3
+
+static atomic_int churning = CHURNERS;
+static atomic_uint_fast64_t truly_spawned, truly_ended, truly_polled;
+
+static void *churn(void *unused)
+{
+	for (int i = 0; i < CHURNED; i++) {
+		struct tdt_traced task;
+
+		atomic_fetch_add(&truly_spawned, 1);
+		task = trace(TDT_PENDING);
+		for (int k = 0; k < POLLS; k++) {
+			atomic_fetch_add(&truly_polled, 1);
+			poll_once(&task);
+		}
+		tdt_future_drop(&task.future);
+		atomic_fetch_add(&truly_ended, 1);
+		tdt_handle_unref(task.handle);
+	}
+	atomic_fetch_sub(&churning, 1);
+	return unused;
+}
+
+START_TEST(counts_never_decrease_and_never_exceed_the_truth)
+{
+	struct tdt_counters before = count(), now;
+	pthread_t thread[CHURNERS];
+
+	for (int i = 0; i < CHURNERS; i++)
+		MUST(pthread_create(&thread[i], NULL, churn, NULL) == 0);
+	do {
+		now = count();
+		ck_assert_uint_ge(now.spawned, before.spawned);
+		ck_assert_uint_ge(now.ended, before.ended);
+		ck_assert_uint_ge(now.polls, before.polls);
+		ck_assert_uint_le(now.spawned, atomic_load(&truly_spawned));
+		ck_assert_uint_le(now.polls, atomic_load(&truly_polled));
+		/* The task of each thread may have ended, and not have been counted here yet. */
+		ck_assert_uint_le(now.ended, atomic_load(&truly_ended) + CHURNERS);
+		before = now;
+	} while (atomic_load(&churning) != 0);
+	for (int i = 0; i < CHURNERS; i++)
+		pthread_join(thread[i], NULL);
+	now = count();
+	ck_assert_uint_eq(now.spawned, CHURNERS * CHURNED);
+	ck_assert_uint_eq(now.ended, CHURNERS * CHURNED);
+	ck_assert_uint_eq(now.polls, CHURNERS * CHURNED * POLLS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("counters");
+	TCase *counters = tcase_create("counters");
+
+	tcase_add_test(counters, without_tasks_all_is_zero);
+	tcase_add_test(counters, tasks_are_counted_by_their_states);
+	tcase_add_test(counters, the_longest_poll_and_the_longest_wait_are_those_that_last);
+	tcase_add_test(counters, dumps_and_captures_are_counted);
+	tcase_add_test(counters, sizes_are_respected);
+	tcase_add_test(counters, counts_never_decrease_and_never_exceed_the_truth);
+	suite_add_tcase(suite, counters);
+	return test_run(suite);
+}
