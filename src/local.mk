@@ -215,13 +215,17 @@ if SWITCH_X86_64
 libtdt_core_la_SOURCES += \
 	src/future/switch_x86_64.S
 endif
-libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) $(LIBDW_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
-libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf $(ZLIB_LIBS) $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) \
+	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf \
+	$(ZLIB_LIBS) $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
 
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc
 src/syscall_names.inc: $(srcdir)/src/host/syscall_names.awk
-	$(AM_V_GEN)$(MKDIR_P) src && $(CC) $(CPPFLAGS) $(CFLAGS) -E -dM -include sys/syscall.h -x c /dev/null >$@.macros && \
+	$(AM_V_GEN)$(MKDIR_P) src && \
+		$(CC) $(CPPFLAGS) $(CFLAGS) -E -dM -include sys/syscall.h -x c /dev/null \
+			>$@.macros && \
 		$(AWK) -f $(srcdir)/src/host/syscall_names.awk $@.macros >$@.new && \
 		grep -q __NR_exit_group $@.new && mv $@.new $@ && rm $@.macros
 CLEANFILES += src/syscall_names.inc src/syscall_names.inc.macros src/syscall_names.inc.new

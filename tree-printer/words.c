@@ -136,7 +136,9 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *inf
 		tdt__string_puts(string, tdt__for(info->state));
 		tdt__duration(string, info->state_ns);
 	} else if (info->state == TDT_TASK_WAITING && info->polls != 0) {
-		/* The clock of polls is not finer than that, unless the runtime reports the time. */
+		/*
+		 * The clock of polls is not finer than that, unless the runtime reports the time.
+		 */
 		tdt__string_puts(string, " less than 10 ms");
 	}
 }

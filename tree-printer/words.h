@@ -43,8 +43,8 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
 		     const struct tdt_print_options *options);
 /*
- * How long the task has been in its state: " for 3 s" behind "running", but " 3 s" behind "pending".
- * Adds nothing if that is unknown.
+ * How long the task has been in its state: " for 3 s" behind "running", but " 3 s" behind
+ * "pending".  Adds nothing if that is unknown.
  */
 void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info);
 /* The word between a state and a duration. */

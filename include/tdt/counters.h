@@ -52,8 +52,8 @@ struct tdt_counters {
  *		printf("tdt_polls_total %" PRIu64 "\n", counters.polls);
  *
  * The call looks at every task, and costs the tasks nothing: with 100,000 tasks it takes some
- * milliseconds.  The numbers are not all of one moment.  What happens during the call may be missing,
- * and is counted the next time.
+ * milliseconds.  The numbers are not all of one moment.  What happens during the call may be
+ * missing, and is counted the next time.
  *
  * Returns 0.  Returns -EINVAL and sets errno if `counters` is NULL or its size is too small for
  * `size` itself; if the size is larger than that of the library, the rest is filled with zeros.

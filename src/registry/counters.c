@@ -51,7 +51,7 @@ struct seen {
 };
 
 /* False: the record has no task, or is being passed from one task to another. */
-static bool look_at(const struct tdt_handle *task, struct seen *seen)
+static bool see_record(const struct tdt_handle *task, struct seen *seen)
 {
 	/* Acquire what the task was made with.  Pairs with tdt__registry_publish(). */
 	uint32_t seq = __atomic_load_n(&task->record.seq, __ATOMIC_ACQUIRE);
@@ -67,7 +67,7 @@ static bool look_at(const struct tdt_handle *task, struct seen *seen)
 	       seen->state != TDT_TASK_RECORD_FREE;
 }
 
-static void add_task(struct tdt_counters *sum, const struct seen *seen, uint64_t now)
+static void count_task(struct tdt_counters *sum, const struct seen *seen, uint64_t now)
 {
 	sum->polls += seen->polls;
 	if (seen->state == TDT_TASK_RECORD_POLLING) {
@@ -90,8 +90,8 @@ static uint64_t add_records(struct tdt_counters *sum)
 	struct seen seen;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
-		if (look_at(task, &seen))
-			add_task(sum, &seen, now);
+		if (see_record(task, &seen))
+			count_task(sum, &seen, now);
 		else
 			making += TDT__PEEK(task->record.seq) % 2;
 	return making;

@@ -94,8 +94,8 @@ size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy)
 
 /* --- Files ------------------------------------------------------------------ */
 
-struct file {
-	struct file *next; /* in the bucket; the struct is constant once it is there */
+struct stored_file {
+	struct stored_file *next; /* in the bucket; the struct is constant once it is there */
 	size_t length;
 	char name[]; /* ends with a NUL */
 };
@@ -104,9 +104,9 @@ struct file {
 #define HASHED 16 /* this many bytes at the end tell most paths apart */
 
 /* Files are only added, always in front. */
-static struct file *_Atomic buckets[BUCKETS];
+static struct stored_file *_Atomic buckets[BUCKETS];
 
-static struct file *_Atomic *bucket_of(const char *name, size_t length)
+static struct stored_file *_Atomic *bucket_of(const char *name, size_t length)
 {
 	size_t n = length < HASHED ? length : HASHED;
 	uint64_t hash = tdt__mix(TDT__HASH_START, length);
@@ -114,16 +114,16 @@ static struct file *_Atomic *bucket_of(const char *name, size_t length)
 	return &buckets[tdt__hash_fold(tdt__hash_bytes(hash, name + length - n, n)) % BUCKETS];
 }
 
-static struct file *file_find(struct file *file, const char *name, size_t length)
+static struct stored_file *file_find(struct stored_file *file, const char *name, size_t length)
 {
 	while (file != NULL && (file->length != length || memcmp(file->name, name, length) != 0))
 		file = file->next;
 	return file;
 }
 
-static struct file *file_new(const char *name, size_t length)
+static struct stored_file *file_new(const char *name, size_t length)
 {
-	struct file *file = malloc(sizeof *file + length + 1);
+	struct stored_file *file = malloc(sizeof *file + length + 1);
 
 	if (file == NULL)
 		return NULL;
@@ -134,9 +134,10 @@ static struct file *file_new(const char *name, size_t length)
 }
 
 /* Add `file` to the bucket, whose first file was `first`, unless it has the same name already. */
-static struct file *file_add(struct file *_Atomic *bucket, struct file *first, struct file *file)
+static struct stored_file *file_add(struct stored_file *_Atomic *bucket,
+				    struct stored_file *first, struct stored_file *file)
 {
-	struct file *same;
+	struct stored_file *same;
 
 	do {
 		same = file_find(first, file->name, file->length);
@@ -156,8 +157,8 @@ static struct file *file_add(struct file *_Atomic *bucket, struct file *first, s
 
 int tdt__attr_keep_file(struct tdt_task_attr *attr)
 {
-	struct file *_Atomic *bucket;
-	struct file *first, *file;
+	struct stored_file *_Atomic *bucket;
+	struct stored_file *first, *file;
 	size_t length;
 
 	if (attr->file == NULL || attr->file_length == 0)

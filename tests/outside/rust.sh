@@ -92,7 +92,8 @@ if test -e "$libs/libtdt-rt.so"; then
 	printf '%s\n' greet answer tdt_sleep_ms >"$tmp/wanted"
 	same "and prints its tree" "$tmp/wanted" "$tmp/got"
 	claim "its task has the name of its type, and a place with a column" \
-		grep -q '^task 1 "[^"]*greet::greet::{{closure}}>*".* at .*greet\.rs:[0-9]*:[0-9]*' \
+		grep -q \
+		'^task 1 "[^"]*greet::greet::{{closure}}>*".* at .*greet\.rs:[0-9]*:[0-9]*' \
 		"$tmp/out"
 else
 	skip "it prints its tree" "built without a shared library"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree/cycles, tree/findings.  Tasks of the runtime wait for each other: a dump says that
- * there is a deadlock if there is one, and only then.
+ * Covers tree/cycles, tree/findings, registry/owners.  Tasks of the runtime wait for each other: a
+ * dump says that there is a deadlock if there is one, and only then.
  */
 
 #include <config.h>

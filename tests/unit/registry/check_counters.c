@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Counters for metrics: that they are right while nothing happens, and never decrease. */
+/*
+ * Covers registry/counters.  Counters for metrics: that they are right while nothing happens, and
+ * never decrease.
+ */
 
 #include <config.h>
 

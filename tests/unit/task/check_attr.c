@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The strings of struct tdt_task_attr that do not end with a NUL, and the default name. */
+/*
+ * Covers task/attr.  The strings of struct tdt_task_attr that do not end with a NUL, and the
+ * default name.
+ */
 
 #include <config.h>
 
