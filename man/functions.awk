@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Writes a manual page for each function, macro with arguments and variable of the public headers,
-# from the comment that stands above it.
+# from the comment that stands above it.  Names that begin with tdt__ or TDT__ are internal.
 #
 #	awk -v out=FOLDER -v version=VERSION -f functions.awk include/tdt/*.h
 #
@@ -155,10 +155,10 @@ function declare(name, last)
 {
 	gsub(/[\t ]+/, " ", text)
 	gsub(/__attribute__ ?\(\([^()]*(\([^()]*\))?[^()]*\)\) ?/, "", text)
-	sub(/^ *(extern )?(static inline )?/, "", text)
+	sub(/^ *(extern )?(static inline )?(TDT_MUST_USE )?/, "", text)
 	sub(/ *[{;].*/, "", text)
 	gsub(/\* /, "*", text)
-	if (n_lines == 0 || name == names[n_names])
+	if (n_lines == 0 || name == names[n_names] || name ~ /^(tdt|TDT)__/)
 		return
 	names[++n_names] = name
 	synopsis = synopsis ".BR \"" plain(text) last "\"\n"

@@ -110,15 +110,15 @@ struct tdt_async {
 #define TDT_ASYNC_ENDED UINT32_MAX
 
 /*
- * TDT_ASYNC_LABEL() is the value of a case label.  Its type is wider than that of any `switch` that
- * a user may write.  TDT_AWAIT has two labels, which differ only in the upper half.  Inside another
- * `switch`, both labels would have the same value, which is an error.
+ * TDT__ASYNC_LABEL() is the value of a case label.  Its type is wider than that of any `switch`
+ * that a user may write.  TDT_AWAIT has two labels, which differ only in the upper half.  Inside
+ * another `switch`, both labels would have the same value, which is an error.
  */
 __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_your_own;
-#define TDT_ASYNC_LABEL(half, point)                                                               \
+#define TDT__ASYNC_LABEL(half, point)                                                              \
 	((tdt_await_cannot_be_inside_a_switch_of_your_own)(half) << 64 | (uint64_t)(point))
-#define TDT_AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point)                      \
-	TDT_ASYNC_LABEL(2, point)
+#define TDT__AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point)                     \
+	TDT__ASYNC_LABEL(2, point)
 
 /*
  * Open the body of the async function.  `async` points to the struct tdt_async of its state.  `cx`
@@ -135,16 +135,16 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
                                                                                                    \
 	(void)tdt_async_cx;                                                                        \
 	tdt_async_self->point = TDT_ASYNC_ENDED;                                                   \
-	switch (TDT_ASYNC_LABEL(1, tdt_async_point)) {                                             \
+	switch (TDT__ASYNC_LABEL(1, tdt_async_point)) {                                            \
 	default:                                                                                   \
 		return TDT_PANICKED;                                                               \
-	case TDT_ASYNC_LABEL(1, 0):
+	case TDT__ASYNC_LABEL(1, 0):
 
 /*
- * Await `future`: an expression that gives a struct tdt_future.  The expression is evaluated once,
- * and the await takes the future over.  The await polls the future until it has ended, and then
- * drops it.  If the function is cancelled before that, the future is dropped together with the
- * state.
+ * Await a future: TDT_AWAIT(future).  `future` is an expression that gives a struct tdt_future.  It
+ * is evaluated once, and the await takes the future over.  The await polls the future until it has
+ * ended, and then drops it.  If the function is cancelled before that, the future is dropped
+ * together with the state.
  *
  * If the future panics, so does the function, at once.  TDT_FUTURE_NONE counts as panicked.  Where
  * a failed call must not become a panic, test for it first:
@@ -160,15 +160,15 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
  *	}
  *	TDT_AWAIT(reading);
  */
-#define TDT_AWAIT(...) TDT_AWAIT_AT(__COUNTER__ - tdt_async_first, __VA_ARGS__)
-#define TDT_AWAIT_AT(point_, ...)                                                                  \
+#define TDT_AWAIT(...) TDT__AWAIT(__COUNTER__ - tdt_async_first, __VA_ARGS__)
+#define TDT__AWAIT(point_, ...)                                                                    \
 	do {                                                                                       \
 		tdt_poll_t tdt_async_polled;                                                       \
                                                                                                    \
 		tdt_async_self->child = (__VA_ARGS__);                                             \
 		__attribute__((fallthrough));                                                      \
-	case TDT_ASYNC_LABEL(1, point_):                                                           \
-	case TDT_AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point_):               \
+	case TDT__ASYNC_LABEL(1, point_):                                                          \
+	case TDT__AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point_):              \
 		TDT_KEEP_FRAME();                                                                  \
 		tdt_async_polled =                                                                 \
 		    tdt_async_await(tdt_async_self, tdt_async_cx, point_, __LINE__);               \
@@ -195,7 +195,7 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
  * Returns TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.  Then `fini` is not
  * called, and the caller still owns everything that `state` refers to.
  */
-#define TDT_ASYNC_FIRST                                                                            \
+#define TDT__ASYNC_FIRST                                                                           \
 	"the first member of an async function's state must be `struct tdt_async async`"
 
 #ifdef __cplusplus
@@ -203,7 +203,7 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 #else
 #define TDT_ASYNC_NEW(poll, ...)                                                                   \
 	(__extension__({                                                                           \
-		_Static_assert(offsetof(__typeof__(__VA_ARGS__), async) == 0, TDT_ASYNC_FIRST);    \
+		_Static_assert(offsetof(__typeof__(__VA_ARGS__), async) == 0, TDT__ASYNC_FIRST);   \
 		tdt_async_new((poll), &__VA_ARGS__, sizeof(__VA_ARGS__));                          \
 	}))
 #endif
@@ -267,7 +267,7 @@ inline tdt_future tdt_async_copy(tdt_poll_t (*poll)(void *state, tdt_context *cx
 	static_assert(__is_trivially_copyable(State),
 		      "the state of an async function is copied as bytes");
 	static_assert(__is_standard_layout(State) && offsetof(State, async) == 0,
-		      TDT_ASYNC_FIRST);
+		      TDT__ASYNC_FIRST);
 	return tdt_async_new(poll, &state, sizeof(state));
 }
 #endif

@@ -113,18 +113,18 @@ extern "C" {
 #define TDT_TASK_ATTR(...)                                                                         \
 	(&(struct tdt_task_attr){                                                                  \
 		.size = sizeof(struct tdt_task_attr) +                                             \
-			0 * TDT_TASK_ATTR_CHECK(TDT_TASK_ATTR_TEXT(__VA_ARGS__)),                  \
+			0 * TDT__TASK_ATTR_CHECK(TDT__TASK_ATTR_TEXT(__VA_ARGS__)),                \
 		.file = __FILE__, .line = __LINE__, __VA_ARGS__ })
 
 /* The arguments of TDT_TASK_ATTR() as a string: their macros are replaced first. */
-#define TDT_TASK_ATTR_TEXT(...) TDT_TASK_ATTR_STRING(__VA_ARGS__)
-#define TDT_TASK_ATTR_STRING(...) #__VA_ARGS__
+#define TDT__TASK_ATTR_TEXT(...) TDT__TASK_ATTR_STRING(__VA_ARGS__)
+#define TDT__TASK_ATTR_STRING(...) #__VA_ARGS__
 
 /*
  * Refuse arguments that do not begin with a dot.  (Clang takes the call for a constant behind
  * __builtin_constant_p() only, and gcc takes `text[0]` for none.)
  */
-#define TDT_TASK_ATTR_CHECK(text)                                                                  \
+#define TDT__TASK_ATTR_CHECK(text)                                                                 \
 	(__extension__ sizeof(struct {                                                             \
 		_Static_assert(__builtin_constant_p(1) ?                                           \
 				       sizeof(text) == 1 || __builtin_strncmp(text, ".", 1) == 0 : \
