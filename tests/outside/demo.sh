@@ -449,7 +449,7 @@ tell_json()
 }
 
 # Where tasks wait.
-accepting="- $(at echo.c accept_poll 'TDT_AWAIT(tdt_tcp_accept(')
+accepting="- $(at echo.c accept_poll 'TDT_AWAIT(')
  \`- tdt_tcp_accept"
 ticking="- $(at echo.c ticker_poll 'TDT_AWAIT(tdt_sleep_ms(')
  \`- tdt_sleep_ms"

@@ -187,7 +187,7 @@ same "and tells what the build and the tests need on three systems" "$tmp/expect
 # lists_each_package: what configure.ac names for Fedora and Alpine stands there.
 lists_each_package()
 {
-	sed -n 's/.*TDT_\(MISSING\|LIBRARY\)(.*\[\([^]]*\)\], \[\([^]]*\)\])\]*)*$/\2 \3/p' \
+	sed -n 's/.*\[[^]]*\], \[\([^]]*-devel\)\], \[\([^]]*\)\].*/\1 \2/p' \
 		"$top_srcdir/configure.ac" >"$tmp/packages"
 	test "$(wc -l <"$tmp/packages")" -ge 6 || return
 	while read -r fedora alpine; do
