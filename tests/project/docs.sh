@@ -91,6 +91,21 @@ claim "all links lead somewhere" all_lead_somewhere "$top_srcdir/README.md" \
 	"$top_srcdir/CONTRIBUTING.md" "$top_srcdir/tools/README.md" "$top_srcdir"/docs/*.md
 claim "README.md has 200 lines at most" is_short "$top_srcdir/README.md"
 
+# --- The size of a record ---
+
+# states_size: the manual has the size that the source asserts, and no other document has one.
+states_size()
+{
+	size=$(sed -n 's/^_Static_assert(sizeof(struct tdt_handle) == \([0-9]*\),.*/\1/p' \
+		"$top_srcdir/src/registry/registry.c")
+	grep -qx "A record takes $size bytes\." "$top_srcdir/man/tdt.3" || {
+		echo "a record takes $size bytes, but man/tdt.3 does not say that"
+		return 1
+	}
+	! grep -n "\<$size bytes" "$top_srcdir"/README.md "$top_srcdir"/docs/*.md
+}
+claim "the manual, and only the manual, says how large a record is" states_size
+
 # --- The picture ---
 
 printf '1 < \033[1mtwo\033[0m \303\227\n' |
