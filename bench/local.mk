@@ -10,21 +10,27 @@ libbench_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 libbench_la_LIBADD = $(JANSSON_LIBS)
 
 BENCHES = \
-	bench/asleep \
 	bench/capture \
 	bench/coroutine \
+	bench/probes \
+	bench/registry \
+	bench/running \
+	bench/symbols
+if RUNTIME
+BENCHES += \
+	bench/asleep \
 	bench/deadline \
 	bench/dump \
 	bench/echo \
 	bench/ghosts \
 	bench/poll \
-	bench/probes \
-	bench/registry \
-	bench/running \
 	bench/spawn \
-	bench/symbols \
 	bench/wake
-EXTRA_PROGRAMS = $(BENCHES) bench/compare bench/pairs
+endif
+EXTRA_PROGRAMS = $(BENCHES) bench/compare
+if RUNTIME
+EXTRA_PROGRAMS += bench/pairs
+endif
 CLEANFILES += $(EXTRA_PROGRAMS) bench/last.json bench/previous.json
 
 # libgcc_s first: libunwind has an _Unwind_Backtrace(), too.

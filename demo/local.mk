@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Small programs that a newcomer reads first.  `make demo` runs them.
 
-noinst_PROGRAMS += \
-	demo/coroutines \
-	demo/echo-client \
-	demo/echo-server \
-	demo/foreign-runtime \
-	demo/stuck \
-	demo/taskdump
+noinst_PROGRAMS += demo/foreign-runtime demo/taskdump
+if RUNTIME
+noinst_PROGRAMS += demo/coroutines demo/echo-client demo/echo-server demo/stuck
+endif
 EXTRA_DIST += demo/echo-demo.sh
 
 # The declarations for a Rust program (tdt-languages(7)).
@@ -49,6 +46,7 @@ demo_taskdump_CFLAGS = $(demo_cflags)
 demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo
+if RUNTIME
 demo: demo/taskdump demo/stuck demo/coroutines demo/echo-client demo/echo-server
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
@@ -59,3 +57,11 @@ demo: demo/taskdump demo/stuck demo/coroutines demo/echo-client demo/echo-server
 	@demo/coroutines
 	@echo
 	@$(SHELL) $(srcdir)/demo/echo-demo.sh demo
+else
+demo: demo/taskdump demo/foreign-runtime
+	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
+	@demo/taskdump
+	@echo
+	@echo 'A task of a runtime that is not part of tdt (demo/foreign-runtime.c):'
+	@demo/foreign-runtime
+endif

@@ -16,6 +16,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	PKG_CONFIG='$(PKG_CONFIG)'; export PKG_CONFIG; \
 	SANITIZERS='$(SANITIZERS)'; export SANITIZERS; \
+	WITH_RUNTIME='$(WITH_RUNTIME)'; export WITH_RUNTIME; \
 	TEST_GCC='$(TEST_GCC)'; export TEST_GCC; \
 	TEST_CLANG='$(TEST_CLANG)'; export TEST_CLANG; \
 	TEST_GXX='$(TEST_GXX)'; export TEST_GXX; \
@@ -49,6 +50,12 @@ include tests/unit/local.mk
 include tests/outside/local.mk
 include tests/stress/local.mk
 include tests/project/local.mk
+
+# What an incomplete build leaves out is said.
+if !RUNTIME
+check-local:
+	@echo 'make check: left out, without the runtime: $(tests_unit_rt)'
+endif
 
 check_PROGRAMS += $(tests_unit)
 TESTS += $(tests_unit) tests/outside/descriptors $(dist_check_SCRIPTS)

@@ -5,7 +5,7 @@
 # can't serve another build; what has not changed is not built again.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind \
-	check-step check-delays check-soak check-instrumentation check-host check-host-asan \
+	check-bare check-step check-delays check-soak check-instrumentation check-host check-host-asan \
 	check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
@@ -45,6 +45,10 @@ check-tsan:
 
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check; $(in_own_build)
+
+# What is left without the runtime and the probes.
+check-bare:
+	+@name=bare; flags='--without-runtime --without-probes'; goal=check; $(in_own_build)
 
 # The stress of a host, by Clang's sanitizers and by ThreadSanitizer.
 check-host-asan:
@@ -139,4 +143,5 @@ coverage-report: all
 EXTRA_DIST += tests/lib/coverage.awk tests/lib/valgrind.supp
 
 distclean-local:
-	rm -rf build-asan build-clang build-coverage build-fuzz build-step build-tsan build-valgrind
+	rm -rf build-asan build-bare build-clang build-coverage build-fuzz build-step build-tsan \
+		build-valgrind

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # libtdt-rt: the runtime.  It uses libtdt's public headers, and libuv.
 
+EXTRA_DIST += src/runtime/libtdt-rt.map
+if RUNTIME
+
 # Like libtdt-core.la, this is for tests that use internal functions.
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
@@ -57,6 +60,7 @@ if !SANITIZED
 libtdt_rt_la_LDFLAGS += -Wl,-z,defs
 endif
 EXTRA_libtdt_rt_la_DEPENDENCIES = $(srcdir)/src/runtime/libtdt-rt.map
-EXTRA_DIST += src/runtime/libtdt-rt.map
 
 pkgconfig_DATA += src/runtime/tdt-rt.pc
+
+endif # RUNTIME

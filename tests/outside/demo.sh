@@ -5,6 +5,7 @@
 # whatever they do.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
+test "$WITH_RUNTIME" != no || skip_all "configured without the runtime"
 # shellcheck source=tests/lib/tracers.sh
 . "$top_srcdir/tests/lib/tracers.sh"
 

@@ -7,6 +7,7 @@
 # it stands still until this script reads the pipe.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
+test "$WITH_RUNTIME" != no || skip_all "configured without the runtime"
 # shellcheck source=tests/lib/tracers.sh
 . "$top_srcdir/tests/lib/tracers.sh"
 

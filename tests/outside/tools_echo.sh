@@ -4,6 +4,7 @@
 # server does.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
+test "$WITH_RUNTIME" != no || skip_all "configured without the runtime"
 # shellcheck source=tests/lib/tracing.sh
 . "$top_srcdir/tests/lib/tracing.sh"
 may_trace bpftrace bpftrace

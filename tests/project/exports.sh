@@ -98,6 +98,11 @@ printf 'libgcc_s\nlibunwind\n' >"$tmp/expected"
 same "libgcc_s is needed before libunwind" "$tmp/expected" "$tmp/unwinders"
 claim "libtdt needs no runtime" fails grep -E 'libtdt-rt|libuv' "$tmp/needed"
 
+if test "$WITH_RUNTIME" = no; then
+	skip "what libtdt-rt exports" "configured without the runtime"
+	plan
+	exit
+fi
 claim_exports libtdt-rt src/runtime/libtdt-rt.map TDT_RT_0.1 tdt-rt.3
 
 # All else comes with libtdt; the C library may be in several, and a sanitizer its own.

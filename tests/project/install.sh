@@ -5,7 +5,9 @@
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
 test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
-for lib in libtdt.so libtdt.a libtdt-rt.so libtdt-rt.a; do
+libraries="libtdt.so libtdt.a"
+test "$WITH_RUNTIME" = no || libraries="$libraries libtdt-rt.so libtdt-rt.a"
+for lib in $libraries; do
 	test -e "${top_builddir:?}/.libs/$lib" || skip_all "not built both shared and static"
 done
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -130,8 +132,12 @@ try()
 
 try C11 "$CC -std=c11" user.c tdt
 try C++17 "$CXX -std=c++17" user.cc tdt
-try C11 "$CC -std=c11" user-rt.c tdt-rt
-try C++17 "$CXX -std=c++17" user-rt.cc tdt-rt
+if test "$WITH_RUNTIME" != no; then
+	try C11 "$CC -std=c11" user-rt.c tdt-rt
+	try C++17 "$CXX -std=c++17" user-rt.cc tdt-rt
+else
+	skip "programs are built with tdt-rt.pc" "configured without the runtime"
+fi
 
 claim "make uninstall obeys DESTDIR" make_root uninstall
 find "$root" ! -type d >"$tmp/left"

@@ -3,7 +3,9 @@
 
 # Tasks of all kinds that churn while they are dumped, asked, watched, signalled and forked: some
 # seconds of it with the other tests, two minutes by `make check-soak`.
+if RUNTIME
 check_PROGRAMS += tests/stress/soak
+endif
 tests_stress_soak_SOURCES = \
 	tests/stress/soak.c tests/stress/soak_tasks.c tests/stress/soak_tasks.h \
 	tests/lib/find_registry.h tests/lib/must.h tests/lib/sanitized.h tests/lib/seeded.h

@@ -39,7 +39,6 @@ tests_unit = \
 	tests/unit/capture/check_capture \
 	tests/unit/capture/check_counted \
 	tests/unit/capture/check_ghosts \
-	tests/unit/capture/check_ghosts_races \
 	tests/unit/capture/check_handlers \
 	tests/unit/capture/check_handlers_static \
 	tests/unit/capture/check_odd_stacks \
@@ -51,13 +50,11 @@ tests_unit = \
 	tests/unit/capture/check_running_stacks \
 	tests/unit/capture/check_shared_frames \
 	tests/unit/capture/check_switched \
-	tests/unit/capture/check_waits \
 	tests/unit/watch/check_watch \
 	tests/unit/watch/check_watch_poll \
 	tests/unit/watch/check_watch_races \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
-	tests/unit/task/check_edges \
 	tests/unit/task/check_handshake \
 	tests/unit/task/check_join \
 	tests/unit/task/check_kept \
@@ -72,17 +69,25 @@ tests_unit = \
 	tests/unit/future/check_abi \
 	tests/unit/future/check_async \
 	tests/unit/future/check_combine \
-	tests/unit/future/check_coroutine \
 	tests/unit/future/check_coroutine_trees \
 	tests/unit/future/check_future \
-	tests/unit/dump/check_deadlock \
 	tests/unit/dump/check_dump_all \
 	tests/unit/dump/check_dump_environment \
 	tests/unit/dump/check_dump_file \
 	tests/unit/dump/check_dump_signal \
-	tests/unit/dump/check_dump_stuck \
 	tests/unit/dump/check_dump_variable \
 	tests/unit/dump/check_snapshot \
+	tests/unit/check_errno \
+	tests/unit/check_fork
+
+# Those that use libtdt-rt.
+tests_unit_rt = \
+	tests/unit/capture/check_ghosts_races \
+	tests/unit/capture/check_waits \
+	tests/unit/task/check_edges \
+	tests/unit/future/check_coroutine \
+	tests/unit/dump/check_deadlock \
+	tests/unit/dump/check_dump_stuck \
 	tests/unit/dump/check_snapshot_rt \
 	tests/unit/runtime/check_driver \
 	tests/unit/runtime/check_mutex \
@@ -98,10 +103,11 @@ tests_unit = \
 	tests/unit/runtime/check_timeout \
 	tests/unit/runtime/check_timers \
 	tests/unit/runtime/check_yield \
-	tests/unit/check_errno \
-	tests/unit/check_fork \
 	tests/unit/check_hot_paths \
 	tests/unit/check_null
+if RUNTIME
+tests_unit += $(tests_unit_rt)
+endif
 
 # src/base/
 
