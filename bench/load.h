@@ -8,11 +8,11 @@
  * in memory that it shares with its parent.  The parent says which server the client is to talk to,
  * and to which account its messages count.
  *
- * 	load = load_start(cpu, accounts);
- * 	load_connect(load, ports, 2);
- * 	load_turn(load, server, connections, account);     from now on; server -1: to none
- * 	...
- * 	load_stop(load);
+ *	load = load_start(cpu, accounts);
+ *	load_connect(load, ports, 2);
+ *	load_turn(load, server, connections, account);     from now on; server -1: to none
+ *	...
+ *	load_stop(load);
  */
 
 #include <stdatomic.h>

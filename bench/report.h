@@ -6,16 +6,16 @@
  * What a benchmark prints: one table for the question that the program asks, or one line of JSON
  * (--json).
  *
- * 	report_start(argc, argv, "What is added to a poll?", "ns a poll", 101);
- * 	bare = figure("a bare poll", NULL);
- * 	traced = figure("a traced poll", bare);              its ratio is to `bare`
- * 	added = figure_added("  added", traced, bare);       round by round what `traced` took more
- * 	at_most(added, 6);                                   its target
- * 	for (int i = 0; i < rounds; i++) {                   what is compared is measured in turn
- * 		add(bare, ...);
- * 		add(traced, ...);
- * 	}
- * 	return report_end();
+ *	report_start(argc, argv, "What is added to a poll?", "ns a poll", 101);
+ *	bare = figure("a bare poll", NULL);
+ *	traced = figure("a traced poll", bare);              its ratio is to `bare`
+ *	added = figure_added("  added", traced, bare);       round by round what `traced` took more
+ *	at_most(added, 6);                                   its target
+ *	for (int i = 0; i < rounds; i++) {                   what is compared is measured in turn
+ *		add(bare, ...);
+ *		add(traced, ...);
+ *	}
+ *	return report_end();
  *
  * What is compared, and held to a target, is the median; beside it stand the least and the most.  A
  * target that is missed is said, and is no failure: times depend on the machine.

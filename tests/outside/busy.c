@@ -5,12 +5,12 @@
  * on its standard input it prints where the five tasks wait, as JSON, and an empty line; it ends
  * when that ends.
  *
- * 	burner   burns 4 ms in burn(), sleeps 10 ms
- * 	laggard  burns 60 ms in burn(), sleeps 60 ms: long polls
- * 	pinger   sleeps 5 ms, opens ponger's gate
- * 	ponger   waits at that gate and, beside it, at one that is never opened
- * 	spawner  every 20 ms spawns three tasks in one place and one in another, which end in their first poll; and
- * 	         awaits a traced future of its own, whose polls are inside its own
+ *	burner   burns 4 ms in burn(), sleeps 10 ms
+ *	laggard  burns 60 ms in burn(), sleeps 60 ms: long polls
+ *	pinger   sleeps 5 ms, opens ponger's gate
+ *	ponger   waits at that gate and, beside it, at one that is never opened
+ *	spawner  every 20 ms spawns three tasks in one place and one in another, which end in their first poll; and
+ *	         awaits a traced future of its own, whose polls are inside its own
  *
  * It has a runtime of its own, so that one worker is known to have nothing to do.
  */

@@ -3,8 +3,8 @@
  * Hits a probe of the library's time and again while a tracer is attached, with other values in all
  * registers, the flags and the stack each time, and says what did not survive:
  *
- * 	patched		waits for a tracer at worker-thread-park and at tdt_test:leaf, and for a line of
- * 			input: that the tracer counts, too, for which the kernel has changed the sites before
+ *	patched		waits for a tracer at worker-thread-park and at tdt_test:leaf, and for a line of
+ *			input: that the tracer counts, too, for which the kernel has changed the sites before
  *
  * A call may change most of these; the probe must not, since the compiler takes it that the nop
  * does nothing.  The functions of the worker probes hold little else, so that what they were called

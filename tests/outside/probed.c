@@ -2,10 +2,10 @@
 /*
  * What tracers are tried on: a program that knows which probes it fires.
  *
- * 	probed work	at a line of input two workers do the same small work; it prints what a tracer should have seen,
- * 			a line an event: THREAD PROBE [ID FILE LINE COLUMN], for each thread in order
- * 	probed watch	a task is polled time and again until a line of input; a line tells what kind of waker its leaf
- * 			is given: real or substituted; whenever that changes, and every 20 polls
+ *	probed work	at a line of input two workers do the same small work; it prints what a tracer should have seen,
+ *			a line an event: THREAD PROBE [ID FILE LINE COLUMN], for each thread in order
+ *	probed watch	a task is polled time and again until a line of input; a line tells what kind of waker its leaf
+ *			is given: real or substituted; whenever that changes, and every 20 polls
  *
  * It is linked to the library as a user's program would be, and has frame pointers.
  */

@@ -3,8 +3,8 @@
  * A process with known tasks, for registry_reader: it prints the line of each, then "ready", and
  * ends with its input.
  *
- * 	registry_tasks          some that stay as they are
- * 	registry_tasks churn    others too that come, are polled and go: all that is said of them is by their ids
+ *	registry_tasks          some that stay as they are
+ *	registry_tasks churn    others too that come, are polled and go: all that is said of them is by their ids
  */
 
 #include <config.h>

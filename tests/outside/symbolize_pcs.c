@@ -3,7 +3,7 @@
  * A helper of tests/outside/symbolize_variants.sh: what tdt__symbolize() says of addresses of a
  * file that is not loaded.
  *
- * 	symbolize_pcs FILE BUILD_ID [DEBUG_DIRECTORY] <addresses
+ *	symbolize_pcs FILE BUILD_ID [DEBUG_DIRECTORY] <addresses
  *
  * Each is a return address.  Prints what fixtures/trail.h expects, innermost first, and the ELF
  * symbol.

@@ -4,7 +4,7 @@
  * In rounds, each with a runtime of its own; after each all must be gone that came: tasks, records,
  * threads, descriptors, memory.
  *
- * 	soak SECONDS		TDT_TEST_SEED
+ *	soak SECONDS		TDT_TEST_SEED
  *
  * It speaks TAP.  What stands still for a minute is a deadlock: it is dumped, and the process
  * aborts.
