@@ -67,7 +67,7 @@ same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
 
 cat >"$tmp/coroutines" <<END
 task "breakfast" pending, 2 leaves, $(spawned_at coroutines.c 'tdt_rt_spawn(') by task 1
-   waits for a mutex held by task 1 (2 leaves)
+   waits for a mutex held by task 1 "block_on" (2 leaves)
 - $(at coroutines.c make_breakfast 'err = make_both(')
  \`- $(at coroutines.c make_both 'tdt_co_await(joined)')
     \`- $join
