@@ -23,12 +23,12 @@ at()
 		inside && index($0, text) { print NR; exit }' "$demo/$1" | sed "s|^|$2 at demo/$1:|"
 }
 
-# Leave out what is not the same each time, or in each build: how long, where the sources are, and
-# columns; and whether a task was woken again while it was polled.
+# Leave out what is not the same each time, or in each build: how long, and columns; and whether a
+# task was woken again while it was polled.
 even()
 {
 	sed -E 's/ pending (less than )?[0-9.]+ [mnu]?s/ pending/; s/, last woken [^,]*//
-		s#( at )[^ ]*/((demo|src)/)#\1\2#; s/(:[0-9]+):[0-9]+/\1/' "$@"
+		s/(:[0-9]+):[0-9]+/\1/' "$@"
 }
 
 spawned_at()
