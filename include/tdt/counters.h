@@ -21,8 +21,8 @@ extern "C" {
  * The counts since the start never decrease.  They include tasks that have ended, and, in a child
  * of fork(), what happened in the parent before.
  */
-struct tdt_counters {
-	size_t size;              /* sizeof(struct tdt_counters): the caller sets it */
+struct tdt_counts {
+	size_t size;              /* sizeof(struct tdt_counts): the caller sets it */
 
 	/* Now. */
 	uint64_t waiting;         /* tasks between two polls that are not runnable */
@@ -44,22 +44,22 @@ struct tdt_counters {
 };
 
 /*
- * Fill in `*counters` up to its size:
+ * Fill in `*counts` up to its size:
  *
- *	struct tdt_counters counters = { .size = sizeof counters };
+ *	struct tdt_counts counts = { .size = sizeof counts };
  *
- *	if (tdt_counters(&counters) == 0)
- *		printf("tdt_polls_total %" PRIu64 "\n", counters.polls);
+ *	if (tdt_counters(&counts) == 0)
+ *		printf("tdt_polls_total %" PRIu64 "\n", counts.polls);
  *
  * The call looks at every task, and costs the tasks nothing: with 100,000 tasks it takes some
  * milliseconds.  The numbers are not all of one moment.  What happens during the call may be
  * missing, and is counted the next time.
  *
- * Returns 0.  Returns -EINVAL and sets errno if `counters` is NULL or its size is too small for
+ * Returns 0.  Returns -EINVAL and sets errno if `counts` is NULL or its size is too small for
  * `size` itself; if the size is larger than that of the library, the rest is filled with zeros.
  * Any thread, also in a poll; takes no lock and allocates nothing.
  */
-int tdt_counters(struct tdt_counters *counters);
+int tdt_counters(struct tdt_counts *counts);
 
 #ifdef __cplusplus
 }

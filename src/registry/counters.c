@@ -23,7 +23,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 
-static void add_counters(struct tdt_counters *sum)
+static void add_counters(struct tdt_counts *sum)
 {
 	const struct tdt_registry_counters *one = (void *)(uintptr_t)tdt__registry.counters;
 
@@ -67,7 +67,7 @@ static bool see_record(const struct tdt_handle *task, struct seen *seen)
 	       seen->state != TDT_TASK_RECORD_FREE;
 }
 
-static void count_task(struct tdt_counters *sum, const struct seen *seen, uint64_t now)
+static void count_task(struct tdt_counts *sum, const struct seen *seen, uint64_t now)
 {
 	sum->polls += seen->polls;
 	if (seen->state == TDT_TASK_RECORD_POLLING) {
@@ -82,7 +82,7 @@ static void count_task(struct tdt_counters *sum, const struct seen *seen, uint64
 }
 
 /* Returns the number of records that are in the making: their tasks may be counted as spawned. */
-static uint64_t add_records(struct tdt_counters *sum)
+static uint64_t add_records(struct tdt_counts *sum)
 {
 	struct tdt__cursor cursor = { 0 };
 	uint64_t now = tdt__clock(), making = 0;
@@ -109,7 +109,7 @@ static uint64_t greatest_of(_Atomic uint64_t *greatest, uint64_t value)
 	return before < value ? value : before;
 }
 
-static void fill_counters(struct tdt_counters *sum)
+static void fill_counters(struct tdt_counts *sum)
 {
 	static _Atomic uint64_t polls, ended;
 	uint64_t live;
@@ -121,9 +121,9 @@ static void fill_counters(struct tdt_counters *sum)
 	sum->ended = greatest_of(&ended, sum->spawned > live ? sum->spawned - live : 0);
 }
 
-int tdt_counters(struct tdt_counters *counters)
+int tdt_counters(struct tdt_counts *counters)
 {
-	struct tdt_counters ours = { 0 };
+	struct tdt_counts ours = { 0 };
 	size_t size = counters != NULL ? counters->size : 0;
 
 	if (size < sizeof size) {

@@ -69,9 +69,9 @@ static void end(struct tdt_traced *task)
 	tdt_handle_unref(task->handle);
 }
 
-static struct tdt_counters count(void)
+static struct tdt_counts count(void)
 {
-	struct tdt_counters counters = { .size = sizeof counters };
+	struct tdt_counts counters = { .size = sizeof counters };
 
 	MUST(tdt_counters(&counters) == 0);
 	ck_assert_uint_eq(counters.size, sizeof counters);
@@ -80,8 +80,8 @@ static struct tdt_counters count(void)
 
 START_TEST(without_tasks_all_is_zero)
 {
-	const struct tdt_counters zero = { .size = sizeof zero };
-	struct tdt_counters counters = count();
+	const struct tdt_counts zero = { .size = sizeof zero };
+	struct tdt_counts counters = count();
 
 	ck_assert_int_eq(memcmp(&counters, &zero, sizeof zero), 0);
 }
@@ -92,7 +92,7 @@ START_TEST(tasks_are_counted_by_their_states)
 	struct tdt_traced waiting[3] = { trace(TDT_PENDING), trace(TDT_PENDING),
 					 trace(TDT_PENDING) };
 	struct tdt_traced ready = trace(TDT_READY), panicked = trace(TDT_PANICKED);
-	struct tdt_counters counters;
+	struct tdt_counts counters;
 
 	for (int i = 0; i < 3; i++)
 		poll_once(&waiting[i]);
@@ -121,7 +121,7 @@ START_TEST(tasks_are_counted_by_their_states)
 }
 END_TEST
 
-static struct tdt_counters inside; /* as seen in a poll */
+static struct tdt_counts inside; /* as seen in a poll */
 
 static tdt_poll_t poll_counting(void *state, struct tdt_context *cx)
 {
@@ -197,10 +197,10 @@ END_TEST
 START_TEST(sizes_are_respected)
 {
 	struct {
-		struct tdt_counters counters;
+		struct tdt_counts counters;
 		uint64_t later, guard;
 	} larger = { .counters.size = sizeof larger.counters + 8, .later = 1, .guard = 1 };
-	struct tdt_counters smaller = { .size = offsetof(struct tdt_counters, longest_wait_ns),
+	struct tdt_counts smaller = { .size = offsetof(struct tdt_counts, longest_wait_ns),
 					.longest_wait_ns = 1 };
 	struct tdt_traced task = trace(TDT_PENDING);
 
@@ -249,7 +249,7 @@ static void *churn(void *unused)
 
 START_TEST(counts_never_decrease_and_never_exceed_the_truth)
 {
-	struct tdt_counters before = count(), now;
+	struct tdt_counts before = count(), now;
 	pthread_t thread[CHURNERS];
 
 	for (int i = 0; i < CHURNERS; i++)
