@@ -1137,7 +1137,7 @@ static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)
 			      watched->room * sizeof(struct tdt_registry_entry));
 }
 
-START_TEST(a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made)
+START_TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -1184,8 +1184,7 @@ int main(void)
 	tcase_add_test(kept, what_makes_no_sense_is_refused);
 	tcase_add_test(kept, the_number_of_an_epoch_wraps_and_is_never_0);
 	tcase_add_test(kept, a_tree_is_found_by_the_documented_layout_alone);
-	tcase_add_test(
-	    kept, a_tree_says_how_long_before_it_the_last_poll_was_and_how_often_trees_are_made);
+	tcase_add_test(kept, a_tree_has_the_gap_before_its_poll_and_the_tick_in_force);
 	suite_add_tcase(suite, kept);
 
 	tcase_add_test(size, a_tree_may_grow);
