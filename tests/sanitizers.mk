@@ -5,8 +5,8 @@
 # can't serve another build; what has not changed is not built again.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind \
-	check-bare check-step check-delays check-soak check-instrumentation check-host check-host-asan \
-	check-host-tsan coverage coverage-report
+	check-bare check-step check-delays check-soak check-instrumentation check-host \
+	check-host-asan check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
 check-sanitizers:
