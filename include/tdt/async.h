@@ -182,6 +182,9 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 	}                                                                                          \
 	return TDT_READY
 
+#define TDT__ASYNC_FIRST                                                                           \
+	"the first member of an async function's state must be `struct tdt_async async`"
+
 /*
  * Make the future of an async function: TDT_ASYNC_NEW(poll, state).  `poll` is the function.
  * `state` is its initial state, whose first member is `async`.  In C, `state` is a variable or a
@@ -195,9 +198,6 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
  * Returns TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.  Then `fini` is not
  * called, and the caller still owns everything that `state` refers to.
  */
-#define TDT__ASYNC_FIRST                                                                           \
-	"the first member of an async function's state must be `struct tdt_async async`"
-
 #ifdef __cplusplus
 #define TDT_ASYNC_NEW(poll, ...) tdt_async_copy((poll), __VA_ARGS__)
 #else

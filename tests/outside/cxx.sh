@@ -117,6 +117,10 @@ build_manual()
 
 manual()
 {
+	if test "$WITH_RUNTIME" = no; then
+		skip "the manual's program is built with $1" "configured without the runtime"
+		return
+	fi
 	claim "the manual's program is built with $1" build_manual "$1"
 	./greet | sed -n 's/.*- \([a-z_]*\) at .*/\1/p' >got
 	same "and prints its tree" want.manual got
