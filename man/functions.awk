@@ -215,7 +215,7 @@ skipped == "comment" || /^\/\*/ {
 }
 
 /^#/ {
-	if (match($0, /^# *define (tdt|TDT)_[A-Za-z0-9_]+\(/)) {
+	if (match($0, /^# *define (tdt|TDT)_[A-Za-z0-9][A-Za-z0-9_]*\(/)) {
 		text = $0
 		sub(/^# *define /, "", text)
 		name = text
