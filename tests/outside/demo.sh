@@ -142,9 +142,16 @@ sessions="^1,000 tasks pending .*, e.g. .* and 992 more, $(spawned_at stuck.c '(
 waiting="- $(at stuck.c session_poll 'TDT_AWAIT(')
  \`- $(at stuck.c next_order_poll 'TDT_AWAIT(')
     \`- tdt_sleep_ms"
+# The deadlock is on top, with the trees of its tasks directly below, and all fits a screen.
+deadlock_is_on_top()
+{
+	sed -n 3p "$tmp/trees" | grep -q '^deadlock: ' &&
+		sed -n 4p "$tmp/trees" | grep -q '^2 tasks pending.*"alice to bob"' &&
+		test "$(wc -l <"$tmp/trees")" -le 50
+}
 stands_still()
 {
-	all_are_counted && deadlock_is_named && below "$report" "$computing" &&
+	all_are_counted && deadlock_is_named && deadlock_is_on_top && below "$report" "$computing" &&
 		grep -Eq "$reloading" "$tmp/trees" &&
 		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } &&
 		below "$sessions" "$waiting"
