@@ -151,7 +151,8 @@ deadlock_is_on_top()
 }
 stands_still()
 {
-	all_are_counted && deadlock_is_named && deadlock_is_on_top && below "$report" "$computing" &&
+	all_are_counted && deadlock_is_named && deadlock_is_on_top &&
+		below "$report" "$computing" &&
 		grep -Eq "$reloading" "$tmp/trees" &&
 		{ test "$SANITIZERS" != no || below "$reloading" "$reading"; } &&
 		below "$sessions" "$waiting"
