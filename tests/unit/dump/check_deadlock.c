@@ -537,6 +537,8 @@ START_TEST(a_deadlock_is_one_while_all_workers_are_held_up)
 	act_all(2, pairs[_i % 3]);
 	expect_ring_held_up(true);
 	tdt_watch(0);
+	/* The polls that were requested while the workers were held up may still be to come. */
+	tdt_snapshot_free(take_waiting());
 	expect_ring(true);
 	stop();
 }
