@@ -181,6 +181,14 @@ static int groups_by_suspicion(const void *a, const void *b)
 	return by_suspicion(&first, &second);
 }
 
+/* The groups have the tasks by now, and a snapshot may be kept for long. */
+static void free_list(struct tdt__findings *findings)
+{
+	free(findings->entry);
+	findings->entry = NULL;
+	findings->n = findings->room = 0;
+}
+
 /* Take out the empty groups, have each trace say what is known of its first task, and sort. */
 static void sort_groups(struct tdt__findings *findings)
 {
@@ -248,6 +256,7 @@ void tdt__findings_conclude(struct tdt__findings *findings)
 	split_groups(findings);
 	begin_groups(findings);
 	fill_groups(findings);
+	free_list(findings);
 	sort_groups(findings);
 	count_groups(findings);
 }
