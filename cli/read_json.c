@@ -210,18 +210,22 @@ static int read_waits(const struct json_place *task, struct tdt_wait **waits, ui
 	for (uint32_t i = 0; i < *n; i++) {
 		struct json_place place = { .reader = task->reader,
 					    .object = json_array_get(array, i) };
+		const char *name;
 		unsigned int kind;
 
 		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
 		if (get_word(&place, "kind", wait_words, N_WORDS(wait_words), &kind) ||
 		    get_address(&place, "object", &(*waits)[i].object) ||
 		    get_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner) ||
-		    get_string(&place, "owner_name", &names[i])) {
+		    get_string(&place, "owner_name", &names[i]) ||
+		    get_string(&place, "name", &name)) {
 			free(*waits);
 			*waits = NULL;
 			return -1;
 		}
 		(*waits)[i].kind = (enum tdt_wait_kind)kind;
+		if (name != NULL)
+			snprintf((*waits)[i].name, sizeof((*waits)[i].name), "%s", name);
 	}
 	return 0;
 }

@@ -43,6 +43,7 @@ libtdt_core_la_SOURCES = \
 	src/base/clock.h \
 	src/base/index.c \
 	src/base/index.h \
+	src/base/name.h \
 	src/base/options.h \
 	src/base/pool.c \
 	src/base/pool.h \

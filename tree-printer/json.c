@@ -138,6 +138,8 @@ static void set_waits(struct object *task, const struct tdt_trace_info *info)
 		set_known_u64(&object, "owner", wait->owner);
 		if (info->owner_names != NULL)
 			set_string(&object, "owner_name", info->owner_names[i]);
+		if (wait->name[0] != '\0')
+			set_string(&object, "name", wait->name);
 		if (json_array_append_new(array, object.json) != 0 || object.failed)
 			task->failed = true;
 	}

@@ -186,15 +186,27 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *i
 
 bool tdt__wait_is_news(const struct tdt_wait *wait)
 {
-	if (wait->owner != 0)
+	if (wait->owner != 0 || wait->name[0] != '\0')
 		return true;
 	return wait->object != 0 &&
 	       (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL);
 }
 
-static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
+static void wait_name(struct tdt__string *string, const struct tdt_wait *wait,
+		      const struct tdt_print_options *options)
+{
+	if (wait->name[0] == '\0')
+		return;
+	tdt__string_puts(string, " \"");
+	tdt__string_escape(string, wait->name, options->utf8 == TDT_PRINT_YES, '"');
+	tdt__string_puts(string, "\"");
+}
+
+static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
+			const struct tdt_print_options *options)
 {
 	tdt__string_printf(string, "for %s", what);
+	wait_name(string, wait, options);
 	if (wait->object != 0)
 		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
 }
@@ -223,23 +235,25 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		how = "for ";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "a mutex", wait);
+		wait_object(string, "a mutex", wait, options);
 		how = " held by ";
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "a channel", wait);
+		wait_object(string, "a channel", wait, options);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "for a timer");
+		wait_name(string, wait, options);
 		break;
 	case TDT_WAIT_IO:
 		if (wait->object != 0)
 			tdt__string_printf(string, "for descriptor %" PRIu64, wait->object);
 		else
 			tdt__string_puts(string, "for a descriptor");
+		wait_name(string, wait, options);
 		break;
 	default:
-		wait_object(string, "something", wait);
+		wait_object(string, "something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
 }

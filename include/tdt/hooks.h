@@ -140,6 +140,19 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner);
 
 /*
+ * The same for an object that has a name, as the user of the leaf knows it ("room 1").  Traces and
+ * dumps show the name with the object.
+ *
+ *	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, mutex, mutex->holder, mutex->name);
+ *
+ * `name` ends with NUL; NULL: the object has no name.  It belongs to the caller, and must stay as
+ * it is until the task is polled again or ends.  Only its address is noted, unless the poll is
+ * captured: a copy has at most TDT_WAIT_NAME_MAX bytes.
+ */
+void tdt_leaf_waits_on_named(enum tdt_wait_kind kind, const void *object, uint64_t owner,
+			     const char *name);
+
+/*
  * The beginning of a lock, if its author wants dumps to find deadlocks among tasks that do not
  * answer.  The library reads it at the address `object` of a TDT_WAIT_MUTEX, with the help of the
  * kernel, so that the lock may be freed at any time.  Whoever changes the owner stores `owner`

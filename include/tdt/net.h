@@ -68,6 +68,15 @@ struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port);
  */
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 
+/*
+ * Give the listener, or the connection, a name, which traces and dumps show where a task waits for
+ * it ("waits for descriptor 7 "peer 10.0.0.7"").  The name is copied; its first TDT_WAIT_NAME_MAX
+ * bytes (tdt/tree.h) are shown.  NULL removes it.  Make this call while no future uses the socket.
+ * Returns 0, or a negative errno and sets errno: -EINVAL (the socket is NULL), -ENOMEM.
+ */
+int tdt_tcp_listener_set_name(struct tdt_tcp_listener *listener, const char *name);
+int tdt_tcp_set_name(struct tdt_tcp *tcp, const char *name);
+
 /* Close and free a listener.  NULL does nothing.  Any thread. */
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener);
 

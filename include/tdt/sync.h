@@ -39,6 +39,19 @@ struct tdt_mutex;
 TDT_MUST_USE
 struct tdt_mutex *tdt_mutex_new(void);
 
+/*
+ * Give the mutex a name, which traces and dumps show where tasks wait for it:
+ *
+ *	tdt_mutex_set_name(room->mutex, "room 1");
+ *
+ *	waits for a mutex "room 1" (0x7f10) held by task 6
+ *
+ * The name is copied; its first TDT_WAIT_NAME_MAX bytes (tdt/tree.h) are shown.  NULL removes it.
+ * Make this call before other tasks use the mutex.  Returns 0, or a negative errno and sets errno:
+ * -EINVAL (`mutex` is NULL), -ENOMEM.
+ */
+int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name);
+
 /* Free a mutex.  No task may hold it or wait for it.  NULL does nothing. */
 void tdt_mutex_free(struct tdt_mutex *mutex);
 
@@ -86,6 +99,14 @@ struct tdt_oneshot_receiver;
  */
 int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver **receiver,
 		void (*value_free)(void *value));
+
+/*
+ * Give the channel a name, which traces and dumps show where a task waits for its value.  The name
+ * is copied; its first TDT_WAIT_NAME_MAX bytes (tdt/tree.h) are shown.  NULL removes it.  Make this
+ * call before the receiver is passed to tdt_oneshot_receive().  Returns 0, or a negative errno and
+ * sets errno: -EINVAL (`receiver` is NULL), -ENOMEM.
+ */
+int tdt_oneshot_set_name(struct tdt_oneshot_receiver *receiver, const char *name);
 
 /*
  * Send `value`, and free the sender, even if the call fails.  Returns 0; then the value belongs to

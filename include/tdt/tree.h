@@ -60,12 +60,16 @@ enum tdt_wait_kind {
 	TDT_WAIT_OTHER = 6
 };
 
+/* So many bytes of the name of an object are kept. */
+#define TDT_WAIT_NAME_MAX 63
+
 /* The object that a leaf waits for. */
 struct tdt_wait {
 	enum tdt_wait_kind kind;
 	uint64_t object; /* distinguishes objects of a kind: the object's address, or the
 			    descriptor; 0: unknown */
 	uint64_t owner;  /* the id of the task that the wait depends on; 0: none, or unknown */
+	char name[TDT_WAIT_NAME_MAX + 1]; /* the name that the object was given; empty: none */
 };
 
 /*

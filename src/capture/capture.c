@@ -614,7 +614,7 @@ void tdt__capture_complete(struct tdt__capture *capture)
 	capture->stacks.modules = tdt__walk_modules(&capture->walk);
 }
 
-void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
+void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait)
 {
 	if (capture->fixed)
 		return;
@@ -627,5 +627,5 @@ void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait)
 		capture->facts.waits = waits;
 		capture->waits_room = room;
 	}
-	capture->facts.waits[capture->facts.n_waits++] = wait;
+	capture->facts.waits[capture->facts.n_waits++] = *wait;
 }

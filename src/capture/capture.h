@@ -133,6 +133,6 @@ void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
 void tdt__capture_complete(struct tdt__capture *capture);
 
 /* Note what a leaf waits for.  Nothing is noted in a fixed capture, or if there is no memory. */
-void tdt__capture_wait(struct tdt__capture *capture, struct tdt_wait wait);
+void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait);
 
 #endif

@@ -190,7 +190,7 @@ static void list_all(struct taking *taking)
 		if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_FREE ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
-		tdt__task_info(&said, &record, taking->start);
+		tdt__task_info(&said, task, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
@@ -269,7 +269,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	 * A wait is shown as of the start of the snapshot, like those of tasks that answer.  A poll
 	 * may have begun since.
 	 */
-	tdt__task_info(&said, &record,
+	tdt__task_info(&said, member->task, &record,
 		       record.state == TDT_TASK_RECORD_POLLING ? tdt__clock() : taking->start);
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  said.info.waits, said.info.n_waits);
@@ -381,7 +381,9 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 /* Whether the record of a task that is not being polled names `wait` as its first wait. */
 static bool waits_still_for(const struct tdt_task_record *record, const struct tdt_wait *wait)
 {
-	const struct tdt_wait now = { record->wait_kind, record->wait_object, record->wait_owner };
+	const struct tdt_wait now = { .kind = record->wait_kind,
+				      .object = record->wait_object,
+				      .owner = record->wait_owner };
 
 	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls &&
 	       tdt__same_wait(&now, wait);

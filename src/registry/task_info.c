@@ -7,12 +7,18 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <tdt/registry.h>
 
+#include "base/name.h"
 #include "base/options.h"
+#include "host/peek.h"
 #include "registry/handle.h"
+
+_Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_NAME_MAX,
+	       "names fit");
 
 #define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING) | (1u << TDT_TASK_RUNNABLE))
 
@@ -33,13 +39,41 @@ static enum tdt_task_state state_of(const struct tdt_task_record *record)
 	}
 }
 
-void tdt__task_info(struct tdt__task_info *ours, const struct tdt_task_record *record, uint64_t now)
+/* Whether the task was not polled since the record was copied, so that its leaf still waits. */
+static bool is_not_polled_since(const struct tdt_handle *task, const struct tdt_task_record *record)
+{
+	/* What was read before is not read later.  Pairs with wrapper.c, which stores `polls`. */
+	atomic_thread_fence(memory_order_acquire);
+	return TDT__PEEK(task->record.polls) == record->polls &&
+	       TDT__PEEK(task->record.state) == TDT_TASK_RECORD_IDLE &&
+	       TDT__PEEK(task->record.seq) == record->seq;
+}
+
+/*
+ * Read the name of the object that a leaf waits for.  The host may free it as soon as the task is
+ * polled again, so the kernel reads it, and it counts only if the task was not polled meanwhile.
+ */
+static void read_wait_name(struct tdt_wait *wait, const struct tdt_handle *task,
+			   const struct tdt_task_record *record)
+{
+	char name[TDT__NAME_MAX + 2];
+	int saved = errno;
+
+	name[tdt__peek(name, record->wait_name, sizeof name - 1)] = '\0';
+	errno = saved;
+	if (is_not_polled_since(task, record))
+		tdt__name_copy(wait->name, name);
+}
+
+void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
+		    const struct tdt_task_record *record, uint64_t now)
 {
 	struct tdt_trace_info *info = &ours->info;
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->wait =
-	    (struct tdt_wait){ record->wait_kind, record->wait_object, record->wait_owner };
+	ours->wait = (struct tdt_wait){ .kind = record->wait_kind,
+					.object = record->wait_object,
+					.owner = record->wait_owner };
 	*info = (struct tdt_trace_info){
 		.size = sizeof *info,
 		.id = record->id,
@@ -62,6 +96,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_task_record *r
 	    record->wait_polls == (uint32_t)record->polls) {
 		info->n_waits = 1;
 		info->waits = &ours->wait;
+		if (record->wait_name != 0)
+			read_wait_name(&ours->wait, task, record);
 	}
 }
 

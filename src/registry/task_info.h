@@ -8,6 +8,7 @@
 
 #include <tdt/tasks.h>
 
+struct tdt_handle;
 struct tdt_task_record;
 
 /* The struct has room for what `info` points to, so it must not be moved or copied. */
@@ -17,9 +18,12 @@ struct tdt__task_info {
 	char name[TDT_TASK_NAME_MAX + 1];
 };
 
-/* Set `info` to what the record says about the task, as of `now` (tdt__clock()). */
-void tdt__task_info(struct tdt__task_info *info, const struct tdt_task_record *record,
-		    uint64_t now);
+/*
+ * Set `info` to what `record`, a copy of the record of `task`, says about the task, as of `now`
+ * (tdt__clock()).  The name of what the task waits for is read from the host's memory.
+ */
+void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
+		    const struct tdt_task_record *record, uint64_t now);
 
 /* Copy a caller's filter, and check it.  Returns 0 or a negative errno. */
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);

@@ -22,6 +22,7 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/mutex.c \
 	src/runtime/mutex.h \
 	src/runtime/mutex_lock.c \
+	src/runtime/name.h \
 	src/runtime/net.c \
 	src/runtime/oneshot.c \
 	src/runtime/oneshot.h \

@@ -23,6 +23,8 @@
 #include <tdt/sync.h>
 #include <tdt/trace.h>
 
+#include "runtime/name.h"
+
 struct tdt_mutex {
 	/*
 	 * `owner` is the id of the task that holds the mutex; 0: it is free, or was locked outside
@@ -31,6 +33,7 @@ struct tdt_mutex {
 	struct tdt_lock head;
 	pthread_mutex_t lock; /* protects the owner, all below, and the places in the line */
 	bool held;
+	char *name; /* set before a task waits for the mutex; NULL: none */
 	/*
 	 * The head of a ring: `next` is the first place, `previous` the last.  Both are the head
 	 * itself if no future waits.
@@ -55,7 +58,21 @@ void tdt_mutex_free(struct tdt_mutex *mutex)
 	if (mutex == NULL)
 		return;
 	pthread_mutex_destroy(&mutex->lock);
+	free(mutex->name);
 	free(mutex);
+}
+
+int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name)
+{
+	if (mutex != NULL)
+		return tdt__name_set(&mutex->name, name);
+	errno = EINVAL;
+	return -EINVAL;
+}
+
+const char *tdt__mutex_name(const struct tdt_mutex *mutex)
+{
+	return mutex->name;
 }
 
 /* Relaxed: a dump compares the owner with what a waiter has reported, and reads nothing else. */

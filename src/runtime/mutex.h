@@ -36,6 +36,9 @@ bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder);
 /* Leave the line.  If the mutex was handed over to `place`, hand it over to the next place. */
 void tdt__lock_place_leave(struct tdt__lock_place *place);
 
+/* The name of the mutex; NULL: none. */
+const char *tdt__mutex_name(const struct tdt_mutex *mutex);
+
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex);
 
 #endif

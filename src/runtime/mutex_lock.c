@@ -24,7 +24,8 @@ static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 		tdt__slot_register(&place->slot, cx->waker);
 		/* The mutex may have been handed over before the waker was registered. */
 		if (!tdt__lock_place_take(place, &holder)) {
-			tdt_leaf_waits_on(TDT_WAIT_MUTEX, place->mutex, holder);
+			tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, place->mutex, holder,
+						tdt__mutex_name(place->mutex));
 			return TDT_PENDING;
 		}
 	}

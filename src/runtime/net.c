@@ -10,6 +10,7 @@
 
 #include <tdt/net.h>
 
+#include "runtime/name.h"
 #include "runtime/tcp.h"
 
 int tdt__address(const char *host, uint16_t port, union tdt__address *address)
@@ -92,6 +93,24 @@ void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 	if (tdt__socket_has_driver(&listener->socket))
 		shutdown(listener->socket.fd, SHUT_RDWR);
 	tdt__socket_free(&listener->socket);
+}
+
+static int name_socket(struct tdt__socket *socket, const char *name)
+{
+	if (socket != NULL)
+		return tdt__name_set(&socket->name, name);
+	errno = EINVAL;
+	return -EINVAL;
+}
+
+int tdt_tcp_listener_set_name(struct tdt_tcp_listener *listener, const char *name)
+{
+	return name_socket(listener != NULL ? &listener->socket : NULL, name);
+}
+
+int tdt_tcp_set_name(struct tdt_tcp *tcp, const char *name)
+{
+	return name_socket(tcp != NULL ? &tcp->socket : NULL, name);
 }
 
 int tdt_tcp_shutdown(struct tdt_tcp *tcp)

@@ -13,6 +13,8 @@
 
 #include <tdt/sync.h>
 
+#include "runtime/name.h"
+
 /* Both ends are pointers to the channel; only their types differ. */
 static struct tdt__channel *channel_of(struct tdt_oneshot_sender *sender)
 {
@@ -60,7 +62,16 @@ static void unref_channel(struct tdt__channel *channel)
 	if (atomic_load_explicit(&channel->state, memory_order_relaxed) == TDT__SENT &&
 	    !channel->ended && channel->value_free != NULL)
 		channel->value_free(channel->value);
+	free(channel->name);
 	free(channel);
+}
+
+int tdt_oneshot_set_name(struct tdt_oneshot_receiver *receiver, const char *name)
+{
+	if (receiver != NULL)
+		return tdt__name_set(&((struct tdt__channel *)receiver)->name, name);
+	errno = EINVAL;
+	return -EINVAL;
 }
 
 int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)

@@ -39,6 +39,7 @@ struct tdt__channel {
 	struct tdt__slot slot;		 /* the receiver's */
 
 	/* Only the receiver uses these. */
+	char *name; /* NULL: none */
 	void **out;
 	int *error; /* may be NULL */
 	bool ended; /* the future has returned its result; a value that was SENT is its awaiter's */

@@ -25,7 +25,7 @@ static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
 	if (state_of_channel(channel) == TDT__OPEN) {
 		tdt__slot_register(&channel->slot, cx->waker);
 		if (state_of_channel(channel) == TDT__OPEN) {
-			tdt_leaf_waits_on(TDT_WAIT_CHANNEL, channel, 0);
+			tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, channel, 0, channel->name);
 			return TDT_PENDING;
 		}
 	}

@@ -31,6 +31,7 @@ static void unref_socket(struct tdt__socket *socket)
 		return;
 	close(socket->fd);
 	tdt__driver_unref(atomic_load_explicit(&socket->driver, memory_order_relaxed));
+	free(socket->name);
 	free(socket);
 }
 

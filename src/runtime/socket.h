@@ -37,6 +37,7 @@ struct tdt__socket {
 		atomic_int error;
 	} sides[2];
 	int fd; /* constant */
+	char *name; /* set before a leaf waits for the socket; NULL: none */
 	atomic_uint refs;
 	/* A reference; NULL until a leaf first waits for the socket, and constant from then on. */
 	struct tdt__driver *_Atomic driver;

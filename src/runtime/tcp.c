@@ -56,7 +56,9 @@ tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 	if (*result == -EAGAIN) {
 		*result = tdt__socket_wait(operation->socket, operation->side, cx->waker);
 		if (*result == 0) {
-			tdt_leaf_waits_on(TDT_WAIT_IO, (void *)(intptr_t)operation->socket->fd, 0);
+			tdt_leaf_waits_on_named(TDT_WAIT_IO,
+						(void *)(intptr_t)operation->socket->fd, 0,
+						operation->socket->name);
 			return TDT_PENDING;
 		}
 		here = *result != -ENOTSUP;

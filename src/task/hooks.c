@@ -6,6 +6,7 @@
 #include <tdt/hooks.h>
 
 #include "base/clock.h"
+#include "base/name.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "host/start.h"
@@ -78,7 +79,21 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
 	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
 }
 
-void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
+/* Note the wait in the capture of a poll. */
+static __attribute__((noinline, cold)) void capture_wait(struct tdt__capture *capture,
+							 enum tdt_wait_kind kind,
+							 const void *object, uint64_t owner,
+							 const char *name)
+{
+	struct tdt_wait wait = { .kind = kind, .object = (uintptr_t)object, .owner = owner };
+
+	if (name != NULL)
+		tdt__name_copy(wait.name, name);
+	tdt__capture_wait(capture, &wait);
+}
+
+void tdt_leaf_waits_on_named(enum tdt_wait_kind kind, const void *object, uint64_t owner,
+			     const char *name)
 {
 	const struct tdt__poll *poll = tdt__thread.poll;
 	struct tdt_task_record *record;
@@ -87,8 +102,7 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 	if (poll == NULL)
 		return;
 	if (__builtin_expect(poll->capture != NULL, 0))
-		tdt__capture_wait(poll->capture,
-				  (struct tdt_wait){ kind, (uintptr_t)object, owner });
+		capture_wait(poll->capture, kind, object, owner, name);
 	record = &poll->task->record;
 	polls = (uint32_t)record->polls;
 	if (record->wait_count != 0 && record->wait_polls == polls) {
@@ -103,6 +117,12 @@ void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t own
 	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_name, (uintptr_t)name, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
+}
+
+void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
+{
+	tdt_leaf_waits_on_named(kind, object, owner, NULL);
 }

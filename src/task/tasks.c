@@ -22,7 +22,7 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 		return -EINVAL;
 	}
 	tdt__registry_read(handle, &record);
-	tdt__task_info(&info, &record, tdt__clock());
+	tdt__task_info(&info, handle, &record, tdt__clock());
 	return each(handle, &info.info, arg);
 }
 
@@ -44,7 +44,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
-		tdt__task_info(&info, &record, now);
+		tdt__task_info(&info, task, &record, now);
 		if (!tdt__filter_lets(&ours, &info.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;

@@ -37,7 +37,7 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 	 */
 	tdt__registry_read(handle, &record);
 	time = as_of != 0 ? as_of : tdt__clock();
-	tdt__task_info(&now, &record, time);
+	tdt__task_info(&now, handle, &record, time);
 	tdt__judge(tree.stacks, &count);
 	trace = tdt__trace_of(&now.info, tree.stacks);
 	if (trace == NULL)

@@ -91,10 +91,12 @@ void dumped_expect(struct dumped *dumped, const struct tdt_dump_options *options
 
 struct dumped *dumped_everything(void)
 {
-	static const struct tdt_wait for_b = { TDT_WAIT_MUTEX, 0x10, 6 },
-				     for_a = { TDT_WAIT_MUTEX, 0x20, 5 };
-	static const struct tdt_wait for_d = { TDT_WAIT_TASK, 0, 8 },
-				     for_c = { TDT_WAIT_CHANNEL, 0x30, 7 };
+	static const struct tdt_wait for_b = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 6 };
+	static const struct tdt_wait for_a = { .kind = TDT_WAIT_MUTEX, .object = 0x20, .owner = 5 };
+	static const struct tdt_wait for_d = { .kind = TDT_WAIT_TASK, .owner = 8 };
+	static const struct tdt_wait for_c = { .kind = TDT_WAIT_CHANNEL,
+					       .object = 0x30,
+					       .owner = 7 };
 	static const struct tdt_trace_info many[] = {
 		TASK(.id = 20, .name = "conn 1", .state_ns = 70 * SECOND, AT(9)),
 		TASK(.id = 21, .state_ns = 3 * SECOND, AT(9), .waits = &for_a, .n_waits = 1),

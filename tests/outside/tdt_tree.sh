@@ -138,7 +138,7 @@ same 'JSON reads back to the same JSON' json1 json2
 	cat <<'END'
 {"tdt":1,"dump":{"took_ns":5,"tasks":4,"fresh":3,"none":1},"deadlocks":[[1,2]],"rings":[],"groups":[
 {"answer":"fresh","tasks":[
-{"id":1,"name":"a","state":"waiting","state_ns":2000000000,"leaves":1,"waits":[{"kind":"mutex","object":"0x10","owner":2}]},
+{"id":1,"name":"a","state":"waiting","state_ns":2000000000,"leaves":1,"waits":[{"kind":"mutex","object":"0x10","owner":2,"name":"m"}]},
 {"id":2,"state":"waiting","state_ns":1000000000,"leaves":1,"waits":[{"kind":"task","owner":1}]}],
 "nodes":[{"id":0,"kind":"task"},{"id":1,"parent":0,"kind":"frame","function":"f","pc":"0x1","leaves":1}]},
 {"answer":"fresh","tasks":[{"id":3,"state":"ready"}],"nodes":[{"id":0,"kind":"task"}]},
@@ -150,11 +150,11 @@ cat >expected <<'END'
 task 8 ready, no leaves
 4 tasks, 1 deadlock: 3 answered, 1 without a tree (took 5 ns)
 
-deadlock: task 1 "a" waits for a mutex (0x10) held by task 2, which waits for task 1 "a"
+deadlock: task 1 "a" waits for a mutex "m" (0x10) held by task 2, which waits for task 1 "a"
 
 2 tasks pending 1.000 s to 2.000 s: 1 "a" and 2
    1 waits for task 1 "a"
-   1 waits for a mutex (0x10) held by task 2
+   1 waits for a mutex "m" (0x10) held by task 2
 - f
 
 task 3 ready, no leaves

@@ -202,6 +202,11 @@ CALL(tdt_leaf_waits_on)
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, NULL, 0);
 }
 
+CALL(tdt_leaf_waits_on_named)
+{
+	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, NULL, 0, NULL);
+}
+
 CALL(tdt_waker_beneath)
 {
 	ck_assert_ptr_null(tdt_waker_beneath(NULL));
@@ -377,6 +382,11 @@ CALL(tdt_mutex_free)
 	tdt_mutex_free(NULL);
 }
 
+CALL(tdt_mutex_set_name)
+{
+	INT_REFUSED(tdt_mutex_set_name(NULL, "x"));
+}
+
 CALL(tdt_mutex_lock)
 {
 	FUTURE_REFUSED(tdt_mutex_lock(NULL));
@@ -426,6 +436,11 @@ CALL(tdt_oneshot_receiver_free)
 CALL(tdt_oneshot_send)
 {
 	INT_REFUSED(tdt_oneshot_send(NULL, NULL));
+}
+
+CALL(tdt_oneshot_set_name)
+{
+	INT_REFUSED(tdt_oneshot_set_name(NULL, "x"));
 }
 
 CALL(tdt_oneshot_sender_free)
@@ -491,6 +506,16 @@ CALL(tdt_tcp_listen)
 CALL(tdt_tcp_listener_free)
 {
 	tdt_tcp_listener_free(NULL);
+}
+
+CALL(tdt_tcp_listener_set_name)
+{
+	INT_REFUSED(tdt_tcp_listener_set_name(NULL, "x"));
+}
+
+CALL(tdt_tcp_set_name)
+{
+	INT_REFUSED(tdt_tcp_set_name(NULL, "x"));
 }
 
 CALL(tdt_tcp_listener_port)
@@ -559,6 +584,7 @@ static const struct {
 	TRIED(tdt_join),
 	TRIED(tdt_join_all),
 	TRIED(tdt_leaf_waits_on),
+	TRIED(tdt_leaf_waits_on_named),
 	NO_POINTER(tdt_leaf_wakers),
 	TRIED(tdt_node_first_child),
 	TRIED(tdt_node_frame),
@@ -599,6 +625,7 @@ static const struct {
 	TRIED(tdt_mutex_free),
 	TRIED(tdt_mutex_lock),
 	NO_POINTER(tdt_mutex_new),
+	TRIED(tdt_mutex_set_name),
 	TRIED(tdt_mutex_try_lock),
 	TRIED(tdt_mutex_unlock),
 	TRIED(tdt_oneshot),
@@ -606,6 +633,7 @@ static const struct {
 	TRIED(tdt_oneshot_receiver_free),
 	TRIED(tdt_oneshot_send),
 	TRIED(tdt_oneshot_sender_free),
+	TRIED(tdt_oneshot_set_name),
 	TRIED(tdt_rt_block_on),
 	NO_POINTER(tdt_rt_current),
 	TRIED(tdt_rt_free),
@@ -618,7 +646,9 @@ static const struct {
 	TRIED(tdt_tcp_listen),
 	TRIED(tdt_tcp_listener_free),
 	TRIED(tdt_tcp_listener_port),
+	TRIED(tdt_tcp_listener_set_name),
 	TRIED(tdt_tcp_read),
+	TRIED(tdt_tcp_set_name),
 	TRIED(tdt_tcp_shutdown),
 	TRIED(tdt_tcp_write),
 	TRIED(tdt_timeout),

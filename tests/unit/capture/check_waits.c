@@ -229,6 +229,82 @@ START_TEST(waiting_for_a_socket)
 }
 END_TEST
 
+/* Start a task that awaits `future`, request its trace, and compare the name in its only wait. */
+static void expect_wait_name(struct tdt_future future, const char *expected)
+{
+	const struct tdt_trace_info *info;
+	struct poll_now task;
+	struct tdt_trace *trace;
+
+	ck_assert(!tdt_future_is_none(&future));
+	poll_now_start(&task, future);
+	ck_assert_uint_eq(task.result, TDT_PENDING);
+	trace = poll_now_ask(&task, 0);
+	info = tdt_trace_info(trace);
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_str_eq(info->waits[0].name, expected);
+	ck_assert_uint_ne(info->waits[0].object, 0);
+	tdt_trace_free(trace);
+	poll_now_end(&task);
+}
+
+START_TEST(a_mutex_is_shown_by_the_name_it_was_given)
+{
+	struct tdt_mutex *mutex = tdt_mutex_new();
+
+	ck_assert(tdt_mutex_try_lock(mutex));
+	expect_wait_name(tdt_mutex_lock(mutex), "");
+	ck_assert_int_eq(tdt_mutex_set_name(mutex, "room 1"), 0);
+	expect_wait_name(tdt_mutex_lock(mutex), "room 1");
+	ck_assert_int_eq(tdt_mutex_set_name(mutex, "room 2"), 0);
+	expect_wait_name(tdt_mutex_lock(mutex), "room 2");
+	ck_assert_int_eq(tdt_mutex_set_name(mutex, NULL), 0);
+	expect_wait_name(tdt_mutex_lock(mutex), "");
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	tdt_mutex_free(mutex);
+}
+END_TEST
+
+START_TEST(so_is_a_channel)
+{
+	struct tdt_oneshot_sender *sender;
+	struct tdt_oneshot_receiver *receiver;
+	void *value;
+
+	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
+	ck_assert_int_eq(tdt_oneshot_set_name(receiver, "result"), 0);
+	expect_wait_name(tdt_oneshot_receive(receiver, &value, NULL), "result");
+	tdt_oneshot_sender_free(sender);
+}
+END_TEST
+
+START_TEST(so_is_a_listener)
+{
+	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
+	struct tdt_future accepting;
+	const struct tdt_trace_info *info;
+	struct tdt_handle *task;
+	struct tdt_trace *trace;
+	struct tdt_tcp *none;
+	int error;
+
+	ck_assert_int_eq(tdt_tcp_listener_set_name(listener, "front door"), 0);
+	accepting = tdt_tcp_accept(listener, &none, &error);
+	rt = tdt_rt_new(NULL);
+	task = tdt_rt_spawn(rt, future_of(user_poll, &accepting), NULL);
+	trace = ask_waiting(task);
+	info = tdt_trace_info(trace);
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_int_eq(info->waits[0].kind, TDT_WAIT_IO);
+	ck_assert_str_eq(info->waits[0].name, "front door");
+	tdt_trace_free(trace);
+	tdt_handle_unref(task);
+	tdt_rt_free(rt);
+	tdt_future_drop(&accepting);
+	tdt_tcp_listener_free(listener);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("waits");
@@ -243,6 +319,9 @@ int main(void)
 	tcase_add_test(waits, waiting_for_a_time);
 	tcase_add_test(waits, waiting_for_a_time_and_something_else);
 	tcase_add_loop_test(waits, waiting_for_a_socket, 0, 3);
+	tcase_add_test(waits, a_mutex_is_shown_by_the_name_it_was_given);
+	tcase_add_test(waits, so_is_a_channel);
+	tcase_add_test(waits, so_is_a_listener);
 	suite_add_tcase(suite, waits);
 	return test_run(suite);
 }

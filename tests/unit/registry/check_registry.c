@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -292,6 +293,66 @@ START_TEST(a_worker_that_parks_says_so_to_readers)
 	tdt_worker_thread_stop();
 	ck_assert_uint_eq(self->worker, 0);
 	end(&task);
+}
+END_TEST
+
+static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
+{
+	const char *const *name = state;
+
+	(void)cx;
+	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, name, 0, *name);
+	return TDT_PENDING;
+}
+
+static int copy_wait_name(struct tdt_handle *handle, const struct tdt_trace_info *info, void *name)
+{
+	(void)handle;
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_uint_eq(info->waits[0].kind, TDT_WAIT_OTHER);
+	memcpy(name, info->waits[0].name, sizeof info->waits[0].name);
+	return 0;
+}
+
+/* What the record says in place of `name`. */
+static void expect_wait_name(const char *name, const char *expected)
+{
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &name, wait_for_named, nothing });
+	struct tdt_context cx = { &idle };
+	char found[TDT_WAIT_NAME_MAX + 1];
+
+	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_uint_eq(task.handle->record.wait_name, (uintptr_t)name);
+	errno = 1234;
+	ck_assert_int_eq(tdt_task_inspect(task.handle, copy_wait_name, found), 0);
+	ck_assert_int_eq(errno, 1234);
+	ck_assert_str_eq(found, expected);
+	end(&task);
+}
+
+START_TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	char *at_end = memory + page - 3;
+	char expected[TDT_WAIT_NAME_MAX + 1] = "";
+
+	expect_wait_name(NULL, "");
+	expect_wait_name("room 1", "room 1");
+	memset(memory, 'x', page);
+	memset(expected, 'x', TDT_WAIT_NAME_MAX);
+	expect_wait_name(memory, expected); /* too long */
+	memcpy(memory + TDT_WAIT_NAME_MAX - 1, "\u00e9", 2);
+	expected[TDT_WAIT_NAME_MAX - 1] = '\0';
+	expect_wait_name(memory, expected); /* it would be cut in the middle of a character */
+	MUST(mprotect(memory + page, page, PROT_NONE) == 0);
+	memcpy(at_end, "ab", 3);
+	expect_wait_name(at_end, "ab");
+	at_end[2] = 'c'; /* and no NUL */
+	expect_wait_name(at_end, "abc");
+	expect_wait_name(memory + page, ""); /* the host has broken its promise */
+	munmap(memory, 2 * page);
 }
 END_TEST
 
@@ -640,6 +701,7 @@ int main(void)
 	tcase_add_test(layout, a_woken_task_is_runnable_until_its_next_poll);
 	tcase_add_test(layout, counters_outlive_records);
 	tcase_add_test(layout, a_worker_that_parks_says_so_to_readers);
+	tcase_add_test(layout, a_record_leads_to_the_name_of_what_its_task_waits_for);
 	tcase_add_test(layout, a_record_forgets_the_task_before);
 	suite_add_tcase(suite, layout);
 	tcase_add_test(records, a_record_that_is_being_made_is_no_task_yet);

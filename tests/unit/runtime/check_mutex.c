@@ -325,6 +325,8 @@ static int make_all(void *argument)
 	locking = tdt_mutex_lock(one);
 	if (tdt_future_is_none(&locking))
 		result = -errno;
+	else
+		result = tdt_mutex_set_name(one, "one");
 	tdt_future_drop(&locking);
 	tdt_mutex_free(one);
 	return result;
@@ -332,7 +334,7 @@ static int make_all(void *argument)
 
 START_TEST(a_lack_of_memory_is_told)
 {
-	no_memory_each(make_all, NULL, 2);
+	no_memory_each(make_all, NULL, 3);
 }
 END_TEST
 

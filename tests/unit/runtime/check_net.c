@@ -1110,7 +1110,8 @@ static int make_them_all(void *argument)
 	made[2] = tdt_tcp_read(ours, &byte, 1, &n);
 	made[3] = tdt_tcp_write(ours, &byte, 1, &n);
 	another = tdt_tcp_listen("127.0.0.1", 0);
-	failed |= another == NULL;
+	failed |= another == NULL || tdt_tcp_listener_set_name(another, "another") != 0;
+	failed |= tdt_tcp_set_name(ours, "ours") != 0;
 	tdt_tcp_listener_free(another);
 	for (int i = 0; i < 4; i++) {
 		failed |= tdt_future_is_none(&made[i]);
@@ -1123,7 +1124,8 @@ START_TEST(without_memory_there_are_none)
 {
 	struct tdt_tcp *saved = theirs;
 
-	no_memory_each(make_them_all, NULL, 7);
+	ck_assert_int_eq(tdt_tcp_set_name(ours, "before"), 0); /* it is replaced each time */
+	no_memory_each(make_them_all, NULL, 9);
 	theirs = saved;
 }
 END_TEST

@@ -266,6 +266,7 @@ static int make(void *argument)
 
 	(void)argument;
 	if (result == 0) {
+		result = tdt_oneshot_set_name(receiver, "one");
 		tdt_oneshot_sender_free(sender);
 		tdt_oneshot_receiver_free(receiver);
 	}
@@ -274,7 +275,7 @@ static int make(void *argument)
 
 START_TEST(a_lack_of_memory_is_told)
 {
-	no_memory_each(make, NULL, 1);
+	no_memory_each(make, NULL, 2);
 }
 END_TEST
 

@@ -24,8 +24,10 @@
 /* Everything, but less of it. */
 static struct dumped *some(void)
 {
-	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, 0x7f10, 2 },
-						  { TDT_WAIT_IO, 7, 0 } };
+	static const struct tdt_wait waits[2] = {
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f10, .owner = 2 },
+		{ .kind = TDT_WAIT_IO, .object = 7 },
+	};
 	static const struct tdt_trace_info tasks[2] = {
 		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9,
 		     .woken_ns = 10, .woken_by = UINT64_MAX),

@@ -225,14 +225,16 @@ START_TEST(what_most_of_a_group_wait_for_is_told_first)
 	struct dumped *dumped = dumped_new();
 
 	for (uint64_t i = 0; i < 40; i++) {
-		waits[i] = (struct tdt_wait){ TDT_WAIT_MUTEX, 0x1000, i < 20 ? 1 : 100 + i };
+		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_MUTEX,
+					      .object = 0x1000,
+					      .owner = i < 20 ? 1 : 100 + i };
 		tasks[i].waits = &waits[i];
 		tasks[i].n_waits = 1;
 		tasks[i].file = NULL;
 		tasks[i].parent = 0;
 	}
-	waits[39] = (struct tdt_wait){ TDT_WAIT_TIMER, 0, 0 }; /* says no more than the tree */
-	waits[20] = (struct tdt_wait){ TDT_WAIT_TASK, 0, 21 };
+	waits[39] = (struct tdt_wait){ .kind = TDT_WAIT_TIMER }; /* says no more than the tree */
+	waits[20] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = 21 };
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 40);
 	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
 		      "40 tasks: 40 answered\n\n"
@@ -258,7 +260,7 @@ START_TEST(many_that_wait_for_an_object_each_are_one_line)
 	struct dumped *dumped = dumped_new();
 
 	for (uint64_t i = 0; i < 200; i++) {
-		waits[i] = (struct tdt_wait){ TDT_WAIT_CHANNEL, 0x1000 + i, 0 };
+		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_CHANNEL, .object = 0x1000 + i };
 		tasks[i].waits = &waits[i];
 		tasks[i].n_waits = 1;
 		tasks[i].state_ns = 0;
@@ -273,7 +275,8 @@ START_TEST(many_that_wait_for_an_object_each_are_one_line)
 	/* Those that several tasks wait for, or that have an owner, are told apart. */
 	waits[1] = waits[0];
 	for (int i = 2; i < 5; i++)
-		waits[i] = (struct tdt_wait){ TDT_WAIT_MUTEX, 0x2000 + (unsigned)i, 0 };
+		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_MUTEX,
+					      .object = 0x2000 + (unsigned)i };
 	waits[5].owner = 9;
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 200);
@@ -301,7 +304,7 @@ END_TEST
 
 START_TEST(a_deadlock_of_one_waits_for_itself)
 {
-	static const struct tdt_wait wait = { TDT_WAIT_MUTEX, 0x10, 1 };
+	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 1 };
 	static const struct tdt_trace_info task = TASK(.id = 1, .waits = &wait, .n_waits = 1);
 	struct dumped *dumped = dumped_new();
 
@@ -437,7 +440,7 @@ END_TEST
 
 START_TEST(no_name_harms_a_terminal)
 {
-	static const struct tdt_wait wait = { TDT_WAIT_TASK, 0, 2 };
+	static const struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = 2 };
 	static const struct tdt_trace_info tasks[2] = {
 		TASK(.id = 1, .name = "\033[2J\"é", .waits = &wait, .n_waits = 1,
 		     .state = TDT_TASK_RUNNING, .syscall = "\033x"),
@@ -515,7 +518,7 @@ START_TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 
 	ck_assert(waits != NULL && groups != NULL && pointers != NULL);
 	for (uint64_t i = 0; i < N; i++) {
-		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, N - i };
+		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = N - i };
 		tasks[i].waits = &waits[i];
 		tasks[i].n_waits = 1;
 		tasks[i].name = "x";

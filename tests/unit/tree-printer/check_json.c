@@ -20,8 +20,11 @@
 
 static struct tdt_trace *everything(void)
 {
-	static const struct tdt_wait waits[2] = { { TDT_WAIT_MUTEX, UINT64_MAX, UINT64_MAX },
-						  { TDT_WAIT_TIMER, 0, 0 } };
+	static const struct tdt_wait waits[2] = { { .kind = TDT_WAIT_MUTEX,
+						    .object = UINT64_MAX,
+						    .owner = UINT64_MAX,
+						    .name = "room \"1\"" },
+						  { .kind = TDT_WAIT_TIMER, .name = "\xff" } };
 	static const char *const owner_names[2] = { "o", NULL };
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .id = UINT64_MAX,
@@ -69,7 +72,8 @@ static const char everything_json[] =
     "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
     "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
     "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\","
-    "\"owner_name\":\"o\"},{\"kind\":\"timer\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
+    "\"owner_name\":\"o\",\"name\":\"room \\\"1\\\"\"},"
+    "{\"kind\":\"timer\",\"name\":\"\\uFFFD\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"
     "{\"id\":1,\"parent\":0,\"kind\":\"cut\",\"cut\":\"no-info\"},"
     "{\"id\":2,\"parent\":0,\"kind\":\"frame\",\"pc\":\"0xff\",\"leaves\":4294967295},"
     "{\"id\":3,\"parent\":1,\"kind\":\"frame\","

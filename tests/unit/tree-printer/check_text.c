@@ -220,9 +220,11 @@ END_TEST
 
 START_TEST(owners_have_their_names_where_these_are_known)
 {
-	static const struct tdt_wait waits[3] = { { TDT_WAIT_MUTEX, 0x10, 5 },
-						  { TDT_WAIT_MUTEX, 0x20, 6 },
-						  { TDT_WAIT_MUTEX, 0x10, 5 } };
+	static const struct tdt_wait waits[3] = {
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x20, .owner = 6 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5 },
+	};
 	const char *const names[3] = { "connection 3", NULL, "connection 3" };
 	const struct tdt_trace_info info = {
 		.id = 7, .leaves = 3, .n_waits = 3, .waits = waits, .owner_names = names
@@ -241,24 +243,31 @@ START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 		struct tdt_wait wait;
 		const char *line;
 	} cases[] = {
-		{ { TDT_WAIT_TASK, 0, 4 }, "   waits for task 4\n" },
-		{ { TDT_WAIT_TASK, 0, 1 }, "   waits for itself\n" },
-		{ { TDT_WAIT_TASK, 0, 0 }, "" },
-		{ { TDT_WAIT_MUTEX, 0x7f12, 9 }, "   waits for a mutex (0x7f12) held by task 9\n" },
-		{ { TDT_WAIT_MUTEX, 0x7f12, 1 }, "   waits for a mutex (0x7f12) held by itself\n" },
-		{ { TDT_WAIT_MUTEX, 0x7f12, 0 }, "   waits for a mutex (0x7f12)\n" },
-		{ { TDT_WAIT_MUTEX, 0, 0 }, "" },
-		{ { TDT_WAIT_CHANNEL, 0x7f12, 0 }, "   waits for a channel (0x7f12)\n" },
-		{ { TDT_WAIT_CHANNEL, 0, 9 }, "   waits for a channel of task 9\n" },
-		{ { TDT_WAIT_TIMER, 0x7f12, 0 }, "" },
-		{ { TDT_WAIT_TIMER, 0x7f12, 9 }, "   waits for a timer of task 9\n" },
-		{ { TDT_WAIT_IO, 7, 0 }, "" },
-		{ { TDT_WAIT_IO, 7, 9 }, "   waits for descriptor 7 of task 9\n" },
-		{ { TDT_WAIT_IO, 0, 9 }, "   waits for a descriptor of task 9\n" },
-		{ { TDT_WAIT_OTHER, 5, 0 }, "" },
-		{ { TDT_WAIT_OTHER, 5, 9 }, "   waits for something (0x5) of task 9\n" },
-		{ { TDT_WAIT_UNKNOWN, 0, 9 }, "   waits for something of task 9\n" },
-		{ { (enum tdt_wait_kind)99, 0, 9 }, "   waits for something of task 9\n" },
+		{ { .kind = TDT_WAIT_TASK, .owner = 4 }, "   waits for task 4\n" },
+		{ { .kind = TDT_WAIT_TASK, .owner = 1 }, "   waits for itself\n" },
+		{ { .kind = TDT_WAIT_TASK }, "" },
+		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
+		  "   waits for a mutex (0x7f12) held by task 9\n" },
+		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 1 },
+		  "   waits for a mutex (0x7f12) held by itself\n" },
+		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12 }, "   waits for a mutex (0x7f12)\n" },
+		{ { .kind = TDT_WAIT_MUTEX }, "" },
+		{ { .kind = TDT_WAIT_CHANNEL, .object = 0x7f12 },
+		  "   waits for a channel (0x7f12)\n" },
+		{ { .kind = TDT_WAIT_CHANNEL, .owner = 9 }, "   waits for a channel of task 9\n" },
+		{ { .kind = TDT_WAIT_TIMER, .object = 0x7f12 }, "" },
+		{ { .kind = TDT_WAIT_TIMER, .object = 0x7f12, .owner = 9 },
+		  "   waits for a timer of task 9\n" },
+		{ { .kind = TDT_WAIT_IO, .object = 7 }, "" },
+		{ { .kind = TDT_WAIT_IO, .object = 7, .owner = 9 },
+		  "   waits for descriptor 7 of task 9\n" },
+		{ { .kind = TDT_WAIT_IO, .owner = 9 }, "   waits for a descriptor of task 9\n" },
+		{ { .kind = TDT_WAIT_OTHER, .object = 5 }, "" },
+		{ { .kind = TDT_WAIT_OTHER, .object = 5, .owner = 9 },
+		  "   waits for something (0x5) of task 9\n" },
+		{ { .kind = TDT_WAIT_UNKNOWN, .owner = 9 }, "   waits for something of task 9\n" },
+		{ { .kind = (enum tdt_wait_kind)99, .owner = 9 },
+		  "   waits for something of task 9\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -273,13 +282,42 @@ START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 }
 END_TEST
 
+START_TEST(the_name_of_what_a_task_waits_for_is_shown)
+{
+	static const struct {
+		struct tdt_wait wait;
+		const char *line;
+	} cases[] = {
+		{ { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 2, .name = "room 1" },
+		  "for a mutex \"room 1\" (0x10) held by task 2" },
+		{ { .kind = TDT_WAIT_CHANNEL, .name = "out" }, "for a channel \"out\"" },
+		{ { .kind = TDT_WAIT_IO, .object = 7, .name = "peer" },
+		  "for descriptor 7 \"peer\"" },
+		{ { .kind = TDT_WAIT_TIMER, .name = "retry" }, "for a timer \"retry\"" },
+		{ { .kind = TDT_WAIT_OTHER, .object = 1, .name = "\"\033[2J" },
+		  "for something \"\\\"\\x1b[2J\" (0x1)" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const struct tdt_trace_info info = {
+			.id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1
+		};
+		char expected[200];
+
+		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n   waits %s\n",
+			 cases[i].line);
+		expect_info(&info, expected);
+	}
+}
+END_TEST
+
 START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 {
 	struct tdt_wait waits[10];
 	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = waits, .n_waits = 10 };
 
 	for (uint64_t i = 0; i < 10; i++)
-		waits[i] = (struct tdt_wait){ TDT_WAIT_TASK, 0, i + 2 };
+		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = i + 2 };
 	expect_info(
 	    &info,
 	    "task 1 pending, 10 leaves\n"
@@ -298,10 +336,14 @@ END_TEST
 START_TEST(equal_waits_of_a_task_are_told_once)
 {
 	static const struct tdt_wait waits[] = {
-		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_MUTEX, 0x7f12, 8 },
-		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_MUTEX, 0x7f13, 9 },
-		{ TDT_WAIT_CHANNEL, 0x7f12, 9 }, { TDT_WAIT_TIMER, 0x7f12, 0 },
-		{ TDT_WAIT_MUTEX, 0x7f12, 9 },   { TDT_WAIT_TIMER, 0x7f12, 0 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 8 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f13, .owner = 9 },
+		{ .kind = TDT_WAIT_CHANNEL, .object = 0x7f12, .owner = 9 },
+		{ .kind = TDT_WAIT_TIMER, .object = 0x7f12 },
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
+		{ .kind = TDT_WAIT_TIMER, .object = 0x7f12 },
 	};
 	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = waits, .n_waits = 8 };
 
@@ -865,6 +907,7 @@ int main(void)
 	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
 	tcase_add_test(text, owners_have_their_names_where_these_are_known);
 	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
+	tcase_add_test(text, the_name_of_what_a_task_waits_for_is_shown);
 	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
 	tcase_add_test(text, equal_waits_of_a_task_are_told_once);
 	tcase_add_test(text, the_decimal_point_is_a_point_in_every_locale);

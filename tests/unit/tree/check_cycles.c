@@ -38,7 +38,8 @@ static struct task *task(uint64_t id, const int64_t *ids)
 				    .size = sizeof added->info, .id = id, .waits = added->waits } };
 	for (; *ids >= 0; ids++)
 		added->waits[added->info.n_waits++] =
-		    (struct tdt_wait){ *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO, 0, (uint64_t)*ids };
+		    (struct tdt_wait){ .kind = *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO,
+				       .owner = (uint64_t)*ids };
 	added->info.leaves = added->info.n_waits;
 	added->proof = TDT__BY_POLL;
 	infos[n++] = &added->info;

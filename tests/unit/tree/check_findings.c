@@ -25,7 +25,7 @@ static struct tdt__member *add(uint64_t id, enum tdt_task_state state, uint64_t 
 	struct tdt__member *member = tdt__arena_take(&findings->arena, sizeof *member);
 
 	ck_assert_ptr_nonnull(member);
-	waits[id] = (struct tdt_wait){ TDT_WAIT_TASK, 0, owner };
+	waits[id] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = owner };
 	*member = (struct tdt__member){ .info = { .size = sizeof member->info,
 						  .id = id,
 						  .state = state,

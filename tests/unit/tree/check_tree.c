@@ -177,7 +177,10 @@ END_TEST
 
 START_TEST(what_leaves_wait_for_is_copied)
 {
-	struct tdt_wait waits[] = { { TDT_WAIT_MUTEX, 0x1000, 7 }, { TDT_WAIT_IO, 3, 0 } };
+	struct tdt_wait waits[] = {
+		{ .kind = TDT_WAIT_MUTEX, .object = 0x1000, .owner = 7 },
+		{ .kind = TDT_WAIT_IO, .object = 3 },
+	};
 	struct tdt_trace_info info = { .size = sizeof(info), .n_waits = 2, .waits = waits };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
@@ -387,7 +390,7 @@ END_TEST
 static int build(void *argument)
 {
 	static char long_name[20000];
-	const struct tdt_wait wait = { TDT_WAIT_TASK, 1, 2 };
+	const struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .object = 1, .owner = 2 };
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .name = "name",
 				       .file = "file",

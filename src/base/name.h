@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_BASE_NAME_H
+#define TDT_SRC_BASE_NAME_H
+
+/* Names of tasks and of objects: the library keeps their first bytes. */
+
+#include <stddef.h>
+#include <string.h>
+
+#define TDT__NAME_MAX 63
+
+/* How many bytes of a name are kept: at most the maximum, and no part of a UTF-8 character. */
+static inline size_t tdt__name_length(const char *name)
+{
+	size_t length = strnlen(name, TDT__NAME_MAX + 1);
+
+	if (length <= TDT__NAME_MAX)
+		return length;
+	length = TDT__NAME_MAX;
+	while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
+/* Copy what is kept of `name`, and end it with NUL. */
+static inline void tdt__name_copy(char to[TDT__NAME_MAX + 1], const char *name)
+{
+	size_t length = tdt__name_length(name);
+
+	memcpy(to, name, length);
+	to[length] = '\0';
+}
+
+#endif
