@@ -409,7 +409,7 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 struct dump {
 	struct tdt_snapshot snapshot;
 	json_t *object; /* it owns all strings */
-	struct tdt_snapshot_group *groups;
+	struct tdt_snapshot_group *groups; /* the panics come last */
 	struct tdt_snapshot_cycle *cycles;
 	struct tdt_trace_info *tasks;            /* of all groups, one group after the other */
 	const struct tdt_trace_info **in_groups; /* pointers to them, in the same order */
@@ -422,7 +422,7 @@ void dump_free(struct dump *dump)
 {
 	if (dump == NULL)
 		return;
-	for (size_t i = 0; i < dump->snapshot.n_groups; i++)
+	for (size_t i = 0; i < dump->snapshot.n_groups + dump->snapshot.n_panics; i++)
 		tdt_trace_free((struct tdt_trace *)(uintptr_t)dump->groups[i].trace);
 	for (size_t i = 0; i < dump->n_tasks; i++)
 		free((void *)(uintptr_t)dump->tasks[i].waits);
@@ -491,25 +491,56 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 	return nodes == NULL || group->trace != NULL ? 0 : -1;
 }
 
-static int read_groups(struct reader *reader, const json_t *groups, struct dump *dump)
+/* Read the groups that `key` names, behind those that were read before. */
+static int read_array(struct reader *reader, const json_t *groups, const char *key,
+		      struct dump *dump)
 {
-	size_t n = json_array_size(groups), tasks = count_within(groups, "tasks");
 	int err = 0;
 
-	if (!json_is_array(groups))
-		return fail(reader, "groups: not an array");
+	for (size_t i = 0; i < json_array_size(groups) && err == 0; i++) {
+		snprintf(reader->prefix, sizeof(reader->prefix), "%s[%zu].", key, i);
+		err = read_group(reader, json_array_get(groups, i), dump);
+	}
+	reader->prefix[0] = '\0';
+	return err;
+}
+
+/* The tasks that panicked are written as groups of one task each. */
+static int read_panics(struct reader *reader, const json_t *panics, struct dump *dump)
+{
+	size_t before = dump->snapshot.n_groups;
+
+	if (read_array(reader, panics, "panics", dump) != 0)
+		return -1;
+	dump->snapshot.panics = &dump->groups[before];
+	dump->snapshot.n_panics = dump->snapshot.n_groups - before;
+	dump->snapshot.n_groups = before;
+	for (size_t i = 0; i < dump->snapshot.n_panics; i++)
+		if (dump->groups[before + i].n != 1 || dump->groups[before + i].trace == NULL)
+			return fail(reader, "panics: not one task with a tree each");
+	return 0;
+}
+
+static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const json_t *groups = json_object_get(object, "groups"),
+		     *panics = json_object_get(object, "panics");
+	size_t n = json_array_size(groups) + json_array_size(panics);
+	size_t tasks = count_within(groups, "tasks") + count_within(panics, "tasks");
+
+	if (!json_is_array(groups) || (panics != NULL && !json_is_array(panics)))
+		return fail(reader, panics == NULL || json_is_array(panics)
+					? "groups: not an array"
+					: "panics: not an array");
 	dump->groups = calloc(n + 1, sizeof(*dump->groups));
 	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
 	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
 	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
 		return fail(reader, strerror(ENOMEM));
 	dump->snapshot.groups = dump->groups;
-	for (size_t i = 0; i < n && err == 0; i++) {
-		snprintf(reader->prefix, sizeof(reader->prefix), "groups[%zu].", i);
-		err = read_group(reader, json_array_get(groups, i), dump);
-	}
-	reader->prefix[0] = '\0';
-	return err;
+	if (read_array(reader, groups, "groups", dump) != 0)
+		return -1;
+	return read_panics(reader, panics, dump);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -641,7 +672,8 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 
 	if (get_number(place, "took_ns", UINT64_MAX, &snapshot->took_ns) ||
 	    get_number(place, "tasks", SIZE_MAX, &tasks) ||
-	    get_number(place, "lost", SIZE_MAX, &lost))
+	    get_number(place, "lost", SIZE_MAX, &lost) ||
+	    get_number(place, "panicked", UINT64_MAX, &snapshot->panicked))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (get_number(place, answer_words[i], SIZE_MAX, &answers[i]))
@@ -668,7 +700,7 @@ static int read_dump(struct reader *reader, json_t *object, struct dump **result
 	dump->snapshot.size = sizeof(dump->snapshot);
 	dump->object = json_incref(object);
 	if (read_summary(&place, &dump->snapshot) != 0 ||
-	    read_groups(reader, json_object_get(object, "groups"), dump) != 0 ||
+	    read_groups(reader, object, dump) != 0 ||
 	    read_cycles(reader, object, dump) != 0) {
 		dump_free(dump);
 		return -1;

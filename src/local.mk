@@ -13,6 +13,7 @@ tdtinclude_HEADERS = \
 	include/tdt/hooks.h \
 	include/tdt/join.h \
 	include/tdt/net.h \
+	include/tdt/panics.h \
 	include/tdt/print.h \
 	include/tdt/registry.h \
 	include/tdt/runtime.h \
@@ -159,6 +160,8 @@ libtdt_core_la_SOURCES = \
 	src/task/hooks.c \
 	src/task/join.c \
 	src/task/join.h \
+	src/task/panics.c \
+	src/task/panics.h \
 	src/task/request.c \
 	src/task/request.h \
 	src/task/saved_waker.h \

@@ -65,6 +65,10 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
 		if (!are_tasks(snapshot->cycles[i].tasks, snapshot->cycles[i].n))
 			return false;
+	for (size_t i = 0; i < snapshot->n_panics; i++)
+		if (snapshot->panics[i].n != 1 || !are_tasks(snapshot->panics[i].tasks, 1) ||
+		    snapshot->panics[i].trace == NULL)
+			return false;
 	return have_groups(snapshot);
 }
 
@@ -82,16 +86,17 @@ static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
 }
 
 /*
- * Look up the names in all trees until `deadline`, and count the frames that are left unnamed.
- * Returns 0 or -ENOMEM.  After -ENOMEM some trees have no names yet; the forms find that out when
- * they ask for the tree.
+ * Look up the names in the trees of `n` groups until `deadline`, and count the frames that are left
+ * unnamed.  Returns 0 or -ENOMEM.  After -ENOMEM some trees have no names yet; the forms find that
+ * out when they ask for the tree.
  */
-static int look_up(const struct tdt_snapshot *snapshot, uint64_t deadline, uint64_t *unnamed)
+static int look_up(const struct tdt_snapshot_group *groups, size_t n, uint64_t deadline,
+		   uint64_t *unnamed)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_trace *trace = snapshot->groups[i].trace;
+	for (size_t i = 0; i < n; i++) {
+		const struct tdt_trace *trace = groups[i].trace;
 		const struct tdt_node *root =
 		    trace != NULL ? tdt__trace_root_by(trace, deadline) : NULL;
 
@@ -115,9 +120,12 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 	struct tdt__dump named = *dump;
 	struct tdt__names *names = NULL;
 	/* This may take long, so the stream is not locked yet. */
-	int err = look_up(dump->snapshot, deadline, &named.unnamed);
+	const struct tdt_snapshot *snapshot = dump->snapshot;
+	int err = look_up(snapshot->groups, snapshot->n_groups, deadline, &named.unnamed);
 	int written;
 
+	if (look_up(snapshot->panics, snapshot->n_panics, deadline, &named.unnamed) != 0)
+		err = -ENOMEM;
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
 		return err; /* JSON without all names is of no use */
 	if (dump->options->format == TDT_PRINT_TEXT) {

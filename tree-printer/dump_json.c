@@ -36,6 +36,8 @@ static void summary_json(struct tdt__out *out, const struct tdt__dump *dump)
 	for (int answer = TDT_ANSWER_FRESH; answer <= TDT_ANSWER_NONE; answer++)
 		member(out, ",", answer_words[answer], snapshot->answers[answer]);
 	member(out, ",", "lost", snapshot->lost);
+	if (snapshot->panicked != 0)
+		member(out, ",", "panicked", snapshot->panicked);
 	if (dump->unnamed != 0)
 		member(out, ",", "unnamed", dump->unnamed);
 }
@@ -148,6 +150,18 @@ static int all_groups(struct tdt__out *out, const struct tdt_snapshot *snapshot)
 	return next_groups_json(out, snapshot, &next, snapshot->n_groups - next, NO_DEADLOCK);
 }
 
+/* The last tasks that panicked, as groups of one task; nothing if there are none. */
+static int panics_json(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < snapshot->n_panics && err == 0 && out->error == 0; i++) {
+		tdt__json_text(out, i == 0 ? "],\"panics\":[" : ",");
+		err = group_json(out, &snapshot->panics[i], NO_DEADLOCK);
+	}
+	return err;
+}
+
 int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -164,6 +178,8 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	rings(out, snapshot, false);
 	tdt__json_text(out, ",\"groups\":[");
 	err = all_groups(out, snapshot);
+	if (err == 0)
+		err = panics_json(out, snapshot);
 	if (err == 0) /* output that is cut short must not look complete */
 		tdt__json_text(out, "]}\n");
 	return err;

@@ -22,8 +22,11 @@
  *	╼ conn_poll at demo/echo.c:196:3
  *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
  *
- * An empty line ends every group, also the last one, so that the next text in the stream stands
- * apart.  There is none between the line of a deadlock and its first group.
+ *	task 7 "conn 9" panicked 2.013 s ago, no leaves
+ *
+ * The last tasks that panicked come last.  An empty line ends every group, also the last one, so
+ * that the next text in the stream stands apart.  There is none between the line of a deadlock and
+ * its first group.
  */
 
 #include <config.h>
@@ -84,6 +87,7 @@ static void summary(struct tdt__string *string, const struct tdt__dump *dump)
 	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
+	summary_part(string, snapshot->panicked, " panicked since the start", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
 	summary_part(string, dump->unnamed,
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
@@ -206,17 +210,27 @@ struct dump_text {
 	int error;
 };
 
+static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+{
+	if (group(text->out, &text->string, &text->frames, of, deadlock, text->dump) != 0)
+		text->error = -ENOMEM;
+	give_up_line(&text->string);
+}
+
 /* Write the next `n` groups. */
 static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
+	for (; n > 0 && text->out->error == 0; n--)
+		one_group(text, &text->dump->snapshot->groups[text->groups++], deadlock);
+}
+
+/* Write the last tasks that panicked. */
+static void panicked_tasks(struct dump_text *text)
+{
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
 
-	for (; n > 0 && text->out->error == 0; n--) {
-		if (group(text->out, &text->string, &text->frames,
-			  &snapshot->groups[text->groups++], deadlock, text->dump) != 0)
-			text->error = -ENOMEM;
-		give_up_line(&text->string);
-	}
+	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
+		one_group(text, &snapshot->panics[i], false);
 }
 
 /* Write the line of a cycle, and the groups of a deadlock below it. */
@@ -241,6 +255,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, &snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
+	panicked_tasks(&text);
 	tdt__string_free(&text.string);
 	tdt__frames_fini(&text.frames);
 	return text.error;

@@ -135,6 +135,8 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *inf
 	if (info->state_ns != 0) {
 		tdt__string_puts(string, tdt__for(info->state));
 		tdt__duration(string, info->state_ns);
+		if (info->state == TDT_TASK_PANICKED)
+			tdt__string_puts(string, " ago");
 	} else if (info->state == TDT_TASK_WAITING && info->polls != 0) {
 		/*
 		 * The clock of polls is not finer than that, unless the runtime reports the time.

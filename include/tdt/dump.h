@@ -91,6 +91,11 @@ struct tdt_snapshot {
 	size_t n_groups;
 	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */
 	size_t n_cycles;
+	uint64_t panicked;                       /* the number of tasks that have panicked since the
+						    start */
+	const struct tdt_snapshot_group *panics; /* the last of these, each with its trace and one
+						    task: see tdt_panics() */
+	size_t n_panics;
 };
 
 /*

@@ -45,10 +45,11 @@
  * Nothing else that a reader can reach is ever unmapped, except the structs of threads: slabs
  * stay, and records and trees are used again for other tasks.
  *
- * A core file contains all of this.  But `file` and `poll` mostly point into read-only parts of
- * modules, which a core file may leave out; read those parts from the files that were mapped there
- * (NT_FILE).  In a core file, or in a process that is stopped, read each record once; if its `seq`
- * is odd, its task was just being made.
+ * A core file contains all of this.  What lies together in memory may be in several PT_LOAD
+ * segments of the file.  `file` and `poll` mostly point into read-only parts of modules, which a
+ * core file may leave out; read those parts from the files that were mapped there (NT_FILE).  In a
+ * core file, or in a process that is stopped, read each record once; if its `seq` is odd, its task
+ * was just being made.
  *
  * Reading a record while the process runs
  *

@@ -16,6 +16,7 @@
 #include <tdt/hooks.h>     /* for the author of a runtime */
 #include <tdt/join.h>      /* await the end of a task */
 #include <tdt/net.h>       /* libtdt-rt: TCP */
+#include <tdt/panics.h>    /* the last tasks that panicked */
 #include <tdt/print.h>     /* print a trace as text, JSON or folded stacks */
 #include <tdt/registry.h>  /* the records of tasks, for readers outside the process */
 #include <tdt/runtime.h>   /* libtdt-rt: the runtime, timers */

@@ -28,6 +28,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "task/panics.h"
 #include "tree/findings.h"
 #include "tree/trace.h"
 #include "watch/last_tree.h"
@@ -471,9 +472,34 @@ static void release_all(struct taking *taking)
 	}
 }
 
+/* Add the last tasks that panicked, as far as there is memory. */
+static void note_panics(struct tdt__findings *findings)
+{
+	struct tdt_snapshot *public = &findings->public;
+	struct tdt_snapshot_group *group =
+	    tdt__arena_take(&findings->arena, TDT__PANICS * sizeof *group);
+	const struct tdt_trace_info **info =
+	    tdt__arena_take(&findings->arena, TDT__PANICS * sizeof *info);
+	uint64_t now = tdt__clock();
+
+	public->panicked = tdt__panic_count();
+	if (group == NULL || info == NULL)
+		return;
+	public->panics = group;
+	for (uint64_t back = 0; back < TDT__PANICS && back < public->panicked; back++) {
+		struct tdt_trace *trace;
+
+		if (tdt__panic_trace(back, now, &trace) != 0)
+			continue;
+		*info = &trace->info;
+		*group++ = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, info++, 1 };
+		public->n_panics++;
+	}
+}
+
 /*
- * Complete the snapshot.  This needs no memory except for the cycles, which are left out without
- * it.
+ * Complete the snapshot.  This needs no memory except for the cycles and panics, which are left out
+ * without it.
  */
 static const struct tdt_snapshot *conclude(struct taking *taking)
 {
@@ -482,6 +508,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	findings->public.took_ns = tdt__clock() - taking->start;
 	findings->public.lost = taking->lost;
 	release_all(taking);
+	note_panics(findings);
 	taking->findings = NULL;
 	tdt__findings_conclude(findings);
 	return &findings->public;

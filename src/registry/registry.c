@@ -48,6 +48,8 @@ static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = PTHREAD_MU
 
 static _Alignas(64) struct tdt_registry_counters counters[SHARDS];
 
+struct tdt_registry_panic tdt__panics[TDT__PANICS];
+
 _Alignas(64) struct tdt_registry tdt__registry = {
 	.magic = TDT_REGISTRY_MAGIC,
 	.version = TDT_REGISTRY_VERSION,
@@ -61,6 +63,9 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.n_threads = TDT__THREAD_SLOTS,
 	.threads = (uintptr_t)tdt__threads,
 	.unloads = (uintptr_t)&tdt__unloads_last,
+	.panics = (uintptr_t)tdt__panics,
+	.n_panics = TDT__PANICS,
+	.panic_size = sizeof(struct tdt_registry_panic),
 };
 
 _Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");

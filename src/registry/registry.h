@@ -33,6 +33,10 @@ struct tdt_handle;
 /* What readers outside find by its magic. */
 extern struct tdt_registry tdt__registry;
 
+/* The last tasks that panicked: see task/panics.c. */
+#define TDT__PANICS 16
+extern struct tdt_registry_panic tdt__panics[TDT__PANICS];
+
 /*
  * Access to a field of a record that other threads may access meanwhile.  Relaxed: a reader gets
  * one of the values that the field had.  Where other fields depend on the order of an access

@@ -23,6 +23,7 @@
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
+#include "task/panics.h"
 #include "task/request.h"
 #include "task/saved_waker.h"
 #include "task/substitute.h"
@@ -73,8 +74,12 @@ static __attribute__((noinline)) void wake_for_requests(struct tdt_handle *task,
 		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
 }
 
-/* Mark the task as ended: no other poll will come. */
-static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt__outcome outcome)
+/*
+ * Mark the task as ended: no other poll will come.  `capture` is that of its last poll; NULL: the
+ * poll was not captured, or the task was dropped.
+ */
+static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt__outcome outcome,
+					       const struct tdt__capture *capture)
 {
 	static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
 					   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
@@ -86,13 +91,15 @@ static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt
 	 */
 	tdt_waker_drop(tdt__saved_exchange(task, NULL));
 	/*
-	 * Fire the probe and count once, although all of this runs again (called by left()) if a
-	 * waker that is called here unwinds.
+	 * This is done once, although all of this runs again (called by left()) if a waker that is
+	 * called here unwinds.
 	 */
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
 		TDT__PROBE_TASK(task__terminate, task);
-		if (outcome == TDT__OUTCOME_PANICKED)
+		if (outcome == TDT__OUTCOME_PANICKED) {
 			TDT__COUNT(panicked);
+			tdt__panic_note(task, capture);
+		}
 	}
 	/*
 	 * Release to requesters that find the task ended.  Pairs with the acquire in
@@ -111,13 +118,16 @@ static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt
 	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
 		     TDT__OUTCOME_NOBODY))
 		tdt__joiners_wake(task);
+	if (outcome == TDT__OUTCOME_PANICKED)
+		tdt__panic_report(task);
 }
 
 static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_waker *given,
-				     tdt_poll_t result)
+				     tdt_poll_t result, const struct tdt__capture *capture)
 {
 	if (UNLIKELY(result != TDT_PENDING)) {
-		end_task(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED);
+		end_task(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED,
+			 capture);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
 	if (UNLIKELY(!tdt__is_saved(task, given)))
@@ -220,7 +230,7 @@ static inline void left(struct tdt__poll *poll)
 	if (LIKELY(task == NULL))
 		return;
 	leave_poll(poll);
-	end_task(task, TDT__OUTCOME_PANICKED);
+	end_task(task, TDT__OUTCOME_PANICKED, poll->capture);
 	answer_requests(task, poll, TDT_TASK_PANICKED);
 	TDT__PROBE_TASK(task__poll__end, task);
 }
@@ -300,7 +310,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));
 	}
-	result = finish_poll(task, given, result);
+	result = finish_poll(task, given, result, poll.capture);
 	poll.task = NULL;
 	answer_requests(task, &poll,
 			result == TDT_PENDING ? TDT_TASK_WAITING
@@ -331,7 +341,7 @@ static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context 
 	enter_poll(&poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(&poll);
-	result = finish_poll(task, given, result);
+	result = finish_poll(task, given, result, NULL);
 	poll.task = NULL;
 	TDT__PROBE_TASK(task__poll__end, task);
 	return result;
@@ -369,7 +379,7 @@ void tdt__traced_drop(void *state)
 	struct tdt_handle *task = state;
 
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
-		end_task(task, TDT__OUTCOME_DROPPED);
+		end_task(task, TDT__OUTCOME_DROPPED, NULL);
 	task->child_drop((void *)(uintptr_t)task->record.child_state);
 	tdt_handle_unref(task);
 }

@@ -24,6 +24,8 @@ void tdt__findings_free(struct tdt__findings *findings)
 {
 	if (findings == NULL)
 		return;
+	for (size_t i = 0; i < findings->public.n_panics; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i].trace);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);

@@ -38,7 +38,11 @@ struct tdt__entry {
 };
 
 struct tdt__findings {
-	struct tdt_snapshot public; /* first; whoever took the snapshot sets `took_ns`, `lost` */
+	/*
+	 * First.  Whoever took the snapshot sets `took_ns`, `lost` and what it says of panics, of
+	 * which the traces are freed with the findings.
+	 */
+	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
 	struct tdt__groups groups;
 

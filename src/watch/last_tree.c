@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/pool.h"
 #include "capture/capture.h"
@@ -194,12 +195,10 @@ static struct tdt_registry_watched *take_larger(uint32_t n)
 
 /* --- Writing --------------------------------------------------------------- */
 
-/* Write the first `n` frames of the capture. */
-static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture *capture,
-		       uint32_t n)
+void tdt__tree_write(struct tdt_registry_tree *tree, struct tdt_registry_entry *entry,
+		     uint32_t room, const struct tdt__capture *capture)
 {
-	struct tdt_registry_entry *entry = entries_of(tree);
-	uint32_t leaves = 0;
+	uint32_t leaves = 0, n = capture->stacks.n < room ? capture->stacks.n : room;
 
 	for (uint32_t i = 0; i < n; i++, entry++) {
 		const struct tdt__recorded *from = &capture->stacks.frames[i];
@@ -227,6 +226,7 @@ static void write_tree(struct tdt_registry_tree *tree, const struct tdt__capture
 void tdt__last_tree_record(struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_watched *old = watched_of(task), *watched = old;
+	struct tdt_registry_tree *tree;
 	uint32_t n = capture->stacks.n < TDT__LAST_TREE_MAX ? capture->stacks.n
 							    : TDT__LAST_TREE_MAX,
 		 number;
@@ -245,7 +245,8 @@ void tdt__last_tree_record(struct tdt_handle *task, const struct tdt__capture *c
 	 * or a later one.  Pairs with the fence in copy_tree().
 	 */
 	atomic_thread_fence(memory_order_release);
-	write_tree(tree_of(watched, number), capture, n);
+	tree = tree_of(watched, number);
+	tdt__tree_write(tree, entries_of(tree), n, capture);
 	/* Release the tree.  Pairs with copy_tree(). */
 	__atomic_store_n(&watched->published, number, __ATOMIC_RELEASE);
 	if (watched == old)
@@ -268,23 +269,31 @@ void tdt__last_tree_drop(struct tdt_handle *task)
 	give(watched);
 }
 
+/* Only the thread of the task's poll writes the trees, so it reads them as they are. */
+void tdt__last_tree_copy(const struct tdt_handle *task, struct tdt_registry_tree *to,
+			 struct tdt_registry_entry *entry, uint32_t room)
+{
+	struct tdt_registry_watched *watched = watched_of(task);
+	const struct tdt_registry_tree *tree;
+
+	if (watched == NULL)
+		return;
+	tree = tree_of(watched, watched->published);
+	*to = *tree;
+	if (to->n > room)
+		to->n = room;
+	memcpy(entry, entries_of(tree), to->n * sizeof *entry);
+	for (uint32_t i = 0; i < to->n; i++)
+		if (tdt__is_frame(entry[i].parent) && entry[i].parent >= to->n)
+			entry[i].parent = TDT__PARENT_CUT(TDT_CUT_LIMIT);
+}
+
 /* --- Reading --------------------------------------------------------------- */
 
-/*
- * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
- * overwritten meanwhile.
- */
-static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__last_tree *to)
+/* Copy a tree with its entries to stacks, which have room for it. */
+static void copy_entries(const struct tdt_registry_tree *tree,
+			 const struct tdt_registry_entry *entry, struct tdt__stacks *stacks)
 {
-	struct tdt__stacks *stacks = to->stacks;
-	/* Acquire the tree.  Pairs with tdt__last_tree_record(). */
-	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
-	const struct tdt_registry_tree *tree = tree_of(watched, published);
-	const struct tdt_registry_entry *entry = entries_of(tree);
-
-	to->published = published;
-	to->polls = TDT__PEEK(tree->polls);
-	to->when = TDT__PEEK(tree->when);
 	stacks->unloads = TDT__PEEK(tree->unloads);
 	stacks->leaves = TDT__PEEK(tree->leaves);
 	stacks->elsewhere = TDT__PEEK(tree->elsewhere);
@@ -301,6 +310,23 @@ static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__last_tre
 			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
 		};
 	}
+}
+
+/*
+ * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
+ * overwritten meanwhile.
+ */
+static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__last_tree *to)
+{
+	struct tdt__stacks *stacks = to->stacks;
+	/* Acquire the tree.  Pairs with tdt__last_tree_record(). */
+	uint32_t published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
+	const struct tdt_registry_tree *tree = tree_of(watched, published);
+
+	to->published = published;
+	to->polls = TDT__PEEK(tree->polls);
+	to->when = TDT__PEEK(tree->when);
+	copy_entries(tree, entries_of(tree), stacks);
 	/*
 	 * Read the whole tree before `published` is read again.  Pairs with the fence in
 	 * tdt__last_tree_record().
@@ -324,6 +350,20 @@ static bool meet_modules(struct tdt__stacks *stacks)
 	stacks->modules = tdt__modules_ref(tdt__walk_modules(&walk));
 	tdt__walk_fini(&walk);
 	return true;
+}
+
+struct tdt__stacks *tdt__tree_stacks(const struct tdt_registry_tree *tree,
+				     const struct tdt_registry_entry *entry)
+{
+	struct tdt__stacks *stacks = tdt__stacks_new(tree->n != 0 ? tree->n : 1);
+
+	if (stacks == NULL)
+		return NULL;
+	copy_entries(tree, entry, stacks);
+	if (meet_modules(stacks))
+		return stacks;
+	tdt__stacks_free(stacks);
+	return NULL;
 }
 
 int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree)

@@ -22,6 +22,8 @@
 #include <stdint.h>
 
 struct tdt_handle;
+struct tdt_registry_entry;
+struct tdt_registry_tree;
 struct tdt__capture;
 
 /* The most frames of a tree; further frames are cut off, and the cut is marked. */
@@ -51,6 +53,14 @@ void tdt__last_tree_record(struct tdt_handle *task, const struct tdt__capture *c
 /* If `own_epoch` is a promise, it is no longer to be kept. */
 void tdt__last_tree_redeem(uint16_t own_epoch);
 
+/* Write the first `room` frames of the capture as a tree with its entries. */
+void tdt__tree_write(struct tdt_registry_tree *tree, struct tdt_registry_entry *entry,
+		     uint32_t room, const struct tdt__capture *capture);
+
+/* Copy the task's last tree, at most `room` entries of it.  Without a tree, nothing is copied. */
+void tdt__last_tree_copy(const struct tdt_handle *task, struct tdt_registry_tree *to,
+			 struct tdt_registry_entry *entry, uint32_t room);
+
 /* Give back the trees of a task to which there is no reference any more. */
 void tdt__last_tree_drop(struct tdt_handle *task);
 
@@ -68,6 +78,13 @@ struct tdt__last_tree {
  * is none) or -ENOMEM.  Takes tdt__unwind_lock.
  */
 int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree);
+
+/*
+ * Make stacks of a tree that is not written any more.  The caller frees them.  NULL: no memory.
+ * Takes tdt__unwind_lock.
+ */
+struct tdt__stacks *tdt__tree_stacks(const struct tdt_registry_tree *tree,
+				     const struct tdt_registry_entry *entry);
 
 /* As tdt_backtrace_last(), but ages are those at the time `as_of`; 0: now. */
 struct tdt_trace *tdt__last_trace(struct tdt_handle *task, uint64_t as_of);

@@ -155,13 +155,14 @@ fi
 
 # --- Processes, and their core files ---
 
-# says_true TARGET: of the process; STEADY + 5 tasks, 5 polls, one of them the last one of its task.
+# says_true TARGET: of the process; it has 6 tasks besides the 1500, and made 6 polls.
 says_true()
 {
 	"$reader" -a "$1" >"$tmp/said_of_process" &&
 		grep -qx "libtdt [0-9.]* in process $pid" "$tmp/said_of_process" &&
-		grep -qx '1505 spawned 1 ended 0 panicked 5 polls 0 captures 0 dumps' \
+		grep -qx '1506 spawned 2 ended 1 panicked 6 polls 0 captures 0 dumps' \
 			"$tmp/said_of_process" &&
+		grep -qx "panic 1 task 1506 fallen 1506" "$tmp/said_of_process" &&
 		grep -qx "thread $pid worker parked" "$tmp/said_of_process"
 }
 

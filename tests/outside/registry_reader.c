@@ -212,27 +212,33 @@ static void open_core(const char *path)
 	elf_end(elf);
 }
 
-static bool lies_in(const struct segment *segment, uint64_t address, size_t size)
-{
-	return address >= segment->start && address - segment->start <= segment->size &&
-	       size <= segment->size - (address - segment->start);
-}
-
-static bool read_core(uint64_t address, void *buffer, size_t size)
+/* The segment with the byte at `address`; NULL: none. */
+static const struct segment *segment_at(uint64_t address)
 {
 	static size_t last; /* mostly the next address lies in the same segment */
-	const struct segment *segment;
-	size_t i = last;
 
-	if (last >= n_segments || !lies_in(&segments[last], address, size))
-		for (i = 0; i < n_segments && !lies_in(&segments[i], address, size); i++)
-			;
-	if (i >= n_segments)
-		return false;
-	last = i;
-	segment = &segments[i];
-	return pread(core, buffer, size, (off_t)(segment->offset + address - segment->start)) ==
-	       (ssize_t)size;
+	for (size_t n = 0; n < n_segments; n++, last = (last + 1) % n_segments)
+		if (address - segments[last].start < segments[last].size)
+			return &segments[last];
+	return NULL;
+}
+
+/* What lies together in memory may lie in several segments, as initialized data and other data. */
+static bool read_core(uint64_t address, void *buffer, size_t size)
+{
+	while (size > 0) {
+		const struct segment *segment = segment_at(address);
+		uint64_t in = segment != NULL ? address - segment->start : 0;
+		size_t n = segment != NULL && segment->size - in < size ? segment->size - in : size;
+
+		if (segment == NULL ||
+		    pread(core, buffer, n, (off_t)(segment->offset + in)) != (ssize_t)n)
+			return false;
+		address += n;
+		buffer = (char *)buffer + n;
+		size -= n;
+	}
+	return true;
 }
 
 /* --- Memory of either --------------------------------------------------------------- */

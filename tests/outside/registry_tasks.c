@@ -92,6 +92,13 @@ static tdt_poll_t end(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
+static tdt_poll_t panic_at_once(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PANICKED;
+}
+
 static struct tdt_traced child;
 
 static tdt_poll_t spawn_child(void *state, struct tdt_context *cx)
@@ -140,6 +147,9 @@ static void start_steady(void)
 	poll_once(&task);
 	tell(STEADY + 3, "idle", 0, 1, "-", "parent");
 	tell(STEADY + 4, "idle", STEADY + 3, 0, "-", "child");
+	task = spawn(panic_at_once, NULL, STEADY + 6, "fallen");
+	poll_once(&task);
+	tell(STEADY + 6, "ended", 0, 1, "-", "fallen");
 	stuck = spawn(be_stuck, NULL, STEADY + 5, "stuck");
 	MUST(pthread_create(&thread, NULL, poll_stuck, &stuck) == 0);
 	while (!atomic_load(&polling))

@@ -30,6 +30,7 @@ declared()
 			sub(".*/tdt/", "tdt/", file)
 			next
 		}
+		/^#/ { next }
 		file in wanted' "$tmp/headers" - | tr '\n' ' ' |
 		awk '{ while (gsub(/[{][^{}]*[}]/, ";")); print }' | tr ';' '\n' |
 		grep -v '^ *\(static\|typedef\)' |

@@ -145,6 +145,16 @@ CALL(tdt_counters)
 	INT_REFUSED(tdt_counters(NULL));
 }
 
+CALL(tdt_on_panic)
+{
+	tdt_on_panic(NULL);
+}
+
+CALL(tdt_panics)
+{
+	INT_REFUSED(tdt_panics(NULL, NULL));
+}
+
 CALL(tdt_dump)
 {
 	INT_REFUSED(tdt_dump(NULL, NULL));
@@ -593,6 +603,8 @@ static const struct {
 	TRIED(tdt_node_next),
 	TRIED(tdt_node_next_sibling),
 	TRIED(tdt_node_parent),
+	TRIED(tdt_on_panic),
+	TRIED(tdt_panics),
 	TRIED(tdt_select),
 	TRIED(tdt_snapshot_free),
 	TRIED(tdt_snapshot_print),

@@ -61,6 +61,7 @@ tests_unit = \
 	tests/unit/task/check_kept_naive \
 	tests/unit/task/check_leaves \
 	tests/unit/task/check_refused \
+	tests/unit/task/check_panics \
 	tests/unit/task/check_requests \
 	tests/unit/task/check_tasks \
 	tests/unit/task/check_traced \
@@ -545,6 +546,10 @@ tests_unit_task_check_refused_SOURCES = \
 tests_unit_task_check_refused_CFLAGS = $(tests_cflags)
 tests_unit_task_check_refused_LDADD = $(tests_core)
 
+tests_unit_task_check_panics_SOURCES = \
+	tests/unit/task/check_panics.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
+tests_unit_task_check_panics_CFLAGS = $(tests_cflags)
+tests_unit_task_check_panics_LDADD = $(tests_core)
 tests_unit_task_check_requests_SOURCES = \
 	tests/unit/task/check_requests.c tests/lib/listed.h $(tests_asking)
 tests_unit_task_check_requests_CFLAGS = $(tests_cflags)

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Tasks that panicked: what is kept of them, and the hook. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/counters.h>
+#include <tdt/dump.h>
+#include <tdt/panics.h>
+#include <tdt/watch.h>
+
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+#include "watch/watch.h"
+
+static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void waker_nothing(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing,
+						waker_nothing };
+static const struct tdt_waker waker = { &vtable };
+
+/* A future that is pending for some polls, and then panics.  Each poll clones the waker. */
+struct falling {
+	int pending;
+	const struct tdt_waker *own;
+};
+
+static tdt_poll_t poll_falling(void *state, struct tdt_context *cx)
+{
+	struct falling *falling = state;
+
+	tdt_waker_drop(falling->own);
+	falling->own = tdt_waker_clone(cx->waker);
+	return falling->pending-- > 0 ? TDT_PENDING : TDT_PANICKED;
+}
+
+static void drop_falling(void *state)
+{
+	struct falling *falling = state;
+
+	tdt_waker_drop(falling->own);
+}
+
+static struct tdt_traced trace(struct falling *falling, uint64_t id, const char *name)
+{
+	const struct tdt_task_attr attr = {
+		.size = sizeof attr, .id = id, .name = name, .file = "x.c", .line = 7
+	};
+	struct tdt_traced task =
+	    tdt_traced_with((struct tdt_future){ falling, poll_falling, drop_falling }, &attr);
+
+	MUST(task.handle != NULL);
+	return task;
+}
+
+static tdt_poll_t poll_once(struct tdt_traced *task)
+{
+	struct tdt_context cx = { &waker };
+
+	return tdt_future_poll(&task->future, &cx);
+}
+
+static void end(struct tdt_traced *task)
+{
+	tdt_future_drop(&task->future);
+	tdt_handle_unref(task->handle);
+}
+
+/* A task that panics at once, and is gone. */
+static void fall(uint64_t id, const char *name)
+{
+	struct falling falling = { 0 };
+	struct tdt_traced task = trace(&falling, id, name);
+
+	MUST(poll_once(&task) == TDT_PANICKED);
+	end(&task);
+}
+
+/* --- What is kept ------------------------------------------------------------------- */
+
+/* What tdt_panics() has shown. */
+struct shown {
+	size_t n, most;
+	struct tdt_trace_info info[32];
+	char name[32][TDT_TASK_NAME_MAX + 1];
+};
+
+static int show(const struct tdt_trace *trace, void *arg)
+{
+	struct shown *shown = arg;
+	const struct tdt_trace_info *info = tdt_trace_info(trace);
+
+	shown->info[shown->n] = *info;
+	if (info->name != NULL)
+		strcpy(shown->name[shown->n], info->name);
+	shown->n++;
+	return shown->most != 0 && shown->n == shown->most ? 123 : 0;
+}
+
+START_TEST(without_panics_there_is_nothing)
+{
+	struct shown shown = { 0 };
+
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.n, 0);
+	ck_assert_int_eq(tdt_panics(NULL, NULL), -EINVAL);
+	ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+START_TEST(a_task_that_panicked_is_remembered)
+{
+	struct falling falling = { .pending = 2 };
+	struct tdt_traced task = trace(&falling, 5, "falling");
+	struct shown shown = { 0 };
+
+	poll_once(&task);
+	poll_once(&task);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.n, 0);
+	poll_once(&task);
+	ck_assert_uint_eq(poll_once(&task), TDT_PANICKED); /* no other panic */
+	end(&task);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.n, 1);
+	ck_assert_uint_eq(shown.info[0].id, 5);
+	ck_assert_str_eq(shown.name[0], "falling");
+	ck_assert_str_eq(shown.info[0].file, "x.c");
+	ck_assert_uint_eq(shown.info[0].line, 7);
+	ck_assert_uint_eq(shown.info[0].polls, 3);
+	ck_assert_uint_eq(shown.info[0].leaves, 0);
+	ck_assert_int_eq(shown.info[0].state, TDT_TASK_PANICKED);
+	ck_assert_uint_lt(shown.info[0].state_ns, UINT64_C(60000000000));
+}
+END_TEST
+
+START_TEST(the_last_sixteen_are_remembered_and_the_last_one_comes_first)
+{
+	struct shown shown = { 0 }, some = { .most = 3 };
+	struct tdt_counts counts = { .size = sizeof counts };
+
+	for (uint64_t id = 1; id <= 20; id++)
+		fall(id, NULL);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.n, 16);
+	for (size_t i = 0; i < 16; i++)
+		ck_assert_uint_eq(shown.info[i].id, 20 - i);
+	ck_assert_int_eq(tdt_panics(show, &some), 123);
+	ck_assert_uint_eq(some.n, 3);
+	ck_assert_int_eq(tdt_counters(&counts), 0);
+	ck_assert_uint_eq(counts.panicked, 20);
+}
+END_TEST
+
+START_TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
+{
+	struct falling falling = { 0 };
+	struct tdt_traced task = trace(&falling, 5, NULL);
+	struct tdt_trace *answer = NULL;
+	struct tdt_future asking = tdt_backtrace_async(task.handle, &answer, NULL);
+	struct tdt_context cx = { &waker };
+	struct shown shown = { 0 };
+
+	tdt_future_poll(&asking, &cx);
+	poll_once(&task);
+	end(&task);
+	ck_assert_uint_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	tdt_future_drop(&asking);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.info[0].leaves, 1);
+	ck_assert_uint_eq(shown.info[0].polls_since, 0);
+	ck_assert_uint_eq(tdt_trace_info(answer)->leaves, 1);
+	tdt_trace_free(answer);
+}
+END_TEST
+
+START_TEST(otherwise_the_last_watched_tree_is_kept)
+{
+	struct falling falling = { .pending = 2 };
+	struct tdt_traced task;
+	struct shown shown = { 0 };
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	task = trace(&falling, 5, NULL);
+	poll_once(&task);
+	poll_once(&task); /* in the same interval: it is not captured */
+	poll_once(&task);
+	end(&task);
+	tdt_watch(0);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.info[0].leaves, 1);
+	ck_assert_uint_eq(shown.info[0].polls, 3);
+	ck_assert_uint_eq(shown.info[0].polls_since, 2);
+}
+END_TEST
+
+static int visit(void *unused)
+{
+	struct shown shown = { 0 };
+
+	(void)unused;
+	return tdt_panics(show, &shown);
+}
+
+START_TEST(a_lack_of_memory_is_reported)
+{
+	struct falling falling = { .pending = 1 };
+	struct tdt_traced task;
+
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	task = trace(&falling, 5, NULL);
+	poll_once(&task);
+	poll_once(&task);
+	end(&task);
+	tdt_watch(0);
+	visit(NULL); /* what is made once is made */
+	no_memory_each(visit, NULL, 2);
+}
+END_TEST
+
+/* --- In a dump ------------------------------------------------------------------------ */
+
+static char *dump(enum tdt_print_format format)
+{
+	const struct tdt_print_options print = { .size = sizeof print, .format = format };
+	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	MUST(out != NULL && tdt_dump(out, &options) == 0 && fclose(out) == 0);
+	return text;
+}
+
+START_TEST(a_dump_shows_them)
+{
+	char *text;
+
+	text = dump(TDT_PRINT_TEXT);
+	ck_assert_ptr_null(strstr(text, "panicked"));
+	free(text);
+	text = dump(TDT_PRINT_JSON);
+	ck_assert_ptr_null(strstr(text, "panic"));
+	free(text);
+	fall(8, "one");
+	fall(9, "two");
+	text = dump(TDT_PRINT_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, "no tasks: 2 panicked since the start"));
+	ck_assert_ptr_nonnull(strstr(text, "\ntask 8 \"one\" panicked"));
+	ck_assert_ptr_nonnull(strstr(text, "\ntask 9 \"two\" panicked"));
+	ck_assert_ptr_nonnull(strstr(text, " ago, no leaves, spawned at x.c:7\n"));
+	free(text);
+	text = dump(TDT_PRINT_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"panicked\":2}"));
+	ck_assert_ptr_nonnull(strstr(text, "\"groups\":[],\"panics\":[{\"answer\":\"fresh\","
+					   "\"tasks\":[{\"id\":9,\"name\":\"two\","));
+	free(text);
+}
+END_TEST
+
+/* --- The hook --------------------------------------------------------------------------- */
+
+static int hooked;
+static struct tdt_trace_info hooked_info;
+static char hooked_name[TDT_TASK_NAME_MAX + 1];
+static struct shown seen_in_hook;
+
+static void hook(const struct tdt_trace_info *task)
+{
+	hooked++;
+	hooked_info = *task;
+	snprintf(hooked_name, sizeof hooked_name, "%s", task->name != NULL ? task->name : "");
+	ck_assert_int_eq(tdt_panics(show, &seen_in_hook), 0);
+}
+
+static void other_hook(const struct tdt_trace_info *task)
+{
+	(void)task;
+	hooked += 100;
+}
+
+START_TEST(the_hook_is_called_once_for_each)
+{
+	struct falling falling = { .pending = 1 };
+	struct tdt_traced task = trace(&falling, 5, "falling"), dropped;
+
+	tdt_on_panic(hook);
+	poll_once(&task);
+	ck_assert_int_eq(hooked, 0);
+	poll_once(&task);
+	ck_assert_int_eq(hooked, 1);
+	poll_once(&task);
+	ck_assert_int_eq(hooked, 1);
+	ck_assert_uint_eq(hooked_info.id, 5);
+	ck_assert_str_eq(hooked_name, "falling");
+	ck_assert_int_eq(hooked_info.state, TDT_TASK_PANICKED);
+	ck_assert_uint_eq(seen_in_hook.n, 1);
+	ck_assert_uint_eq(seen_in_hook.info[0].id, 5);
+	end(&task);
+	dropped = trace(&(struct falling){ 0 }, 6, NULL);
+	end(&dropped);
+	ck_assert_int_eq(hooked, 1);
+	tdt_on_panic(other_hook);
+	fall(7, NULL);
+	ck_assert_int_eq(hooked, 101);
+	tdt_on_panic(NULL);
+	fall(8, NULL);
+	ck_assert_int_eq(hooked, 101);
+}
+END_TEST
+
+/* --- Threads ---------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define FALLS 2000
+
+static atomic_int falling_threads = THREADS;
+
+/* The name of each task is its id. */
+static void *fall_often(void *arg)
+{
+	uint64_t id = (uintptr_t)arg * 1000000;
+	char name[32];
+
+	for (int i = 0; i < FALLS; i++) {
+		snprintf(name, sizeof name, "%" PRIu64, ++id);
+		fall(id, name);
+	}
+	atomic_fetch_sub(&falling_threads, 1);
+	return NULL;
+}
+
+static int expect_whole(const struct tdt_trace *trace, void *n)
+{
+	const struct tdt_trace_info *info = tdt_trace_info(trace);
+
+	ck_assert_uint_eq(strtoull(info->name, NULL, 10), info->id);
+	++*(int *)n;
+	return 0;
+}
+
+START_TEST(each_that_is_read_is_of_one_task)
+{
+	pthread_t thread[THREADS];
+	struct tdt_counts counts = { .size = sizeof counts };
+	int n = 0;
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		MUST(pthread_create(&thread[i], NULL, fall_often, (void *)(i + 1)) == 0);
+	while (atomic_load(&falling_threads) != 0)
+		ck_assert_int_eq(tdt_panics(expect_whole, &n), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	n = 0;
+	ck_assert_int_eq(tdt_panics(expect_whole, &n), 0);
+	ck_assert_int_ge(n, 16 - THREADS); /* some may have been left out at the same moment */
+	ck_assert_int_eq(tdt_counters(&counts), 0);
+	ck_assert_uint_eq(counts.panicked, THREADS * FALLS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("panics");
+	TCase *panics = tcase_create("panics");
+
+	tcase_add_test(panics, without_panics_there_is_nothing);
+	tcase_add_test(panics, a_task_that_panicked_is_remembered);
+	tcase_add_test(panics, the_last_sixteen_are_remembered_and_the_last_one_comes_first);
+	tcase_add_test(panics, the_tree_of_the_last_poll_is_kept_if_it_was_captured);
+	tcase_add_test(panics, otherwise_the_last_watched_tree_is_kept);
+	tcase_add_test(panics, a_lack_of_memory_is_reported);
+	tcase_add_test(panics, a_dump_shows_them);
+	tcase_add_test(panics, the_hook_is_called_once_for_each);
+	tcase_add_test(panics, each_that_is_read_is_of_one_task);
+	suite_add_tcase(suite, panics);
+	return test_run(suite);
+}
