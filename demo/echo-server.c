@@ -19,6 +19,7 @@
 #include <tdt/dump.h>
 
 #include "echo.h"
+#include "metrics.h"
 #include "number.h"
 
 #define ANSWER_NS 500000000 /* the time that a task has to answer a request */
@@ -36,6 +37,7 @@ static const char usage[] =
     "  --workers=N      threads that poll tasks (0: one a core)\n"
     "  --idle=MS        close a connection from which nothing comes for so long (60000)\n"
     "  --report=MS      how often what was echoed is told, if anything was (1000)\n"
+    "  --metrics=PORT   serve numbers for Prometheus at http://127.0.0.1:PORT\n"
     "  --wedge          let the third connection lock a mutex twice\n"
     "  --help, --version\n";
 
@@ -68,6 +70,10 @@ static int parse_option(struct echo_options *to, int option, const char *value)
 		return parse_number(value, 1, ULONG_MAX, &to->report_ms)
 			   ? 0
 			   : bad_usage("--report is 1 or more");
+	case 'm':
+		return parse_number(value, 1, UINT16_MAX, &to->metrics_port)
+			   ? 0
+			   : bad_usage("--metrics is 1 to 65535");
 	case 'W':
 		to->wedge = true;
 		return 0;
@@ -90,6 +96,7 @@ static int parse(struct echo_options *to, int argc, char **argv)
 		{ "workers", required_argument, NULL, 'w' },
 		{ "idle", required_argument, NULL, 'i' },
 		{ "report", required_argument, NULL, 'r' },
+		{ "metrics", required_argument, NULL, 'm' },
 		{ "wedge", no_argument, NULL, 'W' },
 		{ "help", no_argument, NULL, 'H' },
 		{ "version", no_argument, NULL, 'v' },
@@ -161,6 +168,10 @@ int main(int argc, char **argv)
 	if (error == 0) {
 		what = "SIGUSR1";
 		error = tdt_dump_on_signal(SIGUSR1);
+	}
+	if (error == 0 && options.metrics_port != 0) {
+		what = "metrics";
+		error = metrics_start((uint16_t)options.metrics_port);
 	}
 	if (error == 0)
 		return serve(&service, &signals);

@@ -14,6 +14,7 @@
 struct echo_options {
 	const char *host;
 	unsigned long port, workers, idle_ms, report_ms;
+	unsigned long metrics_port; /* 0: no metrics */
 	bool wedge; /* let the handler of the third connection lock a mutex twice */
 };
 

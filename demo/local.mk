@@ -28,6 +28,8 @@ demo_echo_server_SOURCES = \
 	demo/echo-server.c \
 	demo/echo.c \
 	demo/echo.h \
+	demo/metrics.c \
+	demo/metrics.h \
 	demo/number.h
 demo_echo_server_CPPFLAGS = $(demo_cppflags)
 demo_echo_server_CFLAGS = $(demo_cflags)

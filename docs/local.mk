@@ -11,6 +11,7 @@ nobase_dist_doc_DATA = \
 	docs/languages.md \
 	docs/last-trees.gdb \
 	docs/limits.md \
+	docs/metrics.md \
 	docs/runtimes.md \
 	docs/waiting.svg
 EXTRA_DIST += docs/picture.awk docs/picture.sh

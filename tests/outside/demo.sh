@@ -497,7 +497,14 @@ for workers in 1 3; do
 	claim "and closes them" client_ends 1
 done
 
-claim "a server with a bug starts" start --wedge --report=100 --workers=2
+# metrics_say LINE: a line of the page.
+metrics_say()
+{
+	curl -s "http://127.0.0.1:$metrics/metrics" >"$tmp/metrics" && grep -qx "$1" "$tmp/metrics"
+}
+
+metrics=$((20000 + $$ % 10000))
+claim "a server with a bug starts" start --wedge --report=100 --workers=2 --metrics=$metrics
 claim "nothing is wrong as long as two connect" client --connections=2 --messages=50
 claim "then nothing comes back" fails 1 "3 of 3 connections: nothing came back" \
 	client --connections=3 --messages=1000000 --timeout=5000
@@ -506,6 +513,12 @@ claim "the wedged connection is behind it, and at it again" waits "connection 3"
 claim "that is a deadlock, and told" tells \
 	'^deadlock: task [0-9]* "connection 3" waits for a mutex held by itself$'
 claim "accept still waits for connections" waits accept "$accepting"
+if command -v curl >/dev/null; then
+	claim "the page of metrics counts its tasks" metrics_say 'tdt_tasks{state="waiting"} 5'
+	claim "and has numbers of what happened" metrics_say 'tdt_dumps_total [1-9][0-9]*'
+else
+	skip "the page of metrics" "there is no curl"
+fi
 claim "the server ends well all the same" stop INT
 
 claim "a server with little patience starts" start --idle=100

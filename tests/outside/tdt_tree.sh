@@ -136,19 +136,21 @@ same 'JSON reads back to the same JSON' json1 json2
 {
 	tail -n 1 two.json
 	cat <<'END'
-{"tdt":1,"dump":{"took_ns":5,"tasks":4,"fresh":3,"none":1},"deadlocks":[[1,2]],"rings":[],"groups":[
+{"tdt":1,"dump":{"took_ns":5,"tasks":4,"fresh":3,"none":1,"panicked":7},"deadlocks":[[1,2]],"rings":[],"groups":[
 {"answer":"fresh","tasks":[
 {"id":1,"name":"a","state":"waiting","state_ns":2000000000,"leaves":1,"waits":[{"kind":"mutex","object":"0x10","owner":2,"name":"m"}]},
 {"id":2,"state":"waiting","state_ns":1000000000,"leaves":1,"waits":[{"kind":"task","owner":1}]}],
 "nodes":[{"id":0,"kind":"task"},{"id":1,"parent":0,"kind":"frame","function":"f","pc":"0x1","leaves":1}]},
 {"answer":"fresh","tasks":[{"id":3,"state":"ready"}],"nodes":[{"id":0,"kind":"task"}]},
-{"answer":"none","tasks":[{"id":4,"state":"running","thread":5}]}]}
+{"answer":"none","tasks":[{"id":4,"state":"running","thread":5}]}],
+"panics":[{"answer":"fresh","tasks":[{"id":9,"name":"p","state":"panicked","state_ns":2000000000,"leaves":1,"polls_since":2}],
+"nodes":[{"id":0,"kind":"task"},{"id":1,"parent":0,"kind":"frame","function":"g","pc":"0x2","leaves":1}]}]}
 END
 	tail -n 1 two.json
 } >mixed.json
 cat >expected <<'END'
 task 8 ready, no leaves
-4 tasks, 1 deadlock: 3 answered, 1 without a tree (took 5 ns)
+4 tasks, 1 deadlock: 3 answered, 1 without a tree, 7 panicked since the start (took 5 ns)
 
 deadlock: task 1 "a" waits for a mutex "m" (0x10) held by task 2, which waits for task 1 "a"
 
@@ -160,6 +162,9 @@ deadlock: task 1 "a" waits for a mutex "m" (0x10) held by task 2, which waits fo
 task 3 ready, no leaves
 
 task 4 running on thread 5, no stack could be read
+
+task 9 "p" panicked 2.000 s ago, 1 leaf, as seen 2 polls ago
+- g
 
 task 8 ready, no leaves
 END
