@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Tasks that panicked: what is kept of them, and the hook. */
+/* Covers task/panics.  Tasks that panicked: what is kept of them, and the hook. */
 
 #include <config.h>
 
