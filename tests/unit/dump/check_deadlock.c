@@ -496,8 +496,9 @@ static void let_workers_go(struct tdt_handle *blocker[2])
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(blocker[i], NULL)), 0);
 		tdt_handle_unref(blocker[i]);
-		close(ends[i]);
 	}
+	for (int i = 0; i < 2; i++)
+		close(ends[i]);
 }
 
 /* The snapshot while both workers are held up; the actors have no time to answer. */
