@@ -84,9 +84,10 @@ struct tdt_snapshot {
 	size_t lost;                             /* how many tasks are left out, for lack of
 						    memory */
 	const struct tdt_snapshot_group *groups; /* the most suspicious first: the groups of
-						    deadlocks; then polls that are running; then
-						    runnable tasks; then the others.  Of two
-						    groups of one kind, the one with the task that
+						    deadlocks, in the order of the rings; then
+						    polls that are running; then runnable tasks;
+						    then the others.  Of two groups of one of the
+						    last three kinds, the one with the task that
 						    has been in its state for longer */
 	size_t n_groups;
 	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */

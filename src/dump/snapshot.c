@@ -166,7 +166,6 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	if (member == NULL || !note_record(taking, member, said))
 		return false;
 	member->recorded.group = TDT__LEFT_OUT;
-	member->recorded.deadlock = 0;
 	member->recorded.proof = TDT__UNSURE;
 	member->waits_still = false;
 	member->answered = false;

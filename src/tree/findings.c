@@ -131,82 +131,9 @@ static void sort_again(struct tdt__findings *findings)
 	sort_list(findings);
 }
 
-/* Begin all groups, each with its share of the one list of all tasks. */
-static void begin_groups(struct tdt__findings *findings)
-{
-	struct tdt__groups *groups = &findings->groups;
-	const struct tdt_trace_info **next = findings->tasks;
-
-	for (size_t i = 0; i < groups->n; i++) {
-		groups->public[i] = (struct tdt_snapshot_group){
-			.answer = groups->group[i].answer,
-			.trace = groups->group[i].trace,
-			.tasks = next,
-		};
-		next += groups->group[i].n;
-	}
-}
-
-/* Divide the one list of all tasks among the groups. */
-static void fill_groups(struct tdt__findings *findings)
-{
-	struct tdt__groups *groups = &findings->groups;
-
-	for (size_t i = 0; i < findings->n; i++) {
-		struct tdt__member *member = findings->entry[i].member;
-		struct tdt_snapshot_group *group = &groups->public[member->group];
-
-		findings->tasks[(size_t)(group->tasks - findings->tasks) + group->n++] =
-		    &member->info;
-		findings->public.answers[group->answer]++;
-	}
-}
-
 static struct tdt__member *member_of(const struct tdt_trace_info *info)
 {
 	return (struct tdt__member *)(uintptr_t)info;
-}
-
-/*
- * The groups of deadlocks come first, in the order of the deadlocks.  Otherwise groups are compared
- * by their first tasks.
- */
-static int groups_by_suspicion(const void *a, const void *b)
-{
-	const struct tdt_snapshot_group *const x = a, *const y = b;
-	const struct tdt__entry first = entry_of(member_of(x->tasks[0])),
-				second = entry_of(member_of(y->tasks[0]));
-	uint32_t deadlock = first.member->deadlock - 1, other = second.member->deadlock - 1;
-
-	if (deadlock != other) /* if there is none, it is the largest number now */
-		return deadlock < other ? -1 : 1;
-	return by_suspicion(&first, &second);
-}
-
-/* The groups have the tasks by now, and a snapshot may be kept for long. */
-static void free_list(struct tdt__findings *findings)
-{
-	free(findings->entry);
-	findings->entry = NULL;
-	findings->n = findings->room = 0;
-}
-
-/* Take out the empty groups, have each trace say what is known of its first task, and sort. */
-static void sort_groups(struct tdt__findings *findings)
-{
-	struct tdt__groups *groups = &findings->groups;
-	size_t n = 0;
-
-	for (size_t i = 0; i < groups->n; i++) {
-		if (groups->public[i].n == 0)
-			continue;
-		if (groups->group[i].trace != NULL)
-			groups->group[i].trace->info = *groups->public[i].tasks[0];
-		groups->public[n++] = groups->public[i];
-	}
-	qsort(groups->public, n, sizeof groups->public[0], groups_by_suspicion);
-	findings->public.groups = groups->public;
-	findings->public.n_groups = n;
 }
 
 static enum tdt__proof proof_of(const struct tdt_trace_info *info)
@@ -223,30 +150,90 @@ static void find_cycles(struct tdt__findings *findings)
 	findings->public.n_cycles = findings->cycles.n;
 }
 
-/* Give the tasks of each deadlock groups of their own.  Deadlocks are the first cycles. */
-static void split_groups(struct tdt__findings *findings)
+/* Give the group the next place in the result.  False: it has a place already. */
+static bool place_group(struct tdt__findings *findings, uint32_t index)
+{
+	struct tdt__group *group = &findings->groups.group[index];
+
+	if (group->place != 0)
+		return false;
+	group->place = (uint32_t)++findings->public.n_groups;
+	return true;
+}
+
+/*
+ * Give the tasks of each deadlock groups of their own, which get the first places, in the order of
+ * the rings.  Deadlocks are the first cycles.
+ */
+static void place_deadlocks(struct tdt__findings *findings)
 {
 	const struct tdt__cycles *cycles = &findings->cycles;
 
 	for (uint32_t i = 0; i < cycles->n && cycles->cycle[i].deadlock; i++) {
-		for (size_t k = 0; k < cycles->cycle[i].n; k++) {
-			struct tdt__member *member = member_of(cycles->cycle[i].tasks[k]);
+		struct tdt_snapshot_cycle *cycle = &cycles->cycle[i];
+
+		for (size_t k = 0; k < cycle->n; k++) {
+			struct tdt__member *member = member_of(cycle->tasks[k]);
 
 			if (tdt__groups_split(&findings->groups, &member->group, i + 1))
-				member->deadlock = i + 1;
+				cycle->n_groups += place_group(findings, member->group);
 		}
 	}
 }
 
-static void count_groups(struct tdt__findings *findings)
+/* The other groups have the order of their first tasks. */
+static void place_others(struct tdt__findings *findings)
 {
-	for (size_t i = 0; i < findings->public.n_groups; i++) {
-		uint32_t deadlock = member_of(findings->public.groups[i].tasks[0])->deadlock;
+	for (size_t i = 0; i < findings->n; i++)
+		place_group(findings, findings->entry[i].member->group);
+}
 
-		if (deadlock == 0)
-			break;
-		findings->cycles.cycle[deadlock - 1].n_groups++;
+/* Begin all groups that have tasks, each with its share of the one list of all tasks. */
+static void begin_groups(struct tdt__findings *findings)
+{
+	struct tdt__groups *groups = &findings->groups;
+	const struct tdt_trace_info **next = findings->tasks;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct tdt__group *group = &groups->group[i];
+
+		if (group->place == 0)
+			continue;
+		groups->public[group->place - 1] = (struct tdt_snapshot_group){
+			.answer = group->answer, .trace = group->trace, .tasks = next
+		};
+		next += group->n;
 	}
+	findings->public.groups = groups->public;
+}
+
+/*
+ * Divide the one list of all tasks among the groups, and have each trace say what is known of the
+ * first task of its group.
+ */
+static void fill_groups(struct tdt__findings *findings)
+{
+	struct tdt__groups *groups = &findings->groups;
+
+	for (size_t i = 0; i < findings->n; i++) {
+		struct tdt__member *member = findings->entry[i].member;
+		struct tdt__group *of = &groups->group[member->group];
+		struct tdt_snapshot_group *group = &groups->public[of->place - 1];
+
+		if (group->n == 0 && of->trace != NULL)
+			of->trace->info = member->info;
+		findings->tasks[(size_t)(group->tasks - findings->tasks) + group->n++] =
+		    &member->info;
+		findings->public.answers[group->answer]++;
+	}
+}
+
+/* The groups have the tasks by now, and a snapshot may be kept for long. */
+static void free_list(struct tdt__findings *findings)
+{
+	free(findings->entry);
+	findings->entry = NULL;
+	findings->n = findings->room = 0;
 }
 
 void tdt__findings_conclude(struct tdt__findings *findings)
@@ -255,10 +242,9 @@ void tdt__findings_conclude(struct tdt__findings *findings)
 	sort_again(findings);
 	findings->public.tasks = findings->n;
 	find_cycles(findings);
-	split_groups(findings);
+	place_deadlocks(findings);
+	place_others(findings);
 	begin_groups(findings);
 	fill_groups(findings);
 	free_list(findings);
-	sort_groups(findings);
-	count_groups(findings);
 }

@@ -25,7 +25,6 @@
 struct tdt__member {
 	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
 	uint32_t group;             /* by tdt__groups_add(); TDT__LEFT_OUT: the task has ended */
-	uint32_t deadlock;	    /* private to findings.c: as in struct tdt__group */
 	enum tdt__proof proof;      /* of what `info` says of a waiting task */
 };
 

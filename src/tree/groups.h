@@ -23,8 +23,9 @@ struct tdt__group {
 	enum tdt_task_state state;
 	struct tdt_trace *trace; /* owned, with the stacks in it; NULL with TDT_ANSWER_NONE */
 	size_t n;                /* tasks in this group */
-	uint32_t deadlock;	 /* 1 + the number of the deadlock that all tasks are in; 0: none */
-	uint32_t split;		 /* the last group that was split off from this one; 0: none */
+	uint32_t deadlock;       /* 1 + the number of the deadlock that all tasks are in; 0: none */
+	uint32_t split;          /* the last group that was split off from this one; 0: none */
+	uint32_t place;          /* 1 + its index in `public`; 0: none yet */
 };
 
 struct tdt__groups {
