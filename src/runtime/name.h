@@ -14,10 +14,13 @@
  */
 static inline int tdt__name_set(char **name, const char *text)
 {
-	char *copy = text != NULL ? strdup(text) : NULL;
+	size_t size = text != NULL ? strlen(text) + 1 : 0;
+	char *copy = text != NULL ? malloc(size) : NULL;
 
 	if (text != NULL && copy == NULL)
 		return -ENOMEM;
+	if (copy != NULL)
+		memcpy(copy, text, size);
 	free(*name);
 	*name = copy;
 	return 0;

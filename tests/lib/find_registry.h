@@ -5,15 +5,23 @@
 /* The registry of this process, found as <tdt/registry.h> says; for programs linked with libtdt. */
 
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <tdt/registry.h>
 
-static int find_in_module(struct dl_phdr_info *module, size_t size, void *arg)
+/*
+ * It reads all that a module has, also what lies between variables, where a sanitizer allows no
+ * read.  So the magic is compared as a number: sanitizers look at memcmp(), too.
+ */
+static __attribute__((no_sanitize("address", "thread"))) int find_in_module(
+    struct dl_phdr_info *module, size_t size, void *arg)
 {
 	const struct tdt_registry **found = arg;
+	uint64_t magic;
 
 	(void)size;
+	memcpy(&magic, TDT_REGISTRY_MAGIC, sizeof magic);
 	for (int i = 0; i < module->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &module->dlpi_phdr[i];
 		uintptr_t at = (module->dlpi_addr + segment->p_vaddr + 63) & ~(uintptr_t)63;
@@ -24,8 +32,7 @@ static int find_in_module(struct dl_phdr_info *module, size_t size, void *arg)
 		for (; at + sizeof **found <= end && *found == NULL; at += 64) {
 			const struct tdt_registry *registry = (const void *)at;
 
-			if (memcmp(registry->magic, TDT_REGISTRY_MAGIC, 8) == 0 &&
-			    registry->self == at)
+			if (*(const uint64_t *)at == magic && registry->self == at)
 				*found = registry;
 		}
 	}
