@@ -542,15 +542,15 @@ static void cold(struct figure *capture, struct figure *tree)
 	if (child == 0) {
 		struct task task = start(level(FRAMES - 1, one_leaf));
 		struct tdt_trace *trace;
-		struct tdt_future asking = tdt_backtrace_async(task.handle, &trace, NULL);
+		struct tdt_future requester = tdt_backtrace_async(task.handle, &trace, NULL);
 		struct tdt_context cx = { &waker };
 		int64_t from;
 
-		tdt_future_poll(&asking, &cx);
+		tdt_future_poll(&requester, &cx);
 		from = now();
 		poll_task(&task);
 		ns[0] = since(from);
-		tdt_future_poll(&asking, &cx);
+		tdt_future_poll(&requester, &cx);
 		from = now();
 		tdt_trace_root(trace);
 		ns[1] = since(from);
@@ -570,13 +570,13 @@ static void merge(struct figure *figure, struct task *task)
 {
 	struct tdt_context cx = { &waker };
 	struct tdt_trace *trace;
-	struct tdt_future asking = tdt_backtrace_async(task->handle, &trace, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task->handle, &trace, NULL);
 	int64_t from;
 
-	tdt_future_poll(&asking, &cx);
+	tdt_future_poll(&requester, &cx);
 	poll_task(task);
-	tdt_future_poll(&asking, &cx);
-	tdt_future_drop(&asking);
+	tdt_future_poll(&requester, &cx);
+	tdt_future_drop(&requester);
 	from = now();
 	tdt_trace_root(trace);
 	add(figure, since(from) / 1000);
@@ -613,7 +613,7 @@ int main(int argc, char **argv)
 	remark("Single shots, with %d host frames outside:", OUTSIDE);
 	unasked = figure("a poll that nobody asked for", NULL);
 	inbox = figure("  added by a request, answered to an inbox", NULL);
-	blocking = figure("  added by one whose asker sleeps and is woken", inbox);
+	blocking = figure("  added by one whose requester sleeps and is woken", inbox);
 	once = figure("the walk alone", inbox);
 	fp = figure("frame pointers, not to the top of the thread", inbox);
 	unw = figure("unw_backtrace()", inbox);

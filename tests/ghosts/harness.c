@@ -266,12 +266,12 @@ static struct tdt_trace *poll_asked(struct task *task)
 	static const struct tdt_waker no_waker = { &no_vtable };
 	struct tdt_context cx = { &no_waker };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future asking = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task->traced.handle, &trace, NULL);
 
-	tdt_future_poll(&asking, &cx);
+	tdt_future_poll(&requester, &cx);
 	poll_task(task);
-	tdt_future_poll(&asking, &cx);
-	tdt_future_drop(&asking);
+	tdt_future_poll(&requester, &cx);
+	tdt_future_drop(&requester);
 	return trace;
 }
 

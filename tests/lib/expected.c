@@ -129,17 +129,17 @@ NOINLINE tdt_poll_t outer(void *state, struct tdt_context *cx)
 void ask_both(struct poll_now *task, struct tdt_handle *first, struct tdt_handle *second,
 	      struct tdt_trace *traces[2])
 {
-	struct poll_now asker = { 0 };
+	struct poll_now requester = { 0 };
 	struct tdt_future asks[2] = { tdt_backtrace_async(first, &traces[0], NULL),
 				      tdt_backtrace_async(second, &traces[1], NULL) };
 
 	traces[0] = traces[1] = NULL;
 	task->held = true;
-	poll_now_start(&asker, tdt_join_all(asks, 2));
-	ck_assert_int_eq(asker.result, TDT_PENDING);
+	poll_now_start(&requester, tdt_join_all(asks, 2));
+	ck_assert_int_eq(requester.result, TDT_PENDING);
 	poll_now(task);
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	ck_assert(traces[0] != NULL && traces[1] != NULL);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	task->held = false;
 }

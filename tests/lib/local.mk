@@ -24,7 +24,7 @@ tests_driven = tests/lib/driven.c tests/lib/driven.h tests/lib/must.h $(tests_fu
 tests_driver_thread = tests/lib/driver_thread.c tests/lib/driver_thread.h
 tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
 
-tests_asking = tests/lib/asking.c tests/lib/asking.h $(tests_futures)
+tests_requester = tests/lib/requester.c tests/lib/requester.h $(tests_futures)
 
 # Modules that are loaded; -rpath makes libtool build them shared.
 tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere

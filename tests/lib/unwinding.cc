@@ -26,7 +26,7 @@ void test_throwing_wake(const tdt_waker *)
 	throw std::runtime_error("out of a wake");
 }
 
-int test_asking_throws(tdt_handle *handle)
+int test_requester_throws(tdt_handle *handle)
 {
 	try {
 		tdt_trace_free(tdt_backtrace(handle));

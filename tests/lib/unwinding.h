@@ -24,7 +24,7 @@ void test_throwing_drop(const struct tdt_waker *waker);
 void test_throwing_wake(const struct tdt_waker *waker);
 
 /* Ask for a backtrace, and return 1 if an exception came out, else 0. */
-int test_asking_throws(struct tdt_handle *handle);
+int test_requester_throws(struct tdt_handle *handle);
 
 /* Poll, and return 1 if an exception came out, else 0. */
 int test_throws(const struct tdt_future *future, struct tdt_context *cx);

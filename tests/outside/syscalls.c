@@ -165,8 +165,8 @@ static __attribute__((noinline)) tdt_poll_t waiting_poll(void *state, struct tdt
 static struct tdt_trace *ask(struct task *task, const char *polled)
 {
 	struct tdt_trace *trace = NULL;
-	struct task asking = { .waker = { &vtable }, .held = true };
-	struct tdt_context cx = { &asking.waker };
+	struct task requester = { .waker = { &vtable }, .held = true };
+	struct tdt_context cx = { &requester.waker };
 	struct tdt_future future;
 
 	phase("Requests");

@@ -276,15 +276,15 @@ static int trace_as_a_child(void)
 	struct tdt_traced traced = tdt_traced(host_idle_future());
 	struct tdt_context cx = { &host_waker };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future asking;
+	struct tdt_future requester;
 	bool named;
 
 	if (traced.handle == NULL)
 		return 2;
-	asking = tdt_backtrace_async(traced.handle, &trace, NULL);
-	for (int i = 0; i < 10 && tdt_future_poll(&asking, &cx) == TDT_PENDING; i++)
+	requester = tdt_backtrace_async(traced.handle, &trace, NULL);
+	for (int i = 0; i < 10 && tdt_future_poll(&requester, &cx) == TDT_PENDING; i++)
 		tdt_future_poll(&traced.future, &cx);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	if (trace == NULL)
 		return 3;
 	named = host_names(trace, "host_idle_poll");

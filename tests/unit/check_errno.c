@@ -148,15 +148,15 @@ END_TEST
 START_TEST(the_first_backtrace_as_a_future)
 {
 	struct tdt_trace *trace;
-	struct tdt_future asking;
+	struct tdt_future requester;
 	int error;
 
 	start();
-	KEEPS_ERRNO(asking = tdt_backtrace_async(task.traced.handle, &trace, &error));
-	KEEPS_ERRNO(tdt_future_poll(&asking, &(struct tdt_context){ &task.waker }));
-	KEEPS_ERRNO(tdt_future_poll(&asking, &(struct tdt_context){ &task.waker }));
+	KEEPS_ERRNO(requester = tdt_backtrace_async(task.traced.handle, &trace, &error));
+	KEEPS_ERRNO(tdt_future_poll(&requester, &(struct tdt_context){ &task.waker }));
+	KEEPS_ERRNO(tdt_future_poll(&requester, &(struct tdt_context){ &task.waker }));
 	ck_assert_ptr_nonnull(trace);
-	KEEPS_ERRNO(tdt_future_drop(&asking));
+	KEEPS_ERRNO(tdt_future_drop(&requester));
 	tdt_trace_free(trace);
 }
 END_TEST

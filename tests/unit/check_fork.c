@@ -115,17 +115,17 @@ static bool names_leaf(const struct tdt_trace *trace)
 /* Ask and poll by turns.  Returns the trace, for the caller to free. */
 static struct tdt_trace *capture(struct task *task)
 {
-	struct task asker = { .waker = task->waker };
-	struct tdt_context cx = { &asker.waker };
+	struct task requester = { .waker = task->waker };
+	struct tdt_context cx = { &requester.waker };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future asking = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+	struct tdt_future request = tdt_backtrace_async(task->traced.handle, &trace, NULL);
 
-	MUST(tdt_future_poll(&asking, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(&request, &cx) == TDT_PENDING);
 	poll_task(task);
-	MUST(atomic_load(&asker.wakes) == 1);
-	MUST(tdt_future_poll(&asking, &cx) == TDT_READY);
+	MUST(atomic_load(&requester.wakes) == 1);
+	MUST(tdt_future_poll(&request, &cx) == TDT_READY);
 	MUST(trace != NULL);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&request);
 	return trace;
 }
 
@@ -154,7 +154,7 @@ static void *capture_on(void *argument)
 }
 
 /* A thread that requests the task until it learns where the task waits. */
-struct asker {
+struct requester {
 	struct tdt_handle *handle;
 	struct tdt_trace *trace;
 	atomic_bool answered;
@@ -162,14 +162,15 @@ struct asker {
 
 static void *ask_blocking(void *argument)
 {
-	struct asker *asker = argument;
+	struct requester *requester = argument;
 
 	/* A poll that takes its time is shown where it is just now. */
 	do {
-		tdt_trace_free(asker->trace);
-		asker->trace = tdt_backtrace_timed(asker->handle, INT64_C(30000000000));
-	} while (asker->trace != NULL && tdt_trace_info(asker->trace)->state == TDT_TASK_RUNNING);
-	atomic_store(&asker->answered, true);
+		tdt_trace_free(requester->trace);
+		requester->trace = tdt_backtrace_timed(requester->handle, INT64_C(30000000000));
+	} while (requester->trace != NULL &&
+		 tdt_trace_info(requester->trace)->state == TDT_TASK_RUNNING);
+	atomic_store(&requester->answered, true);
 	return NULL;
 }
 
@@ -200,23 +201,23 @@ static void *name_on(void *argument)
 /* In the child its only thread is the requester, or a second thread as well. */
 static void trace_in_child(bool thread_too)
 {
-	struct asker asker = { 0 };
+	struct requester requester = { 0 };
 	struct task task;
 	pthread_t thread;
 
 	task_init(&task, wait_on, NULL);
 	capture_and_name(&task);
 	if (thread_too) {
-		asker.handle = task.traced.handle;
-		MUST(pthread_create(&thread, NULL, ask_blocking, &asker) == 0);
-		while (!atomic_load(&asker.answered)) {
+		requester.handle = task.traced.handle;
+		MUST(pthread_create(&thread, NULL, ask_blocking, &requester) == 0);
+		while (!atomic_load(&requester.answered)) {
 			if (atomic_exchange(&task.wakes, 0) > 0)
 				poll_task(&task);
 			sched_yield();
 		}
 		pthread_join(thread, NULL);
-		MUST(asker.trace != NULL && names_leaf(asker.trace));
-		tdt_trace_free(asker.trace);
+		MUST(requester.trace != NULL && names_leaf(requester.trace));
+		tdt_trace_free(requester.trace);
 	}
 	task_fini(&task);
 }

@@ -230,7 +230,7 @@ tests_unit_tree_printer_check_text_LDADD = $(tests_lib)
 # src/host/
 
 tests_unit_host_check_barrier_SOURCES = \
-	tests/unit/host/check_barrier.c tests/lib/refuse_call.h $(tests_asking)
+	tests/unit/host/check_barrier.c tests/lib/refuse_call.h $(tests_requester)
 tests_unit_host_check_barrier_CFLAGS = $(tests_cflags)
 tests_unit_host_check_barrier_LDADD = $(tests_core)
 
@@ -358,7 +358,7 @@ tests_unit_probes_check_probes_SOURCES = \
 	tests/lib/must.h \
 	tests/lib/unwinding.cc \
 	tests/lib/unwinding.h \
-	$(tests_asking) \
+	$(tests_requester) \
 	$(tests_no_memory)
 tests_unit_probes_check_probes_CFLAGS = $(tests_cflags) -fexceptions
 if PROBES
@@ -386,7 +386,7 @@ tests_unit_capture_check_capture_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_capture_LDADD = $(tests_lib)
 
 tests_unit_capture_check_counted_SOURCES = \
-	tests/unit/capture/check_counted.c tests/lib/seeded.h $(tests_asking)
+	tests/unit/capture/check_counted.c tests/lib/seeded.h $(tests_requester)
 tests_unit_capture_check_counted_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_counted_LDADD = $(tests_core)
 
@@ -467,12 +467,12 @@ tests_unit_capture_check_shared_frames_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_shared_frames_LDADD = $(tests_core)
 
 tests_unit_capture_check_switched_SOURCES = \
-	tests/unit/capture/check_switched.c $(tests_switched) $(tests_asking)
+	tests/unit/capture/check_switched.c $(tests_switched) $(tests_requester)
 tests_unit_capture_check_switched_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_switched_LDADD = $(tests_lib)
 
 tests_unit_capture_check_waits_SOURCES = \
-	tests/unit/capture/check_waits.c tests/lib/ask_waiting.h $(tests_poll_now) \
+	tests/unit/capture/check_waits.c tests/lib/request_waiting.h $(tests_poll_now) \
 	$(tests_printed)
 tests_unit_capture_check_waits_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_waits_LDADD = $(tests_rt)
@@ -480,7 +480,7 @@ tests_unit_capture_check_waits_LDADD = $(tests_rt)
 # src/watch/
 
 tests_unit_watch_check_watch_SOURCES = \
-	tests/unit/watch/check_watch.c $(tests_asking) $(tests_leaf) $(tests_threads)
+	tests/unit/watch/check_watch.c $(tests_requester) $(tests_leaf) $(tests_threads)
 tests_unit_watch_check_watch_CFLAGS = $(tests_cflags)
 tests_unit_watch_check_watch_LDADD = $(tests_core)
 
@@ -506,7 +506,7 @@ tests_unit_task_check_concurrent_CFLAGS = $(tests_cflags)
 tests_unit_task_check_concurrent_LDADD = $(tests_lib)
 
 tests_unit_task_check_edges_SOURCES = \
-	tests/unit/task/check_edges.c tests/lib/ask_waiting.h tests/lib/test.h $(tests_poll_now)
+	tests/unit/task/check_edges.c tests/lib/request_waiting.h tests/lib/test.h $(tests_poll_now)
 tests_unit_task_check_edges_CFLAGS = $(tests_cflags)
 tests_unit_task_check_edges_LDADD = $(tests_rt)
 
@@ -516,23 +516,23 @@ tests_unit_task_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_unit_task_check_handshake_LDADD = libtdt-core.la
 
 tests_unit_task_check_join_SOURCES = \
-	tests/unit/task/check_join.c tests/lib/seeded.h $(tests_asking) $(tests_bell) \
+	tests/unit/task/check_join.c tests/lib/seeded.h $(tests_requester) $(tests_bell) \
 	$(tests_no_memory)
 tests_unit_task_check_join_CFLAGS = $(tests_cflags)
 tests_unit_task_check_join_LDADD = $(tests_lib)
 
-tests_unit_task_check_kept_SOURCES = tests/unit/task/check_kept.c $(tests_asking)
+tests_unit_task_check_kept_SOURCES = tests/unit/task/check_kept.c $(tests_requester)
 tests_unit_task_check_kept_CFLAGS = $(tests_cflags)
 tests_unit_task_check_kept_LDADD = $(tests_core)
 
 tests_unit_task_check_kept_naive_SOURCES = \
-	tests/unit/task/check_kept.c src/task/wrapper.c tests/lib/naive_kept.h $(tests_asking)
+	tests/unit/task/check_kept.c src/task/wrapper.c tests/lib/naive_kept.h $(tests_requester)
 tests_unit_task_check_kept_naive_CFLAGS = \
 	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -include \
 	$(srcdir)/tests/lib/naive_kept.h
 tests_unit_task_check_kept_naive_LDADD = $(tests_core)
 
-tests_unit_task_check_leaves_SOURCES = tests/unit/task/check_leaves.c $(tests_asking)
+tests_unit_task_check_leaves_SOURCES = tests/unit/task/check_leaves.c $(tests_requester)
 tests_unit_task_check_leaves_CFLAGS = $(tests_cflags)
 tests_unit_task_check_leaves_LDADD = $(tests_lib)
 
@@ -542,7 +542,7 @@ tests_unit_task_check_attr_CFLAGS = $(tests_cflags)
 tests_unit_task_check_attr_LDADD = $(tests_lib)
 
 tests_unit_task_check_refused_SOURCES = \
-	tests/unit/task/check_refused.c tests/lib/listed.h $(tests_asking)
+	tests/unit/task/check_refused.c tests/lib/listed.h $(tests_requester)
 tests_unit_task_check_refused_CFLAGS = $(tests_cflags)
 tests_unit_task_check_refused_LDADD = $(tests_core)
 
@@ -551,16 +551,16 @@ tests_unit_task_check_panics_SOURCES = \
 tests_unit_task_check_panics_CFLAGS = $(tests_cflags)
 tests_unit_task_check_panics_LDADD = $(tests_core)
 tests_unit_task_check_requests_SOURCES = \
-	tests/unit/task/check_requests.c tests/lib/listed.h $(tests_asking)
+	tests/unit/task/check_requests.c tests/lib/listed.h $(tests_requester)
 tests_unit_task_check_requests_CFLAGS = $(tests_cflags)
 tests_unit_task_check_requests_LDADD = $(tests_core)
 
 tests_unit_task_check_tasks_SOURCES = \
-	tests/unit/task/check_tasks.c tests/lib/must.h tests/lib/seeded.h $(tests_asking)
+	tests/unit/task/check_tasks.c tests/lib/must.h tests/lib/seeded.h $(tests_requester)
 tests_unit_task_check_tasks_CFLAGS = $(tests_cflags)
 tests_unit_task_check_tasks_LDADD = $(tests_lib)
 
-tests_unit_task_check_traced_SOURCES = tests/unit/task/check_traced.c $(tests_asking)
+tests_unit_task_check_traced_SOURCES = tests/unit/task/check_traced.c $(tests_requester)
 tests_unit_task_check_traced_CFLAGS = $(tests_cflags)
 tests_unit_task_check_traced_LDADD = $(tests_lib)
 
@@ -571,7 +571,7 @@ tests_unit_task_check_traced_nomem_LDADD = $(tests_lib)
 
 tests_unit_task_check_unwound_SOURCES = \
 	tests/unit/task/check_unwound.c tests/lib/unwinding.cc tests/lib/unwinding.h \
-	$(tests_asking)
+	$(tests_requester)
 tests_unit_task_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 tests_unit_task_check_unwound_LDADD = $(tests_core)
 
@@ -655,7 +655,7 @@ tests_unit_dump_check_snapshot_SOURCES = \
 	tests/unit/dump/check_snapshot.c \
 	tests/lib/listed.h \
 	tests/lib/must.h \
-	$(tests_asking) \
+	$(tests_requester) \
 	$(tests_no_memory) \
 	$(tests_poll_now)
 tests_unit_dump_check_snapshot_CPPFLAGS = \
@@ -706,17 +706,18 @@ tests_unit_runtime_check_ring_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_ring_LDADD = libtdt-rt-core.la $(tests_lib)
 
 tests_unit_runtime_check_rt_SOURCES = \
-	tests/unit/runtime/check_rt.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
+	tests/unit/runtime/check_rt.c tests/lib/request_waiting.h $(tests_leaf) $(tests_threads)
 tests_unit_runtime_check_rt_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_LDADD = $(tests_rt)
 
 tests_unit_runtime_check_rt_block_on_SOURCES = \
-	tests/unit/runtime/check_rt_block_on.c tests/lib/ask_waiting.h $(tests_leaf)
+	tests/unit/runtime/check_rt_block_on.c tests/lib/request_waiting.h $(tests_leaf)
 tests_unit_runtime_check_rt_block_on_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_block_on_LDADD = $(tests_rt)
 
 tests_unit_runtime_check_rt_idle_SOURCES = \
-	tests/unit/runtime/check_rt_idle.c tests/lib/ask_waiting.h $(tests_leaf) $(tests_threads)
+	tests/unit/runtime/check_rt_idle.c tests/lib/request_waiting.h $(tests_leaf) \
+	$(tests_threads)
 tests_unit_runtime_check_rt_idle_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_idle_LDADD = $(tests_rt)
 
@@ -727,7 +728,7 @@ tests_unit_runtime_check_rt_nomem_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_rt_nomem_LDADD = libtdt-rt-core.la $(tests_lib)
 
 tests_unit_runtime_check_rt_races_SOURCES = \
-	tests/unit/runtime/check_rt_races.c tests/lib/ask_waiting.h tests/lib/seeded.h \
+	tests/unit/runtime/check_rt_races.c tests/lib/request_waiting.h tests/lib/seeded.h \
 	$(tests_leaf)
 tests_unit_runtime_check_rt_races_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_rt_races_LDADD = $(tests_rt)

@@ -576,23 +576,23 @@ END_TEST
 /* For warm.sh, which looks at the system calls between the last two sched_yield(). */
 START_TEST(a_warm_capture_between_marks)
 {
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 	struct tdt_trace *trace;
 
 	poll_now_start(&task, future_of(five_hundred_deep, NULL));
 	for (int i = 0; i < 3; i++) {
 		tdt_trace_free(poll_now_ask(&task, DEEP));
 		task.held = true;
-		poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
-		asker.held = true;
+		poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+		requester.held = true;
 		sched_yield();
 		poll_now(&task);
 		sched_yield();
-		poll_now(&asker);
-		ck_assert_int_eq(asker.result, TDT_READY);
+		poll_now(&requester);
+		ck_assert_int_eq(requester.result, TDT_READY);
 		ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 3);
 		tdt_trace_free(trace);
-		poll_now_end(&asker);
+		poll_now_end(&requester);
 		task.held = false;
 	}
 	poll_now_end(&task);

@@ -19,7 +19,7 @@
 #include <tdt/watch.h>
 
 #include "capture/counted.h"
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -99,14 +99,14 @@ static struct leaves two(int first, int second)
 /* How many leaves the raw stacks of a backtrace show. */
 static uint32_t ask(struct test_task *task)
 {
-	struct test_asking asking;
+	struct test_requester requester;
 	uint32_t n;
 
-	test_ask(&asking, task->handle);
+	test_ask(&requester, task->handle);
 	test_task_poll(task);
-	test_answer(&asking);
-	n = tdt_trace_stacks(asking.trace);
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	n = tdt_trace_stacks(requester.trace);
+	test_requester_fini(&requester);
 	return n;
 }
 
@@ -220,7 +220,7 @@ START_TEST(a_traced_future_inside_another_shares_its_clones_with_it)
 	struct leaves leaves = two(GOES_ON, WAITS);
 	struct tdt_traced inner = tdt_traced(leaves_future(&leaves));
 	struct tdt_future outer = { &inner.future, outer_poll, outer_drop };
-	struct test_asking of_inner, of_outer;
+	struct test_requester of_inner, of_outer;
 	struct test_task task = { 0 };
 
 	test_task_init(&task, &outer);
@@ -231,8 +231,8 @@ START_TEST(a_traced_future_inside_another_shares_its_clones_with_it)
 	test_answer(&of_outer);
 	ck_assert_uint_eq(tdt_trace_stacks(of_inner.trace), 1);
 	ck_assert_uint_eq(tdt_trace_stacks(of_outer.trace), 1);
-	test_asking_fini(&of_inner);
-	test_asking_fini(&of_outer);
+	test_requester_fini(&of_inner);
+	test_requester_fini(&of_outer);
 	test_task_fini(&task);
 	tdt_handle_unref(inner.handle);
 }
@@ -423,16 +423,16 @@ START_TEST(while_a_trace_is_kept_its_clones_are_used_again)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
-	struct test_asking asking[64];
+	struct test_requester requester[64];
 	struct test_task task = { 0 };
 	const struct tdt_waker *few[2] = { NULL, NULL };
 	unsigned others = 0;
 
 	test_task_init(&task, &future);
 	for (int i = 0; i < 64; i++) {
-		test_ask(&asking[i], task.handle);
+		test_ask(&requester[i], task.handle);
 		test_task_poll(&task);
-		test_answer(&asking[i]);
+		test_answer(&requester[i]);
 		if (few[0] == NULL || seen == few[0])
 			few[0] = seen;
 		else if (few[1] == NULL || seen == few[1])
@@ -442,7 +442,7 @@ START_TEST(while_a_trace_is_kept_its_clones_are_used_again)
 	}
 	ck_assert_uint_lt(others, 64 - 2);
 	for (int i = 0; i < 64; i++)
-		test_asking_fini(&asking[i]);
+		test_requester_fini(&requester[i]);
 	test_task_fini(&task);
 }
 END_TEST
@@ -528,14 +528,14 @@ START_TEST(it_may_be_woken_and_dropped_in_a_signal_handler)
 	struct tdt_context cx = { &waker };
 	const struct tdt_waker *slot;
 	struct tdt_traced traced = tdt_traced(look(&slot));
-	struct test_asking asking;
+	struct test_requester requester;
 	long before;
 
 	sigaction(SIGUSR1, &action, &old);
-	test_ask(&asking, traced.handle);
+	test_ask(&requester, traced.handle);
 	tdt_future_poll(&traced.future, &cx);
-	test_answer(&asking);
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	test_requester_fini(&requester);
 	ck_assert_ptr_ne(slot, &waker);
 	atomic_store(&handed, slot);
 	slot = NULL;
@@ -610,14 +610,14 @@ START_TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 	for (int i = 0; i < 3000; i++) {
 		struct tdt_trace *trace = NULL;
 		int error;
-		struct tdt_future asking = tdt_backtrace_async(traced.handle, &trace, &error);
+		struct tdt_future requester = tdt_backtrace_async(traced.handle, &trace, &error);
 
-		tdt_future_poll(&asking, &cx);
+		tdt_future_poll(&requester, &cx);
 		tdt_future_poll(&traced.future, &cx);
-		ck_assert_int_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+		ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 		ck_assert_uint_ge(tdt_trace_stacks(trace), 1);
 		ck_assert_uint_le(tdt_trace_stacks(trace), SLOTS);
-		tdt_future_drop(&asking);
+		tdt_future_drop(&requester);
 		tdt_trace_free(trace);
 	}
 	atomic_store(&over, true);

@@ -109,42 +109,42 @@ static tdt_poll_t poll_task(void)
 }
 
 /* A request, for polls of the task to answer. */
-struct asking {
+struct requester {
 	struct tdt_future future;
 	struct test_waker waker;
 	struct tdt_trace *trace;
 	int error;
 };
 
-static void ask(struct asking *asking, struct tdt_handle *handle)
+static void ask(struct requester *requester, struct tdt_handle *handle)
 {
-	struct tdt_context cx = { &asking->waker.waker };
+	struct tdt_context cx = { &requester->waker.waker };
 
-	test_waker_init(&asking->waker);
-	asking->trace = NULL;
-	asking->future = tdt_backtrace_async(handle, &asking->trace, &asking->error);
-	ck_assert_int_eq(tdt_future_poll(&asking->future, &cx), TDT_PENDING);
+	test_waker_init(&requester->waker);
+	requester->trace = NULL;
+	requester->future = tdt_backtrace_async(handle, &requester->trace, &requester->error);
+	ck_assert_int_eq(tdt_future_poll(&requester->future, &cx), TDT_PENDING);
 }
 
 /* The answer, for the caller to free. */
-static struct tdt_trace *answer(struct asking *asking)
+static struct tdt_trace *answer(struct requester *requester)
 {
-	struct tdt_context cx = { &asking->waker.waker };
+	struct tdt_context cx = { &requester->waker.waker };
 
-	ck_assert_int_eq(tdt_future_poll(&asking->future, &cx), TDT_READY);
-	tdt_future_drop(&asking->future);
-	ck_assert_ptr_nonnull(asking->trace);
-	return asking->trace;
+	ck_assert_int_eq(tdt_future_poll(&requester->future, &cx), TDT_READY);
+	tdt_future_drop(&requester->future);
+	ck_assert_ptr_nonnull(requester->trace);
+	return requester->trace;
 }
 
 /* Poll the task with a request. */
 static struct tdt_trace *poll_asked(void)
 {
-	struct asking asking;
+	struct requester requester;
 
-	ask(&asking, task.handle);
+	ask(&requester, task.handle);
 	poll_task();
-	return answer(&asking);
+	return answer(&requester);
 }
 
 static uint32_t leaves(const struct tdt_trace *trace)
@@ -210,13 +210,13 @@ END_TEST
 START_TEST(clones_outlive_a_request_that_is_withdrawn)
 {
 	struct gate gate = { .keeps = true };
-	struct asking asking;
+	struct requester requester;
 
 	start(pass(&gate));
-	ask(&asking, task.handle);
+	ask(&requester, task.handle);
 	if (_i == 1)
 		poll_task();
-	tdt_future_drop(&asking.future);
+	tdt_future_drop(&requester.future);
 	if (_i == 0)
 		poll_task();
 	drop_task();
@@ -380,24 +380,24 @@ enum { ASK_OUTER = 1, ASK_INNER = 2 };
 START_TEST(both_trees_of_a_task_in_a_task_show_what_waits)
 {
 	struct gate gate[4] = { { .open = false } };
-	struct asking outer_asking, inner_asking;
+	struct requester outer_requester, inner_requester;
 	struct tdt_trace *trace;
 
 	start(joined(in_turn(&gate[0], &gate[1]), inner(in_turn(&gate[2], &gate[3]))));
 	poll_task();
 	gate[0].open = gate[2].open = true;
 	if (_i & ASK_OUTER)
-		ask(&outer_asking, task.handle);
+		ask(&outer_requester, task.handle);
 	if (_i & ASK_INNER)
-		ask(&inner_asking, inner_handle);
+		ask(&inner_requester, inner_handle);
 	poll_task();
 	if (_i & ASK_OUTER) {
-		trace = answer(&outer_asking);
+		trace = answer(&outer_requester);
 		ck_assert_uint_eq(leaves(trace), 2);
 		tdt_trace_free(trace);
 	}
 	if (_i & ASK_INNER) {
-		trace = answer(&inner_asking);
+		trace = answer(&inner_requester);
 		ck_assert_uint_eq(leaves(trace), 1);
 		tdt_trace_free(trace);
 	}
@@ -464,19 +464,19 @@ START_TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
 {
 	struct gate gate[2] = { { .open = false } };
 	struct set set = { .waker = { &set_vtable }, .child = inner(in_turn(&gate[0], &gate[1])) };
-	struct asking outer_asking, inner_asking;
+	struct requester outer_requester, inner_requester;
 	struct tdt_trace *trace;
 
 	start((struct tdt_future){ &set, set_poll, set_drop });
 	poll_task();
 	gate[0].open = true;
-	ask(&outer_asking, task.handle);
-	ask(&inner_asking, inner_handle);
+	ask(&outer_requester, task.handle);
+	ask(&inner_requester, inner_handle);
 	poll_task();
-	trace = answer(&outer_asking);
+	trace = answer(&outer_requester);
 	ck_assert_uint_ge(leaves(trace), 1);
 	tdt_trace_free(trace);
-	trace = answer(&inner_asking);
+	trace = answer(&inner_requester);
 	ck_assert_uint_eq(leaves(trace), 1);
 	tdt_trace_free(trace);
 	wake(&gate[1]);
@@ -619,15 +619,15 @@ START_TEST(a_plugin_that_holds_a_clone_is_unloaded)
 END_TEST
 
 /* What the child does with clones that its parent made, and with new ones. */
-static void in_child(struct gate *first, struct gate *second, struct asking *asking)
+static void in_child(struct gate *first, struct gate *second, struct requester *requester)
 {
 	struct tdt_trace *trace;
 	int wakes = runtime.wakes;
 
 	alarm(60);
-	if (asking != NULL) {
+	if (requester != NULL) {
 		poll_task();
-		trace = answer(asking);
+		trace = answer(requester);
 		MUST(leaves(trace) == 2);
 		tdt_trace_free(trace);
 	}
@@ -649,23 +649,23 @@ static void in_child(struct gate *first, struct gate *second, struct asking *ask
 START_TEST(a_child_of_fork_has_clones_that_wake)
 {
 	struct gate first = { .open = false }, second = { .open = false };
-	struct asking asking;
+	struct requester requester;
 	int status;
 	pid_t pid;
 
 	start(joined(pass(&first), pass(&second)));
 	ck_assert_uint_eq(leaves_asked(), 2);
 	if (_i == 1)
-		ask(&asking, task.handle);
+		ask(&requester, task.handle);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
-		in_child(&first, &second, _i == 1 ? &asking : NULL);
+		in_child(&first, &second, _i == 1 ? &requester : NULL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	if (_i == 1) {
 		poll_task();
-		tdt_trace_free(answer(&asking));
+		tdt_trace_free(answer(&requester));
 	}
 	wake(&first);
 	drop_task();

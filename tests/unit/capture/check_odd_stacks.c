@@ -188,7 +188,7 @@ START_TEST(a_task_polled_on_a_signal_stack_is_exact)
 	stack_t stack = { .ss_size = 256 << 10 };
 	struct sigaction action = { .sa_handler = poll_in_handler, .sa_flags = SA_ONSTACK };
 	struct tdt_trace *trace = NULL;
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 
 	stack.ss_sp = malloc(stack.ss_size);
 	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
@@ -196,13 +196,13 @@ START_TEST(a_task_polled_on_a_signal_stack_is_exact)
 	poll_now_start(&task, future_of(branches, NULL));
 	task.held = true;
 	signalled = &task;
-	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
 	expect_begin();
 	raise(SIGUSR1);
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	expect_same(trace);
 	tdt_trace_free(trace);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	poll_now_end(&task);
 	stack.ss_flags = SS_DISABLE;
 	sigaltstack(&stack, NULL);

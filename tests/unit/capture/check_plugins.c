@@ -125,18 +125,18 @@ END_TEST
 START_TEST(a_plugin_opened_after_the_question_has_its_names)
 {
 	struct plugin plugin = { NULL, NULL };
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 	struct tdt_trace *trace = NULL;
 
 	poll_now_start(&task, future_of(calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
 	plugin_open(&plugin, "a");
 	poll_now(&task);
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	check_plugin_tree(trace, "calls_plugin", "a");
 	tdt_trace_free(trace);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	poll_now_end(&task);
 	dlclose(plugin.library);
 }
@@ -149,7 +149,7 @@ END_TEST
 START_TEST(a_plugin_replaced_after_the_question_is_exact)
 {
 	struct plugin plugin;
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 	struct tdt_trace *trace = NULL;
 
 	plugin_open(&plugin, "a");
@@ -159,14 +159,14 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
 	if (plugin_replace(&plugin)) {
-		for (int i = 0; i < 3 && asker.result == TDT_PENDING; i++)
+		for (int i = 0; i < 3 && requester.result == TDT_PENDING; i++)
 			poll_now(&task);
-		ck_assert_int_eq(asker.result, TDT_READY);
+		ck_assert_int_eq(requester.result, TDT_READY);
 		check_plugin_tree(trace, "also_calls_plugin", "b");
 	}
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 	dlclose(plugin.library);
@@ -180,24 +180,24 @@ END_TEST
 START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 {
 	struct plugin plugin;
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 	struct tdt_trace *trace = NULL;
 	int error = 1;
 
 	plugin_open(&plugin, "a");
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, &error));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, &error));
 	dlclose(plugin.library);
 	plugin_open(&plugin, "b");
 	poll_now(&task);
-	ck_assert_int_eq(asker.result, TDT_PENDING);
+	ck_assert_int_eq(requester.result, TDT_PENDING);
 	poll_now_end(&task);
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	ck_assert_int_eq(error, 0);
 	ck_assert_ptr_nonnull(trace);
 	ck_assert(tdt_node_frame(tdt_node_next(tdt_trace_root(trace)))->guessed);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	tdt_trace_free(trace);
 	dlclose(plugin.library);
 }
@@ -209,26 +209,26 @@ END_TEST
 START_TEST(plugins_replaced_at_every_question_are_marked)
 {
 	struct plugin plugin;
-	struct poll_now task, asker;
+	struct poll_now task, requester;
 	struct tdt_trace *trace = NULL;
 	const struct tdt_node *node;
 
 	plugin_open(&plugin, "a");
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&asker, tdt_backtrace_async(task.traced.handle, &trace, NULL));
-	for (int i = 0; i < 10 && asker.result == TDT_PENDING; i++) {
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	for (int i = 0; i < 10 && requester.result == TDT_PENDING; i++) {
 		dlclose(plugin.library);
 		plugin_open(&plugin, i % 2 == 0 ? "b" : "a");
 		poll_now(&task);
 	}
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	ck_assert_ptr_nonnull(trace);
 	node = tdt_trace_root(trace);
 	while ((node = tdt_node_next(node)) != NULL)
 		ck_assert(tdt_node_frame(node)->kind == TDT_NODE_CUT ||
 			  tdt_node_frame(node)->inlined || tdt_node_frame(node)->guessed);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 	dlclose(plugin.library);
@@ -241,34 +241,34 @@ START_TEST(nested_futures_are_walked_by_the_newest_rules)
 	struct plugin plugin;
 	struct tdt_traced inner = tdt_traced(future_of(calls_plugin, &plugin));
 	struct nested nested = { inner.future, NULL };
-	struct poll_now task, askers[2];
+	struct poll_now task, requesters[2];
 	struct tdt_trace *traces[2] = { NULL, NULL };
 
 	plugin_open(&plugin, "a");
 	poll_now_start(&task, future_of(outer, &nested));
 	tdt_trace_free(poll_now_ask(&task, 0));
 	task.held = true;
-	poll_now_start(&askers[0], tdt_backtrace_async(inner.handle, &traces[0], NULL));
+	poll_now_start(&requesters[0], tdt_backtrace_async(inner.handle, &traces[0], NULL));
 	if (plugin_replace(&plugin)) {
 		char *text;
 
-		poll_now_start(&askers[1],
+		poll_now_start(&requesters[1],
 			       tdt_backtrace_async(task.traced.handle, &traces[1], NULL));
-		for (int i = 0;
-		     i < 3 && (askers[0].result == TDT_PENDING || askers[1].result == TDT_PENDING);
+		for (int i = 0; i < 3 && (requesters[0].result == TDT_PENDING ||
+					  requesters[1].result == TDT_PENDING);
 		     i++)
 			poll_now(&task);
-		ck_assert_int_eq(askers[0].result, TDT_READY);
-		ck_assert_int_eq(askers[1].result, TDT_READY);
+		ck_assert_int_eq(requesters[0].result, TDT_READY);
+		ck_assert_int_eq(requesters[1].result, TDT_READY);
 		check_plugin_tree(traces[0], "calls_plugin", "b");
 		text = tree_text(traces[1]);
 		ck_assert_ptr_nonnull(strstr(text, "  plugin_b_middle"));
 		ck_assert_ptr_nonnull(strstr(text, "   plugin_b_leaf"));
 		ck_assert_ptr_null(strstr(text, "cut"));
 		free(text);
-		poll_now_end(&askers[1]);
+		poll_now_end(&requesters[1]);
 	}
-	poll_now_end(&askers[0]);
+	poll_now_end(&requesters[0]);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
 	poll_now_end(&task);

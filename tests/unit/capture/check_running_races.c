@@ -179,9 +179,9 @@ static void *ask_on(void *argument)
 	return NULL;
 }
 
-static void race(unsigned pollers, unsigned askers)
+static void race(unsigned pollers, unsigned requesters)
 {
-	pthread_t poller[4], asker[16];
+	pthread_t poller[4], requester[16];
 	unsigned seed[16], first = seed_of_run();
 	uint64_t end;
 
@@ -190,16 +190,16 @@ static void race(unsigned pollers, unsigned askers)
 	moving.traced = tdt_traced(((struct tdt_future){ NULL, moving_poll, drop_nothing }));
 	for (unsigned i = 0; i < pollers; i++)
 		ck_assert_int_eq(pthread_create(&poller[i], NULL, keep_polling, NULL), 0);
-	for (unsigned i = 0; i < askers; i++) {
+	for (unsigned i = 0; i < requesters; i++) {
 		seed[i] = first + i;
-		ck_assert_int_eq(pthread_create(&asker[i], NULL, ask_on, &seed[i]), 0);
+		ck_assert_int_eq(pthread_create(&requester[i], NULL, ask_on, &seed[i]), 0);
 	}
 	/* For 2 seconds, and until something was caught. */
 	for (end = tdt__clock() + 2 * SECOND; tdt__clock() < end || atomic_load(&read_stacks) == 0;)
 		usleep(10000);
 	atomic_store(&moving.over, true);
-	for (unsigned i = 0; i < askers; i++)
-		pthread_join(asker[i], NULL);
+	for (unsigned i = 0; i < requesters; i++)
+		pthread_join(requester[i], NULL);
 	for (unsigned i = 0; i < pollers; i++)
 		pthread_join(poller[i], NULL);
 	printf("# %u of %u read\n", atomic_load(&read_stacks), atomic_load(&rounds));
@@ -219,7 +219,7 @@ START_TEST(a_task_that_moves_between_threads_that_exit_is_read_where_it_is)
 }
 END_TEST
 
-START_TEST(more_askers_than_can_be_served_at_once_take_turns)
+START_TEST(more_requesters_than_can_be_served_at_once_take_turns)
 {
 	race(2, 12);
 }
@@ -408,7 +408,7 @@ static void ask_in_child(void)
 
 START_TEST(children_forked_while_others_ask_can_ask)
 {
-	pthread_t asker[2];
+	pthread_t requester[2];
 
 	if (SANITIZED) {
 		printf("# not tried: sanitizers want no threads in such a child\n");
@@ -416,7 +416,7 @@ START_TEST(children_forked_while_others_ask_can_ask)
 	}
 	start_spinning(&spun);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&asker[i], NULL, keep_asking, NULL), 0);
+		ck_assert_int_eq(pthread_create(&requester[i], NULL, keep_asking, NULL), 0);
 	for (int i = 0; i < 30; i++) {
 		pid_t child = fork();
 		int status;
@@ -433,7 +433,7 @@ START_TEST(children_forked_while_others_ask_can_ask)
 	}
 	atomic_store(&moving.over, true);
 	for (int i = 0; i < 2; i++)
-		pthread_join(asker[i], NULL);
+		pthread_join(requester[i], NULL);
 	stop_spinning(&spun);
 }
 END_TEST
@@ -453,15 +453,15 @@ static struct stuck_task forking;
 static tdt_poll_t fork_poll(void *state, struct tdt_context *cx)
 {
 	pid_t child = fork();
-	pthread_t asker;
+	pthread_t requester;
 	int status = 0;
 
 	if (child == 0) {
 		alarm(20);
 		atomic_store(&forking.tid, (unsigned)gettid());
-		MUST(pthread_create(&asker, NULL, ask_forking, &forking) == 0);
+		MUST(pthread_create(&requester, NULL, ask_forking, &forking) == 0);
 		spin_poll(state, cx);
-		pthread_join(asker, NULL);
+		pthread_join(requester, NULL);
 		_exit(0);
 	}
 	MUST(child > 0 && waitpid(child, &status, 0) == child);
@@ -496,7 +496,7 @@ int main(void)
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, a_poll_that_ends_while_it_is_read_is_never_taken_for_another);
 	tcase_add_test(tests, a_task_that_moves_between_threads_that_exit_is_read_where_it_is);
-	tcase_add_test(tests, more_askers_than_can_be_served_at_once_take_turns);
+	tcase_add_test(tests, more_requesters_than_can_be_served_at_once_take_turns);
 	tcase_add_test(tests, a_thread_with_the_signal_blocked_is_sent_none);
 	tcase_add_test(tests, a_signal_that_the_host_takes_is_the_hosts);
 	tcase_add_test(tests, with_every_signal_taken_a_thread_that_runs_is_not_read);

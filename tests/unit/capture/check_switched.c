@@ -11,7 +11,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/switched.h"
 #include "lib/test.h"
 
@@ -212,41 +212,41 @@ static NOINLINE void second_leaves(struct switched *co, struct tdt_context *cx)
 	USE(co);
 }
 
-static void expect_leaves(struct test_asking *asking, const char *own, const char *other)
+static void expect_leaves(struct test_requester *requester, const char *own, const char *other)
 {
-	const struct tdt_trace_info *info = test_answer(asking);
+	const struct tdt_trace_info *info = test_answer(requester);
 
 	ck_assert_uint_eq(info->leaves, 2);
 	ck_assert_uint_eq(info->leaves_lost, 0);
-	ck_assert_int_eq(test_nodes_of(asking->trace, own), 2);
-	ck_assert_int_eq(test_nodes_of(asking->trace, other), 0);
-	for (unsigned i = 0; i < tdt_trace_stacks(asking->trace); i++) {
+	ck_assert_int_eq(test_nodes_of(requester->trace, own), 2);
+	ck_assert_int_eq(test_nodes_of(requester->trace, other), 0);
+	for (unsigned i = 0; i < tdt_trace_stacks(requester->trace); i++) {
 		enum tdt_cut cut;
 
-		tdt_trace_stack(asking->trace, i, NULL, 0, &cut);
+		tdt_trace_stack(requester->trace, i, NULL, 0, &cut);
 		ck_assert_int_eq(cut, TDT_CUT_NOT);
 	}
-	test_asking_fini(asking);
+	test_requester_fini(requester);
 }
 
 /* Whichever stack lies above the other, and whichever poll ends first. */
 START_TEST(no_leaf_is_recorded_for_a_poll_switched_away_from)
 {
-	struct test_asking asking[2];
+	struct test_requester requester[2];
 	struct switched *first = &cors[_i % 2], *second = &cors[!(_i % 2)];
 
 	start(2, NULL);
 	first->act = first_leaves;
 	second->act = second_leaves;
 	first->result = second->result = TDT_PENDING;
-	test_ask(&asking[0], first->traced.handle);
-	test_ask(&asking[1], second->traced.handle);
+	test_ask(&requester[0], first->traced.handle);
+	test_ask(&requester[1], second->traced.handle);
 	switched_resume(first);
 	switched_resume(second);
 	switched_resume(_i / 2 ? first : second);
 	switched_resume(_i / 2 ? second : first);
-	expect_leaves(&asking[0], "first_leaves", "second_leaves");
-	expect_leaves(&asking[1], "second_leaves", "first_leaves");
+	expect_leaves(&requester[0], "first_leaves", "second_leaves");
+	expect_leaves(&requester[1], "second_leaves", "first_leaves");
 	expect_none(2);
 }
 END_TEST

@@ -11,9 +11,9 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/poll_now.h"
 #include "lib/printed.h"
+#include "lib/request_waiting.h"
 #include "lib/test.h"
 
 static __attribute__((noinline)) tdt_poll_t user_poll(void *state, struct tdt_context *cx)
@@ -153,7 +153,7 @@ static void expect_task_waits_in(struct tdt_future future, const char *expected)
 	ck_assert(!tdt_future_is_none(&future));
 	rt = tdt_rt_new(NULL);
 	task = tdt_rt_spawn(rt, future_of(user_poll, &future), NULL);
-	trace = ask_waiting(task); /* it writes plenty */
+	trace = request_waiting(task); /* it writes plenty */
 	expect_stacks(trace, expected);
 	tdt_trace_free(trace);
 	tdt_handle_unref(task);
@@ -292,7 +292,7 @@ START_TEST(so_is_a_listener)
 	accepting = tdt_tcp_accept(listener, &none, &error);
 	rt = tdt_rt_new(NULL);
 	task = tdt_rt_spawn(rt, future_of(user_poll, &accepting), NULL);
-	trace = ask_waiting(task);
+	trace = request_waiting(task);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_int_eq(info->waits[0].kind, TDT_WAIT_IO);

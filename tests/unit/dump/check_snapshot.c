@@ -19,11 +19,11 @@
 #include <tdt/hooks.h>
 #include <tdt/watch.h>
 
-#include "lib/asking.h"
 #include "lib/listed.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/requester.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "watch/watch.h"

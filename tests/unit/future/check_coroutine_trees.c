@@ -336,7 +336,7 @@ START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goe
 {
 	struct tdt_future beneath = future_of(two_leaves, NULL), awaited;
 	struct tdt_traced traced = tdt_traced(coroutine(waits_too, &beneath));
-	struct poll_now task, asker = { 0 };
+	struct poll_now task, requester = { 0 };
 	struct tdt_trace *traces[2] = { NULL, NULL };
 	struct tdt_future asks[2];
 
@@ -345,9 +345,9 @@ START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goe
 	asks[0] = tdt_backtrace_async(traced.handle, &traces[0], NULL);
 	asks[1] = tdt_backtrace_async(task.traced.handle, &traces[1], NULL);
 	task.held = true;
-	poll_now_start(&asker, tdt_join_all(asks, 2));
+	poll_now_start(&requester, tdt_join_all(asks, 2));
 	poll_now(&task);
-	ck_assert_int_eq(asker.result, TDT_READY);
+	ck_assert_int_eq(requester.result, TDT_READY);
 	expect_names(traces[0], "waits_too\n"
 				" two_leaves\n"
 				"  leaf x2\n");
@@ -360,7 +360,7 @@ START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goe
 				"      leaf x2\n");
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	poll_now_end(&asker);
+	poll_now_end(&requester);
 	poll_now_end(&task);
 	tdt_handle_unref(traced.handle);
 }

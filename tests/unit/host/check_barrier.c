@@ -8,19 +8,19 @@
 #include <errno.h>
 
 #include "host/barrier.h"
-#include "lib/asking.h"
 #include "lib/refuse_call.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 
 static void expect_answer(struct test_task *task)
 {
-	struct test_asking asking;
+	struct test_requester requester;
 
-	test_ask(&asking, task->handle);
+	test_ask(&requester, task->handle);
 	ck_assert_int_eq(task->waker.wakes, 1);
 	test_task_poll(task);
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	test_requester_fini(&requester);
 }
 
 START_TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer)

@@ -271,7 +271,7 @@ static int callback(struct dl_phdr_info *info, size_t size, void *data)
 static void be_in_callback(void *arg)
 {
 	const struct in_callback *test = arg;
-	pthread_t asker;
+	pthread_t requester;
 
 	calls_are_mine(true);
 	host_load(&loaded, 'a');
@@ -279,11 +279,11 @@ static void be_in_callback(void *arg)
 	if (test->warm)
 		trace_and_name(&asked);
 	asked.held = true;
-	MUST(pthread_create(&asker, NULL, ask_on, NULL) == 0);
+	MUST(pthread_create(&requester, NULL, ask_on, NULL) == 0);
 	MUST(dl_iterate_phdr(callback, arg) == 1);
 	apart_doing("ending");
 	atomic_store(&over, true);
-	pthread_join(asker, NULL);
+	pthread_join(requester, NULL);
 	poll_now_end(&asked);
 }
 

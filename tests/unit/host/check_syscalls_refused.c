@@ -473,16 +473,16 @@ static struct tdt_trace *there_trace;
 /* The whole poll, and its wrapper, on one such stack: polled twice, of which the second answers. */
 static void poll_there(void)
 {
-	struct tdt_context cx = { &there_task->waker }, asking_cx = { &there_task->waker };
-	struct tdt_future future = { NULL, waiting_poll, drop_nothing }, asking;
+	struct tdt_context cx = { &there_task->waker }, requester_cx = { &there_task->waker };
+	struct tdt_future future = { NULL, waiting_poll, drop_nothing }, requester;
 
 	there_task->traced = tdt_traced(future);
 	tdt_future_poll(&there_task->traced.future, &cx);
-	asking = tdt_backtrace_async(there_task->traced.handle, &there_trace, NULL);
-	tdt_future_poll(&asking, &asking_cx);
+	requester = tdt_backtrace_async(there_task->traced.handle, &there_trace, NULL);
+	tdt_future_poll(&requester, &requester_cx);
 	tdt_future_poll(&there_task->traced.future, &cx);
-	MUST(tdt_future_poll(&asking, &asking_cx) == TDT_READY && there_trace != NULL);
-	tdt_future_drop(&asking);
+	MUST(tdt_future_poll(&requester, &requester_cx) == TDT_READY && there_trace != NULL);
+	tdt_future_drop(&requester);
 	tdt_future_drop(&there_task->traced.future);
 	tdt_handle_unref(there_task->traced.handle);
 }

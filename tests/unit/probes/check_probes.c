@@ -18,9 +18,9 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/unwinding.h"
 #include "probes/probes.h"
@@ -418,20 +418,20 @@ END_TEST
 static void poll_while_asked(bool clones_listened, const char *expected)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	if (!clones_listened)
 		clone_listeners(-1);
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_events_clear();
 	test_task_poll(&task);
 	expect(expected);
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	ck_assert_uint_eq(tdt_trace_info(asking.trace)->leaves_elsewhere, 0);
-	ck_assert_int_eq(test_nodes_of(asking.trace, "test_future_poll"), 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	ck_assert_uint_eq(tdt_trace_info(requester.trace)->leaves_elsewhere, 0);
+	ck_assert_int_eq(test_nodes_of(requester.trace, "test_future_poll"), 1);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 
@@ -450,16 +450,16 @@ END_TEST
 START_TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&inner, NULL);
 	test_task_init(&outer, &inner.future);
-	test_ask(&asking, outer.handle);
+	test_ask(&requester, outer.handle);
 	test_events_clear();
 	test_task_poll(&outer);
 	expect("start2 start1 clone1 a. end1 end2 ");
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	test_requester_fini(&requester);
 	test_task_fini(&outer);
 	tdt_handle_unref(inner.handle);
 }
@@ -670,17 +670,17 @@ static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 START_TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 {
 	struct test_task task = { 0 };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&task, &(struct tdt_future){ NULL, clone_on_a_thread, drop_nothing });
 	test_events_clear();
 	test_task_poll(&task);
 	expect("start1 clone1 end1 ");
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	expect("start1 clone1 end1 ");
-	ck_assert_uint_eq(test_answer(&asking)->leaves_elsewhere, 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->leaves_elsewhere, 1);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
@@ -781,7 +781,7 @@ static void *ask(void *handle)
 START_TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = ROUNDS } }, outer = { 0 };
-	pthread_t tracer, asker;
+	pthread_t tracer, requester;
 	int polls = 0;
 
 	stop_listening();
@@ -789,14 +789,14 @@ START_TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 	test_task_init(&outer, &inner.future);
 	quiet = true;
 	MUST(pthread_create(&tracer, NULL, come_and_go, NULL) == 0);
-	MUST(pthread_create(&asker, NULL, ask, inner.handle) == 0);
+	MUST(pthread_create(&requester, NULL, ask, inner.handle) == 0);
 	do {
 		polls++;
 		test_events_clear();
 	} while (test_task_poll(&outer) == TDT_PENDING);
 	atomic_store(&done, true);
 	pthread_join(tracer, NULL);
-	pthread_join(asker, NULL);
+	pthread_join(requester, NULL);
 	ck_assert_int_eq(polls, ROUNDS + 1);
 	ck_assert_ptr_eq(tdt_waker_beneath(inner.leaf.waker), &outer.waker.waker);
 	ck_assert_int_eq(outer.waker.alive, 1);

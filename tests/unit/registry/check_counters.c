@@ -172,13 +172,13 @@ START_TEST(dumps_and_captures_are_counted)
 	const struct tdt_waker *own = NULL;
 	struct tdt_trace *none = NULL;
 	struct tdt_traced task = tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing });
-	struct tdt_future asking = tdt_backtrace_async(task.handle, &none, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task.handle, &none, NULL);
 	struct tdt_context cx = { &waker };
 
-	tdt_future_poll(&asking, &cx);
+	tdt_future_poll(&requester, &cx);
 	poll_once(&task);
 	tdt_waker_drop(own);
-	ck_assert_uint_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	ck_assert_uint_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert_uint_eq(count().captures, 1);
 	ck_assert_uint_eq(count().dumps, 0);
 	poll_once(&task);
@@ -188,7 +188,7 @@ START_TEST(dumps_and_captures_are_counted)
 	    &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
 					.timeout_ns = 1000000 }));
 	ck_assert_uint_eq(count().dumps, 1);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	tdt_trace_free(none);
 	end(&task);
 }

@@ -17,9 +17,9 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/request_waiting.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 
@@ -288,7 +288,7 @@ START_TEST(a_traced_future_is_not_wrapped_twice)
 
 	ck_assert_ptr_eq(handle, traced.handle);
 	tdt_handle_unref(traced.handle); /* two references, then */
-	trace = ask_waiting(handle);
+	trace = request_waiting(handle);
 	ck_assert_str_eq(tdt_trace_info(trace)->name, "its own");
 	tdt_trace_free(trace);
 	tdt_rt_free(rt);

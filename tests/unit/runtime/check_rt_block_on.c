@@ -9,9 +9,9 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/request_waiting.h"
 #include "lib/test.h"
 
 static struct tdt_rt *rt;
@@ -175,7 +175,7 @@ static void *ask(void *arg)
 	struct tdt_trace *trace;
 
 	UNTIL(leaf->polls == 1 && leaf->waker != NULL);
-	trace = ask_waiting(leaf->data);
+	trace = request_waiting(leaf->data);
 	leaf_open(leaf);
 	return trace;
 }

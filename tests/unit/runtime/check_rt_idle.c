@@ -14,8 +14,8 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/leaf.h"
+#include "lib/request_waiting.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 
@@ -102,7 +102,7 @@ START_TEST(a_sleeping_task_tells_its_own_frames_only)
 	FILE *out;
 
 	UNTIL(leaf.waker != NULL);
-	trace = ask_waiting(handle);
+	trace = request_waiting(handle);
 	out = open_memstream(&text, &size);
 	ck_assert_int_eq(tdt_trace_print(trace, out), 0);
 	fclose(out);

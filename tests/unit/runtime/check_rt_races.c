@@ -21,9 +21,9 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/request_waiting.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -444,7 +444,7 @@ START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 		handle =
 		    tdt_rt_spawn(rt, (struct tdt_future){ &task, accepting_poll, nothing }, NULL);
 		ck_assert_ptr_nonnull(handle);
-		tdt_trace_free(ask_waiting(handle)); /* it waits */
+		tdt_trace_free(request_waiting(handle)); /* it waits */
 		tdt_handle_unref(handle);
 		ck_assert_int_eq(
 		    tdt_rt_block_on(rt, (struct tdt_future){ &second, accepting_poll, nothing }),

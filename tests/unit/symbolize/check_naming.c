@@ -25,7 +25,7 @@
 #include "symbolize/symbolize.h"
 
 static _Thread_local bool polls; /* this thread */
-static atomic_int by_pollers, by_askers;
+static atomic_int by_pollers, by_requesters;
 
 const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address);
@@ -34,7 +34,7 @@ const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module
 const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address)
 {
-	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
+	atomic_fetch_add(polls ? &by_pollers : &by_requesters, 1);
 	return __real_tdt__symbolize(module, pc, return_address);
 }
 
@@ -45,7 +45,7 @@ const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *mod
 const struct tdt__symbol *__wrap_tdt__symbol_known(const struct tdt__module *module, uintptr_t pc,
 						   bool ret)
 {
-	atomic_fetch_add(polls ? &by_pollers : &by_askers, 1);
+	atomic_fetch_add(polls ? &by_pollers : &by_requesters, 1);
 	return __real_tdt__symbol_known(module, pc, ret);
 }
 
@@ -180,7 +180,7 @@ static void dump_names(void)
 {
 	do
 		dump();
-	while (atomic_load(&by_askers) == 0);
+	while (atomic_load(&by_requesters) == 0);
 }
 
 static void let_it_poll(void)
@@ -192,18 +192,18 @@ static void let_it_poll(void)
 }
 
 /* Names were looked up since the last call, and not by a thread that polls. */
-static void check_askers(void)
+static void check_requesters(void)
 {
-	ck_assert_int_gt(atomic_exchange(&by_askers, 0), 0);
+	ck_assert_int_gt(atomic_exchange(&by_requesters, 0), 0);
 	ck_assert_int_eq(atomic_load(&by_pollers), 0);
 }
 
 START_TEST(requests_and_dumps_are_named_by_who_asks)
 {
 	ask(waiting.handle);
-	check_askers();
+	check_requesters();
 	dump_names();
-	check_askers();
+	check_requesters();
 }
 END_TEST
 
@@ -211,10 +211,10 @@ START_TEST(watched_polls_name_nothing)
 {
 	ck_assert_int_eq(tdt_watch(1000000), 0);
 	let_it_poll();
-	ck_assert_int_eq(atomic_load(&by_askers), 0); /* the ticker names nothing, too */
+	ck_assert_int_eq(atomic_load(&by_requesters), 0); /* the ticker names nothing, too */
 	ck_assert_int_eq(atomic_load(&by_pollers), 0);
 	dump_names();
-	check_askers();
+	check_requesters();
 	ck_assert_int_eq(tdt_watch(0), 0);
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(polls_with_probes_attached_name_nothing)
 	listeners(+1);
 	let_it_poll();
 	ask(waiting.handle);
-	check_askers();
+	check_requesters();
 	listeners(-1);
 }
 END_TEST
@@ -257,7 +257,7 @@ START_TEST(a_poll_that_is_blocked_is_named_by_who_asks)
 	dump();
 	sem_post(&block);
 	ask(waiting.handle);
-	check_askers();
+	check_requesters();
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(a_poll_that_runs_is_named_by_who_asks)
 	ask(running.handle);
 	atomic_store(&spin, false);
 	ask(waiting.handle);
-	check_askers();
+	check_requesters();
 }
 END_TEST
 

@@ -20,7 +20,7 @@
 #include "lib/test.h"
 
 #define WORKERS 2
-#define ASKERS 3
+#define REQUESTERS 3
 #define SLOTS 12
 #define PARKED 8
 #define SECONDS 2
@@ -324,18 +324,18 @@ static void ask_async(struct tdt_handle *handle)
 	struct tdt_context cx = { &bell->waker };
 	struct tdt_trace *trace = NULL;
 	int error = 1;
-	struct tdt_future asking = tdt_backtrace_async(handle, &trace, &error);
+	struct tdt_future requester = tdt_backtrace_async(handle, &trace, &error);
 	bool patient = !one_in(4);
 	tdt_poll_t result;
 
-	MUST(!tdt_future_is_none(&asking));
-	while ((result = tdt_future_poll(&asking, &cx)) == TDT_PENDING && patient)
+	MUST(!tdt_future_is_none(&requester));
+	while ((result = tdt_future_poll(&requester, &cx)) == TDT_PENDING && patient)
 		bell_wait(bell);
 	if (result == TDT_READY)
 		take_answer(trace, error, false);
 	else
 		atomic_fetch_add(&dropped, 1);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	tdt_waker_drop(&bell->waker);
 }
 
@@ -368,10 +368,10 @@ static void set_seed(void)
 	seed_thread(0);
 }
 
-START_TEST(askers_pollers_and_droppers_get_along)
+START_TEST(requesters_pollers_and_droppers_get_along)
 {
 	const struct timespec while_they_play = { SECONDS, 0 }, a_moment = { 0, 1000000 };
-	pthread_t worker[WORKERS], asker[ASKERS], dropper;
+	pthread_t worker[WORKERS], requester[REQUESTERS], dropper;
 	uintptr_t number = 0;
 
 	set_seed();
@@ -381,15 +381,15 @@ START_TEST(askers_pollers_and_droppers_get_along)
 	}
 	for (int i = 0; i < WORKERS; i++)
 		pthread_create(&worker[i], NULL, work, (void *)++number);
-	for (int i = 0; i < ASKERS; i++)
-		pthread_create(&asker[i], NULL, ask, (void *)++number);
+	for (int i = 0; i < REQUESTERS; i++)
+		pthread_create(&requester[i], NULL, ask, (void *)++number);
 	pthread_create(&dropper, NULL, drop_and_wake, (void *)++number);
 	nanosleep(&while_they_play, NULL);
 	while (atomic_load(&traces) == 0) /* they may have come late */
 		nanosleep(&a_moment, NULL);
 	atomic_store(&no_more_questions, true);
-	for (int i = 0; i < ASKERS; i++)
-		pthread_join(asker[i], NULL);
+	for (int i = 0; i < REQUESTERS; i++)
+		pthread_join(requester[i], NULL);
 	/* Until then: an idle task whose waker could not be cloned answers by being dropped. */
 	atomic_store(&no_more_tasks, true);
 	pthread_join(dropper, NULL);
@@ -420,7 +420,7 @@ int main(void)
 	Suite *suite = suite_create("concurrent");
 	TCase *all = tcase_create("all");
 
-	tcase_add_test(all, askers_pollers_and_droppers_get_along);
+	tcase_add_test(all, requesters_pollers_and_droppers_get_along);
 	suite_add_tcase(suite, all);
 	return test_run(suite);
 }

@@ -13,8 +13,8 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/ask_waiting.h"
 #include "lib/poll_now.h"
+#include "lib/request_waiting.h"
 #include "lib/test.h"
 
 /* What is known of a task, by its trace or its record. */
@@ -50,7 +50,7 @@ static struct known inspect(struct tdt_handle *handle)
 /* Ask it, and see that its record says the same of its first leaf. */
 static struct known ask(struct tdt_handle *handle)
 {
-	struct tdt_trace *trace = ask_waiting(handle);
+	struct tdt_trace *trace = request_waiting(handle);
 	struct known known, record;
 
 	keep(&known, tdt_trace_info(trace));

@@ -25,7 +25,7 @@
 #include "registry/handle.h"
 #include "task/request.h"
 
-#define ASKERS_MAX 2
+#define REQUESTERS_MAX 2
 #define SECOND INT64_C(1000000000)
 
 /* --- The barrier, or none ---------------------------------------------------- */
@@ -96,17 +96,17 @@ static void poll_once(struct tdt_traced *task)
 /* --- Rounds -------------------------------------------------------------------- */
 
 struct play {
-	unsigned askers;
+	unsigned requesters;
 	bool fresh; /* a new task each round: its first poll leaves the first waker behind */
 
 	struct tdt_traced task;
-	struct tdt__request *request[ASKERS_MAX];
+	struct tdt__request *request[REQUESTERS_MAX];
 	atomic_uint round; /* odd: being played */
 	atomic_uint playing;
 	atomic_bool over;
 };
 
-struct asker {
+struct requester {
 	struct play *play;
 	unsigned number;
 };
@@ -126,16 +126,16 @@ static void wait_until(atomic_uint *word, unsigned value)
 
 static void *ask(void *argument)
 {
-	const struct asker *asker = argument;
-	struct play *play = asker->play;
-	unsigned seed = asker->number + 1;
+	const struct requester *requester = argument;
+	struct play *play = requester->play;
+	unsigned seed = requester->number + 1;
 
 	for (unsigned round = 1;; round += 2) {
 		wait_until(&play->round, round);
 		if (atomic_load(&play->over))
 			return NULL;
 		spin(random_below(&seed, 60));
-		tdt__request_send(play->task.handle, play->request[asker->number]);
+		tdt__request_send(play->task.handle, play->request[requester->number]);
 		atomic_fetch_sub(&play->playing, 1);
 	}
 }
@@ -149,21 +149,21 @@ static bool play_round(struct play *play, unsigned *seed)
 	struct tdt_handle *task = play->task.handle;
 	bool lost = false;
 
-	for (unsigned i = 0; i < play->askers; i++)
+	for (unsigned i = 0; i < play->requesters; i++)
 		play->request[i] = tdt__request_new(task, TDT_MAX_FRAMES);
 	atomic_store(&woken, false);
-	atomic_store(&play->playing, play->askers);
+	atomic_store(&play->playing, play->requesters);
 	atomic_fetch_add(&play->round, 1);
 	for (unsigned polls = 1 + random_below(seed, 4); polls > 0; polls--) {
 		spin(random_below(seed, 20));
 		poll_once(&play->task);
 	}
 	wait_until(&play->playing, 0);
-	for (unsigned i = 0; i < play->askers; i++)
+	for (unsigned i = 0; i < play->requesters; i++)
 		lost = lost ||
 		       (!tdt__request_answered(task, play->request[i]) && !atomic_load(&woken));
 	poll_once(&play->task);
-	for (unsigned i = 0; i < play->askers; i++) {
+	for (unsigned i = 0; i < play->requesters; i++) {
 		int error;
 
 		tdt__capture_unref(tdt__request_result(play->request[i], &error));
@@ -186,20 +186,20 @@ struct outcome {
 };
 
 /* Play at most `rounds` rounds and `limit_ns`; with `until_lost` only to the first that is lost. */
-static struct outcome play(unsigned askers, bool fresh, unsigned rounds, int64_t limit_ns,
+static struct outcome play(unsigned requesters, bool fresh, unsigned rounds, int64_t limit_ns,
 			   bool until_lost)
 {
-	struct play play = { .askers = askers, .fresh = fresh };
+	struct play play = { .requesters = requesters, .fresh = fresh };
 	struct outcome outcome = { 0, 0 };
-	pthread_t thread[ASKERS_MAX];
-	struct asker asker[ASKERS_MAX];
+	pthread_t thread[REQUESTERS_MAX];
+	struct requester requester[REQUESTERS_MAX];
 	int64_t end = now() + limit_ns;
 	unsigned seed = 1;
 
 	play.task = new_task();
-	for (unsigned i = 0; i < askers; i++) {
-		asker[i] = (struct asker){ &play, i };
-		pthread_create(&thread[i], NULL, ask, &asker[i]);
+	for (unsigned i = 0; i < requesters; i++) {
+		requester[i] = (struct requester){ &play, i };
+		pthread_create(&thread[i], NULL, ask, &requester[i]);
 	}
 	while (outcome.rounds < rounds && now() < end && !(until_lost && outcome.lost > 0)) {
 		outcome.rounds++;
@@ -212,7 +212,7 @@ static struct outcome play(unsigned askers, bool fresh, unsigned rounds, int64_t
 	}
 	atomic_store(&play.over, true);
 	atomic_fetch_add(&play.round, 1);
-	for (unsigned i = 0; i < askers; i++)
+	for (unsigned i = 0; i < requesters; i++)
 		pthread_join(thread[i], NULL);
 	tdt_future_drop(&play.task.future);
 	tdt_handle_unref(play.task.handle);
@@ -233,7 +233,7 @@ static void claim(const char *what, struct outcome outcome)
 static void claim_naive(struct outcome outcome)
 {
 	printf("# %u of %u rounds lost\n", outcome.lost, outcome.rounds);
-	printf("ok %d - without the asker's barrier wake-ups are lost%s\n", ++claims,
+	printf("ok %d - without the requester's barrier wake-ups are lost%s\n", ++claims,
 	       outcome.lost > 0
 		   ? ""
 		   : " # SKIP this machine happened to lose none, so nothing was shown");
@@ -242,8 +242,9 @@ static void claim_naive(struct outcome outcome)
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	claim("no wake-up is lost by one asker", play(1, false, 200000, 4 * SECOND, false));
-	claim("no wake-up is lost by several askers", play(2, false, 200000, 3 * SECOND, false));
+	claim("no wake-up is lost by one requester", play(1, false, 200000, 4 * SECOND, false));
+	claim("no wake-up is lost by several requesters",
+	      play(2, false, 200000, 3 * SECOND, false));
 	claim("no wake-up is lost round a task's first polls",
 	      play(2, true, 200000, 4 * SECOND, false));
 	if (tdt__barrier_fences)

@@ -16,10 +16,10 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
 #include "lib/bell.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/requester.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 

@@ -15,7 +15,7 @@
 
 #include <tdt/trace.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 #include "task/saved_waker.h"
 
@@ -108,10 +108,10 @@ static void end(struct tdt_traced *task)
 /* Ask, and give up. */
 static void ask(struct tdt_handle *handle)
 {
-	struct test_asking asking;
+	struct test_requester requester;
 
-	test_ask(&asking, handle);
-	test_asking_fini(&asking);
+	test_ask(&requester, handle);
+	test_requester_fini(&requester);
 }
 
 /* --- A task that moves ------------------------------------------------------------ */
@@ -195,7 +195,7 @@ END_TEST
 START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked)
 {
 	struct test_task inner = { 0 }, outer = { 0 };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&inner, &(struct tdt_future){ NULL, wait_on, drop_nothing });
 	test_task_init(&outer, &inner.future);
@@ -203,12 +203,12 @@ START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_
 		bool asked = i % 2 == 0;
 
 		if (asked)
-			test_ask(&asking, outer.handle);
+			test_ask(&requester, outer.handle);
 		test_task_poll(&outer);
 		if (asked) {
 			/* Neither was our own keeping of wakers taken for leaves. */
-			ck_assert_uint_eq(test_answer(&asking)->leaves, 0);
-			test_asking_fini(&asking);
+			ck_assert_uint_eq(test_answer(&requester)->leaves, 0);
+			test_requester_fini(&requester);
 		}
 		ck_assert_uint_eq(inner.handle->record.waker, (uintptr_t)&outer.waker.waker);
 		ck_assert_uint_eq(outer.handle->record.waker, (uintptr_t)&outer.waker.waker);
@@ -241,16 +241,16 @@ END_TEST
 START_TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&task, NULL);
 	task.waker.fail_clone = true;
 	test_task_poll(&task);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST

@@ -11,7 +11,7 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 
 static void drop_nothing(void *state)
@@ -29,15 +29,15 @@ static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_cont
 /* Have the task polled while it is requested, and return the answer; the caller frees it. */
 static struct tdt_trace *captured(struct test_task *task)
 {
-	struct test_asking asking;
+	struct test_requester requester;
 	struct tdt_trace *trace;
 
-	test_ask(&asking, task->handle);
+	test_ask(&requester, task->handle);
 	test_task_poll(task);
-	test_answer(&asking);
-	trace = asking.trace;
-	asking.trace = NULL;
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	trace = requester.trace;
+	requester.trace = NULL;
+	test_requester_fini(&requester);
 	return trace;
 }
 
@@ -248,15 +248,15 @@ START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	/* Nor is another task deceived that is polled with it, requested or not. */
 	{
 		struct test_task other = { .leaf = { .name = 'a', .pending = 9 } };
-		struct test_asking asking;
+		struct test_requester requester;
 
 		test_task_init(&other, NULL);
 		other.cx.waker = kept;
 		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
-		test_ask(&asking, other.handle);
+		test_ask(&requester, other.handle);
 		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
-		ck_assert_uint_eq(test_answer(&asking)->leaves, 0);
-		test_asking_fini(&asking);
+		ck_assert_uint_eq(test_answer(&requester)->leaves, 0);
+		test_requester_fini(&requester);
 		test_task_fini(&other);
 	}
 	test_task_fini(&task);
@@ -409,13 +409,13 @@ START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 {
 	for (int asked = 1; asked < 8; asked++) {
 		struct nest nest;
-		struct test_asking asking[3];
+		struct test_requester requester[3];
 
 		nest_init(&nest);
 		for (int round = 0; round < 2; round++) {
 			for (int i = 0; i < 3; i++)
 				if (asked & 1 << i)
-					test_ask(&asking[i], nest.task[i].handle);
+					test_ask(&requester[i], nest.task[i].handle);
 			ck_assert_int_eq(nest.task[2].waker.wakes,
 					 round > 0 ? __builtin_popcount((unsigned)asked) : 0);
 			nest.task[2].waker.wakes = 0;
@@ -423,9 +423,9 @@ START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 			for (int i = 0; i < 3; i++) {
 				if ((asked & 1 << i) == 0)
 					continue;
-				test_answer(&asking[i]);
-				expect_level(asking[i].trace, i);
-				test_asking_fini(&asking[i]);
+				test_answer(&requester[i]);
+				expect_level(requester[i].trace, i);
+				test_requester_fini(&requester[i]);
 			}
 			ck_assert_int_eq(nest.task[2].waker.wakes, 0);
 		}
@@ -437,17 +437,17 @@ END_TEST
 START_TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 99 } }, outer = { 0 };
-	struct test_asking asking[2];
+	struct test_requester requester[2];
 
 	test_task_init(&inner, NULL);
 	test_task_init(&outer, &inner.future);
-	test_ask(&asking[0], inner.handle);
-	test_ask(&asking[1], outer.handle);
+	test_ask(&requester[0], inner.handle);
+	test_ask(&requester[1], outer.handle);
 	test_task_poll(&outer);
 	ck_assert_ptr_eq(tdt_waker_beneath(inner.leaf.waker), &outer.waker.waker);
 	for (int i = 0; i < 2; i++) {
-		ck_assert_uint_eq(test_answer(&asking[i])->leaves, 1);
-		test_asking_fini(&asking[i]);
+		ck_assert_uint_eq(test_answer(&requester[i])->leaves, 1);
+		test_requester_fini(&requester[i]);
 	}
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
@@ -458,7 +458,7 @@ START_TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
 {
 	struct test_task inner[2], outer = { 0 };
 	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
-	struct test_asking asking[3];
+	struct test_requester requester[3];
 
 	for (int i = 0; i < 2; i++) {
 		inner[i] = (struct test_task){ 0 };
@@ -467,14 +467,14 @@ START_TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
 	}
 	join = tdt_join_all(joined, 2);
 	test_task_init(&outer, &join);
-	test_ask(&asking[0], inner[0].handle);
-	test_ask(&asking[1], inner[1].handle);
-	test_ask(&asking[2], outer.handle);
+	test_ask(&requester[0], inner[0].handle);
+	test_ask(&requester[1], inner[1].handle);
+	test_ask(&requester[2], outer.handle);
 	test_task_poll(&outer);
 	for (int i = 0; i < 3; i++) {
-		test_answer(&asking[i]);
-		expect_leaves(asking[i].trace, i < 2 ? 1 : 2);
-		test_asking_fini(&asking[i]);
+		test_answer(&requester[i]);
+		expect_leaves(requester[i].trace, i < 2 ? 1 : 2);
+		test_requester_fini(&requester[i]);
 	}
 	tdt_handle_unref(inner[0].handle);
 	tdt_handle_unref(inner[1].handle);
@@ -486,7 +486,7 @@ START_TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
 {
 	struct test_task inner = { .leaf = { .name = 'a' } }, outer = { 0 };
 	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
-	struct test_asking ask_inner, ask_outer;
+	struct test_requester ask_inner, ask_outer;
 
 	test_task_init(&inner, NULL);
 	joined[0] = inner.future;
@@ -499,8 +499,8 @@ START_TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
 	ck_assert_int_eq(inner.leaf.drops, 1);
 	ck_assert_int_eq(test_answer(&ask_inner)->state, TDT_TASK_READY);
 	ck_assert_int_eq(test_answer(&ask_outer)->state, TDT_TASK_WAITING);
-	test_asking_fini(&ask_inner);
-	test_asking_fini(&ask_outer);
+	test_requester_fini(&ask_inner);
+	test_requester_fini(&ask_outer);
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }

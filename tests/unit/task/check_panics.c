@@ -173,15 +173,15 @@ START_TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
 	struct falling falling = { 0 };
 	struct tdt_traced task = trace(&falling, 5, NULL);
 	struct tdt_trace *answer = NULL;
-	struct tdt_future asking = tdt_backtrace_async(task.handle, &answer, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task.handle, &answer, NULL);
 	struct tdt_context cx = { &waker };
 	struct shown shown = { 0 };
 
-	tdt_future_poll(&asking, &cx);
+	tdt_future_poll(&requester, &cx);
 	poll_once(&task);
 	end(&task);
-	ck_assert_uint_eq(tdt_future_poll(&asking, &cx), TDT_READY);
-	tdt_future_drop(&asking);
+	ck_assert_uint_eq(tdt_future_poll(&requester, &cx), TDT_READY);
+	tdt_future_drop(&requester);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.info[0].leaves, 1);
 	ck_assert_uint_eq(shown.info[0].polls_since, 0);

@@ -12,20 +12,20 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
 #include "lib/listed.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 
 #define MANY 20
 
-static void ask_many(struct test_asking *asking, struct tdt_handle *handle)
+static void ask_many(struct test_requester *requester, struct tdt_handle *handle)
 {
 	for (int i = 0; i < MANY; i++)
-		test_ask(&asking[i], handle);
+		test_ask(&requester[i], handle);
 }
 
 struct asking_others {
-	struct test_asking asking[MANY];
+	struct test_requester requester[MANY];
 	struct tdt_handle *handle;
 };
 
@@ -33,7 +33,7 @@ static void ask_all(void *argument)
 {
 	struct asking_others *others = argument;
 
-	ask_many(others->asking, others->handle);
+	ask_many(others->requester, others->handle);
 }
 
 /* --- The end ----------------------------------------------------------------------------- */
@@ -51,16 +51,16 @@ static void expect_gone(struct tdt_handle *handle)
 	struct tdt_context cx = { &waker.waker };
 	struct tdt_trace *trace = (void *)1;
 	int error = 1;
-	struct tdt_future asking = tdt_backtrace_async(handle, &trace, &error);
+	struct tdt_future requester = tdt_backtrace_async(handle, &trace, &error);
 
 	test_waker_init(&waker);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(handle), ESRCH);
 	expect_no_trace(tdt_backtrace_timed(handle, 0), ESRCH);
 	expect_no_trace(tdt_backtrace_with(handle, NULL), ESRCH);
-	ck_assert_int_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert(trace == NULL && error == -ESRCH);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	ck_assert_int_eq(waker.alive, 0);
 	ck_assert_int_eq(listed(handle), 0);
 }
@@ -93,7 +93,7 @@ START_TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_
 		struct test_busy busy = { ask_all, &others, results[i], 0 };
 		struct tdt_future child = test_busy_future(&busy);
 		struct test_task task = { 0 };
-		struct test_asking before;
+		struct test_requester before;
 
 		test_task_init(&task, &child);
 		others.handle = task.handle;
@@ -102,11 +102,11 @@ START_TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_
 		ck_assert_int_eq(test_answer(&before)->state, states[i]);
 		ck_assert_uint_eq(tdt_trace_info(before.trace)->leaves, 1);
 		ck_assert_uint_eq(tdt_trace_info(before.trace)->state_ns, 0);
-		test_asking_fini(&before);
+		test_requester_fini(&before);
 		for (int j = 0; j < MANY; j++) {
-			ck_assert(test_answered(&others.asking[j]));
-			ck_assert_int_eq(others.asking[j].error, -ESRCH);
-			test_asking_fini(&others.asking[j]);
+			ck_assert(test_answered(&others.requester[j]));
+			ck_assert_int_eq(others.requester[j].error, -ESRCH);
+			test_requester_fini(&others.requester[j]);
 		}
 		ck_assert_int_eq(task.waker.wakes, 0);
 		test_task_fini(&task);
@@ -118,17 +118,17 @@ START_TEST(a_task_dropped_with_questions_open_refuses_them)
 {
 	for (int polls = 0; polls < 2; polls++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-		struct test_asking asking[MANY];
+		struct test_requester requester[MANY];
 
 		test_task_init(&task, NULL);
 		for (int i = 0; i < polls; i++)
 			test_task_poll(&task);
-		ask_many(asking, task.handle);
+		ask_many(requester, task.handle);
 		test_task_fini(&task);
 		for (int i = 0; i < MANY; i++) {
-			ck_assert(test_answered(&asking[i]));
-			ck_assert_int_eq(asking[i].error, -ESRCH);
-			test_asking_fini(&asking[i]);
+			ck_assert(test_answered(&requester[i]));
+			ck_assert_int_eq(requester[i].error, -ESRCH);
+			test_requester_fini(&requester[i]);
 		}
 	}
 }
@@ -140,7 +140,7 @@ START_TEST(arguments_that_make_no_sense_are_einval)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = -1 };
-	struct tdt_future asking;
+	struct tdt_future requester;
 	struct tdt_trace *trace;
 
 	test_task_init(&task, NULL);
@@ -152,11 +152,11 @@ START_TEST(arguments_that_make_no_sense_are_einval)
 	expect_no_trace(tdt_backtrace_with(task.handle, &options), EINVAL);
 	for (options.size = 0; options.size < sizeof(size_t); options.size++)
 		expect_no_trace(tdt_backtrace_with(task.handle, &options), EINVAL);
-	asking = tdt_backtrace_async(NULL, &trace, NULL);
-	ck_assert(tdt_future_is_none(&asking) && errno == EINVAL);
+	requester = tdt_backtrace_async(NULL, &trace, NULL);
+	ck_assert(tdt_future_is_none(&requester) && errno == EINVAL);
 	errno = 0;
-	asking = tdt_backtrace_async(task.handle, NULL, NULL);
-	ck_assert(tdt_future_is_none(&asking) && errno == EINVAL);
+	requester = tdt_backtrace_async(task.handle, NULL, NULL);
+	ck_assert(tdt_future_is_none(&requester) && errno == EINVAL);
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
 }

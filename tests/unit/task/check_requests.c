@@ -12,8 +12,8 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
 #include "lib/listed.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 
 static void drop_nothing(void *state)
@@ -25,35 +25,35 @@ static void drop_nothing(void *state)
 
 #define MANY 20
 
-static void ask_many(struct test_asking *asking, struct tdt_handle *handle)
+static void ask_many(struct test_requester *requester, struct tdt_handle *handle)
 {
 	for (int i = 0; i < MANY; i++)
-		test_ask(&asking[i], handle);
+		test_ask(&requester[i], handle);
 }
 
-static void expect_one_answer(struct test_asking *asking, uint64_t polls)
+static void expect_one_answer(struct test_requester *requester, uint64_t polls)
 {
 	for (int i = 0; i < MANY; i++) {
-		const struct tdt_trace_info *info = test_answer(&asking[i]);
+		const struct tdt_trace_info *info = test_answer(&requester[i]);
 
 		ck_assert_uint_eq(info->polls, polls);
 		ck_assert_uint_eq(info->leaves, 1);
-		test_asking_fini(&asking[i]);
+		test_requester_fini(&requester[i]);
 	}
 }
 
 START_TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
-	struct test_asking asking[MANY];
+	struct test_requester requester[MANY];
 
 	test_task_init(&task, NULL);
 	for (int round = 0; round < 3; round++) {
 		test_task_poll(&task);
-		ask_many(asking, task.handle);
+		ask_many(requester, task.handle);
 		ck_assert_int_eq(task.waker.wakes, 1);
 		ck_assert_int_eq(test_task_run(&task), 1);
-		expect_one_answer(asking, 2 * (uint64_t)round + 2);
+		expect_one_answer(requester, 2 * (uint64_t)round + 2);
 		ck_assert_int_eq(task.waker.wakes, 0);
 	}
 	test_task_fini(&task);
@@ -63,20 +63,20 @@ END_TEST
 START_TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
-	struct test_asking asking[MANY];
+	struct test_requester requester[MANY];
 
 	test_task_init(&task, NULL);
-	ask_many(asking, task.handle);
-	ck_assert(!test_answered(&asking[0]));
+	ask_many(requester, task.handle);
+	ck_assert(!test_answered(&requester[0]));
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	expect_one_answer(asking, 1);
+	expect_one_answer(requester, 1);
 	test_task_fini(&task);
 }
 END_TEST
 
 struct asking_others {
-	struct test_asking asking[MANY];
+	struct test_requester requester[MANY];
 	struct tdt_handle *handle;
 };
 
@@ -84,7 +84,7 @@ static void ask_all(void *argument)
 {
 	struct asking_others *others = argument;
 
-	ask_many(others->asking, others->handle);
+	ask_many(others->requester, others->handle);
 }
 
 START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
@@ -93,7 +93,7 @@ START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	struct test_busy busy = { ask_all, &others, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
 	struct test_task task = { 0 };
-	struct test_asking late;
+	struct test_requester late;
 
 	test_task_init(&task, &child);
 	others.handle = task.handle;
@@ -104,8 +104,8 @@ START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	ck_assert_int_eq(task.waker.wakes, 1);
 	ck_assert_int_eq(test_task_run(&task), 1);
 	ck_assert_uint_eq(test_answer(&late)->polls, 2);
-	test_asking_fini(&late);
-	expect_one_answer(others.asking, 2);
+	test_requester_fini(&late);
+	expect_one_answer(others.requester, 2);
 	test_task_fini(&task);
 }
 END_TEST
@@ -113,14 +113,14 @@ END_TEST
 START_TEST(nobody_asks_nobody_is_woken)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	ck_assert_int_eq(test_task_run(&task), 1);
-	test_answer(&asking);
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	test_requester_fini(&requester);
 	for (int i = 0; i < 3; i++)
 		test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 0);
@@ -204,7 +204,7 @@ END_TEST
 
 /* A task that awaits its own backtrace. */
 struct introspective {
-	struct tdt_future asking;
+	struct tdt_future requester;
 	struct tdt_handle *handle;
 	struct tdt_trace *trace;
 	int error;
@@ -214,9 +214,9 @@ static tdt_poll_t await_own_backtrace(void *state, struct tdt_context *cx)
 {
 	struct introspective *self = state;
 
-	if (tdt_future_is_none(&self->asking))
-		self->asking = tdt_backtrace_async(self->handle, &self->trace, &self->error);
-	return tdt_future_poll(&self->asking, cx);
+	if (tdt_future_is_none(&self->requester))
+		self->requester = tdt_backtrace_async(self->handle, &self->trace, &self->error);
+	return tdt_future_poll(&self->requester, cx);
 }
 
 START_TEST(a_task_may_await_its_own_backtrace)
@@ -232,7 +232,7 @@ START_TEST(a_task_may_await_its_own_backtrace)
 	ck_assert_ptr_nonnull(self.trace);
 	ck_assert_uint_eq(tdt_trace_info(self.trace)->leaves, 1);
 	ck_assert_int_eq(test_nodes_of(self.trace, "await_own_backtrace"), 1);
-	tdt_future_drop(&self.asking);
+	tdt_future_drop(&self.requester);
 	tdt_trace_free(self.trace);
 	test_task_fini(&task);
 }
@@ -243,58 +243,58 @@ START_TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_waker other;
 	struct tdt_context cx = { &other.waker };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_waker_init(&other);
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
-	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PENDING);
-	ck_assert_int_eq(asking.waker.alive, 0);
+	test_ask(&requester, task.handle);
+	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(requester.waker.alive, 0);
 	test_task_poll(&task);
-	ck_assert_int_eq(asking.waker.wakes, 0);
+	ck_assert_int_eq(requester.waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
 	ck_assert_int_eq(other.alive, 0);
-	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_READY);
-	test_asking_fini(&asking);
+	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_READY);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
 
-START_TEST(an_answer_is_written_only_from_the_askers_own_poll_and_once)
+START_TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
-	struct tdt_context cx = { &asking.waker.waker };
+	struct test_requester requester;
+	struct tdt_context cx = { &requester.waker.waker };
 	struct tdt_trace *trace;
 
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
-	ck_assert(asking.trace == NULL && asking.error == 1);
-	test_answer(&asking);
-	trace = asking.trace;
-	ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PANICKED);
-	ck_assert(asking.trace == trace && asking.error == 0);
-	test_asking_fini(&asking);
+	ck_assert(requester.trace == NULL && requester.error == 1);
+	test_answer(&requester);
+	trace = requester.trace;
+	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PANICKED);
+	ck_assert(requester.trace == trace && requester.error == 0);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
 
-START_TEST(an_asker_need_not_want_to_know_the_error)
+START_TEST(a_requester_need_not_want_to_know_the_error)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 	struct tdt_trace *trace = (void *)1;
-	struct tdt_future asking;
+	struct tdt_future requester;
 
 	test_waker_init(&waker);
 	test_task_init(&task, NULL);
 	tdt_future_drop(&task.future);
-	asking = tdt_backtrace_async(task.handle, &trace, NULL);
-	ck_assert_int_eq(tdt_future_poll(&asking, &cx), TDT_READY);
+	requester = tdt_backtrace_async(task.handle, &trace, NULL);
+	ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert_ptr_null(trace);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	ck_assert_int_eq(waker.alive, 0);
 	test_task_fini(&task);
 }
@@ -303,26 +303,26 @@ END_TEST
 START_TEST(a_handle_may_be_given_back_while_its_question_is_open)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	/* The future outlives it. */
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	tdt_handle_unref(task.handle);
 	task.handle = NULL;
 	test_task_poll(&task);
-	test_answer(&asking);
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 
 	/* Nothing outlives it but the question. */
 	task = (struct test_task){ .leaf = { .name = 'a', .pending = 1 } };
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_fini(&task);
-	ck_assert(test_answered(&asking));
-	ck_assert_int_eq(asking.error, -ESRCH);
-	test_asking_fini(&asking);
+	ck_assert(test_answered(&requester));
+	ck_assert_int_eq(requester.error, -ESRCH);
+	test_requester_fini(&requester);
 }
 END_TEST
 
@@ -330,72 +330,73 @@ START_TEST(a_question_that_was_never_polled_is_none)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future asking;
+	struct tdt_future requester;
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	asking = tdt_backtrace_async(task.handle, &trace, NULL);
+	requester = tdt_backtrace_async(task.handle, &trace, NULL);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	test_task_fini(&task);
 }
 END_TEST
 
 static void withdraw(void *argument)
 {
-	test_asking_fini(argument);
+	test_requester_fini(argument);
 }
 
 START_TEST(a_question_may_be_dropped_in_flight)
 {
-	struct test_asking asking, other;
-	struct test_busy busy = { withdraw, &asking, TDT_PENDING, 0 };
+	struct test_requester requester, other;
+	struct test_busy busy = { withdraw, &requester, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
 	struct test_task task = { 0 };
 
 	test_task_init(&task, &child);
 	/* While it is listed. */
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_ask(&other, task.handle);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	ck_assert_int_eq(listed(task.handle), 1);
-	test_asking_fini(&other);
+	test_requester_fini(&other);
 	ck_assert_int_eq(listed(task.handle), 0);
 	/* While the poll that took it runs; another that it took is answered all the same. */
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_ask(&other, task.handle);
 	busy.argument = &other;
 	test_task_poll(&task);
 	busy.act = NULL;
-	test_answer(&asking);
-	test_asking_fini(&asking);
+	test_answer(&requester);
+	test_requester_fini(&requester);
 	/* When it is answered and nobody has looked. */
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_run(&task);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
 
-START_TEST(an_asker_whose_waker_cannot_be_cloned_is_told_so)
+START_TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
-	struct tdt_context cx = { &asking.waker.waker };
+	struct test_requester requester;
+	struct tdt_context cx = { &requester.waker.waker };
 
 	test_task_init(&task, NULL);
 	/* At its first poll, before it is requested; and at the second. */
 	for (int polls = 0; polls < 2; polls++) {
-		asking = (struct test_asking){ .error = 1 };
-		test_waker_init(&asking.waker);
-		asking.future = tdt_backtrace_async(task.handle, &asking.trace, &asking.error);
+		requester = (struct test_requester){ .error = 1 };
+		test_waker_init(&requester.waker);
+		requester.future =
+		    tdt_backtrace_async(task.handle, &requester.trace, &requester.error);
 		for (int i = 0; i < polls; i++)
-			ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_PENDING);
-		asking.waker.fail_clone = true;
-		ck_assert_int_eq(tdt_future_poll(&asking.future, &cx), TDT_READY);
-		ck_assert(asking.trace == NULL && asking.error == -ENOMEM);
+			ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PENDING);
+		requester.waker.fail_clone = true;
+		ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_READY);
+		ck_assert(requester.trace == NULL && requester.error == -ENOMEM);
 		ck_assert_int_eq(listed(task.handle), 0);
-		test_asking_fini(&asking);
+		test_requester_fini(&requester);
 	}
 	test_task_fini(&task);
 }
@@ -417,12 +418,12 @@ int main(void)
 
 	tcase_add_test(async, a_task_may_await_its_own_backtrace);
 	tcase_add_test(async, the_waker_of_the_last_poll_is_woken_by_the_answer);
-	tcase_add_test(async, an_answer_is_written_only_from_the_askers_own_poll_and_once);
-	tcase_add_test(async, an_asker_need_not_want_to_know_the_error);
+	tcase_add_test(async, an_answer_is_written_only_from_the_requesters_own_poll_and_once);
+	tcase_add_test(async, a_requester_need_not_want_to_know_the_error);
 	tcase_add_test(async, a_handle_may_be_given_back_while_its_question_is_open);
 	tcase_add_test(async, a_question_that_was_never_polled_is_none);
 	tcase_add_test(async, a_question_may_be_dropped_in_flight);
-	tcase_add_test(async, an_asker_whose_waker_cannot_be_cloned_is_told_so);
+	tcase_add_test(async, a_requester_whose_waker_cannot_be_cloned_is_told_so);
 	suite_add_tcase(suite, async);
 	return test_run(suite);
 }

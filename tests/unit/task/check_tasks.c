@@ -17,8 +17,8 @@
 #include <tdt/hooks.h>
 #include <tdt/tasks.h>
 
-#include "lib/asking.h"
 #include "lib/must.h"
+#include "lib/requester.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -400,7 +400,7 @@ START_TEST(a_trace_tells_what_all_leaves_wait_for)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
-	struct test_asking asking;
+	struct test_requester requester;
 	struct test_task task;
 	const struct tdt_trace_info *info;
 
@@ -408,16 +408,16 @@ START_TEST(a_trace_tells_what_all_leaves_wait_for)
 	tags = 300; /* more than a record can count */
 	test_task_poll(&task);
 	expect_wait(&task, 1000);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_run(&task);
-	info = test_answer(&asking);
+	info = test_answer(&requester);
 	ck_assert_uint_eq(info->n_waits, 300);
 	for (uint32_t i = 0; i < info->n_waits; i++) {
 		ck_assert_int_eq(info->waits[i].kind, TDT_WAIT_OTHER);
 		ck_assert_uint_eq(info->waits[i].object, 1000 + i);
 		ck_assert_uint_eq(info->waits[i].owner, 2000 + i);
 	}
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST

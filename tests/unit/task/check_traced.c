@@ -15,7 +15,7 @@
 
 #include <tdt/tdt.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 
 static struct tdt_task_attr attr_of_size(size_t size)
@@ -216,7 +216,7 @@ END_TEST
 static struct tdt_trace *trace_with(const struct tdt_task_attr *attr)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 	struct tdt_traced traced = tdt_traced_with(test_future(&task.leaf), attr);
 	struct tdt_trace *trace;
 
@@ -225,13 +225,13 @@ static struct tdt_trace *trace_with(const struct tdt_task_attr *attr)
 	task.cx.waker = &task.waker.waker;
 	task.future = traced.future;
 	task.handle = traced.handle;
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->id, tdt_handle_id(task.handle));
+	ck_assert_uint_eq(test_answer(&requester)->id, tdt_handle_id(task.handle));
 	test_task_fini(&task);
-	trace = asking.trace;
-	asking.trace = NULL;
-	test_asking_fini(&asking);
+	trace = requester.trace;
+	requester.trace = NULL;
+	test_requester_fini(&requester);
 	return trace;
 }
 
@@ -265,7 +265,7 @@ END_TEST
 START_TEST(a_task_knows_where_it_was_traced)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
-	struct test_asking asking;
+	struct test_requester requester;
 	struct tdt_traced traced = tdt_traced(test_future(&task.leaf));
 	uint32_t line = __LINE__ - 1;
 	const struct tdt_trace_info *info;
@@ -274,12 +274,12 @@ START_TEST(a_task_knows_where_it_was_traced)
 	task.cx.waker = &task.waker.waker;
 	task.future = traced.future;
 	task.handle = traced.handle;
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
-	info = test_answer(&asking);
+	info = test_answer(&requester);
 	ck_assert_str_eq(info->file, __FILE__);
 	ck_assert_uint_eq(info->line, line);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
@@ -516,25 +516,25 @@ END_TEST
  */
 static uint64_t ask_at(struct test_task *task, uint64_t now, uint64_t polls)
 {
-	struct test_asking asking;
+	struct test_requester requester;
 	const struct tdt_trace_info *info;
 	uint64_t waited;
 
-	test_ask(&asking, task->handle);
+	test_ask(&requester, task->handle);
 	tdt_worker_now(now);
 	ck_assert_int_eq(test_task_run(task), 1);
-	info = test_answer(&asking);
+	info = test_answer(&requester);
 	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(info->polls, polls);
 	waited = info->state_ns;
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	return waited;
 }
 
 START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	tdt_worker_now(1000);
 	test_task_init(&task, NULL);
@@ -549,8 +549,8 @@ START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 	ck_assert_uint_eq(ask_at(&task, 7001, 7), 1);
 
 	/* Nor does a request count whose requester has given up. */
-	test_ask(&asking, task.handle);
-	test_asking_fini(&asking);
+	test_ask(&requester, task.handle);
+	test_requester_fini(&requester);
 	tdt_worker_now(8000);
 	ck_assert_int_eq(test_task_run(&task), 1);
 	ck_assert_uint_eq(ask_at(&task, 9000, 9), 2000);
@@ -562,16 +562,16 @@ END_TEST
 START_TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	tdt_worker_now(1000);
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	tdt_worker_now(5000);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->state_ns, 4000);
-	ck_assert_uint_eq(tdt_trace_info(asking.trace)->polls, 1);
-	test_asking_fini(&asking);
+	ck_assert_uint_eq(test_answer(&requester)->state_ns, 4000);
+	ck_assert_uint_eq(tdt_trace_info(requester.trace)->polls, 1);
+	test_requester_fini(&requester);
 	/* The poll was due anyway. */
 	ck_assert_uint_eq(ask_at(&task, 5500, 2), 500);
 	tdt_worker_now(0);

@@ -130,17 +130,17 @@ static int ask_async(struct tdt_handle *handle)
 	struct tdt_trace *trace = NULL;
 	struct tdt_context cx = { &nobody };
 	int error = 1;
-	struct tdt_future asking;
+	struct tdt_future requester;
 
 	errno = 0;
-	asking = tdt_backtrace_async(handle, &trace, &error);
-	if (tdt_future_is_none(&asking))
+	requester = tdt_backtrace_async(handle, &trace, &error);
+	if (tdt_future_is_none(&requester))
 		return -errno;
-	MUST(tdt_future_poll(&asking, &cx) == TDT_READY);
+	MUST(tdt_future_poll(&requester, &cx) == TDT_READY);
 	if (trace != NULL)
 		error = complete(trace);
 	tdt_trace_free(trace);
-	tdt_future_drop(&asking);
+	tdt_future_drop(&requester);
 	return error;
 }
 

@@ -13,7 +13,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/unwinding.h"
 #include "registry/handle.h"
@@ -64,19 +64,19 @@ END_TEST
 START_TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 {
 	struct test_task task = { 0 };
-	struct test_asking asking[2];
+	struct test_requester requester[2];
 
 	test_task_init(&task, &throwing);
 	for (int i = 0; i < 2; i++)
-		test_ask(&asking[i], task.handle);
+		test_ask(&requester[i], task.handle);
 	ck_assert(test_throws(&task.future, &task.cx));
 	for (int i = 0; i < 2; i++) {
-		const struct tdt_trace_info *info = test_answer(&asking[i]);
+		const struct tdt_trace_info *info = test_answer(&requester[i]);
 
 		ck_assert_int_eq(info->state, TDT_TASK_PANICKED);
 		ck_assert_uint_eq(info->leaves, 1);
-		ck_assert_int_eq(test_nodes_of(asking[i].trace, "test_throwing_poll"), 1);
-		test_asking_fini(&asking[i]);
+		ck_assert_int_eq(test_nodes_of(requester[i].trace, "test_throwing_poll"), 1);
+		test_requester_fini(&requester[i]);
 	}
 	test_task_fini(&task);
 }
@@ -103,7 +103,7 @@ START_TEST(an_exception_ends_only_the_tasks_that_it_passes)
 {
 	struct test_task inner = { 0 }, outer = { 0 };
 	struct surviving surviving = { &inner.future, 0 };
-	struct test_asking ask_inner, ask_outer;
+	struct test_requester ask_inner, ask_outer;
 
 	test_task_init(&inner, &throwing);
 	test_task_init(&outer, &(struct tdt_future){ &surviving, survive, drop_nothing });
@@ -116,8 +116,8 @@ START_TEST(an_exception_ends_only_the_tasks_that_it_passes)
 	ck_assert_uint_eq(tdt_trace_info(ask_outer.trace)->leaves, 2);
 	ck_assert_int_ge(test_nodes_of(ask_outer.trace, "survive"), 1);
 	ck_assert_int_eq(test_nodes_of(ask_outer.trace, "test_throwing_poll"), 1);
-	test_asking_fini(&ask_inner);
-	test_asking_fini(&ask_outer);
+	test_requester_fini(&ask_inner);
+	test_requester_fini(&ask_outer);
 	ck_assert_int_eq(test_task_poll(&outer), TDT_READY);
 	test_task_fini(&inner);
 	test_task_fini(&outer);
@@ -127,19 +127,19 @@ END_TEST
 START_TEST(a_waker_whose_clone_throws_ends_the_task_too)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
-	struct test_asking asking;
+	struct test_requester requester;
 	struct tdt_waker_vtable vtable;
 
 	test_task_init(&task, NULL);
 	vtable = *task.waker.waker.vtable;
 	vtable.clone = test_throwing_clone;
 	task.waker.waker.vtable = &vtable;
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	ck_assert(test_throws(&task.future, &task.cx));
-	ck_assert_int_eq(test_answer(&asking)->state, TDT_TASK_PANICKED);
+	ck_assert_int_eq(test_answer(&requester)->state, TDT_TASK_PANICKED);
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	ck_assert_int_eq(task.leaf.polls, 1);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
@@ -162,14 +162,14 @@ START_TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 	vtable.wake = test_throwing_wake;
 	task.waker.waker.vtable = &vtable;
 	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
-	ck_assert(test_asking_throws(task.handle));
+	ck_assert(test_requester_throws(task.handle));
 	expect_noted_wake(&task);
 	task.waker.alive--; /* the one that threw was not dropped */
 	test_task_fini(&task);
 }
 END_TEST
 
-static struct test_asking asked_in_poll;
+static struct test_requester asked_in_poll;
 
 static void ask_in_poll(void *task)
 {
@@ -191,7 +191,7 @@ START_TEST(after_a_waker_threw_at_a_poll_wake_ups_are_noted)
 	ck_assert(test_throws(&task.future, &task.cx));
 	expect_noted_wake(&task);
 	ck_assert(test_answered(&asked_in_poll));
-	test_asking_fini(&asked_in_poll);
+	test_requester_fini(&asked_in_poll);
 	test_task_fini(&task);
 }
 END_TEST
@@ -240,12 +240,12 @@ static void *poll_on_thread(void *argument)
 static void end_thread_in_poll(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), bool cancel)
 {
 	struct test_task task = { 0 };
-	struct test_asking asking, during;
+	struct test_requester requester, during;
 	pthread_t thread;
 	void *result;
 
 	test_task_init(&task, &(struct tdt_future){ NULL, poll, drop_nothing });
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	ck_assert_int_eq(pthread_create(&thread, NULL, poll_on_thread, &task), 0);
 	if (cancel) {
 		sem_wait(&polled);
@@ -255,12 +255,12 @@ static void end_thread_in_poll(tdt_poll_t (*poll)(void *state, struct tdt_contex
 	pthread_join(thread, &result);
 	ck_assert_ptr_ne(result, &task);
 	ck_assert_uint_eq(current_late, 0);
-	ck_assert_int_eq(test_answer(&asking)->state, TDT_TASK_PANICKED);
-	test_asking_fini(&asking);
+	ck_assert_int_eq(test_answer(&requester)->state, TDT_TASK_PANICKED);
+	test_requester_fini(&requester);
 	if (cancel) {
 		ck_assert(test_answered(&during));
 		ck_assert_int_eq(during.error, -ESRCH);
-		test_asking_fini(&during);
+		test_requester_fini(&during);
 	}
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	test_task_fini(&task);
@@ -291,7 +291,7 @@ static bool is_asked(const struct tdt_handle *handle)
 	return (TDT__PEEK(handle->record.own_request) & TDT__REQUESTED) != 0;
 }
 
-START_TEST(an_asker_that_is_cancelled_withdraws_its_request)
+START_TEST(a_requester_that_is_cancelled_withdraws_its_request)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	pthread_t thread;
@@ -327,7 +327,7 @@ int main(void)
 
 	tcase_add_test(threads, a_thread_that_exits_in_a_poll_ends_the_task);
 	tcase_add_test(threads, a_thread_that_is_cancelled_in_a_poll_ends_the_task);
-	tcase_add_test(threads, an_asker_that_is_cancelled_withdraws_its_request);
+	tcase_add_test(threads, a_requester_that_is_cancelled_withdraws_its_request);
 	suite_add_tcase(suite, threads);
 	return test_run(suite);
 }

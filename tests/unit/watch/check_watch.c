@@ -18,9 +18,9 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
-#include "lib/asking.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "watch/watch.h"
@@ -255,15 +255,15 @@ END_TEST
 START_TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_asking asking;
+	struct test_requester requester;
 
 	test_task_init(&task, NULL);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	ck_assert_uint_eq(tdt_trace_info(asking.trace)->age_ns, 0);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	ck_assert_uint_eq(tdt_trace_info(requester.trace)->age_ns, 0);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
@@ -424,7 +424,7 @@ START_TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 END_TEST
 
 /* A requester on another thread, which wants more, or less. */
-struct asker {
+struct requester {
 	struct tdt_handle *handle;
 	uint32_t max_frames;
 	struct tdt_trace *trace;
@@ -432,34 +432,34 @@ struct asker {
 
 static void *ask(void *argument)
 {
-	struct asker *asker = argument;
+	struct requester *requester = argument;
 	const struct tdt_backtrace_options options = { .size = sizeof options,
 						       .timeout_ns = 60 * SECOND,
-						       .max_frames = asker->max_frames };
+						       .max_frames = requester->max_frames };
 
-	asker->trace = tdt_backtrace_with(asker->handle, &options);
+	requester->trace = tdt_backtrace_with(requester->handle, &options);
 	return NULL;
 }
 
 /* Have the next poll answer a requester that wants `max_frames`, and return the answer. */
 static struct tdt_trace *poll_asked(struct test_task *task, uint32_t max_frames)
 {
-	struct asker asker = { task->handle, max_frames, NULL };
+	struct requester requester = { task->handle, max_frames, NULL };
 	pthread_t thread;
 
 	/* A poll that takes its time is shown where it is just now. */
 	do {
-		tdt_trace_free(asker.trace);
-		ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asker), 0);
+		tdt_trace_free(requester.trace);
+		ck_assert_int_eq(pthread_create(&thread, NULL, ask, &requester), 0);
 		UNTIL(TDT__PEEK(task->handle->record.own_request) != 0);
 		test_task_poll(task);
 		pthread_join(thread, NULL);
-		ck_assert_ptr_nonnull(asker.trace);
-	} while (tdt_trace_info(asker.trace)->state == TDT_TASK_RUNNING);
-	return asker.trace;
+		ck_assert_ptr_nonnull(requester.trace);
+	} while (tdt_trace_info(requester.trace)->state == TDT_TASK_RUNNING);
+	return requester.trace;
 }
 
-START_TEST(an_asker_may_get_more_than_is_kept)
+START_TEST(a_requester_may_get_more_than_is_kept)
 {
 	struct deep deep = { 3 * TDT__LAST_TREE_MAX, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -478,7 +478,7 @@ START_TEST(an_asker_may_get_more_than_is_kept)
 }
 END_TEST
 
-START_TEST(an_asker_who_wants_less_leaves_the_watching_to_the_next_poll)
+START_TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 {
 	struct deep deep = { 20, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -572,20 +572,20 @@ START_TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 {
 	struct test_task task = { 0 };
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
-	struct test_asking asking;
+	struct test_requester requester;
 	enum tdt_cut cut;
 
 	test_task_init(&task, &child);
-	test_ask(&asking, task.handle);
+	test_ask(&requester, task.handle);
 	test_task_poll(&task);
-	ck_assert_uint_eq(test_answer(&asking)->leaves, 1);
-	tdt_trace_stack(asking.trace, 0, NULL, 0, &cut);
+	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
+	tdt_trace_stack(requester.trace, 0, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt__watch_tick();
 	test_task_poll(&task);
 	ck_assert_uint_ge(frames_of(task.handle, &cut), 21);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	test_asking_fini(&asking);
+	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 END_TEST
@@ -1190,8 +1190,8 @@ int main(void)
 	tcase_add_test(size, a_tree_may_grow);
 	tcase_add_test(size, a_stack_that_is_too_deep_is_cut_and_marked);
 	tcase_add_test(size, a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks);
-	tcase_add_test(size, an_asker_may_get_more_than_is_kept);
-	tcase_add_test(size, an_asker_who_wants_less_leaves_the_watching_to_the_next_poll);
+	tcase_add_test(size, a_requester_may_get_more_than_is_kept);
+	tcase_add_test(size, a_requester_who_wants_less_leaves_the_watching_to_the_next_poll);
 #if TDT_WALK_RULES
 	tcase_add_test(size, a_watched_poll_learns_a_little_and_the_next_goes_on_from_there);
 	tcase_add_test(size, who_asks_learns_all_at_once_for_those_who_watch_too);

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "lib/asking.h"
+#include "lib/requester.h"
 
 #include <check.h>
 #include <string.h>
@@ -65,42 +65,42 @@ struct tdt_future test_busy_future(struct test_busy *busy)
 	return (struct tdt_future){ busy, act_in_poll, drop_nothing };
 }
 
-void test_ask(struct test_asking *asking, struct tdt_handle *handle)
+void test_ask(struct test_requester *requester, struct tdt_handle *handle)
 {
-	struct tdt_context cx = { &asking->waker.waker };
+	struct tdt_context cx = { &requester->waker.waker };
 
-	*asking = (struct test_asking){ .error = 1 };
-	test_waker_init(&asking->waker);
-	asking->future = tdt_backtrace_async(handle, &asking->trace, &asking->error);
-	ck_assert(!tdt_future_is_none(&asking->future));
-	ck_assert_int_eq(tdt_future_poll(&asking->future, &cx), TDT_PENDING);
-	ck_assert(asking->trace == NULL && asking->error == 1);
+	*requester = (struct test_requester){ .error = 1 };
+	test_waker_init(&requester->waker);
+	requester->future = tdt_backtrace_async(handle, &requester->trace, &requester->error);
+	ck_assert(!tdt_future_is_none(&requester->future));
+	ck_assert_int_eq(tdt_future_poll(&requester->future, &cx), TDT_PENDING);
+	ck_assert(requester->trace == NULL && requester->error == 1);
 }
 
-bool test_answered(struct test_asking *asking)
+bool test_answered(struct test_requester *requester)
 {
-	struct tdt_context cx = { &asking->waker.waker };
-	bool woken = asking->waker.wakes > 0;
-	tdt_poll_t result = tdt_future_poll(&asking->future, &cx);
+	struct tdt_context cx = { &requester->waker.waker };
+	bool woken = requester->waker.wakes > 0;
+	tdt_poll_t result = tdt_future_poll(&requester->future, &cx);
 
 	ck_assert_int_eq(result, woken ? TDT_READY : TDT_PENDING);
 	return woken;
 }
 
-const struct tdt_trace_info *test_answer(struct test_asking *asking)
+const struct tdt_trace_info *test_answer(struct test_requester *requester)
 {
-	ck_assert(test_answered(asking));
-	ck_assert_int_eq(asking->error, 0);
-	ck_assert_ptr_nonnull(asking->trace);
-	return tdt_trace_info(asking->trace);
+	ck_assert(test_answered(requester));
+	ck_assert_int_eq(requester->error, 0);
+	ck_assert_ptr_nonnull(requester->trace);
+	return tdt_trace_info(requester->trace);
 }
 
-void test_asking_fini(struct test_asking *asking)
+void test_requester_fini(struct test_requester *requester)
 {
-	tdt_future_drop(&asking->future);
-	tdt_trace_free(asking->trace);
-	asking->trace = NULL;
-	ck_assert_int_eq(asking->waker.alive, 0);
+	tdt_future_drop(&requester->future);
+	tdt_trace_free(requester->trace);
+	requester->trace = NULL;
+	ck_assert_int_eq(requester->waker.alive, 0);
 }
 
 int test_nodes_of(const struct tdt_trace *trace, const char *function)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TESTS_ASKING_H
-#define TESTS_ASKING_H
+#ifndef TESTS_REQUESTER_H
+#define TESTS_REQUESTER_H
 
 /*
- * A traced test future with the runtime that drives it, and an asker that never blocks, so that a
- * test can put polls and questions into any order on one thread.
+ * A traced test future with the runtime that drives it, and a requester that never blocks, so that
+ * a test can put polls and questions into any order on one thread.
  */
 
 #include <tdt/tdt.h>
@@ -47,7 +47,7 @@ struct test_busy {
 struct tdt_future test_busy_future(struct test_busy *busy);
 
 /* A question. */
-struct test_asking {
+struct test_requester {
 	struct tdt_future future; /* of tdt_backtrace_async() */
 	struct test_waker waker;
 	struct tdt_trace *trace;
@@ -55,16 +55,16 @@ struct test_asking {
 };
 
 /* Ask. */
-void test_ask(struct test_asking *asking, struct tdt_handle *handle);
+void test_ask(struct test_requester *requester, struct tdt_handle *handle);
 
 /* Whether there is an answer, which is then in `trace` and `error`. */
-bool test_answered(struct test_asking *asking);
+bool test_answered(struct test_requester *requester);
 
 /* The answer's info; it must be there, and be a trace. */
-const struct tdt_trace_info *test_answer(struct test_asking *asking);
+const struct tdt_trace_info *test_answer(struct test_requester *requester);
 
 /* Free the answer; withdraw the question if there was none. */
-void test_asking_fini(struct test_asking *asking);
+void test_requester_fini(struct test_requester *requester);
 
 /* How many nodes of the trace's tree are of `function`. */
 int test_nodes_of(const struct tdt_trace *trace, const char *function);

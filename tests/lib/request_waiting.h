@@ -13,7 +13,7 @@
  * Ask a task that waits, or soon will.  One that is held up in the poll that is to answer has its
  * stack read instead: then it is requested again.
  */
-static inline struct tdt_trace *ask_waiting(struct tdt_handle *handle)
+static inline struct tdt_trace *request_waiting(struct tdt_handle *handle)
 {
 	const struct tdt_backtrace_options options = { .size = sizeof options,
 						       .timeout_ns = INT64_C(30000000000) };
