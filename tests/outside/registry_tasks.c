@@ -133,7 +133,7 @@ static void start_steady(void)
 	pthread_t thread;
 
 	for (uint64_t id = 1; id <= STEADY; id++) {
-		spawn(pend, NULL, id, "steady");
+		(void)spawn(pend, NULL, id, "steady");
 		tell(id, "idle", 0, 0, "-", "steady");
 	}
 	task = spawn(pend, &child, STEADY + 1, "waiting");

@@ -548,7 +548,7 @@ static struct size size_now(void)
 {
 	struct size size = { 0, entries_of("/proc/self/task"), entries_of("/proc/self/fd") };
 	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long all, resident;
+	unsigned long all, resident = 0;
 
 	MUST(file != NULL && fscanf(file, "%lu %lu", &all, &resident) == 2);
 	fclose(file);

@@ -116,9 +116,9 @@ START_TEST(the_end_of_a_long_default_name_is_kept_from_a_word_on)
 		  "three four five six seven eight nine ten eleven twelve thirteen" },
 		{ "a_module::{impl#0}::{impl#1}::{impl#2}::{impl#3}::{impl#4}::{closure}",
 		  "{impl#0}::{impl#1}::{impl#2}::{impl#3}::{impl#4}::{closure}" },
-		{ "x" SIXTY "1234", SIXTY "1234" + 1 },
+		{ "x" SIXTY "1234", &(SIXTY "1234")[1] },
 		/* If only a short word were left, the name is cut anywhere. */
-		{ SIXTY "12345::{}", SIXTY "12345::{}" + 6 },
+		{ SIXTY "12345::{}", &(SIXTY "12345::{}")[6] },
 		/* Not in the middle of a character. */
 		{ "\xf0\x9f\x8c\x8d" SIXTY, SIXTY },
 	};
