@@ -8,8 +8,8 @@
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 test "$WITH_RUNTIME" != no || skip_all "configured without the runtime"
-# Its runtime keeps a signal until the thread makes a call that it has a function for; a thread that
-# libc has block in a write makes none.
+# ThreadSanitizer keeps a signal back until the thread calls a function that it knows.  A thread
+# that libc blocks in a write calls none.
 test "$SANITIZERS" != thread || skip_all "ThreadSanitizer delays signals"
 # shellcheck source=tests/lib/tracers.sh
 . "$top_srcdir/tests/lib/tracers.sh"
