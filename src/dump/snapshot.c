@@ -36,7 +36,11 @@
 /* A task. */
 struct member {
 	struct tdt__member recorded; /* first */
-	struct tdt_wait wait;        /* what `info.waits` points to if there is one wait */
+	/*
+	 * What `info.waits` points to if there is one wait.  NULL: there was none yet.  It is not
+	 * in this struct, because most tasks need none, and its name is long.
+	 */
+	struct tdt_wait *wait;
 	struct tdt_handle *task;     /* a reference, until the snapshot is taken */
 	/*
 	 * It waits for the same object as when it was listed: in the poll that answered, or, if it
@@ -132,7 +136,18 @@ static const char *keep_name(struct taking *taking, const char *name)
 	return kept;
 }
 
-/* Copy what the record says of the task.  False: no memory. */
+/* Room for one wait.  NULL: no memory. */
+static struct tdt_wait *room_for_wait(struct taking *taking, struct member *member)
+{
+	if (member->wait == NULL)
+		member->wait = tdt__arena_take(&taking->findings->arena, sizeof *member->wait);
+	return member->wait;
+}
+
+/*
+ * Copy what the record says of the task.  Without memory for a wait, the wait is not known.  False:
+ * there is no memory for the name.
+ */
 static bool note_record(struct taking *taking, struct member *member,
 			const struct tdt__task_info *said)
 {
@@ -144,9 +159,13 @@ static bool note_record(struct taking *taking, struct member *member,
 		return false;
 	member->recorded.info = said->info;
 	member->recorded.info.name = name;
-	member->wait = said->wait;
-	if (member->recorded.info.n_waits != 0)
-		member->recorded.info.waits = &member->wait;
+	if (said->info.n_waits == 0)
+		return true;
+	member->recorded.info.waits = room_for_wait(taking, member);
+	if (member->recorded.info.waits != NULL)
+		*member->wait = said->wait;
+	else
+		member->recorded.info.n_waits = 0;
 	return true;
 }
 
@@ -163,7 +182,10 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 {
 	struct member *member = tdt__arena_take(&taking->findings->arena, sizeof *member);
 
-	if (member == NULL || !note_record(taking, member, said))
+	if (member == NULL)
+		return false;
+	member->wait = NULL;
+	if (!note_record(taking, member, said))
 		return false;
 	member->recorded.group = TDT__LEFT_OUT;
 	member->recorded.proof = TDT__UNSURE;
@@ -219,9 +241,11 @@ static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state s
 static void note_waits(struct taking *taking, struct member *member,
 		       const struct tdt__capture *capture)
 {
-	struct tdt_wait *waits = &member->wait;
+	struct tdt_wait *waits = NULL;
 
-	if (capture->facts.n_waits > 1)
+	if (capture->facts.n_waits == 1)
+		waits = room_for_wait(taking, member);
+	else if (capture->facts.n_waits > 1)
 		waits = tdt__arena_take(&taking->findings->arena,
 					capture->facts.n_waits * sizeof *waits);
 	member->recorded.info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
@@ -273,7 +297,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 		       record.state == TDT_TASK_RECORD_POLLING ? tdt__clock() : taking->start);
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  said.info.waits, said.info.n_waits);
-	/* The name is kept already: this needs no memory. */
+	/* The name is kept already: only a wait where there was none needs memory. */
 	return note_record(taking, member, &said);
 }
 
