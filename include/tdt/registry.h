@@ -351,7 +351,7 @@ struct tdt_registry_panic {
 	uint64_t spawned;    /* @40 */
 	uint64_t polls;      /* @48 */
 	uint64_t poll;       /* @56 */
-	uint64_t file;       /* @64 */
+	uint64_t file;       /* @64  of a copy of the name, which stays when the task is gone */
 	uint32_t line;       /* @72 */
 	uint32_t column;     /* @76 */
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @80 */

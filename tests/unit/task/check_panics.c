@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <tdt/counters.h>
 #include <tdt/dump.h>
@@ -99,6 +100,7 @@ struct shown {
 	size_t n, most;
 	struct tdt_trace_info info[32];
 	char name[32][TDT_TASK_NAME_MAX + 1];
+	char file[16]; /* of the last one */
 };
 
 static int show(const struct tdt_trace *trace, void *arg)
@@ -109,6 +111,7 @@ static int show(const struct tdt_trace *trace, void *arg)
 	shown->info[shown->n] = *info;
 	if (info->name != NULL)
 		strcpy(shown->name[shown->n], info->name);
+	snprintf(shown->file, sizeof shown->file, "%s", info->file != NULL ? info->file : "");
 	shown->n++;
 	return shown->most != 0 && shown->n == shown->most ? 123 : 0;
 }
@@ -147,6 +150,27 @@ START_TEST(a_task_that_panicked_is_remembered)
 	ck_assert_uint_eq(shown.info[0].leaves, 0);
 	ck_assert_int_eq(shown.info[0].state, TDT_TASK_PANICKED);
 	ck_assert_uint_lt(shown.info[0].state_ns, UINT64_C(60000000000));
+}
+END_TEST
+
+/* As the __FILE__ of a plugin does, which may be unloaded when its tasks have ended. */
+START_TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
+{
+	char *file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct falling falling = { 0 };
+	struct tdt_task_attr attr = { .size = sizeof attr, .id = 1, .file = file, .line = 7 };
+	struct shown shown = { 0 };
+	struct tdt_traced task;
+
+	MUST(file != MAP_FAILED);
+	strcpy(file, "plugin.c");
+	task = tdt_traced_with((struct tdt_future){ &falling, poll_falling, drop_falling }, &attr);
+	MUST(task.handle != NULL && poll_once(&task) == TDT_PANICKED);
+	end(&task);
+	munmap(file, 4096);
+	ck_assert_int_eq(tdt_panics(show, &shown), 0);
+	ck_assert_uint_eq(shown.n, 1);
+	ck_assert_str_eq(shown.file, "plugin.c");
 }
 END_TEST
 
@@ -382,6 +406,7 @@ int main(void)
 
 	tcase_add_test(panics, without_panics_there_is_nothing);
 	tcase_add_test(panics, a_task_that_panicked_is_remembered);
+	tcase_add_test(panics, the_file_may_vanish_with_the_plugin_that_spawned_the_task);
 	tcase_add_test(panics, the_last_sixteen_are_remembered_and_the_last_one_comes_first);
 	tcase_add_test(panics, the_tree_of_the_last_poll_is_kept_if_it_was_captured);
 	tcase_add_test(panics, otherwise_the_last_watched_tree_is_kept);
