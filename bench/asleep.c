@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to have 10,000 tasks asleep: memory, and how often the process wakes while nothing
- * is due; and to drop them all, with their timers.
+ * This benchmark measures what 10,000 sleeping tasks cost: their memory, and how often the
+ * process wakes while nothing is due.  It also measures the time to drop them all, with their
+ * timers.
  */
 
 #include <config.h>

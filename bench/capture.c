@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a capture costs: of a leaf 27 frames below the traced future, beside other ways to walk the
- * same stack, from the same leaf; what a request adds to the poll that answers it; and what each
- * further leaf of that poll takes.
+ * This benchmark measures what a capture costs.  The leaf lies 27 frames below the traced
+ * future.  The same stack is walked in other ways from the same leaf.  The benchmark also
+ * measures what a request adds to the poll that answers it, and what each further leaf of that
+ * poll takes.
  *
- * A single shot is one call, as in production: before it comes other work, which takes the caches
- * and the branch predictor for itself.  Where it says "in a loop" they are all the walk's.  Rounds
- * of all are interleaved.
+ * A single shot is one call, as in production: other work comes before it, and takes the caches
+ * and the branch predictor for itself.  "In a loop" means that the walk has both.  The rounds of
+ * all ways are interleaved.
  *
- * What happens once a process is measured in processes of its own.
+ * A process of its own measures what happens only once in a process.
  */
 
 #include <config.h>
@@ -80,8 +81,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * What a worker does between two polls of a task: 64 KiB of other data, and branches that nobody
- * can foresee.
+ * This stands for the work of a worker between two polls of a task: it reads 64 KiB of other data,
+ * and takes branches that cannot be foreseen.
  */
 static void other_work(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What coroutines cost: a poll that goes there and back, against the same poll of a plain future;
- * and making one.
+ * This benchmark compares a poll of a coroutine, there and back, with the same poll of a plain
+ * future.  It also measures the making of a coroutine.
  */
 
 #include <config.h>

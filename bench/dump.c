@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it takes to ask all tasks of a process where they wait, and to print it: idle tasks, ten
- * functions deep, that all wait at the same place, at a hundred places, or each at its own; beside
- * asking them one after the other by tdt_backtrace().  And whether it grows with their number
- * alone.
+ * This benchmark measures a request to all tasks of a process, and the printing of the answers.
+ * The tasks are idle and ten functions deep.  They all wait at the same place, at a hundred
+ * places, or each at its own.  Calls of tdt_backtrace() for one task after the other are measured
+ * beside it, and so is the growth with the number of tasks.
  *
- * Every kind of process that is measured is one of its own, a child which makes its tasks and then
- * measures whatever it is told to: so all can be measured in turn, and what is first in a process
- * can be, too, again and again.
+ * Each kind of process is a child that makes its tasks and then measures what it is told to.  So
+ * all kinds can be measured in turn, and the first dump of a process can be measured many times.
  */
 
 #include <config.h>
@@ -54,7 +53,7 @@ static struct idle {
 static atomic_int polled;
 
 /*
- * Which of three functions comes next is a digit of the task's place: of the 9 that there are,
+ * A digit of the task's place says which of three functions comes next.  There are 9 digits, and so
  * 19,683 places.
  */
 typedef tdt_poll_t wait_below(int depth, uint32_t place, struct idle *task, struct tdt_context *cx);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What tracing adds to a poll that nobody asks about, beside the same poll bare: in a loop, by a
- * worker of libtdt-rt, and by a library without probes, whose path is in TDT_BENCH_WITHOUT_PROBES
- * (`make bench` builds one); and to a task's whole life.
+ * This benchmark measures what tracing adds to a poll without a request, beside the same poll
+ * bare.  The poll is made in a loop, by a worker of libtdt-rt, and by a library without probes,
+ * whose path is in TDT_BENCH_WITHOUT_PROBES (`make bench` builds one).  It also measures what
+ * tracing adds to a task's whole life.
  */
 
 #include <config.h>
@@ -167,8 +168,8 @@ static double took;
 struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr);
 
 /*
- * What the runtime traces tasks by (ld's --wrap).  Where polls are to be bare it gets a handle all
- * the same, which does what handles do for it, of a future that is not polled.
+ * The runtime traces tasks by this function (ld's --wrap).  Where polls are to be bare, the runtime
+ * gets the handle of another future, which is never polled.
  */
 struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a hit of a probe costs while bpftrace is attached to it: how much longer a traced poll takes
- * than without, beside a plain nop of sys/sdt.h that has no semaphore and no arguments, which is
- * the least there was before kernels patched nops of five bytes.
+ * This benchmark measures what a hit of a probe costs while bpftrace is attached to it: how much
+ * longer a traced poll takes than without a tracer.  Beside it is a plain nop of sys/sdt.h
+ * without semaphore and arguments, which was the cheapest probe before kernels patched nops of
+ * five bytes.
  *
- * The library is linked in: a tracer that is attached to a file is so in all programs that use it.
+ * The library is linked in, because a tracer that is attached to a file is attached in all
+ * programs that use the file.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to read a poll that is going on: of a thread that is blocked, and of one that runs,
- * which has to be interrupted.  From the moment it is decided to the capture, without names; the
- * grace before is not counted.
+ * This benchmark measures the reading of a poll in progress.  Its thread is blocked, or it runs
+ * and has to be interrupted.  The time counts from the decision to the capture, without names and
+ * without the grace before the decision.
  */
 
 #include <config.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What a task costs that is ready at its first poll, from spawn to end: 1,000,000 of them, 10,000
- * at a time, spawned by a thread that is no worker, and by a task; with one worker and with two.
- * Beside it what others ask for a call of a function: a pool of threads with one queue, libuv's
- * pool, and GNU Pth.  Each task of ours is traced, and can be requested.
+ * This benchmark measures a task that is ready at its first poll, from spawn to end.  It makes
+ * 1,000,000 such tasks, 10,000 at a time.  A thread that is no worker spawns them, or a task
+ * does; one worker runs them, or two.  Other ways to have a function called are measured beside
+ * it: a pool of threads with one queue, libuv's pool, and GNU Pth.  Each task of ours is traced,
+ * and can be requested.
  */
 
 #include <config.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to name the frames of a trace: of a small program, of C++ templates, of one huge
- * unit, of the same by link-time optimization, and in a library with 300 MB of debug information.
- * Of the last three the memory, too.
+ * This benchmark measures the naming of a trace's frames: those of a small program, of C++
+ * templates, of one huge unit, of the same unit by link-time optimization, and of a library with
+ * 300 MB of debug information.  Of the last three it measures the memory, too.
  *
- * Each is a library that is made here, loaded by a process of its own each round, and entered from
- * a future's poll, down to a leaf that lies 27 frames in.  What the process took for the names is
- * compared with eu-addr2line and addr2line as processes, given the same addresses.  (Theirs
- * includes the start of a process; ours, the names of this program's own frames.)
+ * Each of these is a library that is made here.  In each round a process of its own loads the
+ * library and enters it from a future's poll, down to a leaf that lies 27 frames in.  The time
+ * for the names is compared with eu-addr2line and addr2line, given the same addresses.  (Their
+ * times include the start of a process; ours includes the names of this program's own frames.)
  */
 
 #include <config.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What it costs to wake a task and have it polled: two tasks that wake each other in turn, on one
- * worker, and on two, each of a runtime of its own; and 1,000 tasks that another one, or a thread,
- * wakes all at once.  Beside the turns what two threads need for one, with a mutex and a condition
- * variable, and two threads of GNU Pth that yield.
+ * This benchmark measures a wake-up of a task and the poll that follows.  Two tasks wake each
+ * other in turn, on one worker, and on two workers of two runtimes.  Another task, or a thread,
+ * wakes 1,000 tasks at once.  Beside the turns are two threads that take turns by a mutex and a
+ * condition variable, and two threads of GNU Pth that yield.
  */
 
 #include <config.h>
