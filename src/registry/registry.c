@@ -331,9 +331,24 @@ void tdt__registry_begin(void)
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
+/* Threads of the parent that were writing a panic are not here: give up what they wrote. */
+static void forget_half_panics(void)
+{
+	for (int i = 0; i < TDT__PANICS; i++) {
+		struct tdt_registry_panic *panic = &tdt__panics[i];
+
+		if (panic->seq % 2 == 0)
+			continue;
+		TDT__POKE(panic->number, 0);
+		/* Release the number.  Pairs with panics.c's read_panic(). */
+		__atomic_store_n(&panic->seq, panic->seq + 1, __ATOMIC_RELEASE);
+	}
+}
+
 void tdt__registry_forked(void)
 {
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
+	forget_half_panics();
 }
 
 void tdt__registry_lock_all(void)

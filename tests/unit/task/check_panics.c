@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <tdt/counters.h>
 #include <tdt/dump.h>
@@ -20,6 +22,7 @@
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
+#include "registry/registry.h"
 #include "watch/watch.h"
 
 static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
@@ -171,6 +174,26 @@ START_TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.n, 1);
 	ck_assert_str_eq(shown.file, "plugin.c");
+}
+END_TEST
+
+/* The thread that was writing a panic at the fork is not in the child. */
+START_TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
+{
+	struct shown shown = { 0 };
+	pid_t child;
+	int status;
+
+	fall(1, "before");
+	TDT__POKE(tdt__panics[2].seq, 1);
+	child = fork();
+	if (child == 0) {
+		fall(2, "after");
+		tdt_panics(show, &shown);
+		_exit(shown.n == 2 && strcmp(shown.name[0], "after") == 0 ? 0 : 1);
+	}
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -407,6 +430,7 @@ int main(void)
 	tcase_add_test(panics, without_panics_there_is_nothing);
 	tcase_add_test(panics, a_task_that_panicked_is_remembered);
 	tcase_add_test(panics, the_file_may_vanish_with_the_plugin_that_spawned_the_task);
+	tcase_add_test(panics, a_panic_that_was_being_written_at_a_fork_leaves_its_place_free);
 	tcase_add_test(panics, the_last_sixteen_are_remembered_and_the_last_one_comes_first);
 	tcase_add_test(panics, the_tree_of_the_last_poll_is_kept_if_it_was_captured);
 	tcase_add_test(panics, otherwise_the_last_watched_tree_is_kept);
