@@ -182,7 +182,7 @@ START_TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
 {
 	struct shown shown = { 0 };
 	pid_t child;
-	int status;
+	int status = -1;
 
 	fall(1, "before");
 	TDT__POKE(tdt__panics[2].seq, 1);
