@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Whether the tasks of a busy program feel that it is watched, or that all of its tasks are asked
- * again and again: the echo server of the demo, as busy as a client can keep it; with some
- * connections, with many, and with 10,000 tasks that wait beside some.
+ * Whether the tasks of a busy program feel that it is watched, that it is recorded, or that all of
+ * its tasks are asked again and again: the echo server of the demo, as busy as a client can keep
+ * it; with some connections, with many, and with 10,000 tasks that wait beside some.
  *
  * The server, its runtime's driver, the ticker and the thread that dumps all run on one CPU, the
  * client on another.  So whatever CPU time tracing takes is taken from the echoes, and nothing can
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
+#include <tdt/recorder.h>
 #include <tdt/runtime.h>
 #include <tdt/watch.h>
 
@@ -65,7 +66,7 @@ static struct situation {
 	unsigned phase;
 	const char *name;
 	int server;
-	bool watched;
+	bool watched, recorded;
 	enum dump dump; /* one, in the middle of the slice */
 	double target;  /* of its throughput; 0: it is there to compare with */
 
@@ -73,10 +74,12 @@ static struct situation {
 } situations[] = {
 	{ .phase = 0, .name = "undisturbed" },
 	{ .phase = 0, .name = "watched at 10 ms", .watched = true, .target = 0.99 },
+	{ .phase = 0, .name = "recorded", .recorded = true, .target = 0.97 },
 	{ .phase = 0, .name = "33 dumps/s, as text", .dump = TEXT, .target = 0.95 },
 	{ .phase = 0, .name = "bare libuv, untraced", .server = LIBUV },
 	{ .phase = 1, .name = "undisturbed" },
 	{ .phase = 1, .name = "watched at 10 ms", .watched = true, .target = 0.99 },
+	{ .phase = 1, .name = "recorded", .recorded = true, .target = 0.97 },
 	{ .phase = 1, .name = "bare libuv, untraced", .server = LIBUV },
 	{ .phase = 2, .name = "undisturbed" },
 	{ .phase = 2, .name = "10 dumps/s, raw", .dump = RAW, .target = 0.95 },
@@ -203,6 +206,8 @@ static double measure_slice(struct situation *situation)
 	start = now();
 	if (situation->watched && tdt_watch(10 * MS) != 0)
 		die("tdt_watch");
+	if (situation->recorded && tdt_recorder_start(NULL) != 0)
+		die("tdt_recorder_start");
 	if (situation->dump != NO_DUMP) {
 		sleep_until(start + slice_ns(phase) / 2);
 		dump_once(situation);
@@ -216,6 +221,8 @@ static double measure_slice(struct situation *situation)
 	add(situation->rate, rate);
 	add(situation->used, (double)(used(situation->server) - cpu) / n / 1e3);
 	tdt_watch(0);
+	if (situation->recorded)
+		tdt_recorder_stop();
 	return rate;
 }
 
@@ -288,6 +295,9 @@ static void warm_up(const struct phase *phase)
 		die("tdt_watch");
 	usleep(quick ? 50000 : 300000);
 	tdt_watch(0);
+	tdt_recorder_start(NULL);
+	usleep(quick ? 50000 : 300000);
+	tdt_recorder_stop();
 	tdt_dump(nowhere, NULL);
 }
 
@@ -303,7 +313,8 @@ static void make_figures(struct situation *situation)
 {
 	remark(" %s", situation->name);
 	situation->rate = figure("  throughput", NULL);
-	if (situation->server != OURS || situation->watched || situation->dump != NO_DUMP) {
+	if (situation->server != OURS || situation->watched || situation->recorded ||
+	    situation->dump != NO_DUMP) {
 		situation->part = figure_uncertain("  of the undisturbed");
 		in_unit(situation->part, "95 % certain");
 	}

@@ -12,9 +12,13 @@ libbench_la_LIBADD = $(JANSSON_LIBS)
 BENCHES = \
 	bench/capture \
 	bench/coroutine \
+	bench/fiber \
+	bench/perfetto \
 	bench/probes \
+	bench/reader \
 	bench/registry \
 	bench/running \
+	bench/snapshot \
 	bench/symbols
 if RUNTIME
 BENCHES += \
@@ -23,7 +27,10 @@ BENCHES += \
 	bench/dump \
 	bench/echo \
 	bench/ghosts \
+	bench/outside \
 	bench/poll \
+	bench/profile \
+	bench/recorder \
 	bench/spawn \
 	bench/wake
 endif
@@ -51,9 +58,19 @@ bench_dump_SOURCES = bench/dump.c
 bench_dump_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_dump_LDADD = libbench.la libtdt-rt.la libtdt.la
 
+# Looks inside, at a recording that a helper of the tests makes.
+bench_perfetto_SOURCES = bench/perfetto.c \
+	tests/lib/recording_maker.c tests/lib/recording_maker.h tests/lib/must.h
+bench_perfetto_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
+bench_perfetto_LDADD = libbench.la libtdt-core.la
+
 bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
+
+bench_fiber_SOURCES = bench/fiber.c
+bench_fiber_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_fiber_LDADD = libbench.la libtdt-core.la -lpthread
 
 # The demo's server, with names and lines as it has them there.
 bench_echo_SOURCES = \
@@ -74,7 +91,7 @@ bench_ghosts_CFLAGS = $(demo_cflags)
 bench_ghosts_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
 # The same for two builds, or two environments, in turn.
-bench_pairs_SOURCES = bench/pairs.c $(store)
+bench_pairs_SOURCES = bench/pairs.c demo/echo.c demo/echo.h $(store)
 bench_pairs_CFLAGS = $(demo_cflags)
 bench_pairs_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread -lm
 
@@ -84,14 +101,33 @@ bench_poll_CFLAGS = $(AM_CFLAGS)
 bench_poll_LDFLAGS = -Wl,--wrap=tdt_traced_with
 bench_poll_LDADD = libbench.la libtdt-rt-core.la libtdt.la -lpthread -ldl
 
+# Runs the program tdt, too.
+bench_outside_SOURCES = bench/outside.c
+bench_outside_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_outside_LDADD = libbench.la libtdt-rt-core.la libtdt-reader.la libtdt-core.la -lpthread -ldl
+EXTRA_bench_outside_DEPENDENCIES = tdt
+
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(NOP5_CFLAGS)
 bench_probes_LDADD = libbench.la libtdt-core.la
+
+# What a process is found doing, and what it says that it did.
+bench_profile_SOURCES = bench/profile.c bench/waits.c bench/waits.h tests/lib/must.h
+bench_profile_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_profile_LDADD = libbench.la libtdt-rt-core.la libtdt-reader.la libtdt-core.la \
+	-lpthread -ldl -lm
+
+bench_snapshot_SOURCES = bench/snapshot.c
+bench_snapshot_CFLAGS = $(AM_CFLAGS)
+bench_snapshot_LDADD = libbench.la libtdt.la -lpthread
 
 bench_running_SOURCES = bench/running.c
 bench_running_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_running_LDADD = libbench.la libtdt-core.la -lpthread
 
+bench_reader_SOURCES = bench/reader.c
+bench_reader_CFLAGS = $(AM_CFLAGS)
+bench_reader_LDADD = libbench.la libtdt-reader.la libtdt-core.la -lpthread
 bench_registry_SOURCES = bench/registry.c
 bench_registry_CFLAGS = $(AM_CFLAGS)
 bench_registry_LDADD = libbench.la libtdt.la -lpthread
@@ -111,6 +147,10 @@ EXTRA_DIST += bench/pth.c bench/pth_none.c
 bench_spawn_SOURCES = bench/spawn.c bench/pool.c bench/pool.h $(PTH_SOURCES)
 bench_spawn_CFLAGS = $(AM_CFLAGS) $(LIBUV_CFLAGS)
 bench_spawn_LDADD = libbench.la libtdt-rt.la libtdt.la $(LIBUV_LIBS) $(PTH_LIBS) -lpthread
+
+bench_recorder_SOURCES = bench/recorder.c
+bench_recorder_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_recorder_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
 bench_wake_SOURCES = bench/wake.c $(PTH_SOURCES)
 bench_wake_CFLAGS = $(AM_CFLAGS)

@@ -14,6 +14,10 @@
  *
  *	bench/pairs "TDT_WATCH=10ms TDT_LEAF_WAKERS=0" "TDT_WATCH=10ms TDT_LEAF_WAKERS=1"
  *
+ * The flight recorder, off and on, in the echo server of the demo:
+ *
+ *	PAIRS_ECHO=1 bench/pairs TDT_RECORD=0 TDT_RECORD=16M
+ *
  * Both servers run on one CPU, and a client on another has 50 connections to each, which are busy
  * with one server at a time, in turn: a pair is two new servers, and ten short slices of each.
  * Prints the pairs, in ns a request, and the mean of NEW / OLD (of its logarithm) with the 95 %
@@ -31,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../demo/echo.h"
 #include "load.h"
 #include "report.h"
 #include "store.h"
@@ -41,14 +46,34 @@
 
 /* --- A server, in a process of its own ------------------------------------------------ */
 
-static int serve(void)
+static struct tdt_tcp_listener *start_store(void)
 {
 	static struct store store;
+
+	store_start(&store);
+	return store.listener;
+}
+
+static struct tdt_tcp_listener *start_echo(void)
+{
+	static const struct echo_options options = {
+		.host = "127.0.0.1", .workers = 1, .idle_ms = 60000, .report_ms = 24 * 3600 * 1000
+	};
+	static struct service service;
+	const char *what;
+
+	errno = -service_start(&service, &options, &what);
+	if (errno != 0)
+		die(what);
+	return service.listener;
+}
+
+static int serve(void)
+{
 	uint16_t port;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	store_start(&store);
-	port = tdt_tcp_listener_port(store.listener);
+	port = tdt_tcp_listener_port(getenv("PAIRS_ECHO") != NULL ? start_echo() : start_store());
 	if (write(STDOUT_FILENO, &port, sizeof port) != sizeof port)
 		die("write");
 	for (;;)

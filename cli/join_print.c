@@ -215,7 +215,7 @@ static int print_text(const struct joined *joined, FILE *out,
 {
 	struct joined_text text = { .joined = joined, .options = *options };
 	const struct tdt_node *root = tdt_trace_root(joined->trace);
-	int err = tdt__view_make(&text.view, root, &text.options);
+	int err = tdt__view_make(&text.view, root, &text.options, NULL);
 
 	if (err != 0)
 		return err;

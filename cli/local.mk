@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The programs.
 
-bin_PROGRAMS += tdt-join-ustack tdt-tree
+bin_PROGRAMS += tdt-join-ustack
 
 tdt_join_ustack_SOURCES = \
 	cli/join-ustack.c \
@@ -12,12 +12,18 @@ tdt_join_ustack_SOURCES = \
 	cli/join_print.c \
 	cli/program.c \
 	cli/program.h \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h \
 	cli/ustack.c \
 	cli/ustack.h \
 	tree-printer/frame.c \
 	tree-printer/frame.h \
+	tree-printer/origin.c \
+	tree-printer/origin.h \
 	tree-printer/schema.h \
 	tree-printer/strings.c \
 	tree-printer/strings.h \
@@ -28,12 +34,102 @@ tdt_join_ustack_SOURCES = \
 tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
-tdt_tree_SOURCES = \
+# It takes from libtdt-core.la what runs in no target: names, trees and printers.
+bin_PROGRAMS += tdt
+tdt_SOURCES = \
+	cli/apart.c \
+	cli/apart.h \
+	cli/bt.c \
+	cli/metrics.c \
+	cli/metrics_page.c \
+	cli/metrics_page.h \
+	cli/compare.c \
+	cli/compare.h \
+	cli/diff.c \
+	cli/diff.h \
+	cli/diff_print.c \
+	cli/outside.c \
+	cli/print.c \
+	cli/print.h \
 	cli/program.c \
 	cli/program.h \
+	cli/profile.c \
+	cli/profile.h \
+	cli/profile_options.c \
+	cli/profile_options.h \
+	cli/profile_print.c \
+	cli/profile_shown.c \
+	cli/profile_text.c \
+	cli/ps.c \
+	cli/ps.h \
+	cli/ps_graph.c \
+	cli/ps_summary.c \
+	cli/ps_table.c \
+	cli/ps_threads.c \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
-	cli/tdt-tree.c \
-	tree-printer/schema.h
-tdt_tree_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tdt_tree_LDADD = libtdt.la $(JANSSON_LIBS)
+	cli/read_parts.c \
+	cli/read_parts.h \
+	cli/record.c \
+	cli/record.h \
+	cli/record_write.c \
+	cli/recordings.c \
+	cli/recordings.h \
+	cli/stacks.c \
+	cli/stacks.h \
+	cli/stacks_print.c \
+	cli/summary.c \
+	cli/summary.h \
+	cli/serve.c \
+	cli/serve.h \
+	cli/set.c \
+	cli/tdt.c \
+	cli/tdt.h \
+	cli/text_table.c \
+	cli/text_table.h \
+	cli/top.c \
+	cli/top_lines.c \
+	cli/top_lines.h \
+	cli/top_look.c \
+	cli/top_look.h \
+	cli/top_places.c \
+	cli/top_places.h \
+	cli/top_press.c \
+	cli/top_round.c \
+	cli/top_round.h \
+	cli/top_screen.c \
+	cli/top_screen.h \
+	cli/top_terminal.c \
+	cli/top_terminal.h \
+	cli/top_times.c \
+	cli/top_times.h \
+	cli/top_views.c \
+	cli/top_views.h \
+	tree-printer/pprof.c \
+	tree-printer/pprof.h
+tdt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
+tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
+
+# The old name of tdt print.
+CLEANFILES += tdt-tree
+all-local: tdt-tree
+tdt-tree: tdt$(EXEEXT)
+	$(AM_V_GEN)rm -f $@ && $(LN_S) tdt$(EXEEXT) $@
+
+install-exec-hook:
+	cd '$(DESTDIR)$(bindir)' && new=`echo tdt | sed '$(transform)'`$(EXEEXT) && \
+		old=`echo tdt-tree | sed '$(transform)'` && rm -f "$$old" && \
+		$(LN_S) "$$new" "$$old"
+
+uninstall-tdt-tree:
+	rm -f "$(DESTDIR)$(bindir)/`echo tdt-tree | sed '$(transform)'`"
+
+# Completion of its options, for the shells.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = cli/completions/tdt.bash
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = cli/completions/_tdt
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_fishcompletion_DATA = cli/completions/tdt.fish

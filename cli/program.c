@@ -9,6 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool program_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
 int program_bad_usage(const struct program *program, const char *what, const char *value)
 {
 	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);

@@ -12,6 +12,8 @@
  */
 
 #include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <tdt/dump.h>
@@ -45,6 +47,9 @@ struct program {
  */
 int program_option(const struct program *program, struct tdt_print_options *print, int option,
 		   const char *value);
+
+/* Read a whole decimal number.  False: it is none, or too large. */
+bool program_number(const char *text, uint64_t *number);
 
 /* Report wrong usage: `what`, and `value` behind it.  Returns EXIT_BAD_USAGE. */
 int program_bad_usage(const struct program *program, const char *what, const char *value);

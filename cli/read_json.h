@@ -4,17 +4,28 @@
 
 /* Reads traces and dumps from the JSON that the library prints; tdt-trace(5) has the schema. */
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <tdt/dump.h>
 
-/* A new reader has `file`, and zeros in all other fields. */
+struct json_t; /* of jansson */
+
+/* A new reader has `file`, and what the caller takes, and zeros in all other fields. */
 struct reader {
 	FILE *file;
 	unsigned long line; /* of the last byte that was read, from 1 */
 	unsigned long column;
 	char message[512]; /* what is wrong; it may quote the file, and so hold any bytes */
 	char prefix[40];   /* the current place in a dump: "groups[7]." */
+	/* The caller also takes the lists of tdt ps, as dumps of tasks that have no trees. */
+	bool lists;
+	/*
+	 * The caller also takes profiles: this is called for each, and returns 1, or -1 with the
+	 * message set.  NULL: profiles are damage.
+	 */
+	int (*profile)(struct reader *reader, const struct json_t *object);
+	void *arg; /* for `profile` */
 };
 
 /*
@@ -33,7 +44,7 @@ void dump_free(struct dump *dump); /* NULL does nothing */
 /*
  * Like reader_next(), but for files that have dumps of many tasks among the traces, which
  * reader_next() takes for damage.  After 1, one of `*trace` and `*dump` is for the caller to free,
- * and the other one is NULL.
+ * and the other one is NULL; both are NULL after a profile.
  */
 int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump);
 

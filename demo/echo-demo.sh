@@ -4,6 +4,8 @@
 # programs as its argument.
 set -u
 programs=${1:?the directory of echo-server and echo-client}
+# shellcheck source=demo/wait.sh
+. "$(dirname "$0")/wait.sh"
 
 tmp=$(mktemp -d) || exit
 server=
@@ -33,33 +35,6 @@ fail()
 	exit 1
 }
 
-# wait_for TEXT FILE: wait until FILE contains TEXT, for 10 s at most.
-wait_for()
-{
-	tries=100
-	until grep -q "$1" "$2"; do
-		tries=$((tries - 1))
-		test $tries -gt 0 || fail "there is no '$1'"
-		sleep 0.1
-	done
-}
-
-# wait_for_dump: wait until the dump has all tasks that its first line counts, then an empty line.
-wait_for_dump()
-{
-	tries=100
-	until awk '
-		/^[0-9]+ tasks[,:]/ { all = $1 }
-		/^task / { n++ }
-		/^[0-9]+ tasks [a-z]/ { n += $1 }
-		{ last = $0 }
-		END { exit !(all > 0 && n == all && last == "") }' "$tmp/err"; do
-		tries=$((tries - 1))
-		test $tries -gt 0 || fail 'there is no whole dump'
-		sleep 0.1
-	done
-}
-
 echo 'A server of many tasks, and a client that drives it (demo/echo.c, demo/echo-client.c):'
 "$programs/echo-server" --port=0 --report=200 --wedge >"$tmp/out" 2>"$tmp/err" &
 server=$!
@@ -77,7 +52,7 @@ printf 'and soon nobody gets an answer:\n'
 
 printf '\nWho waits where?  kill -USR1 asks all tasks:\n'
 kill -USR1 $server
-wait_for_dump
+wait_for_dump "$tmp/err"
 cat "$tmp/err"
 printf 'Connection 3 is in count_poll behind its lock, so it holds the mutex; '
 echo 'and in report_poll, which waits for that mutex.'

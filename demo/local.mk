@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Small programs that a newcomer reads first.  `make demo` runs them.
 
-noinst_PROGRAMS += demo/foreign-runtime demo/taskdump
+noinst_PROGRAMS += demo/fibers demo/foreign-runtime demo/taskdump
 if RUNTIME
 noinst_PROGRAMS += demo/coroutines demo/echo-client demo/echo-server demo/stuck
 endif
-EXTRA_DIST += demo/echo-demo.sh
+if HAVE_BOOST
+noinst_PROGRAMS += demo/fibers-boost
+endif
+if HAVE_PTH
+noinst_PROGRAMS += demo/fibers-pth
+endif
+EXTRA_DIST += demo/echo-demo.sh demo/fibers-demo.sh demo/wait.sh
 
-# The declarations for a Rust program (tdt-languages(7)).
-dist_doc_DATA += demo/tdt.rs
+# What programs copy: the declarations for Rust (tdt-languages(7)), and the adapters of coroutine
+# libraries.
+dist_doc_DATA += demo/boost_fibers.hpp demo/pth_fibers.c demo/tdt.rs
 
 # The trees need names and lines (-g); the stacks of tracers need frame pointers.
 demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer
@@ -35,6 +42,21 @@ demo_echo_server_CPPFLAGS = $(demo_cppflags)
 demo_echo_server_CFLAGS = $(demo_cflags)
 demo_echo_server_LDADD = libtdt-rt.la libtdt.la -lpthread
 
+# A function that ends in a tail call is in no tree.
+fibers_flags = -fno-optimize-sibling-calls
+
+demo_fibers_SOURCES = demo/fibers.c demo/help.h
+demo_fibers_CFLAGS = $(demo_cflags) $(fibers_flags)
+demo_fibers_LDADD = libtdt.la
+
+demo_fibers_boost_SOURCES = demo/fibers-boost.cc demo/boost_fibers.hpp demo/help.h
+demo_fibers_boost_CXXFLAGS = $(AM_CXXFLAGS) -g -fno-omit-frame-pointer $(fibers_flags)
+demo_fibers_boost_LDADD = libtdt.la $(BOOST_LIBS)
+
+demo_fibers_pth_SOURCES = demo/fibers-pth.c demo/pth_fibers.c demo/help.h
+demo_fibers_pth_CFLAGS = $(demo_cflags) $(fibers_flags)
+demo_fibers_pth_LDADD = libtdt.la $(PTH_LIBS) -ldl
+
 demo_foreign_runtime_SOURCES = demo/foreign-runtime.c demo/help.h $(their_runtime)
 demo_foreign_runtime_CFLAGS = $(demo_cflags)
 demo_foreign_runtime_LDADD = libtdt.la -lpthread
@@ -49,7 +71,7 @@ demo_taskdump_LDADD = libtdt.la -lpthread
 
 .PHONY: demo
 if RUNTIME
-demo: demo/taskdump demo/stuck demo/coroutines demo/echo-client demo/echo-server
+demo: $(noinst_PROGRAMS)
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
 	@echo
@@ -58,12 +80,16 @@ demo: demo/taskdump demo/stuck demo/coroutines demo/echo-client demo/echo-server
 	@echo 'Coroutines wait, on stacks of their own (demo/coroutines.c):'
 	@demo/coroutines
 	@echo
+	@$(SHELL) $(srcdir)/demo/fibers-demo.sh demo
+	@echo
 	@$(SHELL) $(srcdir)/demo/echo-demo.sh demo
 else
-demo: demo/taskdump demo/foreign-runtime
+demo: $(noinst_PROGRAMS)
 	@echo 'A task waits; its tree, asked for from another thread (demo/taskdump.c):'
 	@demo/taskdump
 	@echo
 	@echo 'A task of a runtime that is not part of tdt (demo/foreign-runtime.c):'
 	@demo/foreign-runtime
+	@echo
+	@$(SHELL) $(srcdir)/demo/fibers-demo.sh demo
 endif

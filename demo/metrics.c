@@ -39,9 +39,9 @@ int metrics_print(FILE *out)
 	fprintf(out, "# TYPE tdt_tasks gauge\n");
 	fprintf(out, "tdt_tasks{state=\"waiting\"} %" PRIu64 "\n", counts.waiting);
 	fprintf(out, "tdt_tasks{state=\"runnable\"} %" PRIu64 "\n", counts.runnable);
-	fprintf(out, "tdt_tasks{state=\"running\"} %" PRIu64 "\n", counts.running);
-	print_metric(out, "tdt_tasks_spawned_total", "counter", counts.spawned);
-	print_metric(out, "tdt_tasks_ended_total", "counter", counts.ended);
+	fprintf(out, "tdt_tasks{state=\"polling\"} %" PRIu64 "\n", counts.running);
+	print_metric(out, "tdt_spawned_total", "counter", counts.spawned);
+	print_metric(out, "tdt_ended_total", "counter", counts.ended);
 	print_metric(out, "tdt_task_panics_total", "counter", counts.panicked);
 	print_metric(out, "tdt_polls_total", "counter", counts.polls);
 	print_metric(out, "tdt_captures_total", "counter", counts.captures);

@@ -12,7 +12,10 @@ nobase_dist_doc_DATA = \
 	docs/last-trees.gdb \
 	docs/limits.md \
 	docs/metrics.md \
+	docs/outside.md \
+	docs/recorder.md \
 	docs/runtimes.md \
+	docs/top.md \
 	docs/waiting.svg
 EXTRA_DIST += docs/picture.awk docs/picture.sh
 

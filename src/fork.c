@@ -18,12 +18,16 @@
 
 #include "capture/chain.h"
 #include "capture/counted.h"
+#include "capture/fiber.h"
 #include "capture/interrupt.h"
+#include "door/door.h"
+#include "door/socket.h"
 #include "dump/dump_signal.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "probes/probes.h"
+#include "recorder/recorder.h"
 #include "registry/registry.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
@@ -36,8 +40,9 @@
  * unloads.h, one of the requests' locks, and one of the registry's.
  */
 static pthread_mutex_t *const locks[] = {
-	&tdt__signal_lock, &tdt__watch_lock,  &tdt__counted_lock,
-	&tdt__symbol_lock, &tdt__unwind_lock, &tdt__interrupt_lock
+	&tdt__door_lock,    &tdt__signal_lock, &tdt__recorder_lock,
+	&tdt__watch_lock,   &tdt__counted_lock, &tdt__symbol_lock,
+	&tdt__unwind_lock,  &tdt__interrupt_lock, &tdt__fibers_lock
 };
 
 #define LOCKS (sizeof locks / sizeof locks[0])
@@ -67,9 +72,11 @@ static void in_forked_child(void)
 	tdt__polls_forked();
 	tdt__interrupt_forked();
 	tdt__watch_forked();
+	tdt__recorder_forked();
 	tdt__unloads_forked();
 	tdt__namer_forked();
 	tdt__registry_forked();
+	tdt__door_forked();
 	after_fork();
 }
 
@@ -80,7 +87,15 @@ static void begin_services(void)
 	tdt__unloads_begin();
 	tdt__registry_begin();
 	tdt__dump_begin();
+	tdt__door_begin();
+}
+
+static void resume_services(void)
+{
+	tdt__dump_begin();
+	tdt__door_begin();
+	tdt__recorder_resume();
 }
 
 const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,
-						       in_forked_child, tdt__dump_begin };
+						       in_forked_child, resume_services };

@@ -9,12 +9,19 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
 	include/tdt/dump.h \
+	include/tdt/fiber.h \
 	include/tdt/future.h \
 	include/tdt/hooks.h \
 	include/tdt/join.h \
 	include/tdt/net.h \
+	include/tdt/leaf.h \
+	include/tdt/misuse.h \
+	include/tdt/outside.h \
 	include/tdt/panics.h \
 	include/tdt/print.h \
+	include/tdt/probe.h \
+	include/tdt/recorder.h \
+	include/tdt/recording.h \
 	include/tdt/registry.h \
 	include/tdt/runtime.h \
 	include/tdt/sync.h \
@@ -45,11 +52,16 @@ libtdt_core_la_SOURCES = \
 	src/base/index.c \
 	src/base/index.h \
 	src/base/name.h \
+	src/base/new_file.c \
+	src/base/new_file.h \
 	src/base/options.h \
 	src/base/pool.c \
 	src/base/pool.h \
+	src/base/sanitized.h \
 	src/base/service.c \
 	src/base/service.h \
+	src/base/syscall_name.c \
+	src/base/syscall_name.h \
 	src/base/text.h \
 	src/capture/capture.c \
 	src/capture/capture.h \
@@ -59,6 +71,8 @@ libtdt_core_la_SOURCES = \
 	src/capture/counted.c \
 	src/capture/counted.h \
 	src/capture/facts.h \
+	src/capture/fiber.c \
+	src/capture/fiber.h \
 	src/capture/find_fp.c \
 	src/capture/find_fp.h \
 	src/capture/follow.h \
@@ -66,6 +80,10 @@ libtdt_core_la_SOURCES = \
 	src/capture/interrupt.h \
 	src/capture/judge.c \
 	src/capture/judge.h \
+	src/capture/leaf_list.c \
+	src/capture/leaf_list.h \
+	src/capture/recorded.c \
+	src/capture/recorded.h \
 	src/capture/running.c \
 	src/capture/running.h \
 	src/capture/seal.c \
@@ -74,8 +92,20 @@ libtdt_core_la_SOURCES = \
 	src/capture/stack_copy.h \
 	src/capture/stack_pieces.c \
 	src/capture/stack_pieces.h \
+	src/capture/suspended.c \
+	src/capture/suspended.h \
 	src/capture/walk_copy.c \
 	src/capture/walk_copy.h \
+	src/door/connection.c \
+	src/door/connection.h \
+	src/door/door.c \
+	src/door/door.h \
+	src/door/messages.c \
+	src/door/messages.h \
+	src/door/socket.c \
+	src/door/socket.h \
+	src/door/trees.c \
+	src/door/trees.h \
 	src/dump/backtrace.c \
 	src/dump/dump_all.c \
 	src/dump/dump_file.c \
@@ -84,6 +114,15 @@ libtdt_core_la_SOURCES = \
 	src/dump/dump_signal.h \
 	src/dump/dump_variable.c \
 	src/dump/dump_variable.h \
+	src/dump/hourly.h \
+	src/dump/path_pattern.c \
+	src/dump/path_pattern.h \
+	src/dump/recorder_copy.c \
+	src/dump/recorder_copy.h \
+	src/dump/recorder_snapshot.c \
+	src/dump/recorder_snapshot.h \
+	src/dump/recorder_trigger.c \
+	src/dump/recorder_summary.c \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
@@ -92,8 +131,8 @@ libtdt_core_la_SOURCES = \
 	src/future/combine.h \
 	src/future/combine_new.c \
 	src/future/coroutine.c \
-	src/future/fiber.h \
 	src/future/join_new.c \
+	src/future/sanitizers.h \
 	src/future/switch.c \
 	src/future/switch.h \
 	src/host/barrier.c \
@@ -112,13 +151,55 @@ libtdt_core_la_SOURCES = \
 	src/host/readable.h \
 	src/host/start.c \
 	src/host/start.h \
-	src/host/syscall_name.c \
-	src/host/syscall_name.h \
 	src/host/thread.c \
 	src/host/thread.h \
 	src/host/unloads.c \
 	src/host/unloads.h \
 	src/probes/probes.h \
+	src/recorder/block.c \
+	src/recorder/block.h \
+	src/recorder/clock.c \
+	src/recorder/clock.h \
+	src/recorder/cpu.h \
+	src/recorder/files.c \
+	src/recorder/files.h \
+	src/recorder/record.c \
+	src/recorder/record.h \
+	src/recorder/recorder.c \
+	src/recorder/recorder.h \
+	src/recorder/rings.c \
+	src/recorder/rings.h \
+	src/recorder/service.c \
+	src/recorder/service.h \
+	src/recorder/stacks.c \
+	src/recorder/stacks.h \
+	src/recorder/trigger.c \
+	src/recorder/trigger.h \
+	src/recorder/user.c \
+	src/recording/clocks.c \
+	src/recording/copy.c \
+	src/recording/copy.h \
+	src/recording/cursor.c \
+	src/recording/describe.c \
+	src/recording/describe.h \
+	src/recording/durations.c \
+	src/recording/durations.h \
+	src/recording/identities.c \
+	src/recording/module_table.c \
+	src/recording/module_table.h \
+	src/recording/payload.c \
+	src/recording/read.c \
+	src/recording/read.h \
+	src/recording/recording.h \
+	src/recording/sort.c \
+	src/recording/timeline.c \
+	src/recording/timeline.h \
+	src/recording/summary.c \
+	src/recording/summary.h \
+	src/recording/summary_groups.c \
+	src/recording/summary_groups.h \
+	src/recording/supplement.c \
+	src/recording/supplement.h \
 	src/registry/counters.c \
 	src/registry/handle.h \
 	src/registry/owners.c \
@@ -155,11 +236,18 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/symbolize.h \
 	src/task/attr.c \
 	src/task/attr.h \
+	src/task/fibers.c \
+	src/task/fibers.h \
 	src/task/handle.c \
 	src/task/handshake.h \
+	src/task/hooked.c \
 	src/task/hooks.c \
 	src/task/join.c \
 	src/task/join.h \
+	src/task/leaf.c \
+	src/task/leaf.h \
+	src/task/misuse.c \
+	src/task/misuse.h \
 	src/task/panics.c \
 	src/task/panics.h \
 	src/task/request.c \
@@ -168,17 +256,23 @@ libtdt_core_la_SOURCES = \
 	src/task/substitute.c \
 	src/task/substitute.h \
 	src/task/task.c \
+	src/task/task.h \
 	src/task/tasks.c \
+	src/task/waits.h \
 	src/task/wrapper.c \
 	src/task/wrapper.h \
 	src/tree/call_tree.c \
 	src/tree/call_tree.h \
 	src/tree/cycles.c \
 	src/tree/cycles.h \
+	src/tree/futurelocks.c \
+	src/tree/futurelocks.h \
 	src/tree/findings.c \
 	src/tree/findings.h \
 	src/tree/groups.c \
 	src/tree/groups.h \
+	src/tree/named.c \
+	src/tree/named.h \
 	src/tree/over.c \
 	src/tree/over.h \
 	src/tree/stacks.c \
@@ -226,14 +320,14 @@ libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf \
 
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc
-src/syscall_names.inc: $(srcdir)/src/host/syscall_names.awk
+src/syscall_names.inc: $(srcdir)/src/base/syscall_names.awk
 	$(AM_V_GEN)$(MKDIR_P) src && \
 		$(CC) $(CPPFLAGS) $(CFLAGS) -E -dM -include sys/syscall.h -x c /dev/null \
 			>$@.macros && \
-		$(AWK) -f $(srcdir)/src/host/syscall_names.awk $@.macros >$@.new && \
+		$(AWK) -f $(srcdir)/src/base/syscall_names.awk $@.macros >$@.new && \
 		grep -q __NR_exit_group $@.new && mv $@.new $@ && rm $@.macros
 CLEANFILES += src/syscall_names.inc src/syscall_names.inc.macros src/syscall_names.inc.new
-EXTRA_DIST += src/host/syscall_names.awk
+EXTRA_DIST += src/base/syscall_names.awk
 
 # current:revision:age: see libtool's manual, "Updating version info".
 lib_LTLIBRARIES += libtdt.la

@@ -58,4 +58,5 @@ check-local:
 endif
 
 check_PROGRAMS += $(tests_unit)
-TESTS += $(tests_unit) tests/outside/descriptors $(dist_check_SCRIPTS)
+TESTS += $(tests_unit) tests/outside/descriptors tests/stress/recorder \
+	tests/stress/recorder_killed $(dist_check_SCRIPTS)

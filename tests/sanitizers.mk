@@ -5,8 +5,9 @@
 # can't serve another build; what has not changed is not built again.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind \
-	check-bare check-step check-delays check-soak check-instrumentation check-host \
-	check-host-asan check-host-tsan coverage coverage-report
+	check-bare check-step check-that-walk check-delays check-fibers check-soak \
+	check-instrumentation \
+	check-host check-host-asan check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.
 check-sanitizers:
@@ -44,7 +45,18 @@ check-tsan:
 	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
 
 check-step:
-	+@name=step; flags=--with-walk=step; goal=check; $(in_own_build)
+	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
+
+# Not what walks no stack, or builds the library in ways of its own.
+without_walks = \
+	tests/outside/aarch64.sh|tests/outside/bench.sh|tests/outside/crates.sh| \
+	tests/outside/perfetto.sh|tests/outside/probes.sh|tests/project/*
+check-that-walk: all
+	@tests_that_walk=`for test in $(TESTS); do \
+		case $$test in $(without_walks)) ;; *) echo $$test ;; esac; \
+	done`; \
+	echo 'check-step: skipped: $(without_walks)'; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests_that_walk`"
 
 # What is left without the runtime and the probes.
 check-bare:
@@ -144,4 +156,4 @@ EXTRA_DIST += tests/lib/coverage.awk tests/lib/valgrind.supp
 
 distclean-local:
 	rm -rf build-asan build-bare build-clang build-coverage build-fuzz build-step build-tsan \
-		build-valgrind
+		build-valgrind tests/outside/trace_processor

@@ -52,6 +52,12 @@ static bool have_groups(const struct tdt_snapshot *snapshot)
 	return true;
 }
 
+static bool is_misuse(const struct tdt_misuse *misuse)
+{
+	return misuse->size >= sizeof *misuse && misuse->kind >= TDT_MISUSE_ORDER &&
+	       misuse->kind <= TDT_MISUSE_FIBER_END && misuse->reason != NULL;
+}
+
 static bool is_whole(const struct tdt_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
@@ -69,6 +75,8 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 		if (snapshot->panics[i].n != 1 || !are_tasks(snapshot->panics[i].tasks, 1) ||
 		    snapshot->panics[i].trace == NULL)
 			return false;
+	if (snapshot->misuse != NULL && !is_misuse(snapshot->misuse))
+		return false;
 	return have_groups(snapshot);
 }
 

@@ -65,6 +65,11 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 				    info.line == first.line && info.column == first.column;
 		facts->same_parent = facts->same_parent && info.parent == first.parent;
 		facts->same_syscall = facts->same_syscall && same_text(info.syscall, first.syscall);
+		/* These two are said if they are true of all. */
+		if (info.unknown_stack == 0)
+			facts->first.unknown_stack = 0;
+		if (info.asked == 0)
+			facts->first.asked = 0;
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
 			facts->waits += tdt__wait_is_news(&info.waits[k]);
 	}
@@ -98,8 +103,17 @@ static void number_range(struct tdt__string *string, const struct range *range)
 		tdt__count(string, range->low);
 		tdt__string_puts(string, " to ");
 	}
-	tdt__count(string, range->high);
-	tdt__string_puts(string, range->high == 1 ? " poll" : " polls");
+	tdt__count_polls(string, range->high);
+}
+
+/* The same for trees that were read from outside: ", watched 1 s to 2 s ago, 0 polls since". */
+static void watched_ages(struct tdt__string *string, const struct facts *facts)
+{
+	tdt__string_puts(string, ", watched");
+	duration_range(string, &facts->age_ns);
+	tdt__string_puts(string, " ago, ");
+	number_range(string, &facts->polls_since);
+	tdt__string_puts(string, " since");
 }
 
 static void ages(struct tdt__string *string, const struct facts *facts)
@@ -171,9 +185,12 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		tdt__task_syscall(string, first->syscall, dump->options);
 	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING &&
 	    first->leaves == 0 && first->leaves_elsewhere == 0 && first->leaves_lost == 0)
-		tdt__string_puts(string, ", no leaves (the poll cloned no waker)");
-	tdt__task_answer(string, first, group->answer);
-	ages(string, facts);
+		tdt__no_leaves(string, first);
+	tdt__task_answer(string, first, group->answer, dump->snapshot->outside != 0);
+	if (dump->snapshot->outside && group->answer == TDT_ANSWER_LAST)
+		watched_ages(string, facts);
+	else
+		ages(string, facts);
 	some(string, group, facts, dump);
 	if (facts->same_place)
 		tdt__task_place(string, first, dump->options);

@@ -9,10 +9,13 @@
 #include "dumps.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "forms.h"
+#include "futurelocks.h"
 #include "schema.h"
 #include "words.h"
 
@@ -27,7 +30,16 @@ static void member(struct tdt__out *out, const char *before, const char *key, ui
 	tdt__json_u64(out, value);
 }
 
-static void summary_json(struct tdt__out *out, const struct tdt__dump *dump)
+/* Which process the dump was read from; nothing if it is of this process. */
+static int process_json(struct tdt__out *out, const struct tdt_snapshot_process *process)
+{
+	if (process == NULL)
+		return 0;
+	tdt__json_text(out, ",\"process\":");
+	return tdt__json_process(out, process);
+}
+
+static int summary_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 
@@ -40,15 +52,19 @@ static void summary_json(struct tdt__out *out, const struct tdt__dump *dump)
 		member(out, ",", "panicked", snapshot->panicked);
 	if (dump->unnamed != 0)
 		member(out, ",", "unnamed", dump->unnamed);
+	if (snapshot->outside)
+		tdt__json_text(out, ",\"outside\":true");
+	return process_json(out, snapshot->process);
 }
 
-static void rings(struct tdt__out *out, const struct tdt_snapshot *snapshot, bool deadlocks)
+void tdt__json_rings(struct tdt__out *out, const struct tdt_snapshot_cycle *cycles, size_t n,
+		     bool deadlocks)
 {
 	const char *before = "";
 
 	tdt__json_text(out, "[");
-	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		const struct tdt_snapshot_cycle *cycle = &snapshot->cycles[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct tdt_snapshot_cycle *cycle = &cycles[i];
 
 		if ((cycle->deadlock != 0) != deadlocks)
 			continue;
@@ -93,6 +109,28 @@ static void from_records(struct tdt__out *out, const struct tdt_snapshot *snapsh
 	}
 	if (before[1] == '\0')
 		tdt__json_text(out, "]");
+}
+
+/* The futurelocks, which are also in the waits of the tasks; nothing if there are none. */
+static int futurelocks_json(struct tdt__out *out, const struct tdt_snapshot *snapshot)
+{
+	struct tdt__futurelocks locks;
+	int err = tdt__futurelocks_collect(&locks, snapshot);
+	char object[48];
+
+	for (size_t i = 0; i < locks.n; i++) {
+		tdt__json_text(out, i == 0 ? ",\"futurelocks\":[" : ",");
+		member(out, "{", "task", locks.lock[i].wait.owner);
+		member(out, ",", "waits", locks.lock[i].waits);
+		member(out, ",", "handed_ns", locks.lock[i].wait.handed_ns);
+		snprintf(object, sizeof(object), ",\"object\":\"0x%" PRIx64 "\"}",
+			 locks.lock[i].wait.object);
+		tdt__json_text(out, object);
+		if (i + 1 == locks.n)
+			tdt__json_text(out, "]");
+	}
+	free(locks.lock);
+	return err;
 }
 
 /* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
@@ -162,6 +200,15 @@ static int panics_json(struct tdt__out *out, const struct tdt_snapshot *snapshot
 	return err;
 }
 
+/* What was misused; nothing if nothing was. */
+static int misuse_json(struct tdt__out *out, const struct tdt_misuse *misuse)
+{
+	if (misuse == NULL)
+		return 0;
+	tdt__json_text(out, ",\"misuse\":");
+	return tdt__json_misuse(out, misuse);
+}
+
 int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -170,12 +217,20 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 
 	snprintf(head, sizeof(head), "{\"tdt\":%d,\"dump\":{", SCHEMA);
 	tdt__json_text(out, head);
-	summary_json(out, dump);
-	tdt__json_text(out, "},\"deadlocks\":");
-	rings(out, snapshot, true);
+	err = summary_json(out, dump);
+	tdt__json_text(out, "}");
+	if (err == 0)
+		err = misuse_json(out, snapshot->misuse);
+	if (err != 0)
+		return err;
+	tdt__json_text(out, ",\"deadlocks\":");
+	tdt__json_rings(out, snapshot->cycles, snapshot->n_cycles, true);
 	from_records(out, snapshot);
 	tdt__json_text(out, ",\"rings\":");
-	rings(out, snapshot, false);
+	tdt__json_rings(out, snapshot->cycles, snapshot->n_cycles, false);
+	err = futurelocks_json(out, snapshot);
+	if (err != 0)
+		return err;
 	tdt__json_text(out, ",\"groups\":[");
 	err = all_groups(out, snapshot);
 	if (err == 0)

@@ -2,7 +2,12 @@
 /*
  * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
  *
- *	10,003 tasks, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
+ *	10,003 tasks, 1 futurelock, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
+ *
+ *	misuse: a traced future was polled while a poll of it had not ended (task 4 "c")
+ *
+ *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
+ *	not taken it: 3 waits for it hang
  *
  *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for task 5 "a"
  *	task 5 "a" pending 4.003 s, 1 leaf
@@ -34,8 +39,11 @@
 #include "dumps.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/index.h"
 #include "forms.h"
+#include "futurelocks.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -58,22 +66,52 @@ static void summary_part(struct tdt__string *string, size_t n, const char *what,
 	*before = ", ";
 }
 
-static void deadlocks(struct tdt__string *string, const struct tdt__dump *dump)
+/* ", 2 deadlocks"; nothing if there are none. */
+static void finding(struct tdt__string *string, size_t n, const char *what,
+		    const struct tdt__dump *dump)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < dump->snapshot->n_cycles; i++)
-		n += dump->snapshot->cycles[i].deadlock != 0;
 	if (n == 0)
 		return;
 	tdt__string_puts(string, ", ");
 	tdt__color(string, TDT__RED, dump->options);
 	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? " deadlock" : " deadlocks");
+	tdt__string_printf(string, " %s%s", what, n == 1 ? "" : "s");
 	tdt__color(string, TDT__PLAIN, dump->options);
 }
 
-static void summary(struct tdt__string *string, const struct tdt__dump *dump)
+static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->n_cycles; i++)
+		n += snapshot->cycles[i].deadlock != 0;
+	return n;
+}
+
+/* How many tasks that were asked have answered. */
+static size_t count_asked(const struct tdt_snapshot *snapshot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++)
+			n += snapshot->groups[i].answer == TDT_ANSWER_FRESH &&
+			     tdt__dump_task(&snapshot->groups[i], k).asked != 0;
+	return n;
+}
+
+static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot *snapshot,
+			  const char **before)
+{
+	size_t fresh = snapshot->answers[TDT_ANSWER_FRESH];
+	size_t asked = snapshot->outside ? count_asked(snapshot) : fresh;
+
+	summary_part(string, asked, " answered", before);
+	summary_part(string, fresh > asked ? fresh - asked : 0, " suspended", before);
+}
+
+static void summary(struct tdt__string *string, const struct tdt__futurelocks *locks,
+		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	const char *before = ": ";
@@ -82,8 +120,9 @@ static void summary(struct tdt__string *string, const struct tdt__dump *dump)
 		tdt__string_puts(string, "no tasks");
 	else
 		tdt__count_tasks(string, snapshot->tasks);
-	deadlocks(string, dump);
-	summary_part(string, snapshot->answers[TDT_ANSWER_FRESH], " answered", &before);
+	finding(string, locks->n, "futurelock", dump);
+	finding(string, deadlocks_of(snapshot), "deadlock", dump);
+	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
@@ -137,7 +176,9 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__color(string, TDT__RED, dump->options);
 		tdt__string_puts(string, "deadlock");
 		tdt__color(string, TDT__PLAIN, dump->options);
-		if (cycle->records)
+		if (cycle->records && dump->snapshot->outside)
+			tdt__string_puts(string, " (from records)");
+		else if (cycle->records)
 			tdt__string_puts(string, " (from records, since not all have answered)");
 		tdt__string_puts(string, ": task ");
 	} else {
@@ -158,33 +199,180 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
 }
 
+/* ---- Futurelocks ---- */
+
+static void futurelock(struct tdt__string *string, const struct tdt__futurelock *of,
+		       const struct tdt__dump *dump)
+{
+	tdt__color(string, TDT__RED, dump->options);
+	tdt__string_puts(string, "futurelock");
+	tdt__color(string, TDT__PLAIN, dump->options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, of->wait.owner, tdt__names_find(dump->names, of->wait.owner),
+		       dump->options);
+	tdt__string_puts(string, " was handed ");
+	tdt__lock_name(string, &of->wait, dump->options);
+	tdt__duration(string, of->wait.handed_ns);
+	tdt__string_puts(string, " ago and was polled since, but has not taken it: ");
+	tdt__count(string, of->waits);
+	tdt__string_puts(string, of->waits == 1 ? " wait for it hangs\n" : " waits for it hang\n");
+}
+
+/* A line for each futurelock. */
+static void futurelock_lines(struct tdt__string *string, const struct tdt__futurelocks *locks,
+			     const struct tdt__dump *dump)
+{
+	for (size_t i = 0; i < locks->n; i++)
+		futurelock(string, &locks->lock[i], dump);
+	if (locks->n != 0)
+		tdt__string_puts(string, "\n");
+}
+
+/* ---- Groups that read the same ---- */
+
+/*
+ * The tasks of two groups may wait at the same places for a reader, and differ in calls that are
+ * not shown.  They stay two groups, as in the snapshot and in its JSON; the second one says what
+ * sets it apart.
+ */
+struct printed {
+	struct tdt__reading reading;
+	const struct tdt_snapshot_group *group;
+};
+
+struct printed_groups {
+	struct printed *printed;
+	struct tdt__index index;
+	uint32_t n;
+	size_t room;
+};
+
+static bool read_same(const struct printed *a, const struct printed *b)
+{
+	return a->reading.hash == b->reading.hash && a->group->answer == b->group->answer &&
+	       a->group->tasks[0]->state == b->group->tasks[0]->state;
+}
+
+/* The group before that reads the same, or TDT__INDEX_NONE. */
+static uint32_t find_printed(const struct printed_groups *groups, const struct printed *printed)
+{
+	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
+	size_t tried = 0;
+
+	do {
+		i = tdt__index_next(&groups->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !read_same(&groups->printed[i], printed));
+	return i;
+}
+
+/* Remember a group.  Returns 0 or -ENOMEM. */
+static int remember_printed(struct printed_groups *groups, const struct printed *printed)
+{
+	size_t room = groups->room == 0 ? 16 : 2 * groups->room;
+
+	if (groups->n == groups->room) {
+		struct printed *grown = reallocarray(groups->printed, room, sizeof(*grown));
+
+		if (grown != NULL)
+			groups->printed = grown;
+		if (grown == NULL || tdt__index_reserve(&groups->index, room) != 0)
+			return -ENOMEM;
+		groups->room = room;
+	}
+	groups->printed[groups->n] = *printed;
+	tdt__index_add(&groups->index, tdt__hash_fold(printed->reading.hash), groups->n++);
+	return 0;
+}
+
+/*
+ * If the group that was just printed reads like one before, say what sets it apart.  Returns 0 or
+ * -ENOMEM.
+ */
+static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
+		       const struct printed *printed, const struct tdt__dump *dump)
+{
+	uint32_t i = find_printed(groups, printed);
+	struct tdt_trace_info other;
+
+	if (i == TDT__INDEX_NONE)
+		return remember_printed(groups, printed);
+	if (printed->reading.partial || groups->printed[i].reading.partial) {
+		other = tdt__dump_task(groups->printed[i].group, 0);
+		tdt__string_puts(string, "   the calls that differ from those of task ");
+		tdt__task_name(string, other.id, other.name, dump->options);
+		tdt__string_puts(string, " are not shown\n");
+	}
+	return string->failed ? -ENOMEM : 0;
+}
+
+static void free_printed(struct printed_groups *groups)
+{
+	tdt__index_fini(&groups->index);
+	free(groups->printed);
+}
+
 /* ---- Groups ---- */
 
-static int group(struct tdt__out *out, struct tdt__string *string, struct tdt__frames *frames,
-		 const struct tdt_snapshot_group *of, bool deadlock, const struct tdt__dump *dump)
+/* While a dump is written. */
+struct dump_text {
+	struct tdt__out *out;
+	const struct tdt__dump *dump;
+	struct tdt__frames frames;
+	struct tdt__string string;
+	struct printed_groups printed;
+	size_t groups; /* how many groups have been written */
+	int error;
+};
+
+static void group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
-	static const char no_memory[] = "   no memory for the rest of this\n";
-	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
-	int err = of->trace != NULL && root == NULL ? -ENOMEM : 0;
+	const struct tdt__dump *dump = text->dump;
+	struct tdt__string *string = &text->string;
 
 	string->n = 0;
 	if (of->n > 1) {
 		tdt__group_lines(string, of, deadlock, dump);
 	} else {
 		struct tdt_trace_info info = tdt__dump_task(of, 0);
+		const struct tdt__task_kind kind = { of->answer, dump->snapshot->outside != 0,
+						     deadlock };
 
-		tdt__task_line(string, &info, of->answer, deadlock, dump->options);
+		tdt__task_line(string, &info, kind, dump->options);
 		tdt__unsure_line(string, &info);
 		tdt__wait_lines(string, &info, dump->names, dump->options);
 	}
-	out_string(out, string);
-	if (string->failed)
+	out_string(text->out, string);
+}
+
+/* The groups of deadlocks, and tasks that panicked, stand apart although their trees are equal. */
+static int group_tree(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
+		      const struct tdt_node *root)
+{
+	bool apart = deadlock || of->tasks[0]->state == TDT_TASK_PANICKED;
+	struct printed printed = { .group = of };
+	int err = tdt__print_tree(text->out, NULL, root, &text->frames, &printed.reading);
+
+	text->string.n = 0;
+	if (err == 0 && !apart)
+		err = tell_apart(&text->string, &text->printed, &printed, text->dump);
+	out_string(text->out, &text->string);
+	return err;
+}
+
+static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+{
+	static const char no_memory[] = "   no memory for the rest of this\n";
+	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
+	int err = of->trace != NULL && root == NULL ? -ENOMEM : 0;
+
+	group_head(text, of, deadlock);
+	if (text->string.failed)
 		err = -ENOMEM;
 	else if (root != NULL)
-		err = tdt__print_tree(out, NULL, root, frames);
+		err = group_tree(text, of, deadlock, root);
 	if (err != 0)
-		tdt__out_add(out, no_memory, sizeof(no_memory) - 1);
-	tdt__out_add(out, "\n", 1);
+		tdt__out_add(text->out, no_memory, sizeof(no_memory) - 1);
+	tdt__out_add(text->out, "\n", 1);
 	return err;
 }
 
@@ -200,19 +388,9 @@ static int give_up_line(struct tdt__string *string)
 	return -ENOMEM;
 }
 
-/* While a dump is written. */
-struct dump_text {
-	struct tdt__out *out;
-	const struct tdt__dump *dump;
-	struct tdt__frames frames;
-	struct tdt__string string;
-	size_t groups; /* how many groups have been written */
-	int error;
-};
-
 static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
-	if (group(text->out, &text->string, &text->frames, of, deadlock, text->dump) != 0)
+	if (group(text, of, deadlock) != 0)
 		text->error = -ENOMEM;
 	give_up_line(&text->string);
 }
@@ -248,15 +426,44 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
+	struct tdt__futurelocks locks;
 
-	summary(&text.string, dump);
+	text.error = tdt__futurelocks_collect(&locks, snapshot);
+	summary(&text.string, &locks, dump);
 	out_string(out, &text.string);
-	text.error = give_up_line(&text.string);
+	if (give_up_line(&text.string) != 0)
+		text.error = -ENOMEM;
+	if (snapshot->misuse != NULL) {
+		text.string.n = 0;
+		tdt__misuse_line(&text.string, snapshot->misuse, dump->options);
+		tdt__string_puts(&text.string, "\n");
+		out_string(out, &text.string);
+		if (give_up_line(&text.string) != 0)
+			text.error = -ENOMEM;
+	}
+	text.string.n = 0;
+	futurelock_lines(&text.string, &locks, dump);
+	free(locks.lock);
+	out_string(out, &text.string);
+	if (give_up_line(&text.string) != 0)
+		text.error = -ENOMEM;
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, &snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
 	panicked_tasks(&text);
 	tdt__string_free(&text.string);
 	tdt__frames_fini(&text.frames);
+	free_printed(&text.printed);
+	return text.error;
+}
+
+int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
+
+	next_groups(&text, dump->snapshot->n_groups, false);
+	tdt__string_free(&text.string);
+	tdt__frames_fini(&text.frames);
+	free_printed(&text.printed);
 	return text.error;
 }

@@ -42,6 +42,9 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump);
 int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump);
 int tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump);
 
+/* The groups of the text form alone, without what the snapshot says of all of them. */
+int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
+
 /*
  * Add the lines above the tree of a group of several tasks: how many tasks they are, for how long
  * they have been in their state, some of them by name, and what they wait for.  `deadlock`: they

@@ -63,7 +63,7 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 	struct tdt__string string = { 0 }; /* the stack from the task to the current row */
 	struct tdt__view view;
 	size_t *end; /* of each row: where its frame ends in `string` */
-	int err = tdt__view_make(&view, root, options);
+	int err = tdt__view_make(&view, root, options, NULL);
 
 	if (err != 0)
 		return err;

@@ -9,6 +9,7 @@
  * depth.  dumps.h has the forms of a snapshot of many tasks, which are made of the same parts.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,12 +36,19 @@ int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
 int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
 		      const struct tdt_node *root, const struct tdt_print_options *options);
 
+/* What a tree reads like. */
+struct tdt__reading {
+	uint64_t hash; /* of the text, for trees that are printed with the same `frames` */
+	bool partial;  /* some calls are not shown */
+};
+
 /*
  * Print the tree as text, below the lines `head` (NULL: none).  After -ENOMEM a part of it may have
- * been written.
+ * been written.  `reading` is filled in unless it is NULL.
  */
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
-		    const struct tdt_node *root, struct tdt__frames *frames);
+		    const struct tdt_node *root, struct tdt__frames *frames,
+		    struct tdt__reading *reading);
 
 /*
  * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.
@@ -53,8 +61,18 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 void tdt__json_text(struct tdt__out *out, const char *text);
 /* Write a number, or a string of digits if readers would lose some of a number's digits. */
 void tdt__json_u64(struct tdt__out *out, uint64_t value);
-/* Write the object of a task, or the array of a tree's nodes.  Returns 0 or -ENOMEM. */
+/* Write a string in quotes.  Returns 0 or -ENOMEM. */
+int tdt__json_string(struct tdt__out *out, const char *text);
+/*
+ * Write the object of a task, of a misuse or of a process, or the array of a tree's nodes.  They
+ * return 0 or -ENOMEM.
+ */
 int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
+int tdt__json_misuse(struct tdt__out *out, const struct tdt_misuse *misuse);
+int tdt__json_process(struct tdt__out *out, const struct tdt_snapshot_process *process);
 int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
+/* Write the rings that are deadlocks, or those that are not: an array of arrays of tasks' ids. */
+void tdt__json_rings(struct tdt__out *out, const struct tdt_snapshot_cycle *cycles, size_t n,
+		     bool deadlocks);
 
 #endif

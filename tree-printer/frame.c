@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "origin.h"
 #include "terminal.h"
 
 static void escape(struct tdt__string *string, const char *text,
@@ -94,8 +95,7 @@ static size_t append_component(char *path, size_t n, const char *component, size
 	return n + length;
 }
 
-/* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
-static void normalize(char *path)
+void tdt__normalize(char *path)
 {
 	const bool absolute = path[0] == '/';
 	size_t root = absolute; /* the length that no `..` removes: the root, or leading `..` */
@@ -129,17 +129,24 @@ static const char *below(const char *file, const char *directory)
 	return file;
 }
 
+/* The part of `file` that short paths show: a package's path begins with the package. */
+static const char *shown_part(const char *file, const char *directory)
+{
+	const char *in_package = tdt__in_package(file);
+
+	return in_package != NULL ? in_package : below(file, directory);
+}
+
 static void source_path(struct tdt__string *string, const struct tdt_frame *frame,
 			const struct tdt_print_options *options)
 {
 	char *file = strdup(frame->file);
-	char *directory =
-	    strdup(frame->directory == NULL || options->full_paths ? "" : frame->directory);
+	char *directory = strdup(frame->directory == NULL ? "" : frame->directory);
 
 	if (file != NULL && directory != NULL) {
-		normalize(file);
-		normalize(directory);
-		escape(string, below(file, directory), options);
+		tdt__normalize(file);
+		tdt__normalize(directory);
+		escape(string, options->full_paths ? file : shown_part(file, directory), options);
 	} else {
 		string->failed = true;
 	}

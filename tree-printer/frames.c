@@ -16,11 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "frame.h"
+#include "operation.h"
 
 struct tdt__frame_seen {
 	const struct tdt_frame *frame;
-	uint32_t text;
+	enum tdt__origin origin;
+	enum tdt__polled polled;
+	bool hides_futures;
+	uint32_t text[TDT__ROLES]; /* the number + 1; 0: it was not made */
 };
 
 struct tdt__frame_text {
@@ -92,40 +97,115 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 }
 
 /*
- * Make room for one more frame and one more text.  False: no memory.  Then some of the arrays may
- * have grown, which does no harm.
+ * Make room for one more frame.  False: no memory.  Then the array may have grown, which does no
+ * harm.
  */
-static bool grow_frames(struct tdt__frames *frames)
+static bool grow_seen(struct tdt__frames *frames)
 {
-	size_t room = frames->room == 0 ? 16 : 2 * frames->room;
+	size_t room = frames->seen_room == 0 ? 16 : 2 * frames->seen_room;
 	struct tdt__frame_seen *seen;
-	struct tdt__frame_text *text;
 
-	if (frames->n_seen < frames->room)
+	if (frames->n_seen < frames->seen_room)
 		return true;
 	seen = reallocarray(frames->seen, room, sizeof(*seen));
 	if (seen != NULL)
 		frames->seen = seen;
+	if (seen == NULL || tdt__index_reserve(&frames->by_frame, room) != 0)
+		return false;
+	frames->seen_room = room;
+	return true;
+}
+
+/* The same for one more text. */
+static bool grow_texts(struct tdt__frames *frames)
+{
+	size_t room = frames->text_room == 0 ? 16 : 2 * frames->text_room;
+	struct tdt__frame_text *text;
+
+	if (frames->texts < frames->text_room)
+		return true;
 	text = reallocarray(frames->text, room, sizeof(*text));
 	if (text != NULL)
 		frames->text = text;
-	if (seen == NULL || text == NULL || tdt__index_reserve(&frames->by_frame, room) != 0 ||
-	    tdt__index_reserve(&frames->by_text, room) != 0)
+	if (text == NULL || tdt__index_reserve(&frames->by_text, room) != 0)
 		return false;
-	frames->room = room;
+	frames->text_room = room;
 	return true;
+}
+
+/*
+ * Add the directory above the one where the frame was compiled: the path below it names that one.
+ * Nothing is added if the source is elsewhere; then the whole path is shown.
+ */
+static void add_parent(struct tdt__string *string, const struct tdt_frame *frame)
+{
+	const char *slash = frame->directory != NULL ? strrchr(frame->directory, '/') : NULL;
+
+	if (slash != NULL && frame->file != NULL && tdt__starts_with(frame->file, frame->directory))
+		tdt__string_add(string, frame->directory, (size_t)(slash - frame->directory));
+	tdt__string_add(string, "", 1);
+}
+
+/* Add the text of a frame that is not the program's own. */
+static void add_library_text(struct tdt__frames *frames, const struct tdt_frame *frame,
+			     enum tdt__role role)
+{
+	struct tdt__string function = { 0 }, directory = { 0 };
+	struct tdt_frame shown = *frame;
+
+	add_parent(&directory, frame);
+	shown.directory = directory.bytes;
+	if (role == TDT__ROLE_OPERATION && frame->function != NULL) {
+		tdt__operation_name(&function, frame->function);
+		shown.function = function.bytes;
+	}
+	if (directory.failed || function.failed)
+		frames->string.failed = true;
+	else
+		tdt__frame_line(&frames->string, &shown, frames->options);
+	tdt__string_free(&function);
+	tdt__string_free(&directory);
+}
+
+/* Add the remark that names the object which the frame polls. */
+static void add_object_text(struct tdt__frames *frames, const struct tdt_frame *frame)
+{
+	struct tdt__string name = { 0 };
+	struct tdt_frame shown = { .kind = TDT_NODE_FRAME };
+
+	tdt__polled_name(&name, frame->function);
+	shown.function = name.bytes;
+	tdt__string_puts(&frames->string, " (on ");
+	if (name.failed)
+		frames->string.failed = true;
+	else
+		tdt__frame_name(&frames->string, &shown, frames->options);
+	tdt__string_puts(&frames->string, ")");
+	tdt__string_free(&name);
+}
+
+static void add_text_as(struct tdt__frames *frames, const struct tdt_frame *frame,
+			enum tdt__role role)
+{
+	if (role == TDT__ROLE_OWN)
+		tdt__frame_line(&frames->string, frame, frames->options);
+	else if (role == TDT__ROLE_OBJECT)
+		add_object_text(frames, frame);
+	else
+		add_library_text(frames, frame, role);
 }
 
 /*
  * The number of the frame's text.  The text is made at the end of all texts, and dropped if another
  * frame reads the same.  UINT32_MAX: no memory.
  */
-static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame)
+static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame,
+			    enum tdt__role role)
 {
 	struct tdt__frame_text text = { .at = frames->string.n };
 	uint32_t hash, number;
 
-	tdt__frame_line(&frames->string, frame, frames->options);
+	add_text_as(frames, frame, role);
 	if (frames->string.failed) { /* the next text may be shorter, and fit */
 		frames->string.failed = false;
 		frames->string.n = text.at;
@@ -144,18 +224,47 @@ static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *
 	return number;
 }
 
-uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame)
+uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
-	uint32_t hash = hash_frame(frame), seen = find_seen(frames, frame, hash), text;
+	uint32_t hash = hash_frame(frame), seen = find_seen(frames, frame, hash);
+	const char *function = frame->function != NULL ? frame->function : "";
 
 	if (seen != TDT__INDEX_NONE)
-		return frames->seen[seen].text;
-	text = grow_frames(frames) ? number_text(frames, frame) : UINT32_MAX;
-	if (text != UINT32_MAX) {
-		frames->seen[frames->n_seen] = (struct tdt__frame_seen){ frame, text };
-		tdt__index_add(&frames->by_frame, hash, frames->n_seen++);
-	}
-	return text;
+		return seen;
+	if (!grow_seen(frames))
+		return UINT32_MAX;
+	frames->seen[frames->n_seen] = (struct tdt__frame_seen){
+		.frame = frame,
+		.origin = tdt__origin(frame),
+		.polled = tdt__polled(function),
+		.hides_futures = tdt__hides_futures(function),
+	};
+	tdt__index_add(&frames->by_frame, hash, frames->n_seen);
+	return frames->n_seen++;
+}
+
+enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame)
+{
+	return frames->seen[frame].origin;
+}
+
+enum tdt__polled tdt__frames_polled(const struct tdt__frames *frames, uint32_t frame)
+{
+	return frames->seen[frame].polled;
+}
+
+bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
+{
+	return frames->seen[frame].hides_futures;
+}
+
+uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role)
+{
+	struct tdt__frame_seen *seen = &frames->seen[frame];
+
+	if (seen->text[role] == 0 && grow_texts(frames))
+		seen->text[role] = number_text(frames, seen->frame, role) + 1; /* 0: no memory */
+	return seen->text[role] - 1;
 }
 
 void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number)

@@ -10,7 +10,18 @@
 #include <tdt/dump.h>
 
 #include "base/index.h"
+#include "operation.h"
+#include "origin.h"
 #include "strings.h"
+
+/* As what a frame is printed. */
+enum tdt__role {
+	TDT__ROLE_OWN,     /* the program's own code: with the path below its directory */
+	TDT__ROLE_LIBRARY, /* with a path that also names the library */
+	TDT__ROLE_OPERATION, /* the same, with the name of the operation (operation.h) */
+	TDT__ROLE_OBJECT,    /* the object of an operation: its name only, as a remark */
+	TDT__ROLES
+};
 
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read
@@ -24,13 +35,24 @@ struct tdt__frames {
 	struct tdt__frame_seen *seen;
 	uint32_t texts;
 	uint32_t n_seen;
-	size_t room; /* of each of the two arrays, and of its index */
+	size_t seen_room; /* of the array, and of its index */
+	size_t text_room;
 	struct tdt__index by_text;
 	struct tdt__index by_frame;
 };
 
-/* The number of a frame's text.  UINT32_MAX: no memory. */
-uint32_t tdt__frames_find(struct tdt__frames *frames, const struct tdt_frame *frame);
+/* Returns the number of a frame.  UINT32_MAX: no memory. */
+uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *frame);
+
+/* Whose code the frame with this number is. */
+enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame);
+
+/* What the function of that frame polls, and whether it polls futures that no tree shows. */
+enum tdt__polled tdt__frames_polled(const struct tdt__frames *frames, uint32_t frame);
+bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame);
+
+/* The number of the text of the frame with this number.  UINT32_MAX: no memory. */
+uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role);
 void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_fini(struct tdt__frames *frames);
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operation.h"
 #include "schema.h"
 #include "view.h"
 
@@ -122,6 +123,17 @@ void tdt__json_u64(struct tdt__out *out, uint64_t value)
 	tdt__json_text(out, digits);
 }
 
+int tdt__json_string(struct tdt__out *out, const char *text)
+{
+	json_t *string = new_string(text);
+	int err = string == NULL ? -1
+				 : json_dump_callback(string, write_bytes, out,
+						      JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	json_decref(string);
+	return err == 0 ? 0 : -ENOMEM;
+}
+
 static void set_waits(struct object *task, const struct tdt_trace_info *info)
 {
 	json_t *array = json_array();
@@ -140,6 +152,8 @@ static void set_waits(struct object *task, const struct tdt_trace_info *info)
 			set_string(&object, "owner_name", info->owner_names[i]);
 		if (wait->name[0] != '\0')
 			set_string(&object, "name", wait->name);
+		set_known_u64(&object, "handed_ns", wait->handed_ns);
+		set_known(&object, "futurelock", wait->futurelock);
 		if (json_array_append_new(array, object.json) != 0 || object.failed)
 			task->failed = true;
 	}
@@ -163,15 +177,44 @@ int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info)
 	set_member(&task, "leaves_elsewhere", json_integer(info->leaves_elsewhere));
 	set_member(&task, "leaves_lost", json_integer(info->leaves_lost));
 	set_known_u64(&task, "parent", info->parent);
+	set_known_u64(&task, "spawned_ns", info->spawned_ns);
+	set_known_u64(&task, "polled_ns", info->polled_ns);
+	set_known(&task, "requested", info->requested);
 	set_known_u64(&task, "woken_ns", info->woken_ns);
 	set_known_u64(&task, "woken_by", info->woken_by);
 	set_known_u64(&task, "age_ns", info->age_ns);
 	set_known_u64(&task, "polls_since", info->polls_since);
 	set_known(&task, "thread", info->thread);
 	set_string(&task, "syscall", info->syscall);
+	set_known(&task, "unknown_stack", info->unknown_stack);
+	set_known(&task, "asked", info->asked);
 	if (info->n_waits != 0 && info->waits != NULL)
 		set_waits(&task, info);
 	return finish_object(out, &task);
+}
+
+int tdt__json_misuse(struct tdt__out *out, const struct tdt_misuse *misuse)
+{
+	struct object object = { .json = json_object() };
+
+	if (object.json == NULL)
+		return -ENOMEM;
+	set_string(&object, "kind", misuse_words[misuse->kind]);
+	set_known_u64(&object, "task", misuse->task);
+	set_string(&object, "name", misuse->name[0] != '\0' ? misuse->name : NULL);
+	set_string(&object, "reason", misuse->reason);
+	return finish_object(out, &object);
+}
+
+int tdt__json_process(struct tdt__out *out, const struct tdt_snapshot_process *process)
+{
+	struct object object = { .json = json_object() };
+
+	set_member(&object, "pid", json_integer(process->pid));
+	set_address(&object, "registry", process->registry);
+	set_u64(&object, "start_real_ns", process->start_real_ns);
+	set_u64(&object, "now_ns", process->now_ns);
+	return finish_object(out, &object);
 }
 
 static void set_also(struct object *node, const char *const *also)
@@ -207,6 +250,8 @@ static void set_frame(struct object *node, const struct tdt_frame *frame)
 		set_member(node, "guessed", json_true());
 	if (frame->unnamed)
 		set_member(node, "unnamed", json_true());
+	if (frame->function != NULL && tdt__hides_futures(frame->function))
+		set_member(node, "hides_futures", json_true());
 }
 
 static int print_node(struct tdt__out *out, const struct tdt_node *node)

@@ -8,19 +8,45 @@ libtdt_core_la_SOURCES += \
 	tree-printer/dump_json.c \
 	tree-printer/dump_text.c \
 	tree-printer/dumps.h \
+	tree-printer/export_counters.c \
+	tree-printer/export_losses.c \
+	tree-printer/export_phases.c \
+	tree-printer/export_tracks.c \
+	tree-printer/export_user.c \
+	tree-printer/exporter.h \
+	tree-printer/fold.c \
+	tree-printer/fold.h \
 	tree-printer/folded.c \
 	tree-printer/forms.h \
 	tree-printer/frame.c \
 	tree-printer/frame.h \
 	tree-printer/frames.c \
 	tree-printer/frames.h \
+	tree-printer/futurelocks.c \
+	tree-printer/futurelocks.h \
 	tree-printer/json.c \
 	tree-printer/names.c \
 	tree-printer/names.h \
+	tree-printer/operation.c \
+	tree-printer/operation.h \
+	tree-printer/origin.c \
+	tree-printer/origin.h \
+	tree-printer/packet_stacks.c \
+	tree-printer/packets.c \
+	tree-printer/packets.h \
+	tree-printer/perfetto.c \
+	tree-printer/perfetto.h \
+	tree-printer/perfetto_names.c \
+	tree-printer/perfetto_names.h \
 	tree-printer/print.c \
+	tree-printer/protobuf.h \
 	tree-printer/schema.h \
 	tree-printer/strings.c \
 	tree-printer/strings.h \
+	tree-printer/summaries.h \
+	tree-printer/summary_json.c \
+	tree-printer/summary_print.c \
+	tree-printer/summary_text.c \
 	tree-printer/task_line.c \
 	tree-printer/terminal.c \
 	tree-printer/terminal.h \

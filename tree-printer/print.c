@@ -25,7 +25,7 @@ int tdt__print_options_read(struct tdt_print_options *options,
 	if (err != 0)
 		return err;
 	if ((unsigned int)options->format > TDT_PRINT_FOLDED || !is_choice(options->utf8) ||
-	    !is_choice(options->color) || options->reserved != 0)
+	    !is_choice(options->color))
 		return -EINVAL;
 	tdt__terminal_choose(options, out);
 	return 0;

@@ -35,7 +35,7 @@ static const char *const cut_words[] = {
 	[TDT_CUT_UNSUPPORTED] = "unsupported",
 };
 
-/* Not every file that includes this header uses the next two tables. */
+/* Not every file that includes this header uses the next three tables. */
 static const char *const wait_words[] __attribute__((unused)) = {
 	[TDT_WAIT_UNKNOWN] = "unknown",
 	[TDT_WAIT_TASK] = "task",
@@ -51,6 +51,16 @@ static const char *const answer_words[] __attribute__((unused)) = {
 	[TDT_ANSWER_RUNNING] = "running",
 	[TDT_ANSWER_LAST] = "last",
 	[TDT_ANSWER_NONE] = "none",
+};
+
+/* A misuse has a kind, so 0 has no word. */
+static const char *const misuse_words[] __attribute__((unused)) = {
+	[TDT_MISUSE_ORDER] = "order",
+	[TDT_MISUSE_THREAD] = "thread",
+	[TDT_MISUSE_NESTED] = "nested",
+	[TDT_MISUSE_FIBER_RESUME] = "fiber-resume",
+	[TDT_MISUSE_FIBER_SUSPEND] = "fiber-suspend",
+	[TDT_MISUSE_FIBER_END] = "fiber-end",
 };
 
 #endif

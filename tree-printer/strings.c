@@ -35,7 +35,7 @@ void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n)
 {
 	char *at = reserve(string, n);
 
-	if (at == NULL)
+	if (at == NULL || n == 0) /* `bytes` may be NULL then */
 		return;
 	memcpy(at, bytes, n);
 	string->n += n;
@@ -192,6 +192,8 @@ void tdt__out_flush(struct tdt__out *out)
 
 void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 {
+	if (n == 0)
+		return; /* `bytes` may be NULL then */
 	if (n > sizeof(out->buffer) - out->used)
 		tdt__out_flush(out);
 	if (n > sizeof(out->buffer)) {

@@ -33,13 +33,13 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
  */
 static void task_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
 {
-	if (info->thread == 0 || info->leaves > 1) {
+	if (info->leaves == 0 && info->thread == 0 && info->state == TDT_TASK_WAITING &&
+	    info->leaves_elsewhere == 0 && info->leaves_lost == 0) {
+		tdt__no_leaves(string, info);
+	} else if (info->thread == 0 || info->leaves > 1) {
 		tdt__string_puts(string, ", ");
 		if (info->leaves != 0)
 			tdt__count_leaves(string, info->leaves);
-		else if (info->state == TDT_TASK_WAITING && info->leaves_elsewhere == 0 &&
-			 info->leaves_lost == 0)
-			tdt__string_puts(string, "no leaves (the poll cloned no waker)");
 		else
 			tdt__string_puts(string, "no leaves");
 	}
@@ -49,6 +49,16 @@ static void task_leaves(struct tdt__string *string, const struct tdt_trace_info 
 	if (info->leaves_lost != 0)
 		tdt__string_printf(string, ", %" PRIu32 " more lost for want of memory",
 				   info->leaves_lost);
+}
+
+/* ", watched 3.000 ms ago, 0 polls since" */
+static void watched(struct tdt__string *string, const struct tdt_trace_info *info)
+{
+	tdt__string_puts(string, ", watched");
+	tdt__duration(string, info->age_ns);
+	tdt__string_puts(string, " ago, ");
+	tdt__count_polls(string, info->polls_since);
+	tdt__string_puts(string, " since");
 }
 
 static void age(struct tdt__string *string, const struct tdt_trace_info *info)
@@ -84,17 +94,20 @@ static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 }
 
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
-		    enum tdt_answer answer, bool deadlock, const struct tdt_print_options *options)
+		    struct tdt__task_kind kind, const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "task ");
 	tdt__color(string, TDT__BOLD, options);
 	tdt__task_name(string, info->id, info->name, options);
 	tdt__color(string, TDT__PLAIN, options);
-	state(string, info, deadlock, options);
-	if (answer != TDT_ANSWER_NONE)
+	state(string, info, kind.deadlock, options);
+	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
-	tdt__task_answer(string, info, answer);
-	age(string, info);
+	tdt__task_answer(string, info, kind.answer, kind.outside);
+	if (kind.outside && kind.answer == TDT_ANSWER_LAST)
+		watched(string, info);
+	else
+		age(string, info);
 	woken(string, info);
 	tdt__task_place(string, info, options);
 	tdt__task_parent(string, info);

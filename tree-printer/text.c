@@ -19,7 +19,9 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "fold.h"
 #include "terminal.h"
+#include "tree/tree.h"
 #include "view.h"
 #include "words.h"
 
@@ -40,7 +42,9 @@ struct saying {
 	uint64_t frames;  /* how many frames it stands for; 0: it is one frame */
 	uint64_t leaves;  /* 0: the line does not say it */
 	uint32_t text;    /* the number of the frame's text */
+	uint32_t object;  /* the number of the text of its object + 1; 0: it has none */
 	uint32_t guessed; /* 0 or 1 */
+	uint32_t hides_futures; /* 0 or 1 */
 };
 
 /* The text of all subtrees of one shape. */
@@ -54,6 +58,7 @@ struct shape {
 struct text {
 	const struct tdt_print_options *options;
 	struct tdt__frames *frames;
+	struct tdt__folded *folded; /* of each node */
 	struct tdt__view view;
 	struct line *line;   /* of each row */
 	struct shape *shape; /* at most one for each row */
@@ -62,20 +67,35 @@ struct text {
 	struct tdt__string string; /* the texts of the shapes, each a whole number of words */
 };
 
+static enum tdt__role role_of_node(const struct tdt__folded *folded)
+{
+	if (folded->own)
+		return TDT__ROLE_OWN;
+	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
+}
+
 /* Set `*saying` to what the line of `row` says.  False: no memory. */
 static bool say(struct text *text, const struct tdt__row *row, bool has_children,
 		struct saying *saying)
 {
+	const struct tdt__folded *folded;
+
 	*saying = (struct saying){ .frames = row->frames };
 	if (row->node == NULL) {
 		saying->leaves = row->leaves;
 		return true;
 	}
-	saying->text = tdt__frames_find(text->frames, tdt_node_frame(row->node));
+	folded = &text->folded[tdt_node_id(row->node)];
+	saying->text = tdt__frames_text(text->frames, folded->frame, role_of_node(folded));
+	if (folded->has != TDT__POLLED_NOTHING)
+		saying->object =
+		    tdt__frames_text(text->frames, folded->object, TDT__ROLE_OBJECT) + 1;
 	saying->guessed = tdt_node_frame(row->node)->guessed != 0;
+	saying->hides_futures = row->hides_futures;
 	if (row->leaves > 1 || has_children)
 		saying->leaves = row->leaves;
-	return saying->text != UINT32_MAX;
+	return saying->text != UINT32_MAX &&
+	       (folded->has == TDT__POLLED_NOTHING || saying->object != 0);
 }
 
 static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves,
@@ -92,6 +112,7 @@ static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
 			 const struct saying *saying)
 {
 	static const char guessed[] = " (callers may be missing)";
+	static const char hides_futures[] = " (futures that wait in it are not shown)";
 	char text[48];
 
 	if (saying->frames != 0) {
@@ -105,8 +126,12 @@ static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
 		return;
 	}
 	tdt__frames_write(out, frames, saying->text);
+	if (saying->object != 0)
+		tdt__frames_write(out, frames, saying->object - 1);
 	if (saying->guessed)
 		tdt__out_add(out, guessed, sizeof(guessed) - 1);
+	if (saying->hides_futures)
+		tdt__out_add(out, hides_futures, sizeof(hides_futures) - 1);
 	if (saying->leaves != 0)
 		write_leaves(out, " (", saying->leaves, ")");
 }
@@ -131,7 +156,7 @@ static void join_repeats(struct text *text, uint32_t row)
 	}
 }
 
-static uint32_t hash_words(const char *bytes, size_t n)
+static uint64_t hash_words(const char *bytes, size_t n)
 {
 	uint64_t hash = 0, word;
 
@@ -139,7 +164,7 @@ static uint32_t hash_words(const char *bytes, size_t n)
 		memcpy(&word, bytes + i, sizeof(word));
 		hash = tdt__mix(hash, word);
 	}
-	return (uint32_t)hash;
+	return hash;
 }
 
 /* The shape whose text is the `size` bytes at `at` in `string`, or TDT__INDEX_NONE. */
@@ -164,7 +189,7 @@ static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, si
 static uint32_t take_shape(struct text *text, size_t at)
 {
 	size_t size = text->string.n - at;
-	uint32_t hash = hash_words(text->string.bytes + at, size);
+	uint32_t hash = (uint32_t)hash_words(text->string.bytes + at, size);
 	uint32_t shape = find_shape(text, hash, at, size);
 
 	if (shape != TDT__INDEX_NONE) {
@@ -288,15 +313,33 @@ static int allocate_lines(struct text *text)
 	return tdt__index_reserve(&text->index, text->view.n);
 }
 
+/*
+ * The hash of the text of a tree.  The shapes have numbers in the order of their texts, and texts
+ * of frames have the same numbers for all trees of a dump.
+ */
+static uint64_t hash_tree(const struct text *text)
+{
+	uint64_t hash = hash_words(text->string.bytes, text->string.n);
+
+	for (uint32_t row = text->line[0].first_child; row != NONE;
+	     row = text->line[row].next_sibling)
+		hash = tdt__mix(hash, (uint64_t)text->line[row].shape << 32 |
+					  text->line[row].times);
+	return hash;
+}
+
 int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
-		    const struct tdt_node *root, struct tdt__frames *frames)
+		    const struct tdt_node *root, struct tdt__frames *frames,
+		    struct tdt__reading *reading)
 {
 	struct text text = { .options = frames->options, .frames = frames };
-	int err = tdt__view_make(&text.view, root, frames->options);
+	int err = -ENOMEM;
 
-	if (err != 0)
-		return err;
-	err = allocate_lines(&text);
+	text.folded = tdt__fold(root, frames, frames->options->full != 0);
+	if (text.folded != NULL)
+		err = tdt__view_make(&text.view, root, frames->options, text.folded);
+	if (err == 0)
+		err = allocate_lines(&text);
 	if (err == 0)
 		do_rows(&text);
 	if (err == 0 && text.string.failed)
@@ -305,12 +348,16 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		if (head != NULL)
 			tdt__out_add(out, head->bytes, head->n);
 		draw(out, &text);
+		if (reading != NULL)
+			*reading = (struct tdt__reading){ .hash = hash_tree(&text),
+							  .partial = text.view.n < root->tree->n };
 	}
 	tdt__string_free(&text.string);
 	tdt__index_fini(&text.index);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);
+	free(text.folded);
 	return err;
 }
 
@@ -322,10 +369,10 @@ int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 	struct tdt__string head = { 0 };
 	int err;
 
-	tdt__task_line(&head, info, TDT_ANSWER_FRESH, false, options);
+	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 }, options);
 	tdt__unsure_line(&head, info);
 	tdt__wait_lines(&head, info, NULL, options);
-	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames);
+	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames, NULL);
 	tdt__string_free(&head);
 	tdt__frames_fini(&frames);
 	return err;

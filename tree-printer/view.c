@@ -2,7 +2,8 @@
 /*
  * Which frames are shown, for a reader who wants to see the code of the program.
  *
- * Plumbing, which means the frames of libtdt and libtdt-rt, is hidden, with three exceptions:
+ * fold.c decides on the code of libraries.  Plumbing, which means the frames of libtdt and
+ * libtdt-rt, is hidden, with three exceptions:
  *   - The innermost public call below which no user code runs is shown, because it says what is
  *     waited for: tdt_mutex_lock below `worker_poll`.  The functions that this call is made of are
  *     hidden, since their names are not public, and so are the helpers of our headers.
@@ -26,6 +27,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "fold.h"
+#include "origin.h"
 
 struct mark {
 	uint32_t ways; /* that lead on: shown nodes below, leaves here or in hidden nodes below */
@@ -52,19 +55,6 @@ const struct tdt_node **tdt__nodes_by_id(const struct tdt_node *root, uint32_t *
 	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
 		nodes[tdt_node_id(node)] = node;
 	return nodes;
-}
-
-static bool is_plumbing(const struct tdt_frame *frame)
-{
-	const char *module = frame->module == NULL ? "" : frame->module;
-	const char *slash = strrchr(module, '/');
-
-	if (frame->kind != TDT_NODE_FRAME)
-		return false;
-	if (frame->function != NULL && tdt__starts_with(frame->function, "tdt_"))
-		return true;
-	module = slash == NULL ? module : slash + 1;
-	return tdt__starts_with(module, "libtdt.so") || tdt__starts_with(module, "libtdt-rt.so");
 }
 
 /*
@@ -105,7 +95,7 @@ static bool is_public(const struct tdt_frame *frame)
 static void mark_plumbing(const struct tdt_node **nodes, struct mark *mark, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
-		mark[i].plumbing = is_plumbing(tdt_node_frame(nodes[i]));
+		mark[i].plumbing = tdt__is_plumbing(tdt_node_frame(nodes[i]));
 		mark[i].helper = mark[i].plumbing && is_helper(tdt_node_frame(nodes[i]));
 	}
 }
@@ -127,7 +117,15 @@ static void mark_calls(const struct tdt_node **nodes, struct mark *mark, uint32_
 			       mark[tdt_node_id(tdt_node_parent(nodes[i]))].bare;
 }
 
-static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_t n, bool plumbing)
+static bool is_shown(const struct mark *mark, enum tdt__fold fold, bool branches, bool leaf)
+{
+	if (fold != TDT__FOLD_KEEP)
+		return fold == TDT__FOLD_OPERATION;
+	return !mark->plumbing || mark->call || branches || (mark->bare && leaf);
+}
+
+static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_t n, bool plumbing,
+		       const struct tdt__folded *folded)
 {
 	for (uint32_t i = n; i-- > 1;) {
 		struct mark *parent = &mark[tdt_node_id(tdt_node_parent(nodes[i]))];
@@ -135,8 +133,9 @@ static void mark_shown(const struct tdt_node **nodes, struct mark *mark, uint32_
 
 		mark[i].ways += leaf;
 		branches = mark[i].ways > 1 && !mark[i].helper;
-		mark[i].shown = plumbing || !mark[i].plumbing || mark[i].call || branches ||
-				(mark[i].bare && leaf);
+		mark[i].shown = (plumbing && mark[i].plumbing) ||
+				is_shown(&mark[i], folded != NULL ? folded[i].fold : TDT__FOLD_KEEP,
+					 branches, leaf);
 		parent->ways += mark[i].shown ? 1 : mark[i].ways;
 	}
 	mark[0].shown = true;
@@ -165,7 +164,7 @@ static uint32_t row_below(struct tdt__view *view, uint32_t at)
 }
 
 static void make_rows(struct tdt__view *view, const struct tdt_node *root, struct mark *mark,
-		      uint32_t max_depth)
+		      uint32_t max_depth, const struct tdt__folded *folded)
 {
 	add_row(view, root, 0, 0);
 	for (const struct tdt_node *node = tdt_node_next(root); node != NULL;
@@ -183,17 +182,20 @@ static void make_rows(struct tdt__view *view, const struct tdt_node *root, struc
 			view->row[own->row].frames++;
 		}
 		view->row[own->row].leaves += tdt_node_leaves(node);
+		view->row[own->row].hides_futures |=
+		    folded != NULL && folded[tdt_node_id(node)].hides_futures;
 	}
 }
 
 int tdt__view_make(struct tdt__view *view, const struct tdt_node *root,
-		   const struct tdt_print_options *options)
+		   const struct tdt_print_options *options, const struct tdt__folded *folded)
 {
 	int err = -ENOMEM;
 	uint32_t n;
 	const struct tdt_node **nodes = tdt__nodes_by_id(root, &n);
 	struct mark *mark;
 
+	*view = (struct tdt__view){ 0 };
 	if (nodes == NULL)
 		return -ENOMEM;
 	mark = calloc(n, sizeof(*mark));
@@ -202,11 +204,12 @@ int tdt__view_make(struct tdt__view *view, const struct tdt_node *root,
 	if (mark != NULL && view->row != NULL) {
 		mark_plumbing(nodes, mark, n);
 		mark_calls(nodes, mark, n);
-		mark_shown(nodes, mark, n, options->plumbing != 0);
-		make_rows(view, root, mark, options->max_depth);
+		mark_shown(nodes, mark, n, options->plumbing != 0, folded);
+		make_rows(view, root, mark, options->max_depth, folded);
 		err = 0;
 	} else {
 		free(view->row);
+		*view = (struct tdt__view){ 0 };
 	}
 	free(mark);
 	free(nodes);

@@ -20,7 +20,9 @@ struct tdt__row {
 	uint32_t parent;             /* the row of the parent */
 	uint32_t depth;              /* 1: a child of the task */
 	uint64_t frames;             /* how many frames a row without a node stands for */
-	uint64_t leaves;             /* that wait here, or in hidden plumbing below */
+	uint64_t leaves;             /* that wait here, or in hidden frames below */
+	bool hides_futures;          /* futures that wait here, or in hidden frames below, are not
+					in the tree */
 };
 
 struct tdt__view {
@@ -28,11 +30,13 @@ struct tdt__view {
 	uint32_t n;
 };
 
+struct tdt__folded;
+
 /*
- * Make the view of a tree that `options` ask for.  Returns 0 or -ENOMEM.  The caller frees the view
- * with free(view->row).
+ * Make the view of a tree that `options` ask for, with `folded` (fold.h) of its nodes; NULL: no
+ * node is folded.  Returns 0 or -ENOMEM.  The caller frees the view with free(view->row).
  */
 int tdt__view_make(struct tdt__view *view, const struct tdt_node *root,
-		   const struct tdt_print_options *options);
+		   const struct tdt_print_options *options, const struct tdt__folded *folded);
 
 #endif

@@ -36,6 +36,12 @@ void tdt__count_tasks(struct tdt__string *string, uint64_t n)
 	tdt__string_puts(string, n == 1 ? " task" : " tasks");
 }
 
+void tdt__count_polls(struct tdt__string *string, uint64_t n)
+{
+	tdt__count(string, n);
+	tdt__string_puts(string, n == 1 ? " poll" : " polls");
+}
+
 void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 {
 	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
@@ -68,6 +74,22 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	tdt__string_printf(string, " %s", units[i]);
 }
 
+void tdt__duration_cell(struct tdt__string *string, uint64_t ns)
+{
+	struct tdt__string text = { 0 };
+
+	if (ns == 0) {
+		tdt__string_puts(string, "-");
+		return;
+	}
+	tdt__duration(&text, ns); /* begins with a space */
+	if (text.failed)
+		string->failed = true;
+	else
+		tdt__string_add(string, text.bytes + 1, text.n - 1);
+	tdt__string_free(&text);
+}
+
 /* ---- A task ---- */
 
 struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
@@ -93,11 +115,27 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 	tdt__string_puts(string, "\"");
 }
 
+void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
+		      const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, "misuse");
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": ");
+	tdt__string_escape(string, misuse->reason, options->utf8 == TDT_PRINT_YES, '\0');
+	if (misuse->task != 0) {
+		tdt__string_puts(string, " (task ");
+		tdt__task_name(string, misuse->task, misuse->name[0] != '\0' ? misuse->name : NULL,
+			       options);
+		tdt__string_puts(string, ")");
+	}
+	tdt__string_puts(string, "\n");
+}
+
 /* A poll, or the time until a woken task is polled, is long from here on. */
 #define LONG UINT64_C(10000000)
 
-/* The colour of what is wrong.  NULL: nothing is. */
-static const char *color_of(const struct tdt_trace_info *info, bool deadlock)
+const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock)
 {
 	bool is_long = info->state_ns >= LONG;
 
@@ -115,7 +153,7 @@ void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *in
 					     [TDT_TASK_READY] = "ready",
 					     [TDT_TASK_PANICKED] = "panicked",
 					     [TDT_TASK_RUNNABLE] = "runnable" };
-	const char *color = color_of(info, deadlock);
+	const char *color = tdt__task_color(info, deadlock);
 
 	tdt__string_puts(string, " ");
 	if (color != NULL)
@@ -155,11 +193,36 @@ void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 	tdt__string_puts(string, "()");
 }
 
-void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
-		      enum tdt_answer answer)
+void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
 {
-	if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
+	/* Only of a fiber the stack is read before it has run. */
+	tdt__string_puts(string, info->polls == 0 ? ", has not run yet"
+						  : ", no leaves (the poll cloned no waker)");
+}
+
+/* Not every task had a request made to it, so each line says how its tree was had. */
+static void outside_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+			   enum tdt_answer answer)
+{
+	if (answer == TDT_ANSWER_FRESH &&
+	    (info->state == TDT_TASK_WAITING || info->state == TDT_TASK_RUNNABLE))
+		tdt__string_puts(string,
+				 info->asked != 0 ? ", asked just now" : ", read just now");
+	if ((answer == TDT_ANSWER_LAST || answer == TDT_ANSWER_NONE) && info->asked != 0)
+		tdt__string_puts(string, ", did not answer");
+	if (answer == TDT_ANSWER_NONE)
+		tdt__string_puts(string, ", record only");
+}
+
+void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+		      enum tdt_answer answer, bool outside)
+{
+	if (answer == TDT_ANSWER_NONE && info->unknown_stack != 0)
+		tdt__string_puts(string, ", on a stack that is not known as its own");
+	else if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
 		tdt__string_puts(string, ", no stack could be read");
+	else if (outside)
+		outside_answer(string, info, answer);
 	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
 		tdt__string_puts(string, ", did not answer");
 }
@@ -207,10 +270,16 @@ static void wait_name(struct tdt__string *string, const struct tdt_wait *wait,
 static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
 			const struct tdt_print_options *options)
 {
-	tdt__string_printf(string, "for %s", what);
+	tdt__string_puts(string, what);
 	wait_name(string, wait, options);
 	if (wait->object != 0)
 		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
+}
+
+void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
+		    const struct tdt_print_options *options)
+{
+	wait_object(string, "a mutex", wait, options);
 }
 
 static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait,
@@ -227,6 +296,19 @@ static void wait_owner(struct tdt__string *string, const char *how, const struct
 	}
 }
 
+/* " handed 3.204 s ago to task 7 "x", which has not taken it". */
+static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+			const char *name, const struct tdt_print_options *options)
+{
+	tdt__string_puts(string, " handed");
+	tdt__duration(string, wait->handed_ns);
+	if (wait->owner == self)
+		tdt__string_puts(string, " ago to another future of its own");
+	else
+		wait_owner(string, " ago to ", wait, self, name, options);
+	tdt__string_puts(string, ", which has not taken it");
+}
+
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		   const char *owner, const struct tdt_print_options *options)
 {
@@ -237,11 +319,15 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		how = "for ";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "a mutex", wait, options);
+		wait_object(string, "for a mutex", wait, options);
 		how = " held by ";
+		if (wait->owner != 0 && wait->handed_ns != 0) {
+			wait_handed(string, wait, self, owner, options);
+			return;
+		}
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "a channel", wait, options);
+		wait_object(string, "for a channel", wait, options);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "for a timer");
@@ -255,7 +341,7 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		wait_name(string, wait, options);
 		break;
 	default:
-		wait_object(string, "something", wait, options);
+		wait_object(string, "for something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
 }

@@ -22,8 +22,12 @@ void tdt__count(struct tdt__string *string, uint64_t n);
 void tdt__count_tasks(struct tdt__string *string, uint64_t n);
 /* "1 leaf", "2 leaves" */
 void tdt__count_leaves(struct tdt__string *string, uint64_t n);
+/* "1 poll", "1,200 polls" */
+void tdt__count_polls(struct tdt__string *string, uint64_t n);
 /* " 1.204 s", with the space */
 void tdt__duration(struct tdt__string *string, uint64_t ns);
+/* "1.204 s", without the space; "-" if it is 0: unknown */
+void tdt__duration_cell(struct tdt__string *string, uint64_t ns);
 
 /*
  * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
@@ -35,6 +39,10 @@ struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, siz
 void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 		    const struct tdt_print_options *options);
 
+/* The line of the first misuse of the library. */
+void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
+		      const struct tdt_print_options *options);
+
 /*
  * Parts of the line of one task, which the line of a group has, too.  Each begins with a space, or
  * with a comma and a space.  The state of a task in a deadlock, and of one that has run for long,
@@ -42,6 +50,8 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
  */
 void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
 		     const struct tdt_print_options *options);
+/* The colour of that state (terminal.h).  NULL: nothing is suspicious. */
+const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock);
 /*
  * How long the task has been in its state: " for 3 s" behind "running", but " 3 s" behind
  * "pending".  Adds nothing if that is unknown.
@@ -51,8 +61,12 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *inf
 const char *tdt__for(enum tdt_task_state state);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 		       const struct tdt_print_options *options);
+/* Why there is no leaf, of a task that waits and whose tree has none. */
+void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info);
+
+/* What the tree is.  `outside`: the snapshot was read from outside the process. */
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
-		      enum tdt_answer answer);
+		      enum tdt_answer answer, bool outside);
 void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
 		     const struct tdt_print_options *options);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info);
@@ -70,16 +84,25 @@ bool tdt__wait_is_news(const struct tdt_wait *wait);
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		   const char *owner, const struct tdt_print_options *options);
 
+/* "a mutex "accounts" (0x10)". */
+void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
+		    const struct tdt_print_options *options);
+
 enum {
 	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
 };
 
 /*
- * The line of a task.  For a single trace `answer` is TDT_ANSWER_FRESH; if the trace is old, `info`
- * has its age.
+ * The line of a task.  For a single trace, all of `kind` is 0, which means TDT_ANSWER_FRESH; if the
+ * trace is old, `info` has its age.
  */
+struct tdt__task_kind {
+	enum tdt_answer answer;
+	bool outside;  /* the snapshot was read from outside the process */
+	bool deadlock; /* the task is in a deadlock */
+};
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
-		    enum tdt_answer answer, bool deadlock, const struct tdt_print_options *options);
+		    struct tdt__task_kind kind, const struct tdt_print_options *options);
 
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);

@@ -28,6 +28,12 @@
  * the awaited future and the frames of the code that polls the coroutine, as if all of them were on
  * one stack.
  *
+ * If no poll answers a request, because all workers are blocked, the trace of the innermost traced
+ * task around a coroutine shows where the coroutine itself waits: the frames on its stack, without
+ * those of the awaited future.  A core file shows the same (tdt/registry.h, "Fibers").  Of several
+ * coroutines in one task, the one that was left last is shown; of a coroutine that awaits another
+ * one, the inner one.
+ *
  * Rules for code that runs in a coroutine:
  *
  *   - After an await, the coroutine may run on another thread than before, because successive polls
@@ -189,9 +195,10 @@ struct tdt_stack {
  * later on the same thread, no harm is done: the polls of a thread may end in any order, and a poll
  * is read from outside only while its thread is on the poll's own stack.  However,
  * tdt_current_task_id(), tdt_leaf_waits_on() and the reported parents and wakers of tasks then
- * refer to the poll that began last on the thread and has not ended.  The behaviour is undefined if
- * such a coroutine continues on another thread, or is destroyed, before its poll has ended: the
- * thread on which the poll began keeps the poll in its list of polls for ever.
+ * refer to the poll that began last on the thread and has not ended, and tdt_misused()
+ * (tdt/misuse.h) and dumps report the misuse.  The behaviour is undefined if such a coroutine
+ * continues on another thread, or is destroyed, before its poll has ended: the thread on which the
+ * poll began keeps the poll in its list of polls for ever.
  *
  * NULL does nothing.  Owner thread only: the thread that resumes the coroutine.  Only one thread
  *      may enter a stack at a time.

@@ -12,10 +12,12 @@
  *
  * A dump makes requests to all live tasks at the same time, with one deadline for the whole dump.
  * It stops no task, and waits for none beyond the deadline.  A task that answers in time shows its
- * fresh tree.  A task that is in the middle of a poll shows the stack of that poll.  Any other task
- * shows its last watched tree (tdt/watch.h), or, if it has none, only its record.
+ * fresh tree.  A task that waits at a list (tdt/leaf.h) answers at once.  A task that is in the
+ * middle of a poll shows the stack of that poll.  Any other task shows its last watched tree
+ * (tdt/watch.h), or, if it has none, only its record.
  */
 
+#include <tdt/misuse.h>
 #include <tdt/print.h>
 #include <tdt/tasks.h>
 
@@ -26,10 +28,12 @@ extern "C" {
 
 /* Where a tree of a snapshot comes from. */
 enum tdt_answer {
-	TDT_ANSWER_FRESH = 0,   /* a poll answered the request: it shows where the task waits, or
-				   that the task has ended */
+	TDT_ANSWER_FRESH = 0,   /* a poll answered the request, or the stack of a suspended fiber
+				   was read, or a list at which the task waits (tdt_leaf_at()): it
+				   shows where the task waits, or that the task has ended */
 	TDT_ANSWER_RUNNING = 1, /* the task was in the middle of a poll, whose stack was read */
-	TDT_ANSWER_LAST = 2,    /* the task did not answer: this is its last watched tree */
+	TDT_ANSWER_LAST = 2,    /* the task did not answer: this is its last watched tree, or the
+				   list that its last poll gave (tdt_leaf_at()) */
 	TDT_ANSWER_NONE = 3     /* the task did not answer, and only its record is known */
 };
 
@@ -75,6 +79,26 @@ struct tdt_snapshot_cycle {
 			      the deadlocks.  0: there was no memory for such groups */
 };
 
+/* Which process a snapshot was read from, and when: see `process` in struct tdt_snapshot. */
+struct tdt_snapshot_process {
+	uint32_t pid;           /* the process, in its own PID namespace */
+	uint32_t reserved;
+	uint64_t registry;      /* the address of the library's registry (tdt/registry.h) */
+	uint64_t start_real_ns; /* when the library began its work in this process, or in one that
+				   it was forked from; in nanoseconds of CLOCK_REALTIME */
+	uint64_t now_ns;        /* when the tasks were read, in nanoseconds of CLOCK_MONOTONIC of
+				   the process */
+};
+/*
+ * A *futurelock*: a lock was handed to a future that its own task does not poll any more, because
+ * the task now awaits something else.  All tasks that wait for the lock hang, and say so in a wait
+ * with `futurelock` (struct tdt_wait), whose `owner` is the task that has the lock.  This is found
+ * for a lock that begins with a struct tdt_lock and calls tdt_lock_hand() (tdt/hooks.h), if the
+ * task waits, and a poll of it began at least a tenth of a second after the lock was handed to it:
+ * the poll that answered this snapshot, or its last poll.  (Of a task that did not answer, and
+ * whose runtime reports wake-ups, it is enough that the task was not woken since its last poll.)
+ */
+
 struct tdt_snapshot {
 	size_t size;                             /* sizeof(struct tdt_snapshot) of the library */
 	uint64_t took_ns;                        /* the time to make all requests and wait for the
@@ -97,6 +121,13 @@ struct tdt_snapshot {
 	const struct tdt_snapshot_group *panics; /* the last of these, each with its trace and one
 						    task: see tdt_panics() */
 	size_t n_panics;
+	const struct tdt_misuse *misuse;         /* the first misuse that the library noticed: see
+						    tdt_misused(); NULL: none */
+	uint8_t outside;                         /* 1: the snapshot was read from outside the
+						    process (tdt(1)), and only tasks with `asked`
+						    had a request made to them */
+	uint8_t reserved[7];
+	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
 };
 
 /*
@@ -139,8 +170,9 @@ void tdt_snapshot_free(const struct tdt_snapshot *snapshot);
 /*
  * Print a snapshot: as text; or as one JSON object on one line (tdt-trace(5)), if
  * options->print->format is TDT_PRINT_JSON; or as folded stacks of all tasks, if it is
- * TDT_PRINT_FOLDED.  The text is a summary; then the deadlocks, each with the groups of its tasks
- * directly below; then the other rings; then the other groups:
+ * TDT_PRINT_FOLDED.  The text is a summary; then a line about the first misuse of the library, if
+ * there was one (tdt_misused()); then the deadlocks, each with the groups of its tasks directly
+ * below; then the other rings; then the other groups:
  *
  *	10,003 tasks, 1 deadlock: 10,002 answered, 1 without a tree (took 1.003 s)
  *
@@ -183,12 +215,13 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  *
  * The dump goes to the file `path`.  If `path` is NULL, or with tdt_dump_on_signal(), it goes to
  * the file that TDT_DUMP names, otherwise to stderr.  In `path`, which is copied, "%p" stands for
- * the id of the process that dumps.  Each dump opens the file with the rights that the process then
- * has (a relative path begins at the current directory), creates it for its owner only (mode 0600)
- * if there is none, and appends the dump with one write(2).  If `path` ends in ".json", the dump is
- * one JSON object on one line, and tdt-tree(1) prints the file; otherwise it is text.  A file that
- * is a symbolic link, or not a regular file, is not written to.  If the file cannot be opened or
- * written, the dump is lost, and nothing else happens.  The same holds for an error of stderr.
+ * the id of the process that dumps, and "%t" for the time in seconds since 1970.  Each dump opens
+ * the file with the rights that the process then has (a relative path begins at the current
+ * directory), creates it for its owner only (mode 0600) if there is none, and appends the dump with
+ * one write(2).  If `path` ends in ".json", the dump is one JSON object on one line, and
+ * tdt-print(1) prints the file; otherwise it is text.  A file that is a symbolic link, or not a
+ * regular file, is not written to.  If the file cannot be opened or written, the dump is lost, and
+ * nothing else happens.  The same holds for an error of stderr.
  *
  * The signal's previous disposition is restored when the call is made with 0 or with another
  * signal.  A child of fork() ignores the signal until the child calls this function itself.

@@ -80,6 +80,68 @@ void tdt_worker_thread_unpark(void);
  */
 void tdt_task_woken(struct tdt_handle *handle);
 
+/* --- Tasks that the library does not wrap --------------------------------------------- */
+
+/*
+ * Report what happens to a task that need not be traced: it was spawned, a poll of it begins, that
+ * poll is over, it has ended.  The reports fire the probes task-spawn, task-poll-start,
+ * task-poll-end and task-terminate, and the flight recorder records the task (tdt/recorder.h).
+ * These calls are for a runtime that has hooks, as tokio has: the hooks see every task, also those
+ * that nobody traces.
+ *
+ *	static void before_poll(const struct my_task *task)
+ *	{
+ *		tdt_hook_poll_start(&(struct tdt_task_attr){ .size = sizeof(struct tdt_task_attr),
+ *							     .id = task->id, .file = task->file,
+ *							     .line = task->line });
+ *	}
+ *
+ * `attr` describes the task, in the same way each time.  The call reads it before it returns, and
+ * keeps nothing of it.  (A file whose length is given is copied once: struct tdt_task_attr.)  The
+ * runtime's ids are not 0, and no two tasks have the same.  The runtime calls tdt_task_id_base()
+ * first, so that the library picks none of them for a traced task.
+ *
+ * tdt_hook_poll_start() and tdt_hook_poll_end() are called on the thread that polls, and so is
+ * tdt_hook_terminate() in the poll that ends the task.  In between tdt_current_task_id() is the
+ * task's id, unless a traced task is polled.  A poll that is reported inside another one hides the
+ * outer one, also after its own end.  The recorder takes a task that ended in its poll for ready,
+ * and any other for dropped.
+ *
+ * If the task is a traced one as well, see tdt_hook_adopt(): each probe fires once.  The tasks of
+ * these reports are in no dump unless they are traced.
+ *
+ * Cost: while no tracer is attached and the recorder does not run, a call is a few loads, stores
+ * and branches.  NULL, or an id of 0, does nothing.  The first tdt_hook_spawn() starts the library,
+ * as tdt_traced_with() does.  Any thread; not in a signal handler.
+ */
+void tdt_hook_spawn(const struct tdt_task_attr *attr);
+void tdt_hook_poll_start(const struct tdt_task_attr *attr);
+void tdt_hook_poll_end(const struct tdt_task_attr *attr);
+void tdt_hook_terminate(const struct tdt_task_attr *attr);
+
+/*
+ * Give a traced task the id of the runtime's task that it is.  The task was made with `id_later` in
+ * its attributes: until this call it has an id that the library picked, and task-spawn has not
+ * fired.
+ *
+ *	struct tdt_traced traced = tdt_traced_with(fut, TDT_TASK_ATTR(.id_later = 1));
+ *	struct my_task *task = my_task_new(traced.future);
+ *	...
+ *	tdt_hook_adopt(traced.handle, task->id);
+ *	tdt_hook_spawn(&attr_of_task);
+ *
+ * From then on, what the runtime reports of its task (tdt_hook_poll_start()) is also said of this
+ * one: the reports fire the probes of these polls, and of the end in such a poll.  Traces and the
+ * recording have what the library knows of a traced task.
+ *
+ * If `id` is 0, the task is none of the runtime's: it keeps its id, and task-spawn fires.
+ *
+ * Call it before the first poll, or at its beginning, on the thread that polls.  NULL does nothing.
+ */
+void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id);
+
+/* --- Wakers and leaves ---------------------------------------------------------------- */
+
 /*
  * Return the runtime's own waker that `waker` stands for, or `waker` itself if it is the runtime's
  * own already.  This call is for the author of a runtime, or of a leaf that belongs to a runtime,
@@ -132,7 +194,7 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker);
  * mutex that no task holds sets it to 0.  The remaining waiters report the new holder at their next
  * poll; a request for a backtrace leads to such a poll.  A task that does not answer a request has
  * only its old report.  A lock that begins with a struct tdt_lock lets a dump see whether that
- * report is still true.
+ * report is still true, and its waiters report with tdt_leaf_waits_on_lock().
  *
  * Two kinds of futures make no report: a leaf that only lets other tasks run first, because it
  * waits for nothing; and a future that polls other futures, because those make their own reports.
@@ -154,20 +216,61 @@ void tdt_leaf_waits_on_named(enum tdt_wait_kind kind, const void *object, uint64
 
 /*
  * The beginning of a lock, if its author wants dumps to find deadlocks among tasks that do not
- * answer.  The library reads it at the address `object` of a TDT_WAIT_MUTEX, with the help of the
- * kernel, so that the lock may be freed at any time.  Whoever changes the owner stores `owner`
- * atomically (relaxed), before a waiter can learn of the change.
+ * answer, and futurelocks.  The library reads it at the address `object` of a TDT_WAIT_MUTEX, with
+ * the help of the kernel, so that the lock may be freed at any time.
  *
  *	struct mutex {
  *		struct tdt_lock head;           // = { .magic = TDT_LOCK_MAGIC }
  *		...
+ *
+ * Whoever changes the owner does so before a waiter can learn of the change: with the two calls
+ * below, or, when the lock is given up, with an atomic store of 0 to `owner` (relaxed).
  */
 struct tdt_lock {
-	char magic[8];  /* TDT_LOCK_MAGIC */
-	uint64_t owner; /* the id of the task that holds the lock now; 0: none */
+	char magic[8];   /* TDT_LOCK_MAGIC */
+	uint64_t owner;  /* the id of the task that holds the lock now, or that it was handed to;
+			    0: none */
+	uint64_t handed; /* when the lock was handed to `owner`, which has not taken it
+			    (CLOCK_MONOTONIC in nanoseconds); 0: `owner` has taken it */
 };
 
 #define TDT_LOCK_MAGIC "tdtlock"
+
+/*
+ * Report that the task with the id `task` holds `lock` from now on (0: it was taken outside of
+ * tasks).
+ *
+ * tdt_lock_hand() reports that the lock was handed to a future of that task, which was woken, or is
+ * about to be woken, and will hold the lock when it is polled next.  If the task never polls this
+ * future, the lock is held by nobody, and all that wait for it hang: this is a *futurelock*.  Dumps
+ * tell it from the moment between a wake-up and the poll: they find one if the lock was handed
+ * over a tenth of a second before the dump, the task was polled for the dump, and the lock is still
+ * not taken (docs/hang.md).
+ *
+ *	static void unlock(struct mutex *mutex)                 // under the mutex's own lock
+ *	{
+ *		struct locking *first = take_out_first(mutex);
+ *
+ *		if (first != NULL)
+ *			tdt_lock_hand(&mutex->head, first->task);
+ *		else
+ *			tdt_lock_take(&mutex->head, 0);
+ *		...
+ *	}
+ *
+ * Both calls are made by the code of the lock, one at a time for each lock.  tdt_lock_take() makes
+ * two stores; tdt_lock_hand() also reads the clock, about 30 ns.  Any thread.
+ */
+void tdt_lock_take(struct tdt_lock *lock, uint64_t task);
+void tdt_lock_hand(struct tdt_lock *lock, uint64_t task);
+
+/*
+ * Report that the leaf that is being polled waits for `lock`, as tdt_leaf_waits_on_named() does for
+ * a TDT_WAIT_MUTEX whose owner is that of the lock now.  A trace then also shows if the lock was
+ * handed to the owner, which has not taken it.  `lock` must be valid during the call; `name` is as
+ * there, and may be NULL.
+ */
+void tdt_leaf_waits_on_lock(const struct tdt_lock *lock, const char *name);
 
 /*
  * Report the time: CLOCK_MONOTONIC in nanoseconds.  One call in each turn of the worker's loop

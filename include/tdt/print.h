@@ -56,6 +56,38 @@ enum tdt_print_choice {
  * `libfoo.so+0x1234`.  Lines below level 100 are indented as level 100 is, and start with their
  * level: `[101] `.
  *
+ * The text form folds the calls in libraries, so that the reader sees the program's own code, and
+ * below it, on one line, the operation that it called:
+ *
+ * 	╼ serve::greet::{async} at src/main.rs:21:20
+ * 	 └╼ tokio::time::Sleep at tokio-1.24.2/src/time/sleep.rs:433:36
+ *
+ * The functions that this operation calls are not shown, nor are those of a library or language
+ * between two own functions (Pin::poll, catch_unwind, std::invoke), unless they lead to several
+ * places.  If the operation has several leaves, the operations of other libraries in it are shown
+ * below it.  The name of an operation is shortened: it has no template arguments and no `poll`.
+ * If it waits for an object that the program gave it, the type of the object follows:
+ *
+ * 	╼ tokio::io::util::Read at tokio-1.24.2/src/io/util/read.rs:52 (on tokio::net::TcpStream)
+ *
+ * Leaves in frames that are not shown count as leaves of the nearest shown frame above.
+ *
+ * Futures that wait in some types of libraries are in no tree, because these types poll them with
+ * wakers of their own: FuturesUnordered and Shared of Rust's crate futures-util, and what is made
+ * of them, such as a join_all() of more than 30 futures.  Their line ends in `(futures that wait in
+ * it are not shown)`.  Trace such futures as tasks if they are to be seen.
+ *
+ * The program's own code is what was compiled into the main program from sources that belong to no
+ * package; and the libraries whose sources lie with the program's, below the directory where the
+ * program was compiled.  Packages are known by their paths: cargo's registry and checkouts,
+ * vendor/NAME/src, CMake's _deps, /usr.  If a tree is made of packages only, as that of a
+ * connection of hyper, the outermost function of a package is shown, and below it the first one of
+ * another package.  If it has no own code, but code whose origin is unknown, as in a stripped
+ * program, the whole tree is shown.  `full` shows the whole of every tree.
+ *
+ * The path of own code is that below the directory where it was compiled; the path of a package
+ * begins with the name of the package, and that of another library with its directory's.
+ *
  * Frames of tdt itself are functions whose names start with `tdt_`, and all functions of libtdt.so
  * and libtdt-rt.so.  They are left out where they lead to one child only.  If a task waits in a
  * call of tdt, that call is shown as the innermost frame:
@@ -79,10 +111,11 @@ struct tdt_print_options {
 	uint8_t addresses;           /* print `symbol+0x1f`, as tracers do, instead of the place in
 					the source */
 	uint8_t full_paths;          /* print the whole path of the source, not only the part below
-					the directory where it was compiled */
+					the directory of the program, or from the package on */
 	uint8_t plumbing;            /* show all frames of tdt itself, not only those that branch
 					or that a task waits in.  JSON always has all frames */
-	uint8_t reserved;            /* 0 */
+	uint8_t full;                /* show the calls in libraries one by one, too: fold nothing.
+					JSON and folded stacks always have all calls */
 	uint32_t max_depth;          /* the most levels of frames to print; a mark shows where more
 					follow.  0: all.  JSON always has all levels */
 };

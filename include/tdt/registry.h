@@ -14,7 +14,8 @@
  *    │                └▶ watched: the last tree, and the one before
  *    ├▶ counters: a few structs, whose sums count
  *    ├▶ threads:  a table of addresses of threads' structs
- *    └▶ panics:   the last tasks that panicked
+ *    ├▶ panics:   the last tasks that panicked
+ *    └▶ misuse:   how the library was misused, if it was
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
  * and each field is aligned to its own size.  A number after `@` is the offset of the field in its
@@ -95,6 +96,40 @@
  *
  * (A tree is written at most once in an interval, so these steps rarely have to be repeated.)
  *
+ * Fibers
+ *
+ * A task whose record has a `poll` of 0 is a fiber: a coroutine that is resumed, not polled
+ * (tdt/fiber.h).  `polls` counts how often it was resumed, `since` is when that was, and
+ * TDT_TASK_RECORD_POLLING means that it runs.  To read the stack of a suspended fiber while the
+ * process runs:
+ *
+ *	1. Read the record as above, until two copies are the same.  Go on if `state` is
+ *	   TDT_TASK_RECORD_IDLE and `suspended_pc` is not 0.
+ *	2. Read the struct tdt_registry_fiber at `child_state`.  If `moves` is odd, go back to 1.
+ *	3. Read the stack, from `suspended_sp` up to `stack_top`, or if that is 0, up to `low` +
+ *	   `size`.  If `moved_to` is not 0, read the bytes that belong at `moved_from` from there.
+ *	4. Read the record and the struct again.  If `seq`, `state`, `polls` or `moves` changed, the
+ *	   fiber has run or was moved meanwhile: go back to 1.
+ *	5. Walk from the frame with the return address `suspended_pc`, the stack pointer
+ *	   `suspended_sp` and the frame pointer `suspended_fp`.
+ *
+ * A traced future may also run on a coroutine (tdt_coroutine(), tdt_fiber_of()).  Then `poll` is
+ * not 0, `stack_top` is that of the future's poll, and the struct is not to be found; the three
+ * registers are right while the task is idle, and its stack ends where the unwinder says that it
+ * does.
+ *
+ * Lists
+ *
+ * A task whose stack does not show where it waits may have a list of frames (tdt/leaf.h).  The list
+ * belongs to the host, who may change or free it as soon as the task goes on:
+ *
+ *	1. Read the record as above.  Go on if `state` is TDT_TASK_RECORD_IDLE and `leaf` is not 0.
+ *	2. Read the struct tdt_leaf at `leaf`.  The list is in force if its `task` is the record's
+ *	   `id`, and its `polls` is the record's `polls`.
+ *	3. Read the array, and for TDT_LEAF_NAMED the strings, as much of it as you are willing to.
+ *	4. Read the record again.  If `seq`, `state`, `polls` or `leaf` changed, the list may have
+ *	   changed too: go back to 1.
+ *
  * Counting
  *
  * Each field of the struct tdt_registry_counters is a part of a sum: add up that field of all
@@ -155,11 +190,18 @@ struct tdt_registry {
 	uint64_t panics;       /* @128  address of an array of struct tdt_registry_panic */
 	uint32_t n_panics;     /* @136  the number of its structs */
 	uint32_t panic_size;   /* @140  sizeof(struct tdt_registry_panic) */
-	uint64_t rings;        /* @144  reserved for the rings of a flight recorder */
-	uint64_t door_inode;   /* @152  reserved for a socket that listens for readers */
-	uint32_t door;         /* @160  reserved for the number of its descriptor */
+	uint64_t rings;        /* @144  address of the struct tdt_recording (tdt/recording.h) of
+					this process; 0: it has never recorded */
+	uint64_t door_inode;   /* @152  the inode of the socket through which readers make requests
+					(tdt/outside.h); 0: there is none */
+	uint32_t door;         /* @160  the number of its descriptor.  If there is none: 0, or a
+					positive errno that says why, such as EPERM (TDT_OUTSIDE=0)
+					or EMFILE */
 	uint32_t reserved1;    /* @164 */
-	uint64_t reserved[11]; /* @168 */
+	uint64_t misuse;       /* @168  address of a struct tdt_misuse (tdt/misuse.h), the first
+					misuse of the library that was noticed, which stays as it
+					is; 0: none was */
+	uint64_t reserved[10]; /* @176 */
 };
 
 struct tdt_registry_slab {
@@ -185,20 +227,26 @@ struct tdt_task_record {
 	/* All that a poll reads and writes lies in the first 64 bytes, which are one cache line. */
 	uint64_t waker;       /* @0   address of the waker (struct tdt_waker in tdt/future.h) that
 				      the library holds to wake the task; 0: none, or unknown */
-	uint64_t child_state; /* @8   `state` of the future that was traced; 0: none, or unknown */
+	uint64_t child_state; /* @8   `state` of the future that was traced; 0: none, or unknown.
+				      Of a fiber: address of its struct tdt_registry_fiber */
 	uint32_t seq;         /* @16  odd while the record is passed from one task to another */
 	uint32_t state;       /* @20  enum tdt_task_record_state */
-	uint64_t polls;       /* @24  the number of polls that began */
+	uint64_t polls;       /* @24  the number of polls that began, and of times that the task
+				      went on without a poll (tdt/leaf.h) */
 	uint64_t since;       /* @32  when the last poll began; before the first poll: when the task
 				      was spawned */
-	uint64_t poll;        /* @40  address of the poll function of the future that was traced */
+	uint64_t poll;        /* @40  address of the poll function of the future that was traced; 0:
+				      the task is a fiber (tdt/fiber.h) */
 	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
-				      functions lie below this address */
+				      functions lie below this address.  Of a fiber: where the
+				      frames on its stack begin; 0: unknown */
 	uint32_t thread;      /* @56  the id (gettid(2)) of the thread that polls the task, or
 				      polled it last; 0: none */
-	uint16_t own_epoch;   /* @60  this field and the next two are private to libtdt */
-	uint8_t own_bits;     /* @62 */
-	uint8_t own_request;  /* @63 */
+	uint16_t own_epoch;   /* @60  private to libtdt */
+	uint8_t own_bits;     /* @62  bits 1 to 7: the number, modulo 128, of polls that were made
+				      only for a request, and after which the task still waited;
+				      bit 0 is private to libtdt */
+	uint8_t own_request;  /* @63  private to libtdt */
 
 	/* What is reported about wake-ups and waits. */
 	uint64_t id;          /* @64 */
@@ -220,7 +268,7 @@ struct tdt_task_record {
 	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,
 				      TDT_PANICKED, or TDT_PENDING if it was dropped */
 	uint8_t own_hint;     /* @123 private to libtdt */
-	uint32_t reserved0;   /* @124 */
+	uint32_t own_fiber;   /* @124 private to libtdt */
 
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @128 UTF-8, ends with NUL; empty: none */
 
@@ -235,7 +283,7 @@ struct tdt_task_record {
 	/*
 	 * If `suspended_pc` is not 0 and the task is idle: the registers of the innermost frame of
 	 * a stack that was switched away from.  The frame stands still until the task is polled or
-	 * resumed, so an unwinder can begin with these registers.
+	 * resumed, so an unwinder can begin with these registers.  See "Fibers" above.
 	 */
 	uint64_t suspended_pc; /* @232 a return address */
 	uint64_t suspended_sp; /* @240 after that return */
@@ -247,9 +295,26 @@ struct tdt_task_record {
 	 * `waker` is not the address of a struct tdt_waker.
 	 */
 	uint64_t waker_with;  /* @256 */
-	uint64_t reserved1;   /* @264 */
+	uint64_t leaf;        /* @264 address of a struct tdt_leaf (tdt/leaf.h), the list at which
+				      the task waits; 0: none.  See "Lists" above */
 	uint64_t joiners;     /* @272 address of memory of a future that awaits this task's end;
 				      0: none, or unknown */
+};
+
+/*
+ * The stack of a fiber (tdt/fiber.h).  The struct stays where it is; when the fiber has ended, it
+ * is given to another fiber.
+ */
+struct tdt_registry_fiber {
+	uint64_t low;        /* @0   the lowest address of the stack; 0: unknown */
+	uint64_t size;       /* @8   of the stack, in bytes; 0: unknown */
+	uint64_t base;       /* @16  where the frames on the stack begin; 0: unknown */
+	uint64_t moved_from; /* @24  while a part of the stack lies elsewhere: the bytes that belong
+				     at this address */
+	uint64_t moved_to;   /* @32  are found at this one; 0: the stack lies where it belongs */
+	uint64_t moved_size; /* @40  so many bytes */
+	uint64_t moves;      /* @48  odd while the struct is written; another value after each
+				     change of it */
 };
 
 /*
@@ -271,7 +336,8 @@ struct tdt_registry_watched {
  * parent.
  */
 struct tdt_registry_entry {
-	uint64_t pc;     /* @0   the return address, as it is on the stack */
+	uint64_t pc;     /* @0   the return address, as it is on the stack; 0: a frame that was
+				 reported by name (tdt/leaf.h), which is not in the tree */
 	uint32_t parent; /* @8   the index of the caller's entry; or TDT_REGISTRY_TOP */
 	uint32_t leaves; /* @12  how many leaves wait exactly here; plus TDT_REGISTRY_GUESSED */
 };
@@ -330,7 +396,8 @@ struct tdt_registry_thread {
 	uint64_t now;        /* @24  the last time that tdt_worker_now() reported; 0: none */
 	uint64_t entered;    /* @32  address of the innermost struct tdt_stack (tdt/coroutine.h)
 				     that the thread has entered; 0: none */
-	uint64_t ring;       /* @40  reserved for a ring of the flight recorder */
+	uint64_t ring;       /* @40  address of the struct tdt_recording_ring that the thread
+				     writes to; 0: none */
 	uint64_t reserved1;  /* @48 */
 };
 

@@ -76,6 +76,9 @@ struct tdt_rt_config {
  * The workers have the caller's signal mask.  The driver blocks all signals, except those that
  * report faults of its own.
  *
+ * The process then listens for readers outside, such as tdt(1), as after tdt_listen()
+ * (tdt/outside.h); with TDT_OUTSIDE=0 in the environment it does not.
+ *
  * Returns NULL and sets errno on failure: EINVAL (config->size is 0, or there are more than
  * TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer library), ENOMEM, EAGAIN (a thread could
  * not be started), EMFILE or ENFILE (no descriptor for the driver).  Any thread.

@@ -80,6 +80,9 @@ struct tdt_task_attr {
 	 */
 	const char *default_name;
 	size_t default_name_length;
+
+	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt() (tdt/hooks.h), which
+			     has to follow */
 };
 
 #define TDT_TASK_NAME_MAX 63
@@ -213,8 +216,13 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
  *              tdt_backtrace_async() or tdt_backtrace_timed() there.  (A thread that polls tasks
  *              and never reported that it does is blocked until the time is up.)
+ *   EFAULT     The task is a suspended fiber (tdt/fiber.h), and its stack cannot be read.
+ *   ENOTSUP    The task is a fiber that was suspended by a function on another stack.
  *   EINVAL     `handle` is NULL.
  *   ENOMEM     There is no memory for the request or for the answer.
+ *
+ * A suspended fiber is read at once, without a request: then there is neither a wait nor EDEADLK,
+ * not even on the thread that has to resume it.
  *
  * A request that a poll took gets a trace if that poll returns in time, even if the poll ended the
  * task: see tdt_trace_info().
@@ -323,7 +331,9 @@ void tdt_handle_unref(struct tdt_handle *handle);
 
 /*
  * Return the id of the traced task that is being polled on this thread, or 0 if there is none.  If
- * one traced task is polled inside another one, it is the id of the inner one.  Async-signal-safe.
+ * one traced task is polled inside another one, it is the id of the inner one.  Outside of traced
+ * tasks it is the id of the task whose poll the runtime reports (tdt_hook_poll_start()).
+ * Async-signal-safe.
  */
 uint64_t tdt_current_task_id(void);
 

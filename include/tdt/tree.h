@@ -44,9 +44,11 @@ enum tdt_task_state {
 	TDT_TASK_READY = 2,   /* the poll that took the request ended the task */
 	TDT_TASK_PANICKED = 3, /* the same, with TDT_PANICKED */
 	TDT_TASK_RUNNABLE = 4  /* between two polls, but no longer waiting: the task was woken
-				  since its last poll began.  Only records say this, and dumps of
-				  tasks that did not answer; and only if the task's runtime
-				  reports wake-ups (tdt_task_woken()) */
+				  since its last poll began.  Only records say this, traces of
+				  suspended fibers and of tasks that wait at a list
+				  (tdt_leaf_at()), and dumps of tasks that did not answer; and
+				  only if the task's runtime reports wake-ups
+				  (tdt_task_woken()) */
 };
 
 /* The kinds of objects that a leaf may wait for: see tdt_leaf_waits_on(). */
@@ -66,10 +68,14 @@ enum tdt_wait_kind {
 /* The object that a leaf waits for. */
 struct tdt_wait {
 	enum tdt_wait_kind kind;
+	uint32_t futurelock; /* 1: the lock was handed to a future that its own task, `owner`, does
+				not poll.  Only dumps find this out: see struct tdt_snapshot */
 	uint64_t object; /* distinguishes objects of a kind: the object's address, or the
 			    descriptor; 0: unknown */
 	uint64_t owner;  /* the id of the task that the wait depends on; 0: none, or unknown */
 	char name[TDT_WAIT_NAME_MAX + 1]; /* the name that the object was given; empty: none */
+	uint64_t handed_ns; /* how long ago the lock was handed to `owner`, which has not taken it;
+			       0: `owner` holds the lock, or this is unknown */
 };
 
 /*
@@ -86,7 +92,8 @@ struct tdt_trace_info {
 	uint32_t column;  /* 0: unknown */
 	enum tdt_task_state state;
 	uint32_t leaves;           /* the number of leaves in the tree.  0: the poll cloned no
-				      waker, so the tree does not show what the task waits for.
+				      waker, so the tree does not show what the task waits for;
+				      or it is a fiber that has not run (`polls` is 0).
 				      Until tdt_trace_root() has found the names, this is the
 				      number of all captured leaves */
 	uint32_t leaves_elsewhere; /* wakers that other threads cloned during the poll: they are
@@ -97,7 +104,8 @@ struct tdt_trace_info {
 				      made only to answer a request does not end a wait; before
 				      the first poll, a wait begins when the task is spawned.
 				      TDT_TASK_RUNNABLE: the time since the last wake-up */
-	uint64_t polls;            /* polls of the task so far, including the one that answered */
+	uint64_t polls;            /* polls of the task so far, including the one that answered;
+				      for a task of tdt_task_new(), how often it went on */
 	uint64_t parent;           /* the id of the task that spawned it; 0: none */
 	uint64_t woken_ns;         /* the time since the last wake-up; 0: there was none, or the
 				      runtime does not report wake-ups */
@@ -121,6 +129,19 @@ struct tdt_trace_info {
 					   many as `n_waits`, NULL where a name is unknown; NULL:
 					   none is known.  The tasks in a dump have none: there
 					   the owner is among the tasks */
+	uint32_t unknown_stack;    /* TDT_TASK_RUNNING without a tree: 1 if the thread was on a
+				      stack that is not known as the task's own: it belongs to a
+				      coroutine or a fiber that was not reported, or to another
+				      fiber; otherwise 0 */
+	uint32_t asked;            /* in a snapshot that was read from outside the process (tdt(1)):
+				      1 if a request was made to the task; otherwise 0 */
+	uint32_t requested;        /* in such a snapshot: how many polls were made only for a
+				      request, and left the task waiting, modulo 128; otherwise 0 */
+	uint64_t spawned_ns;       /* in such a snapshot: the time since the task was spawned; 0:
+				      unknown */
+	uint64_t polled_ns;        /* in such a snapshot: the time since the last poll began that is
+				      not among `requested`, or before the first poll, since the
+				      task was spawned; 0: unknown */
 };
 
 /*

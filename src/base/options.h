@@ -32,7 +32,11 @@ static inline int tdt__options_read(void *ours, size_t our_size, const void *the
 		for (size_t i = our_size; i < size; i++)
 			if (bytes[i] != 0)
 				return -E2BIG;
-		memcpy(ours, theirs, size < our_size ? size : our_size);
+		/* Two calls: gcc makes a slow loop of a small copy of unknown size. */
+		if (size < our_size)
+			memcpy(ours, theirs, size);
+		else
+			memcpy(ours, theirs, our_size);
 	}
 	memcpy(ours, &our_size, sizeof(our_size));
 	return 0;

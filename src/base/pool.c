@@ -14,8 +14,7 @@ static uint32_t per_chunk(const struct tdt__pool *pool)
 	return pool->size < TDT__POOL_CHUNK_SIZE ? (uint32_t)TDT__POOL_CHUNK_SIZE / pool->size : 1;
 }
 
-/* `index` is an item's index plus 1, as in struct tdt__pool_item; 0 gives NULL. */
-static struct tdt__pool_item *item_at(struct tdt__pool *pool, uint32_t index)
+struct tdt__pool_item *tdt__pool_at(const struct tdt__pool *pool, uint32_t index)
 {
 	uint32_t n = per_chunk(pool);
 	char *chunk;
@@ -24,7 +23,7 @@ static struct tdt__pool_item *item_at(struct tdt__pool *pool, uint32_t index)
 		return NULL;
 	/*
 	 * Relaxed: a thread that knows the index acquired the chunk's address together with the
-	 * head.
+	 * head, or with the index.
 	 */
 	chunk = atomic_load_explicit(&pool->chunk[(index - 1) / n], memory_order_relaxed);
 	return (void *)(chunk + (size_t)((index - 1) % n) * pool->size);
@@ -46,7 +45,7 @@ struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool)
 	uint32_t next;
 
 	do {
-		item = item_at(pool, (uint32_t)head);
+		item = tdt__pool_at(pool, (uint32_t)head);
 		if (item == NULL) {
 			atomic_fetch_add_explicit(&pool->missed, 1, memory_order_relaxed);
 			return NULL;
@@ -88,7 +87,7 @@ struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool)
 	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, 0),
 						      memory_order_acquire, memory_order_relaxed))
 		;
-	all = item_at(pool, (uint32_t)head);
+	all = tdt__pool_at(pool, (uint32_t)head);
 	for (struct tdt__pool_item *item = all; item != NULL; item = tdt__pool_next(pool, item))
 		atomic_fetch_sub_explicit(&pool->stock, 1, memory_order_relaxed);
 	return all;
@@ -96,7 +95,7 @@ struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool)
 
 struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__pool_item *item)
 {
-	return item_at(pool, atomic_load_explicit(&item->next, memory_order_relaxed));
+	return tdt__pool_at(pool, atomic_load_explicit(&item->next, memory_order_relaxed));
 }
 
 struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool)

@@ -71,6 +71,12 @@ struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__
  */
 struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool);
 
+/*
+ * The item whose `index` is this.  NULL: `index` is 0.  Any thread that knows the index from one
+ * that had the item.
+ */
+struct tdt__pool_item *tdt__pool_at(const struct tdt__pool *pool, uint32_t index);
+
 /* Undo the last tdt__pool_make(), whose item was not given to the pool. */
 void tdt__pool_unmake(struct tdt__pool *pool);
 

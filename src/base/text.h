@@ -12,4 +12,11 @@ static inline bool tdt__starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
+static inline bool tdt__ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 #endif

@@ -20,6 +20,7 @@
 #include "capture/seal.h"
 #include "host/readable.h"
 #include "registry/handle.h"
+#include "tree/named.h"
 #include "unwind/registers.h"
 
 /* If more stacks than this are entered, each from the one before, they are not walked. */
@@ -77,6 +78,8 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->stacks.leaves = 0;
 	capture->stacks.lost = 0;
 	capture->stacks.elsewhere = 0;
+	tdt__named_unref(capture->stacks.named);
+	capture->stacks.named = NULL;
 	capture->open = false;
 	capture->last = TDT__NO_FRAME;
 	capture->fresh = TDT__NO_FRAME;
@@ -87,6 +90,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->counts = false;
 	tdt__counted_release(capture, false);
 	capture->facts.n_waits = 0;
+	capture->facts.recorded = false;
 	atomic_store_explicit(&capture->stacks.astray, false, memory_order_relaxed);
 }
 
@@ -144,6 +148,7 @@ void tdt__capture_fini(struct tdt__capture *capture)
 	tdt__walk_fini(&capture->walk);
 	tdt__counted_release(capture, true);
 	free(capture->clones);
+	tdt__named_unref(capture->stacks.named);
 	free(capture->facts.waits);
 	free(capture->stacks.frames);
 }

@@ -15,6 +15,7 @@
 struct tdt_handle;
 struct tdt__capture;
 struct tdt__request;
+struct tdt_recording_ring;
 struct tdt_stack;
 
 struct tdt__poll {
@@ -27,6 +28,17 @@ struct tdt__poll {
 	/* With a capture: the entered stack that `top` is on; NULL: `top` is on another stack. */
 	const struct tdt_stack *stack;
 	struct tdt__request *requests; /* the requests that the capture answers */
+};
+
+/* What the recorder keeps of such a poll (recorder/record.h). */
+struct tdt__record_poll {
+	struct tdt_recording_ring *ring; /* NULL: there was none */
+	uint64_t start;
+	uint64_t woken_by;
+	uint8_t detail; /* what is known of it at the start */
+	bool is_recorded;
+	/* What the thread polled when this poll began. */
+	uint64_t outer_task, outer_since, outer_own;
 };
 
 /* The poll of `task` that is in progress on this thread; NULL: there is none. */

@@ -7,6 +7,7 @@
  * tdt_trace_info with the same names.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tdt/tree.h>
@@ -17,6 +18,8 @@ struct tdt__facts {
 	uint64_t polls;
 	uint64_t woken_ns;
 	uint64_t woken_by;
+	/* They are from the task's record, and not from a poll: see leaf_list.h. */
+	bool recorded;
 	/* Only of a poll in progress. */
 	uint32_t thread;
 	const char *syscall;

@@ -38,6 +38,7 @@
 
 #include "base/clock.h"
 #include "capture/chain.h"
+#include "capture/fiber.h"
 #include "capture/stack_pieces.h"
 #include "host/peek.h"
 #include "host/proc_thread.h"
@@ -144,13 +145,15 @@ static size_t read_own_stack(void *to, uintptr_t from, size_t size)
 static void serve(struct request_slot *slot, const ucontext_t *context)
 {
 	const struct tdt_task_record *record = &slot->task->record;
+	struct tdt_stack fiber;
 
 	slot->error = -EAGAIN;
 	if (!tdt__polled_here(slot->task) || record->polls != slot->polls ||
 	    record->state != TDT_TASK_RECORD_POLLING)
 		return;
 	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
-				       &tdt__thread);
+				       &tdt__thread,
+				       tdt__fiber_stack(slot->task, &fiber) ? &fiber : NULL);
 	note_registers(&slot->copy, context);
 	if (slot->error == 0)
 		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_own_stack);

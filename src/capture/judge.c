@@ -10,20 +10,23 @@
 
 #include "host/unloads.h"
 #include "symbolize/modules.h"
+#include "tree/named.h"
 #include "tree/stacks.h"
 
 /*
- * Whether all frames lie in modules that are never unloaded.  Then all rules that the frames were
- * walked by are of these modules too.
+ * Whether all frames lie in modules that are never unloaded, or were reported by name.  Then all
+ * rules that the frames were walked by are of these modules too.
  */
 static bool all_last(const struct tdt__stacks *stacks)
 {
 	const struct tdt__modules *modules = stacks->modules;
 
 	for (uint32_t i = 0; i < stacks->n; i++) {
-		const struct tdt__module *module =
-			tdt__modules_find(modules, stacks->frames[i].frame.pc - 1);
+		uintptr_t pc = stacks->frames[i].frame.pc;
+		const struct tdt__module *module = tdt__modules_find(modules, pc - 1);
 
+		if (tdt__is_named(pc))
+			continue;
 		if (module == NULL || !module->lasting)
 			return false;
 	}

@@ -11,13 +11,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/syscall_name.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
+#include "capture/fiber.h"
 #include "capture/interrupt.h"
 #include "capture/judge.h"
+#include "capture/leaf_list.h"
 #include "capture/stack_pieces.h"
 #include "host/proc_thread.h"
-#include "host/syscall_name.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -67,9 +69,11 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 {
 	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
 	uintptr_t top = TDT__PEEK(task->record.stack_top);
+	struct tdt_stack fiber;
 	int error;
 
-	error = tdt__pieces_plan(copy, at, top, record);
+	error = tdt__pieces_plan(copy, at, top, record,
+				 tdt__fiber_stack(task, &fiber) ? &fiber : NULL);
 	if (error == 0) {
 		if (copy->end == TDT_CUT_NOT)
 			copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
@@ -145,6 +149,10 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 
 	if (tdt__polled_here(task) || TDT__PEEK(task->record.thread) == tdt__thread_id()) {
 		*error = -EDEADLK;
+		return NULL;
+	}
+	if (tdt__is_callback_task(task)) { /* it is not known where its stack begins */
+		*error = -ENOTSUP;
 		return NULL;
 	}
 	capture = tdt__capture_new(TDT__FIRST_FRAMES, max_frames);

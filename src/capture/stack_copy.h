@@ -36,6 +36,7 @@ struct tdt__stack_copy {
 	/* The function called by the frame that begins at `top`; 0: unknown. */
 	uintptr_t poll;
 	bool entered;	      /* `top` is the end of the outermost frame on an entered stack */
+	bool of_fiber;	      /* a frame without a caller is the outermost on the stack */
 	bool doubtful;	      /* `top` may be on another stack: only certain steps are taken */
 	uint16_t level;	      /* as in struct tdt__frame */
 	unsigned char *bytes;

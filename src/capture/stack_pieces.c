@@ -48,21 +48,27 @@ static bool lies_on_own(const struct tdt__thread *thread, uintptr_t low, uintptr
 
 /*
  * Whether a thread whose stack pointer is `sp` is on the stack that `top` lies on, or on a stack
- * that was entered from there.  Nothing is known of stacks that were not reported.
+ * that was entered from there.  Nothing is known of stacks that were not reported.  `fiber`: see
+ * tdt__pieces_plan().
  */
 enum where { ELSEWHERE, THERE, UNKNOWN };
 
-static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintptr_t top)
+static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintptr_t top,
+			   const struct tdt_stack *fiber)
 {
 	const struct tdt_stack *entered = thread != NULL ? thread->entered : NULL;
 	struct tdt_stack stack;
 
-	for (unsigned i = 0; i < LEVELS_MAX && find_stack(entered, sp, &stack); i++) {
+	for (unsigned i = 0; !tdt__stack_holds(fiber, sp, sp + 1) && i < LEVELS_MAX &&
+			     find_stack(entered, sp, &stack);
+	     i++) {
 		if (tdt__stack_holds(&stack, sp, top))
 			return THERE;
 		sp = stack.sp;
 		entered = stack.outer;
 	}
+	if (fiber != NULL && fiber->size != 0)
+		return tdt__stack_holds(fiber, sp, sp + 1) ? THERE : ELSEWHERE;
 	if (lies_on_own(thread, sp, top))
 		return THERE;
 	if (sp >= top || lies_on_own(thread, sp, sp + 1) || lies_on_own(thread, top, top + 1))
@@ -90,19 +96,22 @@ static size_t room_of_piece(size_t size)
  * `*entered` are set for that one.
  */
 static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uintptr_t top,
-		      const struct tdt_stack **entered)
+		      const struct tdt_stack **entered, const struct tdt_stack *fiber)
 {
 	struct tdt__stack_copy *piece = &pieces->piece[pieces->n++];
 	struct tdt_stack stack;
-	bool on_entered = find_stack(*entered, at->sp, &stack), last;
+	bool on_fiber = tdt__stack_holds(fiber, at->sp, at->sp + 1), on_entered, last;
 
+	on_entered = !on_fiber && find_stack(*entered, at->sp, &stack);
 	last = !on_entered || tdt__stack_holds(&stack, at->sp, top);
-	*piece = (struct tdt__stack_copy){ .at = *at, .top = top };
+	if (on_fiber)
+		stack = *fiber;
+	*piece = (struct tdt__stack_copy){ .at = *at, .top = top, .of_fiber = on_fiber };
 	if (on_entered)
 		piece->level = (uint16_t)stack.level;
-	if (!last)
+	if (on_fiber || !last)
 		piece->top = tdt__stack_holds(&stack, at->sp, stack.base) ? stack.base : 0;
-	piece->entered = !last && piece->top != 0;
+	piece->entered = (fiber != NULL || !last) && piece->top != 0;
 	piece->size = tdt__stack_copy_extent(piece, TDT__STACK_COPY_MAX - pieces->size);
 	if (piece->top == 0) {
 		end_with_stack(piece, &stack, &piece->size);
@@ -118,13 +127,13 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 
 /* Plan all pieces, as far as there is room for them. */
 static void plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
-		 const struct tdt_stack *entered)
+		 const struct tdt_stack *entered, const struct tdt_stack *fiber)
 {
 	pieces->n = 0;
 	pieces->size = 0;
 	pieces->end = TDT_CUT_NOT;
 	pieces->has_registers = false;
-	while (add_piece(pieces, &at, top, &entered))
+	while (add_piece(pieces, &at, top, &entered, fiber))
 		if (pieces->n == TDT__PIECES_MAX ||
 		    TDT__STACK_COPY_MAX - pieces->size < TDT__STACK_COPY_LEAST) {
 			pieces->end = TDT_CUT_LIMIT;
@@ -133,13 +142,13 @@ static void plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t
 }
 
 int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
-		     const struct tdt__thread *thread)
+		     const struct tdt__thread *thread, const struct tdt_stack *fiber)
 {
-	enum where where = where_is(thread, at.sp, top);
+	enum where where = where_is(thread, at.sp, top, fiber);
 
 	if (where == ELSEWHERE)
 		return -ENOTSUP;
-	plan(pieces, at, top, thread != NULL ? thread->entered : NULL);
+	plan(pieces, at, top, thread != NULL ? thread->entered : NULL, fiber);
 	pieces->doubtful = where == UNKNOWN;
 	pieces->piece[pieces->n - 1].doubtful = where == UNKNOWN;
 	return 0;
@@ -203,7 +212,9 @@ static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 	at.pc++; /* walks take one less than a return address: see walk.h */
 	tdt__capture_begin(capture);
 	while (tdt__walk_copy(&pieces->piece[i], at, i == 0 ? registers : NULL,
-			      i + 1 == pieces->n && pieces->end == TDT_CUT_NOT, capture)) {
+			      i + 1 == pieces->n && pieces->end == TDT_CUT_NOT &&
+				  !pieces->piece[i].entered,
+			      capture)) {
 		if (++i == pieces->n) {
 			tdt__capture_end(capture, pieces->end);
 			return;

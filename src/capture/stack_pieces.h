@@ -18,6 +18,7 @@
 
 struct tdt__capture;
 struct tdt__thread;
+struct tdt_stack;
 
 #define TDT__PIECES_MAX 16 /* further pieces outside these are not copied */
 
@@ -39,11 +40,14 @@ struct tdt__pieces {
  * NULL: it is not known.  What the record points to is read by the kernel, since it may no longer
  * exist.  Async-signal-safe, if the caller saves `errno`.
  *
+ * For a fiber, `fiber` is its stack: `base` is `top`, and the frames go on to the outermost one on
+ * that stack.  If its size is 0, it is not known where the stack lies.  NULL: the task is no fiber.
+ *
  * Returns 0, or -ENOTSUP: the thread is neither on the poll's stack nor on one that was entered
  * from there.
  */
 int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintptr_t top,
-		     const struct tdt__thread *thread);
+		     const struct tdt__thread *thread, const struct tdt_stack *fiber);
 
 /* A function that copies as tdt__peek() does. */
 typedef size_t tdt__pieces_read_fn(void *to, uintptr_t address, size_t size);

@@ -19,6 +19,15 @@ static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
 	return cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : cut;
 }
 
+/* Why the walk ended.  TDT_CUT_NOT: it has reached the outermost frame. */
+static enum tdt_cut end_of_walk(const struct tdt__stack_copy *copy, const struct tdt__walk *walk,
+				enum tdt__walked walked)
+{
+	if (walked == TDT__WALK_TOP || (copy->of_fiber && walk->cut == TDT_CUT_STACK))
+		return TDT_CUT_NOT;
+	return why(copy, walk->cut);
+}
+
 /*
  * To step from frame `at`, the walk needs a frame pointer that is not known: try again with one
  * that is found.
@@ -78,7 +87,6 @@ bool tdt__walk_copy(const struct tdt__stack_copy *copy, struct tdt__registers at
 	} while (more && walked == TDT__WALK_FRAME);
 	if (!more || (walked == TDT__WALK_TOP && !last))
 		return more;
-	tdt__capture_end(capture,
-			 walked == TDT__WALK_TOP ? TDT_CUT_NOT : why(copy, walk->cut));
+	tdt__capture_end(capture, end_of_walk(copy, walk, walked));
 	return false;
 }

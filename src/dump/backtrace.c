@@ -15,8 +15,11 @@
 #include "capture/capture.h"
 #include "capture/capture_trace.h"
 #include "capture/chain.h"
+#include "capture/fiber.h"
 #include "capture/judge.h"
+#include "capture/leaf_list.h"
 #include "capture/running.h"
+#include "capture/suspended.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -32,6 +35,9 @@
  */
 #define GRACE_MIN (5 * MS)
 #define GRACE_MAX (320 * MS)
+
+/* So long a list is tried that was just in force. */
+#define LIST_TIME (10 * MS)
 
 /* The answers so far: the best capture, or else an error. */
 struct answers {
@@ -60,7 +66,9 @@ static bool note_answer(struct answers *answers, struct tdt__capture *capture, i
 	if (capture->facts.state == TDT_TASK_RUNNING) /* it was judged when it was made */
 		return true;
 	return tdt__judge(&capture->stacks, &count) != -EAGAIN ||
-	       capture->facts.state != TDT_TASK_WAITING || answers->tries == TDT__REQUEST_TRIES;
+	       (capture->facts.state != TDT_TASK_WAITING &&
+		capture->facts.state != TDT_TASK_RUNNABLE) ||
+	       answers->tries == TDT__REQUEST_TRIES;
 }
 
 /* The trace made from the answers; NULL and errno. */
@@ -118,8 +126,8 @@ static void give_up_request(struct outstanding *outstanding)
 
 /*
  * Wait for the answer.  A poll that is in the middle of something gives no answer, but its stack
- * can be read.  Returns the capture of that stack; NULL: look at the request, which may be
- * answered.
+ * can be read, and so can that of a fiber which was suspended before it could see the request.
+ * Returns the capture of that stack; NULL: look at the request, which may be answered.
  */
 static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__request *request,
 					 uint64_t deadline, uint32_t max_frames)
@@ -128,6 +136,8 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 	struct tdt__capture *running = NULL;
 	int error;
 
+	if (tdt__is_fiber(task))
+		running = tdt__suspended_capture(task, max_frames, deadline, &error);
 	for (int64_t grace = GRACE_MIN; now < deadline && running == NULL;
 	     grace = grace < GRACE_MAX ? 2 * grace : grace) {
 		uint64_t was = poll;
@@ -161,8 +171,10 @@ static struct tdt__capture *request_once(struct tdt_handle *task, uint64_t deadl
 	if (capture != NULL)
 		return capture;
 	if (!tdt__request_answered(task, outstanding.request)) {
+		/* No poll comes, but the task may be a future that runs on a fiber. */
+		capture = tdt__suspended_capture(task, max_frames, deadline, error);
 		*error = -ETIMEDOUT;
-		return NULL;
+		return capture;
 	}
 	capture = tdt__request_result(outstanding.request, error);
 	outstanding.request = NULL;
@@ -176,16 +188,45 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 	struct tdt__capture *capture;
 	int error = 0;
 
-	do
-		capture = request_once(task, deadline, max_frames, &error);
-	while (!note_answer(&answers, capture, error, deadline));
+	do {
+		error = -EAGAIN;
+		capture = NULL;
+		if (tdt__is_fiber(task))
+			capture = tdt__suspended_capture(task, max_frames, deadline, &error);
+		if (error == -EAGAIN)
+			capture = request_once(task, deadline, max_frames, &error);
+	} while (!note_answer(&answers, capture, error, deadline));
 	return trace_of_answers(&answers, task);
+}
+
+/*
+ * If a list is in force, request a trace by it: any thread may do this, since nothing has to be
+ * polled.  False: no list is in force, or not any more.
+ */
+static bool backtrace_at_list(struct tdt_handle *task, struct tdt_trace **trace)
+{
+	if (!tdt__waits_at_list(task))
+		return false;
+	*trace = backtrace(task, LIST_TIME, TDT_MAX_FRAMES);
+	return *trace != NULL || errno != ETIMEDOUT;
 }
 
 static struct tdt_trace *refuse(int error)
 {
 	errno = error;
 	return NULL;
+}
+
+/* The caller may be the thread that polls the task, so only a suspended stack can be read. */
+static struct tdt_trace *backtrace_suspended(struct tdt_handle *task)
+{
+	int error;
+	struct tdt__capture *capture = tdt__suspended_capture(task, TDT_MAX_FRAMES,
+							      deadline_in(TDT__SECOND), &error);
+
+	if (capture != NULL)
+		return tdt__capture_trace(task, capture);
+	return refuse(error == -EAGAIN ? EDEADLK : -error);
 }
 
 /*
@@ -210,10 +251,14 @@ static bool runs_tasks(void)
 
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 {
+	struct tdt_trace *trace;
+
 	if (handle == NULL)
 		return refuse(EINVAL);
+	if (backtrace_at_list(handle, &trace))
+		return trace;
 	if (tdt__thread.poll != NULL || runs_tasks())
-		return refuse(EDEADLK);
+		return backtrace_suspended(handle);
 	return backtrace(handle, TDT__SECOND, TDT_MAX_FRAMES);
 }
 
@@ -300,6 +345,33 @@ static bool answered(const struct async_request *async)
 	return async->request != NULL && tdt__request_answered(async->task, async->request);
 }
 
+/* Read the stack of a suspended fiber.  0 for the deadline: a poll must not wait. */
+static struct tdt__capture *read_fiber(const struct async_request *async, int *error)
+{
+	*error = -EAGAIN;
+	if (!tdt__is_fiber(async->task))
+		return NULL;
+	return tdt__suspended_capture(async->task, TDT_MAX_FRAMES, 0, error);
+}
+
+/*
+ * Look for the answer: that of the request, or the stack of a fiber that is suspended now.  Returns
+ * whether there is one: `*capture`, or NULL and `*error`.
+ */
+static bool find_answer(struct async_request *async, struct tdt__capture **capture, int *error)
+{
+	bool is_answered = answered(async);
+
+	*capture = is_answered ? tdt__request_result(async->request, error)
+			       : read_fiber(async, error);
+	if (!is_answered && *error == -EAGAIN)
+		return false;
+	if (!is_answered && async->request != NULL)
+		tdt__request_withdraw(async->task, async->request);
+	async->request = NULL;
+	return true;
+}
+
 static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 {
 	struct async_request *async = state;
@@ -309,16 +381,13 @@ static tdt_poll_t tdt__backtrace_poll(void *state, struct tdt_context *cx)
 	if (async->done)
 		return TDT_PANICKED;
 	do {
-		capture = NULL;
-		error = answered(async) ? 0 : request_and_listen(async, cx->waker);
-		if (error != 0)
+		if (find_answer(async, &capture, &error))
 			continue;
-		if (!answered(async)) {
+		error = request_and_listen(async, cx->waker);
+		if (error == 0 && !find_answer(async, &capture, &error)) {
 			tdt_leaf_waits_on(TDT_WAIT_TASK, async->task, tdt_handle_id(async->task));
 			return TDT_PENDING;
 		}
-		capture = tdt__request_result(async->request, &error);
-		async->request = NULL;
 	} while (!note_answer(&async->answers, capture, error, 0)); /* 0: a poll must not wait */
 	return finish(async);
 }

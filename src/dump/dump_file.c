@@ -21,27 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tdt/dump.h>
 
-bool tdt__dump_file_name(char name[PATH_MAX], const char *pattern, pid_t process)
-{
-	size_t n = 0;
-
-	for (; *pattern != '\0' && n < PATH_MAX; pattern++) {
-		if (pattern[0] == '%' && pattern[1] == 'p') {
-			n += (size_t)snprintf(name + n, PATH_MAX - n, "%ld", (long)process);
-			pattern++;
-		} else {
-			name[n++] = *pattern;
-		}
-	}
-	if (n >= PATH_MAX)
-		return false;
-	name[n] = '\0';
-	return true;
-}
+#include "dump/path_pattern.h"
 
 /* Returns a descriptor or a negative errno.  O_NONBLOCK: a FIFO without a reader is refused. */
 static int open_file(const char *name)
@@ -117,7 +102,7 @@ int tdt__dump_to_file(const char *pattern)
 	size_t size;
 	int error;
 
-	if (!tdt__dump_file_name(name, pattern, getpid()))
+	if (!tdt__path_of_pattern(name, pattern, getpid(), time(NULL)))
 		return -ENAMETOOLONG;
 	error = dump_to(ends_in(pattern, ".json"), &text, &size);
 	if (error == 0)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A dump on a signal.
+ * A dump on a signal, and a snapshot of the flight recorder on another signal: the two *actions*.
  *
  * A signal handler may do next to nothing.  This one raises a semaphore, and a thread that waits
- * for the semaphore takes the dump.  A pipe would do as well, but it has descriptors.  A daemon
- * closes all descriptors that it does not know, and then opens sockets: the handler would write a
- * byte into one of these, and the thread would read bytes that are meant for others.  A semaphore
- * has no descriptor that can be closed, inherited or used up; and sem_post() is async-signal-safe
- * and never blocks.
+ * for the semaphore takes the dump, or the snapshot.  A pipe would do as well, but it has
+ * descriptors.  A daemon closes all descriptors that it does not know, and then opens sockets: the
+ * handler would write a byte into one of these, and the thread would read bytes that are meant for
+ * others.  A semaphore has no descriptor that can be closed, inherited or used up; and sem_post()
+ * is async-signal-safe and never blocks.
  *
  * Two signals may dump: the one that the program chose by its last call, and the one that TDT_DUMP
- * chose.  TDT_DUMP belongs to the operator of the program, who must be able to send that signal
- * whatever the program calls.  A constructor installs its handler, so that the signal does not end
- * the process before the first task exists.  The thread starts with the first task: until then the
- * process may have to be single-threaded, or it may fork to become a daemon.
+ * chose.  The same holds for snapshots, with TDT_RECORD_FILE.  The variables belong to the operator
+ * of the program, who must be able to send these signals whatever the program calls.  A constructor
+ * installs their handlers, so that a signal does not end the process before the first task exists.
+ * The thread starts with the first task: until then the process may have to be single-threaded, or
+ * it may fork to become a daemon.
  *
  * After fork() the child has the handler and the semaphore, but not the thread.  A signal raises
  * the child's own semaphore, for which no thread waits.  So the requested dump never comes, and the
@@ -40,10 +41,12 @@
 #include <string.h>
 
 #include <tdt/dump.h>
+#include <tdt/recorder.h>
 
 #include "base/service.h"
 #include "dump/dump_file.h"
 #include "dump/dump_variable.h"
+#include "dump/recorder_snapshot.h"
 #include "host/start.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -51,32 +54,65 @@ pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Raised by the handler, and when the thread has to end. */
 static sem_t wanted;
 
-/* There was a signal since the last dump began.  Relaxed: the semaphore orders it. */
-static atomic_bool signaled;
+static void on_dump_signal(int signo);
+static void on_snapshot_signal(int signo);
+static void make_dump(const char *path);
+static void make_snapshot(const char *path);
 
-/* What TDT_DUMP chose.  Written only before main(), or while dlopen() loads the library. */
-static struct {
-	int signo;           /* 0: none */
-	char path[PATH_MAX]; /* "": stderr */
-} environment;
-
-/* Protected by tdt__signal_lock. */
-static struct {
+/* What a signal leads to. */
+struct action {
+	const char *variable;          /* of the environment */
+	void (*handler)(int signo);
+	void (*run)(const char *path); /* "": to stderr */
+	bool needs_path;
+	/* There was a signal since the action was last run.  Relaxed: the semaphore orders it. */
+	atomic_bool signaled;
+	/* The variable's choice.  Written only before main(), or while dlopen() loads libtdt. */
+	struct {
+		int signo; /* 0: none */
+		char path[PATH_MAX];
+	} environment;
+	/* Protected by tdt__signal_lock. */
 	int signo;            /* what the program chose; 0: nothing */
 	char path[PATH_MAX];  /* "": that of the environment */
 	struct sigaction old; /* the signal's disposition before */
-	bool running;         /* there is a thread: it reads `signo` before it ends */
-	uint32_t forks;       /* tdt__forks when it was started */
+};
+
+enum { DUMP, SNAPSHOT, ACTIONS };
+
+static struct action actions[ACTIONS] = {
+	[DUMP] = { .variable = "TDT_DUMP", .handler = on_dump_signal, .run = make_dump },
+	[SNAPSHOT] = { .variable = "TDT_RECORD_FILE",
+		       .handler = on_snapshot_signal,
+		       .run = make_snapshot,
+		       .needs_path = true },
+};
+
+/* Protected by tdt__signal_lock. */
+static struct {
+	bool running;   /* there is a thread: it reads what is wanted before it ends */
+	uint32_t forks; /* tdt__forks when it was started */
 } dumper;
 
-static void on_signal(int signo)
+static void raise_action(struct action *action)
 {
 	int saved = errno;
 
-	(void)signo;
-	atomic_store_explicit(&signaled, true, memory_order_relaxed);
+	atomic_store_explicit(&action->signaled, true, memory_order_relaxed);
 	sem_post(&wanted); /* EOVERFLOW: two thousand million posts are pending already */
 	errno = saved;
+}
+
+static void on_dump_signal(int signo)
+{
+	(void)signo;
+	raise_action(&actions[DUMP]);
+}
+
+static void on_snapshot_signal(int signo)
+{
+	(void)signo;
+	raise_action(&actions[SNAPSHOT]);
 }
 
 /*
@@ -90,10 +126,16 @@ static void wait_for_signal(void)
 		;
 }
 
-/* Whether any signal dumps. */
+static bool is_wanted_by_environment(void)
+{
+	return actions[DUMP].environment.signo != 0 || actions[SNAPSHOT].environment.signo != 0;
+}
+
+/* Whether any signal leads to an action. */
 static bool is_wanted(void)
 {
-	return dumper.signo != 0 || environment.signo != 0;
+	return actions[DUMP].signo != 0 || actions[SNAPSHOT].signo != 0 ||
+	       is_wanted_by_environment();
 }
 
 /* Whether the thread has to end.  If so, `running` becomes false. */
@@ -109,23 +151,31 @@ static bool is_over(void)
 	return over;
 }
 
-/* Where the dump that is taken now goes.  "": to stderr. */
-static void get_path(char path[PATH_MAX])
+static void make_dump(const char *path)
 {
-	pthread_mutex_lock(&tdt__signal_lock);
-	strcpy(path, dumper.path[0] != '\0' ? dumper.path : environment.path);
-	pthread_mutex_unlock(&tdt__signal_lock);
-}
-
-static void dump_once(void)
-{
-	char path[PATH_MAX];
-
-	get_path(path);
 	if (path[0] != '\0')
 		tdt__dump_to_file(path);
 	else
 		tdt_dump(stderr, NULL);
+}
+
+static void make_snapshot(const char *path)
+{
+	tdt__recorder_snapshot_by_pattern(path, 0);
+}
+
+/* Run the action if there was a signal for it. */
+static void run_action(struct action *action)
+{
+	char path[PATH_MAX];
+
+	if (!atomic_exchange_explicit(&action->signaled, false, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&tdt__signal_lock);
+	strcpy(path, action->path[0] != '\0' ? action->path : action->environment.path);
+	pthread_mutex_unlock(&tdt__signal_lock);
+	if (path[0] != '\0' || !action->needs_path)
+		action->run(path);
 }
 
 /*
@@ -139,8 +189,8 @@ static void *dump(void *nothing)
 		wait_for_signal();
 		if (is_over())
 			return nothing;
-		if (atomic_exchange_explicit(&signaled, false, memory_order_relaxed))
-			dump_once();
+		for (int i = 0; i < ACTIONS; i++)
+			run_action(&actions[i]);
 	}
 }
 
@@ -155,7 +205,8 @@ static int need_thread(void)
 	 * No thread of this process waits for the semaphore, so what was raised in vain is dropped.
 	 */
 	sem_init(&wanted, 0, 0);
-	atomic_store_explicit(&signaled, false, memory_order_relaxed);
+	for (int i = 0; i < ACTIONS; i++)
+		atomic_store_explicit(&actions[i].signaled, false, memory_order_relaxed);
 	dumper.running = true;
 	dumper.forks = tdt__forks;
 	pthread_mutex_unlock(&tdt__signal_lock);
@@ -166,35 +217,37 @@ static int need_thread(void)
 	return error;
 }
 
-static bool is_ours(const struct sigaction *action)
+static bool is_ours(const struct action *action, const struct sigaction *now)
 {
-	return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == on_signal;
+	return (now->sa_flags & SA_SIGINFO) == 0 && now->sa_handler == action->handler;
 }
 
-static bool is_free(const struct sigaction *action)
+static bool is_free(const struct action *action, const struct sigaction *now)
 {
-	return (action->sa_flags & SA_SIGINFO) == 0 &&
-	       (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
-		action->sa_handler == on_signal);
+	return is_ours(action, now) ||
+	       ((now->sa_flags & SA_SIGINFO) == 0 &&
+		(now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN));
 }
 
 /* Have the signal raise the semaphore.  The signal's old disposition goes to `old`. */
-static int set_handler(int signo, struct sigaction *old)
+static int set_handler(const struct action *action, int signo, struct sigaction *old)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
+	struct sigaction new = { .sa_handler = action->handler,
+				 .sa_flags = SA_RESTART | SA_ONSTACK };
 
-	sigfillset(&action.sa_mask);
-	return sigaction(signo, &action, old) == 0 ? 0 : -errno;
+	sigfillset(&new.sa_mask);
+	return sigaction(signo, &new, old) == 0 ? 0 : -errno;
 }
 
-/* Restore the disposition of the signal that dumps now, unless other code has changed it since. */
-static void give_back(void)
+/* Restore the disposition of the action's signal, unless other code has changed it since. */
+static void give_back(struct action *action)
 {
 	struct sigaction now;
 
-	if (dumper.signo != 0 && sigaction(dumper.signo, NULL, &now) == 0 && is_ours(&now))
-		sigaction(dumper.signo, &dumper.old, NULL);
-	dumper.signo = 0;
+	if (action->signo != 0 && sigaction(action->signo, NULL, &now) == 0 &&
+	    is_ours(action, &now))
+		sigaction(action->signo, &action->old, NULL);
+	action->signo = 0;
 }
 
 /*
@@ -207,34 +260,34 @@ static bool can_dump(int signo)
 	       signo != SIGFPE && signo != SIGILL;
 }
 
-/* Returns 0, or why the signal can't dump.  The signal's disposition goes to `old`. */
-static int check(int signo, struct sigaction *old)
+/* Returns 0, or why the signal can't be used.  The signal's disposition goes to `old`. */
+static int check(const struct action *action, int signo, struct sigaction *old)
 {
 	if (!can_dump(signo) || sigaction(signo, NULL, old) != 0)
 		return -EINVAL;
-	return is_free(old) ? 0 : -EBUSY;
+	return is_free(action, old) ? 0 : -EBUSY;
 }
 
-/* Have `signo` dump in place of the signal that dumps now, which may be the same one. */
-static int replace(int signo)
+/* Have `signo` lead to the action in place of its present signal, which may be the same one. */
+static int replace(struct action *action, int signo)
 {
 	struct sigaction old;
-	int error = set_handler(signo, &old);
+	int error = set_handler(action, signo, &old);
 
 	if (error != 0)
 		return error;
-	if (signo != dumper.signo)
-		give_back();
-	dumper.signo = signo;
-	dumper.old = old;
+	if (signo != action->signo)
+		give_back(action);
+	action->signo = signo;
+	action->old = old;
 	return 0;
 }
 
 /* Everything is checked again after need_thread(), which gives up the lock. */
-static int change(int signo, const char *path)
+static int change(struct action *action, int signo, const char *path)
 {
 	struct sigaction old;
-	int error = check(signo, &old);
+	int error = check(action, signo, &old);
 
 	if (error != 0)
 		return error;
@@ -242,48 +295,58 @@ static int change(int signo, const char *path)
 		error = need_thread();
 	while (error == 0 && !dumper.running);
 	if (error == 0)
-		error = check(signo, &old);
-	if (error == 0 && (signo != dumper.signo || !is_ours(&old)))
-		error = replace(signo);
+		error = check(action, signo, &old);
+	if (error == 0 && (signo != action->signo || !is_ours(action, &old)))
+		error = replace(action, signo);
 	if (error == 0)
-		strcpy(dumper.path, path);
+		strcpy(action->path, path);
 	else if (!is_wanted())
 		sem_post(&wanted); /* to make the thread end */
 	return error;
 }
 
-static int stop(void)
+static int stop(struct action *action)
 {
-	give_back();
-	dumper.path[0] = '\0';
+	give_back(action);
+	action->path[0] = '\0';
 	if (dumper.running)
 		sem_post(&wanted);
 	return 0;
 }
 
-/* Returns 0, or why dumps cannot go there. */
-static int check_path(const char *path)
+/* Returns 0, or why the action cannot use the path. */
+static int check_path(const struct action *action, const char *path)
 {
 	if (path == NULL)
-		return 0;
+		return action->needs_path ? -EINVAL : 0;
 	if (path[0] == '\0')
 		return -EINVAL;
 	return strlen(path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-int tdt_dump_on_signal_to(int signo, const char *path)
+static int act_on_signal(struct action *action, int signo, const char *path)
 {
-	int saved = errno, error = signo != 0 ? check_path(path) : 0;
+	int saved = errno, error = signo != 0 ? check_path(action, path) : 0;
 
 	if (error == 0)
 		error = tdt__start();
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__signal_lock);
-		error = signo != 0 ? change(signo, path != NULL ? path : "") : stop();
+		error = signo != 0 ? change(action, signo, path != NULL ? path : "") : stop(action);
 		pthread_mutex_unlock(&tdt__signal_lock);
 	}
 	errno = error == 0 ? saved : -error;
 	return error;
+}
+
+int tdt_dump_on_signal_to(int signo, const char *path)
+{
+	return act_on_signal(&actions[DUMP], signo, path);
+}
+
+int tdt_recorder_on_signal(int signo, const char *path)
+{
+	return act_on_signal(&actions[SNAPSHOT], signo, path);
 }
 
 int tdt_dump_on_signal(int signo)
@@ -294,27 +357,36 @@ int tdt_dump_on_signal(int signo)
 /* --- The environment ---------------------------------------------------------------- */
 
 /* The path is copied, because the program may overwrite its environment. */
-__attribute__((constructor)) static void by_environment(void)
+static void choose_by_variable(struct action *action)
 {
-	const char *text = secure_getenv("TDT_DUMP");
+	const char *text = secure_getenv(action->variable);
 	struct tdt__dump_choice choice;
 	struct sigaction old;
+
+	if (text == NULL || !tdt__dump_variable(text, &choice) ||
+	    (action->needs_path && choice.path[0] == '\0') ||
+	    check(action, choice.signo, &old) != 0)
+		return;
+	sem_init(&wanted, 0, 0);
+	if (set_handler(action, choice.signo, &old) == 0) {
+		action->environment.signo = choice.signo;
+		strcpy(action->environment.path, choice.path);
+	}
+}
+
+__attribute__((constructor)) static void by_environment(void)
+{
 	int saved = errno;
 
-	if (text != NULL && tdt__dump_variable(text, &choice) && check(choice.signo, &old) == 0) {
-		sem_init(&wanted, 0, 0);
-		if (set_handler(choice.signo, &old) == 0) {
-			environment.signo = choice.signo;
-			strcpy(environment.path, choice.path);
-		}
-	}
+	for (int i = 0; i < ACTIONS; i++)
+		choose_by_variable(&actions[i]);
 	errno = saved;
 }
 
 void tdt__dump_begin(void)
 {
 	pthread_mutex_lock(&tdt__signal_lock);
-	if (environment.signo != 0)
+	if (is_wanted_by_environment())
 		need_thread();
 	pthread_mutex_unlock(&tdt__signal_lock);
 }

@@ -13,8 +13,11 @@
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
+#include "capture/fiber.h"
 #include "capture/judge.h"
+#include "capture/leaf_list.h"
 #include "capture/running.h"
+#include "capture/suspended.h"
 #include "host/barrier.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -36,6 +39,7 @@
 struct slot {
 	struct tdt__request *request; /* kept after the answer, for the next task; NULL: none */
 	struct tdt_handle *task;      /* NULL: the slot is free */
+	struct tdt__capture *read;    /* the stack of a suspended fiber; NULL: it was not read */
 	size_t index;
 	uint64_t requested_at;
 	int tries;
@@ -45,6 +49,7 @@ struct slot {
 	 */
 	uint64_t polling;
 	uint64_t polling_since;
+	bool unknown_stack; /* that poll was found on a stack that is not known as its own */
 };
 
 struct window {
@@ -97,7 +102,7 @@ static struct tdt__capture *take_spare(struct window *window, uint32_t frames)
 	return NULL;
 }
 
-static struct tdt__capture *new_capture(struct window *window, struct tdt_handle *task)
+static struct tdt__capture *new_bare_capture(struct window *window, struct tdt_handle *task)
 {
 	uint32_t frames = tdt__frames_hint(task);
 	struct tdt__capture *capture;
@@ -109,6 +114,14 @@ static struct tdt__capture *new_capture(struct window *window, struct tdt_handle
 	capture = take_spare(window, frames);
 	if (capture == NULL)
 		capture = tdt__capture_new_by(&window->walk, frames, window->requests->max_frames);
+	return capture;
+}
+
+/* A capture that a poll can take, with counted clones. */
+static struct tdt__capture *new_capture(struct window *window, struct tdt_handle *task)
+{
+	struct tdt__capture *capture = new_bare_capture(window, task);
+
 	if (capture == NULL)
 		return NULL;
 	if (!tdt__capture_expect_clones(capture)) {
@@ -144,16 +157,17 @@ static uint32_t outstanding(const struct window *window)
 static void report(const struct window *window, size_t index, enum tdt_answer answer,
 		   struct tdt__capture *capture)
 {
-	window->requests->answer(window->requests->arg, index, answer, capture);
+	window->requests->answer(window->requests->arg, index, answer, capture, false);
 }
 
 /*
- * Whether the task can answer.  It can't if it is in the middle of a poll on this thread, nor in a
- * child of fork() that does not have the thread that polls it.
+ * Whether the task can answer.  Without a list at which it waits, it can't if it is in the middle
+ * of a poll on this thread, nor in a child of fork() that does not have the thread that polls it.
  */
 static bool may_answer(const struct tdt_handle *task)
 {
-	return !tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread));
+	return tdt__waits_at_list(task) ||
+	       (!tdt__polled_here(task) && tdt__thread_is_here(TDT__PEEK(task->record.thread)));
 }
 
 /* List a request for `task`, which gets the slot.  False: no memory. */
@@ -175,25 +189,142 @@ static bool list_request(struct window *window, struct slot *slot, struct tdt_ha
 	slot->requested_at = window->now;
 	slot->tries++;
 	slot->polling = 0;
+	slot->unknown_stack = false;
 	tdt__request_list(task, slot->request);
 	return true;
 }
 
-/* List a request for the next task.  NULL: no request was listed. */
+/* Read the stack of a fiber into `slot->read`.  -EAGAIN: it is not suspended, or not a fiber. */
+static int read_fiber_into(struct window *window, struct slot *slot, struct tdt_handle *task)
+{
+	int error;
+
+	slot->read = NULL;
+	if (!tdt__is_fiber(task) || !tdt__is_suspended(task))
+		return -EAGAIN;
+	slot->read = new_bare_capture(window, task);
+	error = slot->read != NULL ? tdt__suspended(task, slot->read) : -ENOMEM;
+	slot->task = task;
+	if (error == 0)
+		return 0;
+	slot->task = NULL;
+	if (slot->read != NULL)
+		keep_spare(window, slot->read);
+	slot->read = NULL;
+	return error;
+}
+
+/*
+ * The stack of a task that gives no answer, if it is a future that runs on a fiber.  NULL: there is
+ * none.
+ */
+static struct tdt__capture *read_unanswered(const struct window *window, struct tdt_handle *task)
+{
+	int error;
+
+	if (tdt__is_fiber(task))
+		return NULL; /* it was read, or cannot be */
+	return tdt__suspended_capture(task, window->requests->max_frames,
+				      window->requests->deadline, &error);
+}
+
+static void report_unanswered(const struct window *window, size_t index, struct tdt_handle *task,
+			      bool unknown_stack)
+{
+	struct tdt__capture *capture = read_unanswered(window, task);
+
+	window->requests->answer(window->requests->arg, index,
+				 capture != NULL ? TDT_ANSWER_FRESH : TDT_ANSWER_NONE, capture,
+				 unknown_stack);
+	tdt__capture_unref(capture);
+}
+
+/*
+ * Read the next task if it is a suspended fiber; else list a request for it.  NULL: neither was
+ * possible.
+ */
 static struct slot *list_next(struct window *window)
 {
 	struct tdt_handle *task = window->requests->task(window->requests->arg, window->next);
 	struct slot *slot = &window->slot[window->free[window->n_free - 1]];
 	size_t index = window->next++;
+	int error = read_fiber_into(window, slot, task);
 
 	slot->tries = 0;
-	if (!may_answer(task) || !list_request(window, slot, task)) {
-		report(window, index, TDT_ANSWER_NONE, NULL);
+	if (error != 0 && (error != -EAGAIN || !may_answer(task) ||
+			   !list_request(window, slot, task))) {
+		report_unanswered(window, index, task, false);
 		return NULL;
 	}
 	window->n_free--;
 	slot->index = index;
 	return slot;
+}
+
+/* Report the fiber that was read.  If the walk may have gone astray, read it again. */
+static void settle_read(struct window *window, struct slot *slot, struct tdt__unloads *count)
+{
+	struct tdt__capture *capture = slot->read, *again = NULL;
+	struct tdt_handle *task = slot->task;
+	int error;
+
+	slot->read = NULL;
+	vacate(window, slot);
+	if (tdt__judge(&capture->stacks, count) == -EAGAIN)
+		again = tdt__suspended_capture(task, window->requests->max_frames,
+					       window->requests->deadline, &error);
+	report(window, slot->index, TDT_ANSWER_FRESH, again != NULL ? again : capture);
+	tdt__capture_unref(again);
+	keep_spare(window, capture);
+}
+
+/*
+ * Report the fibers of a batch that were read, and take them out of the batch.  Returns how many
+ * slots are left in it.
+ */
+static uint32_t settle_all_read(struct window *window, struct slot **batch, uint32_t n)
+{
+	struct tdt__unloads count = { .deadline = window->requests->deadline };
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (batch[i]->read != NULL)
+			settle_read(window, batch[i], &count);
+		else
+			batch[left++] = batch[i];
+	if (left != n)
+		window->answered_at = window->now;
+	return left;
+}
+
+/* Withdraw the slot's request.  False: it has been answered. */
+static bool withdraw(struct window *window, struct slot *slot)
+{
+	if (!tdt__request_withdraw(slot->task, slot->request))
+		return false;
+	slot->request = NULL;
+	vacate(window, slot);
+	return true;
+}
+
+/*
+ * Read the task of the slot if it is a fiber that is suspended by now: it may not have seen the
+ * request.  Returns whether the slot is free.
+ */
+static bool look_at_fiber(struct window *window, struct slot *slot)
+{
+	struct tdt__capture *capture = NULL;
+	int error;
+	bool read;
+
+	if (tdt__is_fiber(slot->task))
+		capture = tdt__suspended_capture(slot->task, window->requests->max_frames,
+						 window->requests->deadline, &error);
+	read = capture != NULL && withdraw(window, slot);
+	if (read)
+		report(window, slot->index, TDT_ANSWER_FRESH, capture);
+	tdt__capture_unref(capture);
+	return read;
 }
 
 static bool is_past_deadline(const struct window *window)
@@ -227,13 +358,17 @@ static void request_batch(struct window *window)
 		if (slot != NULL)
 			batch[n++] = slot;
 	}
-	tdt__barrier_heavy();
+	n = settle_all_read(window, batch, n);
+	if (n > 0)
+		tdt__barrier_heavy();
 	/*
 	 * A runtime may poll inside its wake: then all requests are answered here, and that may
 	 * take any time.
 	 */
-	for (uint32_t i = 0; i < n && !is_past_deadline(window); i++)
+	for (uint32_t i = 0; i < n && !is_past_deadline(window); i++) {
 		tdt__request_see(batch[i]->task);
+		look_at_fiber(window, batch[i]);
+	}
 	window->now = tdt__clock();
 }
 
@@ -295,25 +430,16 @@ static void take_answers(struct window *window)
 	}
 }
 
-/* Withdraw the slot's request.  False: it has been answered. */
-static bool withdraw(struct window *window, struct slot *slot)
-{
-	if (!tdt__request_withdraw(slot->task, slot->request))
-		return false;
-	slot->request = NULL;
-	vacate(window, slot);
-	return true;
-}
-
 static void give_up(struct window *window, struct slot *slot)
 {
 	struct tdt_handle *task = slot->task;
 
-	if (withdraw(window, slot))
-		report(window, slot->index,
-		       TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED ? TDT_ANSWER_FRESH
-									 : TDT_ANSWER_NONE,
-		       NULL);
+	if (!withdraw(window, slot))
+		return;
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
+		report(window, slot->index, TDT_ANSWER_FRESH, NULL);
+	else
+		report_unanswered(window, slot->index, task, slot->unknown_stack);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -323,23 +449,34 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 /* --- Long polls ---------------------------------------------------------------------- */
 
-/* Read the task's stack if it is still in the same poll as GRACE ago. */
+/* Read the task's stack if it is still in the same poll as GRACE ago, or a suspended fiber. */
 static void look_at(struct window *window, struct slot *slot)
 {
 	uint64_t polls = tdt__running_poll(slot->task);
 	struct tdt__capture *capture;
 	int error;
 
+	if (look_at_fiber(window, slot))
+		return;
 	if (polls != slot->polling) {
 		slot->polling = polls;
 		slot->polling_since = window->now;
+		slot->unknown_stack = false;
 	}
 	if (polls == 0 || window->now - slot->polling_since < GRACE)
 		return;
+	if (window->requests->leaves_running) {
+		if (withdraw(window, slot))
+			report(window, slot->index, TDT_ANSWER_RUNNING, NULL);
+		return;
+	}
 	/* One thread whose stack can't be read must not take all the time. */
 	capture = tdt__running(slot->task, polls, window->requests->max_frames,
-			       earlier(tdt__clock() + GRACE, window->requests->deadline), &error);
+			       earlier(tdt__clock() + GRACE, window->requests->deadline),
+			       &error);
 	window->now = tdt__clock();
+	if (capture == NULL && error == -ENOTSUP)
+		slot->unknown_stack = true;
 	slot->polling_since = window->now; /* if the stack was not read, it is tried again */
 	if (capture != NULL && withdraw(window, slot))
 		report(window, slot->index, TDT_ANSWER_RUNNING, capture);
@@ -431,7 +568,9 @@ static void end(struct window *window)
 	int error;
 
 	for (uint32_t i = 0; window->slot != NULL && i < window->slots; i++)
-		if (window->slot[i].task != NULL)
+		if (window->slot[i].read != NULL)
+			tdt__capture_unref(window->slot[i].read);
+		else if (window->slot[i].task != NULL)
 			withdraw(window, &window->slot[i]);
 	tdt__inbox_fini(&window->inbox);
 	for (uint32_t i = 0; window->slot != NULL && i < window->slots; i++) {

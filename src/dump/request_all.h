@@ -12,6 +12,7 @@
  * requests that are older than this share are given up, and other tasks get their places.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,13 +26,15 @@ struct tdt__capture;
  *
  *   TDT_ANSWER_FRESH, a capture      the task's answer
  *   TDT_ANSWER_RUNNING, a capture    the stack of a long poll
+ *   TDT_ANSWER_RUNNING, NULL         a long poll, with `leaves_running`
  *   TDT_ANSWER_FRESH, NULL           the task ended before a poll took the request
  *   TDT_ANSWER_NONE, NULL            there is no answer
  *
- * The capture is only lent.
+ * The capture is only lent.  Without an answer, `unknown_stack` says that a look at a long poll
+ * found its thread on a stack that is not known as the task's own.
  */
 typedef void tdt__answer_fn(void *arg, size_t index, enum tdt_answer answer,
-			    struct tdt__capture *capture);
+			    struct tdt__capture *capture, bool unknown_stack);
 
 struct tdt__requests {
 	size_t n;
@@ -41,6 +44,7 @@ struct tdt__requests {
 	void *arg;
 	uint64_t deadline; /* tdt__clock() */
 	uint32_t max_frames;
+	bool leaves_running; /* the stacks of long polls are not read */
 };
 
 /*

@@ -23,13 +23,17 @@
 #include "base/options.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
+#include "capture/judge.h"
+#include "capture/leaf_list.h"
 #include "dump/request_all.h"
 #include "host/peek.h"
+#include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
 #include "task/panics.h"
 #include "tree/findings.h"
+#include "tree/futurelocks.h"
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
@@ -47,7 +51,7 @@ struct member {
 	 * did not answer, by its record.
 	 */
 	bool waits_still;
-	bool answered;
+	bool answered; /* by a poll */
 	uint8_t own_polls; /* when it was listed: see own_polls() */
 };
 
@@ -189,6 +193,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 		return false;
 	member->recorded.group = TDT__LEFT_OUT;
 	member->recorded.proof = TDT__UNSURE;
+	member->recorded.settled = 0;
 	member->waits_still = false;
 	member->answered = false;
 	member->own_polls = own_polls(record);
@@ -221,6 +226,33 @@ static void list_all(struct taking *taking)
 			taking->lost++;
 		}
 	}
+}
+
+/* --- Locks ----------------------------------------------------------------------- */
+
+static bool read_memory(void *arg, uint64_t address, void *to, size_t size)
+{
+	int saved = errno;
+	bool whole = tdt__peek(to, address, size) == size;
+
+	(void)arg;
+	errno = saved;
+	return whole;
+}
+
+static struct tdt__member *recorded_at(void *arg, size_t index)
+{
+	return &member_at(arg, index)->recorded;
+}
+
+/* Where the tasks of the snapshot and their locks are. */
+static struct tdt__lock_places lock_places(struct taking *taking)
+{
+	return (struct tdt__lock_places){ .arg = taking,
+					  .read = read_memory,
+					  .member = recorded_at,
+					  .n = members(taking),
+					  .now = taking->start };
 }
 
 /* --- Answers --------------------------------------------------------------------- */
@@ -259,13 +291,16 @@ static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {
 	struct tdt_trace_info *info = &member->recorded.info;
-	/* The captured poll is the one that came after the listed wait. */
+	/*
+	 * The captured poll is the one that came after the listed wait; or, of a fiber, the
+	 * captured run is the one that came before it.
+	 */
 	bool same_wait = info->state == TDT_TASK_WAITING &&
 			 capture->facts.state == TDT_TASK_WAITING &&
-			 capture->facts.polls == info->polls + 1;
+			 capture->facts.polls - info->polls <= 1;
 	uint64_t state_ns = info->state_ns;
 
-	member->answered = true;
+	member->answered = !capture->facts.recorded;
 	member->waits_still = waits_still(info, capture->facts.state, capture->facts.polls,
 					  capture->facts.waits, capture->facts.n_waits);
 	tdt__facts_say(&capture->facts, info);
@@ -284,6 +319,7 @@ static void note_poll(struct taking *taking, struct member *member,
 /* Copy what the task's record says by now.  False: the task has ended. */
 static bool note_record_again(struct taking *taking, struct member *member)
 {
+	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__task_info said;
 	struct tdt_task_record record;
 
@@ -298,7 +334,11 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  said.info.waits, said.info.n_waits);
 	/* The name is kept already: only a wait where there was none needs memory. */
-	return note_record(taking, member, &said);
+	if (!note_record(taking, member, &said))
+		return false;
+	if (member->recorded.info.n_waits != 0)
+		tdt__lock_renew(&places, member->wait, said.info.id);
+	return true;
 }
 
 /* The time that it takes to sort and print a task, and to read a watched tree. */
@@ -334,8 +374,30 @@ static bool is_late(struct taking *taking)
 	return taking->late;
 }
 
-static void no_answer(struct taking *taking, struct member *member)
+/* The list of the task's last poll; NULL: it has none, or there is no memory. */
+static struct tdt__capture *last_list(struct tdt_handle *task)
 {
+	struct tdt__unloads count = { 0 };
+	struct tdt__capture *capture = NULL;
+	int saved = errno;
+
+	if (TDT__PEEK(task->record.leaf) != 0)
+		capture = tdt__capture_new(TDT__FIRST_FRAMES, TDT_MAX_FRAMES);
+	if (capture == NULL)
+		return NULL;
+	if (!tdt__leaf_list_capture(capture, task)) {
+		tdt__capture_unref(capture);
+		return NULL;
+	}
+	tdt__judge(&capture->stacks, &count);
+	errno = saved;
+	return capture;
+}
+
+/* `unknown_stack`: see tdt__answer_fn. */
+static void no_answer(struct taking *taking, struct member *member, bool unknown_stack)
+{
+	struct tdt__capture *list = NULL;
 	struct tdt_trace *last = NULL;
 	struct tdt__stacks *tree = NULL;
 	bool late = is_late(taking);
@@ -344,12 +406,22 @@ static void no_answer(struct taking *taking, struct member *member)
 		return;
 	if (late) /* what was listed may be true still */
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
+	member->recorded.info.unknown_stack =
+		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
+		!tdt__is_callback_task(member->task);
 	/* The tree's age is as of the same time as the length of the wait. */
 	if (!late && !tdt__polled_here(member->task))
 		last = tdt__last_trace(
 		    member->task,
 		    member->recorded.info.state == TDT_TASK_RUNNING ? 0 : taking->start);
-	if (last != NULL) {
+	/* A tree of the last poll has all its leaves; of an older tree nothing may be true. */
+	if (!late && (last == NULL || tdt_trace_info(last)->polls_since != 0))
+		list = last_list(member->task);
+	if (list != NULL) {
+		tree = &list->stacks;
+		member->recorded.info.leaves = tree->leaves;
+		member->recorded.info.leaves_lost = tree->lost;
+	} else if (last != NULL) {
 		const struct tdt_trace_info *info = tdt_trace_info(last);
 
 		tree = last->stacks;
@@ -363,15 +435,17 @@ static void no_answer(struct taking *taking, struct member *member)
 						 tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
 						 member->recorded.info.state, tree);
 	tdt_trace_free(last);
+	tdt__capture_unref(list);
 }
 
-static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__capture *capture)
+static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__capture *capture,
+		   bool unknown_stack)
 {
 	struct taking *taking = arg;
 	struct member *member = member_at(taking, index);
 
 	if (answer == TDT_ANSWER_NONE) {
-		no_answer(taking, member);
+		no_answer(taking, member, unknown_stack);
 	} else if (capture != NULL) {
 		note_poll(taking, member, capture);
 		member->recorded.group = tdt__groups_add(&taking->findings->groups, answer,
@@ -483,6 +557,21 @@ static enum tdt__proof member_proof(const struct taking *taking, const struct me
 	return is_proof(taking, member, &record) ? TDT__BY_RECORD : TDT__UNSURE;
 }
 
+/* Until when the task is known to have been polled after each wake-up: see struct tdt__member. */
+static uint64_t settled(const struct taking *taking, const struct member *member)
+{
+	struct tdt_task_record record;
+
+	if (member->recorded.info.state != TDT_TASK_WAITING)
+		return 0;
+	if (member->answered)
+		return taking->start;
+	if (!tdt__registry_read(member->task, &record) || record.polls == 0 ||
+	    record.state != TDT_TASK_RECORD_IDLE || tdt__is_runnable(&record))
+		return 0;
+	return reports_wakes(taking, &record) ? taking->start : record.since;
+}
+
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
@@ -490,6 +579,7 @@ static void release_all(struct taking *taking)
 		struct member *member = member_at(taking, i);
 
 		member->recorded.proof = member_proof(taking, member);
+		member->recorded.settled = settled(taking, member);
 		tdt_handle_unref(member->task);
 		member->task = NULL;
 	}
@@ -526,12 +616,15 @@ static void note_panics(struct tdt__findings *findings)
  */
 static const struct tdt_snapshot *conclude(struct taking *taking)
 {
+	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__findings *findings = taking->findings;
 
 	findings->public.took_ns = tdt__clock() - taking->start;
 	findings->public.lost = taking->lost;
 	release_all(taking);
+	tdt__futurelocks_find(&places);
 	note_panics(findings);
+	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;
 	tdt__findings_conclude(findings);
 	return &findings->public;

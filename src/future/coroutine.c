@@ -20,11 +20,15 @@
 #include <unistd.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/fiber.h>
 
 #include "base/options.h"
-#include "future/fiber.h"
+#include "capture/chain.h"
+#include "capture/fiber.h"
+#include "future/sanitizers.h"
 #include "future/switch.h"
 #include "host/thread.h"
+#include "task/fibers.h"
 #include "unwind/registers.h"
 
 /*
@@ -38,7 +42,9 @@ enum state { FRESH, WAITING, RUNNING, ENDED };
 struct tdt__coroutine {
 	struct tdt_stack stack;
 	struct tdt__context inside, outside;
-	struct tdt__fiber fiber, poller;
+	struct tdt__san san, poller;
+	struct tdt_fiber *fiber; /* says where the stack waits; NULL: no memory for it */
+	bool covered; /* a coroutine that this one polled waits further in, and is shown instead */
 	tdt_coroutine_fn *fn;
 	void *arg;
 	void *mapping;
@@ -50,6 +56,35 @@ struct tdt__coroutine {
 };
 
 /* --- On the poller's stack --------------------------------------------------- */
+
+/* The stack belongs to the innermost traced poll, if any, and does not stand still from here on. */
+static inline void note_runs(struct tdt__coroutine *co)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_handle *task = poll != NULL ? poll->task : NULL;
+
+	co->covered = false;
+	if (co->fiber == NULL)
+		return;
+	if (__builtin_expect(co->fiber->task != task, 0))
+		tdt__fiber_belongs(co->fiber, task);
+	if (task != NULL)
+		tdt__fiber_begin_write(co->fiber);
+}
+
+/*
+ * Have requesters without an answer, and core files, find where the coroutine waits.  If it polled
+ * another one that waits, that one has been noted, and says more.
+ */
+static inline void note_waiting(struct tdt__coroutine *co, struct tdt__coroutine *outer)
+{
+	if (co->state != WAITING)
+		return;
+	if (co->fiber != NULL && co->fiber->task != NULL && !co->covered)
+		tdt__fiber_stands(co->fiber, tdt__context_registers(&co->inside));
+	if (outer != NULL)
+		outer->covered = true;
+}
 
 /*
  * Resume the coroutine until it waits or ends.  Cancellation is disabled meanwhile: a thread that
@@ -63,14 +98,16 @@ static __attribute__((noinline)) void tdt__coroutine_resume(struct tdt__coroutin
 	int cancelling;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	note_runs(co);
 	co->cx = cx;
 	co->state = RUNNING;
 	tdt__thread.coroutine = co;
 	tdt_stack_enter(&co->stack);
-	tdt__fiber_enter(&co->poller, &co->fiber);
+	tdt__san_enter(&co->poller, &co->san);
 	tdt__context_switch(&co->outside, &co->inside);
-	tdt__fiber_left(&co->poller);
+	tdt__san_left(&co->poller);
 	tdt_stack_leave(&co->stack);
+	note_waiting(co, outer);
 	tdt__thread.coroutine = outer;
 	pthread_setcancelstate(cancelling, NULL);
 }
@@ -94,7 +131,8 @@ static void tdt__coroutine_drop(void *state)
 
 	if (co->state == WAITING)
 		tdt__coroutine_resume(co, NULL);
-	tdt__fiber_fini(&co->fiber);
+	tdt_fiber_end(co->fiber);
+	tdt__san_fini(&co->san);
 	munmap(co->mapping, co->mapping_size);
 }
 
@@ -112,9 +150,9 @@ static __attribute__((noinline)) struct tdt__coroutine *running(void)
 static void leave_coroutine(struct tdt__coroutine *co, enum state state)
 {
 	co->state = state;
-	tdt__fiber_leave(&co->poller, &co->fiber, state == ENDED);
+	tdt__san_leave(&co->poller, &co->san, state == ENDED);
 	tdt__context_switch(&co->inside, &co->outside);
-	tdt__fiber_entered(&co->poller, &co->fiber);
+	tdt__san_entered(&co->poller, &co->san);
 }
 
 /* The outermost function on a coroutine's stack. */
@@ -122,8 +160,9 @@ static void tdt__coroutine_main(void)
 {
 	struct tdt__coroutine *co = running();
 
-	tdt__fiber_entered(&co->poller, &co->fiber);
+	tdt__san_entered(&co->poller, &co->san);
 	co->stack.base = TDT__OWN_TOP();
+	tdt_fiber_base(co->fiber, co->stack.base);
 	co->result = co->fn(co->arg);
 	leave_coroutine(co, ENDED);
 	__builtin_unreachable();
@@ -230,7 +269,8 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
 	co->fn = fn;
 	co->arg = arg;
 	co->state = FRESH;
-	tdt__fiber_init(&co->fiber, co->stack.low, co->stack.size);
+	co->fiber = tdt__fiber_new(co->stack.low, co->stack.size);
+	tdt__san_init(&co->san, co->stack.low, co->stack.size);
 	tdt__context_make(&co->inside, co->stack.low, co->stack.size, tdt__coroutine_main);
 	return (struct tdt_future){ co, tdt__coroutine_poll, tdt__coroutine_drop };
 }

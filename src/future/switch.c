@@ -29,6 +29,18 @@ __attribute__((noinline)) void tdt__context_switch(struct tdt__context *from,
 	swapcontext(&from->place, &to->place);
 }
 
+/* Both functions of the C library store the registers as they are behind the call. */
+struct tdt__registers tdt__context_registers(const struct tdt__context *context)
+{
+#if defined(__aarch64__)
+	const mcontext_t *left = &context->place.uc_mcontext;
+
+	return (struct tdt__registers){ left->pc, left->sp, left->regs[29] };
+#else
+#error "tdt: this architecture is not known; add its registers here"
+#endif
+}
+
 #else
 
 #include <stdint.h>
@@ -62,6 +74,13 @@ __attribute__((noinline)) void tdt__context_switch(struct tdt__context *from,
 						   struct tdt__context *to)
 {
 	tdt__switch_stacks(&from->sp, to->sp);
+}
+
+struct tdt__registers tdt__context_registers(const struct tdt__context *context)
+{
+	const struct left *left = context->sp;
+
+	return (struct tdt__registers){ (uintptr_t)left->pc, (uintptr_t)&left->caller, left->rbp };
 }
 
 #endif

@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+#include "unwind/registers.h"
+
 #if defined(__x86_64__)
 #define TDT__SWITCH_BY_CONTEXT 0
 #else
@@ -40,5 +42,11 @@ void tdt__context_make(struct tdt__context *context, void *low, size_t size, voi
  * `from`.
  */
 void tdt__context_switch(struct tdt__context *from, struct tdt__context *to);
+
+/*
+ * The registers of the frame that will go on when a thread switches to `context`, which was left.
+ * `pc` is a return address.
+ */
+struct tdt__registers tdt__context_registers(const struct tdt__context *context);
 
 #endif

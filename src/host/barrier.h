@@ -34,6 +34,18 @@ void tdt__barrier_heavy(void);
  */
 void tdt__barrier_fence(void) __attribute__((cold));
 
+/*
+ * For a reader that has copied, through the kernel, memory that other threads may change.  A thread
+ * announces the change by a store, passes light(), and changes the memory.  If the copy has any of
+ * the change, the reader's loads behind this call see the announcement.  On x86-64 stores become
+ * visible in their order, and nothing has to be done but to keep the order of the loads.
+ */
+#if defined(__x86_64__)
+#define tdt__barrier_copied() atomic_thread_fence(memory_order_acquire)
+#else
+#define tdt__barrier_copied() tdt__barrier_heavy()
+#endif
+
 /* The poller's side. */
 static inline void tdt__barrier_light(void)
 {

@@ -80,4 +80,6 @@ void tdt__thread_forked(void)
 {
 	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
 	tdt__thread.id = 0;
+	tdt__thread.ring = 0;
+	tdt__thread.missed = 0;
 }

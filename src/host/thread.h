@@ -33,7 +33,9 @@ struct tdt__thread {
 	uint64_t now;           /* the last time that tdt_worker_now() passed; 0: none */
 	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL:
 				      none */
-	uint64_t ring, reserved;
+	uint64_t ring;          /* the address of the ring of the recorder that this thread writes
+				   to, a struct tdt_recording_ring; 0: none (recorder/rings.h) */
+	uint64_t reserved;
 
 	const struct tdt_handle *waking; /* the task that this thread is waking for a request; NULL:
 					  none */
@@ -41,6 +43,22 @@ struct tdt__thread {
 	uintptr_t stack_high;
 	uint64_t entries;          /* how many times a stack was entered so far */
 	struct tdt__coroutine *coroutine; /* the innermost coroutine that runs here; NULL: none */
+
+	/* What the recorder keeps for the thread (recorder/record.h); times are in its ticks. */
+	void *slots;            /* the slots of `ring` */
+	uint64_t ended;         /* when the last poll ended; 0: the thread has parked since */
+	uint64_t ended_now;     /* `now` at that time */
+	uint64_t idle_since;    /* when the thread parked; 0: it has not, or was not recorded */
+	uint64_t outgrown;      /* of a small ring: the `head` at which it is too small */
+	uint32_t missed;        /* events since the last attempt to take a ring */
+	uint32_t uncaptured;    /* polls since the last one that was captured for the recorder */
+
+	/* The poll that the runtime reports, and what is said of it elsewhere (task/hooked.c). */
+	uint64_t hooked;        /* the id of its task; 0: no such poll is in progress */
+	bool hooked_recorded;   /* a traced task with this id has recorded the poll */
+	bool hooked_ended;      /* the runtime's task has ended in it */
+	uint64_t traced_end;    /* the id of the last traced task that ended here since the runtime
+				   reported the end of a poll; 0: none */
 };
 
 /*

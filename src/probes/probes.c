@@ -63,12 +63,16 @@
  * knows.  A symbol at the site would not do.  Link-time optimization may put the code that uses the
  * symbol into another object, and a symbol that all objects know would be what tracers print for
  * the function.
+ *
+ * The relocation does nothing but refer to the entry: lld drops a section (--gc-sections, which
+ * rustc gives it) that only the symbols of its ends refer to.
  */
 #define STRING_OF(text) #text
 #define STRING(text) STRING_OF(text)
 #define LIST_SITE(name)                                                                            \
 	__asm__ volatile(                                                                          \
-	    ".pushsection tdt_sites, \"a\", @progbits\n\t.balign 4\n\t"                            \
+	    ".reloc ., BFD_RELOC_NONE, 991f\n\t"                                                   \
+	    ".pushsection tdt_sites, \"a\", @progbits\n\t.balign 4\n991:\t"                        \
 	    ".long 990b - .\n\t.long " STRING(TDT__SEMAPHORE(name)) " - .\n\t.popsection")
 
 struct site {

@@ -85,4 +85,14 @@ TDT__WORKER_PROBES(TDT__DECLARE)
 			tdt_probe_##name(task);                                                    \
 	} while (0)
 
+/*
+ * The same, unless the poll in progress is one of this task that the runtime reports.  Then the
+ * runtime's reports fire the probe (task/hooked.c).
+ */
+#define TDT__PROBE_UNHOOKED(name, task)                                                            \
+	do {                                                                                       \
+		if (TDT__PROBED(name) && (task)->record.id != tdt__thread.hooked)                  \
+			tdt_probe_##name(task);                                                    \
+	} while (0)
+
 #endif

@@ -68,6 +68,8 @@ struct tdt_handle {
 	 * only exchanged (tdt__saved_exchange()): the thread whose exchange returns the waker owns
 	 * it.
 	 *
+	 * `leaf`: the owner of the task writes it: see capture/leaf_list.h.
+	 *
 	 * `child_state`: only the poller uses it, and `poll`.  In a free record it is the address
 	 * of the next free record of the shard.
 	 *
@@ -87,6 +89,11 @@ struct tdt_handle {
 	 * store TDT__OUTCOME_SOMEBODY under tdt__request_lock.
 	 */
 	_Atomic uint8_t outcome;
+	/*
+	 * Whether the list at `record.leaf` was set outside of polls, and answers requests.
+	 * Relaxed: a reader looks at `record.state` and `record.polls` besides.
+	 */
+	_Atomic bool leaf_answers;
 	/* How often other threads cloned the substitute; relaxed, like `real`. */
 	_Atomic uint16_t elsewhere;
 	atomic_uint refs; /* of the future and of handles; 0: the record is free */

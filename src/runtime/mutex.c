@@ -26,10 +26,7 @@
 #include "runtime/name.h"
 
 struct tdt_mutex {
-	/*
-	 * `owner` is the id of the task that holds the mutex; 0: it is free, or was locked outside
-	 * a task.  It is written under `lock`; dumps read it at any time.
-	 */
+	/* It is written under `lock`; waiting tasks and dumps read it at any time. */
 	struct tdt_lock head;
 	pthread_mutex_t lock; /* protects the owner, all below, and the places in the line */
 	bool held;
@@ -70,15 +67,9 @@ int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name)
 	return -EINVAL;
 }
 
-const char *tdt__mutex_name(const struct tdt_mutex *mutex)
+void tdt__mutex_report(const struct tdt_mutex *mutex)
 {
-	return mutex->name;
-}
-
-/* Relaxed: a dump compares the owner with what a waiter has reported, and reads nothing else. */
-static void set_owner(struct tdt_mutex *mutex, uint64_t task)
-{
-	__atomic_store_n(&mutex->head.owner, task, __ATOMIC_RELAXED);
+	tdt_leaf_waits_on_lock(&mutex->head, mutex->name);
 }
 
 static void append_place(struct tdt_mutex *mutex, struct tdt__lock_place *place)
@@ -104,17 +95,18 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
 	struct tdt__lock_place *first = mutex->line.next;
 
-	set_owner(mutex, first->task); /* 0 if `first` is the head of the line */
 	if (first == &mutex->line) {
 		mutex->held = false;
+		tdt_lock_take(&mutex->head, 0);
 		return NULL;
 	}
+	tdt_lock_hand(&mutex->head, first->task);
 	take_out(first);
 	first->at = TDT__HOLDS;
 	return tdt__slot_take(&first->slot);
 }
 
-bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder)
+bool tdt__lock_place_take(struct tdt__lock_place *place)
 {
 	struct tdt_mutex *mutex = place->mutex;
 	uint64_t task = tdt_current_task_id();
@@ -130,8 +122,7 @@ bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder)
 	}
 	holds = place->at == TDT__HOLDS;
 	if (holds)
-		set_owner(mutex, task);
-	*holder = mutex->head.owner;
+		tdt_lock_take(&mutex->head, task);
 	pthread_mutex_unlock(&mutex->lock);
 	return holds;
 }
@@ -164,7 +155,7 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 	got = !mutex->held;
 	mutex->held = true;
 	if (got)
-		set_owner(mutex, task);
+		tdt_lock_take(&mutex->head, task);
 	pthread_mutex_unlock(&mutex->lock);
 	return got;
 }

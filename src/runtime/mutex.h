@@ -28,16 +28,15 @@ struct tdt__lock_place {
 
 /*
  * Take the mutex if it is free or was handed over to `place`, and return true.  Otherwise put
- * `place` at the end of the line, or leave it where it is in the line.  `*holder` becomes the id
- * of the task that holds the mutex, or 0 if no task does.
+ * `place` at the end of the line, or leave it where it is in the line.
  */
-bool tdt__lock_place_take(struct tdt__lock_place *place, uint64_t *holder);
+bool tdt__lock_place_take(struct tdt__lock_place *place);
 
 /* Leave the line.  If the mutex was handed over to `place`, hand it over to the next place. */
 void tdt__lock_place_leave(struct tdt__lock_place *place);
 
-/* The name of the mutex; NULL: none. */
-const char *tdt__mutex_name(const struct tdt_mutex *mutex);
+/* Report, from the poll of a leaf, that it waits for the mutex. */
+void tdt__mutex_report(const struct tdt_mutex *mutex);
 
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex);
 

@@ -9,23 +9,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <tdt/hooks.h>
-
 #include "runtime/mutex.h"
 
 static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 {
 	struct tdt__lock_place *place = state;
-	uint64_t holder;
 
 	if (place->mutex == NULL)
 		return TDT_PANICKED;
-	if (!tdt__lock_place_take(place, &holder)) {
+	if (!tdt__lock_place_take(place)) {
 		tdt__slot_register(&place->slot, cx->waker);
 		/* The mutex may have been handed over before the waker was registered. */
-		if (!tdt__lock_place_take(place, &holder)) {
-			tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, place->mutex, holder,
-						tdt__mutex_name(place->mutex));
+		if (!tdt__lock_place_take(place)) {
+			tdt__mutex_report(place->mutex);
 			return TDT_PENDING;
 		}
 	}

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <tdt/outside.h>
+
 #include "base/options.h"
 #include "runtime/current.h"
 #include "runtime/driver.h"
@@ -109,6 +111,15 @@ static int start_workers(struct tdt_rt *rt)
 	return 0;
 }
 
+/* Without a door for readers outside, the runtime is as good. */
+static void let_readers_in(void)
+{
+	int saved = errno;
+
+	tdt_listen();
+	errno = saved;
+}
+
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -139,6 +150,7 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	error = start_workers(rt);
 	if (error != 0)
 		goto fail_start;
+	let_readers_in();
 	return rt;
 fail_start:
 	tdt__driver_stop(rt->driver);

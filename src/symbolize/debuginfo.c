@@ -252,7 +252,7 @@ void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const ch
 			 const char *build_id)
 {
 	*info = (struct tdt__debuginfo){ 0 };
-	if (open_as(info, path, build_id))
+	if (path != NULL && open_as(info, path, build_id))
 		return;
 	/*
 	 * Without a build-id nothing identifies the right file, so any file but `path` would be a

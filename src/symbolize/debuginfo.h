@@ -45,9 +45,9 @@ bool tdt__debuginfo_reserve(void);
 bool tdt__debuginfo_descriptors(void);
 
 /*
- * Open the ELF file `path` if its build-id is `build_id` (in hexadecimal; "": the file must have
- * none).  Otherwise open `mapped`, which leads to the mapped file even if that was deleted (NULL:
- * skip this), or else the debug file of that build-id.  `info` must not be moved.
+ * Open the ELF file `path` (NULL: skip this) if its build-id is `build_id` (in hexadecimal; "": the
+ * file must have none).  Otherwise open `mapped`, which leads to the mapped file even if that was
+ * deleted (NULL: skip this), or else the debug file of that build-id.  `info` must not be moved.
  */
 void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const char *mapped,
 			 const char *build_id);

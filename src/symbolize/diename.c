@@ -233,6 +233,15 @@ static const char *put_together(Dwarf_Die *declaration, const char *name, int ne
 	return kept != NULL ? kept : name;
 }
 
+/* False: no memory. */
+static bool have_names(void)
+{
+	if (qualified_names == NULL)
+		qualified_names =
+		    htab_create_alloc(64, hash_declaration, same_declaration, NULL, calloc, free);
+	return qualified_names != NULL;
+}
+
 static const char *qualified_name(Dwarf_Die *function, const char *name, int nesting)
 {
 	Dwarf_Die declaration = declaration_of(function);
@@ -241,16 +250,162 @@ static const char *qualified_name(Dwarf_Die *function, const char *name, int nes
 
 	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
 		return name;
-	if (qualified_names == NULL)
-		qualified_names =
-		    htab_create_alloc(64, hash_declaration, same_declaration, NULL, calloc, free);
-	if (qualified_names == NULL)
+	if (!have_names())
 		return name;
 	found = htab_find(qualified_names, &sought);
 	if (found == NULL)
 		return put_together(&declaration, name, nesting);
 	return found->name != NULL ? found->name : name;
 }
+
+/* --- Bodies of Rust's async functions, blocks and closures --------------------------------- */
+
+/*
+ * Whether a part of a path is an async body or its type, in the debug information of any version of
+ * rustc: {async_fn#0}, {async_block_env#1}.
+ */
+static bool is_async_part(const char *part)
+{
+	static const char *const starts[] = { "{async_fn", "{async_block", "{async_closure" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(part, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Where the last part of a path of `n` bytes begins.  The arguments of a template may have paths,
+ * too: poll<serve::{async_fn_env#0}>.
+ */
+static size_t last_of_path(const char *path, size_t n)
+{
+	int depth = 0;
+
+	for (; n > 0; n--) {
+		char c = path[n - 1];
+
+		if (c == '>' && !(n > 1 && path[n - 2] == '-')) /* not the end of an arrow */
+			depth++;
+		else if (c == '<')
+			depth--;
+		else if (c == ':' && depth == 0 && n > 1 && path[n - 2] == ':')
+			break;
+	}
+	return n;
+}
+
+static bool is_closure_part(const char *part)
+{
+	return strncmp(part, "{{closure}}", 11) == 0 || strncmp(part, "{closure#", 9) == 0;
+}
+
+/* Replace the part at `part`, which has `n` bytes, in a text of QUALIFIED_MAX bytes. */
+static void replace_part(char *text, size_t part, size_t n, const char *with)
+{
+	memmove(text + part + strlen(with), text + part + n, strlen(text + part + n) + 1);
+	memcpy(text + part, with, strlen(with));
+}
+
+/*
+ * Write {async} in `text`, a demangled name, for each closure at its end that the debug information
+ * calls an async body: `path` has the same parts at its end.
+ */
+static void name_async_parts(char *text, const char *path)
+{
+	size_t end = strlen(text), path_end = strlen(path);
+
+	for (;;) {
+		size_t part = last_of_path(text, end), path_part = last_of_path(path, path_end);
+
+		if (!is_closure_part(text + part))
+			return;
+		if (is_async_part(path + path_part))
+			replace_part(text, part, end - part, "{async}");
+		if (part < 2 || path_part < 2)
+			return;
+		end = part - 2;
+		path_end = path_part - 2;
+	}
+}
+
+/* Write {async} for all async bodies and types in `text`: poll<serve::{async_fn_env#0}>. */
+static void name_async_types(char *text)
+{
+	for (char *at = text; (at = strchr(at, '{')) != NULL; at++)
+		if (is_async_part(at) && strchr(at, '}') != NULL)
+			replace_part(at, 0, (size_t)(strchr(at, '}') + 1 - at), "{async}");
+}
+
+/* Whether the last two parts of the name are closures. */
+static bool is_closure_in_closure(const char *name)
+{
+	size_t part = last_of_path(name, strlen(name));
+
+	return part >= 2 && is_closure_part(name + part) &&
+	       is_closure_part(name + last_of_path(name, part - 2));
+}
+
+/*
+ * Write the end of the path to `function` in the debug information.  False: the path is too long,
+ * or the file is damaged.
+ */
+static bool path_of_closure(char *path, Dwarf_Die *function, const char *name, int nesting)
+{
+	const char *last = string_of(function, DW_AT_name);
+	size_t length = 0;
+	Dwarf_Die unit;
+
+	if (last == NULL || dwarf_diecu(function, &unit, NULL, NULL) == NULL)
+		return false;
+	/* To find what is around the function takes longer. */
+	if (!is_closure_in_closure(name))
+		return append_part(path, &length, last);
+	return qualify(path, &unit, dwarf_dieoffset(function), last, nesting);
+}
+
+/* Each name is composed once.  A name that is too long stays as it is. */
+static const char *put_async(Dwarf_Die *declaration, const char *name, int nesting)
+{
+	char text[QUALIFIED_MAX], path[QUALIFIED_MAX];
+	size_t length = 0;
+	struct qualified *qualified = begin_name(declaration->addr);
+	const char *kept;
+
+	if (qualified == NULL)
+		return name;
+	if (append_part(text, &length, name)) {
+		if (path_of_closure(path, declaration, name, nesting))
+			name_async_parts(text, path);
+		name_async_types(text);
+	}
+	kept = end_name(qualified, length != 0 ? text : name);
+	return kept != NULL ? kept : name;
+}
+
+/* `name`, with {async} for each async body in it. */
+static const char *async_name(Dwarf_Die *function, const char *name, int nesting)
+{
+	Dwarf_Die declaration = declaration_of(function);
+	struct qualified sought = { .declaration = declaration.addr };
+	struct qualified *found;
+
+	if (nesting == FUNCTIONS_NESTED || !have_names())
+		return name;
+	found = htab_find(qualified_names, &sought);
+	if (found == NULL)
+		return put_async(&declaration, name, nesting);
+	return found->name != NULL ? found->name : name;
+}
+
+/* Whether an async body may be in the name of a Rust function. */
+static bool may_be_async(const char *name)
+{
+	return strstr(name, "{{closure}}") != NULL || strstr(name, "{closure#") != NULL ||
+	       strstr(name, "{async_") != NULL;
+}
+
+/* --- All names ----------------------------------------------------------------------------- */
 
 static const char *name_of(Dwarf_Die *function, int nesting)
 {
@@ -261,10 +416,12 @@ static const char *name_of(Dwarf_Die *function, int nesting)
 		linkage = string_of(function, DW_AT_MIPS_linkage_name);
 	name = linkage != NULL ? tdt__demangle(linkage) : NULL;
 	if (name != NULL)
-		return name;
+		return may_be_async(name) ? async_name(function, name, nesting) : name;
 	name = string_of(function, DW_AT_name);
 	if (name == NULL)
 		return linkage;
+	if (may_be_async(name))
+		return async_name(function, name, nesting);
 	return linkage == NULL ? qualified_name(function, name, nesting) : name;
 }
 
@@ -275,13 +432,9 @@ const char *tdt__diename(Dwarf_Die *function)
 
 bool tdt__diename_is_async(Dwarf_Die *function)
 {
-	static const char *const starts[] = { "{async_fn#", "{async_block#", "{async_closure#" };
 	const char *name = string_of(function, DW_AT_name);
 
-	for (size_t i = 0; name != NULL && i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-			return true;
-	return false;
+	return name != NULL && is_async_part(name);
 }
 
 void tdt__diename_abandon(void)

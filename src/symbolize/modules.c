@@ -71,14 +71,13 @@ static void put_module(struct tdt__modules *table, const struct tdt__module *mod
 	table->lasting = table->lasting && module->lasting;
 }
 
-/* Returns a copy with room for one more module.  NULL: no memory. */
-static struct tdt__modules *copy_table(const struct tdt__modules *from, uint64_t unloads,
+/* Put copies of the modules into a new table.  NULL: there was no table, or there is no memory. */
+static struct tdt__modules *put_copies(struct tdt__modules *table,
+				       const struct tdt__module *from, size_t n,
 				       bool lasting_only)
 {
-	struct tdt__modules *table = table_new(unloads, from->n + 1);
-
-	for (size_t i = 0; table != NULL && i < from->n; i++) {
-		struct tdt__module module = from->module[i];
+	for (size_t i = 0; table != NULL && i < n; i++) {
+		struct tdt__module module = from[i];
 
 		if (lasting_only && !module.lasting)
 			continue;
@@ -91,6 +90,18 @@ static struct tdt__modules *copy_table(const struct tdt__modules *from, uint64_t
 		put_module(table, &module);
 	}
 	return table;
+}
+
+struct tdt__modules *tdt__modules_of(const struct tdt__module *module, size_t n)
+{
+	return put_copies(table_new(0, n), module, n, false);
+}
+
+/* Returns a copy with room for one more module.  NULL: no memory. */
+static struct tdt__modules *copy_table(const struct tdt__modules *from, uint64_t unloads,
+				       bool lasting_only)
+{
+	return put_copies(table_new(unloads, from->n + 1), from->module, from->n, lasting_only);
 }
 
 static void replace_table(struct tdt__modules **table, struct tdt__modules *by)

@@ -50,6 +50,12 @@ struct tdt__module {
 	/* The address of the loader's own record of the module.  It is only compared. */
 	uintptr_t link_map;
 	bool lasting;
+	/*
+	 * The module is one of another process or of a core file.  `path` is only a name then: the
+	 * file system of this process may have another file there.  Without `mapped`, no file is
+	 * opened for it.
+	 */
+	bool foreign;
 };
 
 struct tdt__modules {
@@ -66,6 +72,12 @@ struct tdt__modules {
 
 /* A table without modules, with one reference.  NULL: no memory. */
 struct tdt__modules *tdt__modules_new(uint64_t unloads);
+
+/*
+ * Make a table of `n` modules, sorted by start, with one reference.  The paths are copied.  NULL:
+ * no memory.
+ */
+struct tdt__modules *tdt__modules_of(const struct tdt__module *module, size_t n);
 
 /*
  * Exchange `*table` for a table that has `module`, too.  The new table takes over the `path` and

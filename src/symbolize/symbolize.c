@@ -32,8 +32,9 @@
 pthread_mutex_t tdt__symbol_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct file {
-	char *path; /* `path`, `mapped` and `build_id` never change */
+	char *path; /* `path`, `mapped`, `foreign` and `build_id` never change */
 	const char *mapped;
+	bool foreign;
 	char build_id[sizeof(((struct tdt__module *)NULL)->build_id)];
 	struct tdt__debuginfo info;
 	struct tdt__ranges symbols;
@@ -172,7 +173,10 @@ static bool open_module_file(struct file *file)
 			return false;
 		if (!tdt__debuginfo_descriptors())
 			return true;
-		tdt__debuginfo_open(&file->info, file->path, file->mapped, file->build_id);
+		if (!file->foreign)
+			tdt__debuginfo_open(&file->info, file->path, file->mapped, file->build_id);
+		else if (file->mapped != NULL)
+			tdt__debuginfo_open(&file->info, NULL, file->mapped, file->build_id);
 		file->state = file->info.elf != NULL ? FOUND : OPEN;
 	}
 	if (file->state == FOUND) {
@@ -200,6 +204,7 @@ static struct file *new_file(const struct tdt__module *module)
 		return NULL;
 	memcpy(file->build_id, module->build_id, sizeof(file->build_id));
 	file->mapped = module->mapped;
+	file->foreign = module->foreign;
 	file->path = strdup(tdt__module_path(module));
 	if (file->path == NULL)
 		goto free_file;

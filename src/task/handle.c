@@ -14,14 +14,14 @@
 
 uint64_t tdt_handle_id(const struct tdt_handle *handle)
 {
-	return handle != NULL ? handle->record.id : 0;
+	return handle != NULL ? TDT__PEEK(handle->record.id) : 0;
 }
 
 uint64_t tdt_current_task_id(void)
 {
 	const struct tdt__poll *poll = tdt__thread.poll;
 
-	return poll != NULL ? poll->task->record.id : 0;
+	return poll != NULL ? poll->task->record.id : tdt__thread.hooked;
 }
 
 struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
@@ -63,7 +63,7 @@ bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)
 			return false;
 	/*
 	 * Acquire: if the slot belongs to another task by now, the new `seq` is seen.  Pairs with
-	 * the store in task.c's task_new().
+	 * the store in task.c's record_new().
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&task->refs, &refs, refs + 1,
 						      memory_order_acquire, memory_order_relaxed));

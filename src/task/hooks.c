@@ -12,8 +12,11 @@
 #include "host/start.h"
 #include "host/thread.h"
 #include "probes/probes.h"
+#include "recorder/record.h"
 #include "registry/handle.h"
 #include "task/substitute.h"
+#include "task/waits.h"
+#include "tree/futurelocks.h"
 
 /* --- Workers ---------------------------------------------------------------- */
 
@@ -38,6 +41,7 @@ void tdt_worker_thread_start(void)
 void tdt_worker_thread_stop(void)
 {
 	PROBE(worker__thread__stop);
+	tdt__ring_give();
 	tdt__thread.worker = false;
 	tdt__thread.parked = 0;
 	tdt__thread.now = 0;
@@ -46,12 +50,16 @@ void tdt_worker_thread_stop(void)
 void tdt_worker_thread_park(void)
 {
 	tdt__thread.parked = tdt__now();
+	if (tdt__recording())
+		tdt__record_park();
 	PROBE(worker__thread__park);
 }
 
 void tdt_worker_thread_unpark(void)
 {
 	tdt__thread.parked = 0;
+	if (tdt__recording())
+		tdt__record_unpark();
 	PROBE(worker__thread__unpark);
 }
 
@@ -70,6 +78,8 @@ void tdt_task_woken(struct tdt_handle *handle)
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
 		TDT__POKE(handle->record.woken_polls, (uint32_t)TDT__PEEK(handle->record.polls));
+		if (tdt__recording())
+			tdt__record_wake(handle->record.id);
 	}
 	TDT__PROBE_TASK(task__wake, handle);
 }
@@ -79,50 +89,73 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
 	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
 }
 
-/* Note the wait in the capture of a poll. */
+/* --- What a leaf waits for -------------------------------------------------- */
+
+/* Note the wait in the capture of a poll.  `handed`: as in a struct tdt_lock. */
 static __attribute__((noinline, cold)) void capture_wait(struct tdt__capture *capture,
 							 enum tdt_wait_kind kind,
 							 const void *object, uint64_t owner,
-							 const char *name)
+							 const char *name, uint64_t handed)
 {
 	struct tdt_wait wait = { .kind = kind, .object = (uintptr_t)object, .owner = owner };
 
 	if (name != NULL)
 		tdt__name_copy(wait.name, name);
+	if (owner != 0)
+		wait.handed_ns = tdt__handed_ns(handed, tdt__clock());
 	tdt__capture_wait(capture, &wait);
+}
+
+static inline void report_wait(enum tdt_wait_kind kind, const void *object, uint64_t owner,
+			       const char *name, uint64_t handed)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+
+	if (poll == NULL)
+		return;
+	if (__builtin_expect(poll->capture != NULL, 0))
+		capture_wait(poll->capture, kind, object, owner, name, handed);
+	if (tdt__recording())
+		tdt__record_wait(poll->task->record.id, kind, object, owner, name);
+	tdt__note_wait(&poll->task->record, kind, object, owner, name);
 }
 
 void tdt_leaf_waits_on_named(enum tdt_wait_kind kind, const void *object, uint64_t owner,
 			     const char *name)
 {
-	const struct tdt__poll *poll = tdt__thread.poll;
-	struct tdt_task_record *record;
-	uint32_t polls;
-
-	if (poll == NULL)
-		return;
-	if (__builtin_expect(poll->capture != NULL, 0))
-		capture_wait(poll->capture, kind, object, owner, name);
-	record = &poll->task->record;
-	polls = (uint32_t)record->polls;
-	if (record->wait_count != 0 && record->wait_polls == polls) {
-		if (record->wait_count < UINT8_MAX)
-			TDT__POKE(record->wait_count, record->wait_count + 1);
-		return;
-	}
-	/*
-	 * Release: a reader that sees one of these values sees that this poll began, and a reader
-	 * that sees the last one sees all of them.  Pairs with tdt__registry_read().
-	 */
-	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_name, (uintptr_t)name, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
+	report_wait(kind, object, owner, name, 0);
 }
 
 void tdt_leaf_waits_on(enum tdt_wait_kind kind, const void *object, uint64_t owner)
 {
-	tdt_leaf_waits_on_named(kind, object, owner, NULL);
+	report_wait(kind, object, owner, NULL, 0);
+}
+
+void tdt_leaf_waits_on_lock(const struct tdt_lock *lock, const char *name)
+{
+	if (lock != NULL)
+		report_wait(TDT_WAIT_MUTEX, lock, TDT__PEEK(lock->owner), name,
+			    TDT__PEEK(lock->handed));
+}
+
+/* --- Locks ------------------------------------------------------------------ */
+
+/*
+ * A reader copies the struct twice, and uses it if both copies are the same (tree/futurelocks.h).
+ * No order of these stores makes a lock seem handed to a task that it was not handed to.
+ */
+void tdt_lock_take(struct tdt_lock *lock, uint64_t task)
+{
+	if (lock == NULL)
+		return;
+	TDT__POKE(lock->handed, 0);
+	TDT__POKE(lock->owner, task);
+}
+
+void tdt_lock_hand(struct tdt_lock *lock, uint64_t task)
+{
+	if (lock == NULL)
+		return;
+	tdt_lock_take(lock, task);
+	TDT__POKE(lock->handed, tdt__clock());
 }

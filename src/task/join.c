@@ -38,7 +38,10 @@ struct tdt__joiner {
 	const struct tdt_waker *waker; /* owned; NULL: none yet, or it could not be cloned */
 };
 
-/* Acquire what the task did before its end.  Pairs with the exchange in wrapper.c's end_task(). */
+/*
+ * Acquire what the task did before its end.  Pairs with the exchange in wrapper.c's
+ * tdt__task_end().
+ */
 static enum tdt__outcome outcome_of(struct tdt_handle *task)
 {
 	return atomic_load_explicit(&task->outcome, memory_order_acquire);

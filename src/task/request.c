@@ -19,6 +19,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/handshake.h"
+#include "task/leaf.h"
 
 /*
  * Enough locks that the requesters of a dump rarely meet at one; and few enough that a host under
@@ -174,11 +175,9 @@ static void wake_idle(struct tdt_handle *task)
 		tdt__request_wake(task, waker, waker->vtable->wake);
 }
 
-void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
+/* Under the lock. */
+static void link_request(struct tdt_handle *task, struct tdt__request *request)
 {
-	pthread_mutex_t *lock = tdt__request_lock(task);
-
-	pthread_mutex_lock(lock);
 	request->state = TDT__REQUEST_LISTED;
 	request->next = task->requests;
 	task->requests = request;
@@ -186,6 +185,14 @@ void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
 	 */
 	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) | TDT__REQUESTED));
+}
+
+void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+
+	pthread_mutex_lock(lock);
+	link_request(task, request);
 	pthread_mutex_unlock(lock);
 }
 
@@ -197,6 +204,8 @@ void tdt__request_see(struct tdt_handle *task)
 	 */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_TASK_RECORD_IDLE:
+		if (tdt__leaf_answer(task))
+			break;
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 			wake_idle(task);
 		break;
@@ -315,6 +324,16 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	return requests;
 }
 
+struct tdt__capture *tdt__request_capture(const struct tdt__request *requests)
+{
+	struct tdt__capture *capture = NULL;
+
+	for (; requests != NULL; requests = requests->next)
+		if (capture == NULL || requests->capture->max_frames > capture->max_frames)
+			capture = requests->capture;
+	return capture;
+}
+
 static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
 {
 	struct tdt__request *first = atomic_load_explicit(&inbox->list, memory_order_relaxed);
@@ -385,6 +404,31 @@ void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests
 		struct tdt__request *next = requests->next;
 
 		mark_answered(lock, requests);
+		requests = next;
+	}
+}
+
+/* List a taken request again.  False: it was withdrawn. */
+static bool return_request(struct tdt_handle *task, struct tdt__request *request)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+	bool listed;
+
+	pthread_mutex_lock(lock);
+	listed = request->state != TDT__REQUEST_WITHDRAWN;
+	if (listed)
+		link_request(task, request);
+	pthread_mutex_unlock(lock);
+	return listed;
+}
+
+void tdt__requests_return(struct tdt_handle *task, struct tdt__request *requests)
+{
+	while (requests != NULL) {
+		struct tdt__request *next = requests->next;
+
+		if (!return_request(task, requests))
+			tdt__request_free(requests);
 		requests = next;
 	}
 }

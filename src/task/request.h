@@ -164,11 +164,21 @@ void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *wa
 struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed);
 
 /*
+ * The capture that will answer all of `requests`: that of the request with the highest limit of
+ * frames.  It remains that request's, and nobody frees it before the request is answered.  NULL:
+ * there are no requests.
+ */
+struct tdt__capture *tdt__request_capture(const struct tdt__request *requests);
+
+/*
  * Answer all of `requests` with `capture`, or with `error` if it is NULL.  The capture was prepared
  * for one of the requests, and belongs to the requesters alone from then on.
  */
 void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests,
 			  struct tdt__capture *capture, int error);
+
+/* List requests again that were taken, and free those that were withdrawn meanwhile. */
+void tdt__requests_return(struct tdt_handle *task, struct tdt__request *requests);
 
 /*
  * Whether it is up to the caller to wake the task for its requests.  If so, the caller must do it.

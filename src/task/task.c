@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Making a traced future. */
+/* Making a task, and a traced future. */
 
 #include <config.h>
 
+#include "task/task.h"
+
 #include <errno.h>
+#include <stddef.h>
 
 #include <tdt/hooks.h>
 
@@ -13,6 +16,8 @@
 #include "host/start.h"
 #include "host/thread.h"
 #include "probes/probes.h"
+#include "recorder/record.h"
+#include "recorder/recorder.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/attr.h"
@@ -37,7 +42,9 @@ int tdt_task_id_base(uint64_t first)
 	return 0;
 }
 
-static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_task_attr *attr)
+/* Make the record of a task.  NULL: no memory, and errno is set. */
+static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
+				     const struct tdt_task_attr *attr)
 {
 	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
 	struct tdt_handle *task = tdt__registry_take();
@@ -65,7 +72,9 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
-	tdt__last_tree_promise(task);
+	TDT__POKE(record->own_fiber, fiber);
+	if (fiber == 0) /* fibers get no last tree */
+		tdt__last_tree_promise(task);
 	TDT__POKE(record->state, TDT_TASK_RECORD_IDLE);
 	/*
 	 * Two references: the future's and the handle's.  Release `seq` to readers of the reference
@@ -76,31 +85,52 @@ static struct tdt_handle *task_new(struct tdt_future child, const struct tdt_tas
 	return task;
 }
 
-struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
+struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
+				 const struct tdt_task_attr *attr)
 {
-	struct tdt_traced untraced = { fut, NULL };
 	struct tdt_task_attr ours;
-	struct tdt_handle *task;
-	int error = 0;
+	int error = tdt__options_read(&ours, sizeof ours, attr);
 
-	if (fut.poll == NULL || fut.drop == NULL)
-		error = -EINVAL;
-	if (error == 0)
-		error = tdt__options_read(&ours, sizeof ours, attr);
 	if (error == 0)
 		error = tdt__attr_keep_file(&ours);
 	if (error == 0)
 		error = tdt__start();
 	if (error != 0) {
 		errno = -error;
-		return untraced;
+		return NULL;
 	}
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
-	task = task_new(fut, &ours);
-	if (task == NULL)
-		return untraced;
+	tdt__recorder_by_environment();
+	return record_new(child, fiber, &ours);
+}
+
+/* Whether task-spawn fires in tdt_hook_adopt(). */
+static bool is_announced_later(const struct tdt_task_attr *attr)
+{
+	return attr != NULL && attr->size > offsetof(struct tdt_task_attr, id_later) &&
+	       attr->id_later != 0;
+}
+
+void tdt__task_announce(const struct tdt_handle *task)
+{
 	TDT__PROBE_TASK(task__spawn, task);
+	if (tdt__recording())
+		tdt__record_spawn(task);
+}
+
+struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
+{
+	struct tdt_handle *task = NULL;
+
+	if (fut.poll == NULL || fut.drop == NULL)
+		errno = EINVAL;
+	else
+		task = tdt__task_new(fut, 0, attr);
+	if (task == NULL)
+		return (struct tdt_traced){ fut, NULL };
+	if (!is_announced_later(attr))
+		tdt__task_announce(task);
 	return (struct tdt_traced){ { task, tdt__traced_poll, tdt__traced_drop }, task };
 }
 

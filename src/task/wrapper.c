@@ -19,10 +19,13 @@
 #include "host/barrier.h"
 #include "host/thread.h"
 #include "probes/probes.h"
+#include "recorder/record.h"
+#include "recorder/stacks.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
+#include "task/misuse.h"
 #include "task/panics.h"
 #include "task/request.h"
 #include "task/saved_waker.h"
@@ -74,12 +77,8 @@ static __attribute__((noinline)) void wake_for_requests(struct tdt_handle *task,
 		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
 }
 
-/*
- * Mark the task as ended: no other poll will come.  `capture` is that of its last poll; NULL: the
- * poll was not captured, or the task was dropped.
- */
-static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt__outcome outcome,
-					       const struct tdt__capture *capture)
+__attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__outcome outcome,
+					     const struct tdt__capture *capture)
 {
 	static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
 					   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
@@ -87,15 +86,19 @@ static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt
 
 	/*
 	 * Acquire what the poll that saved the waker wrote, perhaps on another thread.  Pairs with
-	 * save_waker().
+	 * save_waker().  Requesters only take wakers away, so if there is none, none will come.
 	 */
-	tdt_waker_drop(tdt__saved_exchange(task, NULL));
+	if (TDT__PEEK(task->record.waker) != 0)
+		tdt_waker_drop(tdt__saved_exchange(task, NULL));
 	/*
 	 * This is done once, although all of this runs again (called by left()) if a waker that is
 	 * called here unwinds.
 	 */
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
-		TDT__PROBE_TASK(task__terminate, task);
+		TDT__PROBE_UNHOOKED(task__terminate, task);
+		if (tdt__recording())
+			tdt__record_ended(task, results[outcome]);
+		tdt__thread.traced_end = task->record.id;
 		if (outcome == TDT__OUTCOME_PANICKED) {
 			TDT__COUNT(panicked);
 			tdt__panic_note(task, capture);
@@ -113,7 +116,7 @@ static __attribute__((noinline)) void end_task(struct tdt_handle *task, enum tdt
 	/*
 	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
 	 * acquired, because the list of joiners has a lock.  The list is looked at again if
-	 * end_task() runs a second time because a waker that was called here unwound.
+	 * tdt__task_end() runs a second time because a waker that was called here unwound.
 	 */
 	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
 		     TDT__OUTCOME_NOBODY))
@@ -126,8 +129,9 @@ static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_w
 				     tdt_poll_t result, const struct tdt__capture *capture)
 {
 	if (UNLIKELY(result != TDT_PENDING)) {
-		end_task(task, result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED,
-			 capture);
+		tdt__task_end(task,
+			      result == TDT_READY ? TDT__OUTCOME_READY : TDT__OUTCOME_PANICKED,
+			      capture);
 		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 	}
 	if (UNLIKELY(!tdt__is_saved(task, given)))
@@ -165,8 +169,12 @@ static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll 
 
 	while (*link != NULL && *link != poll)
 		link = &(*link)->outer;
-	if (*link != NULL)
-		*link = poll->outer;
+	if (*link == NULL) {
+		tdt__misuse(TDT_MISUSE_THREAD, poll->task);
+		return;
+	}
+	tdt__misuse(TDT_MISUSE_ORDER, tdt__thread.poll->task);
+	*link = poll->outer;
 }
 
 /* Polls of one thread end in the reverse order of their beginnings. */
@@ -230,26 +238,47 @@ static inline void left(struct tdt__poll *poll)
 	if (LIKELY(task == NULL))
 		return;
 	leave_poll(poll);
-	end_task(task, TDT__OUTCOME_PANICKED, poll->capture);
+	tdt__task_end(task, TDT__OUTCOME_PANICKED, poll->capture);
 	answer_requests(task, poll, TDT_TASK_PANICKED);
-	TDT__PROBE_TASK(task__poll__end, task);
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
 }
 
-/* --- The two kinds of poll ------------------------------------------------ */
+/* --- Polls that are recorded ------------------------------------------------ */
 
 /*
- * The request with the highest limit decides how many frames all requests get.  Its capture remains
- * its own, and nobody frees it before the request is answered.
+ * A poll of either of the two kinds that may be recorded.  A plain poll has no more than the first
+ * field, so it does not pay for the others.
  */
-static struct tdt__capture *choose_capture(struct tdt__request *requests)
-{
-	struct tdt__capture *capture = NULL;
+struct recorded {
+	struct tdt__poll poll;
+	struct tdt__record_poll record;
+};
 
-	for (; requests != NULL; requests = requests->next)
-		if (capture == NULL || requests->capture->max_frames > capture->max_frames)
-			capture = requests->capture;
-	return capture;
+/* `record` is filled in when the poll begins: zeros would cost more than the rest. */
+static inline struct tdt__poll *init_recorded(struct recorded *recorded)
+{
+	recorded->poll = (struct tdt__poll){ .outer = tdt__thread.poll };
+	recorded->record.is_recorded = false;
+	return &recorded->poll;
 }
+
+/* Before finish_poll(): from then on, another thread may poll the task. */
+static inline void end_record(struct recorded *recorded, const struct tdt_handle *task,
+			      tdt_poll_t result)
+{
+	if (recorded->record.is_recorded)
+		tdt__record_end(&recorded->record, task->record.id, result);
+}
+
+/* The same as left(). */
+static inline void left_recorded(struct recorded *recorded)
+{
+	if (UNLIKELY(recorded->poll.task != NULL))
+		end_record(recorded, recorded->poll.task, TDT_PANICKED);
+	left(&recorded->poll);
+}
+
+/* --- The three kinds of poll ---------------------------------------------- */
 
 /*
  * A poll that may have a request, that is watched, or whose start or clones a tracer wants to see.
@@ -260,63 +289,71 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 {
 	const struct tdt_waker *given = cx->waker;
 	struct tdt_context substituted = { &task->substitute.waker };
-	struct tdt__poll poll __attribute__((cleanup(left))) = { .outer = tdt__thread.poll,
-								   .stack = tdt__thread.entered,
-								   .top = TDT__OWN_TOP() };
+	struct recorded recorded __attribute__((cleanup(left_recorded)));
+	struct tdt__poll *poll = init_recorded(&recorded);
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	struct tdt__seal seal;
 	int only_requested = 0;
 	tdt_poll_t result;
 
+	poll->stack = tdt__thread.entered;
+	poll->top = TDT__OWN_TOP();
 	if (TDT__PEEK(task->record.own_request) != 0)
-		poll.requests = tdt__requests_take(task, &only_requested);
+		poll->requests = tdt__requests_take(task, &only_requested);
 	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
-	poll.capture = choose_capture(poll.requests);
-	tdt__watch_begin(task, &poll.capture);
-	if (poll.capture != NULL) {
+	poll->capture = tdt__request_capture(poll->requests);
+	tdt__watch_begin(task, &poll->capture);
+	if (tdt__recording() && poll->capture == NULL && tdt__record_captures())
+		poll->capture = tdt__spare_take();
+	if (poll->capture != NULL) {
 		tdt__seal_init(&seal);
-		poll.capture->seal = &seal;
-		poll.capture->given = given;
-		tdt__counted_begin(poll.capture, poll.requests != NULL);
-		poll.capture->began = now;
-		poll.capture->facts.polls = task->record.polls;
-		poll.capture->facts.state_ns = now > since ? now - since : 0;
-		poll.capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
-		poll.capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
+		poll->capture->seal = &seal;
+		poll->capture->given = given;
+		tdt__counted_begin(poll->capture, poll->requests != NULL);
+		poll->capture->began = now;
+		poll->capture->facts.polls = task->record.polls;
+		poll->capture->facts.state_ns = now > since ? now - since : 0;
+		poll->capture->facts.woken_ns = woken != 0 && now > woken ? now - woken : 0;
+		poll->capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
-	if (poll.capture != NULL || TDT__PROBED(task__waker__clone)) {
+	if (poll->capture != NULL || TDT__PROBED(task__waker__clone)) {
 		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given),
 				      memory_order_relaxed);
 		cx = &substituted;
 	}
-	TDT__POKE(task->record.stack_top, poll.top);
-	TDT__PROBE_TASK(task__poll__start, task);
-	enter_poll(&poll, task);
+	TDT__POKE(task->record.stack_top, poll->top);
+	TDT__PROBE_UNHOOKED(task__poll__start, task);
+	if (tdt__recording())
+		tdt__record_begin(&recorded.record, task);
+	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
-	leave_poll(&poll);
+	leave_poll(poll);
 	/*
 	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
 	 * clone.
 	 */
-	if (poll.capture != NULL) {
-		note_frames(task, poll.capture);
+	if (poll->capture != NULL) {
+		note_frames(task, poll->capture);
 		if (result == TDT_PENDING)
-			tdt__counted_settle(poll.capture);
+			tdt__counted_settle(poll->capture);
+		if (recorded.record.is_recorded)
+			tdt__record_stacks(task->record.id, &poll->capture->stacks);
 	}
+	end_record(&recorded, task, result);
 	/* The task was polled only for a request and still waits, so it has waited all the time. */
 	if (only_requested && result == TDT_PENDING) {
 		TDT__POKE(task->record.since, since);
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));
 	}
-	result = finish_poll(task, given, result, poll.capture);
-	poll.task = NULL;
-	answer_requests(task, &poll,
+	result = finish_poll(task, given, result, poll->capture);
+	poll->task = NULL;
+	answer_requests(task, poll,
 			result == TDT_PENDING ? TDT_TASK_WAITING
 			: result == TDT_READY ? TDT_TASK_READY
 					      : TDT_TASK_PANICKED);
-	TDT__PROBE_TASK(task__poll__end, task);
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
 	return result;
 }
 
@@ -324,8 +361,37 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 static inline bool is_observed(const struct tdt_handle *task)
 {
 	return UNLIKELY(TDT__PEEK(task->record.own_request) != 0) ||
-	       UNLIKELY(tdt__epoch_now() != task->record.own_epoch) ||
+	       UNLIKELY(tdt__epoch_word() != task->record.own_epoch) ||
 	       TDT__PROBED(task__waker__clone) || TDT__PROBED(task__poll__start);
+}
+
+/* The same if the recorder runs: then is_observed() is true of every poll. */
+static inline bool is_only_recorded(const struct tdt_handle *task)
+{
+	return tdt__recording() && TDT__PEEK(task->record.own_request) == 0 &&
+	       tdt__epoch_now() == task->record.own_epoch && !TDT__PROBED(task__waker__clone) &&
+	       !TDT__PROBED(task__poll__start) && !tdt__record_capture_due();
+}
+
+/* A poll that is only recorded.  Never inlined, so that it takes nothing from plain_poll(). */
+static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle *task,
+								 struct tdt_context *cx)
+{
+	const struct tdt_waker *given = cx->waker;
+	struct recorded recorded __attribute__((cleanup(left_recorded)));
+	tdt_poll_t result;
+
+	init_recorded(&recorded);
+	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
+	tdt__record_begin(&recorded.record, task);
+	enter_poll(&recorded.poll, task);
+	result = tdt__child_poll(task, cx);
+	leave_poll(&recorded.poll);
+	end_record(&recorded, task, result);
+	result = finish_poll(task, given, result, NULL);
+	recorded.poll.task = NULL;
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
+	return result;
 }
 
 /*
@@ -343,8 +409,17 @@ static inline tdt_poll_t plain_poll(struct tdt_handle *task, struct tdt_context 
 	leave_poll(&poll);
 	result = finish_poll(task, given, result, NULL);
 	poll.task = NULL;
-	TDT__PROBE_TASK(task__poll__end, task);
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
 	return result;
+}
+
+/* Whether a task that is not idle may be polled; not if it has ended. */
+static __attribute__((noinline, cold)) bool may_be_polled(const struct tdt_handle *task)
+{
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
+		return false;
+	tdt__misuse(TDT_MISUSE_NESTED, task);
+	return true;
 }
 
 tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
@@ -354,7 +429,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt_poll_t result;
 
 	/* Relaxed: the thread that wrote ENDED was the poller before, and the ABI orders polls. */
-	if (UNLIKELY(TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED))
+	if (UNLIKELY(TDT__PEEK(task->record.state) != TDT_TASK_RECORD_IDLE) && !may_be_polled(task))
 		return TDT_PANICKED;
 	TDT__POKE(task->record.since, tdt__now());
 	TDT__POKE(task->record.thread, tdt__thread_id());
@@ -369,7 +444,8 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	result = tdt__observed_poll(task, cx, since);
+	result = is_only_recorded(task) ? tdt__recorded_poll(task, cx)
+					: tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();
 	return result;
 }
@@ -379,7 +455,7 @@ void tdt__traced_drop(void *state)
 	struct tdt_handle *task = state;
 
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
-		end_task(task, TDT__OUTCOME_DROPPED, NULL);
+		tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);
 	task->child_drop((void *)(uintptr_t)task->record.child_state);
 	tdt_handle_unref(task);
 }

@@ -15,6 +15,7 @@
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
+#include "tree/named.h"
 #include "tree/over.h"
 
 struct merge {
@@ -27,13 +28,27 @@ struct merge {
 	uint32_t *leaves;       /* of each recorded frame, the leaves that are not over */
 };
 
-/* What is known of the code at a frame's PC. */
-static struct tdt_frame describe_frame(const struct tdt__name *name)
+/* A frame that was reported by name. */
+static struct tdt_frame describe_named(const struct tdt__named *named)
 {
+	return (struct tdt_frame){ .size = sizeof(struct tdt_frame),
+				   .kind = TDT_NODE_FRAME,
+				   .function = named->function,
+				   .file = named->file,
+				   .line = named->line,
+				   .column = named->column };
+}
+
+/* What is known of the code at a frame's PC. */
+static struct tdt_frame describe_frame(const struct merge *merge, const struct tdt__name *name)
+{
+	const struct tdt__named *named = tdt__named_find(merge->stacks->named, name->pc);
 	const struct tdt__module *module = name->module;
 	const struct tdt__symbol *symbol = name->symbol;
 	struct tdt_frame frame = { .size = sizeof frame, .kind = TDT_NODE_FRAME, .pc = name->pc };
 
+	if (named != NULL)
+		return describe_named(named);
 	if (module == NULL)
 		return frame;
 	frame.module = tdt__module_path(module);
@@ -71,7 +86,7 @@ static struct tdt_node *merge_frame(struct merge *merge, struct tdt_node *parent
 				    uint32_t inner)
 {
 	const struct tdt__symbol *symbol = merge->name[index].symbol;
-	struct tdt_frame frame = describe_frame(&merge->name[index]);
+	struct tdt_frame frame = describe_frame(merge, &merge->name[index]);
 	size_t places = symbol != NULL ? symbol->n : 0;
 	size_t last =
 	    inner != TDT__NO_FRAME && is_rest_of_inlined(merge->name[inner].symbol, symbol) ? 2 : 1;

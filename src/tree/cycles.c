@@ -114,8 +114,10 @@ static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tas
 		free(times);
 		return false;
 	}
+	/* Many nodes with one id would make the index slow; the first one stands for them. */
 	for (uint32_t i = 0; i < graph->n; i++)
-		tdt__index_add(&graph->by_id, tdt__hash_id(graph->node[i].info->id), i);
+		if (find_id(graph, graph->node[i].info->id) == NONE)
+			tdt__index_add(&graph->by_id, tdt__hash_id(graph->node[i].info->id), i);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t found = find_id(graph, tasks[i]->id);
 

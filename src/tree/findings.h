@@ -26,6 +26,11 @@ struct tdt__member {
 	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
 	uint32_t group;             /* by tdt__groups_add(); TDT__LEFT_OUT: the task has ended */
 	enum tdt__proof proof;      /* of what `info` says of a waiting task */
+	/*
+	 * A time (CLOCK_MONOTONIC): the task waits, and if it was woken before then, it has been
+	 * polled since; 0: that is unknown.
+	 */
+	uint64_t settled;
 };
 
 /* An entry of the list, with the keys by which it is sorted. */
@@ -38,8 +43,8 @@ struct tdt__entry {
 
 struct tdt__findings {
 	/*
-	 * First.  Whoever took the snapshot sets `took_ns`, `lost` and what it says of panics, of
-	 * which the traces are freed with the findings.
+	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
+	 * panics, of which the traces are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */

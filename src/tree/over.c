@@ -129,13 +129,6 @@ struct levels {
 
 /* --- Names ---------------------------------------------------------------------- */
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), n_end = strlen(end);
-
-	return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 /* The roles of functions of the headers, and of the library. */
 static enum role our_role(const char *name)
 {
@@ -149,7 +142,7 @@ static enum role our_role(const char *name)
 		{ "tdt__coroutine_await", PASSES },  { "tdt__coroutine_main", CO_MAIN },
 		{ "tdt__coroutine_resume", PASSES }, { "tdt__coroutine_poll", PASSES },
 		{ "tdt__traced_poll", PASSES },      { "tdt__observed_poll", PASSES },
-		{ "tdt__child_poll", PASSES },
+		{ "tdt__child_poll", PASSES },       { "tdt__recorded_poll", PASSES },
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
@@ -192,9 +185,9 @@ static enum role rust_role(const char *name, const char *file)
 	if (file == NULL)
 		return PLAIN;
 	for (size_t i = 0; i < sizeof std / sizeof std[0]; i++)
-		if (tdt__starts_with(name, std[i].name) && ends_with(file, std[i].file))
+		if (tdt__starts_with(name, std[i].name) && tdt__ends_with(file, std[i].file))
 			return std[i].role;
-	if (!ends_with(file, "/tdt.rs"))
+	if (!tdt__ends_with(file, "/tdt.rs"))
 		return PLAIN;
 	if (has_path(name, "tdt::poll_rust") || has_path(name, "tdt::TdtFuture"))
 		return PASSES;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "symbolize/modules.h"
+#include "tree/named.h"
 
 struct tdt__stacks *tdt__stacks_new(uint32_t room)
 {
@@ -32,6 +33,7 @@ struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks)
 	copy->lost = stacks->lost;
 	copy->elsewhere = stacks->elsewhere;
 	copy->modules = tdt__modules_ref(stacks->modules);
+	copy->named = tdt__named_ref(stacks->named);
 	copy->unloads = stacks->unloads;
 	atomic_init(&copy->astray, atomic_load_explicit(&stacks->astray, memory_order_relaxed));
 	return copy;
@@ -43,6 +45,7 @@ void tdt__stacks_free(struct tdt__stacks *stacks)
 		return;
 	if (stacks->modules != NULL)
 		tdt__modules_unref(stacks->modules);
+	tdt__named_unref(stacks->named);
 	free(stacks);
 }
 

@@ -18,6 +18,7 @@
 #include <tdt/tree.h>
 
 struct tdt__modules;
+struct tdt__named;
 
 /*
  * A frame as a walk yields it.  When no walk needs the frame any more, only `pc` and `guessed` have
@@ -62,6 +63,7 @@ struct tdt__stacks {
 	uint32_t lost;                /* leaves for which there was no memory */
 	uint32_t elsewhere;           /* leaves on other threads, which are not in the stacks */
 	struct tdt__modules *modules; /* by which the frames are named */
+	struct tdt__named *named;     /* frames that have names instead of PCs; NULL: none */
 	/* How many unloads of modules came before the first frame was recorded: see judge.h. */
 	uint64_t unloads;
 	/*
@@ -73,8 +75,8 @@ struct tdt__stacks {
 
 /*
  * Make stacks with room for `room` frames and without modules; or a copy of stacks, with no more
- * room than they take, and with a reference of its own to the modules.  The caller frees both.
- * NULL: no memory.
+ * room than they take, and with references of its own to the modules and the named frames.  The
+ * caller frees both.  NULL: no memory.
  */
 struct tdt__stacks *tdt__stacks_new(uint32_t room);
 struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks);

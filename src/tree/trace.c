@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "symbolize/namer.h"
 #include "tree/call_tree.h"
+#include "tree/named.h"
 #include "tree/stacks.h"
 
 /*
@@ -241,6 +242,11 @@ static uint32_t innermost(const struct tdt__stacks *stacks, uint32_t index)
 	return TDT__NO_FRAME;
 }
 
+static uint64_t raw_pc(uintptr_t pc)
+{
+	return tdt__is_named(pc) ? 0 : pc;
+}
+
 /*
  * Returns how many PCs stack `index` has; `pcs` gets `max` of them at most, and `*cut` why the
  * stack ends.
@@ -255,7 +261,7 @@ static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_
 		return 0;
 	for (; tdt__is_frame(frame); frame = stacks->frames[frame].parent, n++)
 		if (n < max)
-			pcs[n] = stacks->frames[frame].frame.pc;
+			pcs[n] = raw_pc(stacks->frames[frame].frame.pc);
 	if (cut != NULL)
 		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
 	return n;

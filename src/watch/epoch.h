@@ -6,13 +6,19 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
- * 0: the watch is off.  Otherwise a value that differs from the previous one and has not been used
- * for a long time.  Relaxed: nothing depends on when a poll sees a change.  The epoch has a cache
- * line of its own, because polls read it often and it changes rarely.
+ * The epoch: 0, if the watch is off; otherwise a value that differs from the previous one and has
+ * not been used for a long time.  TDT__EPOCH_RECORDING is added while the recorder runs: then no
+ * task has seen this epoch, and every poll takes a closer look.
+ *
+ * Relaxed: nothing depends on when a poll sees a change.  The epoch has a cache line of its own,
+ * because polls read it often and it changes rarely.  It is stored under tdt__watch_lock.
  */
+#define TDT__EPOCH_RECORDING 0x8000u
+
 struct tdt__epoch {
 	_Alignas(64) _Atomic uint16_t now;
 	/*
@@ -25,9 +31,16 @@ struct tdt__epoch {
 /* Hidden, so that polls reach it without the global offset table. */
 extern struct tdt__epoch tdt__epoch __attribute__((visibility("hidden")));
 
-static inline uint16_t tdt__epoch_now(void)
+/* The epoch, with the bit of the recorder. */
+static inline uint16_t tdt__epoch_word(void)
 {
 	return atomic_load_explicit(&tdt__epoch.now, memory_order_relaxed);
+}
+
+/* The epoch of the watch. */
+static inline uint16_t tdt__epoch_now(void)
+{
+	return tdt__epoch_word() & (uint16_t)~TDT__EPOCH_RECORDING;
 }
 
 /*
@@ -35,5 +48,19 @@ static inline uint16_t tdt__epoch_now(void)
  * spare_captures.c.  Held across fork (fork.c).
  */
 extern pthread_mutex_t tdt__watch_lock;
+
+/* Store another epoch; the bit of the recorder stays.  Under tdt__watch_lock. */
+static inline void tdt__epoch_set(uint16_t epoch)
+{
+	uint16_t word = (uint16_t)(epoch | (tdt__epoch_word() & TDT__EPOCH_RECORDING));
+
+	atomic_store_explicit(&tdt__epoch.now, word, memory_order_relaxed);
+}
+
+/* Store the bit of the recorder; the epoch stays.  Takes tdt__watch_lock. */
+void tdt__epoch_record(bool records);
+
+/* The same in a child of fork, where tdt__watch_lock is held. */
+void tdt__epoch_forked(bool records);
 
 #endif

@@ -28,6 +28,7 @@
 #include "capture/capture.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "tree/named.h"
 #include "watch/epoch.h"
 
 _Static_assert(sizeof(struct tdt_registry_watched) == 16, "the layout is public");
@@ -100,7 +101,7 @@ static _Atomic uint32_t promised[CLASSES]; /* promises that were not redeemed ye
 static _Atomic size_t usual = NO_CLASS;	   /* the class that first trees need */
 static _Atomic size_t largest = NO_CLASS;  /* the largest class that one needed in this tick */
 
-_Static_assert(TDT__PROMISED + CLASSES - 1 <= UINT16_MAX, "a promise says which size");
+_Static_assert(TDT__PROMISED + CLASSES - 1 < TDT__EPOCH_RECORDING, "a promise says which size");
 
 static size_t promised_class(uint16_t own_epoch)
 {
@@ -206,7 +207,7 @@ void tdt__tree_write(struct tdt_registry_tree *tree, struct tdt_registry_entry *
 
 		if (tdt__is_frame(parent) && parent >= n)
 			parent = TDT__PARENT_CUT(TDT_CUT_LIMIT);
-		TDT__POKE(entry->pc, from->frame.pc);
+		TDT__POKE(entry->pc, tdt__is_named(from->frame.pc) ? 0 : from->frame.pc);
 		TDT__POKE(entry->parent, parent);
 		TDT__POKE(entry->leaves,
 			  from->leaves | (from->frame.guessed ? TDT_REGISTRY_GUESSED : 0));

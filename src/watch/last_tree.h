@@ -29,8 +29,11 @@ struct tdt__capture;
 /* The most frames of a tree; further frames are cut off, and the cut is marked. */
 #define TDT__LAST_TREE_MAX 512
 
-/* With a promise, `own_epoch` is this plus the number of the size.  All epochs are smaller. */
-#define TDT__PROMISED 0xfff0u
+/*
+ * With a promise, `own_epoch` is this plus the number of the size.  All epochs are smaller, and
+ * TDT__EPOCH_RECORDING is larger.
+ */
+#define TDT__PROMISED 0x7ff0u
 
 static inline bool tdt__is_promised(uint16_t own_epoch)
 {

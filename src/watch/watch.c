@@ -22,7 +22,11 @@
 #include "capture/counted.h"
 #include "host/start.h"
 
+/* Who wants a watch. */
+enum watcher { WATCHER_PROGRAM, WATCHER_OUTSIDE, WATCHERS };
+
 /* All under tdt__watch_lock. */
+static uint64_t intervals[WATCHERS]; /* what each of them wants; 0: no watch */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* signalled when `interval` changes */
 static uint64_t interval;                                 /* 0: the watch is off */
 static uint16_t epoch;                                    /* the last epoch */
@@ -64,6 +68,16 @@ static bool renew_spares(void)
 	return ready;
 }
 
+bool tdt__watch_stock_spares(void)
+{
+	bool ready;
+
+	pthread_mutex_lock(&tdt__watch_lock);
+	ready = renew_spares() && tdt__spare_stock();
+	pthread_mutex_unlock(&tdt__watch_lock);
+	return ready;
+}
+
 /* Fill the pools that polls take from.  Gives up the lock in between.  False: not enough memory. */
 static bool stock(void)
 {
@@ -81,7 +95,7 @@ static void advance(void)
 	if (++epoch == TDT__PROMISED)
 		epoch = 1;
 	atomic_store_explicit(&tdt__epoch.tick, age != 0 ? age : interval, memory_order_relaxed);
-	atomic_store_explicit(&tdt__epoch.now, epoch, memory_order_relaxed);
+	tdt__epoch_set(epoch);
 	age = 0;
 	taken = tdt__spare_taken();
 }
@@ -174,12 +188,20 @@ static int start_ticker(void)
 
 /* --- Starting and stopping ------------------------------------------------------- */
 
-static void set_interval(uint64_t ns)
+/* The shorter of two intervals, of which 0 is none. */
+static uint64_t shorter(uint64_t a, uint64_t b)
 {
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static void want_interval(enum watcher watcher, uint64_t ns)
+{
+	intervals[watcher] = ns;
+	ns = shorter(intervals[WATCHER_PROGRAM], intervals[WATCHER_OUTSIDE]);
 	interval = ns;
 	TDT__POKE(tdt__registry.watch_ns, ns);
 	if (ns == 0) {
-		atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+		tdt__epoch_set(0);
 	} else if (tdt__epoch_now() == 0) {
 		age = 0;
 		advance();
@@ -187,8 +209,8 @@ static void set_interval(uint64_t ns)
 	pthread_cond_signal(&changed);
 }
 
-/* Set the interval of the watch.  `tasks` tasks have no tree yet. */
-static int watch(int64_t ns, uint32_t tasks)
+/* Set the interval that `watcher` wants.  `tasks` tasks have no tree yet. */
+static int watch(enum watcher watcher, int64_t ns, uint32_t tasks)
 {
 	int error = 0;
 
@@ -201,7 +223,7 @@ static int watch(int64_t ns, uint32_t tasks)
 	if (ns > 0 && !ticking)
 		error = start_ticker();
 	if (error == 0)
-		set_interval((uint64_t)ns);
+		want_interval(watcher, (uint64_t)ns);
 	return error;
 }
 
@@ -213,7 +235,7 @@ int tdt_watch(int64_t interval_ns)
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);
 		called = true;
-		error = watch(interval_ns, tasks);
+		error = watch(WATCHER_PROGRAM, interval_ns, tasks);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
 	if (error != 0)
@@ -221,13 +243,26 @@ int tdt_watch(int64_t interval_ns)
 	return error;
 }
 
+int tdt__watch_outside(int64_t interval_ns, uint64_t *in_force)
+{
+	uint32_t tasks = interval_ns > 0 ? tdt__last_tree_without() : 0;
+	int error;
+
+	pthread_mutex_lock(&tdt__watch_lock);
+	error = watch(WATCHER_OUTSIDE, interval_ns, tasks);
+	*in_force = interval;
+	pthread_mutex_unlock(&tdt__watch_lock);
+	return error;
+}
+
 void tdt__watch_forked(void)
 {
+	memset(intervals, 0, sizeof intervals);
 	changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	ticking = false;
 	interval = 0;
 	TDT__POKE(tdt__registry.watch_ns, 0);
-	atomic_store_explicit(&tdt__epoch.now, 0, memory_order_relaxed);
+	tdt__epoch_set(0);
 }
 
 /* --- The environment ---------------------------------------------------------------- */
@@ -261,7 +296,7 @@ static void watch_by_environment(void)
 
 	pthread_mutex_lock(&tdt__watch_lock);
 	if (ns > 0 && !called)
-		watch(ns, 0);
+		watch(WATCHER_PROGRAM, ns, 0);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	errno = saved;
 }

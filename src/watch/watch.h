@@ -18,6 +18,7 @@
  * a tree.  Therefore each task gets room for a tree when it is spawned (last_tree.h).
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/capture.h"
@@ -80,6 +81,19 @@ static inline void tdt__watch_end(struct tdt_handle *task, const struct tdt__cap
 		tdt__last_tree_record(task, capture);
 	tdt__last_tree_redeem(capture->promised);
 }
+
+/*
+ * Fill the pool of spare captures, for the recorder: as a tick does, also while the watch is off.
+ * Takes tdt__watch_lock.  False: not enough memory.
+ */
+bool tdt__watch_stock_spares(void);
+
+/*
+ * Readers outside want a watch with this interval, in nanoseconds; 0: they want none.  The shorter
+ * of this interval and that of tdt_watch() is in force; `*in_force` gets it, 0: the watch is off.
+ * Returns 0, -ENOMEM or -EAGAIN: then nothing has changed.
+ */
+int tdt__watch_outside(int64_t interval_ns, uint64_t *in_force);
 
 /* Start the watch if the environment requests it, once in a process. */
 void tdt__watch_by_environment(void);

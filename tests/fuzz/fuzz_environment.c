@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Three syntaxes: the values of TDT_WATCH and of TDT_DUMP, and the options of tdt-tree.  The first
+ * Three syntaxes: the values of TDT_WATCH and of TDT_DUMP, and the options of tdt print.  The first
  * line of the input is a value of both variables, which references in this file read, too.  Each
- * line is an argument of tdt-tree.
+ * line is an argument of tdt-tree, which is tdt print.
  */
 
 #include <config.h>
@@ -12,14 +12,11 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/print.h"
+#include "cli/program.h"
 #include "dump/dump_variable.h"
 #include "fuzz.h"
 #include "watch/watch.h"
-
-#define main tdt_tree_main
-static int tdt_tree_main(int argc, char **argv);
-#include "cli/tdt-tree.c"
-#undef main
 
 /* The number that begins `text`, at most INT64_MAX and 1, and how many digits it has. */
 static uint64_t leading_number(const char *text, size_t *digits)
@@ -133,7 +130,7 @@ static void run_tree(int argc, char **argv)
 	stderr = fopen("/dev/null", "we");
 	CLAIM(stdin != NULL && stdout != NULL && stderr != NULL);
 	optind = 0; /* glibc's getopt begins anew */
-	CLAIM(tdt_tree_main(argc, argv) <= EXIT_BAD_USAGE);
+	CLAIM(print_as_tdt_tree(argc, argv) <= EXIT_BAD_USAGE);
 	fclose(stdin);
 	fclose(stdout);
 	fclose(stderr);

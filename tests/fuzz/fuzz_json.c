@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The reader of JSON, and all forms of output of what it accepts: traces of one task, and dumps of
- * many.  No text may harm a terminal.  JSON that was printed is read and printed once more, and
- * must be the same bytes.
+ * The reader of JSON, and all forms of output of what it accepts: traces of one task, and dumps and
+ * lists of many.  No text may harm a terminal.  JSON that was printed is read and printed once
+ * more, and must be the same bytes.  Dumps and lists are compared with themselves, and with what
+ * came before them.  Profiles, and the bytes as folded stacks, go to a table of stacks.
  */
 
 #include <config.h>
 
 #include <string.h>
 
+#include "cli/diff.h"
 #include "cli/read_json.h"
+#include "cli/stacks.h"
 #include "fuzz.h"
 
 /* What was read: one of them, the other is NULL. */
@@ -33,6 +36,7 @@ static const struct tdt_print_options forms[] = {
 	  .full_paths = 1,
 	  .plumbing = 1,
 	  .max_depth = 3 },
+	{ .format = TDT_PRINT_TEXT, .full = 1 },
 	{ .format = TDT_PRINT_FOLDED },
 	{ .format = TDT_PRINT_FOLDED, .utf8 = TDT_PRINT_YES, .addresses = 1, .max_depth = 2 },
 	{ .format = TDT_PRINT_FOLDED, .full_paths = 1, .plumbing = 1 },
@@ -44,7 +48,8 @@ static int read_next(struct reader *reader, struct answer *answer)
 	int result = reader_next_of_both(reader, &answer->trace, &answer->dump);
 
 	CLAIM(result >= -1 && result <= 1);
-	CLAIM((result == 1) == (answer->trace != NULL || answer->dump != NULL));
+	CLAIM(result == 1 || (answer->trace == NULL && answer->dump == NULL));
+	CLAIM(answer->trace == NULL || answer->dump == NULL);
 	return result;
 }
 
@@ -115,19 +120,100 @@ static void round_trip(const struct answer *answer)
 	free(again.bytes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* A comparison as text, or as JSON. */
+static struct text print_comparison(const struct comparison *comparison, const struct dump *before,
+				    const struct dump *after, bool json)
 {
-	struct reader reader = { .file = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r")
-						  : NULL };
-	struct answer answer;
+	const struct tdt_print_options options = { .size = sizeof(options),
+						   .utf8 = TDT_PRINT_NO,
+						   .color = TDT_PRINT_NO };
+	const struct diff_result result = { .comparison = comparison,
+					    .before = dump_snapshot(before),
+					    .after = dump_snapshot(after),
+					    .print = &options };
+	struct text text = { 0 };
+	struct tdt__out out = { .file = open_memstream(&text.bytes, &text.n) };
+	int err;
 
-	if (reader.file == NULL)
-		return 0;
+	CLAIM(out.file != NULL);
+	err = json ? diff_json(&out, &result) : diff_text(&out, &result);
+	CLAIM(tdt__out_end(&out, err) == 0 && fclose(out.file) == 0);
+	return text;
+}
+
+static void compare_dumps(const struct dump *before, const struct dump *after)
+{
+	struct comparison comparison;
+	struct text text, json;
+
+	if (before == NULL || after == NULL ||
+	    compare(&comparison, dump_snapshot(before), dump_snapshot(after)) != 0)
+		return;
+	text = print_comparison(&comparison, before, after, false);
+	claim_harmless(text.bytes, text.n, false, false);
+	json = print_comparison(&comparison, before, after, true);
+	claim_json(json.bytes, json.n);
+	free(text.bytes);
+	free(json.bytes);
+	comparison_fini(&comparison);
+}
+
+static void print_stacks(const struct stacks *stacks)
+{
+	const struct tdt_print_options options = { .size = sizeof(options),
+						   .utf8 = TDT_PRINT_NO,
+						   .color = TDT_PRINT_NO };
+	struct text text = { 0 };
+	struct tdt__out out = { .file = open_memstream(&text.bytes, &text.n) };
+
+	CLAIM(out.file != NULL && stacks_text(&out, stacks, &options) == 0);
+	CLAIM(stacks_folded(&out, stacks, &options) == 0);
+	CLAIM(tdt__out_end(&out, 0) == 0 && fclose(out.file) == 0);
+	claim_harmless(text.bytes, text.n, false, false);
+	free(text.bytes);
+	text = (struct text){ 0 };
+	out = (struct tdt__out){ .file = open_memstream(&text.bytes, &text.n) };
+	CLAIM(out.file != NULL && tdt__out_end(&out, stacks_json(&out, stacks)) == 0);
+	CLAIM(fclose(out.file) == 0);
+	claim_json(text.bytes, text.n);
+	free(text.bytes);
+}
+
+/* Read JSON, and compare what is read with what came before. */
+static void read_json(FILE *file, const struct stacks_side *to)
+{
+	struct reader reader = { .file = file,
+				 .lists = true,
+				 .profile = stacks_read_profile,
+				 .arg = (void *)(uintptr_t)to };
+	struct answer answer, before = { 0 };
+
 	while (read_next(&reader, &answer) > 0) {
+		if (answer.trace == NULL && answer.dump == NULL)
+			continue; /* a profile */
 		print_forms(&answer);
 		round_trip(&answer);
-		free_answer(&answer);
+		compare_dumps(answer.dump, answer.dump);
+		compare_dumps(before.dump, answer.dump);
+		free_answer(&before);
+		before = answer;
 	}
-	fclose(reader.file);
+	free_answer(&before);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	FILE *file = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
+	struct stacks stacks = { 0 };
+	unsigned long line;
+
+	if (file == NULL)
+		return 0;
+	read_json(file, &(struct stacks_side){ &stacks, 0 });
+	rewind(file);
+	stacks_read_folded(&(struct stacks_side){ &stacks, 1 }, file, &line);
+	print_stacks(&stacks);
+	stacks_fini(&stacks);
+	fclose(file);
 	return 0;
 }

@@ -5,15 +5,40 @@
 
 .PHONY: fuzz fuzz-here
 
+fuzz_door = tests/fuzz/fuzz_door.c tests/fuzz/fuzz.h
 fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
 fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
+	cli/print.c \
+	cli/print.h \
 	cli/program.c \
 	cli/program.h \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
-	cli/read_json.h
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h \
+	cli/recordings.c \
+	cli/recordings.h \
+	cli/summary.c \
+	cli/summary.h
 fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
+	cli/compare.c \
+	cli/compare.h \
+	cli/diff.h \
+	cli/diff_print.c \
+	cli/stacks.c \
+	cli/stacks.h \
+	cli/stacks_print.c \
+	cli/text_table.c \
+	cli/text_table.h \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
-	cli/read_json.h
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h
+fuzz_reader = tests/fuzz/fuzz_reader.c tests/fuzz/fuzz.h
 fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join.c \
 	cli/join.h \
@@ -24,22 +49,44 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/program.h \
 	cli/ustack.c \
 	cli/ustack.h \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
-	cli/read_json.h
-fuzz_cflags = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h
+fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h
+fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h cli/serve.h
+fuzz_cflags = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
 check_PROGRAMS += \
+	tests/fuzz/replay_door \
 	tests/fuzz/replay_environment \
 	tests/fuzz/replay_json \
+	tests/fuzz/replay_reader \
+	tests/fuzz/replay_recording \
+	tests/fuzz/replay_serve \
 	tests/fuzz/replay_symbolize \
 	tests/fuzz/replay_ustack
+tests_fuzz_replay_door_SOURCES = tests/fuzz/replay.c $(fuzz_door)
+tests_fuzz_replay_door_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_door_LDADD = $(fuzz_libs)
 tests_fuzz_replay_environment_SOURCES = tests/fuzz/replay.c $(fuzz_environment)
 tests_fuzz_replay_environment_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_environment_LDADD = $(fuzz_libs)
 tests_fuzz_replay_json_SOURCES = tests/fuzz/replay.c $(fuzz_json)
 tests_fuzz_replay_json_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_json_LDADD = $(fuzz_libs)
+tests_fuzz_replay_reader_SOURCES = tests/fuzz/replay.c $(fuzz_reader)
+tests_fuzz_replay_reader_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_reader_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_replay_recording_SOURCES = tests/fuzz/replay.c $(fuzz_recording)
+tests_fuzz_replay_recording_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_recording_LDADD = $(fuzz_libs)
+tests_fuzz_replay_serve_SOURCES = tests/fuzz/replay.c $(fuzz_serve)
+tests_fuzz_replay_serve_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_serve_LDADD = $(fuzz_libs)
 tests_fuzz_replay_symbolize_SOURCES = tests/fuzz/replay.c $(fuzz_symbolize)
 tests_fuzz_replay_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_symbolize_LDADD = $(fuzz_libs)
@@ -50,12 +97,20 @@ dist_check_SCRIPTS += tests/outside/fuzz.sh
 
 # With libFuzzer, which only Clang has.
 fuzz_programs = \
+	tests/fuzz/fuzz_door \
 	tests/fuzz/fuzz_environment \
 	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_reader \
+	tests/fuzz/fuzz_recording \
+	tests/fuzz/fuzz_serve \
 	tests/fuzz/fuzz_symbolize \
 	tests/fuzz/fuzz_ustack
 EXTRA_PROGRAMS += $(fuzz_programs)
 CLEANFILES += $(fuzz_programs)
+tests_fuzz_fuzz_door_SOURCES = $(fuzz_door)
+tests_fuzz_fuzz_door_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_door_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_door_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_environment_SOURCES = $(fuzz_environment)
 tests_fuzz_fuzz_environment_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_environment_LDFLAGS = -fsanitize=fuzzer
@@ -64,6 +119,18 @@ tests_fuzz_fuzz_json_SOURCES = $(fuzz_json)
 tests_fuzz_fuzz_json_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_json_LDFLAGS = -fsanitize=fuzzer
 tests_fuzz_fuzz_json_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_reader_SOURCES = $(fuzz_reader)
+tests_fuzz_fuzz_reader_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_reader_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_reader_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_fuzz_recording_SOURCES = $(fuzz_recording)
+tests_fuzz_fuzz_recording_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_recording_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_recording_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_serve_SOURCES = $(fuzz_serve)
+tests_fuzz_fuzz_serve_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_serve_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_serve_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_symbolize_SOURCES = tests/fuzz/mutate_elf.c $(fuzz_symbolize)
 tests_fuzz_fuzz_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_symbolize_LDFLAGS = -fsanitize=fuzzer
@@ -86,7 +153,8 @@ fuzz-here: $(fuzz_programs)
 	@AWK='$(AWK)'; TEST_GCC='$(TEST_GCC)'; TEST_GXX='$(TEST_GXX)'; \
 	TEST_CLANG='$(TEST_CLANG)'; TEST_CLANGXX='$(TEST_CLANGXX)'; \
 	export AWK TEST_GCC TEST_GXX TEST_CLANG TEST_CLANGXX; \
-	sh $(srcdir)/tests/fuzz/run.sh $(SECONDS) json ustack environment symbolize
+	sh $(srcdir)/tests/fuzz/run.sh $(SECONDS) json ustack environment reader recording door \
+		serve symbolize
 
 EXTRA_DIST += \
 	tests/fuzz/README \

@@ -14,7 +14,7 @@ set -u
 target=$1
 to=$2
 here=$(cd "$(dirname "$0")" && pwd)
-fixtures=$here/../fixtures
+fixtures=$here/../outside/fixtures
 mkdir -p "$to"
 to=$(cd "$to" && pwd)
 assembler=${TEST_GCC-gcc}

@@ -117,6 +117,11 @@ struct dumped *dumped_everything(void)
 	static const struct tdt_trace_info old =
 	    TASK(.id = 10, .state_ns = 3 * SECOND, .age_ns = 4 * SECOND, .polls_since = 12);
 	static const struct tdt_trace_info silent = BARE(.id = 11, .state_ns = 2 * SECOND);
+	static const struct tdt_misuse misuse = { .size = sizeof misuse,
+						  .kind = TDT_MISUSE_NESTED,
+						  .task = 8,
+						  .name = "c\"",
+						  .reason = "it was polled\ntwice" };
 	struct dumped *dumped = dumped_new();
 
 	dumped->snapshot.took_ns = SECOND;
@@ -132,5 +137,6 @@ struct dumped *dumped_everything(void)
 	dumped->cycles[0].n_groups = 2;
 	dumped_cycle(dumped, false, ring, 2);
 	dumped->snapshot.lost = 2;
+	dumped->snapshot.misuse = &misuse;
 	return dumped;
 }

@@ -3,8 +3,9 @@
 # functions that scripts source.
 
 # Small futures and wakers; and a malloc that fails when told to.
-tests_futures = tests/lib/futures.c tests/lib/futures.h tests/lib/test.h
+tests_futures = tests/lib/futures.c tests/lib/futures.h tests/lib/rested_fork.h tests/lib/test.h
 tests_threads = tests/lib/threads.c tests/lib/threads.h
+tests_recorded = tests/lib/recorded.c tests/lib/recorded.h
 tests_leaf = tests/lib/leaf.c tests/lib/leaf.h tests/lib/must.h tests/lib/test.h
 tests_no_memory = tests/lib/no_memory.c tests/lib/no_memory.h tests/lib/sanitized.h
 
@@ -19,10 +20,18 @@ tests_expected = tests/lib/expected.c tests/lib/expected.h tests/lib/test.h $(te
 tests_printed = tests/lib/printed.c tests/lib/printed.h tests/lib/test.h
 tests_dumped = tests/lib/dumped.c tests/lib/dumped.h $(tests_printed)
 
+# Recordings of given events.
+tests_recording_maker = \
+	tests/lib/recording_maker.c tests/lib/recording_maker.h tests/lib/must.h
+
 # A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
 tests_driven = tests/lib/driven.c tests/lib/driven.h tests/lib/must.h $(tests_futures)
 tests_driver_thread = tests/lib/driver_thread.c tests/lib/driver_thread.h
 tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
+
+# A reader at the door.
+tests_visitor = \
+	tests/lib/visitor.c tests/lib/visitor.h tests/lib/find_registry.h tests/lib/must.h
 
 tests_requester = tests/lib/requester.c tests/lib/requester.h $(tests_futures)
 
@@ -76,7 +85,10 @@ tests_host_plugins_la = \
 	tests/lib/host_plugin_d.la \
 	tests/lib/host_plugin_e.la
 
-tests_switched = tests/lib/switched.c tests/lib/switched.h tests/lib/must.h src/future/fiber.h
+tests_fibered = \
+	tests/lib/fibered.c tests/lib/fibered.h tests/lib/must.h src/future/sanitizers.h \
+	src/future/switch.h
+tests_switched = tests/lib/switched.c tests/lib/switched.h tests/lib/must.h src/future/sanitizers.h
 
 # Preloaded by make check-delays.
 check_LTLIBRARIES += tests/lib/delays.la
@@ -146,6 +158,10 @@ tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 EXTRA_DIST += \
 	tests/lib/driver.sh \
 	tests/lib/instrumentation.sh \
+	tests/lib/outside.sh \
 	tests/lib/tap.sh \
+	tests/lib/trace_processor.mjs \
+	tests/lib/trace_processor.sh \
 	tests/lib/tracers.sh \
-	tests/lib/tracing.sh
+	tests/lib/tracing.sh \
+	tests/lib/user_probes.sh

@@ -48,4 +48,14 @@ static inline bool in_valgrind(void)
 	return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
 }
 
+/* How often a test is to do what it does `n` times: valgrind and random delays make it slow. */
+static inline unsigned times_here(unsigned n)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return in_valgrind() || (preloaded != NULL && strstr(preloaded, "delays.so") != NULL)
+		       ? n / 50 + 1
+		       : n;
+}
+
 #endif

@@ -155,7 +155,7 @@ static struct tdt__capture *walk(const struct user_regs_struct *at, uintptr_t po
 	struct tdt__pieces pieces;
 
 	MUST(capture != NULL);
-	MUST(tdt__pieces_plan(&pieces, registers, shared->top, &thread) == 0);
+	MUST(tdt__pieces_plan(&pieces, registers, shared->top, &thread, NULL) == 0);
 	if (running)
 		note_registers(&pieces, at);
 	else

@@ -44,10 +44,10 @@ static void entry(void)
 	struct switched *co = entering;
 	struct tdt_context cx = { &nobody };
 
-	tdt__fiber_entered(&co->resumer_fiber, &co->fiber);
+	tdt__san_entered(&co->resumer_san, &co->san);
 	MUST(tdt_future_poll(&co->traced.future, &cx) == co->result);
 	co->ended = true;
-	tdt__fiber_leave(&co->resumer_fiber, &co->fiber, 1);
+	tdt__san_leave(&co->resumer_san, &co->san, 1);
 	swapcontext(&co->context, &co->resumer);
 }
 
@@ -56,7 +56,7 @@ void switched_init(struct switched *co, char *stack)
 	co->stack = stack;
 	co->traced = tdt_traced(((struct tdt_future){ co, switched_poll, drop_nothing }));
 	MUST(co->traced.handle != NULL);
-	tdt__fiber_init(&co->fiber, stack, SWITCHED_STACK);
+	tdt__san_init(&co->san, stack, SWITCHED_STACK);
 	MUST(getcontext(&co->context) == 0);
 	co->context.uc_stack.ss_sp = stack;
 	co->context.uc_stack.ss_size = SWITCHED_STACK;
@@ -67,22 +67,22 @@ void switched_fini(struct switched *co)
 {
 	tdt_future_drop(&co->traced.future);
 	tdt_handle_unref(co->traced.handle);
-	tdt__fiber_fini(&co->fiber);
+	tdt__san_fini(&co->san);
 }
 
 void switched_resume(struct switched *co)
 {
 	entering = co;
-	tdt__fiber_enter(&co->resumer_fiber, &co->fiber);
+	tdt__san_enter(&co->resumer_san, &co->san);
 	swapcontext(&co->resumer, &co->context);
-	tdt__fiber_left(&co->resumer_fiber);
+	tdt__san_left(&co->resumer_san);
 }
 
 void switched_away(struct switched *co)
 {
-	tdt__fiber_leave(&co->resumer_fiber, &co->fiber, 0);
+	tdt__san_leave(&co->resumer_san, &co->san, 0);
 	swapcontext(&co->context, &co->resumer);
-	tdt__fiber_entered(&co->resumer_fiber, &co->fiber);
+	tdt__san_entered(&co->resumer_san, &co->san);
 }
 
 char *switched_stacks(unsigned n)

@@ -15,7 +15,7 @@
 
 #include <tdt/tdt.h>
 
-#include "future/fiber.h"
+#include "future/sanitizers.h"
 
 /* ThreadSanitizer takes more than 1 MiB of a thread's stack for itself. */
 #define SWITCHED_STACK ((size_t)(TDT__TSAN ? 4096 : 128) << 10)
@@ -29,7 +29,7 @@ struct switched {
 	bool ended;
 	char *stack;
 	ucontext_t context, resumer;
-	struct tdt__fiber fiber, resumer_fiber;
+	struct tdt__san san, resumer_san;
 };
 
 /* Trace a future that is `co->act`, and make a coroutine on `stack`, of SWITCHED_STACK bytes. */

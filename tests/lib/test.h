@@ -7,6 +7,8 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "lib/rested_fork.h"
+
 /*
  * Have the stack reach that far down: valgrind does not let it grow for a handler with SA_ONSTACK,
  * as is that of a poll that is read while it goes on.

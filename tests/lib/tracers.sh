@@ -12,6 +12,14 @@ __BPFTRACE_NOTIFY_PROBES_ATTACHED=1
 BPFTRACE_CACHE_USER_SYMBOLS=1
 export __BPFTRACE_NOTIFY_PROBES_ATTACHED BPFTRACE_CACHE_USER_SYMBOLS
 
+# may_trace TOOL PACKAGE: go on only as root, with the tool, on a kernel with uprobes.
+may_trace()
+{
+	command -v "$1" >/dev/null || skip_all "there is no $1 (Debian: $2)"
+	test "$(id -u)" = 0 || skip_all "only root may trace with $1"
+	test -d /sys/bus/event_source/devices/uprobe || skip_all "the kernel has no uprobes"
+}
+
 # has_tracefs: tracepoints, and perf's probes, are found there.  Not every machine mounts it when it
 # starts.
 has_tracefs()
@@ -19,6 +27,17 @@ has_tracefs()
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing \
 		2>/dev/null ||
 		mountpoint -q /sys/kernel/tracing
+}
+
+# perf_names_are_free GROUP: nobody has events of this group in the kernel.  Events of a test that
+# was killed, whose files are gone, do not count.
+perf_names_are_free()
+{
+	# shellcheck disable=SC2013 # words
+	for file in $(sed -n "s|^p:$1/[^ ]* \(.*\):0x.*|\1|p" /sys/kernel/tracing/uprobe_events |
+		sort -u); do
+		test ! -e "$file" || return
+	done
 }
 
 # What the script has started, to be killed when it ends: but no stranger, who may have got the

@@ -26,14 +26,6 @@ clean_up()
 }
 trap clean_up EXIT
 
-# may_trace TOOL PACKAGE: go on only as root, with the tool, on a kernel with uprobes.
-may_trace()
-{
-	command -v "$1" >/dev/null || skip_all "there is no $1 (Debian: $2)"
-	test "$(id -u)" = 0 || skip_all "only root may trace with $1"
-	test -d /sys/bus/event_source/devices/uprobe || skip_all "the kernel has no uprobes"
-}
-
 # start_probed MODE: it runs; what it says is in $tmp/said, and go_on gives it its line of input.
 start_probed()
 {

@@ -42,10 +42,10 @@ compile "$tmp/libunwind.c" 2>/dev/null || declared=-I$top_srcdir/tests/outside/a
 mkdir -p "$tmp/src"
 echo '#include <sys/syscall.h>' >"$tmp/calls.c"
 "$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -E -dM "$tmp/calls.c" |
-	"${AWK:-awk}" -f "$top_srcdir/src/host/syscall_names.awk" >"$tmp/src/syscall_names.inc"
+	"${AWK:-awk}" -f "$top_srcdir/src/base/syscall_names.awk" >"$tmp/src/syscall_names.inc"
 
 for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c "$top_srcdir"/tree-printer/*.c \
-	"$top_srcdir"/cli/*.c; do
+	"$top_srcdir"/reader/*.c "$top_srcdir"/cli/*.c; do
 	case $source in
 	*/follow.c | */rules.c) continue ;; # for x86-64 alone
 	*/probes.c)

@@ -446,10 +446,10 @@ at_the_lock()
 		waits "connection 4" "$counting" && waits "connection 5" "$counting"
 }
 
-# tell_json N: a line a task, which tdt-tree reads.
+# tell_json N: a line a task, which tdt print reads.
 told_json()
 {
-	grep '^{' "$tmp/out" | "$top_builddir/tdt-tree" - | grep -c '^task ' | grep -qx "$1"
+	grep '^{' "$tmp/out" | "$top_builddir/tdt" print - | grep -c '^task ' | grep -qx "$1"
 }
 tell_json()
 {

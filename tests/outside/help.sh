@@ -39,7 +39,7 @@ for program in ${PROGRAMS:?}; do
 	claim "$program refuses another option" refuses "$program"
 	claim "and begins its message with its name" says_who "$program"
 	case $program in
-	tdt-* | demo/echo-*) claim "$program tells its version" tells_version "$program" ;;
+	tdt | tdt-* | demo/echo-*) claim "$program tells its version" tells_version "$program" ;;
 	esac
 done
 

@@ -299,9 +299,7 @@ head -1 out.json | grep -o '"on_cpu":[0-9]*' | tr '\n' ' ' >out
 echo '"on_cpu":52 "on_cpu":5 "on_cpu":40 "on_cpu":2 "on_cpu":1 "on_cpu":4 ' | sed 's/ $//; s/$/ /' |
 	tr -d '\n' >expected
 same 'JSON has the same numbers' expected out
-tdt_tree=$top_builddir/.libs/tdt-tree
-[ -x "$tdt_tree" ] || tdt_tree=$top_builddir/tdt-tree
-claim 'and is a trace still, for tdt-tree' "$tdt_tree" --plumbing out.json
+claim 'and is a trace still, for tdt print' "$top_builddir/tdt" print --plumbing out.json
 
 has_colors()
 {

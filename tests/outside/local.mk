@@ -26,12 +26,37 @@ tests_outside_patched_SOURCES = tests/outside/patched.c tests/lib/must.h
 tests_outside_patched_CFLAGS = $(AM_CFLAGS)
 tests_outside_patched_LDADD = libtdt-core.la
 
+# Made recordings as Perfetto traces.
+check_PROGRAMS += tests/outside/make_trace
+tests_outside_make_trace_SOURCES = tests/outside/make_trace.c $(tests_recording_maker)
+tests_outside_make_trace_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
+tests_outside_make_trace_LDADD = libtdt-core.la
+
+# A program whose recording is looked at, and that knows what it did.
+if RUNTIME
+check_PROGRAMS += tests/outside/recorded
+tests_outside_recorded_SOURCES = tests/outside/recorded.c tests/lib/must.h
+tests_outside_recorded_CFLAGS = $(AM_CFLAGS)
+tests_outside_recorded_LDADD = libtdt-rt.la libtdt.la -lpthread
+endif
+
 # All that the library does, for strace to look at.
 check_PROGRAMS += tests/outside/syscalls
-tests_outside_syscalls_SOURCES = tests/outside/syscalls.c tests/lib/must.h
+tests_outside_syscalls_SOURCES = tests/outside/syscalls.c $(tests_visitor)
 tests_outside_syscalls_CFLAGS = $(AM_CFLAGS)
 tests_outside_syscalls_LDADD = libtdt.la -ldl -lpthread
 EXTRA_tests_outside_syscalls_DEPENDENCIES = tests/lib/plugin_a.la
+
+# Fibers for a core file.
+check_PROGRAMS += tests/outside/fiber_core
+tests_outside_fiber_core_SOURCES = tests/outside/fiber_core.c $(tests_fibered)
+tests_outside_fiber_core_CFLAGS = $(AM_CFLAGS)
+tests_outside_fiber_core_LDADD = libtdt-core.la -lpthread
+# A program with planted facts, whose recording is summed up.
+check_PROGRAMS += tests/outside/planted
+tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/must.h
+tests_outside_planted_CFLAGS = $(AM_CFLAGS)
+tests_outside_planted_LDADD = libtdt.la -lpthread
 
 # Benchmarks, and what looks at what they print.
 check_PROGRAMS += $(BENCHES) bench/compare tests/outside/bench_line
@@ -55,6 +80,43 @@ tests_outside_registry_tasks_static_CFLAGS = $(AM_CFLAGS)
 tests_outside_registry_tasks_static_LDFLAGS = -static-libtool-libs
 tests_outside_registry_tasks_static_LDADD = libtdt.la -lpthread
 
+# What the program tdt looks at, and how.
+check_PROGRAMS += tests/outside/copies tests/outside/liar tests/outside/without_call
+tests_outside_copies_SOURCES = tests/outside/copies.c tests/lib/must.h
+tests_outside_copies_CFLAGS = $(AM_CFLAGS)
+tests_outside_copies_LDFLAGS = -static-libtool-libs
+tests_outside_copies_LDADD = libtdt.la -ldl -lpthread
+tests_outside_liar_SOURCES = tests/outside/liar.c tests/lib/must.h
+tests_outside_liar_CFLAGS = $(AM_CFLAGS)
+tests_outside_liar_LDADD = -lpthread
+tests_outside_without_call_SOURCES = tests/outside/without_call.c tests/lib/refuse_call.h
+tests_outside_without_call_CFLAGS = $(AM_CFLAGS)
+check_PROGRAMS += tests/outside/metered
+tests_outside_metered_SOURCES = tests/outside/metered.c tests/lib/must.h
+tests_outside_metered_CFLAGS = $(AM_CFLAGS)
+tests_outside_metered_LDADD = libtdt.la
+if RUNTIME
+check_PROGRAMS += tests/outside/outside_bank tests/outside/outside_shop
+check_PROGRAMS += tests/outside/waits
+tests_outside_waits_SOURCES = tests/outside/waits.c bench/waits.c bench/waits.h tests/lib/must.h
+tests_outside_waits_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_waits_LDADD = $(tests_rt) -lm
+tests_outside_outside_shop_SOURCES = tests/outside/outside_shop.cc
+tests_outside_outside_shop_CXXFLAGS = $(AM_CXXFLAGS) -g
+tests_outside_outside_shop_LDADD = $(tests_rt)
+tests_outside_outside_bank_SOURCES = tests/outside/outside_bank.c tests/lib/must.h
+tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_bank_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_futurelock
+tests_outside_outside_futurelock_SOURCES = tests/outside/outside_futurelock.c tests/lib/must.h
+tests_outside_outside_futurelock_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_futurelock_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/diff_tasks
+tests_outside_diff_tasks_SOURCES = tests/outside/diff_tasks.c tests/lib/must.h
+tests_outside_diff_tasks_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_diff_tasks_LDADD = $(tests_rt)
+endif
+
 EXTRA_DIST += \
 	tests/ghosts/harness.c \
 	tests/ghosts/shapes.c \
@@ -63,9 +125,15 @@ EXTRA_DIST += \
 	tests/ghosts/shapes.rs \
 	tests/outside/aarch64/libunwind.h \
 	tests/outside/fixtures/blocked.c \
+	tests/outside/fixtures/cafe.cc \
 	tests/outside/fixtures/chain.c \
 	tests/outside/fixtures/coroutines.cc \
 	tests/outside/fixtures/damaged.S \
+	tests/outside/fixtures/fiber_core.py \
+	tests/outside/fixtures/fiber_load.h \
+	tests/outside/fixtures/fiber_load_boost.cc \
+	tests/outside/fixtures/fiber_load_minicoro.c \
+	tests/outside/fixtures/fiber_load_pth.c \
 	tests/outside/fixtures/hooks.c \
 	tests/outside/fixtures/names.cc \
 	tests/outside/fixtures/names.rs \
@@ -75,6 +143,7 @@ EXTRA_DIST += \
 	tests/outside/fixtures/over.rs \
 	tests/outside/fixtures/over_main.c \
 	tests/outside/fixtures/runner.c \
+	tests/outside/fixtures/small_coroutines/minicoro.h \
 	tests/outside/fixtures/split.c \
 	tests/outside/fixtures/trail.h \
 	tests/outside/fixtures/tree.c \
@@ -82,9 +151,19 @@ EXTRA_DIST += \
 	tests/outside/fixtures/tree_coroutine.cc \
 	tests/outside/fixtures/tree_main.c \
 	tests/outside/fixtures/tree_stack.c \
+	tests/outside/fixtures/user_probes.c \
+	tests/outside/fixtures/user_probes.cc \
+	tests/outside/fixtures/user_probes.h \
+	tests/outside/fixtures/user_probes_library.c \
 	tests/outside/fixtures/wrong_code.c \
 	tests/outside/fixtures/wrong_echo.c \
+	tests/outside/fold/pond.rs \
+	tests/outside/fold/pool.hpp \
+	tests/outside/fold/serve.cc \
+	tests/outside/fold/serve.rs \
 	tests/outside/lines.c \
+	tests/outside/perfetto.proto \
+	tests/outside/profile.proto \
 	tests/outside/rust/tree.rs
 
 dist_check_SCRIPTS += \
@@ -92,23 +171,44 @@ dist_check_SCRIPTS += \
 	tests/outside/bench.sh \
 	tests/outside/blocked.sh \
 	tests/outside/compare.sh \
+	tests/outside/completions.sh \
+	tests/outside/crates.sh \
+	tests/outside/crates_race.sh \
 	tests/outside/cxx.sh \
 	tests/outside/damaged_dwarf.sh \
 	tests/outside/demo.sh \
 	tests/outside/fences.sh \
+	tests/outside/fiber_core.sh \
+	tests/outside/fibers.sh \
+	tests/outside/fold.sh \
+	tests/outside/gdb_script.sh \
 	tests/outside/ghosts.sh \
 	tests/outside/help.sh \
 	tests/outside/join_ustack.sh \
 	tests/outside/lines.sh \
 	tests/outside/odd_frames.sh \
 	tests/outside/over.sh \
+	tests/outside/perfetto.sh \
 	tests/outside/probes.sh \
 	tests/outside/registry.sh \
 	tests/outside/rust.sh \
 	tests/outside/switch.sh \
 	tests/outside/symbolize_variants.sh \
 	tests/outside/syscalls.sh \
+	tests/outside/tdt_bt.sh \
+	tests/outside/tdt_diff.sh \
 	tests/outside/tdt_dump.sh \
+	tests/outside/summary.sh \
+	tests/outside/tdt_examples.sh \
+	tests/outside/tdt_hostile.sh \
+	tests/outside/tdt_metrics.sh \
+	tests/outside/tdt_profile.sh \
+	tests/outside/tdt_ps.sh \
+	tests/outside/tdt_top.sh \
+	tests/outside/tdt_record.sh \
+	tests/outside/tdt_requests.sh \
+	tests/outside/tdt_rest.sh \
+	tests/outside/tdt_targets.sh \
 	tests/outside/tdt_tree.sh \
 	tests/outside/tools.sh \
 	tests/outside/tools_echo.sh \
@@ -116,7 +216,9 @@ dist_check_SCRIPTS += \
 	tests/outside/trace_gdb.sh \
 	tests/outside/trace_patched.sh \
 	tests/outside/trace_perf.sh \
+	tests/outside/trace_user_probes.sh \
 	tests/outside/unwinder.sh \
+	tests/outside/user_probes.sh \
 	tests/outside/variants.sh \
 	tests/outside/walk.sh \
 	tests/outside/warm.sh \

@@ -155,12 +155,12 @@ fi
 
 # --- Processes, and their core files ---
 
-# says_true TARGET: of the process; it has 6 tasks besides the 1500, and made 6 polls.
+# says_true TARGET: of the process; it has 8 tasks besides the 1500, and made 8 polls.
 says_true()
 {
 	"$reader" -a "$1" >"$tmp/said_of_process" &&
 		grep -qx "libtdt [0-9.]* in process $pid" "$tmp/said_of_process" &&
-		grep -qx '1506 spawned 2 ended 1 panicked 6 polls 0 captures 0 dumps' \
+		grep -qx '1508 spawned 2 ended 1 panicked 8 polls 0 captures 0 dumps' \
 			"$tmp/said_of_process" &&
 		grep -qx "panic 1 task 1506 fallen 1506" "$tmp/said_of_process" &&
 		grep -qx "thread $pid worker parked" "$tmp/said_of_process"

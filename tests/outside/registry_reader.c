@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A reader outside: lists the tasks of a process, or of a core file.  It contains nothing of libtdt
- * but the layout that <tdt/registry.h> describes.
+ * but the layouts that <tdt/registry.h> and <tdt/leaf.h> describe.
  *
  *	registry_reader [-a] PID
  *	registry_reader [-a] CORE-FILE
  *
  * It prints a line for each task: its id, its state (idle, runnable, polling, ended), its parent,
  * its polls, what it waits for (kind, object, owner and perhaps the name; or -), the line and the
- * file where it was spawned, and its name.  With -a, it also prints what the registry says about
+ * file where it was spawned, its name, and the functions of the list at which it waits, if it has
+ * one.  With -a, it also prints what the registry says about
  * the process: counters, threads and panics.  Bytes that are no printable ASCII are printed as
  * \x1b.
  *
@@ -29,6 +30,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <tdt/leaf.h>
 #include <tdt/registry.h>
 
 static void __attribute__((noreturn)) die(const char *what)
@@ -417,6 +419,49 @@ static void print_wait(uint64_t address, const struct tdt_task_record *record)
 	print_wait_name(address, record);
 }
 
+#define MOST_LISTED 16
+
+/* Read the functions of a list that is in force.  Returns how many there are. */
+static uint32_t read_list(const struct tdt_task_record *record, char names[MOST_LISTED][64])
+{
+	struct tdt_leaf leaf;
+	uint32_t n = 0;
+
+	if (record->state != TDT_TASK_RECORD_IDLE || record->leaf == 0 ||
+	    !read_memory(record->leaf, &leaf, sizeof leaf, false) || leaf.task != record->id ||
+	    leaf.polls != record->polls || leaf.kind != TDT_LEAF_NAMED)
+		return 0;
+	for (; n < leaf.n && n < MOST_LISTED; n++) {
+		struct tdt_leaf_frame frame;
+
+		if (!read_memory((uintptr_t)&leaf.named[n], &frame, sizeof frame, false))
+			break;
+		names[n][0] = '\0';
+		if (frame.function != NULL)
+			read_string((uintptr_t)frame.function, names[n], sizeof names[n]);
+	}
+	return n;
+}
+
+/* The list belongs to the host: use it only if the task has not gone on meanwhile. */
+static void print_list(uint64_t address, const struct tdt_task_record *record)
+{
+	char names[MOST_LISTED][64];
+	uint32_t n = read_list(record, names);
+	struct tdt_task_record after;
+	bool still;
+
+	if (n == 0 || !read_record(address, &after, &still) || after.seq != record->seq ||
+	    after.state != record->state || after.polls != record->polls ||
+	    after.leaf != record->leaf)
+		return;
+	printf(" at");
+	for (uint32_t i = 0; i < n; i++) {
+		putchar(' ');
+		print_escaped(names[i], sizeof names[i]);
+	}
+}
+
 static void print(uint64_t address, const struct tdt_task_record *record, bool still)
 {
 	char file[256] = "";
@@ -434,6 +479,8 @@ static void print(uint64_t address, const struct tdt_task_record *record, bool s
 	print_escaped(file, sizeof file);
 	putchar(' ');
 	print_escaped(record->name, sizeof record->name);
+	if (still)
+		print_list(address, record);
 	putchar('\n');
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <tdt/hooks.h>
+#include <tdt/leaf.h>
 
 #include "lib/must.h"
 
@@ -126,6 +127,30 @@ static void *poll_stuck(void *task)
 	return NULL;
 }
 
+/* A task that waits at a list, and one whose list is out of date. */
+static void start_listed(void)
+{
+	static const struct tdt_leaf_frame calls[] = { { "serve", "a.c", 1, 0 },
+						       { "que\ary", NULL, 0, 0 } };
+	static struct tdt_leaf leaf[2] = { { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls },
+					   { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls } };
+	const struct tdt_task_attr attr = { .size = sizeof attr,
+					    .id = STEADY + 7,
+					    .file = __FILE__,
+					    .line = (STEADY + 7) % 1000,
+					    .name = "listed" };
+	struct tdt_handle *task = tdt_task_new(&attr);
+	struct tdt_traced polled = spawn(pend, NULL, STEADY + 8, "polled");
+
+	MUST(task != NULL);
+	tdt_leaf_at(task, &leaf[0]);
+	printf("%d idle 0 1 - %d %s listed at serve que\\x07ry\n", STEADY + 7,
+	       (STEADY + 7) % 1000, __FILE__);
+	tdt_leaf_at(polled.handle, &leaf[1]);
+	poll_once(&polled);
+	tell(STEADY + 8, "idle", 0, 1, "-", "polled");
+}
+
 static void start_steady(void)
 {
 	static struct tdt_traced stuck;
@@ -147,6 +172,7 @@ static void start_steady(void)
 	poll_once(&task);
 	tell(STEADY + 3, "idle", 0, 1, "-", "parent");
 	tell(STEADY + 4, "idle", STEADY + 3, 0, "-", "child");
+	start_listed();
 	task = spawn(panic_at_once, NULL, STEADY + 6, "fallen");
 	poll_once(&task);
 	tell(STEADY + 6, "ended", 0, 1, "-", "fallen");

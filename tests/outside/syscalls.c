@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -32,6 +33,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
+#include "lib/visitor.h"
 
 #define LONG INT64_C(30000000000)
 
@@ -463,6 +465,50 @@ static void watch(struct task *task)
 	host();
 }
 
+/* The first round of the recorder's thread comes at once. */
+static void recording(struct task *task)
+{
+	char dir[] = "/tmp/tdt-syscalls-XXXXXX";
+	struct tdt_recorder_options options = { .size = sizeof options,
+						.ring_size = TDT_RING_SIZE_MIN,
+						.stacks = TDT_STACKS_EVERY,
+						.every = 1,
+						.dir = dir };
+	struct tdt_recorder_status status = { .size = sizeof status };
+
+	MUST(mkdtemp(dir) != NULL);
+	phase("Recording");
+	MUST(tdt_recorder_start(&options) == 0);
+	poll_task(task);
+	usleep(50000);
+	MUST(tdt_recorder_info(&status) == 0 && tdt_recorder_stop() == 0);
+	host();
+	MUST(unlink(status.path) == 0 && rmdir(dir) == 0);
+}
+
+static void snapshot_to(const char *dir, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	MUST(tdt_recorder_snapshot(path, 0) == 0);
+	unlink(path);
+}
+
+static void snapshots(void)
+{
+	char dir[] = "/tmp/tdt-syscalls-XXXXXX";
+
+	MUST(mkdtemp(dir) != NULL);
+	phase("Snapshots; host: unlink");
+	snapshot_to(dir, "rec");
+	snapshot_to(dir, "rec.pftrace.gz");
+	MUST(tdt_recorder_snapshot("/dev/null", 0) == -EINVAL);
+	MUST(tdt_recorder_snapshot("/nonexistent/x", 0) == -ENOENT);
+	host();
+	MUST(rmdir(dir) == 0);
+}
+
 static void dumps(struct task *task)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = LONG };
@@ -550,6 +596,47 @@ static void coroutines(void)
 	host();
 }
 
+/* A fiber whose stack is this one. */
+static __attribute__((noinline)) void fibers(void)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+	struct tdt_trace *trace;
+
+	MUST(fiber != NULL);
+	phase("Polls");
+	TDT_FIBER_BASE(fiber);
+	tdt_fiber_resume(fiber);
+	tdt_fiber_suspend(fiber);
+	phase("Fibers");
+	trace = tdt_backtrace(tdt_fiber_handle(fiber));
+	MUST(trace != NULL);
+	tdt_trace_free(trace);
+	host();
+	tdt_fiber_end(fiber);
+}
+
+/* What the door's thread does for a reader belongs to this phase. */
+static void listening(void)
+{
+	const struct tdt_outside_trees request = { VISITOR_HEADER(tdt_outside_trees, TREES),
+						   .most = 1 };
+	char message[TDT_OUTSIDE_MESSAGE_MAX];
+	int door, connection;
+
+	phase("Listening");
+	MUST(tdt_listen() == 0);
+	host();
+	door = visitor_door();
+	connection = visitor_come(door);
+	visitor_send(connection, &request, sizeof request);
+	while (visitor_receive(connection, message, sizeof message) !=
+	       sizeof(struct tdt_outside_done))
+		;
+	close(connection);
+	close(door);
+	settle();
+}
+
 static void forks(struct task *task)
 {
 	struct tdt_trace *trace;
@@ -596,9 +683,13 @@ int main(int argc, char **argv)
 	print(&task);
 	plugins(argv[1]);
 	watch(&task);
+	recording(&task);
+	snapshots();
 	dumps(&task);
 	dump_on_signal();
 	coroutines();
+	fibers();
+	listening();
 	forks(&task);
 	task_fini(&task);
 	puts("through");

@@ -15,8 +15,8 @@ strace -f -o "$tmp/true" true 2>/dev/null ||
 	skip_all "strace may not trace: ptrace(2) is refused here"
 
 plugins=${top_builddir:?}/tests/lib/.libs
-phases="First use|Polls|Polls that learn|Requests|Running polls|Printing|Plugins|Watching"
-phases="$phases|Dumps|Dumps on a signal|Coroutines|fork"
+phases="First use|Polls|Polls that learn|Requests|Running polls|Printing|Plugins|Watching|Recording"
+phases="$phases|Snapshots|Dumps|Dumps on a signal|Coroutines|Fibers|Listening|fork"
 
 # PHASE|CALL for each in the manual.
 tables()
@@ -167,7 +167,9 @@ for pair in 'First use|membarrier' 'Polls that learn|process_vm_readv' 'Requests
 	'Running polls|rt_tgsigqueueinfo' 'Running polls|rt_sigreturn' 'Printing|openat' \
 	'First use|clone3\{0,1\}' \
 	'Watching|clone3\{0,1\}' 'Dumps|membarrier' 'Dumps on a signal|rt_sigaction' \
-	'Dumps on a signal|exit' 'Dumps on a signal|openat' 'Coroutines|mmap' 'fork|tgkill'; do
+	'Dumps on a signal|exit' 'Dumps on a signal|openat' 'Coroutines|mmap' \
+	'Fibers|process_vm_readv' 'Listening|socketpair' 'Listening|recvmsg' \
+	'Recording|fallocate' 'fork|tgkill'; do
 	claim "${pair%%|*} has ${pair#*|}" made "${pair%%|*}" "${pair#*|}"
 done
 with_rules Polls "a poll makes no call" test "$(grep -c '^Polls|' "$tmp/seen")" = 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # TDT_DUMP as an operator uses it: a program that was not prepared for dumps, demo/stuck, dumps all
-# its tasks on a signal, to standard error and to files; tdt-tree reads the files.
+# its tasks on a signal, to standard error and to files; tdt print reads the files.
 #
 # The program ends when it has printed its own dump.  So its standard output is a pipe that is full:
 # it stands still until this script reads the pipe.
@@ -93,7 +93,7 @@ claim "and the program goes on" ends_well
 json=$tmp/stuck.json
 tree()
 {
-	"$top_builddir/tdt-tree" "$json" >"$tmp/tree"
+	"$top_builddir/tdt" print "$json" >"$tmp/tree"
 }
 dumps_all_as_json()
 {
@@ -104,9 +104,9 @@ all_are_read()
 	tree && test "$(dumps_in "$tmp/tree")" = "$(dumps_in "$json")"
 }
 claim "it starts with a file for JSON" start "10:$json"
-claim "tdt-tree reads the dump" wait_until dumps_all_as_json
+claim "tdt print reads the dump" wait_until dumps_all_as_json
 claim "another one is appended" dumps_to "$json"
-claim "and tdt-tree prints all dumps of the file" all_are_read
+claim "and it prints all dumps of the file" all_are_read
 claim "and the program goes on" ends_well
 
 # Its tasks are never polled, and it ends with this script.

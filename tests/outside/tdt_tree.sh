@@ -1,20 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The program tdt-tree, as a user runs it: forms, options, damaged input, broken output.
+# tdt print, by its old name tdt-tree, as a user runs it: forms, options, damaged input, broken
+# output.
 
-# libtool's wrapper takes a while to start, and there are many starts below.
-tdt_tree=$top_builddir/.libs/tdt-tree
-[ -x "$tdt_tree" ] || tdt_tree=$top_builddir/tdt-tree
-LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+tdt_tree=$top_builddir/tdt-tree
 LC_ALL=C
-export LD_LIBRARY_PATH LC_ALL
+export LC_ALL
 unset NO_COLOR
 
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
-echo 1..27
+echo 1..29
 n=0
 failed=0
 
@@ -222,6 +220,14 @@ printf '{"tdt":1,\n  "task":' >>cut.json
 why="status $?: $(cat out err)"
 cmp -s whole out && grep -q '^tdt-tree: cut.json:10:9: .* near end of file$' err
 claim $? 'what stands before the damage is printed, and where it is told'
+
+"$top_builddir/tdt" print cut.json >out2 2>err2
+why="status $?: $(cat out2 err2)"
+[ "${why%%:*}" = "status 2" ] && cmp -s out out2 && sed 's/^tdt-tree/tdt/' err | cmp -s - err2
+claim $? 'tdt print says the same by its own name, and ends with 2'
+"$tdt_tree" --format=json two.json >out 2>&1
+"$top_builddir/tdt" print --json two.json >out2 2>&1
+same 'tdt print has --json' out out2
 
 printf '{"tdt":1, "\033]0;evil\007"' | "$tdt_tree" >out 2>err
 why=$(od -c err)

@@ -371,10 +371,16 @@ interrupt()
 	started="$started $tracer"
 	wait_until catches_int $tracer && kill -INT $tracer && wait_until has_ended $tracer
 }
+# A bpftrace that is interrupted before it has attached END may print nothing: it is run again.
 explains_itself()
 {
-	cat "idle-$1.out" "idle-$1.err"
-	grep -qx 'no task was polled meanwhile; a dump (kill -USR1) polls them all' "idle-$1.out"
+	for _ in 1 2 3; do
+		cat "idle-$1.out" "idle-$1.err"
+		grep -qx 'no task was polled meanwhile; a dump (kill -USR1) polls them all' \
+			"idle-$1.out" && return
+		interrupt "$1"
+	done
+	return 1
 }
 silent()
 {

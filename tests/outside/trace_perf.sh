@@ -13,12 +13,7 @@ perf record -h 2>&1 | grep -q -e --control ||
 
 # Names of events are the kernel's, for all.
 events=sdt_$provider
-# Those of a test that was killed, whose files are gone, may go.
-# shellcheck disable=SC2013 # words
-for file in $(sed -n "s|^p:$events/[^ ]* \(.*\):0x.*|\1|p" /sys/kernel/tracing/uprobe_events |
-	sort -u); do
-	test ! -e "$file" || skip_all "somebody has events named $events"
-done
+perf_names_are_free "$events" || skip_all "somebody has events named $events"
 perf probe -q --del "$events:*" >/dev/null 2>&1
 
 perf_here()

@@ -154,6 +154,25 @@ else
 	skip "all in one by -flto" "there is no gcc"
 fi
 
+# The static library, as rustc links it.
+# shellcheck disable=SC2086 # lists of flags
+build_static()
+{
+	flags=$($PKG_CONFIG --static --libs "$top_builddir/src/tdt.pc") &&
+		"$CC" -O2 -g -I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" \
+			-fuse-ld=lld -Wl,--gc-sections \
+			${flags%%-ltdt*} "$top_builddir/.libs/libtdt.a" ${flags#*-ltdt} -o tree
+}
+
+what="the static library, linked by lld with --gc-sections"
+if test ! -e "$top_builddir/.libs/libtdt.a"; then
+	skip "$what" "built without a static library"
+elif "$CC" -fuse-ld=lld empty.c -o empty 2>/dev/null; then
+	same_tree tree.c.want "$what" build_static
+else
+	skip "$what" "there is no lld"
+fi
+
 # A function that gcc splits is shown once, on the line that it has come to; a recursive one as
 # often as it is called.
 cat >split.want <<END

@@ -35,7 +35,8 @@ wide_lines()
 # split.c is left out: one of its functions has a single line, so that its frames have one, too.
 sources()
 {
-	find include src tree-printer cli tests bench demo tools docs man -type f ! -name split.c |
+	find include src tree-printer reader cli tests bench demo tools docs man rust -type f \
+		! -name split.c |
 		grep '[.]\([chdS]\|cc\|hpp\|rs\|sh\|awk\|bt\|gdb\|mk\)$'
 	ls .ci/check-skips .ci/list-failures .ci/list-skips .ci/run
 	ls bootstrap configure.ac GNUmakefile Makefile.am

@@ -78,6 +78,7 @@ configure: error: these are missing:
   libdw >= 0.186 (Debian: libdw-dev; Fedora: elfutils-devel; Alpine: elfutils-dev)
   zlib (Debian: zlib1g-dev; Fedora: zlib-devel; Alpine: zlib-dev)
   jansson >= 2.13 (Debian: libjansson-dev; Fedora: jansson-devel; Alpine: jansson-dev)
+  ncursesw >= 6.1 (Debian: libncurses-dev; Fedora: ncurses-devel; Alpine: ncurses-dev)
   libiberty (Debian: libiberty-dev; Fedora: binutils-devel; Alpine: binutils-dev)
   libuv >= 1.44 (Debian: libuv1-dev; Fedora: libuv-devel; Alpine: libuv-dev)
   check >= 0.15, for make check only (Debian: check; Fedora: check-devel; Alpine: check-dev)

@@ -27,7 +27,7 @@ wrong()
 			done <"$tmp/modules"
 			cat "$tmp/modules" >>"$tmp/all"
 		done
-		ls src/*.c src/*/*.c tree-printer/*.c | sed 's/^src\///; s/[.]c$//' |
+		ls src/*.c src/*/*.c tree-printer/*.c reader/*.c | sed 's/^src\///; s/[.]c$//' |
 			grep -Fvx -f "$tmp/all" | sed 's/$/: no suite covers it/'
 	)
 }
@@ -45,10 +45,11 @@ claim "each suite names modules, and each module is named" none_wrong "$top_srcd
 
 # The check can fail.
 fake=$tmp/fake
-mkdir -p "$fake/tests/unit/task" "$fake/src/task" "$fake/tree-printer" "$fake/include/tdt"
+mkdir -p "$fake/tests/unit/task" "$fake/src/task" "$fake/tree-printer" \
+	"$fake/reader" "$fake/include/tdt"
 touch "$fake/src/fork.c" "$fake/src/task/join.c" "$fake/src/task/saved_waker.h" \
 	"$fake/src/task/wrapper.c" "$fake/tree-printer/text.c" "$fake/tree-printer/view.c" \
-	"$fake/include/tdt/async.h"
+	"$fake/reader/find.c" "$fake/include/tdt/async.h"
 cat >"$fake/tests/unit/task/check_a.c" <<'END'
 // The licence.
 /*
@@ -63,6 +64,7 @@ printf '// The licence.\n/* Covers fork. */\n' >"$fake/tests/unit/check_d.c"
 cat >"$tmp/want" <<'END'
 tests/unit/task/check_b.c: there is no task/jion
 tests/unit/task/check_c.c: does not begin with what it covers
+reader/find: no suite covers it
 task/wrapper: no suite covers it
 tree-printer/view: no suite covers it
 END

@@ -21,9 +21,10 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check check-fail clean fail fuzz
+.PHONY: all demo check check-fail clean fail fuzz jobs
 all demo check clean fuzz: ; @echo "$@ $(V)" >>log
 fail check-fail: ; @false
+jobs: ; @echo "$(filter -j%,$(MAKEFLAGS))" >>log
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -66,6 +67,15 @@ logs "several goals are handed over one by one, in order, also with -j, variable
 clean 1
 all 1
 demo 1
+END
+logs "there is a job for each CPU" jobs <<END
+-j$(nproc)
+END
+logs "unless make was told otherwise" -j7 jobs <<'END'
+-j7
+END
+logs "or that there is one" -j1 jobs <<'END'
+-j1
 END
 logs "the first goal that fails is the last" clean fail all <<'END'
 clean

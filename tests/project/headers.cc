@@ -19,6 +19,8 @@ tdt_poll_t twice_poll(void *state, tdt_context *cx)
 {
 	auto *self = static_cast<twice *>(state);
 
+	TDT_PROBE(shop, none);
+	TDT_PROBE(shop, polled, self, self->turns, "twice", 2.5, 2.5L, true, 'c', 1ULL);
 	TDT_BEGIN(&self->async, cx);
 	TDT_AWAIT(self->first);
 	for (self->turns = 0; self->turns < 2; self->turns++) {

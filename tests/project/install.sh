@@ -40,6 +40,13 @@ installed()
 }
 claim "the licences and the news are installed" installed doc/tdt \
 	LICENSE-APACHE LICENSE-MIT NOTICE NEWS README.md
+old_name()
+{
+	program=$(find "$root" -name tdt-tree)
+	test -L "$program" && "$program" --version | grep -q '^tdt-tree ' &&
+		"$(dirname "$program")/tdt" print --version | grep -q '^tdt '
+}
+claim "tdt print is also tdt-tree" old_name
 claim "pkg-config knows where the scripts for tracers are" \
 	test -x "$(pc --variable=toolsdir tdt)/long-polls.bt"
 man_folder=$(find "$root" -type d -name man)
@@ -137,6 +144,24 @@ if test "$WITH_RUNTIME" != no; then
 	try C++17 "$CXX -std=c++17" user-rt.cc tdt-rt
 else
 	skip "programs are built with tdt-rt.pc" "configured without the runtime"
+fi
+
+# gdb looks for the script below auto-load/ where the library lies below /.
+load_script()
+{
+	root=$(cd "$root" && pwd -P)
+	below=$(find "$root" -type d -path '*/gdb/auto-load')
+	mkdir -p "$tmp/auto-load$root" && cp -R "$below/." "$tmp/auto-load$root" &&
+		gdb -nx -batch -iex "set auto-load scripts-directory $tmp/auto-load" \
+			-iex "set auto-load safe-path $tmp/auto-load" -ex "help tdt ps" \
+			"$libdir/libtdt.so" </dev/null >"$tmp/gdb" 2>&1
+	cat "$tmp/gdb"
+	grep "^List the async tasks" "$tmp/gdb"
+}
+if test "$(gdb -nx -batch -ex 'python print(7)' 2>/dev/null)" = 7; then
+	claim "gdb loads its script with the library" load_script
+else
+	skip "gdb loads its script with the library" "there is no gdb with Python"
 fi
 
 claim "make uninstall obeys DESTDIR" make_root uninstall

@@ -6,8 +6,11 @@
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
 # From the bottom up.  What lies in src/ itself, above all of them, is fork.c.
-folders='base symbolize tree tree-printer host unwind registry probes capture watch task'
-folders="$folders future dump runtime"
+folders='base symbolize tree recording tree-printer host unwind registry probes capture watch'
+folders="$folders recorder task future dump door runtime"
+
+# What the reader may use: nothing that runs in the process that it reads.
+reader='base symbolize tree recording tree-printer'
 
 # upward_includes ROOT: each include that points upwards, or that names no folder, with file and
 # line.
@@ -47,8 +50,35 @@ none_upward()
 	test ! -s "$tmp/upward"
 }
 
+# beyond_reader ROOT: each include of reader/ of something else.
+beyond_reader()
+{
+	(cd "$1" && grep -Hn '^#include "' reader/*.[ch]) |
+		awk -v folders="reader $reader" '
+		BEGIN {
+			n = split(folders, name, " ")
+			for (i = 1; i <= n; i++)
+				may[name[i]] = 1
+		}
+		{
+			match($0, /"[^"]*"/)
+			to = substr($0, RSTART + 1, RLENGTH - 2)
+			sub(/\/[^\/]*$/, "", to)
+			if (!(to in may))
+				print $0 ": is not for readers"
+		}'
+}
+
+none_beyond_reader()
+{
+	beyond_reader "$1" >"$tmp/beyond"
+	cat "$tmp/beyond" >&2
+	test ! -s "$tmp/beyond"
+}
+
 claim "the sources are where they are looked for" test -f "$top_srcdir/src/capture/seal.h"
 claim "no include points upwards" none_upward "$top_srcdir"
+claim "the reader uses nothing that runs in its target" none_beyond_reader "$top_srcdir"
 
 # The check can fail.
 mkdir -p "$tmp/wrong/src/tree" "$tmp/wrong/src/attic" "$tmp/wrong/tree-printer"
@@ -65,4 +95,9 @@ src/tree/trace.c:3:#include "capture/seal.h": points upwards
 src/tree/trace.h:1:#include "stacks.h": names no folder
 END
 same "an include that points upwards is found, with its line" "$tmp/want" "$tmp/got"
+mkdir -p "$tmp/wrong/reader"
+printf '#include "reader/find.h"\n#include "registry/registry.h"\n' >"$tmp/wrong/reader/find.c"
+beyond_reader "$tmp/wrong" >"$tmp/got"
+echo 'reader/find.c:2:#include "registry/registry.h": is not for readers' >"$tmp/want"
+same "so is one of the reader that is not for it" "$tmp/want" "$tmp/got"
 plan

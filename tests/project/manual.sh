@@ -128,13 +128,14 @@ exported >"$tmp/exported"
 claim "there are exported functions" test "$(wc -l <"$tmp/exported")" -ge 60
 claim "each exported function has a page" have_pages <"$tmp/exported"
 
-# Inline functions, and macros with arguments that are not internal (TDT__...).
+# Inline functions, and macros with arguments, that are not internal (tdt__..., TDT__...).
 in_headers()
 {
 	cat "$top_srcdir"/include/tdt/*.h | awk '
 		/^static inline/ { inline = 1; text = "" }
 		inline { text = text " " $0 }
-		inline && match(text, /tdt_[a-z0-9_]+\(/) {
+		/^}/ { inline = 0 }
+		inline && match(text, /tdt_[a-z0-9][a-z0-9_]*\(/) {
 			print substr(text, RSTART, RLENGTH - 1)
 			inline = 0
 		}'

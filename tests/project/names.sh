@@ -11,7 +11,7 @@ alternatives='src/unwind/walk_rules.h src/unwind/walk_step.h'
 # definitions ROOT: each definition, as "KIND NAME FILE:LINE", in the order of the files.
 definitions()
 {
-	(cd "$1" && find src tree-printer cli -name '*.[ch]' | LC_ALL=C sort | xargs awk '
+	(cd "$1" && find src tree-printer reader cli -name '*.[ch]' | LC_ALL=C sort | xargs awk '
 		function define(kind, name)
 		{
 			print kind, name, FILENAME ":" FNR
@@ -96,7 +96,8 @@ claim "the sources are where they are looked for" test -f "$top_srcdir/src/captu
 claim "no name is defined in two files" no_doubles "$top_srcdir"
 
 # The check can fail.
-mkdir -p "$tmp/wrong/src/tree" "$tmp/wrong/src/unwind" "$tmp/wrong/tree-printer" "$tmp/wrong/cli"
+mkdir -p "$tmp/wrong/src/tree" "$tmp/wrong/src/unwind" "$tmp/wrong/tree-printer" \
+	"$tmp/wrong/reader" "$tmp/wrong/cli"
 cat >"$tmp/wrong/cli/join.c" <<'END'
 #define TRIES 3
 struct entry {

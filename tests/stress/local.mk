@@ -16,6 +16,18 @@ check-soak: tests/stress/soak
 	tests/stress/soak $(SOAK_SECONDS)
 SOAK_SECONDS = 120
 
+# Fibers that switch at full speed while they are read: some seconds of it with the other tests, a
+# minute by `make check-fibers`.
+check_PROGRAMS += tests/stress/fibers
+tests_stress_fibers_SOURCES = \
+	tests/stress/fibers.c tests/lib/sanitized.h tests/lib/seeded.h $(tests_fibered)
+tests_stress_fibers_CFLAGS = $(AM_CFLAGS)
+tests_stress_fibers_LDADD = libtdt-core.la -lpthread
+
+check-fibers: tests/stress/fibers
+	tests/stress/fibers $(FIBERS_SECONDS)
+FIBERS_SECONDS = 60
+
 # A host that does all at once what may harm it while it is traced: `make check-host`.
 check_PROGRAMS += tests/stress/host
 tests_stress_host_SOURCES = \
@@ -37,5 +49,25 @@ check-host: tests/stress/host
 	tests/stress/host $(HOSTFLAGS) $(SECONDS)
 HOSTFLAGS =
 
+# Rings of the recorder, copied while they are written to: some events with the other tests,
+# 100 million by `make check-recorder`.
+check_PROGRAMS += tests/stress/recorder
+tests_stress_recorder_SOURCES = \
+	tests/stress/recorder.c tests/lib/must.h tests/lib/seeded.h
+tests_stress_recorder_CFLAGS = $(AM_CFLAGS)
+tests_stress_recorder_LDADD = libtdt-core.la
+
+# Files of processes that are killed while they record.
+check_PROGRAMS += tests/stress/recorder_killed
+tests_stress_recorder_killed_SOURCES = \
+	tests/stress/recorder_killed.c tests/lib/must.h tests/lib/seeded.h
+tests_stress_recorder_killed_CFLAGS = $(AM_CFLAGS)
+tests_stress_recorder_killed_LDADD = libtdt.la -lpthread
+
+check-recorder: tests/stress/recorder
+	tests/stress/recorder $(RECORDER_EVENTS)
+RECORDER_EVENTS = 100000000
+
 dist_check_SCRIPTS += \
+	tests/stress/fibers.sh \
 	tests/stress/soak.sh

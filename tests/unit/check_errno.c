@@ -328,6 +328,7 @@ START_TEST(the_first_hooks)
 	KEEPS_ERRNO(tdt_worker_thread_unpark());
 	KEEPS_ERRNO(tdt_worker_now(1));
 	KEEPS_ERRNO(tdt_worker_thread_stop());
+	KEEPS_ERRNO(tdt_hook_spawn(TDT_TASK_ATTR(.id = 7)));
 	start();
 	KEEPS_ERRNO(tdt_task_woken(task.traced.handle));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/wrapper, capture/capture, probes/probes.  The suite counts what is on the hot paths,
- * instruction by instruction (stepped.h): no lock, no allocation, no fence, no clock, no look-up of
- * symbols, no system call.  It prints how many instructions there are.
+ * Covers task/wrapper, capture/capture, probes/probes, recorder/record.  The suite counts what is
+ * on the hot paths, instruction by instruction (stepped.h): no lock, no allocation, no fence, no
+ * clock, no look-up of symbols, no system call.  It prints how many instructions there are.
  */
 
 #include <config.h>
@@ -324,6 +324,24 @@ static void poll_selected(void)
 	poll_told_the_time(traced(selected()));
 }
 
+/* A resume and a suspend of a fiber. */
+static void run_fiber(void)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+
+	MUST(fiber != NULL);
+	tdt_worker_now(1);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_fiber_resume(fiber);
+		tdt_fiber_suspend(fiber);
+	}
+	STEPS_MARK();
+}
+
 START_TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 {
 	static const struct {
@@ -335,6 +353,7 @@ START_TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 		{ "of an async function", poll_async },
 		{ "of a join", poll_joined },
 		{ "of a select", poll_selected },
+		{ "a fiber resumed and suspended", run_fiber },
 	};
 
 	for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
@@ -607,6 +626,29 @@ START_TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 }
 END_TEST
 
+/* Step by step, each poll would last long enough to be remarkable. */
+static void poll_recorded(void)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options,
+						      .long_poll_ns = UINT64_C(1) << 50 };
+
+	tdt_worker_now(1);
+	MUST(tdt_recorder_start(&options) == 0);
+	mark_poll(traced(wait()));
+}
+
+/* It reads the clock once, since the runtime has not read it after the previous poll. */
+START_TEST(a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long)
+{
+	struct steps steps = count(poll_recorded);
+
+	steps_print("a recorded poll", &steps);
+	ck_assert_int_eq(steps.clocks, 1);
+	steps.clocks = 0;
+	expect_nothing(&steps);
+}
+END_TEST
+
 int main(void)
 {
 	const char *impossible = steps_impossible();
@@ -628,6 +670,7 @@ int main(void)
 #if TDT_PROBES
 	tcase_add_test(paths, neither_does_an_enabled_probe);
 #endif
+	tcase_add_test(paths, a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long);
 	tcase_add_test(paths, a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more);
 	suite_add_tcase(suite, paths);
 	return test_run(suite);

@@ -155,6 +155,49 @@ CALL(tdt_panics)
 	INT_REFUSED(tdt_panics(NULL, NULL));
 }
 
+CALL(tdt_recorder_start)
+{
+	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+}
+
+CALL(tdt_record_event)
+{
+	tdt_record_event(NULL, NULL, 0, 0, NULL, NULL);
+	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+	tdt_record_event(NULL, NULL, 0, 3, NULL, NULL);
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+}
+
+CALL(tdt_recorder_on_signal)
+{
+	INT_REFUSED(tdt_recorder_on_signal(SIGUSR2, NULL));
+	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL), 0);
+}
+
+CALL(tdt_recorder_on_trigger)
+{
+	ck_assert_int_eq(tdt_recorder_on_trigger(NULL), 0);
+}
+
+CALL(tdt_recorder_snapshot)
+{
+	INT_REFUSED(tdt_recorder_snapshot(NULL, 0));
+}
+
+CALL(tdt_recorder_info)
+{
+	INT_REFUSED(tdt_recorder_info(NULL));
+}
+
+CALL(tdt_recorder_summary)
+{
+	INT_REFUSED(tdt_recorder_summary(NULL, NULL));
+	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+	ck_assert_int_eq(tdt_recorder_summary(file, NULL), 0);
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+}
+
 CALL(tdt_dump)
 {
 	INT_REFUSED(tdt_dump(NULL, NULL));
@@ -170,6 +213,59 @@ CALL(tdt_dump_on_signal_to)
 {
 	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, NULL), 0);
 	ck_assert_int_eq(tdt_dump_on_signal_to(0, NULL), 0);
+}
+
+CALL(tdt_fiber_base)
+{
+	tdt_fiber_base(NULL, 1);
+}
+
+CALL(tdt_fiber_end)
+{
+	tdt_fiber_end(NULL);
+}
+
+CALL(tdt_fiber_handle)
+{
+	ck_assert_ptr_null(tdt_fiber_handle(NULL));
+}
+
+CALL(tdt_fiber_moved)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+
+	tdt_fiber_moved(NULL, "", "", 1);
+	tdt_fiber_moved(fiber, NULL, "", 1);
+	tdt_fiber_moved(fiber, "", NULL, 1);
+	tdt_fiber_end(fiber);
+}
+
+CALL(tdt_fiber_new)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+
+	ck_assert_ptr_nonnull(fiber);
+	tdt_fiber_end(fiber);
+	errno = 0;
+	ck_assert_ptr_null(tdt_fiber_new(NULL, 1, NULL));
+	ck_assert_int_eq(errno, EINVAL);
+}
+
+CALL(tdt_fiber_of)
+{
+	errno = 0;
+	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
+	ck_assert_int_eq(errno, EINVAL);
+}
+
+CALL(tdt_fiber_resume)
+{
+	tdt_fiber_resume(NULL);
+}
+
+CALL(tdt_fiber_suspend)
+{
+	tdt_fiber_suspend(NULL);
 }
 
 CALL(tdt_future_handle)
@@ -207,9 +303,33 @@ CALL(tdt_join_all)
 	FUTURE_REFUSED(tdt_join_all(&none, 1));
 }
 
+CALL(tdt_leaf_at)
+{
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .named = NULL };
+
+	tdt_leaf_at(NULL, NULL);
+	tdt_leaf_at(NULL, &leaf);
+	tdt_leaf_at(task.traced.handle, NULL);
+}
+
 CALL(tdt_leaf_waits_on)
 {
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, NULL, 0);
+}
+
+CALL(tdt_leaf_waits_on_lock)
+{
+	tdt_leaf_waits_on_lock(NULL, NULL);
+}
+
+CALL(tdt_lock_take)
+{
+	tdt_lock_take(NULL, 1);
+}
+
+CALL(tdt_lock_hand)
+{
+	tdt_lock_hand(NULL, 1);
 }
 
 CALL(tdt_leaf_waits_on_named)
@@ -298,10 +418,55 @@ CALL(tdt_stack_leave)
 	tdt_stack_leave(NULL);
 }
 
+CALL(tdt_task_end)
+{
+	tdt_task_end(NULL);
+}
+
 CALL(tdt_task_inspect)
 {
 	INT_REFUSED(tdt_task_inspect(NULL, visit, NULL));
 	INT_REFUSED(tdt_task_inspect(task.traced.handle, NULL, NULL));
+}
+
+CALL(tdt_task_new)
+{
+	struct tdt_handle *made = tdt_task_new(NULL);
+
+	ck_assert_ptr_nonnull(made);
+	tdt_task_end(made);
+}
+
+CALL(tdt_task_waits_on)
+{
+	tdt_task_waits_on(NULL, TDT_WAIT_MUTEX, NULL, 0, NULL);
+	tdt_task_waits_on(task.traced.handle, TDT_WAIT_MUTEX, NULL, 0, NULL);
+}
+
+CALL(tdt_hook_adopt)
+{
+	tdt_hook_adopt(NULL, 7);
+}
+
+CALL(tdt_hook_poll_end)
+{
+	tdt_hook_poll_end(NULL);
+}
+
+CALL(tdt_hook_poll_start)
+{
+	tdt_hook_poll_start(NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+}
+
+CALL(tdt_hook_spawn)
+{
+	tdt_hook_spawn(NULL);
+}
+
+CALL(tdt_hook_terminate)
+{
+	tdt_hook_terminate(NULL);
 }
 
 CALL(tdt_task_woken)
@@ -587,15 +752,34 @@ static const struct {
 	TRIED(tdt_dump_all),
 	NO_POINTER(tdt_dump_on_signal),
 	TRIED(tdt_dump_on_signal_to),
+	TRIED(tdt_fiber_base),
+	TRIED(tdt_fiber_end),
+	TRIED(tdt_fiber_handle),
+	TRIED(tdt_fiber_moved),
+	TRIED(tdt_fiber_new),
+	TRIED(tdt_fiber_of),
+	TRIED(tdt_fiber_resume),
+	TRIED(tdt_fiber_suspend),
 	TRIED(tdt_future_handle),
 	TRIED(tdt_handle_id),
 	TRIED(tdt_handle_ref),
 	TRIED(tdt_handle_unref),
+	TRIED(tdt_hook_adopt),
+	TRIED(tdt_hook_poll_end),
+	TRIED(tdt_hook_poll_start),
+	TRIED(tdt_hook_spawn),
+	TRIED(tdt_hook_terminate),
 	TRIED(tdt_join),
 	TRIED(tdt_join_all),
+	TRIED(tdt_leaf_at),
 	TRIED(tdt_leaf_waits_on),
+	TRIED(tdt_leaf_waits_on_lock),
 	TRIED(tdt_leaf_waits_on_named),
 	NO_POINTER(tdt_leaf_wakers),
+	NO_POINTER(tdt_listen),
+	TRIED(tdt_lock_hand),
+	TRIED(tdt_lock_take),
+	NO_POINTER(tdt_misused),
 	TRIED(tdt_node_first_child),
 	TRIED(tdt_node_frame),
 	TRIED(tdt_node_id),
@@ -605,6 +789,15 @@ static const struct {
 	TRIED(tdt_node_parent),
 	TRIED(tdt_on_panic),
 	TRIED(tdt_panics),
+	TRIED(tdt_record_event),
+	TRIED(tdt_recorder_info),
+	NO_POINTER(tdt_recorder_on),
+	TRIED(tdt_recorder_on_signal),
+	TRIED(tdt_recorder_on_trigger),
+	TRIED(tdt_recorder_snapshot),
+	TRIED(tdt_recorder_start),
+	TRIED(tdt_recorder_summary),
+	NO_POINTER(tdt_recorder_stop),
 	TRIED(tdt_select),
 	TRIED(tdt_snapshot_free),
 	TRIED(tdt_snapshot_print),
@@ -613,7 +806,10 @@ static const struct {
 	TRIED(tdt_stack_leave),
 	NO_POINTER(tdt_task_find),
 	NO_POINTER(tdt_task_id_base),
+	TRIED(tdt_task_end),
 	TRIED(tdt_task_inspect),
+	TRIED(tdt_task_new),
+	TRIED(tdt_task_waits_on),
 	TRIED(tdt_task_woken),
 	TRIED(tdt_tasks),
 	TRIED(tdt_trace_add),

@@ -12,15 +12,42 @@ tests_unit = \
 	tests/unit/symbolize/check_symbolize_nomem \
 	tests/unit/tree/check_cycles \
 	tests/unit/tree/check_findings \
+	tests/unit/tree/check_named \
 	tests/unit/tree/check_over \
 	tests/unit/tree/check_stacks \
 	tests/unit/tree/check_tree \
+	tests/unit/recording/check_copy \
+	tests/unit/recording/check_read \
+	tests/unit/recording/check_supplement \
+	tests/unit/recording/check_timeline \
+	tests/unit/recording/check_durations \
+	tests/unit/recording/check_summary \
 	tests/unit/tree-printer/check_dump_cost \
 	tests/unit/tree-printer/check_dump_json \
 	tests/unit/tree-printer/check_dump_text \
+	tests/unit/tree-printer/check_fold \
 	tests/unit/tree-printer/check_json \
+	tests/unit/tree-printer/check_perfetto \
+	tests/unit/tree-printer/check_summary_forms \
+	tests/unit/tree-printer/check_perfetto_names \
 	tests/unit/tree-printer/check_print \
 	tests/unit/tree-printer/check_text \
+	tests/unit/cli/check_apart \
+	tests/unit/cli/check_metrics_page \
+	tests/unit/cli/check_compare \
+	tests/unit/cli/check_serve \
+	tests/unit/cli/check_two_profiles \
+	tests/unit/cli/check_top \
+	tests/unit/reader/check_door \
+	tests/unit/reader/check_entered \
+	tests/unit/reader/check_history \
+	tests/unit/reader/check_images \
+	tests/unit/reader/check_profile \
+	tests/unit/reader/check_reader \
+	tests/unit/reader/check_recorded \
+	tests/unit/reader/check_stop \
+	tests/unit/reader/check_target \
+	tests/unit/reader/check_walk \
 	tests/unit/host/check_barrier \
 	tests/unit/host/check_host_fork \
 	tests/unit/host/check_host_loader \
@@ -49,18 +76,28 @@ tests_unit = \
 	tests/unit/capture/check_running_refused \
 	tests/unit/capture/check_running_stacks \
 	tests/unit/capture/check_shared_frames \
+	tests/unit/capture/check_suspended \
 	tests/unit/capture/check_switched \
 	tests/unit/watch/check_watch \
 	tests/unit/watch/check_watch_poll \
 	tests/unit/watch/check_watch_races \
+	tests/unit/recorder/check_files \
+	tests/unit/recorder/check_record_stacks \
+	tests/unit/recorder/check_recorder \
+	tests/unit/recorder/check_rings \
+	tests/unit/recorder/check_user \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
+	tests/unit/task/check_fibers \
 	tests/unit/task/check_handshake \
+	tests/unit/task/check_hooked \
 	tests/unit/task/check_join \
 	tests/unit/task/check_kept \
 	tests/unit/task/check_kept_naive \
+	tests/unit/task/check_leaf \
 	tests/unit/task/check_leaves \
 	tests/unit/task/check_refused \
+	tests/unit/task/check_misuse \
 	tests/unit/task/check_panics \
 	tests/unit/task/check_requests \
 	tests/unit/task/check_tasks \
@@ -72,12 +109,18 @@ tests_unit = \
 	tests/unit/future/check_combine \
 	tests/unit/future/check_coroutine_trees \
 	tests/unit/future/check_future \
+	tests/unit/dump/check_recorder_summary \
 	tests/unit/dump/check_dump_all \
 	tests/unit/dump/check_dump_environment \
 	tests/unit/dump/check_dump_file \
 	tests/unit/dump/check_dump_signal \
 	tests/unit/dump/check_dump_variable \
+	tests/unit/dump/check_recorder_snapshot \
+	tests/unit/dump/check_recorder_trigger \
 	tests/unit/dump/check_snapshot \
+	tests/unit/door/check_door \
+	tests/unit/door/check_messages \
+	tests/unit/door/check_trees \
 	tests/unit/check_errno \
 	tests/unit/check_fork
 
@@ -88,7 +131,9 @@ tests_unit_rt = \
 	tests/unit/task/check_edges \
 	tests/unit/future/check_coroutine \
 	tests/unit/dump/check_deadlock \
+	tests/unit/dump/check_futurelock \
 	tests/unit/dump/check_dump_stuck \
+	tests/unit/door/check_door_rt \
 	tests/unit/dump/check_snapshot_rt \
 	tests/unit/runtime/check_driver \
 	tests/unit/runtime/check_mutex \
@@ -171,10 +216,117 @@ tests_unit_tree_check_findings_SOURCES = \
 tests_unit_tree_check_findings_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_findings_LDADD = $(tests_core)
 
+tests_unit_cli_check_apart_SOURCES = \
+	tests/unit/cli/check_apart.c tests/lib/test.h cli/apart.c cli/apart.h
+tests_unit_cli_check_apart_CFLAGS = $(tests_cflags)
+tests_unit_cli_check_apart_LDADD = $(CHECK_LIBS)
+
+tests_unit_cli_check_metrics_page_SOURCES = \
+	tests/unit/cli/check_metrics_page.c tests/lib/test.h cli/metrics_page.c cli/metrics_page.h
+tests_unit_cli_check_metrics_page_CFLAGS = $(tests_cflags)
+tests_unit_cli_check_metrics_page_LDADD = $(tests_core)
+
+tests_unit_cli_check_compare_SOURCES = \
+	tests/unit/cli/check_compare.c \
+	$(tests_dumped) \
+	$(tests_no_memory) \
+	cli/compare.c \
+	cli/compare.h
+tests_unit_cli_check_compare_CFLAGS = $(tests_cflags)
+tests_unit_cli_check_compare_LDADD = $(tests_core)
+
+tests_unit_cli_check_serve_SOURCES = \
+	tests/unit/cli/check_serve.c tests/lib/test.h cli/serve.c cli/serve.h
+tests_unit_cli_check_serve_CFLAGS = $(tests_cflags)
+tests_unit_cli_check_serve_LDADD = $(CHECK_LIBS)
+
+tests_unit_cli_check_two_profiles_SOURCES = \
+	tests/unit/cli/check_two_profiles.c \
+	tests/lib/test.h \
+	$(tests_no_memory) \
+	cli/read_dump.c \
+	cli/read_dump.h \
+	cli/read_json.c \
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h \
+	cli/stacks.c \
+	cli/stacks.h \
+	cli/stacks_print.c \
+	cli/text_table.c \
+	cli/text_table.h
+tests_unit_cli_check_two_profiles_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_unit_cli_check_two_profiles_LDADD = $(tests_core) $(JANSSON_LIBS)
+
+tests_unit_cli_check_top_SOURCES = \
+	tests/unit/cli/check_top.c tests/lib/test.h $(tests_no_memory) \
+	cli/top_lines.c cli/top_lines.h cli/top_press.c cli/top_round.c cli/top_round.h \
+	cli/top_screen.c cli/top_screen.h cli/top_views.c cli/top_views.h
+tests_unit_cli_check_top_CFLAGS = $(tests_cflags)
+tests_unit_cli_check_top_LDADD = $(tests_core)
+
+tests_unit_reader_check_door_SOURCES = \
+	tests/unit/reader/check_door.c tests/lib/must.h tests/lib/refuse_call.h \
+	tests/lib/sanitized.h tests/lib/test.h $(tests_no_memory)
+tests_unit_reader_check_door_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_door_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_entered_SOURCES = \
+	tests/unit/reader/check_entered.c tests/lib/test.h $(tests_stuck_task)
+tests_unit_reader_check_entered_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_entered_LDADD = libtdt-reader.la $(tests_core) -lpthread
+
+tests_unit_reader_check_history_SOURCES = \
+	tests/unit/reader/check_history.c tests/lib/test.h $(tests_poll_now) $(tests_no_memory)
+tests_unit_reader_check_history_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_history_LDADD = libtdt-reader.la $(tests_core) -lpthread
+
+tests_unit_reader_check_images_SOURCES = tests/unit/reader/check_images.c tests/lib/test.h
+tests_unit_reader_check_images_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_images_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_profile_SOURCES = \
+	tests/unit/reader/check_profile.c tests/lib/test.h $(tests_no_memory) \
+	$(tests_recording_maker) \
+	tree-printer/pprof.c tree-printer/pprof.h
+tests_unit_reader_check_profile_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
+tests_unit_reader_check_profile_LDADD = libtdt-reader.la $(tests_core) $(ZLIB_LIBS)
+
+tests_unit_reader_check_reader_SOURCES = \
+	tests/unit/reader/check_reader.c tests/lib/test.h $(tests_poll_now) $(tests_no_memory)
+tests_unit_reader_check_reader_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_reader_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_recorded_SOURCES = \
+	tests/unit/reader/check_recorded.c tests/lib/sanitized.h tests/lib/test.h \
+	$(tests_poll_now) $(tests_no_memory)
+tests_unit_reader_check_recorded_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_recorded_LDADD = libtdt-reader.la $(tests_core) -lpthread
+
+tests_unit_reader_check_stop_SOURCES = \
+	tests/unit/reader/check_stop.c tests/lib/must.h tests/lib/sanitized.h tests/lib/test.h
+tests_unit_reader_check_stop_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_stop_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_target_SOURCES = \
+	tests/unit/reader/check_target.c tests/lib/test.h $(tests_no_memory)
+tests_unit_reader_check_target_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_target_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_walk_SOURCES = \
+	tests/unit/reader/check_walk.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
+tests_unit_reader_check_walk_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_walk_LDADD = libtdt-reader.la $(tests_core) -lpthread
+
 tests_unit_tree_check_over_SOURCES = \
 	tests/unit/tree/check_over.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
 tests_unit_tree_check_over_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_over_LDADD = $(tests_lib)
+
+tests_unit_tree_check_named_SOURCES = \
+	tests/unit/tree/check_named.c tests/lib/must.h $(tests_printed) $(tests_no_memory)
+tests_unit_tree_check_named_CFLAGS = $(tests_cflags)
+tests_unit_tree_check_named_LDADD = $(tests_core)
 
 tests_unit_tree_check_stacks_SOURCES = \
 	tests/unit/tree/check_stacks.c tests/lib/must.h tests/lib/test.h
@@ -188,7 +340,51 @@ tests_unit_tree_check_tree_SOURCES = tests/unit/tree/check_tree.c $(tests_no_mem
 tests_unit_tree_check_tree_CFLAGS = $(tests_cflags)
 tests_unit_tree_check_tree_LDADD = $(tests_lib)
 
+# src/recording/
+
+tests_unit_recording_check_copy_SOURCES = \
+	tests/unit/recording/check_copy.c tests/lib/test.h \
+	$(tests_no_memory) $(tests_recording_maker)
+tests_unit_recording_check_copy_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_copy_LDADD = $(tests_core) -lpthread
+
+tests_unit_recording_check_read_SOURCES = \
+	tests/unit/recording/check_read.c tests/lib/seeded.h tests/lib/test.h \
+	$(tests_no_memory) $(tests_recording_maker)
+tests_unit_recording_check_read_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_read_LDADD = $(tests_core)
+
+tests_unit_recording_check_supplement_SOURCES = \
+	tests/unit/recording/check_supplement.c tests/lib/test.h \
+	$(tests_no_memory) $(tests_recording_maker)
+tests_unit_recording_check_supplement_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_supplement_LDADD = $(tests_core)
+
+tests_unit_recording_check_timeline_SOURCES = \
+	tests/unit/recording/check_timeline.c tests/lib/test.h \
+	$(tests_no_memory) $(tests_recording_maker)
+tests_unit_recording_check_timeline_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_timeline_LDADD = $(tests_core)
+
 # tree-printer/
+
+tests_unit_dump_check_recorder_summary_SOURCES = \
+	tests/unit/dump/check_recorder_summary.c tests/lib/test.h $(tests_recording_maker) \
+	$(tests_no_memory)
+tests_unit_dump_check_recorder_summary_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_recorder_summary_LDADD = $(tests_core) -lpthread
+
+tests_unit_recording_check_summary_SOURCES = \
+	tests/unit/recording/check_summary.c tests/lib/test.h $(tests_recording_maker) \
+	$(tests_no_memory)
+tests_unit_recording_check_summary_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_summary_LDADD = $(tests_core)
+
+tests_unit_recording_check_durations_SOURCES = \
+	tests/unit/recording/check_durations.c tests/lib/test.h $(tests_recording_maker) \
+	$(tests_no_memory)
+tests_unit_recording_check_durations_CFLAGS = $(tests_cflags)
+tests_unit_recording_check_durations_LDADD = $(tests_core)
 
 tests_unit_tree_printer_check_dump_cost_SOURCES = \
 	tests/unit/tree-printer/check_dump_cost.c $(tests_dumped) $(tests_no_memory)
@@ -199,8 +395,12 @@ tests_unit_tree_printer_check_dump_json_SOURCES = \
 	tests/unit/tree-printer/check_dump_json.c \
 	$(tests_dumped) \
 	$(tests_no_memory) \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
-	cli/read_json.h
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h
 tests_unit_tree_printer_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_dump_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
 
@@ -209,14 +409,42 @@ tests_unit_tree_printer_check_dump_text_SOURCES = \
 tests_unit_tree_printer_check_dump_text_CFLAGS = $(tests_cflags)
 tests_unit_tree_printer_check_dump_text_LDADD = $(tests_lib)
 
+tests_unit_tree_printer_check_summary_forms_SOURCES = \
+	tests/unit/tree-printer/check_summary_forms.c tests/lib/test.h $(tests_recording_maker) \
+	$(tests_no_memory)
+tests_unit_tree_printer_check_summary_forms_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_unit_tree_printer_check_summary_forms_LDADD = $(tests_core) $(JANSSON_LIBS)
+
+tests_unit_tree_printer_check_perfetto_names_SOURCES = \
+	tests/unit/tree-printer/check_perfetto_names.c tests/lib/must.h tests/lib/test.h
+tests_unit_tree_printer_check_perfetto_names_CFLAGS = $(tests_cflags)
+tests_unit_tree_printer_check_perfetto_names_LDADD = $(tests_core)
+
+tests_unit_tree_printer_check_fold_SOURCES = \
+	tests/unit/tree-printer/check_fold.c \
+	$(tests_no_memory) \
+	$(tests_printed)
+tests_unit_tree_printer_check_fold_CFLAGS = $(tests_cflags)
+tests_unit_tree_printer_check_fold_LDADD = $(tests_core)
+
 tests_unit_tree_printer_check_json_SOURCES = \
 	tests/unit/tree-printer/check_json.c \
 	$(tests_no_memory) \
 	$(tests_printed) \
+	cli/read_dump.c \
+	cli/read_dump.h \
 	cli/read_json.c \
-	cli/read_json.h
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_json_LDADD = $(tests_lib) $(JANSSON_LIBS)
+
+tests_unit_tree_printer_check_perfetto_SOURCES = \
+	tests/unit/tree-printer/check_perfetto.c tests/lib/seeded.h tests/lib/test.h \
+	$(tests_no_memory) $(tests_recording_maker)
+tests_unit_tree_printer_check_perfetto_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
+tests_unit_tree_printer_check_perfetto_LDADD = $(tests_core) $(ZLIB_LIBS)
 
 tests_unit_tree_printer_check_print_SOURCES = \
 	tests/unit/tree-printer/check_print.c $(tests_no_memory) $(tests_printed)
@@ -466,6 +694,14 @@ tests_unit_capture_check_shared_frames_SOURCES = \
 tests_unit_capture_check_shared_frames_CFLAGS = $(tests_cflags)
 tests_unit_capture_check_shared_frames_LDADD = $(tests_core)
 
+tests_unit_capture_check_suspended_SOURCES = \
+	tests/unit/capture/check_suspended.c tests/lib/seeded.h tests/lib/test.h \
+	tests/lib/frames.h $(tests_fibered)
+tests_unit_capture_check_suspended_CFLAGS = $(tests_cflags)
+tests_unit_capture_check_suspended_LDADD = \
+	tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la \
+	tests/lib/libframes_without_fp.la $(tests_core) -lpthread
+
 tests_unit_capture_check_switched_SOURCES = \
 	tests/unit/capture/check_switched.c $(tests_switched) $(tests_requester)
 tests_unit_capture_check_switched_CFLAGS = $(tests_cflags)
@@ -498,6 +734,39 @@ tests_unit_watch_check_watch_races_SOURCES = \
 tests_unit_watch_check_watch_races_CFLAGS = $(tests_cflags)
 tests_unit_watch_check_watch_races_LDADD = $(tests_core)
 
+# src/recorder/
+
+tests_unit_recorder_check_recorder_SOURCES = \
+	tests/unit/recorder/check_recorder.c tests/lib/must.h tests/lib/test.h \
+	tests/lib/hand.h $(tests_recorded) $(tests_futures) $(tests_no_memory)
+tests_unit_recorder_check_recorder_CFLAGS = $(tests_cflags)
+tests_unit_recorder_check_recorder_LDFLAGS = -Wl,--wrap=pthread_create
+tests_unit_recorder_check_recorder_LDADD = $(tests_core)
+
+tests_unit_recorder_check_files_SOURCES = \
+	tests/unit/recorder/check_files.c tests/lib/must.h tests/lib/test.h \
+	tests/lib/hand.h $(tests_recorded) $(tests_futures)
+tests_unit_recorder_check_files_CFLAGS = $(tests_cflags)
+tests_unit_recorder_check_files_LDADD = $(tests_core)
+
+tests_unit_recorder_check_record_stacks_SOURCES = \
+	tests/unit/recorder/check_record_stacks.c tests/lib/must.h tests/lib/test.h \
+	tests/lib/hand.h $(tests_recorded) $(tests_futures)
+tests_unit_recorder_check_record_stacks_CFLAGS = $(tests_cflags)
+tests_unit_recorder_check_record_stacks_LDADD = $(tests_core)
+
+tests_unit_recorder_check_rings_SOURCES = \
+	tests/unit/recorder/check_rings.c tests/lib/must.h tests/lib/test.h \
+	tests/lib/hand.h $(tests_recorded) $(tests_futures)
+tests_unit_recorder_check_rings_CFLAGS = $(tests_cflags)
+tests_unit_recorder_check_rings_LDADD = $(tests_core)
+
+tests_unit_recorder_check_user_SOURCES = \
+	tests/unit/recorder/check_user.c tests/lib/must.h tests/lib/test.h \
+	$(tests_recorded) $(tests_futures)
+tests_unit_recorder_check_user_CFLAGS = $(tests_cflags)
+tests_unit_recorder_check_user_LDADD = $(tests_core)
+
 # src/task/
 
 tests_unit_task_check_concurrent_SOURCES = \
@@ -510,10 +779,29 @@ tests_unit_task_check_edges_SOURCES = \
 tests_unit_task_check_edges_CFLAGS = $(tests_cflags)
 tests_unit_task_check_edges_LDADD = $(tests_rt)
 
+tests_unit_task_check_fibers_SOURCES = \
+	tests/unit/task/check_fibers.c $(tests_fibered) $(tests_gate) $(tests_no_memory)
+tests_unit_task_check_fibers_CFLAGS = $(tests_cflags)
+tests_unit_task_check_fibers_LDADD = $(tests_core) -lpthread
+
 tests_unit_task_check_handshake_SOURCES = tests/unit/task/check_handshake.c tests/lib/seeded.h
 tests_unit_task_check_handshake_CFLAGS = $(tests_cflags)
 tests_unit_task_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
 tests_unit_task_check_handshake_LDADD = libtdt-core.la
+
+# It raises semaphores, and wraps the functions that fire.
+tests_unit_task_check_hooked_SOURCES = \
+	tests/unit/task/check_hooked.c tests/lib/hand.h tests/lib/must.h tests/lib/test.h \
+	$(tests_futures) $(tests_no_memory) $(tests_recorded)
+tests_unit_task_check_hooked_CFLAGS = $(tests_cflags)
+if PROBES
+tests_unit_task_check_hooked_LDFLAGS = \
+	-Wl,--wrap=tdt_probe_task__spawn \
+	-Wl,--wrap=tdt_probe_task__poll__start \
+	-Wl,--wrap=tdt_probe_task__poll__end \
+	-Wl,--wrap=tdt_probe_task__terminate
+endif
+tests_unit_task_check_hooked_LDADD = $(tests_core)
 
 tests_unit_task_check_join_SOURCES = \
 	tests/unit/task/check_join.c tests/lib/seeded.h $(tests_requester) $(tests_bell) \
@@ -532,6 +820,12 @@ tests_unit_task_check_kept_naive_CFLAGS = \
 	$(srcdir)/tests/lib/naive_kept.h
 tests_unit_task_check_kept_naive_LDADD = $(tests_core)
 
+tests_unit_task_check_leaf_SOURCES = \
+	tests/unit/task/check_leaf.c tests/lib/must.h $(tests_requester) $(tests_printed) \
+	$(tests_no_memory)
+tests_unit_task_check_leaf_CFLAGS = $(tests_cflags)
+tests_unit_task_check_leaf_LDADD = $(tests_core) -lpthread
+
 tests_unit_task_check_leaves_SOURCES = tests/unit/task/check_leaves.c $(tests_requester)
 tests_unit_task_check_leaves_CFLAGS = $(tests_cflags)
 tests_unit_task_check_leaves_LDADD = $(tests_lib)
@@ -545,6 +839,11 @@ tests_unit_task_check_refused_SOURCES = \
 	tests/unit/task/check_refused.c tests/lib/listed.h $(tests_requester)
 tests_unit_task_check_refused_CFLAGS = $(tests_cflags)
 tests_unit_task_check_refused_LDADD = $(tests_core)
+
+tests_unit_task_check_misuse_SOURCES = \
+	tests/unit/task/check_misuse.c tests/lib/must.h $(tests_switched) $(tests_requester)
+tests_unit_task_check_misuse_CFLAGS = $(tests_cflags)
+tests_unit_task_check_misuse_LDADD = $(tests_lib) -lpthread
 
 tests_unit_task_check_panics_SOURCES = \
 	tests/unit/task/check_panics.c tests/lib/must.h tests/lib/test.h $(tests_no_memory)
@@ -611,6 +910,11 @@ tests_unit_dump_check_deadlock_SOURCES = \
 tests_unit_dump_check_deadlock_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_deadlock_LDADD = $(tests_rt)
 
+tests_unit_dump_check_futurelock_SOURCES = \
+	tests/unit/dump/check_futurelock.c tests/lib/must.h tests/lib/test.h
+tests_unit_dump_check_futurelock_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_futurelock_LDADD = $(tests_rt)
+
 tests_unit_dump_check_dump_all_SOURCES = tests/unit/dump/check_dump_all.c $(tests_printed)
 tests_unit_dump_check_dump_all_CFLAGS = $(tests_cflags)
 tests_unit_dump_check_dump_all_LDADD = $(tests_lib)
@@ -646,6 +950,18 @@ tests_unit_dump_check_dump_stuck_SOURCES = \
 	tests/unit/dump/check_dump_stuck.c $(tests_stuck_task) $(tests_leaf)
 tests_unit_dump_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_dump_check_dump_stuck_LDADD = $(tests_rt)
+
+tests_unit_dump_check_recorder_snapshot_SOURCES = \
+	tests/unit/dump/check_recorder_snapshot.c tests/lib/hand.h tests/lib/must.h \
+	tests/lib/test.h $(tests_futures) $(tests_no_memory)
+tests_unit_dump_check_recorder_snapshot_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_recorder_snapshot_LDADD = $(tests_core)
+
+tests_unit_dump_check_recorder_trigger_SOURCES = \
+	tests/unit/dump/check_recorder_trigger.c tests/lib/hand.h tests/lib/must.h \
+	tests/lib/sanitized.h tests/lib/test.h $(tests_futures)
+tests_unit_dump_check_recorder_trigger_CFLAGS = $(tests_cflags)
+tests_unit_dump_check_recorder_trigger_LDADD = $(tests_core)
 
 tests_unit_dump_check_dump_variable_SOURCES = tests/unit/dump/check_dump_variable.c tests/lib/test.h
 tests_unit_dump_check_dump_variable_CFLAGS = $(tests_cflags)
@@ -761,6 +1077,32 @@ tests_unit_runtime_check_yield_SOURCES = \
 	tests/unit/runtime/check_yield.c $(tests_futures) $(tests_no_memory)
 tests_unit_runtime_check_yield_CFLAGS = $(tests_cflags)
 tests_unit_runtime_check_yield_LDADD = $(tests_rt)
+
+# src/door/
+
+# Whether there may be threads, by ld's --wrap.
+tests_unit_door_check_door_SOURCES = \
+	tests/unit/door/check_door.c tests/lib/sanitized.h tests/lib/seeded.h tests/lib/test.h \
+	$(tests_threads) $(tests_visitor)
+tests_unit_door_check_door_CFLAGS = $(tests_cflags)
+tests_unit_door_check_door_LDFLAGS = -Wl,--wrap=pthread_create
+tests_unit_door_check_door_LDADD = $(tests_core)
+
+tests_unit_door_check_door_rt_SOURCES = \
+	tests/unit/door/check_door_rt.c tests/lib/test.h $(tests_visitor)
+tests_unit_door_check_door_rt_CFLAGS = $(tests_cflags)
+tests_unit_door_check_door_rt_LDADD = $(tests_rt)
+
+tests_unit_door_check_messages_SOURCES = \
+	tests/unit/door/check_messages.c tests/lib/test.h $(tests_no_memory) $(tests_visitor)
+tests_unit_door_check_messages_CFLAGS = $(tests_cflags)
+tests_unit_door_check_messages_LDADD = $(tests_core)
+
+tests_unit_door_check_trees_SOURCES = \
+	tests/unit/door/check_trees.c tests/lib/listed.h tests/lib/test.h $(tests_no_memory) \
+	$(tests_poll_now) $(tests_stuck_task) $(tests_visitor)
+tests_unit_door_check_trees_CFLAGS = $(tests_cflags)
+tests_unit_door_check_trees_LDADD = $(tests_core) -lpthread
 
 # The library as a whole
 

@@ -20,7 +20,7 @@
 
 #include <tdt/coroutine.h>
 
-#include "future/fiber.h"
+#include "future/sanitizers.h"
 #include "lib/gate.h"
 #include "lib/must.h"
 #include "lib/stuck_task.h"
@@ -240,7 +240,7 @@ END_TEST
 
 static struct foreign {
 	struct tdt_stack stack;
-	struct tdt__fiber fiber, poller;
+	struct tdt__san san, poller;
 	ucontext_t inside, outside;
 	bool tells_base;
 	bool told;
@@ -248,12 +248,12 @@ static struct foreign {
 
 static void foreign_entry(void)
 {
-	tdt__fiber_entered(&foreign.poller, &foreign.fiber);
+	tdt__san_entered(&foreign.poller, &foreign.san);
 	if (foreign.tells_base)
 		TDT_STACK_BASE(&foreign.stack);
 	stays(&foreign);
 	USE(&foreign);
-	tdt__fiber_leave(&foreign.poller, &foreign.fiber, 1);
+	tdt__san_leave(&foreign.poller, &foreign.san, 1);
 	swapcontext(&foreign.inside, &foreign.outside);
 }
 
@@ -265,9 +265,9 @@ static tdt_poll_t foreign_poll(void *state, struct tdt_context *cx)
 	foreign.inside.uc_stack.ss_size = foreign.stack.size;
 	makecontext(&foreign.inside, foreign_entry, 0);
 	tdt_stack_enter(&foreign.stack);
-	tdt__fiber_enter(&foreign.poller, &foreign.fiber);
+	tdt__san_enter(&foreign.poller, &foreign.san);
 	swapcontext(&foreign.outside, &foreign.inside);
-	tdt__fiber_left(&foreign.poller);
+	tdt__san_left(&foreign.poller);
 	tdt_stack_leave(&foreign.stack);
 	USE(cx);
 	return TDT_READY;
@@ -282,9 +282,9 @@ static struct tdt_trace *ask_foreign(bool tells_base, bool spin)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	foreign = (struct foreign){ .stack = { .low = memory, .size = FOREIGN_SIZE },
 				    .tells_base = tells_base };
-	tdt__fiber_init(&foreign.fiber, memory, FOREIGN_SIZE);
+	tdt__san_init(&foreign.san, memory, FOREIGN_SIZE);
 	trace = gate_ask(foreign_poll, NULL, spin, NULL);
-	tdt__fiber_fini(&foreign.fiber);
+	tdt__san_fini(&foreign.san);
 	munmap(memory, FOREIGN_SIZE);
 	return trace;
 }

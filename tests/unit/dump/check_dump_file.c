@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers dump/dump_file.  The name of a dump's file, and what is written to which files.
- * tdt_dump() is wrapped: it writes a text of this test's, and fails when the test wants it to.
+ * Covers dump/dump_file, dump/path_pattern.  The name of a dump's file, and what is written to
+ * which files.  tdt_dump() is wrapped: it writes a text of this test's, and fails when the test
+ * wants it to.
  */
 
 #include <config.h>
@@ -21,6 +22,7 @@
 #include <tdt/dump.h>
 
 #include "dump/dump_file.h"
+#include "dump/path_pattern.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
@@ -67,15 +69,17 @@ static const char *content(const char *name)
 
 /* --- Names ----------------------------------------------------------------------------- */
 
-START_TEST(a_name_has_the_process_id_in_place_of_p)
+START_TEST(a_path_has_the_process_and_the_time_in_place_of_p_and_t)
 {
 	char name[PATH_MAX];
 
-	ck_assert(tdt__dump_file_name(name, "/log/app.%p.tdt", 4711));
+	ck_assert(tdt__path_of_pattern(name, "/log/app.%p.tdt", 4711, 345));
 	ck_assert_str_eq(name, "/log/app.4711.tdt");
-	ck_assert(tdt__dump_file_name(name, "%p%p", 2147483647));
+	ck_assert(tdt__path_of_pattern(name, "/a/%p.%t%%.rec%", 12, 345));
+	ck_assert_str_eq(name, "/a/12.345%%.rec%");
+	ck_assert(tdt__path_of_pattern(name, "%p%p", 2147483647, 345));
 	ck_assert_str_eq(name, "21474836472147483647");
-	ck_assert(tdt__dump_file_name(name, "%d %% %n %", 1));
+	ck_assert(tdt__path_of_pattern(name, "%d %% %n %", 1, 345));
 	ck_assert_str_eq(name, "%d %% %n %");
 }
 END_TEST
@@ -85,14 +89,14 @@ START_TEST(a_name_that_is_too_long_is_refused)
 	char pattern[PATH_MAX + 1] = "", name[PATH_MAX];
 
 	memset(pattern, 'x', PATH_MAX - 1);
-	ck_assert(tdt__dump_file_name(name, pattern, 1));
+	ck_assert(tdt__path_of_pattern(name, pattern, 1, 345));
 	ck_assert_str_eq(name, pattern);
 	memcpy(pattern + PATH_MAX - 3, "%p", 2);
-	ck_assert(tdt__dump_file_name(name, pattern, 12));
-	ck_assert(!tdt__dump_file_name(name, pattern, 123));
+	ck_assert(tdt__path_of_pattern(name, pattern, 12, 345));
+	ck_assert(!tdt__path_of_pattern(name, pattern, 123, 345));
 	ck_assert_int_eq(tdt__dump_to_file(pattern), getpid() < 100 ? 0 : -ENAMETOOLONG);
 	memcpy(pattern + PATH_MAX - 3, "xxx", 4);
-	ck_assert(!tdt__dump_file_name(name, pattern, 1));
+	ck_assert(!tdt__path_of_pattern(name, pattern, 1, 345));
 }
 END_TEST
 
@@ -231,7 +235,7 @@ int main(void)
 	Suite *suite = suite_create("dump_file");
 	TCase *names = tcase_create("names"), *files = tcase_create("files");
 
-	tcase_add_test(names, a_name_has_the_process_id_in_place_of_p);
+	tcase_add_test(names, a_path_has_the_process_and_the_time_in_place_of_p_and_t);
 	tcase_add_test(names, a_name_that_is_too_long_is_refused);
 	suite_add_tcase(suite, names);
 	tcase_add_checked_fixture(files, setup, teardown);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers future/coroutine, future/fiber.  The life of coroutines: they await, end and are dropped,
- * on whatever thread.
+ * Covers future/coroutine, future/sanitizers.  The life of coroutines: they await, end and are
+ * dropped, on whatever thread.
  */
 
 #include <config.h>

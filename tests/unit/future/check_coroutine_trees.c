@@ -19,7 +19,7 @@
 #include <tdt/coroutine.h>
 #include <tdt/tree.h>
 
-#include "future/fiber.h"
+#include "future/sanitizers.h"
 #include "lib/poll_now.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -646,7 +646,7 @@ END_TEST
 
 /*
  * As small as one can be; and to be futures, as man 7 tdt-coroutines says.  (Memory checkers are
- * told of them, too: the lines with `fiber`.)
+ * told of them, too: the lines with `san`.)
  */
 struct theirs {
 	ucontext_t inside, outside;
@@ -655,7 +655,7 @@ struct theirs {
 	struct tdt_future *awaited;
 	struct tdt_context *cx;
 	struct tdt_stack stack;
-	struct tdt__fiber fiber, poller;
+	struct tdt__san san, poller;
 	bool told, based, ended;
 };
 
@@ -667,12 +667,12 @@ static NOINLINE void their_entry(void)
 {
 	struct theirs *co = starting;
 
-	tdt__fiber_entered(&co->poller, &co->fiber);
+	tdt__san_entered(&co->poller, &co->san);
 	if (co->based)
 		TDT_STACK_BASE(&co->stack);
 	co->function(co);
 	co->ended = true;
-	tdt__fiber_leave(&co->poller, &co->fiber, 1);
+	tdt__san_leave(&co->poller, &co->san, 1);
 	swapcontext(&co->inside, &co->outside);
 }
 
@@ -684,9 +684,9 @@ static NOINLINE tdt_poll_t their_resume(void *state, struct tdt_context *cx)
 	starting = co;
 	if (co->told)
 		tdt_stack_enter(&co->stack);
-	tdt__fiber_enter(&co->poller, &co->fiber);
+	tdt__san_enter(&co->poller, &co->san);
 	swapcontext(&co->outside, &co->inside);
-	tdt__fiber_left(&co->poller);
+	tdt__san_left(&co->poller);
 	if (co->told)
 		tdt_stack_leave(&co->stack);
 	return co->ended ? TDT_READY : TDT_PENDING;
@@ -695,9 +695,9 @@ static NOINLINE tdt_poll_t their_resume(void *state, struct tdt_context *cx)
 static NOINLINE void their_await(struct theirs *co)
 {
 	while (tdt_future_poll(co->awaited, co->cx) == TDT_PENDING) {
-		tdt__fiber_leave(&co->poller, &co->fiber, 0);
+		tdt__san_leave(&co->poller, &co->san, 0);
 		swapcontext(&co->inside, &co->outside);
-		tdt__fiber_entered(&co->poller, &co->fiber);
+		tdt__san_entered(&co->poller, &co->san);
 	}
 	tdt_future_drop(co->awaited);
 }
@@ -714,7 +714,7 @@ static void their_free(void *state)
 
 	if (!co->ended)
 		tdt_future_drop(co->awaited);
-	tdt__fiber_fini(&co->fiber);
+	tdt__san_fini(&co->san);
 	munmap(co->memory, THEIR_BYTES + 2 * 4096);
 }
 
@@ -730,7 +730,7 @@ static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, b
 	ck_assert_ptr_ne(co->memory, MAP_FAILED);
 	ck_assert_int_eq(mprotect(co->memory + 4096, THEIR_BYTES, PROT_READ | PROT_WRITE), 0);
 	co->stack = (struct tdt_stack){ .low = co->memory + 4096, .size = THEIR_BYTES };
-	tdt__fiber_init(&co->fiber, co->stack.low, THEIR_BYTES);
+	tdt__san_init(&co->san, co->stack.low, THEIR_BYTES);
 	getcontext(&co->inside);
 	co->inside.uc_stack.ss_sp = co->stack.low;
 	co->inside.uc_stack.ss_size = THEIR_BYTES;

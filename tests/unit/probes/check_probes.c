@@ -805,6 +805,53 @@ START_TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 }
 END_TEST
 
+/* --- Fibers ------------------------------------------------------------------------------ */
+
+START_TEST(a_resume_is_the_start_of_a_poll_and_a_suspend_its_end)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+
+	expect("spawn1 ");
+	tdt_fiber_resume(fiber);
+	expect("start1 ");
+	tdt_fiber_suspend(fiber);
+	expect("end1 ");
+	tdt_task_woken(tdt_fiber_handle(fiber));
+	tdt_fiber_resume(fiber);
+	expect("wake1 start1 ");
+	tdt_fiber_end(fiber);
+	expect("terminate1 end1 ");
+}
+END_TEST
+
+START_TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
+{
+	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
+
+	tdt_fiber_resume(fiber);
+	tdt_fiber_suspend(fiber);
+	test_events_clear();
+	tdt_fiber_end(fiber);
+	expect("terminate1 ");
+}
+END_TEST
+
+START_TEST(a_fiber_of_a_future_fires_nothing)
+{
+	struct test_task task = { .leaf = { .name = 'a' } };
+	struct tdt_fiber *fiber;
+
+	test_task_init(&task, NULL);
+	test_events_clear();
+	fiber = tdt_fiber_of(task.handle, NULL, 0);
+	tdt_fiber_resume(fiber);
+	tdt_fiber_suspend(fiber);
+	tdt_fiber_end(fiber);
+	expect("");
+	test_task_fini(&task);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("probes");
@@ -812,7 +859,8 @@ int main(void)
 	TCase *unwound = tcase_create("unwound");
 	TCase *asked = tcase_create("asked");
 	TCase *remote = tcase_create("remote");
-	TCase *cases[] = { life, unwound, asked, remote };
+	TCase *fibers = tcase_create("fibers");
+	TCase *cases[] = { life, unwound, asked, remote, fibers };
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		tcase_add_checked_fixture(cases[i], start_listening, stop_listening);
@@ -857,6 +905,10 @@ int main(void)
 		       a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace);
 	tcase_add_test(remote, it_takes_no_lock_and_no_memory_and_reads_no_clock);
 	tcase_add_test(remote, wakers_are_balanced_while_a_tracer_comes_and_goes);
+
+	tcase_add_test(fibers, a_resume_is_the_start_of_a_poll_and_a_suspend_its_end);
+	tcase_add_test(fibers, a_fiber_that_ends_while_suspended_terminates_and_no_more);
+	tcase_add_test(fibers, a_fiber_of_a_future_fires_nothing);
 	return test_run(suite);
 }
 

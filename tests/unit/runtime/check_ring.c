@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/must.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "runtime/ring.h"
 #include "runtime/task.h"
@@ -132,11 +133,12 @@ START_TEST(each_task_is_taken_once)
 {
 	struct tdt__task *task, *last;
 	pthread_t threads[THIEVES];
+	int n = (int)times_here(MANY);
 
 	ring_init(&shared, starts[_i]);
 	for (int i = 0; i < THIEVES; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, steal, NULL), 0);
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < n; i++) {
 		many[i].number = (uint64_t)i;
 		while (!tdt__ring_push(&shared, &many[i])) {
 			struct tdt__task *next;
@@ -152,7 +154,7 @@ START_TEST(each_task_is_taken_once)
 	atomic_store(&over, true);
 	for (int i = 0; i < THIEVES; i++)
 		pthread_join(threads[i], NULL);
-	for (int i = 0; i < MANY; i++)
+	for (int i = 0; i < n; i++)
 		ck_assert_uint_eq(many[i].state, 1);
 }
 END_TEST

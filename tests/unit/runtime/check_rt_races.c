@@ -24,6 +24,7 @@
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/request_waiting.h"
+#include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -199,7 +200,7 @@ START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
 
 	seed = seed_of_run();
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
-	for (int polls = 1; polls < 30000; polls++) {
+	for (int polls = 1, n = (int)times_here(30000); polls < n; polls++) {
 		while (leaf.polls != polls || leaf.waker == NULL)
 			if (random_below(&seed, 1000) == 0)
 				sched_yield();

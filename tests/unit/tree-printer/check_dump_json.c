@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers tree-printer/dump_json.  The JSON of a dump, compared with the whole text; and read back,
- * by the reader of tdt-tree.
+ * by the reader of tdt print.
  */
 
 #include <config.h>
@@ -31,10 +31,18 @@ static struct dumped *some(void)
 	static const struct tdt_trace_info tasks[2] = {
 		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9,
 		     .woken_ns = 10, .woken_by = UINT64_MAX),
-		TASK(.id = 2, .polls_since = 3, .age_ns = 4),
+		TASK(.id = 2, .polls_since = 3, .age_ns = 4, .asked = 1, .requested = 127,
+		     .spawned_ns = 60, .polled_ns = 50),
 	};
 	static const struct tdt_trace_info silent =
 	    BARE(.id = 3, .state = TDT_TASK_RUNNING, .thread = 6, .syscall = "read");
+	static const struct tdt_misuse misuse = {
+		.size = sizeof misuse, .kind = TDT_MISUSE_ORDER, .name = "\xff", .reason = "b"
+	};
+	static const struct tdt_snapshot_process process = {
+		.pid = 4711, .registry = 0x7f00, .now_ns = 70,
+		.start_real_ns = 1 + (UINT64_C(1) << 53)
+	};
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "f:1*", tasks, 2);
@@ -45,7 +53,10 @@ static struct dumped *some(void)
 	dumped->cycles[1].records = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
+	dumped->snapshot.outside = 1;
 	dumped->snapshot.took_ns = UINT64_MAX;
+	dumped->snapshot.misuse = &misuse;
+	dumped->snapshot.process = &process;
 	return dumped;
 }
 
@@ -54,7 +65,11 @@ static struct dumped *some(void)
 static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8},\"deadlocks\":[[1,2],[2]],"
+	"\"none\":1,\"lost\":8,\"outside\":true,"
+	"\"process\":{\"pid\":4711,\"registry\":\"0x7f00\","
+	"\"start_real_ns\":\"9007199254740993\",\"now_ns\":70}},"
+	"\"misuse\":{\"kind\":\"order\",\"name\":\"\\uFFFD\",\"reason\":\"b\"},"
+	"\"deadlocks\":[[1,2],[2]],"
 	"\"from_records\":[1],\"rings\":[[3]],\"groups\":["
 	"{\"answer\":\"fresh\",\"deadlock\":1,\"tasks\":["
 	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,"
@@ -63,8 +78,9 @@ static const char some_json[] =
 	"\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
 	"\"owner\":2},{\"kind\":\"io\",\"object\":\"0x7\"}]},"
 	"{\"id\":2,\"state\":\"waiting\",\"state_ns\":0,"
-	"\"polls\":0,\"leaves\":1," COUNTS ",\"age_ns\":4,"
-	"\"polls_since\":3}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,"
+	"\"polls\":0,\"leaves\":1," COUNTS ",\"spawned_ns\":60,\"polled_ns\":50,"
+	"\"requested\":127,\"age_ns\":4,"
+	"\"polls_since\":3,\"asked\":1}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,"
 	"\"parent\":0,\"kind\":\"frame\","
 	"\"pc\":\"0x0\",\"function\":\"f\",\"file\":\"/b/x.c\","
 	"\"directory\":\"/b\",\"line\":1,\"leaves\":1}]},"
@@ -185,6 +201,17 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		    "\"io\",\"object\":7}]}]}]}",
 		  "groups[0].tasks[0].waits[0].object: not a string of a 64-bit hexadecimal number "
 		  "as \"0x1f\"" },
+		{ "{\"tdt\":1,\"dump\":{\"process\":1}}", "process: not an object" },
+		{ "{\"tdt\":1,\"dump\":{\"process\":{\"pid\":4294967296}}}",
+		  "process.pid: not a whole number from 0 to 2^32 - 1" },
+		{ "{\"tdt\":1,\"dump\":{\"process\":{\"registry\":1}}}",
+		  "process.registry: not a string of a 64-bit hexadecimal number as \"0x1f\"" },
+		{ D G ",\"misuse\":1}", "misuse: not an object" },
+		{ D G ",\"misuse\":{\"kind\":\"none\",\"reason\":\"\"}}",
+		  "misuse.kind: not a word that this version knows" },
+		{ D G ",\"misuse\":{\"kind\":\"order\"}}", "misuse.reason: is missing" },
+		{ D G ",\"misuse\":{\"kind\":\"order\",\"reason\":1}}",
+		  "misuse.reason: not a string" },
 		{ D G ",\"deadlocks\":1}", "deadlocks, rings: not arrays" },
 		{ D G ",\"deadlocks\":[[1],[]]}",
 		  "deadlocks[1]: not an array of ids of tasks in the groups" },
@@ -269,6 +296,66 @@ START_TEST(damaged_dumps_never_do_damage)
 }
 END_TEST
 
+/* Read a list.  Returns 1, 0 or -1, as the reader does. */
+static int read_as_list(const char *text, struct reader *reader, struct dump **dump)
+{
+	FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct tdt_trace *trace;
+	int result;
+
+	*reader = (struct reader){ .file = file, .lists = true };
+	result = reader_next_of_both(reader, &trace, dump);
+	ck_assert_ptr_null(trace);
+	fclose(file);
+	return result;
+}
+
+#define L "{\"tdt\":1,\"ps\":{\"process\":{\"pid\":7,\"now_ns\":9}},\"tasks\":["
+
+START_TEST(a_list_is_a_dump_of_tasks_without_trees)
+{
+	const struct tdt_snapshot *snapshot;
+	struct reader reader;
+	struct dump *dump;
+
+	ck_assert_int_eq(read_as_list(L "{\"task\":" T "},{\"task\":{},\"outcome\":\"ready\"}]}",
+				   &reader, &dump), 1);
+	snapshot = dump_snapshot(dump);
+	ck_assert(snapshot->tasks == 1 && snapshot->n_groups == 1);
+	ck_assert(snapshot->groups[0].n == 1 && snapshot->groups[0].trace == NULL);
+	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->id, 1);
+	ck_assert_uint_eq(snapshot->process->now_ns, 9);
+	dump_free(dump);
+	ck_assert_int_eq(read_as_list(L "]}", &reader, &dump), 1);
+	ck_assert_uint_eq(dump_snapshot(dump)->n_groups, 0);
+	dump_free(dump);
+}
+END_TEST
+
+START_TEST(what_is_no_list_is_refused_with_the_place_and_reason)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "{\"tdt\":1,\"ps\":1}", "ps: not an object" },
+		{ "{\"tdt\":1,\"ps\":{}}", "tasks: not an array" },
+		{ L "1]}", "tasks: not objects with a task" },
+		{ L "{\"task\":{}}]}", "tasks[0].task.id: is missing" },
+		{ L "{\"task\":" T "},{\"task\":{\"id\":\"x\"}}]}",
+		  "tasks[1].task.id: not a whole number from 0 to 2^64 - 1" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct reader reader;
+		struct dump *dump;
+
+		ck_assert_int_eq(read_as_list(cases[i].text, &reader, &dump), -1);
+		ck_assert_ptr_null(dump);
+		ck_assert_str_eq(reader.message, cases[i].message);
+	}
+}
+END_TEST
+
 static int read_once(void *argument)
 {
 	struct reader reader = { .file = argument };
@@ -306,6 +393,8 @@ int main(void)
 	tcase_add_test(json, dumps_and_traces_may_follow_one_another);
 	tcase_add_test(json, what_is_no_dump_is_refused_with_the_place_and_reason);
 	tcase_add_test(json, a_dump_of_a_later_version_may_have_more_members);
+	tcase_add_test(json, a_list_is_a_dump_of_tasks_without_trees);
+	tcase_add_test(json, what_is_no_list_is_refused_with_the_place_and_reason);
 	tcase_add_test(json, damaged_dumps_never_do_damage);
 	tcase_add_test(json, every_allocation_may_fail_while_reading);
 	suite_add_tcase(suite, json);

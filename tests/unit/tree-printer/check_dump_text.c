@@ -27,6 +27,8 @@ static const char everything[] =
     "10 tasks, 1 deadlock: 7 answered, 1 running, 1 as last watched, 1 without a tree, "
     "2 left out for want of memory (took 1.000 s)\n"
     "\n"
+    "misuse: it was polled\\ntwice (task 8 \"c\\\"\")\n"
+    "\n"
     "deadlock: task 5 \"a\" waits for a mutex (0x10) held by task 6 \"b\", "
     "which waits for a mutex (0x20) held by task 5 \"a\"\n"
     "task 5 \"a\" pending 60.00 s, 1 leaf\n"
@@ -169,7 +171,8 @@ START_TEST(groups_tell_where_their_trees_are_from)
 	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 2 * SECOND, .polls_since = 1),
 					 TASK(.id = 4, .age_ns = SECOND, .polls_since = 1200) };
 	struct tdt_trace_info gone[2] = { BARE(.id = 5), BARE(.id = 6) };
-	struct tdt_trace_info bare[2] = { BARE(.id = 7), BARE(.id = 8) };
+	struct tdt_trace_info bare[2] = { BARE(.id = 7, .polls = 1), BARE(.id = 8, .polls = 1) };
+	struct tdt_trace_info fiber[2] = { BARE(.id = 9), BARE(.id = 10) };
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
@@ -177,9 +180,10 @@ START_TEST(groups_tell_where_their_trees_are_from)
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, gone, 2);
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, run, 1);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "", bare, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "", fiber, 2);
 	dumped_expect(
 	    dumped, PRINT(ASCII),
-	    "9 tasks: 2 answered, 2 running, 2 as last watched, 3 without a tree\n\n"
+	    "11 tasks: 4 answered, 2 running, 2 as last watched, 3 without a tree\n\n"
 	    "2 tasks running for 1.000 s, in read(): 1 on thread 10 and 2 on thread 11\n- a at "
 	    "x.c:1\n\n"
 	    "2 tasks pending, did not answer, as seen 1.000 s to 2.000 s and 1 to 1,200 polls ago: "
@@ -187,7 +191,19 @@ START_TEST(groups_tell_where_their_trees_are_from)
 	    "- a at x.c:2\n\n"
 	    "2 tasks pending, did not answer: 5 and 6\n\n"
 	    "task 1 running for 1.000 s on thread 10, in read(), no stack could be read\n\n"
-	    "2 tasks pending, no leaves (the poll cloned no waker): 7 and 8\n\n");
+	    "2 tasks pending less than 10 ms, no leaves (the poll cloned no waker): 7 and 8\n\n"
+	    "2 tasks pending, has not run yet: 9 and 10\n\n");
+	dumped = dumped_new();
+	run[0].unknown_stack = 1;
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, run, 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, run, 2);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "3 tasks: 3 without a tree\n\n"
+		      "task 1 running for 1.000 s on thread 10, in read(), on a stack that is not "
+		      "known as its own\n\n"
+		      "2 tasks running for 1.000 s, in read(), no stack could be read: 1 on thread "
+		      "10 and 2 on thread 11\n\n");
+	run[0].unknown_stack = 0;
 	run[1].syscall = "write";
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
@@ -195,6 +211,44 @@ START_TEST(groups_tell_where_their_trees_are_from)
 		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on thread 10 in read() "
 		      "and 2 on thread 11 in "
 		      "write()\n- a at x.c:1\n\n");
+}
+END_TEST
+
+START_TEST(from_outside_each_tree_tells_how_it_was_had)
+{
+	struct tdt_trace_info asked[2] = { TASK(.id = 1, .asked = 1), TASK(.id = 2, .asked = 1) };
+	struct tdt_trace_info some[2] = { TASK(.id = 3, .asked = 1), TASK(.id = 4) };
+	struct tdt_trace_info old[2] = { TASK(.id = 5, .age_ns = 3000000),
+					 TASK(.id = 6, .age_ns = 3000000, .polls_since = 2) };
+	struct tdt_trace_info silent[2] = { TASK(.id = 7, .age_ns = SECOND, .asked = 1),
+					    BARE(.id = 8, .asked = 1) };
+	struct tdt_trace_info bare[2] = { BARE(.id = 9), BARE(.id = 10, .state = TDT_TASK_READY,
+							      .asked = 1) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", asked, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:2*", some, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:3*", &some[1], 1);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:4*", old, 2);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:5*", &old[0], 1);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:6*", &silent[0], 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &silent[1], 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &bare[0], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:7*", &bare[1], 1);
+	dumped->snapshot.outside = 1;
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "12 tasks: 4 answered, 2 suspended, 4 as last watched, 2 without a tree\n\n"
+	    "2 tasks pending, asked just now: 1 and 2\n- a at x.c:1\n\n"
+	    "2 tasks pending, read just now: 3 and 4\n- a at x.c:2\n\n"
+	    "task 4 pending, 1 leaf, read just now\n- a at x.c:3\n\n"
+	    "2 tasks pending, watched 3.000 ms ago, 0 to 2 polls since: 5 and 6\n- a at x.c:4\n\n"
+	    "task 5 pending, 1 leaf, watched 3.000 ms ago, 0 polls since\n- a at x.c:5\n\n"
+	    "task 7 pending, 1 leaf, did not answer, watched 1.000 s ago, 0 polls since\n"
+	    "- a at x.c:6\n\n"
+	    "task 8 pending, did not answer, record only\n\n"
+	    "task 9 pending, record only\n\n"
+	    "task 10 ready, no leaves\n- a at x.c:7\n\n");
 }
 END_TEST
 
@@ -476,6 +530,35 @@ START_TEST(trees_are_printed_as_the_options_say)
 }
 END_TEST
 
+START_TEST(groups_that_read_the_same_are_told_apart)
+{
+	struct tdt_trace_info tasks[6] = { TASK(.id = 1, .name = "one"),
+					   TASK(.id = 2),
+					   TASK(.id = 3),
+					   TASK(.id = 4),
+					   TASK(.id = 5, .state = TDT_TASK_RUNNABLE),
+					   TASK(.id = 6) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt_c:4(b:2*))", &tasks[0], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(b:2*)", &tasks[1], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt_d:5(b:2*))", &tasks[2], 1);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:1(tdt_c:4(b:2*))", &tasks[3], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt_c:4(b:2*))", &tasks[4], 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt_c:4(b:3*))", &tasks[5], 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "6 tasks: 5 answered, 1 as last watched\n\n"
+		      "task 1 \"one\" pending, 1 leaf\n- a at x.c:1\n `- b at x.c:2\n\n"
+		      "task 2 pending, 1 leaf\n- a at x.c:1\n `- b at x.c:2\n"
+		      "   the calls that differ from those of task 1 \"one\" are not shown\n\n"
+		      "task 3 pending, 1 leaf\n- a at x.c:1\n `- b at x.c:2\n"
+		      "   the calls that differ from those of task 1 \"one\" are not shown\n\n"
+		      "task 4 pending, 1 leaf, did not answer\n- a at x.c:1\n `- b at x.c:2\n\n"
+		      "task 5 runnable, 1 leaf\n- a at x.c:1\n `- b at x.c:2\n\n"
+		      "task 6 pending, 1 leaf\n- a at x.c:1\n `- b at x.c:3\n\n");
+}
+END_TEST
+
 START_TEST(folded_stacks_count_tasks)
 {
 	dumped_expect(dumped_everything(), PRINT(FOLDED),
@@ -550,6 +633,9 @@ START_TEST(what_is_no_snapshot_is_refused)
 {
 	static const struct tdt_trace_info task = TASK(.id = 1), no_size = { .id = 1 },
 					   no_state = TASK(.state = (enum tdt_task_state)5);
+	struct tdt_misuse misuse = { .size = sizeof(misuse),
+				     .kind = TDT_MISUSE_ORDER,
+				     .reason = "" };
 	struct dumped *dumped = dumped_new();
 	FILE *file = fopen("/dev/null", "w");
 
@@ -564,7 +650,6 @@ START_TEST(what_is_no_snapshot_is_refused)
 	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, NULL, NULL), -EINVAL);
 	REFUSED(&(struct tdt_dump_options){ 0 }, -EINVAL);
 	REFUSED(PRINT(.format = (enum tdt_print_format)3), -EINVAL);
-	REFUSED(PRINT(.reserved = 1), -EINVAL);
 	dumped->snapshot.size = 0;
 	REFUSED(NULL, -EINVAL);
 	dumped->snapshot.size = sizeof(dumped->snapshot);
@@ -589,6 +674,15 @@ START_TEST(what_is_no_snapshot_is_refused)
 	REFUSED(NULL, -EINVAL);
 	dumped_cycle(dumped, true, &no_size, 1);
 	dumped->cycles[0].deadlock = 1;
+	REFUSED(NULL, -EINVAL);
+	dumped_free(dumped);
+	dumped = dumped_new();
+	dumped->snapshot.misuse = &misuse;
+	ck_assert_int_eq(tdt_snapshot_print(&dumped->snapshot, file, NULL), 0);
+	misuse.kind = 0;
+	REFUSED(NULL, -EINVAL);
+	misuse.kind = TDT_MISUSE_ORDER;
+	misuse.reason = NULL;
 	REFUSED(NULL, -EINVAL);
 	dumped_free(dumped);
 	fclose(file);
@@ -708,6 +802,7 @@ int main(void)
 	tcase_add_test(text, a_group_tells_only_what_all_share);
 	tcase_add_test(text, times_of_a_group_are_a_range);
 	tcase_add_test(text, groups_tell_where_their_trees_are_from);
+	tcase_add_test(text, from_outside_each_tree_tells_how_it_was_had);
 	tcase_add_test(text, groups_and_tasks_tell_of_leaves_that_may_be_over);
 	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
 	tcase_add_test(text, many_that_wait_for_an_object_each_are_one_line);
@@ -719,6 +814,7 @@ int main(void)
 	tcase_add_test(text, only_frames_that_were_not_named_in_time_are_marked_so);
 	tcase_add_test(text, no_name_harms_a_terminal);
 	tcase_add_test(text, trees_are_printed_as_the_options_say);
+	tcase_add_test(text, groups_that_read_the_same_are_told_apart);
 	suite_add_tcase(suite, text);
 	tcase_add_test(folded, folded_stacks_count_tasks);
 	tcase_add_test(folded, tasks_of_one_name_are_folded_under_it);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers tree-printer/json.  The JSON of a trace, compared with the whole text; and read back, by
- * the reader of tdt-tree.
+ * the reader of tdt print.
  */
 
 #include <config.h>
@@ -46,6 +46,7 @@ static struct tdt_trace *everything(void)
 				       .polls_since = 9,
 				       .thread = UINT32_MAX,
 				       .syscall = "read",
+				       .unknown_stack = 1,
 				       .waits = waits,
 				       .n_waits = 2,
 				       .owner_names = owner_names };
@@ -70,7 +71,8 @@ static const char everything_json[] =
     "\"polls\":\"9007199254740992\",\"leaves\":3,"
     "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
     "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
-    "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\",\"waits\":["
+    "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\","
+    "\"unknown_stack\":1,\"waits\":["
     "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\","
     "\"owner_name\":\"o\",\"name\":\"room \\\"1\\\"\"},"
     "{\"kind\":\"timer\",\"name\":\"\\uFFFD\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"

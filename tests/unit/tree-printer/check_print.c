@@ -68,7 +68,6 @@ START_TEST(wrong_options_are_refused)
 		{ .size = sizeof(bad[0]), .format = (enum tdt_print_format)-1 },
 		{ .size = sizeof(bad[0]), .utf8 = (enum tdt_print_choice)3 },
 		{ .size = sizeof(bad[0]), .color = (enum tdt_print_choice)-1 },
-		{ .size = sizeof(bad[0]), .reserved = 1 },
 	};
 	struct tdt_trace *trace = design();
 	char *text = NULL;

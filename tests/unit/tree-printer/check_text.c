@@ -88,7 +88,9 @@ START_TEST(the_task_s_line_tells_what_is_known)
 		struct tdt_trace_info info;
 		const char *line;
 	} cases[] = {
-		{ { .id = 1 }, "task 1 pending, no leaves (the poll cloned no waker)\n" },
+		{ { .id = 1 }, "task 1 pending, has not run yet\n" },
+		{ { .id = 1, .polls = 1 },
+		  "task 1 pending less than 10 ms, no leaves (the poll cloned no waker)\n" },
 		{ { .id = UINT64_MAX, .leaves = 1 },
 		  "task 18446744073709551615 pending, 1 leaf\n" },
 		{ { .id = 1, .leaves = 1, .polls = 1 },

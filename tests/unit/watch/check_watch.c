@@ -287,7 +287,7 @@ START_TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 	unsigned before = tdt__epoch_now(), wraps = 0;
 
 	test_task_init(&task, NULL);
-	for (unsigned i = 0; i <= UINT16_MAX; i++) {
+	for (unsigned i = 0; i <= INT16_MAX; i++) {
 		unsigned now;
 
 		tdt__watch_tick();
@@ -1090,8 +1090,10 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 	struct tdt_trace *trace;
 	size_t n = 0;
 
+	tdt_worker_now(1000);
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
+	tdt_worker_now(0);
 	for (uint64_t at = tdt__registry.slabs; at != 0;) {
 		const struct tdt_registry_slab *slab = (const void *)(uintptr_t)at;
 

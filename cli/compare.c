@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Comparing two snapshots.  The time is linear in the number of tasks, but for sorting. */
+
+#include <config.h>
+
+#include "cli/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/tree.h>
+
+#include "base/index.h"
+
+#define NO_MEMBER TDT__INDEX_NONE
+#define REQUESTED_MODULO 128 /* of `requested` in struct tdt_trace_info */
+
+/* A task of one of the snapshots. */
+struct compared {
+	const struct tdt_trace_info *info;
+	const struct tdt_snapshot_group *group;
+	const struct tdt_trace *trace; /* NULL: there is none */
+	uint32_t place;
+	enum compare_fate fate;
+	bool matched; /* the other snapshot has the task, too */
+};
+
+struct compared_all {
+	const struct tdt_snapshot *snapshot;
+	struct compared *member;
+	size_t n;
+	bool trees; /* a task between two polls has a tree, at least one of them */
+};
+
+struct comparing {
+	struct comparison *result;
+	struct compared_all before, after;
+	struct tdt__index places;
+	size_t room; /* for places */
+};
+
+/* --- Places ------------------------------------------------------------------------- */
+
+static bool texts_match(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static uint64_t hash_of_text(uint64_t hash, const char *text)
+{
+	return text != NULL ? tdt__hash_bytes(hash, text, strlen(text) + 1) : tdt__mix(hash, 0);
+}
+
+/* A frame is its name and its place in the source; without a name, its place in the module. */
+static uint64_t hash_of_frame(uint64_t hash, const struct tdt_frame *frame)
+{
+	hash = tdt__mix(hash, (uint64_t)frame->kind << 32 | (uint64_t)frame->cut);
+	if (frame->function == NULL)
+		return tdt__mix(hash_of_text(hash, frame->module), frame->module_offset);
+	hash = hash_of_text(hash_of_text(hash, frame->function), frame->file);
+	return tdt__mix(hash, (uint64_t)frame->line << 32 | frame->column);
+}
+
+static bool frames_match(const struct tdt_frame *a, const struct tdt_frame *b)
+{
+	if (a->kind != b->kind || a->cut != b->cut || !texts_match(a->function, b->function))
+		return false;
+	if (a->function == NULL)
+		return texts_match(a->module, b->module) && a->module_offset == b->module_offset;
+	return texts_match(a->file, b->file) && a->line == b->line && a->column == b->column;
+}
+
+static uint32_t parent_of(const struct tdt_node *node)
+{
+	const struct tdt_node *parent = tdt_node_parent(node);
+
+	return parent != NULL ? tdt_node_id(parent) : 0;
+}
+
+static uint64_t hash_of_tree(const struct tdt_trace *trace)
+{
+	uint64_t hash = TDT__HASH_START;
+
+	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+	     node = tdt_node_next(node))
+		hash = hash_of_frame(tdt__mix(hash, parent_of(node)), tdt_node_frame(node));
+	return hash;
+}
+
+static bool trees_match(const struct tdt_trace *a, const struct tdt_trace *b)
+{
+	const struct tdt_node *x = tdt_trace_root(a), *y = tdt_trace_root(b);
+
+	for (; x != NULL && y != NULL; x = tdt_node_next(x), y = tdt_node_next(y))
+		if (parent_of(x) != parent_of(y) ||
+		    !frames_match(tdt_node_frame(x), tdt_node_frame(y)))
+			return false;
+	return x == NULL && y == NULL;
+}
+
+static uint64_t hash_of_record(const struct tdt_trace_info *info)
+{
+	uint64_t hash = hash_of_text(TDT__HASH_START, info->file);
+
+	hash = tdt__mix(hash, (uint64_t)info->line << 32 | info->column);
+	if (info->n_waits != 0)
+		hash = hash_of_text(tdt__mix(hash, info->waits[0].kind), info->waits[0].name);
+	return hash;
+}
+
+static bool records_match(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
+{
+	if (!texts_match(a->file, b->file) || a->line != b->line || a->column != b->column ||
+	    (a->n_waits != 0) != (b->n_waits != 0))
+		return false;
+	return a->n_waits == 0 || (a->waits[0].kind == b->waits[0].kind &&
+				   strcmp(a->waits[0].name, b->waits[0].name) == 0);
+}
+
+static bool places_match(const struct compare_place *a, const struct compare_place *b)
+{
+	if (a->trace == NULL || b->trace == NULL)
+		return a->trace == b->trace && records_match(a->example, b->example);
+	return trees_match(a->trace, b->trace);
+}
+
+static int grow_places(struct comparing *comparing)
+{
+	struct comparison *result = comparing->result;
+	size_t room = comparing->room != 0 ? 2 * comparing->room : 64;
+	struct compare_place *place;
+
+	if (result->n_places < comparing->room)
+		return 0;
+	place = reallocarray(result->place, room, sizeof *place);
+	if (place == NULL)
+		return -ENOMEM;
+	result->place = place;
+	comparing->room = room;
+	return tdt__index_reserve(&comparing->places, room);
+}
+
+/* The number of the place, or NO_MEMBER: there is no memory. */
+static uint32_t place_number(struct comparing *comparing, const struct tdt_trace *trace,
+			     const struct tdt_trace_info *info)
+{
+	const struct compare_place place = { .trace = trace, .example = info };
+	struct comparison *result = comparing->result;
+	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
+	uint32_t hash = tdt__hash_fold(hash64), i;
+	size_t tried = 0;
+
+	while ((i = tdt__index_next(&comparing->places, hash, &tried)) != TDT__INDEX_NONE)
+		if (places_match(&result->place[i], &place))
+			return i;
+	if (grow_places(comparing) != 0)
+		return NO_MEMBER;
+	result->place[result->n_places] = place;
+	tdt__index_add(&comparing->places, hash, (uint32_t)result->n_places);
+	return (uint32_t)result->n_places++;
+}
+
+/* --- Members ------------------------------------------------------------------------ */
+
+static bool is_live(const struct tdt_trace_info *info)
+{
+	return info->state != TDT_TASK_READY && info->state != TDT_TASK_PANICKED;
+}
+
+/* List the tasks of a group, all of which are at one place if they have a tree. */
+static int list_group(struct comparing *comparing, struct compared_all *members,
+		      const struct tdt_snapshot_group *group)
+{
+	uint32_t place = NO_MEMBER;
+
+	for (size_t i = 0; i < group->n; i++) {
+		const struct tdt_trace_info *info = group->tasks[i];
+
+		if (!is_live(info))
+			continue;
+		if (place == NO_MEMBER || group->trace == NULL)
+			place = place_number(comparing, group->trace, info);
+		if (place == NO_MEMBER)
+			return -ENOMEM;
+		members->trees = members->trees || (group->trace != NULL &&
+						    info->state != TDT_TASK_RUNNING);
+		members->member[members->n++] = (struct compared){
+			.info = info, .group = group, .trace = group->trace, .place = place
+		};
+	}
+	return 0;
+}
+
+static int list_members(struct comparing *comparing, struct compared_all *members)
+{
+	const struct tdt_snapshot *snapshot = members->snapshot;
+	size_t n = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		n += snapshot->groups[i].n;
+	if (n >= UINT32_MAX)
+		return -ENOMEM;
+	members->member = calloc(n + 1, sizeof *members->member);
+	if (members->member == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->n_groups && error == 0; i++)
+		error = list_group(comparing, members, &snapshot->groups[i]);
+	return error;
+}
+
+/* --- Fates -------------------------------------------------------------------------- */
+
+static bool is_same_process(const struct tdt_snapshot_process *a,
+			    const struct tdt_snapshot_process *b)
+{
+	return a != NULL && b != NULL && a->pid == b->pid && a->registry == b->registry &&
+	       a->start_real_ns == b->start_real_ns && a->start_real_ns != 0;
+}
+
+/* Whether two times ago are one moment: 1, 0, or -1 if a time is unknown. */
+static int same_moment(const struct comparing *comparing, uint64_t before_ns, uint64_t after_ns)
+{
+	if (before_ns == 0 || after_ns == 0)
+		return -1;
+	return comparing->before.snapshot->process->now_ns - before_ns ==
+	       comparing->after.snapshot->process->now_ns - after_ns;
+}
+
+static bool is_same_task(const struct comparing *comparing, const struct tdt_trace_info *before,
+			 const struct tdt_trace_info *after)
+{
+	return before->id == after->id &&
+	       same_moment(comparing, before->spawned_ns, after->spawned_ns) != 0;
+}
+
+/*
+ * Whether all polls between the two were made only for requests.  Their number is known modulo 128:
+ * the moment of the last poll tells 128 polls from none.
+ */
+static bool is_not_polled(const struct comparing *comparing, const struct tdt_trace_info *before,
+			  const struct tdt_trace_info *after)
+{
+	uint64_t polls = after->polls - before->polls;
+	uint64_t requested = (uint64_t)after->requested - before->requested;
+	int same = same_moment(comparing, before->polled_ns, after->polled_ns);
+
+	return (polls - requested) % REQUESTED_MODULO == 0 &&
+	       (same < 0 ? polls < REQUESTED_MODULO : same != 0);
+}
+
+/* Whether the task has a tree of its last poll: not an older one, as a watch may have. */
+static bool has_tree(const struct compared *task)
+{
+	return task->trace != NULL && task->info->polls_since == 0;
+}
+
+/*
+ * Whether the task is still in the same poll, or in the same wait.  A poll that was made for a
+ * request may have let the task go on; then its tree has changed.
+ */
+static bool did_not_move(const struct comparing *comparing, const struct compared *before,
+			 const struct compared *after)
+{
+	if (!is_not_polled(comparing, before->info, after->info) ||
+	    (before->info->state == TDT_TASK_RUNNING) != (after->info->state == TDT_TASK_RUNNING))
+		return false;
+	return before->place == after->place || !has_tree(before) || !has_tree(after) ||
+	       after->info->state == TDT_TASK_RUNNING ||
+	       before->info->requested == after->info->requested;
+}
+
+/* Whether it is known of two tasks at one place that this is where they wait. */
+static bool are_there(const struct compared *before, const struct compared *after)
+{
+	if (before->trace != NULL)
+		return has_tree(before) && has_tree(after);
+	return after->info->n_waits != 0;
+}
+
+static enum compare_fate fate_of(const struct comparing *comparing, const struct compared *before,
+				 const struct compared *after)
+{
+	if (did_not_move(comparing, before, after))
+		return FATE_STUCK;
+	if (before->place == after->place && after->info->state == TDT_TASK_WAITING &&
+	    are_there(before, after))
+		return FATE_RETURNED;
+	return FATE_MOVED;
+}
+
+/* The first member with the id, or NO_MEMBER. */
+static uint32_t compared_with(const struct compared_all *members,
+			      const struct tdt__index *by_id, uint64_t id)
+{
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(by_id, tdt__hash_id(id), &tried);
+	} while (i != NO_MEMBER && members->member[i].info->id != id);
+	return i;
+}
+
+/* Many tasks with one id would make the index slow: the first one has it. */
+static int index_members(const struct compared_all *members, struct tdt__index *by_id)
+{
+	if (tdt__index_reserve(by_id, members->n) != 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < members->n; i++)
+		if (compared_with(members, by_id, members->member[i].info->id) == NO_MEMBER)
+			tdt__index_add(by_id, tdt__hash_id(members->member[i].info->id), i);
+	return 0;
+}
+
+/* Tell the fate of a task that both snapshots have. */
+static void match_task(const struct comparing *comparing, struct compared *before,
+		       struct compared *after)
+{
+	before->matched = true;
+	after->fate = fate_of(comparing, before, after);
+	if (after->fate != FATE_STUCK || has_tree(after) || !has_tree(before))
+		return;
+	/* It is still where it was. */
+	after->trace = before->trace;
+	after->place = before->place;
+}
+
+/* Find each task of the later snapshot in the earlier one. */
+static int match(struct comparing *comparing)
+{
+	struct compared_all *before = &comparing->before, *after = &comparing->after;
+	struct tdt__index by_id = { 0 };
+
+	if (index_members(before, &by_id) != 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < after->n; i++) {
+		struct compared *member = &after->member[i];
+		uint32_t k = compared_with(before, &by_id, member->info->id);
+
+		member->fate = FATE_CAME;
+		if (k != NO_MEMBER && !before->member[k].matched &&
+		    is_same_task(comparing, before->member[k].info, member->info))
+			match_task(comparing, &before->member[k], member);
+	}
+	tdt__index_fini(&by_id);
+	return 0;
+}
+
+/* --- Groups ------------------------------------------------------------------------- */
+
+static bool same_group(const struct compared *a, const struct compared *b)
+{
+	return a->fate == b->fate && a->place == b->place && a->info->state == b->info->state &&
+	       a->group->answer == b->group->answer;
+}
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_group(const void *a, const void *b)
+{
+	const struct compared *x = a, *y = b;
+	int order = ORDER(x->fate, y->fate);
+
+	order = order != 0 ? order : ORDER(x->place, y->place);
+	order = order != 0 ? order : ORDER(x->info->state, y->info->state);
+	order = order != 0 ? order : ORDER(x->group->answer, y->group->answer);
+	order = order != 0 ? order : ORDER(y->info->state_ns, x->info->state_ns);
+	return order != 0 ? order : ORDER(x->info->id, y->info->id);
+}
+
+static int by_fate(const void *a, const void *b)
+{
+	const struct compare_group *x = a, *y = b;
+	int order = ORDER(x->fate, y->fate);
+
+	order = order != 0 ? order : ORDER(y->tasks.n, x->tasks.n);
+	order = order != 0 ? order : ORDER(x->place, y->place);
+	order = order != 0 ? order : ORDER(x->tasks.tasks[0]->state, y->tasks.tasks[0]->state);
+	return order != 0 ? order : ORDER(x->tasks.answer, y->tasks.answer);
+}
+
+/* Make groups of members that are sorted. */
+static int group_members(struct comparison *result, const struct compared *member, size_t n)
+{
+	result->tasks = calloc(n + 1, sizeof *result->tasks);
+	result->group = calloc(n + 1, sizeof *result->group);
+	if (result->tasks == NULL || result->group == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		result->fates[member[i].fate]++;
+		result->tasks[i] = member[i].info;
+		if (i == 0 || !same_group(&member[i - 1], &member[i]))
+			result->group[result->n_groups++] = (struct compare_group){
+				.fate = member[i].fate,
+				.place = member[i].place,
+				.tasks = { .answer = member[i].group->answer,
+					   .trace = member[i].trace,
+					   .tasks = &result->tasks[i] },
+			};
+		result->group[result->n_groups - 1].tasks.n++;
+	}
+	qsort(result->group, result->n_groups, sizeof *result->group, by_fate);
+	return 0;
+}
+
+/* Make groups of all tasks of the later snapshot, and of those that have gone. */
+static int group_all(struct comparing *comparing)
+{
+	const struct compared_all *before = &comparing->before, *after = &comparing->after;
+	struct compared *all = calloc(before->n + after->n + 1, sizeof *all);
+	size_t n = after->n;
+	int error;
+
+	if (all == NULL)
+		return -ENOMEM;
+	memcpy(all, after->member, n * sizeof *all);
+	for (size_t i = 0; i < before->n; i++)
+		if (!before->member[i].matched) {
+			all[n] = before->member[i];
+			all[n++].fate = FATE_WENT;
+		}
+	qsort(all, n, sizeof *all, by_group);
+	error = group_members(comparing->result, all, n);
+	free(all);
+	return error;
+}
+
+/* --- Growth ------------------------------------------------------------------------- */
+
+/* A place as it is sorted, with its number before. */
+struct ranked {
+	struct compare_place place;
+	uint32_t number;
+};
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	int64_t grown_x = (int64_t)x->place.after - (int64_t)x->place.before;
+	int64_t grown_y = (int64_t)y->place.after - (int64_t)y->place.before;
+	int order = ORDER(grown_y, grown_x);
+
+	return order != 0 ? order : ORDER(x->number, y->number);
+}
+
+static void count_places(struct comparing *comparing)
+{
+	struct compare_place *place = comparing->result->place;
+
+	for (size_t i = 0; i < comparing->before.n; i++)
+		place[comparing->before.member[i].place].before++;
+	for (size_t i = 0; i < comparing->after.n; i++)
+		place[comparing->after.member[i].place].after++;
+}
+
+/* Sort the places, and give the groups the new numbers. */
+static int sort_places(struct comparison *result)
+{
+	size_t n = result->n_places;
+	struct ranked *ranked = calloc(n + 1, sizeof *ranked);
+	uint32_t *number = calloc(n + 1, sizeof *number);
+	int error = ranked != NULL && number != NULL ? 0 : -ENOMEM;
+
+	if (error == 0) {
+		for (size_t i = 0; i < n; i++)
+			ranked[i] = (struct ranked){ result->place[i], (uint32_t)i };
+		qsort(ranked, n, sizeof *ranked, by_growth);
+		for (size_t i = 0; i < n; i++) {
+			result->place[i] = ranked[i].place;
+			number[ranked[i].number] = (uint32_t)i;
+		}
+		for (size_t i = 0; i < result->n_groups; i++)
+			result->group[i].place = number[result->group[i].place];
+	}
+	free(ranked);
+	free(number);
+	return error;
+}
+
+/* --- All ---------------------------------------------------------------------------- */
+
+static int compare_members(struct comparing *comparing)
+{
+	struct comparison *result = comparing->result;
+	int error = list_members(comparing, &comparing->before);
+
+	if (error == 0)
+		error = list_members(comparing, &comparing->after);
+	if (error != 0)
+		return error;
+	result->has_grown = comparing->before.trees == comparing->after.trees;
+	if (result->same_process)
+		error = match(comparing);
+	count_places(comparing);
+	if (result->same_process && error == 0)
+		error = group_all(comparing);
+	return error != 0 ? error : sort_places(result);
+}
+
+int compare(struct comparison *comparison, const struct tdt_snapshot *before,
+	    const struct tdt_snapshot *after)
+{
+	struct comparing comparing = { .result = comparison,
+				       .before.snapshot = before,
+				       .after.snapshot = after };
+	int error;
+
+	*comparison = (struct comparison){ .same_process = is_same_process(before->process,
+									   after->process) };
+	if (comparison->same_process && after->process->now_ns < before->process->now_ns)
+		return -EINVAL;
+	if (comparison->same_process)
+		comparison->apart_ns = after->process->now_ns - before->process->now_ns;
+	error = compare_members(&comparing);
+	free(comparing.before.member);
+	free(comparing.after.member);
+	tdt__index_fini(&comparing.places);
+	if (error != 0)
+		comparison_fini(comparison);
+	return error;
+}
+
+void comparison_fini(struct comparison *comparison)
+{
+	free(comparison->place);
+	free(comparison->group);
+	free(comparison->tasks);
+	*comparison = (struct comparison){ 0 };
+}

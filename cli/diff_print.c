@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A comparison as text and as JSON.
+ *
+ *	process 4711: 5.003 s apart, 108 tasks before, 110 after
+ *	4 did not move, 90 came back to the same place, 10 went on, 6 came, 4 went
+ *
+ *	did not move for 5.003 s: 4 tasks
+ *
+ *	4 tasks pending 65.10 s to 65.11 s, e.g. 7 "conn 1", ...
+ *	╼ conn_poll at demo/echo.c:196:3
+ *
+ *	more tasks than before: 1 place
+ *
+ *	+12 tasks: 3 before, 15 after
+ *	╼ ...
+ *
+ * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
+ */
+
+#include <config.h>
+
+#include "cli/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <tdt/tree.h>
+
+#include "tree-printer/dumps.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/schema.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+#define MOST_PLACES 10 /* of a part of the text */
+#define MOST_IDS 8     /* of a group */
+
+/* In the order of enum compare_fate. */
+static const char *const fate_words[] = { "stuck", "returned", "moved", "came", "went" };
+
+/* --- Text --------------------------------------------------------------------------- */
+
+struct diff_printing {
+	struct tdt__out *out;
+	const struct diff_result *result;
+	struct tdt__names *names;
+	struct tdt__string string;
+};
+
+static int write_line(struct diff_printing *printing)
+{
+	struct tdt__string *string = &printing->string;
+
+	if (string->failed)
+		return -ENOMEM;
+	tdt__out_add(printing->out, string->bytes, string->n);
+	string->n = 0;
+	return 0;
+}
+
+static size_t count_live(const struct diff_result *result, bool after)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < result->comparison->n_places; i++)
+		n += after ? result->comparison->place[i].after
+			   : result->comparison->place[i].before;
+	return n;
+}
+
+static void diff_heading(struct tdt__string *string, const struct diff_result *result)
+{
+	if (result->comparison->same_process) {
+		tdt__string_printf(string, "process %" PRIu32 ":", result->after->process->pid);
+		tdt__duration(string, result->comparison->apart_ns);
+		tdt__string_puts(string, " apart, ");
+	} else {
+		tdt__string_puts(string, "different processes, as far as the answers say, so only "
+					 "places are compared: ");
+	}
+	tdt__count_tasks(string, count_live(result, false));
+	tdt__string_puts(string, " before, ");
+	tdt__count(string, count_live(result, true));
+	tdt__string_puts(string, " after\n");
+}
+
+/* How many tasks have which fate; nothing if tasks were not compared. */
+static void fates_line(struct tdt__string *string, const struct comparison *comparison)
+{
+	static const char *const words[] = { " did not move", " came back to the same place",
+					     " went on", " came", " went" };
+	const char *before = "";
+
+	for (int fate = 0; fate < FATES; fate++) {
+		if (comparison->fates[fate] == 0)
+			continue;
+		tdt__string_puts(string, before);
+		tdt__count(string, comparison->fates[fate]);
+		tdt__string_puts(string, words[fate]);
+		before = ", ";
+	}
+	if (*before != '\0')
+		tdt__string_puts(string, "\n");
+	tdt__string_puts(string, "\n");
+}
+
+/* The last line of a part counts the places and tasks that it leaves out. */
+static void rest_line(struct tdt__string *string, size_t places, size_t tasks)
+{
+	if (places == 0)
+		return;
+	tdt__string_puts(string, "and ");
+	tdt__count(string, places);
+	tdt__string_puts(string, places == 1 ? " more place, with " : " more places, with ");
+	tdt__count_tasks(string, tasks);
+	tdt__string_puts(string, " (--json has all)\n\n");
+}
+
+/* Write groups as a dump does, without what it says of all of them. */
+static int write_groups(struct diff_printing *printing, const struct compare_group *group,
+			size_t n)
+{
+	struct tdt_snapshot_group groups[MOST_PLACES];
+	struct tdt_snapshot snapshot = *printing->result->after;
+	const struct tdt__dump dump = { .snapshot = &snapshot,
+					.names = printing->names,
+					.options = printing->result->print,
+					.max_ids = MOST_IDS };
+
+	for (size_t i = 0; i < n; i++)
+		groups[i] = group[i].tasks;
+	snapshot.groups = groups;
+	snapshot.n_groups = n;
+	return tdt__dump_groups(printing->out, &dump);
+}
+
+/* Write the groups of one fate, below a diff_heading that has their number. */
+static int fate_part(struct diff_printing *printing, enum compare_fate fate)
+{
+	const struct comparison *comparison = printing->result->comparison;
+	size_t from = 0, n = 0, tasks = 0, shown;
+	int error;
+
+	while (from < comparison->n_groups && comparison->group[from].fate != fate)
+		from++;
+	while (from + n < comparison->n_groups && comparison->group[from + n].fate == fate)
+		n++;
+	shown = n < MOST_PLACES ? n : MOST_PLACES;
+	for (size_t i = shown; i < n; i++)
+		tasks += comparison->group[from + i].tasks.n;
+	if (n == 0)
+		return 0;
+	tdt__count_tasks(&printing->string, comparison->fates[fate]);
+	tdt__string_puts(&printing->string, "\n\n");
+	error = write_line(printing);
+	if (error == 0)
+		error = write_groups(printing, &comparison->group[from], shown);
+	rest_line(&printing->string, n - shown, tasks);
+	return error == 0 ? write_line(printing) : error;
+}
+
+static void bold(struct diff_printing *printing, const char *text)
+{
+	tdt__color(&printing->string, TDT__BOLD, printing->result->print);
+	tdt__string_puts(&printing->string, text);
+	tdt__color(&printing->string, TDT__PLAIN, printing->result->print);
+}
+
+static int stuck_part(struct diff_printing *printing)
+{
+	const struct comparison *comparison = printing->result->comparison;
+
+	if (comparison->fates[FATE_STUCK] == 0)
+		return 0;
+	bold(printing, "did not move for");
+	tdt__duration(&printing->string, comparison->apart_ns);
+	tdt__string_puts(&printing->string, ": ");
+	return fate_part(printing, FATE_STUCK);
+}
+
+static int other_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
+{
+	if (printing->result->comparison->fates[fate] == 0)
+		return 0;
+	bold(printing, title);
+	tdt__string_puts(&printing->string, ": ");
+	return fate_part(printing, fate);
+}
+
+/* Where tasks without a tree wait, and were spawned. */
+static void record_line(struct diff_printing *printing, const struct tdt_trace_info *info)
+{
+	const struct tdt_print_options *print = printing->result->print;
+	struct tdt__string *string = &printing->string;
+
+	tdt__string_puts(string, "   ");
+	if (info->n_waits != 0) {
+		struct tdt_wait wait = { .kind = info->waits[0].kind };
+
+		memcpy(wait.name, info->waits[0].name, sizeof wait.name);
+		tdt__string_puts(string, "waits ");
+		tdt__wait_for(string, &wait, info->id, NULL, print);
+		tdt__string_puts(string, ", ");
+	}
+	tdt__string_puts(string, "spawned at ");
+	tdt__string_escape(string, info->file != NULL ? info->file : "an unknown place",
+			   print->utf8 == TDT_PRINT_YES, '\0');
+	if (info->line != 0)
+		tdt__string_printf(string, ":%" PRIu32, info->line);
+	tdt__string_puts(string, "\n");
+}
+
+static int write_place(struct diff_printing *printing, const struct compare_place *place,
+		       struct tdt__frames *frames)
+{
+	struct tdt__string *string = &printing->string;
+	int error;
+
+	tdt__string_puts(string, "+");
+	tdt__count_tasks(string, place->after - place->before);
+	tdt__string_puts(string, ": ");
+	tdt__count(string, place->before);
+	tdt__string_puts(string, " before, ");
+	tdt__count(string, place->after);
+	tdt__string_puts(string, " after\n");
+	if (place->trace == NULL)
+		record_line(printing, place->example);
+	error = write_line(printing);
+	if (error == 0 && place->trace != NULL)
+		error = tdt__print_tree(printing->out, NULL, tdt_trace_root(place->trace), frames,
+					NULL);
+	tdt__out_add(printing->out, "\n", 1);
+	return error;
+}
+
+/* The places that have grown come first. */
+static size_t count_grown(const struct comparison *comparison)
+{
+	size_t n = 0;
+
+	while (n < comparison->n_places &&
+	       comparison->place[n].after > comparison->place[n].before)
+		n++;
+	return comparison->has_grown ? n : 0;
+}
+
+static int grown_part(struct diff_printing *printing)
+{
+	const struct comparison *comparison = printing->result->comparison;
+	size_t n = count_grown(comparison), shown = n < MOST_PLACES ? n : MOST_PLACES, tasks = 0;
+	struct tdt__frames frames = { .options = printing->result->print };
+	int error;
+
+	if (n == 0)
+		return 0;
+	bold(printing, "more tasks than before");
+	tdt__string_puts(&printing->string, ": ");
+	tdt__count(&printing->string, n);
+	tdt__string_puts(&printing->string, n == 1 ? " place\n\n" : " places\n\n");
+	error = write_line(printing);
+	for (size_t i = 0; i < shown && error == 0; i++)
+		error = write_place(printing, &comparison->place[i], &frames);
+	for (size_t i = shown; i < n; i++)
+		tasks += comparison->place[i].after;
+	rest_line(&printing->string, n - shown, tasks);
+	tdt__frames_fini(&frames);
+	return error == 0 ? write_line(printing) : error;
+}
+
+int diff_text(struct tdt__out *out, const struct diff_result *result)
+{
+	struct diff_printing printing = { .out = out,
+					  .result = result,
+					  .names = tdt__names_new(result->after) };
+	int error = printing.names != NULL ? 0 : -ENOMEM;
+
+	diff_heading(&printing.string, result);
+	fates_line(&printing.string, result->comparison);
+	if (error == 0)
+		error = write_line(&printing);
+	if (error == 0)
+		error = stuck_part(&printing);
+	if (error == 0)
+		error = grown_part(&printing);
+	if (error == 0)
+		error = other_part(&printing, "came", FATE_CAME);
+	if (error == 0)
+		error = other_part(&printing, "went", FATE_WENT);
+	tdt__string_free(&printing.string);
+	tdt__names_free(printing.names);
+	return error;
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static void diff_number(struct tdt__out *out, const char *before, const char *key, uint64_t value)
+{
+	tdt__json_text(out, before);
+	tdt__json_text(out, "\"");
+	tdt__json_text(out, key);
+	tdt__json_text(out, "\":");
+	tdt__json_u64(out, value);
+}
+
+static void diff_head(struct tdt__out *out, const struct diff_result *result)
+{
+	const struct comparison *comparison = result->comparison;
+
+	diff_number(out, "{", "tdt", SCHEMA);
+	tdt__json_text(out, comparison->same_process ? ",\"diff\":{\"same_process\":true"
+						     : ",\"diff\":{\"same_process\":false");
+	diff_number(out, ",", "apart_ns", comparison->apart_ns);
+	diff_number(out, ",", "before", count_live(result, false));
+	diff_number(out, ",", "after", count_live(result, true));
+	for (int fate = 0; fate < FATES && comparison->same_process; fate++)
+		diff_number(out, ",", fate_words[fate], comparison->fates[fate]);
+	tdt__json_text(out, comparison->has_grown ? ",\"comparable\":true}"
+						  : ",\"comparable\":false}");
+}
+
+static int group_of_json(struct tdt__out *out, const struct compare_group *group)
+{
+	int error = 0;
+
+	tdt__json_text(out, "{\"fate\":\"");
+	tdt__json_text(out, fate_words[group->fate]);
+	tdt__json_text(out, "\"");
+	diff_number(out, ",", "place", group->place);
+	tdt__json_text(out, ",\"tasks\":[");
+	for (size_t i = 0; i < group->tasks.n && error == 0 && out->error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		error = tdt__json_task(out, group->tasks.tasks[i]);
+	}
+	tdt__json_text(out, "]}");
+	return error;
+}
+
+static int place_json(struct tdt__out *out, const struct compare_place *place)
+{
+	int error;
+
+	diff_number(out, "{", "before", place->before);
+	diff_number(out, ",", "after", place->after);
+	if (place->trace != NULL) {
+		tdt__json_text(out, ",\"nodes\":");
+		error = tdt__json_nodes(out, tdt_trace_root(place->trace));
+	} else {
+		tdt__json_text(out, ",\"task\":");
+		error = tdt__json_task(out, place->example);
+	}
+	tdt__json_text(out, "}");
+	return error;
+}
+
+int diff_json(struct tdt__out *out, const struct diff_result *result)
+{
+	const struct comparison *comparison = result->comparison;
+	int error = 0;
+
+	diff_head(out, result);
+	tdt__json_text(out, ",\"groups\":[");
+	for (size_t i = 0; i < comparison->n_groups && error == 0 && out->error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		error = group_of_json(out, &comparison->group[i]);
+	}
+	tdt__json_text(out, "],\"places\":[");
+	for (size_t i = 0; i < comparison->n_places && error == 0 && out->error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		error = place_json(out, &comparison->place[i]);
+	}
+	if (error == 0) /* output that is cut short must not look complete */
+		tdt__json_text(out, "]}\n");
+	return error;
+}

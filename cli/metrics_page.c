@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Metrics as text.  The two forms name a counter differently: OpenMetrics by its family, and the
+ * older form by its sample, which ends with _total.  The older form has no units, and no histogram
+ * that may shrink.
+ */
+
+#include <config.h>
+
+#include "cli/metrics_page.h"
+
+#include <inttypes.h>
+
+/* Seconds have a point, whatever the locale is. */
+#define SECONDS_FORMAT "%" PRIu64 ".%09" PRIu64
+#define AS_SECONDS(ns) (ns) / 1000000000, (ns) % 1000000000
+
+struct metric {
+	const char *name, *help;
+};
+
+/* `suffix` is that of the name. */
+static void put_head(FILE *out, const struct metric *metric, const char *suffix, const char *type)
+{
+	fprintf(out, "# TYPE %s%s %s\n", metric->name, suffix, type);
+	fprintf(out, "# HELP %s%s %s\n", metric->name, suffix, metric->help);
+}
+
+static void put_head_of_seconds(FILE *out, const struct metrics_page *page,
+				const struct metric *metric, const char *type)
+{
+	put_head(out, metric, "", type);
+	if (page->form == METRICS_OPENMETRICS)
+		fprintf(out, "# UNIT %s seconds\n", metric->name);
+}
+
+/* --- Single values ------------------------------------------------------------------ */
+
+static void put_gauge(FILE *out, const struct metric *metric, uint64_t value)
+{
+	put_head(out, metric, "", "gauge");
+	fprintf(out, "%s %" PRIu64 "\n", metric->name, value);
+}
+
+static void put_gauge_of_seconds(FILE *out, const struct metrics_page *page,
+				 const struct metric *metric, uint64_t ns)
+{
+	put_head_of_seconds(out, page, metric, "gauge");
+	fprintf(out, "%s " SECONDS_FORMAT "\n", metric->name, AS_SECONDS(ns));
+}
+
+static void put_counter(FILE *out, const struct metrics_page *page, const struct metric *metric,
+			uint64_t value)
+{
+	bool open = page->form == METRICS_OPENMETRICS;
+
+	put_head(out, metric, open ? "" : "_total", "counter");
+	fprintf(out, "%s_total %" PRIu64 "\n", metric->name, value);
+	if (open && page->since != 0)
+		fprintf(out, "%s_created " SECONDS_FORMAT "\n", metric->name,
+			AS_SECONDS(page->since));
+}
+
+static void put_states(FILE *out, const struct tdt_counts *counts)
+{
+	static const struct metric tasks = {
+		"tdt_tasks", "Tasks that have not ended, by state.",
+	};
+
+	put_head(out, &tasks, "", "gauge");
+	fprintf(out, "tdt_tasks{state=\"waiting\"} %" PRIu64 "\n", counts->waiting);
+	fprintf(out, "tdt_tasks{state=\"runnable\"} %" PRIu64 "\n", counts->runnable);
+	fprintf(out, "tdt_tasks{state=\"polling\"} %" PRIu64 "\n", counts->running);
+}
+
+static void put_counts(FILE *out, const struct metrics_page *page)
+{
+	static const struct metric spawned = { "tdt_spawned", "Tasks that were spawned." },
+				   panics = { "tdt_task_panics", "Tasks that panicked." },
+				   polls = { "tdt_polls", "Polls that began." },
+				   captures = { "tdt_captures",
+						"Polls in which stacks were captured." },
+				   dumps = { "tdt_dumps", "Dumps that the process has made." };
+	const struct tdt_counts *counts = &page->counts;
+
+	put_counter(out, page, &spawned, counts->spawned);
+	put_counter(out, page, &panics, counts->panicked);
+	put_counter(out, page, &polls, counts->polls);
+	put_counter(out, page, &captures, counts->captures);
+	put_counter(out, page, &dumps, counts->dumps);
+}
+
+static void put_present(FILE *out, const struct metrics_page *page)
+{
+	static const struct metric poll = {
+		"tdt_longest_poll_seconds", "Time since the oldest poll began that goes on.",
+	};
+	static const struct metric wait = {
+		"tdt_longest_wait_seconds", "Longest time since the last poll of a waiting task.",
+	};
+	static const struct metric deadlocks = {
+		"tdt_deadlocks", "Rings of tasks that wait for each other for ever.",
+	};
+
+	put_gauge_of_seconds(out, page, &poll, page->counts.longest_poll_ns);
+	put_gauge_of_seconds(out, page, &wait, page->counts.longest_wait_ns);
+	put_gauge(out, &deadlocks, page->deadlocks);
+}
+
+/* --- Histograms --------------------------------------------------------------------- */
+
+/* The bounds of durations.h in seconds, in the form that OpenMetrics prefers, and the last one. */
+static const char *const bound_names[TDT__DURATION_BOUNDS + 1] = {
+	"1e-06", "5e-06", "1e-05", "5e-05", "0.0001", "0.0005", "0.001", "0.005",
+	"0.01",	 "0.05",  "0.1",   "0.5",   "1.0",    "5.0",	"10.0",	 "+Inf",
+};
+
+static void put_histogram(FILE *out, const struct metrics_page *page, const struct metric *metric,
+			  const struct tdt__durations *durations)
+{
+	const char *gauge = page->recorded_ns != 0 ? "g" : "";
+	uint64_t n = 0;
+
+	put_head_of_seconds(out, page, metric, gauge[0] != '\0' ? "gaugehistogram" : "histogram");
+	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++) {
+		n += durations->n[i];
+		fprintf(out, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", metric->name, bound_names[i],
+			n);
+	}
+	fprintf(out, "%s_%scount %" PRIu64 "\n", metric->name, gauge, n);
+	fprintf(out, "%s_%ssum " SECONDS_FORMAT "\n", metric->name, gauge,
+		AS_SECONDS(durations->sum));
+}
+
+static void put_recorded(FILE *out, const struct metrics_page *page)
+{
+	static const struct metric recorded = {
+		"tdt_recorded_seconds", "Time until now that the histograms are of.",
+	};
+	static const struct metric polls = {
+		"tdt_poll_seconds", "Duration of recorded polls.",
+	};
+	static const struct metric latencies = {
+		"tdt_wake_to_poll_seconds", "Time from recorded wake-ups to the next poll.",
+	};
+
+	if (page->recorded_ns != 0)
+		put_gauge_of_seconds(out, page, &recorded, page->recorded_ns);
+	put_histogram(out, page, &polls, &page->polls);
+	put_histogram(out, page, &latencies, &page->latencies);
+}
+
+/* --- The page ----------------------------------------------------------------------- */
+
+void metrics_page_print(FILE *out, const struct metrics_page *page)
+{
+	static const struct metric up = { "tdt_up", "1 if the process was read, 0 otherwise." };
+	bool shown = page->form == METRICS_OPENMETRICS || page->recorded_ns == 0;
+
+	put_gauge(out, &up, page->up);
+	if (page->up) {
+		put_states(out, &page->counts);
+		put_counts(out, page);
+		put_present(out, page);
+	}
+	if (page->up && page->recorded && shown)
+		put_recorded(out, page);
+	if (page->form == METRICS_OPENMETRICS)
+		fputs("# EOF\n", out);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_METRICS_PAGE_H
+#define TDT_CLI_METRICS_PAGE_H
+
+/* The text of metrics, in the form of OpenMetrics or in Prometheus's older one. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <tdt/counters.h>
+
+#include "recording/durations.h"
+
+enum metrics_form {
+	METRICS_OPENMETRICS, /* 1.0.0 */
+	METRICS_PROMETHEUS   /* the text format 0.0.4 */
+};
+
+struct metrics_page {
+	enum metrics_form form;
+	bool up;                 /* the process was read; otherwise nothing else is printed */
+	struct tdt_counts counts;
+	uint64_t since;          /* when the counting began, ns of CLOCK_REALTIME; 0: unknown */
+	uint64_t deadlocks;
+	bool recorded;           /* there are durations */
+	/*
+	 * The time of which the durations are, in nanoseconds, if they are of a span that ends now.
+	 * 0: they only grow.
+	 */
+	uint64_t recorded_ns;
+	struct tdt__durations polls, latencies;
+};
+
+/* Write the page.  The caller looks for errors of writing. */
+void metrics_page_print(FILE *out, const struct metrics_page *page);
+
+#endif

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The commands of tdt share this: the options of the target, opening it, and messages. */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/tdt.h"
+#include "symbolize/debugfile.h"
+#include "tree-printer/strings.h"
+
+/* --- Messages ----------------------------------------------------------------------- */
+
+int report_trouble(const char *text)
+{
+	struct tdt__string string = { 0 };
+
+	tdt__string_escape(&string, text, false, '\0');
+	tdt__string_add(&string, "", 1);
+	fprintf(stderr, "%s: %s\n", outside_program.name, string.failed ? "trouble" : string.bytes);
+	tdt__string_free(&string);
+	return TDT_TROUBLE;
+}
+
+int report_no_memory(void)
+{
+	return report_trouble("there is not enough memory");
+}
+
+void report_time(const struct outside_options *options, const char *what, uint64_t start)
+{
+	if (options->verbose)
+		fprintf(stderr, "%s: %s took %.3f ms\n", outside_program.name, what,
+			(double)(tdt__clock() - start) / 1e6);
+}
+
+static bool parse_duration(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "ns", 1 },    { "us", 1e3 },	{ "ms", 1e6 },
+		      { "s", 1e9 },   { "m", 60e9 },	{ "h", 3600e9 } };
+	char *end;
+	double value;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(end, units[i].unit) == 0 && value * units[i].ns < 1e18) {
+			*ns = (uint64_t)(value * units[i].ns);
+			return true;
+		}
+	return false;
+}
+
+int set_duration(uint64_t *ns, const char *text)
+{
+	if (!parse_duration(text, ns))
+		return program_bad_usage(&outside_program, "not a time, as 10ms, 1.5s or 2m: ",
+					 text);
+	return PROGRAM_GOES_ON;
+}
+
+/* --- Checks ------------------------------------------------------------------------- */
+
+int check_option(struct check *check, int option, const char *value)
+{
+	check->on = true;
+	switch (option) {
+	case OPTION_POLLING_LONGER:
+		return set_duration(&check->polling_longer, value);
+	case OPTION_WAITING_LONGER:
+		return set_duration(&check->waiting_longer, value);
+	default:
+		return PROGRAM_GOES_ON;
+	}
+}
+
+static bool is_in_futurelock(const struct tdt_trace_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		if (info->waits[i].futurelock != 0)
+			return true;
+	return false;
+}
+
+bool check_is_bad(const struct check *check, const struct tdt_trace_info *info)
+{
+	if (is_in_futurelock(info))
+		return true;
+	switch (info->state) {
+	case TDT_TASK_RUNNING:
+		return check->polling_longer != 0 && info->state_ns > check->polling_longer;
+	case TDT_TASK_WAITING:
+		return check->waiting_longer != 0 && info->state_ns > check->waiting_longer;
+	default:
+		return false;
+	}
+}
+
+bool check_has_deadlock(const struct tdt_snapshot_cycle *cycle, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cycle[i].deadlock)
+			return true;
+	return false;
+}
+
+/* --- Options ------------------------------------------------------------------------ */
+
+/* The directory must last as long as the program, as arguments do. */
+static int set_debug_dir(const char *directory)
+{
+	static char list[4096];
+
+	if (snprintf(list, sizeof list, ":.debug:%s", directory) >= (int)sizeof list)
+		return program_bad_usage(&outside_program, "too long a path: ", directory);
+	tdt__debugfile_path = list;
+	return PROGRAM_GOES_ON;
+}
+
+static int set_timeout(struct outside_options *options, const char *value)
+{
+	uint64_t ns;
+
+	if (!parse_duration(value, &ns))
+		return program_bad_usage(&outside_program, "not a time, as 10s or 2m: ", value);
+	options->timeout = (unsigned)((ns + TDT__SECOND - 1) / TDT__SECOND);
+	return PROGRAM_GOES_ON;
+}
+
+int outside_option(struct outside_options *options, int option, const char *value)
+{
+	switch (option) {
+	case 'p':
+		options->target = value;
+		return PROGRAM_GOES_ON;
+	case OPTION_CORE:
+		options->core = value;
+		return PROGRAM_GOES_ON;
+	case OPTION_DIR:
+		options->dir = value;
+		return PROGRAM_GOES_ON;
+	case OPTION_EXE:
+		options->places.exe = value;
+		return PROGRAM_GOES_ON;
+	case OPTION_SYSROOT:
+		options->places.sysroot = value;
+		return PROGRAM_GOES_ON;
+	case OPTION_DEBUG_DIR:
+		return set_debug_dir(value);
+	case OPTION_TIMEOUT:
+		return set_timeout(options, value);
+	case OPTION_VERBOSE:
+		options->verbose = true;
+		return PROGRAM_GOES_ON;
+	case OPTION_JSON:
+		options->print.format = TDT_PRINT_JSON;
+		return PROGRAM_GOES_ON;
+	default:
+		return program_option(&outside_program, &options->print, option, value);
+	}
+}
+
+int outside_arguments(struct outside_options *options, int *argc, char ***argv)
+{
+	int given = (options->core != NULL) + (options->dir != NULL) + (options->target != NULL);
+
+	if (given > 1)
+		return program_bad_usage(&outside_program,
+					 "either a process, a core file, or a directory", "");
+	if (given == 1)
+		return PROGRAM_GOES_ON;
+	if (*argc == 0)
+		return program_bad_usage(&outside_program, "the target is missing", "");
+	options->target = *(*argv)++;
+	(*argc)--;
+	return PROGRAM_GOES_ON;
+}
+
+/* --- Processes by name -------------------------------------------------------------- */
+
+#define COMM_MAX 15 /* the bytes of a name in /proc/PID/comm; the kernel cuts longer ones */
+
+/* Read a file of /proc/PID.  Returns its length; 0: it cannot be read. */
+static size_t read_of_process(const char *pid, const char *name, char *text, size_t size)
+{
+	char path[300];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
+	file = fopen(path, "re");
+	n = file != NULL ? fread(text, 1, size - 1, file) : 0;
+	if (file != NULL)
+		fclose(file);
+	text[n] = '\0';
+	return n;
+}
+
+static bool is_path_of(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
+/* Whether the file that the process runs has this name, even if it was deleted. */
+static bool runs_file(const char *pid, const char *name)
+{
+	char link[300], path[4096] = "", *deleted;
+
+	snprintf(link, sizeof link, "/proc/%s/exe", pid);
+	if (readlink(link, path, sizeof path - 1) <= 0)
+		return false;
+	deleted = strstr(path, " (deleted)");
+	if (deleted != NULL)
+		*deleted = '\0';
+	return is_path_of(path, name);
+}
+
+/*
+ * Whether the process `pid` has this name: it was called by that name, it runs a file of that name,
+ * or the kernel calls it so, as it does with a script.  The kernel cuts a name that is longer than
+ * COMM_MAX, and the first argument of a script's interpreter is the script.
+ */
+static bool runs_under(const char *pid, const char *name)
+{
+	char arguments[4096], comm[COMM_MAX + 2];
+	size_t n = read_of_process(pid, "cmdline", arguments, sizeof arguments);
+	const char *second = arguments + strlen(arguments) + 1;
+
+	if (n == 0) /* a thread of the kernel, or a zombie */
+		return false;
+	if (is_path_of(arguments, name) || runs_file(pid, name))
+		return true;
+	read_of_process(pid, "comm", comm, sizeof comm);
+	comm[strcspn(comm, "\n")] = '\0';
+	if (strlen(name) <= COMM_MAX)
+		return strcmp(comm, name) == 0;
+	return strncmp(comm, name, COMM_MAX) == 0 && second < arguments + n &&
+	       is_path_of(second, name);
+}
+
+static bool is_number(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+#define NAMESAKES 8 /* so many are listed */
+
+/* Find the processes of that name, but this one.  Returns how many there are. */
+static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	size_t n = 0;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		pid_t pid = is_number(entry->d_name) ? (pid_t)atoi(entry->d_name) : 0;
+
+		if (pid == 0 || pid == getpid() || !runs_under(entry->d_name, name))
+			continue;
+		if (n < NAMESAKES)
+			found[n] = pid;
+		n++;
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return n;
+}
+
+/* Whether /proc does not show the processes of other users.  Process 1 is always there. */
+static bool hides_processes(void)
+{
+	return access("/proc/1/stat", F_OK) != 0 && kill(1, 0) != 0 && errno == EPERM;
+}
+
+static int report_namesakes(const char *name, const pid_t *found, size_t n)
+{
+	char text[256];
+	int at;
+
+	if (n == 0) {
+		snprintf(text, sizeof text, "there is no process of the name %s%s", name,
+			 hides_processes() ? ".  Those of other users are hidden here (hidepid): "
+					     "run tdt as root (sudo tdt)"
+					   : "");
+		return report_trouble(text);
+	}
+	at = snprintf(text, sizeof text, "%zu processes have that name; choose one of:", n);
+	for (size_t i = 0; i < n && i < NAMESAKES; i++)
+		at += snprintf(text + at, sizeof text - (size_t)at, " %d", found[i]);
+	if (n > NAMESAKES)
+		snprintf(text + at, sizeof text - (size_t)at, " and others");
+	return report_trouble(text);
+}
+
+int choose_process(const char *name, pid_t *pid)
+{
+	pid_t found[NAMESAKES];
+	size_t n;
+
+	if (is_number(name) && strlen(name) < 10) {
+		*pid = (pid_t)atoi(name);
+		return PROGRAM_GOES_ON;
+	}
+	n = find_by_name(name, found);
+	*pid = n == 1 ? found[0] : 0;
+	return n == 1 ? PROGRAM_GOES_ON : report_namesakes(name, found, n);
+}
+
+/* --- Opening ------------------------------------------------------------------------ */
+
+int report_reading(const char *why)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "reading the target %s", why);
+	return report_trouble(text);
+}
+
+int outside_apart(apart_fn *work, void *arg, const struct outside_options *options)
+{
+	const char *why = "";
+	int status = do_apart(work, arg, options->timeout != 0 ? options->timeout : TIMEOUT_DEFAULT,
+			      &why);
+
+	if (status >= 0)
+		return status;
+	if (status != -ECANCELED) {
+		program_output_failed(&outside_program, -status);
+		return TDT_TROUBLE;
+	}
+	report_reading(why);
+	return -ECANCELED;
+}
+
+static int open_target(struct outside *outside, const struct outside_options *options)
+{
+	struct tdt__trouble trouble;
+	int error;
+	pid_t pid;
+
+	if (options->core != NULL) {
+		error = tdt__target_open_core(&outside->target, options->core, &trouble);
+	} else {
+		if (choose_process(options->target, &pid) != PROGRAM_GOES_ON)
+			return TDT_TROUBLE;
+		error = tdt__target_open_process(&outside->target, pid, &trouble);
+	}
+	return error == 0 ? PROGRAM_GOES_ON : report_trouble(trouble.text);
+}
+
+int report_ended(void)
+{
+	return report_trouble("the process has ended meanwhile");
+}
+
+static void report_unknown_layout(const struct tdt__found *found)
+{
+	char text[256];
+
+	snprintf(text, sizeof text,
+		 "the tasks are recorded in layout %" PRIu32 ", and this tdt reads layout %d: use "
+		 "the tdt that belongs to libtdt %s",
+		 found->registry.version, TDT_REGISTRY_VERSION,
+		 found->registry.version == TDT_REGISTRY_VERSION ? found->registry.library
+								 : "in the process");
+	report_trouble(text);
+}
+
+/* Registries with a known layout come first.  The others are reported. */
+static int keep_known(struct outside *outside)
+{
+	size_t known = 0;
+
+	while (known < outside->n_found && outside->found[known].known)
+		known++;
+	if (outside->n_found == 0 && !tdt__target_is_there(&outside->target))
+		return report_ended();
+	if (outside->n_found == 0)
+		return report_trouble("no libtdt was found in the target: the program does not "
+				      "use it, or has not started yet");
+	for (size_t i = known; i < outside->n_found; i++)
+		report_unknown_layout(&outside->found[i]);
+	outside->n_found = known;
+	return known != 0 ? PROGRAM_GOES_ON : TDT_TROUBLE;
+}
+
+/* A reader may need a descriptor for each module. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int outside_open(struct outside *outside, const struct outside_options *options)
+{
+	uint64_t start = tdt__clock();
+	int status;
+
+	if (options->dir != NULL)
+		return report_trouble("recordings have events, and no memory of the process: see "
+				      "tdt print --summary and tdt record");
+	raise_descriptors();
+	status = open_target(outside, options);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	report_time(options, "opening the target", start);
+	start = tdt__clock();
+	if (tdt__images_init(&outside->images, &outside->target, &options->places) != 0) {
+		tdt__target_close(&outside->target);
+		return report_no_memory();
+	}
+	report_time(options, "reading the modules", start);
+	start = tdt__clock();
+	outside->n_found = tdt__find(&outside->target, outside->found);
+	report_time(options, "finding the registry", start);
+	status = keep_known(outside);
+	if (status != PROGRAM_GOES_ON)
+		outside_close(outside);
+	return status;
+}
+
+void outside_close(struct outside *outside)
+{
+	tdt__images_fini(&outside->images);
+	tdt__target_close(&outside->target);
+}
+
+int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,
+		  const struct outside_options *options)
+{
+	uint64_t start = tdt__clock();
+
+	if (tdt__tasks_read(tasks, &outside->target, &outside->images,
+			    &outside->found[registry]) != 0)
+		return report_no_memory();
+	report_time(options, "reading the tasks", start);
+	if (!tdt__target_is_there(&outside->target)) {
+		tdt__tasks_fini(tasks);
+		return report_ended();
+	}
+	if (tasks->records.damaged)
+		report_trouble("not all tasks could be read: the memory that has them is damaged, "
+			       "or missing in the core file");
+	return PROGRAM_GOES_ON;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_PRINT_H
+#define TDT_CLI_PRINT_H
+
+/*
+ * What is printed of saved data.  Both functions read a command line, whose first word is the name
+ * for the messages of getopt_long(), and return an exit status.
+ */
+
+/* tdt print: 0, or 2 if anything went wrong. */
+int command_print(int argc, char **argv);
+
+/* The same as the program tdt-tree, which ends with EXIT_BAD_INPUT if what it reads is damaged. */
+int print_as_tdt_tree(int argc, char **argv);
+
+#endif

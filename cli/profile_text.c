@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A profile as a table:
+ *
+ *	process 4711, libtdt 0.1.0: 30.0 s, 570 looks, 12.0 tasks
+ *	waiting 340.1 s (94.4 %), runnable 305 ms (0.1 %), polling 20.1 s (5.6 %)
+ *	...
+ *	  SHARE        TIME  TASKS  STATE     WAITS FOR  TASK
+ *	 45.2 %     163.0 s    4.5  waiting   timer      session *
+ *	                            next_order_poll at shop.c:88:2
+ *	                            session_poll at shop.c:97:2
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/profile.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/schema.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+#define FRAMES_SHOWN 5 /* of each place, the innermost ones */
+
+/* A line of the table: places that read the same. */
+struct profile_row {
+	const struct tdt__profile_place *place;
+	double ns;
+	uint32_t text[FRAMES_SHOWN]; /* the numbers of the frames' texts, the innermost first */
+	bool guessed[FRAMES_SHOWN];
+	size_t n;
+	bool more; /* frames follow */
+};
+
+struct profile_table {
+	const struct profile_result *result;
+	struct profile_shown shown;
+	struct profile_row *row;
+	size_t n;
+	struct tdt__index index;
+};
+
+/* --- Rows --------------------------------------------------------------------------------- */
+
+static enum tdt__role role_of_frame(const struct tdt__folded *folded)
+{
+	if (folded->own)
+		return TDT__ROLE_OWN;
+	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
+}
+
+static int set_texts(struct profile_table *table, struct profile_row *row)
+{
+	const struct profile_tree *tree;
+	const struct tdt_node *node = row->place->leaf;
+	int error = node != NULL ? profile_shown_tree(&table->shown, row->place, &tree) : 0;
+
+	if (error != 0 || node == NULL)
+		return error;
+	while ((node = profile_next_shown(tree, node)) != NULL && row->n < FRAMES_SHOWN) {
+		const struct tdt__folded *folded = &tree->folded[tdt_node_id(node)];
+
+		row->text[row->n] = tdt__frames_text(&table->shown.frames, folded->frame,
+						     role_of_frame(folded));
+		if (row->text[row->n] == UINT32_MAX)
+			return -ENOMEM;
+		row->guessed[row->n++] = tdt_node_frame(node)->guessed != 0;
+		node = tdt_node_parent(node);
+	}
+	row->more = node != NULL && profile_next_shown(tree, node) != NULL;
+	return 0;
+}
+
+static bool same_row(const struct profile_row *a, const struct profile_row *b)
+{
+	const struct tdt__profile_group *x = a->place->group, *y = b->place->group;
+
+	return x->state == y->state && x->kind == y->kind && x->name == y->name && a->n == b->n &&
+	       a->more == b->more && memcmp(a->text, b->text, a->n * sizeof a->text[0]) == 0;
+}
+
+static uint32_t hash_row(const struct profile_row *row)
+{
+	const struct tdt__profile_group *group = row->place->group;
+	uint64_t hash = tdt__mix((uint64_t)group->state << 8 | (uint64_t)group->kind, group->name);
+
+	for (size_t i = 0; i < row->n; i++)
+		hash = tdt__mix(hash, row->text[i]);
+	return (uint32_t)hash;
+}
+
+/* Add a row to the table, or its time to a row that reads the same. */
+static int merge_row(struct profile_table *table, const struct tdt__profile_place *place)
+{
+	struct profile_row row = { .place = place, .ns = place->ns };
+	int error = set_texts(table, &row);
+	size_t tried = 0;
+	uint32_t hash, i;
+
+	if (error != 0)
+		return error;
+	hash = hash_row(&row);
+	do {
+		i = tdt__index_next(&table->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !same_row(&table->row[i], &row));
+	if (i != TDT__INDEX_NONE) {
+		table->row[i].ns += row.ns;
+		return 0;
+	}
+	tdt__index_add(&table->index, hash, (uint32_t)table->n);
+	table->row[table->n++] = row;
+	return 0;
+}
+
+static int by_time_of_row(const void *a, const void *b)
+{
+	const struct profile_row *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int make_profile_rows(struct profile_table *table)
+{
+	const struct tdt__profile_places *places = table->result->places;
+	int error = profile_shown_init(&table->shown, table->result, true);
+
+	table->row = calloc(places->n + 1, sizeof table->row[0]);
+	if (error != 0 || table->row == NULL ||
+	    tdt__index_reserve(&table->index, places->n + 1) != 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < places->n && error == 0; i++)
+		if (profile_has_place(table->result, &places->place[i]))
+			error = merge_row(table, &places->place[i]);
+	qsort(table->row, table->n, sizeof table->row[0], by_time_of_row);
+	return error;
+}
+
+/* --- Words -------------------------------------------------------------------------------- */
+
+static double percent(double part, double all)
+{
+	return all > 0 ? 100 * part / all : 0;
+}
+
+static void add_time(struct tdt__string *string, double ns)
+{
+	struct tdt__string text = { 0 };
+
+	tdt__duration(&text, (uint64_t)ns); /* begins with a space */
+	if (!text.failed)
+		tdt__string_add(string, text.bytes + 1, text.n - 1);
+	string->failed |= text.failed;
+	tdt__string_free(&text);
+}
+
+static void write_and_free(struct tdt__out *out, struct tdt__string *string, int *error)
+{
+	if (string->failed)
+		*error = -ENOMEM;
+	else
+		tdt__out_add(out, string->bytes, string->n);
+	tdt__string_free(string);
+	*string = (struct tdt__string){ 0 };
+}
+
+static void add_states(struct tdt__string *string, const struct profile_result *result)
+{
+	const double *ns = result->profile->sum.state_ns;
+	double all = 0;
+
+	for (int i = 0; i < TDT__PROFILE_STATES; i++)
+		all += ns[i];
+	for (int i = 0; i < TDT__PROFILE_STATES; i++) {
+		tdt__string_puts(string, i == 0 ? "" : ", ");
+		tdt__string_puts(string, profile_states[i]);
+		tdt__string_puts(string, " ");
+		add_time(string, ns[i]);
+		tdt__string_printf(string, " (%.1f %%)", percent(ns[i], all));
+	}
+	tdt__string_puts(string, "\n");
+}
+
+/* How much of the waiting time rests on what. */
+static void add_trust(struct tdt__string *string, const struct profile_result *result)
+{
+	const struct tdt__profile_sum *sum = &result->profile->sum;
+	double waiting = sum->state_ns[TDT__PROFILE_WAITING];
+
+	if (waiting <= 0)
+		return;
+	tdt__string_printf(string, "of the waiting time, %.1f %% was seen without a fresh tree, ",
+			   percent(sum->stale_ns + sum->unknown_ns, waiting));
+	tdt__string_printf(string, "and %.1f %% has no place\n", percent(sum->unknown_ns, waiting));
+}
+
+static void add_head(struct tdt__string *string, const struct profile_result *result)
+{
+	const struct tdt__profile *profile = result->profile;
+	double looks = profile->looks != 0 ? (double)profile->looks : 1;
+
+	tdt__string_printf(string, "process %d, libtdt ", (int)result->outside->target.pid);
+	tdt__string_escape(string, profile->tasks.registry.library, false, '\0');
+	tdt__string_puts(string, ": ");
+	add_time(string, result->ns);
+	tdt__string_puts(string, ", ");
+	tdt__count(string, profile->looks);
+	tdt__string_printf(string, " looks, %.1f tasks\n", (double)profile->found / looks);
+	add_states(string, result);
+	add_trust(string, result);
+}
+
+/* --- The table ---------------------------------------------------------------------------- */
+
+static void add_padded(struct tdt__string *string, struct tdt__string *text, int width)
+{
+	tdt__string_printf(string, "%*s", text->failed ? width : width - (int)text->n, "");
+	if (!text->failed)
+		tdt__string_add(string, text->bytes, text->n);
+	string->failed |= text->failed;
+	tdt__string_free(text);
+}
+
+static void add_numbers(struct tdt__string *string, const struct profile_result *result,
+			const struct profile_row *row)
+{
+	struct tdt__string time = { 0 };
+
+	tdt__color(string, TDT__BOLD, result->print);
+	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
+	tdt__color(string, TDT__PLAIN, result->print);
+	add_time(&time, row->ns);
+	add_padded(string, &time, 12);
+	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
+}
+
+static void add_kind(struct tdt__string *string, const struct tdt__profile_group *group)
+{
+	bool waits = group->state == TDT__PROFILE_WAITING && group->kind != TDT_WAIT_UNKNOWN;
+
+	tdt__string_printf(string, "%-9s %-10s ", profile_states[group->state],
+			   waits ? wait_words[group->kind] : "-");
+}
+
+static void add_name(struct tdt__string *string, const struct profile_result *result,
+		     const struct tdt__profile_group *group)
+{
+	const char *name = tdt__profile_name_of(&result->profile->sum, group->name);
+
+	if (name[0] == '\0')
+		tdt__string_puts(string, "-");
+	else
+		tdt__string_escape(string, name, result->print->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_puts(string, "\n");
+}
+
+static void indent_frame(struct tdt__out *out)
+{
+	static const char blanks[] = "                             ";
+
+	tdt__out_add(out, blanks, sizeof blanks - 1);
+}
+
+static void write_frames(struct tdt__out *out, const struct profile_table *table,
+			 const struct profile_row *row)
+{
+	static const char unknown[] = "the place is unknown\n", more[] = "...\n";
+	static const char guessed[] = " (callers may be missing)";
+
+	if (row->n == 0) {
+		indent_frame(out);
+		tdt__out_add(out, unknown, sizeof unknown - 1);
+	}
+	for (size_t i = 0; i < row->n; i++) {
+		indent_frame(out);
+		tdt__frames_write(out, &table->shown.frames, row->text[i]);
+		if (row->guessed[i])
+			tdt__out_add(out, guessed, sizeof guessed - 1);
+		tdt__out_add(out, "\n", 1);
+	}
+	if (row->more) {
+		indent_frame(out);
+		tdt__out_add(out, more, sizeof more - 1);
+	}
+}
+
+static int write_rows(struct tdt__out *out, const struct profile_table *table)
+{
+	const struct profile_result *result = table->result;
+	struct tdt__string string = { 0 };
+	size_t n = table->n < result->rows ? table->n : result->rows;
+	int error = 0;
+
+	tdt__string_puts(&string, "\n  SHARE        TIME    TASKS  STATE     WAITS FOR  TASK\n");
+	write_and_free(out, &string, &error);
+	for (size_t i = 0; i < n && error == 0; i++) {
+		const struct profile_row *row = &table->row[i];
+
+		add_numbers(&string, result, row);
+		add_kind(&string, row->place->group);
+		add_name(&string, result, row->place->group);
+		write_and_free(out, &string, &error);
+		write_frames(out, table, row);
+	}
+	if (n < table->n) {
+		tdt__string_printf(&string, "and %zu more places (--rows)\n", table->n - n);
+		write_and_free(out, &string, &error);
+	}
+	return error;
+}
+
+/* --- What was recorded -------------------------------------------------------------------- */
+
+static void add_recorded_row(struct tdt__string *string, const struct profile_result *result,
+			     const struct tdt__profile_time *recorded)
+{
+	const struct tdt__profile_group alike = { .state = recorded->state,
+						  .kind = recorded->kind,
+						  .name = recorded->name };
+	struct tdt__string time = { 0 };
+
+	add_time(&time, (double)recorded->ns);
+	add_padded(string, &time, 12);
+	tdt__string_printf(string, " %10" PRIu64 "  ", recorded->n);
+	add_kind(string, &alike);
+	add_name(string, result, &alike);
+}
+
+static int write_recorded(struct tdt__out *out, const struct profile_result *result)
+{
+	const struct tdt__profile_times *times = result->times;
+	struct tdt__string string = { 0 };
+	int error = 0;
+
+	if (times == NULL || times->n == 0)
+		return 0;
+	tdt__string_puts(&string, "\nrecorded, in ");
+	add_time(&string, (double)times->ns);
+	tdt__string_puts(&string, " of it:\n");
+	tdt__string_puts(&string, "        TIME      TIMES  STATE     WAITS FOR  TASK\n");
+	for (size_t i = 0; i < times->n && i < result->rows; i++)
+		if ((result->states & 1u << times->time[i].state) != 0)
+			add_recorded_row(&string, result, &times->time[i]);
+	write_and_free(out, &string, &error);
+	return error;
+}
+
+int profile_text(struct tdt__out *out, const struct profile_result *result)
+{
+	struct profile_table table = { .result = result };
+	struct tdt__string head = { 0 };
+	int error = make_profile_rows(&table);
+
+	if (error == 0) {
+		add_head(&head, result);
+		write_and_free(out, &head, &error);
+	}
+	if (error == 0 && table.n != 0)
+		error = write_rows(out, &table);
+	if (error == 0)
+		error = write_recorded(out, result);
+	profile_shown_fini(&table.shown);
+	free(table.row);
+	tdt__index_fini(&table.index);
+	return error;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_PS_H
+#define TDT_CLI_PS_H
+
+/* The forms in which tdt ps prints tasks. */
+
+#include "cli/tdt.h"
+#include "tree-printer/strings.h"
+#include "tree/cycles.h"
+
+/* A registry's tasks, as they are printed. */
+struct listing {
+	const struct outside *outside;
+	const struct tdt__tasks *tasks;
+	/* The tasks that the filter lets through, in their order. */
+	const struct tdt__seen_task **shown;
+	size_t n;
+	const struct tdt__cycles *cycles; /* of all tasks */
+	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
+	bool threads; /* JSON has the threads, too */
+};
+
+/* The forms return 0 or -ENOMEM; errors of writing are kept in `out`. */
+int ps_table(struct tdt__out *out, const struct listing *listing);
+int ps_tree(struct tdt__out *out, const struct listing *listing);
+int ps_dot(struct tdt__out *out, const struct listing *listing);
+int ps_json(struct tdt__out *out, const struct listing *listing);
+int ps_threads(struct tdt__out *out, const struct listing *listing);
+
+/* The array of the threads. */
+int ps_json_threads(struct tdt__out *out, const struct listing *listing);
+
+/* "waiting", "polling", "ended (ready)": the word for the task's state. */
+void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);
+
+/*
+ * Write the summary: which process, how many tasks in which state; what happened since the start;
+ * and below it, a line for each ring of tasks that wait for each other.
+ */
+int ps_summary(struct tdt__out *out, const struct listing *listing);
+
+/*
+ * The number of the process.  It may have another one in its own PID namespace, which is what a
+ * core file knows.
+ */
+uint32_t ps_pid(const struct listing *listing);
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Tasks below the tasks that spawned them, and as a graph of who waits for whom.
+ *
+ * The parents that a target reports may form rings, and may be as deep as there are tasks.  So each
+ * task is printed once, nothing recurses, and a task that no root leads to becomes a root.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/index.h"
+#include "cli/ps.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+#define NO_TASK TDT__INDEX_NONE
+
+/* Tasks as nodes of a graph, by their places among those that are shown. */
+struct family {
+	const struct listing *listing;
+	struct tdt__index by_id;
+	uint32_t *parent, *first_child, *last_child, *next; /* NO_TASK: none */
+	bool *printed;
+};
+
+static uint64_t id_at(const struct family *family, uint32_t task)
+{
+	return family->listing->shown[task]->member.info.id;
+}
+
+/* The first task with this id, or NO_TASK. */
+static uint32_t task_with(const struct family *family, uint64_t id)
+{
+	uint32_t task;
+	size_t tried = 0;
+
+	do {
+		task = tdt__index_next(&family->by_id, tdt__hash_id(id), &tried);
+	} while (task != NO_TASK && id_at(family, task) != id);
+	return task;
+}
+
+static void family_fini(struct family *family)
+{
+	tdt__index_fini(&family->by_id);
+	free(family->parent);
+	free(family->printed);
+}
+
+static int family_init(struct family *family, const struct listing *listing)
+{
+	size_t n = listing->n;
+
+	*family = (struct family){ .listing = listing,
+				   .parent = malloc((4 * n + 1) * sizeof(uint32_t)),
+				   .printed = calloc(n + 1, sizeof(bool)) };
+	if (family->parent == NULL || family->printed == NULL || n > UINT32_MAX / 4 ||
+	    tdt__index_reserve(&family->by_id, n) != 0) {
+		family_fini(family);
+		return -ENOMEM;
+	}
+	memset(family->parent, 0xff, 4 * n * sizeof(uint32_t));
+	family->first_child = family->parent + n;
+	family->last_child = family->first_child + n;
+	family->next = family->last_child + n;
+	/* Many tasks with one id would make the index slow. */
+	for (uint32_t i = 0; i < n; i++)
+		if (task_with(family, id_at(family, i)) == NO_TASK)
+			tdt__index_add(&family->by_id, tdt__hash_id(id_at(family, i)), i);
+	return 0;
+}
+
+/* --- The tree ----------------------------------------------------------------------- */
+
+static void add_child(struct family *family, uint32_t child)
+{
+	uint64_t id = family->listing->shown[child]->member.info.parent;
+	uint32_t parent = id != 0 ? task_with(family, id) : NO_TASK;
+
+	if (parent == NO_TASK || parent == child)
+		return;
+	family->parent[child] = parent;
+	if (family->last_child[parent] != NO_TASK)
+		family->next[family->last_child[parent]] = child;
+	else
+		family->first_child[parent] = child;
+	family->last_child[parent] = child;
+}
+
+/* The lines in front of a task: one for each ancestor that has more children. */
+static void draw_lines(struct tdt__string *string, const struct family *family, uint32_t task,
+		       unsigned depth)
+{
+	const struct tdt__glyphs *glyphs = tdt__glyphs(family->listing->print);
+	const char *part[TDT__LEVELS_MAX];
+	unsigned n = 0;
+
+	if (depth == 0) {
+		tdt__string_puts(string, glyphs->root);
+		return;
+	}
+	part[n++] = family->next[task] != NO_TASK ? glyphs->child : glyphs->last_child;
+	for (task = family->parent[task]; --depth > 0 && n < TDT__LEVELS_MAX;
+	     task = family->parent[task])
+		part[n++] = family->next[task] != NO_TASK ? glyphs->line : glyphs->blank;
+	tdt__string_puts(string, " ");
+	while (n > 0)
+		tdt__string_puts(string, part[--n]);
+}
+
+static void tree_line(struct tdt__string *string, const struct family *family, uint32_t task,
+		      unsigned depth)
+{
+	const struct tdt_print_options *options = family->listing->print;
+	const struct tdt__seen_task *shown = family->listing->shown[task];
+	const struct tdt_trace_info *info = &shown->member.info;
+
+	draw_lines(string, family, task, depth);
+	tdt__color(string, TDT__BOLD, options);
+	tdt__task_name(string, info->id, info->name, options);
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, " ");
+	ps_state(string, shown);
+	if (info->state_ns != 0) {
+		tdt__string_puts(string, " ");
+		tdt__duration_cell(string, info->state_ns);
+	}
+	if (info->n_waits != 0) {
+		tdt__string_puts(string, " ");
+		tdt__wait_for(string, &shown->wait, info->id, NULL, options);
+	}
+	tdt__task_place(string, info, options);
+	tdt__string_puts(string, "\n");
+}
+
+/* The next task in depth-first order; NO_TASK: the tree of `root` is done. */
+static uint32_t next_in_tree(const struct family *family, uint32_t task, uint32_t root,
+			     unsigned *depth)
+{
+	uint32_t child = family->first_child[task];
+
+	if (child != NO_TASK && !family->printed[child]) {
+		++*depth;
+		return child;
+	}
+	for (; task != root; task = family->parent[task], --*depth)
+		if (family->next[task] != NO_TASK && !family->printed[family->next[task]])
+			return family->next[task];
+	return NO_TASK;
+}
+
+static void write_tree(struct tdt__out *out, struct family *family, struct tdt__string *string,
+		       uint32_t root)
+{
+	unsigned depth = 0;
+
+	for (uint32_t task = root; task != NO_TASK && out->error == 0;
+	     task = next_in_tree(family, task, root, &depth)) {
+		family->printed[task] = true;
+		string->n = 0;
+		tree_line(string, family, task, depth);
+		if (!string->failed)
+			tdt__out_add(out, string->bytes, string->n);
+	}
+}
+
+int ps_tree(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__string string = { 0 };
+	struct family family;
+	int error = family_init(&family, listing);
+
+	if (error != 0)
+		return error;
+	error = ps_summary(out, listing);
+	for (uint32_t i = 0; i < listing->n; i++)
+		add_child(&family, i);
+	for (uint32_t i = 0; i < listing->n; i++)
+		if (family.parent[i] == NO_TASK)
+			write_tree(out, &family, &string, i);
+	for (uint32_t i = 0; i < listing->n; i++)
+		if (!family.printed[i])
+			write_tree(out, &family, &string, i);
+	if (string.failed)
+		error = -ENOMEM;
+	tdt__string_free(&string);
+	family_fini(&family);
+	return error;
+}
+
+/* --- The graph ---------------------------------------------------------------------- */
+
+/* The task that a task waits for; NO_TASK: none, or one that is not shown. */
+static uint32_t waits_for(const struct family *family, uint32_t task)
+{
+	const struct tdt__seen_task *shown = family->listing->shown[task];
+
+	if (shown->member.info.n_waits == 0 || shown->wait.owner == 0)
+		return NO_TASK;
+	return task_with(family, shown->wait.owner);
+}
+
+/* Mark the tasks of a ring: 1, or 2 if it is a deadlock. */
+static void mark_rings(const struct family *family, unsigned char *mark)
+{
+	const struct tdt__cycles *cycles = family->listing->cycles;
+
+	for (size_t i = 0; i < cycles->n; i++)
+		for (size_t k = 0; k < cycles->cycle[i].n; k++) {
+			uint32_t task = task_with(family, cycles->cycle[i].tasks[k]->id);
+
+			if (task != NO_TASK)
+				mark[task] = cycles->cycle[i].deadlock ? 2 : 1;
+		}
+}
+
+static void dot_node(struct tdt__string *string, const struct family *family, uint32_t task,
+		     bool ring)
+{
+	const struct tdt__seen_task *shown = family->listing->shown[task];
+	const struct tdt_trace_info *info = &shown->member.info;
+
+	tdt__string_printf(string, "\t\"%" PRIu64 "\" [label=\"%" PRIu64, info->id, info->id);
+	if (info->name != NULL) {
+		tdt__string_puts(string, " ");
+		tdt__string_escape(string, info->name, true, '"');
+	}
+	tdt__string_puts(string, "\\n");
+	ps_state(string, shown);
+	tdt__string_puts(string, " ");
+	tdt__duration_cell(string, info->state_ns);
+	tdt__string_puts(string, ring ? "\", color=red];\n" : "\"];\n");
+}
+
+static void dot_edge(struct tdt__string *string, const struct family *family, uint32_t from,
+		     uint32_t to, bool ring)
+{
+	static const char *const kinds[] = { "", "task", "mutex", "channel", "timer", "io", "" };
+	const struct tdt__seen_task *shown = family->listing->shown[from];
+
+	tdt__string_printf(string, "\t\"%" PRIu64 "\" -> \"%" PRIu64 "\" [label=\"%s",
+			   id_at(family, from), id_at(family, to), kinds[shown->wait.kind]);
+	if (shown->wait.name[0] != '\0') {
+		tdt__string_puts(string, " ");
+		tdt__string_escape(string, shown->wait.name, true, '"');
+	}
+	tdt__string_puts(string, ring ? "\", color=red];\n" : "\"];\n");
+}
+
+/* Tasks that neither wait for a task nor are waited for are left out. */
+static void dot_graph(struct tdt__string *string, const struct family *family,
+		      unsigned char *mark, bool *in)
+{
+	size_t n = family->listing->n;
+
+	mark_rings(family, mark);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t to = waits_for(family, i);
+
+		if (to != NO_TASK)
+			in[i] = in[to] = true;
+	}
+	tdt__string_puts(string, "digraph tasks {\n\tnode [shape=box];\n");
+	for (uint32_t i = 0; i < n; i++)
+		if (in[i])
+			dot_node(string, family, i, mark[i] == 2);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t to = waits_for(family, i);
+
+		if (to != NO_TASK)
+			dot_edge(string, family, i, to, mark[i] != 0 && mark[to] != 0);
+	}
+	tdt__string_puts(string, "}\n");
+}
+
+int ps_dot(struct tdt__out *out, const struct listing *listing)
+{
+	unsigned char *mark = calloc(listing->n + 1, sizeof *mark);
+	bool *in = calloc(listing->n + 1, sizeof *in);
+	struct tdt__string string = { 0 };
+	struct family family;
+	int error = -ENOMEM;
+
+	if (mark != NULL && in != NULL && family_init(&family, listing) == 0) {
+		dot_graph(&string, &family, mark, in);
+		if (!string.failed)
+			tdt__out_add(out, string.bytes, string.n);
+		error = string.failed ? -ENOMEM : 0;
+		tdt__string_free(&string);
+		family_fini(&family);
+	}
+	free(mark);
+	free(in);
+	return error;
+}

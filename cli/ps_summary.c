@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The lines above the tasks, in the text forms of tdt ps. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "cli/ps.h"
+#include "reader/history.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+static void count_state(struct tdt__string *string, size_t n, const char *what)
+{
+	if (n == 0)
+		return;
+	tdt__string_puts(string, ", ");
+	tdt__count(string, n);
+	tdt__string_puts(string, what);
+}
+
+static void count_states(struct tdt__string *string, const struct listing *listing)
+{
+	size_t states[TDT_TASK_RUNNABLE + 1] = { 0 }, ended = 0;
+
+	for (size_t i = 0; i < listing->tasks->n; i++) {
+		const struct tdt__seen_task *task = &listing->tasks->task[i];
+
+		if (task->outcome != NULL)
+			ended++;
+		else
+			states[task->member.info.state]++;
+	}
+	tdt__count_tasks(string, listing->tasks->n);
+	count_state(string, states[TDT_TASK_WAITING], " waiting");
+	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
+	count_state(string, states[TDT_TASK_RUNNING], " polling");
+	count_state(string, ended, " ended");
+}
+
+/* The line of text that counts what happened since the library began its work. */
+static void counts_line(struct tdt__string *string, const struct listing *listing)
+{
+	struct tdt_counts counts;
+
+	tdt__history_counts(listing->tasks, &counts);
+	if (counts.spawned == 0)
+		return;
+	tdt__string_puts(string, "since the start: ");
+	tdt__count_tasks(string, counts.spawned);
+	tdt__string_puts(string, " spawned");
+	count_state(string, counts.ended, " ended");
+	count_state(string, counts.panicked, " panicked");
+	count_state(string, counts.polls, counts.polls == 1 ? " poll" : " polls");
+	tdt__string_puts(string, "\n");
+}
+
+static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)
+{
+	struct tdt__seen_misuse seen;
+
+	if (tdt__history_misuse(listing->tasks, &seen))
+		tdt__misuse_line(string, &seen.misuse, listing->print);
+}
+
+static void ring_line(struct tdt__string *string, const struct listing *listing,
+		      const struct tdt_snapshot_cycle *cycle)
+{
+	if (cycle->deadlock)
+		tdt__color(string, TDT__RED, listing->print);
+	tdt__string_puts(string, cycle->deadlock ? "deadlock" : "ring of waits");
+	if (cycle->deadlock)
+		tdt__color(string, TDT__PLAIN, listing->print);
+	tdt__string_puts(string, ": task ");
+	for (size_t i = 0; i <= cycle->n; i++) {
+		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+
+		if (i > 0)
+			tdt__string_puts(string, i == 1 ? " waits for task "
+							: ", which waits for task ");
+		tdt__task_name(string, task->id, task->name, listing->print);
+	}
+	tdt__string_puts(string, "\n");
+}
+
+static int write_string(struct tdt__out *out, struct tdt__string *string)
+{
+	bool failed = string->failed;
+
+	if (!failed)
+		tdt__out_add(out, string->bytes, string->n);
+	tdt__string_free(string);
+	*string = (struct tdt__string){ 0 };
+	return failed ? -ENOMEM : 0;
+}
+
+uint32_t ps_pid(const struct listing *listing)
+{
+	const struct tdt__target *target = listing->tasks->target;
+
+	return target->core == NULL ? (uint32_t)target->pid : listing->tasks->registry.pid;
+}
+
+int ps_summary(struct tdt__out *out, const struct listing *listing)
+{
+	const struct tdt_registry *registry = &listing->tasks->registry;
+	struct tdt__string string = { 0 };
+
+	tdt__string_printf(&string, "process %" PRIu32 ", libtdt ", ps_pid(listing));
+	tdt__string_escape(&string, registry->library, false, '\0');
+	if (listing->outside->n_found > 1)
+		tdt__string_printf(&string, " (the copy at 0x%" PRIx64 ")", registry->self);
+	tdt__string_puts(&string, ": ");
+	count_states(&string, listing);
+	tdt__string_puts(&string, "\n");
+	counts_line(&string, listing);
+	seen_misuse_line(&string, listing);
+	for (size_t i = 0; i < listing->cycles->n; i++)
+		ring_line(&string, listing, &listing->cycles->cycle[i]);
+	tdt__string_puts(&string, "\n");
+	return write_string(out, &string);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Tasks as a table, and as JSON.
+ *
+ *	process 4711, libtdt 0.1.0: 3 tasks, 2 waiting, 1 polling
+ *	since the start: 5 tasks spawned, 2 ended, 12 polls
+ *	deadlock: 5 "a" waits for 6 "b", which waits for 5 "a"
+ *
+ *	ID  NAME  STATE    FOR      AGE      POLLS  WOKEN BY  WAITS ON ...    SPAWNED AT
+ *	 5  a     waiting  4.003 s  4.004 s      1         -  a mutex ...     demo/a.c:88
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ps.h"
+#include "cli/text_table.h"
+#include "reader/history.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/schema.h"
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+#define COLUMNS 9
+
+static const struct text_column columns[COLUMNS] = {
+	{ "ID", true },	     { "NAME", false },     { "STATE", false },
+	{ "FOR", true },     { "AGE", true },	    { "POLLS", true },
+	{ "WOKEN BY", true }, { "WAITS FOR", false }, { "SPAWNED AT", false },
+};
+
+/* --- The table ---------------------------------------------------------------------- */
+
+static void add_wait(struct tdt__string *text, const struct tdt__seen_task *task,
+		     const struct listing *listing)
+{
+	struct tdt__string wait = { 0 };
+
+	if (task->member.info.n_waits == 0)
+		return;
+	/* "for a mutex": the title of the column says "for". */
+	tdt__wait_for(&wait, &task->wait, task->member.info.id, NULL, listing->print);
+	if (wait.failed)
+		text->failed = true;
+	else if (wait.n > 4)
+		tdt__string_add(text, wait.bytes + 4, wait.n - 4);
+	tdt__string_free(&wait);
+}
+
+static void add_place(struct tdt__string *text, const struct tdt_trace_info *info,
+		      const struct tdt_print_options *options)
+{
+	if (info->file == NULL)
+		return;
+	tdt__string_escape(text, info->file, options->utf8 == TDT_PRINT_YES, '\0');
+	if (info->line != 0)
+		tdt__string_printf(text, ":%" PRIu32, info->line);
+}
+
+static void add_task_row(struct text_table *table, const struct tdt__seen_task *task,
+			 const struct listing *listing)
+{
+	const struct tdt_trace_info *info = &task->member.info;
+	struct tdt__string *text = &table->text;
+
+	tdt__string_printf(text, "%" PRIu64, info->id);
+	text_table_cell(table);
+	if (info->name != NULL)
+		tdt__string_escape(text, info->name, listing->print->utf8 == TDT_PRINT_YES, '\0');
+	text_table_cell(table);
+	ps_state(text, task);
+	text_table_cell(table);
+	tdt__duration_cell(text, info->state_ns);
+	text_table_cell(table);
+	tdt__duration_cell(text, info->spawned_ns);
+	text_table_cell(table);
+	tdt__count(text, info->polls);
+	text_table_cell(table);
+	if (info->woken_by != 0)
+		tdt__string_printf(text, "%" PRIu64, info->woken_by);
+	text_table_cell(table);
+	add_wait(text, task, listing);
+	text_table_cell(table);
+	add_place(text, info, listing->print);
+	text_table_cell(table);
+}
+
+int ps_table(struct tdt__out *out, const struct listing *listing)
+{
+	struct text_table table;
+	int error = ps_summary(out, listing), table_error;
+
+	text_table_begin(&table, columns, COLUMNS, listing->n);
+	for (size_t i = 0; i < listing->n && !table.text.failed; i++)
+		add_task_row(&table, listing->shown[i], listing);
+	table_error = text_table_end(&table, out);
+	return error != 0 ? error : table_error;
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static int json_head(struct tdt__out *out, const struct listing *listing)
+{
+	const struct tdt_snapshot_process process = tdt__tasks_process(listing->tasks);
+	const struct tdt_registry *registry = &listing->tasks->registry;
+	struct tdt__string string = { 0 };
+
+	tdt__string_printf(&string, "{\"tdt\":%d,\"ps\":{\"pid\":%" PRIu32, SCHEMA,
+			   ps_pid(listing));
+	tdt__string_printf(&string, ",\"registry\":\"0x%" PRIx64 "\",\"tasks\":%zu,\"process\":",
+			   registry->self, listing->tasks->n);
+	tdt__out_add(out, string.bytes, string.n);
+	tdt__string_free(&string);
+	if (tdt__json_process(out, &process) != 0)
+		return -ENOMEM;
+	tdt__json_text(out, "}");
+	return 0;
+}
+
+static void json_count(struct tdt__out *out, const char *name, uint64_t count)
+{
+	tdt__json_text(out, name);
+	tdt__json_u64(out, count);
+}
+
+/* The members of JSON that count the same, and describe the first misuse. */
+static int json_history(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__seen_misuse seen;
+	struct tdt_counts counts;
+
+	tdt__history_counts(listing->tasks, &counts);
+	json_count(out, ",\"counts\":{\"spawned\":", counts.spawned);
+	json_count(out, ",\"ended\":", counts.ended);
+	json_count(out, ",\"panicked\":", counts.panicked);
+	json_count(out, ",\"polls\":", counts.polls);
+	json_count(out, ",\"captures\":", counts.captures);
+	json_count(out, ",\"dumps\":", counts.dumps);
+	tdt__json_text(out, "}");
+	if (!tdt__history_misuse(listing->tasks, &seen))
+		return 0;
+	tdt__json_text(out, ",\"misuse\":");
+	return tdt__json_misuse(out, &seen.misuse);
+}
+
+static int json_task_of(struct tdt__out *out, const struct tdt__seen_task *task)
+{
+	int error;
+
+	tdt__json_text(out, "{\"task\":");
+	error = tdt__json_task(out, &task->member.info);
+	if (task->outcome != NULL) {
+		tdt__json_text(out, ",\"outcome\":\"");
+		tdt__json_text(out, task->outcome);
+		tdt__json_text(out, "\"");
+	}
+	tdt__json_text(out, "}");
+	return error;
+}
+
+int ps_json(struct tdt__out *out, const struct listing *listing)
+{
+	int error = json_head(out, listing);
+
+	if (error == 0)
+		error = json_history(out, listing);
+	tdt__json_text(out, ",\"deadlocks\":");
+	tdt__json_rings(out, listing->cycles->cycle, listing->cycles->n, true);
+	tdt__json_text(out, ",\"rings\":");
+	tdt__json_rings(out, listing->cycles->cycle, listing->cycles->n, false);
+	if (listing->threads && error == 0) {
+		tdt__json_text(out, ",\"threads\":");
+		error = ps_json_threads(out, listing);
+	}
+	tdt__json_text(out, ",\"tasks\":[");
+	for (size_t i = 0; i < listing->n && error == 0 && out->error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		error = json_task_of(out, listing->shown[i]);
+	}
+	if (error == 0) /* output that is cut short must not look complete */
+		tdt__json_text(out, "]}\n");
+	return error;
+}

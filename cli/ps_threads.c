@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The threads that poll, as a table and as JSON. */
+
+#include <config.h>
+
+#include <inttypes.h>
+
+#include "cli/ps.h"
+#include "cli/text_table.h"
+#include "reader/thread_table.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/words.h"
+
+static const struct text_column thread_columns[] = {
+	{ "THREAD", true }, { "NAME", false }, { "STATE", false },
+	{ "FOR", true },    { "TASK", false },
+};
+
+/* A worker that neither idles nor polls is busy with itself. */
+static const char *thread_state(const struct tdt__known_thread *thread)
+{
+	if (thread->polls != NULL)
+		return "polling";
+	if (thread->parked_ns != 0)
+		return "parked";
+	return thread->worker ? "between polls" : "no worker";
+}
+
+/* How long the thread has been in its state; 0: unknown. */
+static uint64_t thread_ns(const struct tdt__known_thread *thread)
+{
+	return thread->polls != NULL ? thread->polls->member.info.state_ns : thread->parked_ns;
+}
+
+static void add_thread_row(struct text_table *table, const struct tdt__known_thread *thread,
+			   const struct tdt_print_options *options)
+{
+	tdt__string_printf(&table->text, "%" PRIu32, thread->id);
+	text_table_cell(table);
+	tdt__string_escape(&table->text, thread->name, options->utf8 == TDT_PRINT_YES, '\0');
+	text_table_cell(table);
+	tdt__string_puts(&table->text, thread_state(thread));
+	text_table_cell(table);
+	if (thread_ns(thread) != 0)
+		tdt__duration_cell(&table->text, thread_ns(thread));
+	text_table_cell(table);
+	if (thread->polls != NULL)
+		tdt__task_name(&table->text, thread->polls->member.info.id,
+			       thread->polls->member.info.name, options);
+	text_table_cell(table);
+}
+
+int ps_threads(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__thread_table threads;
+	struct text_table table;
+	int error = ps_summary(out, listing);
+
+	if (error == 0)
+		error = tdt__thread_table_read(&threads, listing->tasks);
+	if (error != 0)
+		return error;
+	text_table_begin(&table, thread_columns, 5, threads.n);
+	for (size_t i = 0; i < threads.n && !table.text.failed; i++)
+		add_thread_row(&table, &threads.thread[i], listing->print);
+	tdt__thread_table_fini(&threads);
+	return text_table_end(&table, out);
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static void json_member(struct tdt__out *out, const char *name, uint64_t value)
+{
+	if (value == 0)
+		return;
+	tdt__json_text(out, name);
+	tdt__json_u64(out, value);
+}
+
+static int json_thread(struct tdt__out *out, const struct tdt__known_thread *thread)
+{
+	int error = 0;
+
+	json_member(out, "{\"thread\":", thread->id);
+	if (thread->name[0] != '\0') {
+		tdt__json_text(out, ",\"name\":");
+		error = tdt__json_string(out, thread->name);
+	}
+	tdt__json_text(out, thread->worker ? ",\"worker\":true" : ",\"worker\":false");
+	json_member(out, ",\"parked_ns\":", thread->parked_ns);
+	if (thread->polls != NULL)
+		json_member(out, ",\"task\":", thread->polls->member.info.id);
+	tdt__json_text(out, "}");
+	return error;
+}
+
+int ps_json_threads(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__thread_table threads;
+	int error = tdt__thread_table_read(&threads, listing->tasks);
+
+	if (error != 0)
+		return error;
+	tdt__json_text(out, "[");
+	for (size_t i = 0; i < threads.n && error == 0; i++) {
+		if (i > 0)
+			tdt__json_text(out, ",");
+		error = json_thread(out, &threads.thread[i]);
+	}
+	tdt__json_text(out, "]");
+	tdt__thread_table_fini(&threads);
+	return error;
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Reads a snapshot or a list of many tasks from JSON: see read_json.c. */
+
+#include <config.h>
+
+#include "cli/read_dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/read_parts.h"
+#include "tree-printer/schema.h"
+
+struct dump {
+	struct tdt_snapshot snapshot;
+	json_t *object;			   /* it owns all strings */
+	struct tdt_snapshot_group *groups; /* the panics come last */
+	struct tdt_snapshot_cycle *cycles;
+	struct tdt_misuse misuse;
+	struct tdt_snapshot_process process;
+	struct tdt_trace_info *tasks;		 /* of all groups, one group after the other */
+	const struct tdt_trace_info **in_groups; /* pointers to them, in the same order */
+	const struct tdt_trace_info **by_id;	 /* pointers to them, sorted by id */
+	const struct tdt_trace_info **in_cycles; /* of all cycles, one cycle after the other */
+	size_t n_tasks;
+};
+
+void dump_free(struct dump *dump)
+{
+	if (dump == NULL)
+		return;
+	for (size_t i = 0; i < dump->snapshot.n_groups + dump->snapshot.n_panics; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)dump->groups[i].trace);
+	for (size_t i = 0; i < dump->n_tasks; i++)
+		free((void *)(uintptr_t)dump->tasks[i].waits);
+	free(dump->groups);
+	free(dump->cycles);
+	free(dump->tasks);
+	free(dump->in_groups);
+	free(dump->by_id);
+	free(dump->in_cycles);
+	json_decref(dump->object);
+	free(dump);
+}
+
+const struct tdt_snapshot *dump_snapshot(const struct dump *dump)
+{
+	return &dump->snapshot;
+}
+
+/*
+ * How many elements the elements of `array` have together: their arrays `key`, or, if `key` is
+ * NULL, they themselves.
+ */
+static size_t count_within(const json_t *array, const char *key)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const json_t *element = json_array_get(array, i);
+
+		n += json_array_size(key != NULL ? json_object_get(element, key) : element);
+	}
+	return n;
+}
+
+static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	struct tdt_snapshot_group *group = &dump->groups[dump->snapshot.n_groups];
+	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
+	const json_t *tasks = json_object_get(object, "tasks"),
+		     *nodes = json_object_get(object, "nodes");
+	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
+	unsigned int answer;
+
+	if (reader_word(&place, "answer", answer_words, N_WORDS(answer_words), &answer))
+		return -1;
+	if (!json_is_array(tasks) || json_array_size(tasks) == 0)
+		return reader_fail_at(&place, "tasks", "not an array with a task at least");
+	*group = (struct tdt_snapshot_group){ .answer = (enum tdt_answer)answer,
+					      .tasks = &dump->in_groups[dump->n_tasks],
+					      .n = json_array_size(tasks) };
+	dump->snapshot.n_groups++;
+	for (size_t i = 0; i < group->n; i++) {
+		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
+		struct tdt_wait *waits;
+
+		snprintf(task.name, sizeof(task.name), "tasks[%zu]", i);
+		if (reader_task(&task, &dump->tasks[dump->n_tasks], &waits) != 0)
+			return -1;
+		dump->in_groups[dump->n_tasks] = &dump->tasks[dump->n_tasks];
+		dump->n_tasks++;
+	}
+	if (nodes == NULL && group->answer != TDT_ANSWER_NONE)
+		return reader_fail_at(&place, "nodes", "is missing");
+	if (nodes != NULL)
+		group->trace = reader_tree(reader, nodes, first);
+	return nodes == NULL || group->trace != NULL ? 0 : -1;
+}
+
+/* Read the groups that `key` names, behind those that were read before. */
+static int read_array(struct reader *reader, const json_t *groups, const char *key,
+		      struct dump *dump)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < json_array_size(groups) && err == 0; i++) {
+		snprintf(reader->prefix, sizeof(reader->prefix), "%s[%zu].", key, i);
+		err = read_group(reader, json_array_get(groups, i), dump);
+	}
+	reader->prefix[0] = '\0';
+	return err;
+}
+
+/* The tasks that panicked are written as groups of one task each. */
+static int read_panics(struct reader *reader, const json_t *panics, struct dump *dump)
+{
+	size_t before = dump->snapshot.n_groups;
+
+	if (read_array(reader, panics, "panics", dump) != 0)
+		return -1;
+	dump->snapshot.panics = &dump->groups[before];
+	dump->snapshot.n_panics = dump->snapshot.n_groups - before;
+	dump->snapshot.n_groups = before;
+	for (size_t i = 0; i < dump->snapshot.n_panics; i++)
+		if (dump->groups[before + i].n != 1 || dump->groups[before + i].trace == NULL)
+			return reader_fail(reader, "panics: not one task with a tree each");
+	return 0;
+}
+
+static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const json_t *groups = json_object_get(object, "groups"),
+		     *panics = json_object_get(object, "panics");
+	size_t n = json_array_size(groups) + json_array_size(panics);
+	size_t tasks = count_within(groups, "tasks") + count_within(panics, "tasks");
+
+	if (!json_is_array(groups) || (panics != NULL && !json_is_array(panics)))
+		return reader_fail(reader, panics == NULL || json_is_array(panics)
+					       ? "groups: not an array"
+					       : "panics: not an array");
+	dump->groups = calloc(n + 1, sizeof(*dump->groups));
+	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
+	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
+	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	dump->snapshot.groups = dump->groups;
+	if (read_array(reader, groups, "groups", dump) != 0)
+		return -1;
+	return read_panics(reader, panics, dump);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct tdt_trace_info *const *one = a, *const *other = b;
+
+	/* Tasks with the same id keep their order, so that the first one is always found. */
+	if ((*one)->id == (*other)->id)
+		return (*one > *other) - (*one < *other);
+	return (*one)->id < (*other)->id ? -1 : 1;
+}
+
+static const struct tdt_trace_info *find_task(const struct dump *dump, uint64_t id)
+{
+	size_t low = 0, high = dump->n_tasks;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dump->by_id[middle]->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < dump->n_tasks && dump->by_id[low]->id == id ? dump->by_id[low] : NULL;
+}
+
+/* Read the cycles under `key`, which are arrays of ids.  Adds the number of ids to `*used`. */
+static int read_rings(struct reader *reader, const json_t *object, const char *key,
+		      struct dump *dump, size_t *used)
+{
+	const json_t *rings = json_object_get(object, key);
+
+	for (size_t i = 0; i < json_array_size(rings); i++) {
+		const json_t *ids = json_array_get(rings, i);
+		struct tdt_snapshot_cycle *cycle = &dump->cycles[dump->snapshot.n_cycles];
+
+		*cycle = (struct tdt_snapshot_cycle){ .tasks = &dump->in_cycles[*used],
+						      .n = json_array_size(ids),
+						      .deadlock = strcmp(key, "deadlocks") == 0 };
+		for (size_t k = 0; k < cycle->n; k++) {
+			uint64_t id;
+
+			if (!reader_parse_number(json_array_get(ids, k), &id) ||
+			    find_task(dump, id) == NULL)
+				break;
+			dump->in_cycles[(*used)++] = find_task(dump, id);
+		}
+		if (cycle->n == 0 || &cycle->tasks[cycle->n] != &dump->in_cycles[*used]) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
+			return -1;
+		}
+		dump->snapshot.n_cycles++;
+	}
+	return 0;
+}
+
+static int read_from_records(struct reader *reader, const json_t *numbers, size_t deadlocks,
+			     struct dump *dump)
+{
+	for (size_t i = 0; i < json_array_size(numbers); i++) {
+		uint64_t number;
+
+		if (!reader_parse_number(json_array_get(numbers, i), &number) ||
+		    number >= deadlocks) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "from_records[%zu]: not the number of a deadlock", i);
+			return -1;
+		}
+		dump->cycles[number].records = 1;
+	}
+	return 0;
+}
+
+/* Count the groups of each deadlock, which come first, in the order of the deadlocks. */
+static int count_deadlock_groups(struct reader *reader, const json_t *groups, size_t deadlocks,
+				 struct dump *dump)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < dump->snapshot.n_groups; i++) {
+		const json_t *deadlock = json_object_get(json_array_get(groups, i), "deadlock");
+		uint64_t number;
+
+		if (deadlock == NULL)
+			break;
+		if (!reader_parse_number(deadlock, &number) || number < last ||
+		    number >= deadlocks) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "groups[%zu].deadlock: not the next deadlock's number", i);
+			return -1;
+		}
+		last = (size_t)number;
+		dump->cycles[last].n_groups++;
+	}
+	return 0;
+}
+
+static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const json_t *deadlocks = json_object_get(object, "deadlocks"),
+		     *rings = json_object_get(object, "rings");
+	size_t used = 0;
+
+	if ((deadlocks != NULL && !json_is_array(deadlocks)) ||
+	    (rings != NULL && !json_is_array(rings)))
+		return reader_fail(reader, "deadlocks, rings: not arrays");
+	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
+	dump->cycles =
+	    calloc(json_array_size(deadlocks) + json_array_size(rings) + 1, sizeof(*dump->cycles));
+	dump->in_cycles = calloc(count_within(deadlocks, NULL) + count_within(rings, NULL) + 1,
+				 sizeof(*dump->in_cycles));
+	if (dump->by_id == NULL || dump->cycles == NULL || dump->in_cycles == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	dump->snapshot.cycles = dump->cycles;
+	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
+	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
+	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
+	    read_from_records(reader, json_object_get(object, "from_records"),
+			      dump->snapshot.n_cycles, dump) != 0 ||
+	    count_deadlock_groups(reader, json_object_get(object, "groups"),
+				  dump->snapshot.n_cycles, dump) != 0)
+		return -1;
+	return read_rings(reader, object, "rings", dump, &used);
+}
+
+static int read_summary(const struct json_place *place, struct tdt_snapshot *snapshot)
+{
+	uint64_t tasks, lost, answers[4];
+
+	if (reader_number(place, "took_ns", UINT64_MAX, &snapshot->took_ns) ||
+	    reader_number(place, "tasks", SIZE_MAX, &tasks) ||
+	    reader_number(place, "lost", SIZE_MAX, &lost) ||
+	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
+	    reader_flag(place, "outside", &snapshot->outside))
+		return -1;
+	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
+		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))
+			return -1;
+		snapshot->answers[i] = (size_t)answers[i];
+	}
+	snapshot->tasks = (size_t)tasks;
+	snapshot->lost = (size_t)lost;
+	return 0;
+}
+
+static int read_misuse(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const struct json_place place = { .reader = reader, .object = object, .name = "misuse" };
+	struct tdt_misuse *misuse = &dump->misuse;
+	const char *name;
+	unsigned int kind;
+
+	if (object == NULL)
+		return 0;
+	if (!json_is_object(object))
+		return reader_fail(reader, "misuse: not an object");
+	if (reader_word(&place, "kind", misuse_words, N_WORDS(misuse_words), &kind) ||
+	    reader_number(&place, "task", UINT64_MAX, &misuse->task) ||
+	    reader_string(&place, "name", &name) || reader_require(&place, "reason") ||
+	    reader_string(&place, "reason", &misuse->reason))
+		return -1;
+	misuse->size = sizeof *misuse;
+	misuse->kind = (enum tdt_misuse_kind)kind;
+	if (name != NULL)
+		snprintf(misuse->name, sizeof misuse->name, "%s", name);
+	dump->snapshot.misuse = misuse;
+	return 0;
+}
+
+/* Read which process the answer is of: a member of `of`, if it is there. */
+static int read_process(struct reader *reader, const json_t *of, struct dump *dump)
+{
+	const struct json_place place = { .reader = reader,
+					  .object = json_object_get(of, "process"),
+					  .name = "process" };
+	struct tdt_snapshot_process *process = &dump->process;
+
+	if (place.object == NULL)
+		return 0;
+	if (!json_is_object(place.object))
+		return reader_fail(reader, "process: not an object");
+	if (reader_u32(&place, "pid", &process->pid) ||
+	    reader_address(&place, "registry", &process->registry) ||
+	    reader_number(&place, "start_real_ns", UINT64_MAX, &process->start_real_ns) ||
+	    reader_number(&place, "now_ns", UINT64_MAX, &process->now_ns))
+		return -1;
+	dump->snapshot.process = process;
+	return 0;
+}
+
+int reader_dump(struct reader *reader, json_t *object, struct dump **result)
+{
+	const struct json_place place = { .reader = reader,
+					  .object = json_object_get(object, "dump"),
+					  .name = "dump" };
+	struct dump *dump;
+
+	if (!json_is_object(place.object))
+		return reader_fail(reader, "dump: not an object");
+	dump = calloc(1, sizeof(*dump));
+	if (dump == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	dump->snapshot.size = sizeof(dump->snapshot);
+	dump->object = json_incref(object);
+	if (read_summary(&place, &dump->snapshot) != 0 ||
+	    read_process(reader, place.object, dump) != 0 ||
+	    read_misuse(reader, json_object_get(object, "misuse"), dump) != 0 ||
+	    read_groups(reader, object, dump) != 0 || read_cycles(reader, object, dump) != 0) {
+		dump_free(dump);
+		return -1;
+	}
+	*result = dump;
+	return 1;
+}
+
+/* ---- Lists ---- */
+
+/* Add a task of a list to its only group, unless the task has ended. */
+static int read_list_entry(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	const struct json_place place = { .reader = reader,
+					  .object = json_object_get(object, "task"),
+					  .name = "task" };
+	struct tdt_trace_info *info = &dump->tasks[dump->n_tasks];
+	struct tdt_wait *waits;
+
+	if (!json_is_object(place.object))
+		return reader_fail(reader, "tasks: not objects with a task");
+	if (json_object_get(object, "outcome") != NULL)
+		return 0;
+	if (reader_task(&place, info, &waits) != 0)
+		return -1;
+	dump->in_groups[dump->n_tasks++] = info;
+	return 0;
+}
+
+static int read_list_entries(struct reader *reader, const json_t *tasks, struct dump *dump)
+{
+	size_t n = json_array_size(tasks);
+	int err = 0;
+
+	if (!json_is_array(tasks))
+		return reader_fail(reader, "tasks: not an array");
+	dump->groups = calloc(1, sizeof *dump->groups);
+	dump->tasks = calloc(n + 1, sizeof *dump->tasks);
+	dump->in_groups = calloc(n + 1, sizeof *dump->in_groups);
+	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	for (size_t i = 0; i < n && err == 0; i++) {
+		snprintf(reader->prefix, sizeof(reader->prefix), "tasks[%zu].", i);
+		err = read_list_entry(reader, json_array_get(tasks, i), dump);
+	}
+	reader->prefix[0] = '\0';
+	return err;
+}
+
+/* Tasks without trees are one group; no group is empty. */
+static void group_listed(struct dump *dump)
+{
+	dump->groups[0] = (struct tdt_snapshot_group){ .answer = TDT_ANSWER_NONE,
+						       .tasks = dump->in_groups,
+						       .n = dump->n_tasks };
+	dump->snapshot.groups = dump->groups;
+	dump->snapshot.n_groups = dump->n_tasks != 0;
+	dump->snapshot.tasks = dump->snapshot.answers[TDT_ANSWER_NONE] = dump->n_tasks;
+	dump->snapshot.outside = 1;
+}
+
+int reader_list(struct reader *reader, json_t *object, struct dump **result)
+{
+	const json_t *list = json_object_get(object, "ps");
+	struct dump *dump;
+
+	if (!json_is_object(list))
+		return reader_fail(reader, "ps: not an object");
+	dump = calloc(1, sizeof *dump);
+	if (dump == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	dump->snapshot.size = sizeof dump->snapshot;
+	dump->object = json_incref(object);
+	if (read_process(reader, list, dump) != 0 ||
+	    read_list_entries(reader, json_object_get(object, "tasks"), dump) != 0) {
+		dump_free(dump);
+		return -1;
+	}
+	group_listed(dump);
+	*result = dump;
+	return 1;
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Finding, listing and reading recordings of the flight recorder: see recordings.h. */
+
+#include <config.h>
+
+#include "cli/recordings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tdt/recording.h>
+
+#include "recording/copy.h"
+#include "recording/module_table.h"
+#include "recording/read.h"
+#include "symbolize/modules.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/terminal.h"
+
+static int recording_failed(const struct program *program, const char *path, const char *message)
+{
+	fprintf(stderr, "%s: %s: %s\n", program->name, path, message);
+	return EXIT_BAD_INPUT;
+}
+
+static const char *error_text(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "not a recording of tdt, or a damaged one";
+	case -ENOTSUP:
+		return "a recording of another version of tdt";
+	default:
+		return strerror(-err);
+	}
+}
+
+/* Open a regular file: a FIFO must not block the program.  Returns a descriptor or -errno. */
+static int open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+/* ---- Directories ---- */
+
+/*
+ * Whether process `pid` runs and was started at `start`, in clock ticks since boot: the second word
+ * after the name, which is in parentheses and may contain any bytes, is field 4 of the line.
+ */
+static bool is_running(uint32_t pid, uint64_t start)
+{
+	char path[64], line[1024], *at;
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	n = fread(line, 1, sizeof(line) - 1, file);
+	fclose(file);
+	line[n] = '\0';
+	at = strrchr(line, ')');
+	for (int field = 2; at != NULL && field < 22; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	return at != NULL && strtoull(at, NULL, 10) == start;
+}
+
+/* Read the header of the file.  False: it is no recording that can be read. */
+static bool read_header(const char *path, struct tdt_recording *header)
+{
+	int fd = open_regular(path);
+	bool whole;
+
+	if (fd < 0)
+		return false;
+	whole = read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header);
+	close(fd);
+	return whole && memcmp(header->magic, TDT_RECORDING_MAGIC, sizeof(header->magic)) == 0;
+}
+
+/* Look at one file of the directory.  Returns 0 or -ENOMEM. */
+static int add_file(struct recording_files *files, const char *dir, const char *name)
+{
+	struct recording_file file = { 0 }, *more;
+	struct tdt_recording header;
+	uint64_t start;
+	int end = 0;
+
+	if (sscanf(name, "tdt-%" SCNu32 "-%" SCNu64 ".rec%n", &file.pid, &start, &end) != 2 ||
+	    end == 0 || name[end] != '\0')
+		return 0;
+	if (asprintf(&file.path, "%s/%s", dir, name) < 0)
+		return -ENOMEM;
+	more = realloc(files->file, (files->n + 1) * sizeof(*more));
+	if (more != NULL)
+		files->file = more;
+	if (more == NULL || !read_header(file.path, &header)) {
+		free(file.path);
+		return more == NULL ? -ENOMEM : 0;
+	}
+	memcpy(file.program, header.program, sizeof(file.program) - 1);
+	file.started = header.start_real;
+	file.runs = is_running(file.pid, start);
+	files->file[files->n++] = file;
+	return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct recording_file *left = a, *right = b;
+
+	if (left->started != right->started)
+		return left->started < right->started ? 1 : -1;
+	return strcmp(left->path, right->path);
+}
+
+static void choose_file(struct recording_files *files)
+{
+	qsort(files->file, files->n, sizeof(*files->file), compare_files);
+	files->chosen = 0;
+	while (files->chosen < files->n && files->file[files->chosen].runs)
+		files->chosen++;
+	if (files->chosen == files->n)
+		files->chosen = 0;
+}
+
+static int list_directory(const struct program *program, const char *path, DIR *dir,
+			  struct recording_files *files)
+{
+	const struct dirent *entry;
+	int err = 0;
+
+	while (err == 0 && (entry = readdir(dir)) != NULL)
+		err = add_file(files, path, entry->d_name);
+	if (err == 0 && files->n > 0) {
+		choose_file(files);
+		return PROGRAM_GOES_ON;
+	}
+	recordings_free(files);
+	return recording_failed(program, path, err != 0 ? strerror(-err)
+						       : "there is no recording here");
+}
+
+int recordings_list(const struct program *program, const char *path,
+		    struct recording_files *files)
+{
+	DIR *dir = opendir(path);
+	int status;
+
+	*files = (struct recording_files){ 0 };
+	if (dir != NULL) {
+		status = list_directory(program, path, dir, files);
+		closedir(dir);
+		return status;
+	}
+	if (errno != ENOTDIR)
+		return recording_failed(program, path, strerror(errno));
+	files->file = calloc(1, sizeof(*files->file));
+	if (files->file != NULL)
+		files->file->path = strdup(path);
+	files->n = 1;
+	if (files->file != NULL && files->file->path != NULL)
+		return PROGRAM_GOES_ON;
+	recordings_free(files);
+	return recording_failed(program, path, strerror(ENOMEM));
+}
+
+void recordings_free(struct recording_files *files)
+{
+	for (size_t i = 0; i < files->n && files->file != NULL; i++)
+		free(files->file[i].path);
+	free(files->file);
+	*files = (struct recording_files){ 0 };
+}
+
+/* ---- The list ---- */
+
+static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen,
+		      const struct tdt_print_options *options)
+{
+	bool utf8 = options->utf8 == TDT_PRINT_YES;
+	time_t seconds = (time_t)(file->started / 1000000000);
+	const char *name = strrchr(file->path, '/');
+	struct tm tm;
+	char text[32] = "?";
+
+	if (localtime_r(&seconds, &tm) != NULL)
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	tdt__string_printf(line, "%s %s  ", chosen ? "->" : "  ", text);
+	tdt__string_escape(line, file->program, utf8, '\0');
+	tdt__string_printf(line, "[%" PRIu32 "], ", file->pid);
+	tdt__string_puts(line, file->runs ? "which runs: " : "which has ended: ");
+	tdt__string_escape(line, name != NULL ? name + 1 : file->path, utf8, '\0');
+	tdt__string_puts(line, "\n");
+}
+
+static void list_text(struct tdt__out *out, const struct recording_files *files,
+		      const struct tdt_print_options *options)
+{
+	struct tdt__string line = { 0 };
+
+	for (size_t i = 0; i < files->n; i++)
+		file_line(&line, &files->file[i], i == files->chosen, options);
+	tdt__string_puts(&line, "\n");
+	if (line.failed)
+		out->error = -ENOMEM;
+	else
+		tdt__out_add(out, line.bytes, line.n);
+	tdt__string_free(&line);
+}
+
+static int file_json(struct tdt__out *out, const struct recording_file *file, bool chosen)
+{
+	int err;
+
+	tdt__json_text(out, "{\"file\":");
+	err = tdt__json_string(out, file->path);
+	tdt__json_text(out, ",\"program\":");
+	if (err == 0)
+		err = tdt__json_string(out, file->program);
+	tdt__json_text(out, ",\"pid\":");
+	tdt__json_u64(out, file->pid);
+	tdt__json_text(out, ",\"start_real_ns\":");
+	tdt__json_u64(out, file->started);
+	tdt__json_text(out, file->runs ? ",\"runs\":true" : "");
+	tdt__json_text(out, chosen ? ",\"chosen\":true}" : "}");
+	return err;
+}
+
+static int list_json(struct tdt__out *out, const struct recording_files *files)
+{
+	int err = 0;
+
+	tdt__json_text(out, "{\"tdt\":1,\"recordings\":[");
+	for (size_t i = 0; i < files->n && err == 0; i++) {
+		tdt__json_text(out, i > 0 ? "," : "");
+		err = file_json(out, &files->file[i], i == files->chosen);
+	}
+	if (err == 0)
+		tdt__json_text(out, "]}\n");
+	return err;
+}
+
+int recordings_print(const struct recording_files *files,
+		     const struct tdt_print_options *options)
+{
+	struct tdt_print_options chosen = *options;
+	struct tdt__out out = { .file = stdout };
+	int err = 0;
+
+	tdt__terminal_choose(&chosen, stdout);
+	if (options->format == TDT_PRINT_JSON)
+		err = list_json(&out, files);
+	else
+		list_text(&out, files, &chosen);
+	return tdt__out_end(&out, err);
+}
+
+/* ---- Reading ---- */
+
+/* Copy from the file.  What lies beyond its end is missing. */
+static int read_recording_file(void *data, uint64_t address, void *to, size_t n)
+{
+	const int *fd = data;
+	char *bytes = to;
+
+	while (n > 0) {
+		ssize_t got = pread(*fd, bytes, n, (off_t)address);
+
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EINVAL;
+		bytes += got;
+		address += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int read_opened(int fd, struct recording_read *read)
+{
+	struct tdt__recording_source source = { .read = read_recording_file, .data = &fd };
+	int err = tdt__recording_copy(&source, &read->block, &read->size);
+
+	if (err == 0)
+		err = tdt__recording_open(&read->recording, read->block, read->size);
+	if (err != 0)
+		return err;
+	read->modules = tdt__recorded_module_table(read->recording);
+	return read->modules != NULL ? 0 : -ENOMEM;
+}
+
+int recording_read(const struct program *program, const char *path, struct recording_read *read)
+{
+	int fd = open_regular(path), err = fd;
+
+	*read = (struct recording_read){ 0 };
+	if (fd >= 0) {
+		err = read_opened(fd, read);
+		close(fd);
+	}
+	if (err >= 0)
+		return PROGRAM_GOES_ON;
+	recording_read_free(read);
+	return recording_failed(program, path, error_text(err));
+}
+
+void recording_read_free(struct recording_read *read)
+{
+	tdt__modules_unref(read->modules);
+	tdt__recording_close(read->recording);
+	free(read->block);
+}

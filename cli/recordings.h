@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_RECORDINGS_H
+#define TDT_CLI_RECORDINGS_H
+
+/*
+ * The recordings of the flight recorder that an operator has: a file, or a directory (the
+ * environment variable TDT_RECORD_DIR) with the files of several processes.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/program.h"
+
+struct tdt__modules;
+struct tdt__recording;
+
+/* A file in a directory of recordings. */
+struct recording_file {
+	char *path;
+	char program[32];
+	uint32_t pid;
+	uint64_t started; /* ns of CLOCK_REALTIME */
+	bool runs;        /* the process that records still runs, on this machine */
+};
+
+struct recording_files {
+	struct recording_file *file; /* the newest one first */
+	size_t n;
+	size_t chosen; /* the newest one of a process that has ended, or else the newest one */
+};
+
+/*
+ * List the recordings at `path`: those in a directory, or a file, which alone is not looked into.
+ * Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong.
+ */
+int recordings_list(const struct program *program, const char *path,
+		    struct recording_files *files);
+void recordings_free(struct recording_files *files);
+
+/* Print the list for a reader, or as JSON. */
+int recordings_print(const struct recording_files *files,
+		     const struct tdt_print_options *options);
+
+/* A recording that was read into memory. */
+struct recording_read {
+	void *block;
+	size_t size;
+	struct tdt__recording *recording;
+	struct tdt__modules *modules; /* by which its addresses are named */
+};
+
+/* Read a file.  Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong. */
+int recording_read(const struct program *program, const char *path, struct recording_read *read);
+void recording_read_free(struct recording_read *read);
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A server for one page, in one thread: it waits for all clients at once, and no call blocks but
+ * that which makes the page.
+ */
+
+#include <config.h>
+
+#include "cli/serve.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define MOST_CLIENTS 16
+#define MOST_REQUEST 8192 /* bytes */
+#define HEAD_MAX 512      /* bytes of the head of an answer */
+
+/* --- The address -------------------------------------------------------------------- */
+
+struct listen_place {
+	char host[64];
+	const char *port;
+};
+
+/* Read `where`.  False: it is not understood. */
+static bool split_place(const char *where, struct listen_place *place)
+{
+	const char *colon = strrchr(where, ':'), *begin = where, *end = colon;
+
+	place->port = colon != NULL ? colon + 1 : where;
+	if (colon == NULL || colon == where) {
+		strcpy(place->host, "127.0.0.1");
+		return true;
+	}
+	if (where[0] == '[' && colon[-1] == ']') {
+		begin++;
+		end--;
+	}
+	if ((size_t)(end - begin) >= sizeof place->host)
+		return false;
+	memcpy(place->host, begin, (size_t)(end - begin));
+	place->host[end - begin] = '\0';
+	return true;
+}
+
+static bool is_port(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && digits <= 5 && text[digits] == '\0' && atoi(text) <= 65535;
+}
+
+static int open_listener(const struct addrinfo *address)
+{
+	int listener = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	    error;
+
+	if (listener < 0)
+		return -errno;
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	if (bind(listener, address->ai_addr, address->ai_addrlen) == 0 &&
+	    listen(listener, MOST_CLIENTS) == 0)
+		return listener;
+	error = -errno;
+	close(listener);
+	return error;
+}
+
+int serve_listen(const char *where)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+					.ai_socktype = SOCK_STREAM };
+	struct addrinfo *address;
+	struct listen_place place;
+	int listener;
+
+	if (!split_place(where, &place) || !is_port(place.port) ||
+	    getaddrinfo(place.host, place.port, &hints, &address) != 0)
+		return -EINVAL;
+	listener = open_listener(address);
+	freeaddrinfo(address);
+	return listener;
+}
+
+int serve_url(int listener, char url[SERVE_URL_MAX])
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof address;
+	char host[64], port[8];
+
+	if (getsockname(listener, (struct sockaddr *)&address, &length) != 0)
+		return -errno;
+	if (getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port,
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return -EINVAL;
+	snprintf(url, SERVE_URL_MAX, strchr(host, ':') != NULL ? "http://[%s]:%s/metrics"
+							       : "http://%s:%s/metrics",
+		 host, port);
+	return 0;
+}
+
+/* --- Clients ------------------------------------------------------------------------ */
+
+struct client {
+	int connection; /* -1: there is no such client */
+	uint64_t since; /* when it came */
+	uint64_t until; /* when it has to go */
+	char request[MOST_REQUEST + 1]; /* ends with NUL */
+	size_t received;
+	char *answer; /* NULL: the request is not complete */
+	size_t length, sent;
+};
+
+struct server {
+	int listener;
+	const struct serve_limits *limits;
+	serve_fn *page;
+	void *arg;
+	struct client client[MOST_CLIENTS];
+};
+
+static void drop_client(struct client *client)
+{
+	close(client->connection);
+	free(client->answer);
+	client->connection = -1;
+	client->answer = NULL;
+}
+
+/* A place for a client: the oldest one has to go if there is none. */
+static struct client *place_for_client(struct server *server)
+{
+	struct client *oldest = &server->client[0];
+
+	for (size_t i = 0; i < MOST_CLIENTS; i++) {
+		struct client *client = &server->client[i];
+
+		if (client->connection < 0)
+			return client;
+		if (client->since < oldest->since)
+			oldest = client;
+	}
+	drop_client(oldest);
+	return oldest;
+}
+
+static void accept_client(struct server *server)
+{
+	int connection = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client;
+
+	if (connection < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			poll(NULL, 0, 100); /* there is no memory or no descriptor just now */
+		return;
+	}
+	client = place_for_client(server);
+	client->connection = connection;
+	client->since = tdt__clock();
+	client->until = client->since + server->limits->request_ns;
+	client->received = client->sent = 0;
+}
+
+/* --- Requests ----------------------------------------------------------------------- */
+
+/* Whether the client accepts OpenMetrics, by a header of the request. */
+static enum serve_form accepted_form(const char *request)
+{
+	for (const char *line = strchr(request, '\n'); line != NULL; line = strchr(line, '\n')) {
+		size_t length = strcspn(++line, "\n");
+		const char *type = strcasestr(line, "application/openmetrics-text");
+
+		if (strncasecmp(line, "accept:", strlen("accept:")) == 0 && type != NULL &&
+		    type < line + length)
+			return SERVE_OPENMETRICS;
+	}
+	return SERVE_PROMETHEUS;
+}
+
+static bool has_line_of_request(const char *request, const char *method)
+{
+	size_t path = strlen(method);
+	size_t end = path + strcspn(request + path, " \r\n");
+
+	return tdt__starts_with(request, method) && request[path] == '/' &&
+	       tdt__starts_with(request + end, " HTTP/1.");
+}
+
+static bool is_for_page(const char *path)
+{
+	size_t length = strcspn(path, "? ");
+
+	return length == strlen("/metrics") && memcmp(path, "/metrics", length) == 0;
+}
+
+/* The answer is to be sent.  Without memory there is none. */
+static void set_answer(struct client *client, const char *status, const char *type,
+		       const char *text, size_t length, bool body)
+{
+	client->answer = malloc(HEAD_MAX + length);
+	if (client->answer == NULL)
+		return;
+	client->length = (size_t)snprintf(client->answer, HEAD_MAX,
+					  "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\n"
+					  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+					  status, type, length);
+	if (!body)
+		return;
+	memcpy(client->answer + client->length, text, length);
+	client->length += length;
+}
+
+static void set_refusal(struct client *client, const char *status)
+{
+	char text[64];
+	int length = snprintf(text, sizeof text, "%s\n", status);
+
+	set_answer(client, status, "text/plain", text, (size_t)length, true);
+}
+
+static void set_page(struct server *server, struct client *client, bool body)
+{
+	static const char *const types[] = {
+		[SERVE_OPENMETRICS] = "application/openmetrics-text; version=1.0.0",
+		[SERVE_PROMETHEUS] = "text/plain; version=0.0.4",
+	};
+	enum serve_form form = accepted_form(client->request);
+	char *text = NULL;
+	size_t length = 0;
+
+	if (server->page(server->arg, form, &text, &length) == 0)
+		set_answer(client, "200 OK", types[form], text, length, body);
+	else
+		set_refusal(client, "500 Internal Server Error");
+	free(text);
+}
+
+static void answer_request(struct server *server, struct client *client)
+{
+	bool get = has_line_of_request(client->request, "GET "),
+	     head = has_line_of_request(client->request, "HEAD ");
+
+	if (!get && !head)
+		set_refusal(client, "400 Bad Request");
+	else if (!is_for_page(strchr(client->request, '/')))
+		set_refusal(client, "404 Not Found");
+	else
+		set_page(server, client, get);
+	client->until = tdt__clock() + server->limits->answer_ns;
+	if (client->answer == NULL)
+		drop_client(client);
+}
+
+static bool is_complete(const char *request)
+{
+	return strstr(request, "\r\n\r\n") != NULL || strstr(request, "\n\n") != NULL;
+}
+
+static void receive_request(struct server *server, struct client *client)
+{
+	ssize_t n = recv(client->connection, client->request + client->received,
+			 MOST_REQUEST - client->received, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop_client(client);
+		return;
+	}
+	client->received += (size_t)n;
+	client->request[client->received] = '\0';
+	if (is_complete(client->request))
+		answer_request(server, client);
+	else if (client->received == MOST_REQUEST)
+		set_refusal(client, "431 Request Header Fields Too Large");
+}
+
+static void send_to_client(struct client *client)
+{
+	ssize_t n = send(client->connection, client->answer + client->sent,
+			 client->length - client->sent, MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		client->sent += (size_t)n;
+	if (n < 0 || client->sent == client->length)
+		drop_client(client);
+}
+
+/* --- Waiting ------------------------------------------------------------------------ */
+
+static void serve_client(struct server *server, struct client *client, short events)
+{
+	if (events != 0 && client->answer == NULL)
+		receive_request(server, client);
+	else if (events != 0)
+		send_to_client(client);
+	if (client->connection >= 0 && tdt__clock() >= client->until)
+		drop_client(client);
+}
+
+/* What to wait for: entry 0 is the listener.  Returns how long, in milliseconds; -1: for ever. */
+static int list_events(const struct server *server, struct pollfd event[1 + MOST_CLIENTS])
+{
+	uint64_t now = tdt__clock(), first = UINT64_MAX;
+
+	event[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+	for (size_t i = 0; i < MOST_CLIENTS; i++) {
+		const struct client *client = &server->client[i];
+
+		event[1 + i] = (struct pollfd){
+			.fd = client->connection,
+			.events = client->answer != NULL ? POLLOUT : POLLIN,
+		};
+		if (client->connection >= 0 && client->until < first)
+			first = client->until;
+	}
+	if (first == UINT64_MAX)
+		return -1;
+	return first > now ? (int)((first - now) / 1000000 + 1) : 0;
+}
+
+static int serve_once(struct server *server)
+{
+	struct pollfd event[1 + MOST_CLIENTS];
+	int most_ms = list_events(server, event);
+
+	if (poll(event, 1 + MOST_CLIENTS, most_ms) < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (size_t i = 0; i < MOST_CLIENTS; i++)
+		if (server->client[i].connection >= 0)
+			serve_client(server, &server->client[i], event[1 + i].revents);
+	if (event[0].revents != 0)
+		accept_client(server);
+	return 0;
+}
+
+int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg)
+{
+	struct server *server = calloc(1, sizeof *server);
+	int error = 0;
+
+	if (server == NULL)
+		return -ENOMEM;
+	server->listener = listener;
+	server->limits = limits;
+	server->page = page;
+	server->arg = arg;
+	for (size_t i = 0; i < MOST_CLIENTS; i++)
+		server->client[i].connection = -1;
+	while (error == 0)
+		error = serve_once(server);
+	for (size_t i = 0; i < MOST_CLIENTS; i++)
+		if (server->client[i].connection >= 0)
+			drop_client(&server->client[i]);
+	free(server);
+	return error;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_SERVE_H
+#define TDT_CLI_SERVE_H
+
+/*
+ * One page of metrics over HTTP, for one program that reads it now and then.
+ *
+ * Clients may be slow, or hostile: each has a limited time to send its request and to take the
+ * answer, a request has a limited length, and if there are too many clients, the oldest one has to
+ * go.  While a page is made, all clients wait.
+ *
+ * This is less than any HTTP library does: of a request only the first line and the header Accept
+ * are looked at, and each connection gets one answer.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which form of the page a client understands. */
+enum serve_form { SERVE_OPENMETRICS, SERVE_PROMETHEUS };
+
+/*
+ * Make the page: set `*text`, which malloc() made and serve() frees, and its length.  Returns 0 or
+ * a negative errno.
+ */
+typedef int serve_fn(void *arg, enum serve_form form, char **text, size_t *length);
+
+struct serve_limits {
+	uint64_t request_ns; /* for a client to send its request */
+	uint64_t answer_ns;  /* and to take the answer */
+};
+
+/*
+ * Listen at `where`: PORT, which is one of 127.0.0.1, ADDRESS:PORT, or [ADDRESS]:PORT.  The address
+ * is a number; port 0 stands for any free one.  Returns a descriptor, or a negative errno: -EINVAL,
+ * if `where` is not understood, or what socket(2), bind(2) and listen(2) report.
+ */
+int serve_listen(const char *where);
+
+/* Write the URL of the page, as "http://127.0.0.1:9090/metrics", into `url`. */
+#define SERVE_URL_MAX 128
+int serve_url(int listener, char url[SERVE_URL_MAX]);
+
+/* Serve the page.  Returns only if that becomes impossible: a negative errno. */
+int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg);
+
+#endif

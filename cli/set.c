@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * tdt set: have a process watch its tasks, or record what they do, for a time.  The process does so
+ * as long as this program is connected to it, so that nothing is left behind, however this program
+ * ends.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/tdt.h"
+#include "reader/door.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/words.h"
+
+static char set_name[] = "tdt";
+
+static const struct program set_program = {
+	.name = set_name,
+	.help = "Usage: tdt set [OPTION]... TARGET [watch=TIME] [record=SIZE]\n"
+		"Have a process watch its tasks, or record what they do, until this program ends: "
+		"by Ctrl-C, or by --for.\n"
+		"What the process does by itself goes on as before.  TARGET is the number or the "
+		"name of a process.\n"
+		"\n"
+		"  watch=TIME        keep the last tree of each task, once in this time, as 10ms\n"
+		"  record=SIZE       record polls and wake-ups, in rings of this size, as 16M\n"
+		"\n"
+		"  -p, --pid=TARGET  the process\n"
+		"  --for=TIME        end after that time, as 60s\n"
+		"  --json            print what is in force as a JSON object on one line\n"
+		"  --verbose         say how long each step took\n"
+		"  --help, --version\n"
+		"\n"
+		"Exit status: 0; 2 if something went wrong, or the process has ended.\n",
+};
+
+struct set_command {
+	struct outside_options outside;
+	uint64_t watch_ns;  /* 0: not asked for */
+	uint64_t ring_size; /* bytes; 0: not asked for */
+	uint64_t for_ns;    /* 0: until a signal */
+};
+
+/* A process may have several copies of the library, with a door each. */
+struct set_doors {
+	struct tdt__door door[TDT__REGISTRIES_MAX];
+	nfds_t n;
+};
+
+/* --- Options ------------------------------------------------------------------------------ */
+
+enum { OPTION_FOR = OPTIONS_OWN };
+
+/* Read a number of bytes, as "16M".  False: it is none, or it is 0. */
+static bool parse_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "KMG";
+	unsigned shift = 0;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*size = strtoull(text, &end, 10);
+	unit = *end != '\0' ? strchr(units, *end) : NULL;
+	if (unit != NULL) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		end++;
+	}
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *size == 0 ||
+	    *size > UINT64_MAX >> shift)
+		return false;
+	*size <<= shift;
+	return true;
+}
+
+static int set_setting(struct set_command *command, const char *setting)
+{
+	if (tdt__starts_with(setting, "watch=")) {
+		int status = set_duration(&command->watch_ns, setting + strlen("watch="));
+
+		if (status != PROGRAM_GOES_ON || command->watch_ns != 0)
+			return status;
+	}
+	if (tdt__starts_with(setting, "record=") &&
+	    parse_size(setting + strlen("record="), &command->ring_size))
+		return PROGRAM_GOES_ON;
+	return program_bad_usage(&set_program, "neither watch=TIME, as watch=10ms, nor "
+					       "record=SIZE, as record=16M: ", setting);
+}
+
+static int set_settings(struct set_command *command, int argc, char **argv)
+{
+	int status = PROGRAM_GOES_ON;
+
+	if (command->outside.core != NULL)
+		return program_bad_usage(&set_program, "a core file does nothing any more", "");
+	if (argc == 0)
+		return program_bad_usage(&set_program, "what is to be set is missing: watch=TIME "
+						       "or record=SIZE", "");
+	for (int i = 0; i < argc && status == PROGRAM_GOES_ON; i++)
+		status = set_setting(command, argv[i]);
+	return status;
+}
+
+static int set_option(struct set_command *command, int option, const char *value)
+{
+	switch (option) {
+	case OPTION_FOR:
+		return set_duration(&command->for_ns, value);
+	case 'h':
+		return program_option(&set_program, &command->outside.print, option, value);
+	default:
+		return outside_option(&command->outside, option, value);
+	}
+}
+
+static int set_options(struct set_command *command, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "for", required_argument, NULL, OPTION_FOR },
+		OPTIONS_OF_TARGET,
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
+		status = set_option(command, option, optarg);
+		if (status != PROGRAM_GOES_ON)
+			return status;
+	}
+	argc -= optind;
+	argv += optind;
+	status = outside_arguments(&command->outside, &argc, &argv);
+	return status == PROGRAM_GOES_ON ? set_settings(command, argc, argv) : status;
+}
+
+/* --- Requests ----------------------------------------------------------------------------- */
+
+/* The watch and the recording that are in force, as the library has answered. */
+struct in_force {
+	uint64_t watch_ns;
+	bool recording, by_program;
+};
+
+static int request_watch(const struct set_command *command, struct tdt__door *door,
+			 struct in_force *in_force, struct tdt__trouble *trouble)
+{
+	struct tdt_outside_watch watch = { .interval_ns = command->watch_ns };
+	int error;
+
+	if (command->watch_ns == 0)
+		return 0;
+	error = tdt__door_request(door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch, trouble);
+	in_force->watch_ns = watch.interval_ns;
+	return error;
+}
+
+static int request_record(const struct set_command *command, struct tdt__door *door,
+			  struct in_force *in_force, struct tdt__trouble *trouble)
+{
+	struct tdt_outside_record record = { .ring_size = command->ring_size, .on = 1 };
+	int error;
+
+	if (command->ring_size == 0)
+		return 0;
+	error = tdt__door_request(door, &record.header, TDT_OUTSIDE_RECORD, sizeof record, trouble);
+	in_force->recording = true;
+	in_force->by_program = record.by_program != 0;
+	return error;
+}
+
+static void print_in_force(const struct set_command *command, const struct in_force *in_force)
+{
+	struct tdt__string text = { 0 };
+
+	if (command->outside.print.format == TDT_PRINT_JSON) {
+		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
+		       in_force->watch_ns, in_force->recording ? "true" : "false");
+		return;
+	}
+	tdt__duration(&text, in_force->watch_ns);
+	if (in_force->watch_ns != 0 && !text.failed)
+		printf("the tasks are watched: every%.*s\n", (int)text.n, text.bytes);
+	if (in_force->recording)
+		printf("the tasks are recorded%s\n",
+		       in_force->by_program ? ", as the program itself has chosen" : "");
+	tdt__string_free(&text);
+}
+
+/* Connect to one library, and make the requests. */
+static int set_one(const struct set_command *command, struct set_doors *doors,
+		   const struct outside *outside, size_t registry, struct tdt__trouble *trouble)
+{
+	struct tdt__door *door = &doors->door[doors->n];
+	struct in_force in_force = { 0 };
+	int error = tdt__door_open(door, &outside->target, &outside->found[registry], trouble);
+
+	if (error != 0)
+		return error;
+	doors->n++;
+	error = request_watch(command, door, &in_force, trouble);
+	if (error == 0)
+		error = request_record(command, door, &in_force, trouble);
+	if (error == 0)
+		print_in_force(command, &in_force);
+	return error;
+}
+
+/* --- Waiting ------------------------------------------------------------------------------ */
+
+/* A descriptor that is ready when the user wants to end, by any of the usual signals. */
+static int open_signals(void)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+/* Wait until a descriptor is ready, or the time is over.  Returns how many are ready. */
+static int wait_for_end(const struct set_command *command, struct pollfd *wait, nfds_t n)
+{
+	uint64_t end = command->for_ns != 0 ? tdt__clock() + command->for_ns : UINT64_MAX, now;
+	int ready;
+
+	do {
+		uint64_t ms;
+
+		now = tdt__clock();
+		ms = now < end ? (end - now + 999999) / 1000000 : 0;
+		ready = poll(wait, n, ms < 1000000 ? (int)ms : 1000000);
+	} while (ready <= 0 && tdt__clock() < end);
+	return ready;
+}
+
+/* Stay connected.  The library says nothing by itself, so only an end is to be read. */
+static int stay(const struct set_command *command, const struct set_doors *doors)
+{
+	struct pollfd wait[TDT__REGISTRIES_MAX + 1] = { { .fd = open_signals(),
+							  .events = POLLIN } };
+	int ready;
+
+	for (nfds_t i = 0; i < doors->n; i++)
+		wait[1 + i] = (struct pollfd){ .fd = doors->door[i].connection, .events = POLLIN };
+	ready = wait_for_end(command, wait, 1 + doors->n);
+	close(wait[0].fd);
+	if (ready <= 0 || wait[0].revents != 0)
+		return EXIT_SUCCESS;
+	return report_trouble("the process has ended, or has broken off the connection");
+}
+
+/* --- The command -------------------------------------------------------------------------- */
+
+static int set_all(const struct set_command *command, const struct outside *outside)
+{
+	struct set_doors doors = { .n = 0 };
+	struct tdt__trouble trouble;
+	int status, error = 0;
+
+	for (size_t i = 0; i < outside->n_found && error == 0; i++) {
+		error = set_one(command, &doors, outside, i, &trouble);
+		if (error == -ENOTCONN && outside->n_found > 1)
+			error = 0; /* another copy of the library may listen */
+	}
+	if (error != 0 || doors.n == 0)
+		status = report_trouble(trouble.text);
+	else if (fflush(stdout) != 0)
+		status = program_output_failed(&set_program, errno);
+	else
+		status = stay(command, &doors);
+	for (nfds_t i = 0; i < doors.n; i++)
+		tdt__door_close(&doors.door[i]);
+	return status;
+}
+
+int command_set(int argc, char **argv)
+{
+	struct set_command command = { .outside.print.size = sizeof command.outside.print };
+	struct outside outside;
+	int status = set_options(&command, argc, argv);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	status = outside_open(&outside, &command.outside);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	status = set_all(&command, &outside);
+	outside_close(&outside);
+	return status;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Reading two profiles into one table.  The files may hold anything. */
+
+#include <config.h>
+
+#include "cli/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/read_parts.h"
+
+void stacks_fini(struct stacks *stacks)
+{
+	free(stacks->stack);
+	tdt__index_fini(&stacks->index);
+	tdt__arena_fini(&stacks->arena);
+	*stacks = (struct stacks){ 0 };
+}
+
+/* --- The table ---------------------------------------------------------------------- */
+
+static bool grow_stacks(struct stacks *stacks)
+{
+	size_t room = stacks->room != 0 ? 2 * stacks->room : 256;
+	struct stack *stack;
+
+	if (stacks->n < stacks->room)
+		return true;
+	stack = reallocarray(stacks->stack, room, sizeof *stack);
+	if (stack == NULL)
+		return false;
+	stacks->stack = stack;
+	if (tdt__index_reserve(&stacks->index, room) != 0)
+		return false;
+	stacks->room = room;
+	return true;
+}
+
+/* The stack, found or made.  NULL: no memory. */
+static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
+{
+	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
+	size_t tried = 0;
+	char *copy;
+
+	while ((i = tdt__index_next(&stacks->index, hash, &tried)) != TDT__INDEX_NONE)
+		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
+		    stacks->stack[i].text[n] == '\0')
+			return &stacks->stack[i];
+	copy = tdt__arena_take(&stacks->arena, n + 1);
+	if (copy == NULL || !grow_stacks(stacks))
+		return NULL;
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	tdt__index_add(&stacks->index, hash, (uint32_t)stacks->n);
+	stacks->stack[stacks->n] = (struct stack){ .text = copy };
+	return &stacks->stack[stacks->n++];
+}
+
+int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_t count)
+{
+	uint64_t *total = &to->stacks->total[to->side];
+	struct stack *stack;
+
+	if (__builtin_add_overflow(*total, count, total))
+		return -EOVERFLOW;
+	stack = find_or_add(to->stacks, text, n);
+	if (stack == NULL)
+		return -ENOMEM;
+	stack->count[to->side] += count; /* which is not more than the total */
+	return 0;
+}
+
+/* --- Folded stacks ------------------------------------------------------------------ */
+
+/* Read the number at the end of a line.  Returns the length of the stack before it, or 0. */
+static size_t split_line(const char *line, size_t length, uint64_t *count)
+{
+	const char *space = memchr(line, '\0', length) == NULL ? strrchr(line, ' ') : NULL;
+	char *end;
+
+	if (space == NULL || space == line || space[1] < '0' || space[1] > '9')
+		return 0;
+	errno = 0;
+	*count = strtoull(space + 1, &end, 10);
+	return *end == '\0' && errno == 0 ? (size_t)(space - line) : 0;
+}
+
+static int add_line_of_stack(const struct stacks_side *to, char *line, size_t length)
+{
+	uint64_t count;
+	size_t n;
+
+	while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+		line[--length] = '\0';
+	if (length == 0)
+		return 0;
+	n = split_line(line, length, &count);
+	return n != 0 ? stacks_add(to, line, n, count) : -EINVAL;
+}
+
+int stacks_read_folded(const struct stacks_side *to, FILE *file, unsigned long *line)
+{
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t length;
+	int error = 0;
+
+	*line = 0;
+	while (error == 0 && (errno = 0, length = getline(&text, &room, file)) >= 0) {
+		++*line;
+		error = add_line_of_stack(to, text, (size_t)length);
+	}
+	if (error == 0 && !feof(file))
+		error = errno != 0 ? -errno : -EIO;
+	free(text);
+	return error;
+}
+
+/* --- Profiles as JSON --------------------------------------------------------------- */
+
+/* Add a frame.  A `;` or an end of line in its name would end it. */
+static void add_frame_name(struct tdt__string *stack, const char *name)
+{
+	size_t at;
+
+	tdt__string_puts(stack, ";");
+	at = stack->n;
+	tdt__string_puts(stack, name);
+	for (; at < stack->n; at++)
+		if (stack->bytes[at] == ';' || stack->bytes[at] == '\n')
+			stack->bytes[at] = ':';
+}
+
+/* Add the frames of a place.  They begin with the innermost one. */
+static int add_frames(const struct json_place *place, struct tdt__string *stack)
+{
+	const json_t *frames = json_object_get(place->object, "frames");
+	size_t n = json_array_size(frames);
+
+	if (frames != NULL && !json_is_array(frames))
+		return reader_fail_at(place, "frames", "not an array");
+	if (n == 0)
+		tdt__string_puts(stack, ";(unknown)");
+	while (n-- > 0) {
+		const struct json_place frame = { .reader = place->reader,
+						  .object = json_array_get(frames, n),
+						  .name = "frame" };
+		const char *function, *module, *pc;
+
+		if (reader_string(&frame, "function", &function) ||
+		    reader_string(&frame, "module", &module) || reader_string(&frame, "pc", &pc))
+			return -1;
+		add_frame_name(stack, function != NULL ? function
+				      : module != NULL ? module
+				      : pc != NULL     ? pc
+						       : "?");
+	}
+	return 0;
+}
+
+/* Make the stack of a place: the task, its state, and the frames. */
+static int stack_of_place(const struct json_place *place, struct tdt__string *stack, uint64_t *ns)
+{
+	const char *state, *kind, *task;
+
+	if (reader_string(place, "state", &state) || reader_string(place, "kind", &kind) ||
+	    reader_string(place, "task", &task) || reader_require(place, "ns") ||
+	    reader_number(place, "ns", UINT64_MAX, ns))
+		return -1;
+	add_frame_name(stack, task != NULL && task[0] != '\0' ? task : "(no name)");
+	add_frame_name(stack, state != NULL ? state : "?");
+	if (kind != NULL) {
+		tdt__string_puts(stack, ": ");
+		tdt__string_puts(stack, kind);
+	}
+	return add_frames(place, stack);
+}
+
+static int add_place_of_profile(const struct json_place *place)
+{
+	const struct stacks_side *to = place->reader->arg;
+	struct tdt__string stack = { 0 };
+	uint64_t ns;
+	int result = stack_of_place(place, &stack, &ns);
+
+	if (result == 0 && stack.failed)
+		result = reader_fail(place->reader, strerror(ENOMEM));
+	else if (result == 0 && stacks_add(to, stack.bytes + 1, stack.n - 1, ns) != 0)
+		result = reader_fail(place->reader, "times that are too long, or too much of it");
+	tdt__string_free(&stack);
+	return result;
+}
+
+int stacks_read_profile(struct reader *reader, const struct json_t *object)
+{
+	const json_t *places = json_object_get(object, "places");
+	int result = 0;
+
+	if (!json_is_array(places))
+		return reader_fail(reader, "places: not an array");
+	for (size_t i = 0; i < json_array_size(places) && result == 0; i++) {
+		struct json_place place = { .reader = reader,
+					    .object = json_array_get(places, i) };
+
+		snprintf(place.name, sizeof place.name, "places[%zu]", i);
+		result = add_place_of_profile(&place);
+	}
+	return result == 0 ? 1 : result;
+}

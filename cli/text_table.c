@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Tables of text, with columns as wide as their cells. */
+
+#include <config.h>
+
+#include "cli/text_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Characters of a text that contains only printable ones. */
+static unsigned text_width(const char *text, size_t n)
+{
+	unsigned width = 0;
+
+	for (size_t i = 0; i < n; i++)
+		width += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return width;
+}
+
+void text_table_cell(struct text_table *table)
+{
+	size_t begin = table->n > 0 ? table->end[table->n - 1] : 0;
+	unsigned *width = &table->width[table->n % table->columns], own;
+
+	if (table->text.n == begin)
+		tdt__string_puts(&table->text, "-");
+	if (table->text.failed)
+		return;
+	own = text_width(table->text.bytes + begin, table->text.n - begin);
+	if (own > *width)
+		*width = own;
+	table->end[table->n++] = table->text.n;
+}
+
+void text_table_begin(struct text_table *table, const struct text_column *column, unsigned columns,
+		      size_t rows)
+{
+	*table = (struct text_table){ .column = column,
+				      .columns = columns,
+				      .end = malloc((rows + 1) * columns * sizeof(size_t)) };
+	table->text.failed = table->end == NULL;
+	for (unsigned i = 0; i < columns; i++) {
+		tdt__string_puts(&table->text, column[i].title);
+		text_table_cell(table);
+	}
+}
+
+static void write_blanks(struct tdt__out *out, unsigned n)
+{
+	static const char blanks[] = "                ";
+
+	for (; n >= sizeof blanks; n -= (unsigned)sizeof blanks - 1)
+		tdt__out_add(out, blanks, sizeof blanks - 1);
+	tdt__out_add(out, blanks, n);
+}
+
+static void write_cells(struct tdt__out *out, const struct text_table *table)
+{
+	for (size_t i = 0; i < table->n && out->error == 0; i++) {
+		size_t column = i % table->columns, begin = i > 0 ? table->end[i - 1] : 0;
+		const char *text = table->text.bytes + begin;
+		unsigned pad = table->width[column] - text_width(text, table->end[i] - begin);
+		bool right = table->column[column].right;
+
+		if (right)
+			write_blanks(out, pad);
+		tdt__out_add(out, text, table->end[i] - begin);
+		if (column == table->columns - 1)
+			tdt__out_add(out, "\n", 1);
+		else
+			write_blanks(out, (right ? 0 : pad) + 2);
+	}
+}
+
+int text_table_end(struct text_table *table, struct tdt__out *out)
+{
+	bool failed = table->text.failed;
+
+	if (!failed && table->n > table->columns)
+		write_cells(out, table);
+	tdt__string_free(&table->text);
+	free(table->end);
+	return failed ? -ENOMEM : 0;
+}

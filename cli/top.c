@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * tdt top: what the tasks of a process do, round by round.
+ *
+ * Each round is a look at the target by a child process (top_look.h), so that a target that is made
+ * to do harm makes a round fail, and the screen stays.  The child fills in the round in memory that
+ * it shares with this process.  Meanwhile this process waits for keys, for the child, and for the
+ * end of the target.  If looks take long, there are fewer of them, so that they take no more than
+ * an eighth of a CPU.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/tdt.h"
+#include "cli/top_look.h"
+#include "cli/top_screen.h"
+#include "cli/top_terminal.h"
+#include "tree-printer/terminal.h"
+
+#define PLAIN_LINES 40 /* of a round that goes to no terminal */
+#define SHARE 8        /* looks take one part in so many of the time, at most */
+
+static char top_name[] = "tdt";
+
+static const struct program top_program = {
+	.name = top_name,
+	.help = "Usage: tdt top [OPTION]... TARGET\n"
+		"Show what the async tasks of a process do, again and again: how many wait, where "
+		"and for how long, which\n"
+		"polls run, what the workers do, and with Enter the tree of one task.  TARGET is "
+		"the number or the name of a\n"
+		"process.  On a terminal, ? explains the keys.  Otherwise each round is printed as "
+		"text.\n"
+		"\n"
+		"  -p, --pid=TARGET    the same\n"
+		"  -d, --interval=TIME the time between rounds, as 500ms (default: 1s)\n"
+		"  -n, --rounds=N      end after so many rounds\n"
+		"  --view=VIEW         tasks (the default), places, threads or times\n"
+		"  --sort=KEY          suspicion (the default), for, age, polls, name or id\n"
+		"  --name=PATTERN      only tasks whose name matches, or has that part\n"
+		"  --task=ID           show the tree of this task\n"
+		"  --no-request        only read: make no request to the task whose tree is shown\n"
+		"  --debug-dir=DIR     separate debug files, instead of /usr/lib/debug\n"
+		"  --timeout=TIME      give a round up after that (default: 60s)\n"
+		"  --utf8, --ascii     the lines of trees (default: as the locale is)\n"
+		"  --color=WHEN        auto (the default: on a terminal), always or never\n"
+		"  --help, --version\n"
+		"\n"
+		"Exit status: 0; 2 if something went wrong, or the process has ended.\n",
+};
+
+struct top_command {
+	struct outside_options outside;
+	struct top_choice choice;
+	uint64_t rounds; /* 0: without end */
+	char target[16]; /* the number of the process */
+	int process;     /* a pidfd, which tells of its end; -1: the kernel has none */
+
+	struct top_round *last, *taken; /* `taken` is shown, if there is one */
+	bool has_round, has_last;
+	struct top_look look; /* `round` is shared with the child */
+	struct apart apart;
+	bool looks;          /* a child looks */
+	uint64_t started;    /* when it began, or the last one did */
+	uint64_t next;       /* when the next one is due */
+	uint64_t done;       /* rounds that went well */
+	int status;          /* of the last look */
+	bool on_terminal;
+};
+
+/* --- Options ------------------------------------------------------------------------ */
+
+enum { OPTION_VIEW = OPTIONS_OWN, OPTION_TOP_SORT, OPTION_TOP_NAME, OPTION_TASK, OPTION_ONLY_READ };
+
+/* The index of `value` in the NULL-terminated `words`; -1: it is not there. */
+static int index_of_word(const char *const *words, const char *value)
+{
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], value) == 0)
+			return i;
+	return -1;
+}
+
+static int set_view(struct top_command *command, const char *value)
+{
+	static const char *const views[] = { "tasks", "places", "threads", "times", NULL };
+	int view = index_of_word(views, value);
+
+	if (view < 0)
+		return program_bad_usage(&top_program, "--view is tasks, places, threads or times, "
+						       "not ", value);
+	command->choice.question.view = (enum top_view)view;
+	return PROGRAM_GOES_ON;
+}
+
+static int set_top_sort(struct top_command *command, const char *value)
+{
+	static const char *const keys[] = { "suspicion", "for",	 "age", "polls",
+					    "name",	 "id", NULL };
+	int key = index_of_word(keys, value);
+
+	if (key < 0)
+		return program_bad_usage(&top_program, "--sort is by suspicion, for, age, polls, "
+						       "name or id, not by ", value);
+	command->choice.question.sort = (enum top_sort)key;
+	return PROGRAM_GOES_ON;
+}
+
+static int set_filter(struct top_command *command, const char *value)
+{
+	char *filter = command->choice.question.filter;
+
+	if (strlen(value) >= sizeof command->choice.question.filter)
+		return program_bad_usage(&top_program, "too long a name: ", value);
+	strcpy(filter, value);
+	return PROGRAM_GOES_ON;
+}
+
+static int set_interval(struct top_command *command, const char *value)
+{
+	int status = set_duration(&command->choice.interval, value);
+
+	if (status == PROGRAM_GOES_ON && command->choice.interval < TDT__SECOND / 10)
+		status = program_bad_usage(&top_program, "less than 100ms between rounds: ", value);
+	return status;
+}
+
+static int set_top_number(uint64_t *number, const char *what, const char *value)
+{
+	if (!program_number(value, number))
+		return program_bad_usage(&top_program, what, value);
+	return PROGRAM_GOES_ON;
+}
+
+static int top_option(struct top_command *command, int option, const char *value)
+{
+	switch (option) {
+	case 'd':
+		return set_interval(command, value);
+	case 'n':
+		return set_top_number(&command->rounds, "not a number of rounds: ", value);
+	case OPTION_VIEW:
+		return set_view(command, value);
+	case OPTION_TOP_SORT:
+		return set_top_sort(command, value);
+	case OPTION_TOP_NAME:
+		return set_filter(command, value);
+	case OPTION_TASK:
+		command->choice.question.open = true;
+		return set_top_number(&command->choice.question.id, "not the id of a task: ",
+				      value);
+	case OPTION_ONLY_READ:
+		command->choice.question.requests = false;
+		return PROGRAM_GOES_ON;
+	case 'h':
+		return program_option(&top_program, &command->outside.print, option, value);
+	default:
+		return outside_option(&command->outside, option, value);
+	}
+}
+
+static int top_options(struct top_command *command, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' },
+		{ "interval", required_argument, NULL, 'd' },
+		{ "rounds", required_argument, NULL, 'n' },
+		{ "view", required_argument, NULL, OPTION_VIEW },
+		{ "sort", required_argument, NULL, OPTION_TOP_SORT },
+		{ "name", required_argument, NULL, OPTION_TOP_NAME },
+		{ "task", required_argument, NULL, OPTION_TASK },
+		{ "no-request", no_argument, NULL, OPTION_ONLY_READ },
+		{ "debug-dir", required_argument, NULL, OPTION_DEBUG_DIR },
+		OPTION_OF_TIMEOUT,
+		OPTIONS_OF_ALL,
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "p:d:n:", options, NULL)) != -1) {
+		status = top_option(command, option, optarg);
+		if (status != PROGRAM_GOES_ON)
+			return status;
+	}
+	argc -= optind;
+	argv += optind;
+	status = outside_arguments(&command->outside, &argc, &argv);
+	if (status == PROGRAM_GOES_ON && argc > 0)
+		status = program_bad_usage(&top_program, "more than one target: ", argv[0]);
+	return status;
+}
+
+/* --- Looks -------------------------------------------------------------------------- */
+
+static unsigned look_seconds(const struct top_command *command)
+{
+	return command->outside.timeout != 0 ? command->outside.timeout : TIMEOUT_DEFAULT;
+}
+
+static void set_trouble(struct top_command *command, const char *text)
+{
+	snprintf(command->choice.trouble, sizeof command->choice.trouble, "%s", text);
+}
+
+static void start_look(struct top_command *command)
+{
+	memset(command->look.round, 0, sizeof *command->look.round);
+	command->look.options = &command->outside;
+	command->look.question = command->choice.question;
+	command->look.last = command->has_round ? command->taken : NULL;
+	command->started = tdt__clock();
+	command->choice.anew = false;
+	command->looks = apart_start(&command->apart, top_look, &command->look,
+				     look_seconds(command)) == 0;
+	if (!command->looks) {
+		set_trouble(command, "no process can be started to look at the target");
+		command->next = command->started + command->choice.interval;
+	}
+}
+
+/* Read what the child says of its trouble, which its report has made harmless: the first line. */
+static void read_trouble(struct top_command *command)
+{
+	char text[TOP_TEXT] = "";
+	ssize_t n = pread(command->apart.file, text, sizeof text - 1, 0);
+	const char *words = text;
+
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (strncmp(words, "tdt: ", 5) == 0)
+		words += 5;
+	set_trouble(command, words);
+}
+
+/* The round that was made becomes the one that is shown. */
+static void take_round(struct top_command *command)
+{
+	struct top_round *spare = command->last;
+
+	command->last = command->taken;
+	command->taken = spare;
+	command->has_last = command->has_round;
+	memcpy(command->taken, command->look.round, sizeof *command->taken);
+	top_round_take(command->taken, command->has_last ? command->last : NULL);
+	command->has_round = true;
+	command->done++;
+	top_follow(&command->choice, command->taken);
+}
+
+/* Without the files of the target, if they make the look crash: as tdt bt does it. */
+static void note_crash(struct top_command *command, const char *why)
+{
+	char text[TOP_TEXT];
+
+	snprintf(text, sizeof text, "reading the target %s", why);
+	set_trouble(command, text);
+	command->outside.places.no_files = true;
+}
+
+/* The CPU time of the children that have ended, ns. */
+static uint64_t children_cpu(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * TDT__SECOND +
+	       ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
+}
+
+static void end_look(struct top_command *command, bool too_long)
+{
+	const char *why = "";
+	uint64_t before = children_cpu(), took;
+
+	command->status = apart_end(&command->apart, too_long, &why);
+	read_trouble(command);
+	close(command->apart.file);
+	command->looks = false;
+	if (command->status == EXIT_SUCCESS)
+		take_round(command);
+	else if (command->status < 0)
+		note_crash(command, why);
+	took = children_cpu() - before;
+	command->next = command->started +
+			(SHARE * took > command->choice.interval ? SHARE * took
+								 : command->choice.interval);
+}
+
+/* --- Waiting ------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t stopped_by; /* the signal that ends the program */
+
+static void note_signal(int signo)
+{
+	stopped_by = signo;
+}
+
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+#define ENDING (sizeof ending_signals / sizeof ending_signals[0])
+
+/*
+ * The signals are blocked except while the program waits, so that none of them is overlooked.
+ * `waiting` becomes the mask for that time.
+ */
+static void handle_signals(sigset_t *waiting)
+{
+	const struct sigaction action = { .sa_handler = note_signal };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGWINCH);
+	for (size_t i = 0; i < ENDING; i++) {
+		struct sigaction before;
+
+		sigaction(ending_signals[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(ending_signals[i], &action, NULL);
+		sigaddset(&blocked, ending_signals[i]);
+	}
+	sigaction(SIGPIPE, &ignore, NULL); /* a write fails instead */
+	sigprocmask(SIG_BLOCK, &blocked, waiting);
+	for (size_t i = 0; i < ENDING; i++)
+		sigdelset(waiting, ending_signals[i]);
+	sigdelset(waiting, SIGWINCH);
+}
+
+static bool is_due(const struct top_command *command)
+{
+	return !command->looks && !command->choice.ended &&
+	       (command->choice.anew || (!command->choice.paused && tdt__clock() >= command->next));
+}
+
+/* When something is to be done without an event; UINT64_MAX: never. */
+static uint64_t wake_time(const struct top_command *command)
+{
+	if (command->looks)
+		return command->started + (uint64_t)look_seconds(command) * TDT__SECOND;
+	return command->choice.paused || command->choice.ended ? UINT64_MAX : command->next;
+}
+
+/* Wait for keys, the child, the target's end, a signal, or the time. */
+static void wait_for_event(struct top_command *command, const sigset_t *waiting)
+{
+	struct pollfd events[3] = {
+		{ .fd = command->looks ? command->apart.pipe : -1, .events = POLLIN },
+		{ .fd = command->choice.ended ? -1 : command->process, .events = POLLIN },
+		{ .fd = command->on_terminal ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	uint64_t until = wake_time(command), now = tdt__clock();
+	uint64_t left = until > now ? until - now : 0;
+	const struct timespec time = { .tv_sec = (time_t)(left / TDT__SECOND),
+				       .tv_nsec = (long)(left % TDT__SECOND) };
+
+	if (ppoll(events, 3, until != UINT64_MAX ? &time : NULL, waiting) < 0)
+		return;
+	if (events[2].revents & (POLLHUP | POLLERR | POLLNVAL))
+		command->choice.quit = true; /* the terminal is gone */
+	if (events[1].revents != 0)
+		command->choice.ended = true;
+	if (events[0].revents != 0)
+		end_look(command, false);
+	else if (command->looks && tdt__clock() >= wake_time(command))
+		end_look(command, true);
+}
+
+/* --- On a terminal ------------------------------------------------------------------ */
+
+static void show_screen(const struct top_command *command)
+{
+	struct tdt__string text = { 0 };
+	struct top_size size;
+
+	top_terminal_size(&size);
+	top_draw(&text, &command->choice, command->has_round ? command->taken : NULL, &size,
+		 &command->outside.print);
+	if (!text.failed)
+		top_terminal_show(text.bytes, text.n);
+	tdt__string_free(&text);
+}
+
+static void take_keys(struct top_command *command)
+{
+	int key;
+
+	while ((key = top_terminal_key()) >= 0)
+		top_press(&command->choice, key, command->has_round ? command->taken : NULL);
+}
+
+/* Nothing can be shown: the first look has failed. */
+static bool is_hopeless(const struct top_command *command)
+{
+	return !command->looks && !command->has_round && command->done == 0 &&
+	       (command->choice.ended || command->status == TDT_TROUBLE);
+}
+
+static void run_on_terminal(struct top_command *command, const sigset_t *waiting)
+{
+	while (!command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
+	       (command->rounds == 0 || command->done < command->rounds)) {
+		if (is_due(command))
+			start_look(command);
+		show_screen(command);
+		wait_for_event(command, waiting);
+		take_keys(command);
+	}
+}
+
+/* --- As text ------------------------------------------------------------------------ */
+
+/* Print the round.  Returns 0 or a negative errno. */
+static int print_round(const struct top_command *command)
+{
+	const struct top_size size = { .height = PLAIN_LINES };
+	struct tdt__string text = { 0 };
+	struct tdt__out out = { .file = stdout };
+	bool failed;
+
+	top_draw(&text, &command->choice, command->taken, &size, &command->outside.print);
+	tdt__string_puts(&text, "\n");
+	failed = text.failed;
+	if (!failed)
+		tdt__out_add(&out, text.bytes, text.n);
+	tdt__string_free(&text);
+	return tdt__out_end(&out, failed ? -ENOMEM : 0);
+}
+
+/* What went wrong in a look is said at once; without a first round, it is the end. */
+static int run_as_text(struct top_command *command, const sigset_t *waiting)
+{
+	uint64_t printed = 0;
+	int error = 0;
+
+	while (error == 0 && stopped_by == 0 && !command->choice.ended &&
+	       (command->rounds == 0 || printed < command->rounds) && !is_hopeless(command)) {
+		if (is_due(command))
+			start_look(command);
+		wait_for_event(command, waiting);
+		if (command->done > printed) {
+			error = print_round(command);
+			printed = command->done;
+		}
+	}
+	return error;
+}
+
+/* --- All of it ---------------------------------------------------------------------- */
+
+static int open_process(struct top_command *command)
+{
+	int status;
+	pid_t pid;
+
+	status = choose_process(command->outside.target, &pid);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	snprintf(command->target, sizeof command->target, "%d", pid);
+	command->outside.target = command->target;
+	command->process = (int)syscall(SYS_pidfd_open, pid, 0);
+	return PROGRAM_GOES_ON;
+}
+
+static int allocate_rounds(struct top_command *command)
+{
+	void *shared = mmap(NULL, sizeof *command->look.round, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	command->last = calloc(1, sizeof *command->last);
+	command->taken = calloc(1, sizeof *command->taken);
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	command->look.round = shared;
+	return command->last != NULL && command->taken != NULL ? 0 : -ENOMEM;
+}
+
+static void free_rounds(struct top_command *command)
+{
+	if (command->looks)
+		end_look(command, true);
+	if (command->look.round != NULL)
+		munmap(command->look.round, sizeof *command->look.round);
+	if (command->process >= 0)
+		close(command->process);
+	free(command->last);
+	free(command->taken);
+}
+
+/* Say what there is no screen for any more.  Returns the exit status. */
+static int say_farewell(const struct top_command *command, int error)
+{
+	if (error == -ENOMEM)
+		return report_no_memory();
+	if (error != 0) {
+		program_output_failed(&top_program, -error);
+		return TDT_TROUBLE;
+	}
+	if (command->choice.ended && !command->choice.quit)
+		return report_ended();
+	if (!command->has_round && command->choice.trouble[0] != '\0' && !command->choice.quit)
+		return report_trouble(command->choice.trouble);
+	return EXIT_SUCCESS;
+}
+
+/* End as the signal ends a program that does not handle it. */
+static void end_by_signal(void)
+{
+	sigset_t one;
+
+	if (stopped_by == 0)
+		return;
+	signal(stopped_by, SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, stopped_by);
+	raise(stopped_by);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+static int run_rounds(struct top_command *command)
+{
+	sigset_t waiting;
+	int error = 0;
+
+	command->on_terminal =
+		top_terminal_begin(command->outside.print.color == TDT_PRINT_YES);
+	handle_signals(&waiting);
+	if (command->on_terminal)
+		run_on_terminal(command, &waiting);
+	else
+		error = run_as_text(command, &waiting);
+	top_terminal_end();
+	return error;
+}
+
+int command_top(int argc, char **argv)
+{
+	struct top_command command = { .outside.print.size = sizeof command.outside.print,
+				       .choice.interval = TDT__SECOND,
+				       .choice.question.requests = true,
+				       .process = -1 };
+	int status = top_options(&command, argc, argv);
+
+	if (status == PROGRAM_GOES_ON)
+		status = open_process(&command);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	tdt__terminal_choose(&command.outside.print, stdout);
+	if (allocate_rounds(&command) != 0) {
+		status = report_no_memory();
+	} else {
+		int error = run_rounds(&command);
+
+		status = say_farewell(&command, error);
+	}
+	free_rounds(&command);
+	end_by_signal();
+	return status;
+}

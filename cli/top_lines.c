@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Making the lines of tdt top: see top_lines.h. */
+
+#include <config.h>
+
+#include "cli/top_lines.h"
+
+#include <string.h>
+#include <wchar.h>
+
+#include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
+
+/* --- Lines -------------------------------------------------------------------------- */
+
+size_t top_sequence(const char *text, size_t n)
+{
+	static const char *const known[] = { TDT__BOLD,	  TDT__DIM,  TDT__RED,	 TDT__GREEN,
+					     TDT__YELLOW, TDT__CYAN, TDT__PLAIN, TOP_REVERSE };
+
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (n >= strlen(known[i]) && memcmp(text, known[i], strlen(known[i])) == 0)
+			return strlen(known[i]);
+	return 0;
+}
+
+/* The length of the character at `text` in bytes, and its width in columns. */
+static size_t character_at(const char *text, size_t n, unsigned *width)
+{
+	char one[5] = { 0 };
+	uint32_t code = 0;
+	size_t length;
+	int columns;
+
+	memcpy(one, text, n < 4 ? n : 4);
+	length = tdt__utf8_decode(one, &code);
+	if (length == 0) {
+		*width = 1;
+		return 1;
+	}
+	columns = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+	*width = columns < 0 ? 1 : (unsigned)columns;
+	return length;
+}
+
+static unsigned width_of(const char *text, size_t n)
+{
+	unsigned width = 0, columns;
+
+	for (size_t at = 0, step; at < n; at += step) {
+		step = top_sequence(text + at, n - at);
+		if (step != 0)
+			continue;
+		step = character_at(text + at, n - at, &columns);
+		width += columns;
+	}
+	return width;
+}
+
+/* Some terminals obey 0x80 to 0x9f, too: as bytes, or as characters (0xc2 and such a byte). */
+static bool is_obeyed(const char *text, size_t n)
+{
+	unsigned char first = (unsigned char)text[0], last = (unsigned char)text[n - 1];
+
+	return first < ' ' || first == 0x7f || (last >= 0x80 && last < 0xa0 &&
+						(n == 1 || (n == 2 && first == 0xc2)));
+}
+
+static void add_character(struct tdt__string *to, const char *text, size_t n)
+{
+	if (is_obeyed(text, n))
+		tdt__string_puts(to, "?");
+	else
+		tdt__string_add(to, text, n);
+}
+
+void top_cut(struct tdt__string *to, const char *line, size_t n, unsigned width, bool utf8)
+{
+	bool cut = width != 0 && width_of(line, n) > width;
+	unsigned left = cut ? width - 1 : UINT32_MAX, columns;
+	bool full = false;
+
+	for (size_t at = 0, step; at < n; at += step) {
+		step = top_sequence(line + at, n - at);
+		if (step != 0) {
+			tdt__string_add(to, line + at, step);
+			continue;
+		}
+		step = character_at(line + at, n - at, &columns);
+		if (!full && columns > left)
+			tdt__string_puts(to, utf8 ? "…" : ">");
+		full = full || columns > left;
+		if (full)
+			continue;
+		add_character(to, line + at, step);
+		left -= columns;
+	}
+}
+
+void top_end_line(struct screen *screen)
+{
+	struct tdt__string *line = &screen->line;
+
+	if (line->failed)
+		screen->to->failed = true;
+	if (screen->lines < screen->size->height) {
+		top_cut(screen->to, line->bytes, line->n, screen->size->width,
+			screen->print->utf8 == TDT_PRINT_YES);
+		tdt__string_puts(screen->to, "\n");
+		screen->lines++;
+	}
+	line->n = 0;
+}
+
+void top_put_line(struct screen *screen, const char *color, const char *text)
+{
+	if (color != NULL)
+		tdt__color(&screen->line, color, screen->print);
+	tdt__string_puts(&screen->line, text);
+	if (color != NULL)
+		tdt__color(&screen->line, TDT__PLAIN, screen->print);
+	top_end_line(screen);
+}
+
+unsigned top_lines_left(const struct screen *screen)
+{
+	unsigned used = screen->lines + (screen->size->screen ? 1 : 0);
+
+	return used < screen->size->height ? screen->size->height - used : 0;
+}
+
+/* --- Cells -------------------------------------------------------------------------- */
+
+void top_add_blanks(struct tdt__string *to, unsigned n)
+{
+	while (n-- > 0)
+		tdt__string_puts(to, " ");
+}
+
+void top_add_cell(struct screen *screen, const char *text, unsigned width, bool right)
+{
+	unsigned own = width_of(text, strlen(text)), pad = own < width ? width - own : 0;
+
+	if (right)
+		top_add_blanks(&screen->line, pad);
+	top_cut(&screen->line, text, strlen(text), width, screen->print->utf8 == TDT_PRINT_YES);
+	top_add_blanks(&screen->line, (right ? 0 : pad) + 1);
+}
+
+void top_take_cell(struct screen *screen, struct tdt__string *text, unsigned width)
+{
+	tdt__string_add(text, "", 1);
+	top_add_cell(screen, text->failed ? "" : text->bytes, width, true);
+	tdt__string_free(text);
+}
+
+void top_add_most(struct screen *screen, uint64_t ns)
+{
+	tdt__string_puts(&screen->line, screen->print->utf8 == TDT_PRINT_YES ? " ≤ " : " <= ");
+	tdt__duration_cell(&screen->line, ns);
+}
+
+void top_time_cell(struct screen *screen, uint64_t ns, unsigned width)
+{
+	struct tdt__string text = { 0 };
+
+	tdt__duration_cell(&text, ns);
+	top_take_cell(screen, &text, width);
+}
+
+void top_number_cell(struct screen *screen, uint64_t n, unsigned width)
+{
+	struct tdt__string text = { 0 };
+
+	tdt__count(&text, n);
+	top_take_cell(screen, &text, width);
+}
+
+void top_add_rate(struct tdt__string *to, double rate)
+{
+	if (rate < 0)
+		tdt__string_puts(to, "-");
+	else if (rate < 10)
+		tdt__string_printf(to, "%.1f", rate);
+	else
+		tdt__count(to, rate < 1e18 ? (uint64_t)rate : UINT64_C(1000000000000000000));
+}
+
+void top_rate_cell(struct screen *screen, double rate, unsigned width)
+{
+	struct tdt__string text = { 0 };
+
+	top_add_rate(&text, rate);
+	top_take_cell(screen, &text, width);
+}
+
+void top_end_titles(struct screen *screen, const char *last)
+{
+	tdt__string_puts(&screen->line, last);
+	tdt__color(&screen->line, TDT__PLAIN, screen->print);
+	top_end_line(screen);
+}
+
+void top_begin_titles(struct screen *screen)
+{
+	tdt__color(&screen->line, TDT__BOLD, screen->print);
+}
+
+/* --- Rows --------------------------------------------------------------------------- */
+
+size_t top_first_row(const struct screen *screen, unsigned room)
+{
+	size_t at = screen->choice->at;
+
+	return room > 0 && at >= room ? at - room + 1 : 0;
+}
+
+bool top_begin_row(struct screen *screen, size_t row)
+{
+	bool selected = screen->size->screen && row == screen->choice->at;
+
+	if (selected)
+		tdt__string_puts(&screen->line, TOP_REVERSE);
+	return selected;
+}
+
+/* The selected line is marked to its end. */
+void top_end_row(struct screen *screen, bool selected)
+{
+	unsigned width = screen->size->width;
+
+	if (selected) {
+		unsigned own = width_of(screen->line.bytes, screen->line.n);
+
+		top_add_blanks(&screen->line, own < width ? width - own : 0);
+		tdt__string_puts(&screen->line, TDT__PLAIN);
+	}
+	top_end_line(screen);
+}

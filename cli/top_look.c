@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * One look at the target: see top_look.h.  All tasks are read, as tdt bt --no-request does it, and
+ * what is shown of them is put into the round.  Only the open task is requested, if at all.
+ */
+
+#include <config.h>
+
+#include "cli/top_look.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/top_places.h"
+#include "cli/top_times.h"
+#include "reader/dump.h"
+#include "reader/history.h"
+#include "reader/thread_table.h"
+#include "tree-printer/dumps.h"
+#include "tree-printer/futurelocks.h"
+#include "tree-printer/names.h"
+#include "tree-printer/words.h"
+
+#define REQUEST_NS TDT__SECOND
+#define TREE_TIME (5 * TDT__SECOND)
+
+struct round_look {
+	const struct top_look *look;
+	struct top_round *round;
+	struct outside outside;
+	struct tdt__answers answers;
+	struct tdt__tasks tasks;
+	struct tdt__findings *findings;
+	struct top_places *places;
+	struct tdt__names *names;
+};
+
+/* --- Texts -------------------------------------------------------------------------- */
+
+static void keep_escaped(const struct round_look *looking, char to[TOP_TEXT], const char *text)
+{
+	struct tdt__string string = { 0 };
+
+	if (text != NULL)
+		tdt__string_escape(&string, text,
+				   looking->look->options->print.utf8 == TDT_PRINT_YES, '\0');
+	top_keep_text(to, &string);
+}
+
+/* --- The process -------------------------------------------------------------------- */
+
+static void look_at_process(struct round_look *looking)
+{
+	struct top_round *round = looking->round;
+	struct tdt__seen_misuse seen;
+	struct tdt__string string = { 0 };
+
+	round->pid = (uint32_t)looking->outside.target.pid;
+	round->state = tdt__target_state(&looking->outside.target);
+	round->copies = (uint32_t)looking->outside.n_found;
+	keep_escaped(looking, round->library, looking->tasks.registry.library);
+	if (!tdt__history_misuse(&looking->tasks, &seen))
+		return;
+	tdt__misuse_line(&string, &seen.misuse, &looking->look->options->print);
+	if (string.n > 0)
+		string.n--; /* the end of the line */
+	top_keep_text(round->misuse, &string);
+}
+
+static void count_state_of(struct top_round *round, const struct tdt_trace_info *info)
+{
+	switch (info->state) {
+	case TDT_TASK_RUNNING:
+		round->polling++;
+		if (info->state_ns > round->longest_poll)
+			round->longest_poll = info->state_ns;
+		break;
+	case TDT_TASK_RUNNABLE:
+		round->runnable++;
+		break;
+	default:
+		round->waiting++;
+		if (info->state_ns > round->longest_wait)
+			round->longest_wait = info->state_ns;
+	}
+}
+
+static void count_tasks(struct round_look *looking)
+{
+	struct top_round *round = looking->round;
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+	struct tdt_counts counts;
+
+	tdt__history_counts(&looking->tasks, &counts);
+	round->spawned = counts.spawned;
+	round->ended = counts.ended;
+	round->panicked = counts.panicked;
+	round->polls = counts.polls;
+	round->tasks = snapshot->tasks;
+	round->with_tree = snapshot->tasks - snapshot->answers[TDT_ANSWER_NONE];
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++)
+			count_state_of(round, snapshot->groups[i].tasks[k]);
+}
+
+/* --- Rings -------------------------------------------------------------------------- */
+
+static void add_ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
+		     const struct tdt_print_options *options)
+{
+	tdt__string_puts(string, cycle->deadlock ? "deadlock: task " : "ring of waits: task ");
+	for (size_t i = 0; i <= cycle->n && string->n < TOP_TEXT; i++) {
+		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+
+		if (i > 0)
+			tdt__string_puts(string, i == 1 ? " waits for task "
+							: ", which waits for task ");
+		tdt__task_name(string, task->id, task->name, options);
+	}
+}
+
+static void keep_ring(struct top_round *round, struct tdt__string *string)
+{
+	if (round->n_rings < TOP_RINGS)
+		top_keep_text(round->ring[round->n_rings++], string);
+	tdt__string_free(string);
+}
+
+/* The rings that are deadlocks, or those that are not. */
+static void show_rings(struct round_look *looking, bool deadlocks)
+{
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+
+	for (size_t i = 0; i < snapshot->n_cycles; i++) {
+		struct tdt__string string = { 0 };
+
+		if ((snapshot->cycles[i].deadlock != 0) != deadlocks)
+			continue;
+		looking->round->deadlocks += deadlocks;
+		add_ring(&string, &snapshot->cycles[i], &looking->look->options->print);
+		keep_ring(looking->round, &string);
+	}
+}
+
+static int show_futurelocks(struct round_look *looking)
+{
+	const struct tdt_print_options *print = &looking->look->options->print;
+	struct tdt__futurelocks locks;
+	int error = tdt__futurelocks_collect(&locks, &looking->findings->public);
+
+	for (size_t i = 0; i < locks.n; i++) {
+		const struct tdt_wait *wait = &locks.lock[i].wait;
+		struct tdt__string string = { 0 };
+
+		tdt__string_puts(&string, "futurelock: task ");
+		tdt__task_name(&string, wait->owner, tdt__names_find(looking->names, wait->owner),
+			       print);
+		tdt__string_puts(&string, " was handed ");
+		tdt__lock_name(&string, wait, print);
+		tdt__string_puts(&string, ", and does not take it");
+		keep_ring(looking->round, &string);
+		looking->round->deadlocks++;
+	}
+	free(locks.lock);
+	return error;
+}
+
+/* What cannot go on comes first. */
+static int look_at_waits(struct round_look *looking)
+{
+	int error;
+
+	show_rings(looking, true);
+	error = show_futurelocks(looking);
+	show_rings(looking, false);
+	return error;
+}
+
+/* The first groups have the tasks that are in deadlocks. */
+static size_t groups_of_deadlocks(const struct tdt_snapshot *snapshot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->n_cycles; i++)
+		n += snapshot->cycles[i].n_groups;
+	return n;
+}
+
+/* --- Tasks -------------------------------------------------------------------------- */
+
+/* A task of a group. */
+struct chosen {
+	const struct tdt_trace_info *task;
+	size_t group;
+	unsigned rank; /* the smaller, the more suspicious */
+};
+
+static bool is_state(enum top_only only, enum tdt_task_state state)
+{
+	switch (only) {
+	case TOP_ONLY_RUNNABLE:
+		return state == TDT_TASK_RUNNABLE;
+	case TOP_ONLY_POLLING:
+		return state == TDT_TASK_RUNNING;
+	case TOP_ONLY_WAITING:
+		return state != TDT_TASK_RUNNING && state != TDT_TASK_RUNNABLE;
+	default:
+		return true;
+	}
+}
+
+static bool matches_question(const struct top_question *question, const struct tdt_trace_info *info)
+{
+	char pattern[sizeof question->filter + 2], id[24];
+
+	if (!is_state(question->only, info->state))
+		return false;
+	if (question->filter[0] == '\0')
+		return true;
+	snprintf(pattern, sizeof pattern, "*%s*", question->filter);
+	snprintf(id, sizeof id, "%" PRIu64, info->id);
+	return strcmp(question->filter, id) == 0 ||
+	       (info->name != NULL && fnmatch(pattern, info->name, 0) == 0);
+}
+
+static uint64_t sort_value(enum top_sort sort, const struct tdt_trace_info *task)
+{
+	switch (sort) {
+	case TOP_BY_SUSPICION:
+	case TOP_BY_FOR:
+		return task->state_ns;
+	case TOP_BY_AGE:
+		return task->spawned_ns;
+	case TOP_BY_POLLS:
+		return task->polls;
+	default:
+		return 0;
+	}
+}
+
+static int compare_names(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
+{
+	return strcmp(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
+}
+
+/* Larger values come first, names in their order; of equals, the smaller id. */
+static int compare_chosen(enum top_sort sort, const struct chosen *x, const struct chosen *y)
+{
+	uint64_t p = sort_value(sort, x->task), q = sort_value(sort, y->task);
+	int order = 0;
+
+	if (sort == TOP_BY_SUSPICION)
+		order = (x->rank > y->rank) - (x->rank < y->rank);
+	if (sort == TOP_BY_NAME)
+		order = compare_names(x->task, y->task);
+	if (order == 0)
+		order = (p < q) - (p > q);
+	return order != 0 ? order : (x->task->id > y->task->id) - (x->task->id < y->task->id);
+}
+
+static int by_question(const void *x, const void *y, void *arg)
+{
+	const struct top_question *question = arg;
+	int order = compare_chosen(question->sort, x, y);
+
+	return question->reverse ? -order : order;
+}
+
+static void where_of(const struct round_look *looking, const struct chosen *chosen,
+		     struct tdt__string *string)
+{
+	const struct tdt_trace_info *info = chosen->task;
+	const struct tdt_wait *wait = info->n_waits != 0 ? &info->waits[0] : NULL;
+	struct tdt__string text = { 0 };
+	struct tdt_wait shown;
+
+	if (wait == NULL || !tdt__wait_is_news(wait)) {
+		tdt__string_puts(string, top_places_text(looking->places, chosen->group,
+							  info));
+		return;
+	}
+	shown = *wait;
+	if (shown.name[0] != '\0')
+		shown.object = 0; /* the name says which one */
+	tdt__wait_for(&text, &shown, info->id, tdt__names_find(looking->names, wait->owner),
+		      &looking->look->options->print);
+	if (text.n > 4) /* the title of the column says "for" */
+		tdt__string_add(string, text.bytes + 4, text.n - 4);
+	tdt__string_free(&text);
+}
+
+static void show_task(const struct round_look *looking, const struct chosen *chosen,
+		      struct top_task *to)
+{
+	const struct tdt_trace_info *info = chosen->task;
+	struct tdt__string string = { 0 };
+
+	*to = (struct top_task){
+		.id = info->id,
+		.parent = info->parent,
+		.owner = info->n_waits != 0 ? info->waits[0].owner : 0,
+		.state_ns = info->state_ns,
+		.age_ns = info->spawned_ns,
+		.polls = info->polls,
+		.state = info->state,
+		.deadlock = chosen->rank == 0,
+	};
+	keep_escaped(looking, to->name, info->name);
+	where_of(looking, chosen, &string);
+	top_keep_text(to->where, &string);
+}
+
+static bool waits_in_vain(const struct tdt_trace_info *task)
+{
+	for (uint32_t i = 0; i < task->n_waits; i++)
+		if (task->waits[i].futurelock != 0)
+			return true;
+	return false;
+}
+
+/* Deadlocks and futurelocks come first, then polls, then runnable tasks. */
+static unsigned rank_of_task(const struct tdt_trace_info *task, bool deadlock)
+{
+	if (deadlock || waits_in_vain(task))
+		return 0;
+	if (task->state == TDT_TASK_RUNNING)
+		return 1;
+	return task->state == TDT_TASK_RUNNABLE ? 2 : 3;
+}
+
+/* List the tasks that are wanted.  Returns how many they are. */
+static size_t list_matching(const struct round_look *looking, struct chosen *chosen)
+{
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+	size_t n = 0, deadlocks = groups_of_deadlocks(snapshot);
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+
+			if (matches_question(&looking->look->question, task))
+				chosen[n++] = (struct chosen){
+					task, i, rank_of_task(task, i < deadlocks)
+				};
+		}
+	return n;
+}
+
+static int choose_tasks(struct round_look *looking)
+{
+	struct top_question question = looking->look->question;
+	struct top_round *round = looking->round;
+	struct chosen *chosen = calloc(looking->findings->public.tasks + 1, sizeof *chosen);
+	size_t n;
+
+	if (chosen == NULL)
+		return -ENOMEM;
+	n = list_matching(looking, chosen);
+	qsort_r(chosen, n, sizeof *chosen, by_question, &question);
+	round->n_matching = n;
+	round->n_tasks = n < TOP_TASKS ? n : TOP_TASKS;
+	for (size_t i = 0; i < round->n_tasks; i++)
+		show_task(looking, &chosen[i], &round->task[i]);
+	free(chosen);
+	return 0;
+}
+
+/* --- Threads ------------------------------------------------------------------------ */
+
+/* The CPU time of a thread in nanoseconds; 0: unknown. */
+static uint64_t cpu_ns_of(const struct tdt__target *target, uint32_t id)
+{
+	char name[64], text[128];
+
+	snprintf(name, sizeof name, "task/%" PRIu32 "/schedstat", tdt__thread_here(target, id));
+	if (tdt__target_proc_text(target, name, text, sizeof text) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+static void show_thread(const struct round_look *looking, const struct tdt__known_thread *known,
+			struct top_thread *to)
+{
+	const struct tdt_trace_info *task =
+		known->polls != NULL ? &known->polls->member.info : NULL;
+
+	*to = (struct top_thread){ .id = known->id,
+				   .worker = known->worker,
+				   .polls = task != NULL,
+				   .parked = task == NULL && known->parked_ns != 0,
+				   .ns = task != NULL ? task->state_ns : known->parked_ns,
+				   .task = task != NULL ? task->id : 0,
+				   .cpu_ns = cpu_ns_of(&looking->outside.target, known->id) };
+	keep_escaped(looking, to->name, known->name);
+	if (task != NULL)
+		keep_escaped(looking, to->task_name, task->name);
+}
+
+/* The workers come first: if there are too many threads, others are left out. */
+static int look_at_threads(struct round_look *looking)
+{
+	struct top_round *round = looking->round;
+	struct tdt__thread_table table;
+	int error = tdt__thread_table_read(&table, &looking->tasks);
+
+	if (error != 0)
+		return error;
+	for (int worker = 1; worker >= 0; worker--)
+		for (size_t i = 0; i < table.n; i++) {
+			if (table.thread[i].worker != (worker != 0))
+				continue;
+			round->workers += worker != 0;
+			round->workers_polling += worker != 0 && table.thread[i].polls != NULL;
+			if (round->n_threads < TOP_THREADS)
+				show_thread(looking, &table.thread[i],
+					    &round->thread[round->n_threads++]);
+		}
+	tdt__thread_table_fini(&table);
+	return 0;
+}
+
+/* --- The open task ------------------------------------------------------------------ */
+
+/* The summary above the task says nothing of it. */
+static void keep_tree(struct top_round *round, const char *text, size_t size)
+{
+	const char *blank = memmem(text, size, "\n\n", 2);
+
+	if (blank != NULL) {
+		size -= (size_t)(blank + 2 - text);
+		text = blank + 2;
+	}
+	round->tree_size = size < TOP_TREE ? size : TOP_TREE;
+	memcpy(round->tree, text, round->tree_size);
+}
+
+/* Print the task as tdt bt prints it, with the names of those that it waits for. */
+static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
+			 const struct tdt_trace_info *shown)
+{
+	const char *owners[8] = { NULL };
+	struct tdt_trace_info info = *shown;
+	const struct tdt_trace_info *task = &info;
+	const struct tdt_snapshot_group one = { .answer = group->answer,
+						.trace = group->trace,
+						.tasks = &task,
+						.n = 1 };
+	struct tdt_snapshot snapshot = { .size = sizeof snapshot,
+					 .tasks = 1,
+					 .groups = &one,
+					 .n_groups = 1,
+					 .outside = 1 };
+	const struct tdt_dump_options options = { .size = sizeof options,
+						  .print = &looking->look->options->print };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	int error;
+
+	if (file == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < info.n_waits && info.n_waits <= 8; i++) {
+		owners[i] = tdt__names_find(looking->names, info.waits[i].owner);
+		info.owner_names = owners;
+	}
+	snapshot.answers[group->answer] = 1;
+	error = tdt__snapshot_print_by(&snapshot, file, &options, tdt__clock() + TREE_TIME);
+	if (fclose(file) == 0 && error == 0)
+		keep_tree(looking->round, text, size);
+	free(text);
+	return error;
+}
+
+static int look_at_open_task(struct round_look *looking)
+{
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+
+			if (task->id != looking->look->question.id)
+				continue;
+			looking->round->is_there = true;
+			if (task->n_waits != 0)
+				looking->round->holder = task->waits[0].owner;
+			return print_tree_of(looking, &snapshot->groups[i], task);
+		}
+	return 0;
+}
+
+/* --- All of it ---------------------------------------------------------------------- */
+
+/* A stopped process could not answer.  Without an answer, there is still what can be read. */
+static void request_open_task(struct round_look *looking)
+{
+	const struct top_question *question = &looking->look->question;
+	const struct tdt__task_choice choice = { &question->id, 1 };
+	struct outside *outside = &looking->outside;
+	char state = tdt__target_state(&outside->target);
+	struct tdt__trouble trouble;
+	struct tdt__door door;
+
+	if (!question->open || !question->requests || state == 'T' || state == 't' ||
+	    tdt__door_open(&door, &outside->target, &outside->found[0], &trouble) != 0)
+		return;
+	tdt__answers_request(&looking->answers, &door, &choice, 1, REQUEST_NS, &trouble);
+	tdt__door_close(&door);
+}
+
+static int fill_round(struct round_look *looking)
+{
+	const struct tdt__task_choice all = { 0 };
+	const struct top_question *question = &looking->look->question;
+	struct tdt__sampling sampling = { 0 };
+	int error;
+
+	looking->findings = tdt__outside_dump(&looking->tasks, &all, &looking->answers, &sampling);
+	if (looking->findings == NULL)
+		return -ENOMEM;
+	looking->round->refused = sampling.refused;
+	look_at_process(looking);
+	count_tasks(looking);
+	looking->names = tdt__names_new(&looking->findings->public);
+	looking->places = top_places_find(looking->look, &looking->outside,
+					  &looking->findings->public);
+	if (looking->names == NULL || looking->places == NULL)
+		return -ENOMEM;
+	error = look_at_waits(looking);
+	if (error == 0)
+		error = choose_tasks(looking);
+	if (error == 0)
+		error = look_at_threads(looking);
+	if (error == 0 && question->open)
+		error = look_at_open_task(looking);
+	if (error == 0 && question->view == TOP_VIEW_TIMES)
+		top_times_read(&looking->round->times, &looking->outside);
+	return error;
+}
+
+static int look_at_tasks(struct round_look *looking)
+{
+	int status = outside_tasks(&looking->outside, &looking->tasks, 0, looking->look->options);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	looking->round->when = tdt__clock();
+	status = fill_round(looking) == 0 ? EXIT_SUCCESS : report_no_memory();
+	if (!tdt__target_is_there(&looking->outside.target))
+		status = report_ended();
+	top_places_free(looking->places);
+	tdt__names_free(looking->names);
+	tdt__findings_free(looking->findings);
+	tdt__tasks_fini(&looking->tasks);
+	return status;
+}
+
+int top_look(FILE *out, void *arg)
+{
+	const struct top_look *look = arg;
+	struct round_look looking = { .look = look, .round = look->round };
+	uint64_t start = tdt__clock();
+	int status;
+
+	dup2(fileno(out), STDERR_FILENO);
+	status = outside_open(&looking.outside, look->options);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	request_open_task(&looking);
+	status = look_at_tasks(&looking);
+	tdt__answers_fini(&looking.answers);
+	outside_close(&looking.outside);
+	look->round->took_ns = tdt__clock() - start;
+	return status;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The figures of a round of tdt top, compared with those of the round before: see top_round.h. */
+
+#include <config.h>
+
+#include "cli/top_round.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/index.h"
+#include "tree-printer/strings.h"
+
+/* --- Histograms --------------------------------------------------------------------- */
+
+uint64_t top_bucket_ns(unsigned i)
+{
+	return i < TOP_BUCKETS - 1 ? UINT64_C(1000) << i : UINT64_MAX;
+}
+
+void top_histogram_add(struct top_histogram *histogram, uint64_t ns)
+{
+	unsigned i = 0;
+
+	while (i < TOP_BUCKETS - 1 && ns >= top_bucket_ns(i))
+		i++;
+	histogram->n[i]++;
+	histogram->total++;
+	if (ns > histogram->most)
+		histogram->most = ns;
+}
+
+uint64_t top_histogram_share(const struct top_histogram *histogram, double share)
+{
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i < TOP_BUCKETS; i++) {
+		below += histogram->n[i];
+		if (below != 0 && (double)below >= share * (double)histogram->total)
+			return top_bucket_ns(i) < histogram->most ? top_bucket_ns(i)
+								  : histogram->most;
+	}
+	return 0;
+}
+
+/* --- Checking ----------------------------------------------------------------------- */
+
+static void clamp_count(uint64_t *n, uint64_t most)
+{
+	if (*n > most)
+		*n = most;
+}
+
+static void end_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (char *at = text; *at != '\0'; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+}
+
+/* A text of TOP_TEXT bytes ends, and has no control characters. */
+#define END_TEXT(text) end_text(text, sizeof(text))
+
+static void check_texts(struct top_round *round)
+{
+	END_TEXT(round->library);
+	END_TEXT(round->misuse);
+	END_TEXT(round->times.trouble);
+	for (uint64_t i = 0; i < round->n_rings; i++)
+		END_TEXT(round->ring[i]);
+	for (uint64_t i = 0; i < round->n_tasks; i++) {
+		END_TEXT(round->task[i].name);
+		END_TEXT(round->task[i].where);
+	}
+	for (uint64_t i = 0; i < round->n_places; i++)
+		END_TEXT(round->place[i].text);
+	for (uint64_t i = 0; i < round->n_threads; i++) {
+		END_TEXT(round->thread[i].name);
+		END_TEXT(round->thread[i].task_name);
+	}
+	for (uint64_t i = 0; i < round->n_known; i++)
+		END_TEXT(round->known[i].text);
+}
+
+static void check_round(struct top_round *round)
+{
+	clamp_count(&round->n_tasks, TOP_TASKS);
+	clamp_count(&round->n_places, TOP_PLACES);
+	clamp_count(&round->n_threads, TOP_THREADS);
+	clamp_count(&round->n_known, TOP_PLACES);
+	clamp_count(&round->n_rings, TOP_RINGS);
+	clamp_count(&round->tree_size, TOP_TREE);
+	for (uint64_t i = 0; i < round->n_tasks; i++)
+		if ((unsigned)round->task[i].state > TDT_TASK_RUNNABLE)
+			round->task[i].state = TDT_TASK_WAITING;
+	check_texts(round);
+}
+
+/* --- Comparing ---------------------------------------------------------------------- */
+
+/* Per second; 0 if the count went back, which only a damaged target lets it do. */
+static double rate_of(uint64_t now, uint64_t before, double seconds)
+{
+	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
+}
+
+/* Index the entries of `last` by their keys.  Without memory nothing is found in it. */
+#define INDEX_LAST(index, n, hash)						\
+	do {									\
+		if (tdt__index_reserve(index, n) == 0)				\
+			for (uint32_t i = 0; i < (n); i++)			\
+				tdt__index_add(index, hash, i);			\
+	} while (0)
+
+static void compare_tasks(struct top_round *round, const struct top_round *last, double seconds)
+{
+	struct tdt__index index = { 0 };
+
+	INDEX_LAST(&index, last->n_tasks, tdt__hash_id(last->task[i].id));
+	for (uint64_t i = 0; i < round->n_tasks; i++) {
+		struct top_task *task = &round->task[i];
+		size_t tried = 0;
+		uint32_t k;
+
+		task->rate = -1;
+		do {
+			k = tdt__index_next(&index, tdt__hash_id(task->id), &tried);
+		} while (k != TDT__INDEX_NONE && last->task[k].id != task->id);
+		if (k != TDT__INDEX_NONE)
+			task->rate = rate_of(task->polls, last->task[k].polls, seconds);
+	}
+	tdt__index_fini(&index);
+}
+
+/* A place that was not among those of the last round, since it had too few tasks, had none. */
+static void compare_places(struct top_round *round, const struct top_round *last)
+{
+	struct tdt__index index = { 0 };
+
+	INDEX_LAST(&index, last->n_places, tdt__hash_id(last->place[i].key));
+	for (uint64_t i = 0; i < round->n_places; i++) {
+		struct top_place *place = &round->place[i];
+		size_t tried = 0;
+		uint32_t k;
+
+		do {
+			k = tdt__index_next(&index, tdt__hash_id(place->key), &tried);
+		} while (k != TDT__INDEX_NONE && last->place[k].key != place->key);
+		place->more = (int64_t)(place->n - (k != TDT__INDEX_NONE ? last->place[k].n : 0));
+	}
+	tdt__index_fini(&index);
+}
+
+static const struct top_thread *thread_of_last(const struct top_round *last, uint32_t id)
+{
+	for (uint64_t i = 0; i < last->n_threads; i++)
+		if (last->thread[i].id == id)
+			return &last->thread[i];
+	return NULL;
+}
+
+static void compare_threads(struct top_round *round, const struct top_round *last, double seconds)
+{
+	for (uint64_t i = 0; i < round->n_threads; i++) {
+		struct top_thread *thread = &round->thread[i];
+		const struct top_thread *before = thread_of_last(last, thread->id);
+
+		thread->cpu = -1;
+		if (before != NULL && before->cpu_ns != 0 && thread->cpu_ns != 0)
+			thread->cpu = rate_of(thread->cpu_ns, before->cpu_ns, seconds) / 1e9;
+	}
+}
+
+void top_round_take(struct top_round *round, const struct top_round *last)
+{
+	static const struct top_round none;
+	double seconds;
+
+	check_round(round);
+	round->has_rates = last != NULL && round->when > last->when;
+	if (!round->has_rates)
+		last = &none;
+	seconds = round->has_rates ? (double)(round->when - last->when) / (double)TDT__SECOND : 0;
+	round->spawn_rate = rate_of(round->spawned, last->spawned, seconds);
+	round->end_rate = rate_of(round->ended, last->ended, seconds);
+	round->poll_rate = rate_of(round->polls, last->polls, seconds);
+	compare_tasks(round, last, seconds);
+	compare_places(round, last);
+	compare_threads(round, last, seconds);
+	for (uint64_t i = 0; i < round->n_places && !round->has_rates; i++)
+		round->place[i].more = 0;
+}
+
+void top_keep_text(char to[TOP_TEXT], struct tdt__string *string)
+{
+	size_t n = string->failed ? 0 : string->n;
+
+	if (n > TOP_TEXT - 1)
+		n = TOP_TEXT - 1;
+	while (n > 0 && n < string->n && ((unsigned char)string->bytes[n] & 0xc0) == 0x80)
+		n--; /* not in the middle of a character */
+	if (n > 0)
+		memcpy(to, string->bytes, n);
+	to[n] = '\0';
+	tdt__string_free(string);
+	*string = (struct tdt__string){ 0 };
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_TOP_SCREEN_H
+#define TDT_CLI_TOP_SCREEN_H
+
+/*
+ * What tdt top shows: a round as lines of text, and what keys do.  The colours in the text are the
+ * sequences of tree-printer/terminal.h; no other control character gets into a line.  Nothing here
+ * knows of a terminal.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/dump.h>
+
+#include "cli/top_round.h"
+#include "tree-printer/strings.h"
+
+/* Marks the selected line; TDT__PLAIN ends it. */
+#define TOP_REVERSE "\033[7m"
+
+/* Keys that have no character. */
+enum top_key {
+	TOP_KEY_UP = 0x110000,
+	TOP_KEY_DOWN,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_ENTER,
+	TOP_KEY_BACK, /* Escape, or the left arrow */
+	TOP_KEY_ERASE,
+	TOP_KEY_OTHER
+};
+
+#define TOP_OPENED 16 /* so many open tasks are remembered */
+
+/* What the user has chosen. */
+struct top_choice {
+	struct top_question question;
+	uint64_t interval; /* ns */
+	size_t at;         /* the selected row of the list, or the first line of the tree */
+	uint64_t selected; /* the selected task, which is followed when it moves; 0: none */
+	uint64_t before[TOP_OPENED]; /* the tasks that were open before, the last one last */
+	unsigned n_before;
+	bool paused, help, quit;
+	bool typing; /* keys are added to the filter */
+	bool anew;   /* the question is another one, so a round is due */
+	/* What happened to the last look; "": it went well. */
+	char trouble[TOP_TEXT];
+	bool ended; /* the process has */
+};
+
+struct top_size {
+	unsigned width;  /* columns; 0: lines are not cut */
+	unsigned height; /* lines */
+	bool screen;     /* with a selected line, and a line about keys */
+};
+
+/* Do what the key means. */
+void top_press(struct top_choice *choice, int key, const struct top_round *round);
+
+/* Keep the selected task selected in the new round. */
+void top_follow(struct top_choice *choice, const struct top_round *round);
+
+/*
+ * Add the lines of the screen, `size->height` at most, each with its end.  `round` is NULL before
+ * the first one.  In `print`, `utf8` and `color` are YES or NO.
+ */
+void top_draw(struct tdt__string *to, const struct top_choice *choice,
+	      const struct top_round *round, const struct top_size *size,
+	      const struct tdt_print_options *print);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* How long polls and wake-ups took in the last seconds, from the target's recording. */
+
+#include <config.h>
+
+#include "cli/top_times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "reader/recorded.h"
+#include "recording/timeline.h"
+#include "tree-printer/strings.h"
+
+#define TIMES_WINDOW (10 * (uint64_t)TDT__SECOND)
+
+/* The events since `from`, as far as they are not only remarkable. */
+static void count_step(struct top_times *times, const struct tdt__step *step, uint64_t from)
+{
+	const struct tdt__recorded_item *item = &step->item;
+
+	if (item->event.kind != TDT_EVENT_POLL || item->remarkable || item->ns < from)
+		return;
+	if (item->kind == TDT__RECORDED_END && item->end >= item->begin)
+		top_histogram_add(&times->polls, item->end - item->begin);
+	if (item->kind == TDT__RECORDED_BEGIN && step->before.phase == TDT__RUNNABLE &&
+	    item->ns >= step->before.since)
+		top_histogram_add(&times->latencies, item->ns - step->before.since);
+}
+
+static int count_steps(struct top_times *times, const struct tdt__recording *recording)
+{
+	uint64_t until = tdt__recording_until(recording);
+	uint64_t from = tdt__recording_polls_from(recording);
+	struct tdt__timeline timeline;
+	struct tdt__step step;
+	int error = tdt__timeline_begin(&timeline, recording);
+
+	if (error != 0)
+		return error;
+	if (until > TIMES_WINDOW && until - TIMES_WINDOW > from)
+		from = until - TIMES_WINDOW;
+	times->window_ns = until > from ? until - from : 0;
+	while (tdt__timeline_next(&timeline, &step))
+		count_step(times, &step, from);
+	tdt__timeline_end(&timeline);
+	return 0;
+}
+
+/* The first copy of the library that has recorded. */
+static const struct tdt__found *recorded_registry(const struct outside *outside)
+{
+	for (size_t i = 0; i < outside->n_found; i++)
+		if (outside->found[i].registry.rings != 0)
+			return &outside->found[i];
+	return &outside->found[0];
+}
+
+static int read_copy(struct top_times *times, const void *copy, size_t size)
+{
+	struct tdt__recording *recording;
+	int error = tdt__recording_open(&recording, copy, size);
+
+	if (error != 0)
+		return error;
+	error = count_steps(times, recording);
+	tdt__recording_close(recording);
+	return error;
+}
+
+void top_times_read(struct top_times *times, struct outside *outside)
+{
+	const struct tdt__found *found = recorded_registry(outside);
+	struct tdt__string why = { 0 };
+	struct tdt__trouble trouble;
+	void *copy = NULL;
+	size_t size;
+	int error;
+
+	times->runs = tdt__recorded_runs(&outside->target, found);
+	error = tdt__recorded_copy(&outside->target, &outside->images, found, &copy, &size,
+				   &trouble);
+	if (error != 0) {
+		tdt__string_escape(&why, trouble.text, false, '\0');
+	} else {
+		error = read_copy(times, copy, size);
+		if (error != 0)
+			tdt__string_puts(&why, error == -ENOMEM ? "there is not enough memory"
+								: "the recording is damaged");
+		free(copy);
+	}
+	times->there = error == 0;
+	top_keep_text(times->trouble, &why);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_LEAF_H
+#define TDT_LEAF_H
+
+/*
+ * For the author of a runtime whose tasks have neither a poll nor a stack that shows where they
+ * wait: callbacks (tevent), chains of continuations (Seastar), stackless coroutines that their
+ * runtime resumes at the innermost level (Asio, folly).  Such a runtime knows the chain of calls
+ * itself.  It gives the library this chain as a list, and the list is the task's stack:
+ *
+ *	struct request {
+ *		struct tdt_handle *task;
+ *		struct tdt_leaf leaf;
+ *		struct tdt_leaf_frame calls[MAX_DEPTH];         // outermost first
+ *		...
+ *	};
+ *
+ *	static void new_request(struct request *request)
+ *	{
+ *		request->task = tdt_task_new(TDT_TASK_ATTR(.name = request->path));
+ *		request->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .named = request->calls };
+ *		request->calls[request->leaf.n++] =
+ *		    (struct tdt_leaf_frame){ .function = "serve", .file = __FILE__, .line = __LINE__ };
+ *		...
+ *	}
+ *
+ *	static void call_back(struct request *request)          // in the event loop
+ *	{
+ *		tdt_leaf_at(request->task, NULL);               // the task goes on
+ *		request->callback(request);                     // may change the list, or end the task
+ *		tdt_leaf_at(request->task, &request->leaf);     // it waits again
+ *	}
+ *
+ *	static void end_request(struct request *request)
+ *	{
+ *		tdt_task_end(request->task);
+ *		request->task = NULL;
+ *	}
+ *
+ * A request to a task that waits at a list is answered at once: nothing is woken and nothing is
+ * polled, and it does not matter what the threads of the runtime are doing.  The list is shown in
+ * traces and dumps as any stack is.  Readers outside the process and in core files find it in the
+ * record of the task (tdt/registry.h).
+ *
+ * A future that is polled may also give a list, if its own stack does not show where it waits.
+ */
+
+#include <tdt/trace.h>
+#include <tdt/tree.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tdt_leaf_kind {
+	TDT_LEAF_PCS = 1,  /* return addresses: each is looked up one byte before it.  To show the
+			      place where a coroutine is resumed, add 1 to its address */
+	TDT_LEAF_NAMED = 2 /* frames that have names, which are not looked up */
+};
+
+/* So many bytes of each string of a frame are shown. */
+#define TDT_LEAF_TEXT_MAX 255
+
+/* A frame that has a name.  An unknown string is NULL, an unknown number is 0. */
+struct tdt_leaf_frame {
+	const char *function;
+	const char *file;
+	uint32_t line;
+	uint32_t column;
+};
+
+/*
+ * Where a task waits.  The struct, its array, and the strings in the array belong to the caller,
+ * who must not change or free them while the list is in force (tdt_leaf_at()).
+ *
+ * The library reads all of it through the kernel, and checks before and after that the list is in
+ * force.  So a list that is freed too early, or has wrong pointers, leads to wrong or missing
+ * frames, and to nothing worse.
+ */
+struct tdt_leaf {
+	uint32_t kind; /* @0  enum tdt_leaf_kind */
+	uint32_t n;    /* @4  the number of frames.  0: the task waits, but it is not known where;
+			      this is shown as one frame, "(unknown)" */
+	union {        /* @8  the frames, the outermost one first */
+		const void *const *pcs;
+		const struct tdt_leaf_frame *named;
+	};
+
+	/* These fields belong to the library. */
+	uint64_t task;  /* @16 the id of the task for which the list was set */
+	uint64_t polls; /* @24 `polls` of the task's record at that time */
+};
+
+/*
+ * Make a task that has no future: its runtime continues it by callbacks.  The task is running, on
+ * the calling thread, until tdt_leaf_at() says where it waits.  Like any task it is listed and
+ * dumped, has the four probes of a task, and can be awaited (tdt_join()).  Its `polls` count how
+ * often it went on.  tdt_current_task_id() and tdt_leaf_waits_on() do not know of it: they refer to
+ * polls.
+ *
+ * `attr` is as in tdt_traced_with().  Returns the handle, for tdt_task_end().  On failure it
+ * returns NULL and sets errno: EINVAL, E2BIG, ENOMEM.  Any thread.
+ */
+TDT_MUST_USE
+struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr);
+
+/*
+ * End a task of tdt_task_new(), and give up the handle: no later call with it is allowed, except on
+ * references of tdt_handle_ref().  The task is ready then.  Does nothing if `task` is NULL or has a
+ * future.  Owner thread only, as tdt_leaf_at().
+ */
+void tdt_task_end(struct tdt_handle *task);
+
+/*
+ * Report that the task waits at `leaf`; or, if `leaf` is NULL, that it goes on.
+ *
+ * Outside a poll of the task, the list is in force from this call on until the task goes on: until
+ * the next call for the task, the next poll of its future, or its end.  Only then may the list
+ * change.  The task answers requests by the list alone, so the list is all that it waits for.  A
+ * task of tdt_task_new() is waiting while a list is in force, and otherwise running.  For a task
+ * with a future, this call does not change whether it waits; the runtime may report that the task
+ * is woken (tdt_task_woken()) as ever.
+ *
+ * Inside a poll, NULL for `task` means the innermost traced task that is polled on this thread.
+ * The list is one leaf of this poll, beside those that clone the waker: make the call as
+ * tdt_leaf_waits_on() is made, before the poll returns TDT_PENDING.  The list is in force until the
+ * next poll begins.  A captured poll copies it at once.  If the task does not answer a later
+ * request, a dump shows the last list of the last poll instead of a captured tree.
+ *
+ * At most 1,024 frames are shown, and no more than a request allows (struct tdt_backtrace_options):
+ * the innermost ones.  Without memory for the names, frames are missing, and the place is marked; a
+ * list without any frame left counts as a lost leaf.
+ *
+ * Takes a few stores, if no request waits for the call; otherwise the call answers the request.
+ * Allocates nothing unless it answers a request, or is in a captured poll.  Does nothing if the
+ * task has ended, or if another thread is polling it, or if `task` is NULL outside of polls.  Owner
+ * thread only: the thread that runs the task, or would poll it, at that time; threads may take
+ * turns.
+ */
+void tdt_leaf_at(struct tdt_handle *task, struct tdt_leaf *leaf);
+
+/*
+ * Report what a task waits for, outside of polls: tdt_leaf_waits_on_named() for a task that waits
+ * at a list.  Call it once after tdt_leaf_at(); the report holds until the task goes on.  `name`
+ * may be NULL.
+ *
+ *	tdt_leaf_at(task, &leaf);
+ *	tdt_task_waits_on(task, TDT_WAIT_MUTEX, mutex, mutex->holder, "room 1");
+ *
+ * A list is as old as the task's wait, so that a dump names a ring of such tasks a deadlock only by
+ * the rules for tasks that do not answer (struct tdt_snapshot_cycle in tdt/dump.h).
+ *
+ * Does nothing if `task` is NULL.  Owner thread only, as tdt_leaf_at().
+ */
+void tdt_task_waits_on(struct tdt_handle *task, enum tdt_wait_kind kind, const void *object,
+		       uint64_t owner, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

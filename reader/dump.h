@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_READER_DUMP_H
+#define TDT_READER_DUMP_H
+
+/*
+ * A dump from outside: where all tasks wait.  Of each task it has the best that there is: the
+ * answer to a request, the stack of a poll that goes on, the stack of a suspended fiber, the list
+ * at which the task waits, the last watched tree, or the record alone.
+ */
+
+#include "reader/fresh.h"
+#include "reader/tasks.h"
+#include "reader/threads.h"
+
+/*
+ * Make the findings of `tasks`, which must outlive them; the caller frees them.  The tasks were
+ * read after `answers` had come.  `sampling` says afterwards whether the stacks of running threads
+ * could be read.  The files of the modules in the trees are open then.  NULL: no memory.
+ */
+struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
+					const struct tdt__task_choice *choice,
+					const struct tdt__answers *answers,
+					struct tdt__sampling *sampling);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Reading the headers and the build-id of an ELF image that cannot be trusted. */
+
+#include <config.h>
+
+#include "reader/elf_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_HEADERS 128
+#define MOST_NOTES 65536 /* bytes of one segment */
+#define HEADERS_PAGE UINT64_C(4096)
+
+/* Set `build_id` from the notes, if one of them has it. */
+static void find_build_id(char *build_id, const unsigned char *notes, size_t size, uint64_t align)
+{
+	size_t unit = align == 8 ? 8 : 4, at = 0;
+	Elf64_Nhdr note;
+
+	while (size - at >= sizeof note) {
+		size_t name, content;
+
+		memcpy(&note, notes + at, sizeof note);
+		name = at + sizeof note;
+		if (note.n_namesz > size - name)
+			return;
+		content = (name + note.n_namesz + unit - 1) & -unit;
+		if (content > size || note.n_descsz > size - content)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(notes + name, "GNU", 4) == 0 && note.n_descsz <= TDT__BUILD_ID_MAX) {
+			for (uint32_t i = 0; i < note.n_descsz; i++)
+				snprintf(build_id + (size_t)2 * i, 3, "%02x", notes[content + i]);
+			return;
+		}
+		at = (content + note.n_descsz + unit - 1) & -unit;
+		if (at > size)
+			return;
+	}
+}
+
+static void read_note_segment(struct tdt__elf_facts *facts, const Elf64_Phdr *header,
+			      tdt__image_read_fn *read, void *image, bool loaded)
+{
+	unsigned char notes[4096];
+	size_t size = header->p_filesz < sizeof notes ? header->p_filesz : sizeof notes;
+	uint64_t at = loaded ? header->p_vaddr - facts->start : header->p_offset;
+
+	if (facts->build_id[0] == '\0' && header->p_filesz <= MOST_NOTES &&
+	    read(image, at, notes, size))
+		find_build_id(facts->build_id, notes, size, header->p_align);
+}
+
+/* False: the segments do not lie one behind the other, as they must. */
+static bool read_extent(struct tdt__elf_facts *facts, const Elf64_Phdr *header, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t end = header[i].p_vaddr + header[i].p_memsz;
+
+		if (header[i].p_type != PT_LOAD)
+			continue;
+		if (end < header[i].p_vaddr || (any && header[i].p_vaddr < facts->start))
+			return false;
+		if (!any)
+			facts->start = header[i].p_vaddr & -HEADERS_PAGE;
+		any = true;
+		if (end > facts->end)
+			facts->end = end;
+	}
+	return facts->end > facts->start;
+}
+
+bool tdt__elf_facts(struct tdt__elf_facts *facts, tdt__image_read_fn *read, void *image,
+		    bool loaded)
+{
+	Elf64_Phdr header[MOST_HEADERS];
+	Elf64_Ehdr elf;
+
+	*facts = (struct tdt__elf_facts){ 0 };
+	if (!read(image, 0, &elf, sizeof elf) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != TDT__OWN_DATA ||
+	    elf.e_machine != TDT__OWN_MACHINE || elf.e_phentsize != sizeof header[0] ||
+	    elf.e_phnum == 0 || elf.e_phnum > MOST_HEADERS ||
+	    !read(image, elf.e_phoff, header, elf.e_phnum * sizeof header[0]) ||
+	    !read_extent(facts, header, elf.e_phnum))
+		return false;
+	facts->entry = elf.e_entry;
+	for (size_t i = 0; i < elf.e_phnum; i++)
+		if (header[i].p_type == PT_NOTE)
+			read_note_segment(facts, &header[i], read, image, loaded);
+	return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_READER_ELF_FACTS_H
+#define TDT_READER_ELF_FACTS_H
+
+/* What the headers of an ELF image say: of a module in memory, or of a file. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <elf.h>
+
+#include "symbolize/modules.h"
+
+/* The machine and the byte order that the reader itself was built for. */
+#if defined(__x86_64__)
+#define TDT__OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define TDT__OWN_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define TDT__OWN_MACHINE EM_RISCV
+#elif defined(__powerpc64__)
+#define TDT__OWN_MACHINE EM_PPC64
+#elif defined(__s390x__)
+#define TDT__OWN_MACHINE EM_S390
+#else
+#define TDT__OWN_MACHINE EM_NONE
+#endif
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TDT__OWN_DATA ELFDATA2LSB
+#else
+#define TDT__OWN_DATA ELFDATA2MSB
+#endif
+
+/* Reads `size` bytes of the image at `offset` from where it begins.  False: they are not there. */
+typedef bool tdt__image_read_fn(void *image, uint64_t offset, void *buffer, size_t size);
+
+struct tdt__elf_facts {
+	uint64_t start; /* the address of the first segment in the file's terms, a page's begin */
+	uint64_t end;   /* behind the last segment */
+	uint64_t entry;
+	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal; "": none */
+};
+
+/*
+ * Read the headers.  In memory (`loaded`) the notes lie where the segments were loaded, in a file
+ * at their offset.  False: it is no ELF image of our machine, or its headers are damaged.
+ */
+bool tdt__elf_facts(struct tdt__elf_facts *facts, tdt__image_read_fn *read, void *image,
+		    bool loaded);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Requesting trees.  The answers are kept as they came.  When the records have been read, too, each
+ * task is looked up among the answers by the address of its record.
+ */
+
+#include <config.h>
+
+#include "reader/fresh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A request that is under way. */
+struct tree_request {
+	struct tdt__answers *answers;
+	struct tdt__door *door;
+	uint32_t most; /* answers that may still come */
+	struct tdt__trouble *trouble;
+};
+
+static int no_room(struct tdt__trouble *trouble)
+{
+	return tdt__trouble(trouble, -ENOMEM, "there is not enough memory for all answers");
+}
+
+static int bad_answer(struct tdt__trouble *trouble)
+{
+	return tdt__trouble(trouble, -EPROTO,
+			    "the process sends trees that make no sense, or too many of them");
+}
+
+/* Whether the message is a tree, with as many bytes as it has entries. */
+static bool is_whole_tree(const struct tdt_outside_tree *tree)
+{
+	return tree->header.size >= sizeof *tree && tree->header.error == 0 &&
+	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
+	       tree->header.size - sizeof *tree ==
+		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry);
+}
+
+static bool grow_answers(struct tdt__answers *answers)
+{
+	size_t room = answers->room != 0 ? 2 * answers->room : 256;
+	struct tdt_outside_tree **answer;
+
+	if (answers->n < answers->room)
+		return true;
+	answer = realloc(answers->answer, room * sizeof *answer);
+	if (answer == NULL)
+		return false;
+	answers->answer = answer;
+	if (tdt__index_reserve(&answers->index, room) != 0)
+		return false;
+	answers->room = room;
+	return true;
+}
+
+/* Keep the message that was received. */
+static int keep_answer(struct tree_request *request)
+{
+	const struct tdt_outside_tree *tree = (const void *)request->door->message;
+	struct tdt__answers *answers = request->answers;
+	struct tdt_outside_tree *copy;
+
+	if (!is_whole_tree(tree) || request->most == 0 ||
+	    answers->bytes > TDT__ANSWERS_MAX)
+		return bad_answer(request->trouble);
+	request->most--;
+	answers->bytes += tree->header.size;
+	copy = tdt__arena_take(&answers->arena, tree->header.size);
+	if (copy == NULL || !grow_answers(answers))
+		return no_room(request->trouble);
+	memcpy(copy, tree, tree->header.size);
+	tdt__index_add(&answers->index, tdt__hash_id(copy->record), (uint32_t)answers->n);
+	answers->answer[answers->n++] = copy;
+	return 0;
+}
+
+/* The message that ends the answer. */
+static int take_end(struct tree_request *request)
+{
+	const struct tdt_outside_done *done = (const void *)request->door->message;
+
+	if (done->header.size != sizeof *done)
+		return bad_answer(request->trouble);
+	request->answers->left_out += done->left_out;
+	if (done->header.error != 0)
+		return tdt__trouble(request->trouble, -done->header.error,
+				    "not all trees were received: %s",
+				    strerror(done->header.error));
+	return 0;
+}
+
+static int receive_trees(struct tree_request *request)
+{
+	int kind = TDT_OUTSIDE_TREE, error = 0;
+
+	while (error == 0 && kind != TDT_OUTSIDE_TREES) {
+		kind = tdt__door_receive(request->door, request->trouble);
+		if (kind == TDT_OUTSIDE_TREE)
+			error = keep_answer(request);
+		else if (kind == TDT_OUTSIDE_TREES)
+			error = take_end(request);
+		else
+			error = kind < 0 ? kind : bad_answer(request->trouble);
+	}
+	return error;
+}
+
+/* Make one request: for `n_ids` tasks, or for all if that is 0. */
+static int request_some(struct tree_request *request, const uint64_t *ids, size_t n_ids,
+			uint64_t ns)
+{
+	struct tdt_outside_trees trees = { .timeout_ns = ns,
+					   .most = request->most,
+					   .n_ids = (uint32_t)n_ids };
+	int error;
+
+	if (n_ids != 0)
+		memcpy(trees.ids, ids, n_ids * sizeof ids[0]);
+	error = tdt__door_send(request->door, &trees.header, TDT_OUTSIDE_TREES, sizeof trees, ns,
+			       request->trouble);
+	return error == 0 ? receive_trees(request) : error;
+}
+
+int tdt__answers_request(struct tdt__answers *answers, struct tdt__door *door,
+			 const struct tdt__task_choice *choice, uint32_t most, uint64_t ns,
+			 struct tdt__trouble *trouble)
+{
+	struct tree_request request = {
+		.answers = answers, .door = door, .most = most, .trouble = trouble
+	};
+	size_t chosen = choice->n_ids < most ? choice->n_ids : most;
+	int error = 0;
+
+	if (choice->n_ids == 0)
+		return request_some(&request, NULL, 0, ns);
+	answers->left_out += choice->n_ids - chosen;
+	for (size_t at = 0; at < chosen && error == 0; at += TDT_OUTSIDE_IDS) {
+		size_t n = chosen - at < TDT_OUTSIDE_IDS ? chosen - at : TDT_OUTSIDE_IDS;
+
+		error = request_some(&request, choice->ids + at, n, ns);
+	}
+	return error;
+}
+
+void tdt__answers_fini(struct tdt__answers *answers)
+{
+	free(answers->answer);
+	tdt__index_fini(&answers->index);
+	tdt__arena_fini(&answers->arena);
+	*answers = (struct tdt__answers){ 0 };
+}
+
+const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answers,
+						 const struct tdt__seen *seen)
+{
+	uint32_t hash = tdt__hash_id(seen->address), i;
+	size_t tried = 0;
+
+	while ((i = tdt__index_next(&answers->index, hash, &tried)) != TDT__INDEX_NONE)
+		if (answers->answer[i]->record == seen->address &&
+		    answers->answer[i]->id == seen->record.id)
+			return answers->answer[i];
+	return NULL;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Reading counters, misuse and panics. */
+
+#include <config.h>
+
+#include "reader/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tree/stacks.h"
+#include "tree/trace.h"
+
+#define MOST_COUNTERS 4096
+#define MOST_PANICS 64
+#define PANIC_TRIES 10
+#define PANIC_FILE_MAX 4096
+
+/* --- Counters ----------------------------------------------------------------------- */
+
+void tdt__history_counters(const struct tdt__target *target, const struct tdt_registry *registry,
+			   struct tdt_registry_counters *sum)
+{
+	struct tdt_registry_counters one;
+
+	*sum = (struct tdt_registry_counters){ 0 };
+	for (uint32_t i = 0; i < registry->n_counters && i < MOST_COUNTERS; i++) {
+		if (!tdt__target_read(target, registry->counters + i * sizeof one, &one,
+				      sizeof one))
+			return;
+		sum->spawned += one.spawned;
+		sum->panicked += one.panicked;
+		sum->polls += one.polls;
+		sum->captures += one.captures;
+		sum->dumps += one.dumps;
+	}
+}
+
+/* Count a task in its state, in which it has been for as long as its last poll has begun. */
+static void count_seen(struct tdt_counts *counts, const struct tdt__seen_task *task)
+{
+	const struct tdt_trace_info *info = &task->member.info;
+
+	switch (info->state) {
+	case TDT_TASK_RUNNING:
+		counts->running++;
+		if (info->state_ns > counts->longest_poll_ns)
+			counts->longest_poll_ns = info->state_ns;
+		break;
+	case TDT_TASK_RUNNABLE:
+		counts->runnable++;
+		break;
+	case TDT_TASK_WAITING:
+		counts->waiting++;
+		if (info->state_ns > counts->longest_wait_ns)
+			counts->longest_wait_ns = info->state_ns;
+		break;
+	default: /* the task has ended */
+		break;
+	}
+}
+
+void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *counts)
+{
+	const struct tdt_registry_counters *sum = &tasks->counters;
+	uint64_t live;
+
+	*counts = (struct tdt_counts){ .size = sizeof *counts,
+				       .spawned = sum->spawned,
+				       .panicked = sum->panicked,
+				       .polls = sum->polls,
+				       .captures = sum->captures,
+				       .dumps = sum->dumps };
+	for (size_t i = 0; i < tasks->n; i++) {
+		counts->polls += tasks->task[i].seen->record.polls;
+		count_seen(counts, &tasks->task[i]);
+	}
+	live = counts->waiting + counts->runnable + counts->running + tasks->records.being_made;
+	counts->ended = counts->spawned > live ? counts->spawned - live : 0;
+}
+
+/* --- Misuse ------------------------------------------------------------------------- */
+
+bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse *seen)
+{
+	struct tdt_misuse *misuse = &seen->misuse;
+
+	if (tasks->registry.misuse == 0 ||
+	    !tdt__target_read(tasks->target, tasks->registry.misuse, misuse, sizeof *misuse) ||
+	    misuse->kind < TDT_MISUSE_ORDER || misuse->kind > TDT_MISUSE_FIBER_END ||
+	    !tdt__images_string(tasks->images, (uintptr_t)misuse->reason, seen->reason,
+				sizeof seen->reason))
+		return false;
+	misuse->name[TDT_MISUSE_NAME_MAX] = '\0';
+	misuse->reason = seen->reason;
+	return true;
+}
+
+/* --- Panics ------------------------------------------------------------------------- */
+
+/* Read the panic at `address` until it is whole.  False: there is none. */
+static bool read_whole_panic(const struct tdt__target *target, uint64_t address,
+			     struct tdt_registry_panic *panic)
+{
+	struct tdt_registry_panic before;
+
+	for (int i = 0; i < PANIC_TRIES; i++) {
+		struct tdt__memory_range range[] = {
+			{ address, &before, sizeof before, false },
+			{ address, panic, sizeof *panic, false },
+		};
+
+		if (tdt__target_read_ranges(target, range, 2) != 2 || panic->number == 0)
+			return false;
+		if (panic->seq % 2 == 0 && panic->seq == before.seq)
+			return true;
+	}
+	return false;
+}
+
+static int by_panic_number(const void *a, const void *b)
+{
+	const struct tdt_registry_panic *x = a, *y = b;
+
+	return (x->number < y->number) - (x->number > y->number);
+}
+
+/* Read all panics, the last one first.  Returns how many there are. */
+static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_panic *panic)
+{
+	const struct tdt_registry *registry = &tasks->registry;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < registry->n_panics; i++)
+		n += read_whole_panic(tasks->target, registry->panics + i * sizeof *panic,
+				      &panic[n]);
+	qsort(panic, n, sizeof *panic, by_panic_number);
+	return n;
+}
+
+/* The name of the file where the task was spawned; NULL: it is unknown. */
+static const char *panic_file(const struct tdt__tasks *tasks, struct tdt__findings *findings,
+			      uint64_t address)
+{
+	char text[PANIC_FILE_MAX], *copy;
+
+	if (address == 0 || !tdt__images_string(tasks->images, address, text, sizeof text))
+		return NULL;
+	copy = tdt__arena_take(&findings->arena, strlen(text) + 1);
+	return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
+/* The trace of a panic; NULL: there is no memory, or the tree cannot be right. */
+static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
+				     struct tdt__findings *findings,
+				     struct tdt_registry_panic *panic)
+{
+	const struct tdt__tasks *tasks = reader->tasks;
+	uint64_t now = tasks->now;
+	struct tdt__read_tree tree;
+	struct tdt_trace_info info = {
+		.size = sizeof info,
+		.id = panic->id,
+		.name = panic->name[0] != '\0' ? panic->name : NULL,
+		.file = panic_file(tasks, findings, panic->file),
+		.line = panic->line,
+		.column = panic->column,
+		.state = TDT_TASK_PANICKED,
+		.state_ns = now > panic->when ? now - panic->when : 0,
+		.polls = panic->polls,
+		.parent = panic->parent,
+	};
+
+	panic->name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
+	if (tdt__tree_take(reader, &panic->tree, panic->entry, TDT_REGISTRY_PANIC_ENTRIES,
+			   &tree) != 0)
+		return NULL;
+	if (panic->tree.n != 0 && tree.polls < panic->polls) {
+		info.polls_since = panic->polls - tree.polls;
+		info.age_ns = now > tree.when ? now - tree.when : 0;
+	}
+	return tdt__trace_of(&info, tree.stacks);
+}
+
+static void add_panic(struct tdt__findings *findings, struct tdt_snapshot_group *group,
+		      const struct tdt_trace_info **info, struct tdt_trace *trace)
+{
+	size_t n = findings->public.n_panics;
+
+	if (trace == NULL)
+		return;
+	info[n] = &trace->info;
+	group[n] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &info[n], 1 };
+	findings->public.n_panics++;
+}
+
+void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings)
+{
+	const struct tdt_registry *registry = &reader->tasks->registry;
+	struct tdt_registry_panic *panic =
+		registry->n_panics <= MOST_PANICS && registry->panic_size == sizeof *panic
+			? malloc((registry->n_panics + 1) * sizeof *panic)
+			: NULL;
+	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
+	struct tdt_snapshot_group *group =
+		tdt__arena_take(&findings->arena, (n + 1) * sizeof *group);
+	const struct tdt_trace_info **info =
+		tdt__arena_take(&findings->arena, (n + 1) * sizeof *info);
+
+	findings->public.panicked = reader->tasks->counters.panicked;
+	findings->public.panics = group;
+	for (size_t i = 0; i < n && group != NULL && info != NULL; i++)
+		add_panic(findings, group, info, panic_trace(reader, findings, &panic[i]));
+	free(panic);
+}

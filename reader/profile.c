@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The looks of a profile.  Most tasks of most programs wait for long, so a look that finds a task
+ * in the same wait as the look before needs nothing but the record.  For other waits the number of
+ * the task's trees is read, and the tree if it is a new one; with it the record is read again, in
+ * one system call.  The task counts as it is at that moment, or else a wait that is short would be
+ * over by the time its tree is read.
+ */
+
+#include <config.h>
+
+#include "reader/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/lists.h"
+#include "symbolize/modules.h"
+#include "tree/stacks.h"
+
+#define WALKS_MOST 200 /* stacks that a look reads */
+#define CHANCE_LEAST 0.005
+#define GAP_UNKNOWN 1000000 /* ns: shorter than the clock that the runtime has */
+
+int tdt__profile_begin(struct tdt__profile *profile, struct tdt__target *target,
+		       struct tdt__images *images, const struct tdt__found *found)
+{
+	*profile = (struct tdt__profile){ .watched_from = UINT64_MAX,
+					  .tasks = { .target = target,
+						     .images = images,
+						     .registry = found->registry } };
+	profile->trees.tasks = &profile->tasks;
+	profile->live = (struct tdt__live_stacks){ .tasks = &profile->tasks,
+					    .walker.images = images,
+					    .sampling = &profile->sampling };
+	return tdt__profile_sum_init(&profile->sum);
+}
+
+void tdt__profile_end(struct tdt__profile *profile)
+{
+	for (size_t i = 0; i < profile->n_slabs; i++)
+		free(profile->slab[i].task);
+	free(profile->slab);
+	tdt__index_fini(&profile->by_address);
+	tdt__tree_reader_fini(&profile->trees);
+	tdt__live_stacks_fini(&profile->live);
+	tdt__profile_sum_fini(&profile->sum);
+}
+
+/* --- What is remembered of each task ------------------------------------------------------ */
+
+static struct tdt__profiled_slab *new_slab(struct tdt__profile *profile, uint64_t address,
+					   uint32_t hash)
+{
+	size_t room = profile->slabs_room != 0 ? 2 * profile->slabs_room : 16;
+	struct tdt__profiled_slab *grown;
+
+	if (profile->n_slabs == profile->slabs_room) {
+		if (tdt__index_reserve(&profile->by_address, room) != 0)
+			return NULL;
+		grown = realloc(profile->slab, room * sizeof *grown);
+		if (grown == NULL)
+			return NULL;
+		profile->slab = grown;
+		profile->slabs_room = room;
+	}
+	tdt__index_add(&profile->by_address, hash, (uint32_t)profile->n_slabs);
+	profile->slab[profile->n_slabs] = (struct tdt__profiled_slab){ .address = address };
+	return &profile->slab[profile->n_slabs++];
+}
+
+static struct tdt__profiled_slab *find_slab(struct tdt__profile *profile, uint64_t address)
+{
+	uint32_t hash = tdt__hash_id(address), i;
+	size_t tried = 0;
+
+	do {
+		i = tdt__index_next(&profile->by_address, hash, &tried);
+	} while (i != TDT__INDEX_NONE && profile->slab[i].address != address);
+	return i != TDT__INDEX_NONE ? &profile->slab[i] : new_slab(profile, address, hash);
+}
+
+/* The memory of the first `n` records of a slab; NULL: no memory. */
+static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_t address, size_t n)
+{
+	struct tdt__profiled_slab *slab = find_slab(profile, address);
+	struct tdt__profiled *grown;
+
+	if (slab == NULL || n <= slab->room)
+		return slab != NULL ? slab->task : NULL;
+	n = n > 2 * slab->room ? n : 2 * slab->room;
+	grown = realloc(slab->task, n * sizeof *grown);
+	if (grown == NULL)
+		return NULL;
+	memset(grown + slab->room, 0, (n - slab->room) * sizeof *grown);
+	slab->task = grown;
+	slab->room = n;
+	return grown;
+}
+
+/* A task without a name has that of the place where it was spawned. */
+static uint32_t name_task(struct tdt__profile *profile, const struct tdt_task_record *record)
+{
+	char file[TDT__PROFILE_NAME_MAX - 32], place[TDT__PROFILE_NAME_MAX];
+	const char *slash;
+
+	if (record->name[0] != '\0') {
+		memcpy(place, record->name, sizeof record->name);
+		place[sizeof record->name - 1] = '\0';
+		return tdt__profile_name(&profile->sum, place);
+	}
+	if (record->file == 0 || !tdt__images_string(profile->tasks.images, record->file, file,
+						     sizeof file))
+		return tdt__profile_name(&profile->sum, "");
+	slash = strrchr(file, '/');
+	snprintf(place, sizeof place, "spawned at %s:%" PRIu32, slash != NULL ? slash + 1 : file,
+		 record->line);
+	return tdt__profile_place_name(&profile->sum, place);
+}
+
+static void begin_profiled(struct tdt__profile *profile, struct tdt__profiled *task,
+		       const struct tdt_task_record *record)
+{
+	*task = (struct tdt__profiled){ .id = record->id,
+					.polls = UINT64_MAX,
+					.group = TDT__PROFILE_NONE,
+					.poll_tree = TDT__PROFILE_NONE,
+					.name = name_task(profile, record) };
+}
+
+/* --- Counting a task ---------------------------------------------------------------------- */
+
+static enum tdt_wait_kind kind_of_wait(const struct tdt_task_record *record)
+{
+	if (record->wait_count == 0 || record->wait_polls != (uint32_t)record->polls)
+		return TDT_WAIT_UNKNOWN;
+	return record->wait_kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)record->wait_kind
+						   : TDT_WAIT_OTHER;
+}
+
+static void count_in(struct tdt__profile *profile, enum tdt__profile_state state,
+		     enum tdt_wait_kind kind, uint32_t name, uint32_t tree)
+{
+	uint32_t group = tdt__profile_group(&profile->sum, state, kind, name, tree);
+
+	if (group != TDT__PROFILE_NONE)
+		tdt__profile_add(&profile->sum, group, profile->ns, 1);
+}
+
+/* The tree of a function alone, for tasks whose stack is not known. */
+static uint32_t tree_of_function(struct tdt__profile *profile, uint64_t function)
+{
+	struct tdt__stacks *stacks = function != 0 ? tdt__stacks_new(1) : NULL;
+	uint32_t tree = TDT__PROFILE_NONE;
+
+	if (stacks == NULL)
+		return tree;
+	stacks->n = stacks->leaves = 1;
+	stacks->modules = tdt__modules_ref(profile->tasks.images->table);
+	/* As if it were a return address, which is looked up one byte before. */
+	stacks->frames[0] = (struct tdt__recorded){ .frame.pc = function + 1,
+						    .parent = TDT__PARENT_TOP,
+						    .leaves = 1 };
+	tree = tdt__profile_tree(&profile->sum, stacks);
+	tdt__stacks_free(stacks);
+	return tree;
+}
+
+static uint32_t poll_tree(struct tdt__profile *profile, struct tdt__profiled *task,
+			  const struct tdt_task_record *record)
+{
+	if (task->poll_tree == TDT__PROFILE_NONE)
+		task->poll_tree = tree_of_function(profile, record->poll);
+	return task->poll_tree;
+}
+
+static void count_runnable(struct tdt__profile *profile, struct tdt__profiled *task,
+			   const struct tdt_task_record *record)
+{
+	count_in(profile, TDT__PROFILE_RUNNABLE, TDT_WAIT_UNKNOWN, task->name,
+		 poll_tree(profile, task, record));
+}
+
+static void count_waiting(struct tdt__profile *profile, const struct tdt__profiled *task,
+			  const struct tdt_task_record *record)
+{
+	if (task->group != TDT__PROFILE_NONE)
+		tdt__profile_add(&profile->sum, task->group, profile->ns, task->chance);
+	else if (record->since > profile->watched_from)
+		tdt__profile_add_stale(&profile->sum, task->name, kind_of_wait(record),
+				       profile->ns);
+	else
+		count_in(profile, TDT__PROFILE_WAITING, kind_of_wait(record), task->name,
+			 TDT__PROFILE_NONE);
+}
+
+/* --- Polls that go on --------------------------------------------------------------------- */
+
+/* The tree of the stack; the stack is freed. */
+static uint32_t tree_of_stack(struct tdt__profile *profile, struct tdt__stacks *stacks)
+{
+	uint32_t tree = stacks != NULL && stacks->n != 0 ? tdt__profile_tree(&profile->sum, stacks)
+							 : TDT__PROFILE_NONE;
+
+	tdt__stacks_free(stacks);
+	return tree;
+}
+
+static void count_polling(struct tdt__profile *profile, struct tdt__profiled *task,
+			  const struct tdt__seen *seen)
+{
+	struct tdt__seen_task polling = { .seen = seen };
+	uint32_t tree = TDT__PROFILE_NONE;
+
+	if (profile->walks > 0) {
+		profile->walks--;
+		tree = tree_of_stack(profile, tdt__live_poll(&profile->live, &polling));
+	}
+	if (tree == TDT__PROFILE_NONE)
+		tree = poll_tree(profile, task, &seen->record);
+	count_in(profile, TDT__PROFILE_POLLING, TDT_WAIT_UNKNOWN, task->name, tree);
+}
+
+/* --- Waits -------------------------------------------------------------------------------- */
+
+/* From now on the task is known to wait at that tree, until it is polled again. */
+static void find_waiting(struct tdt__profile *profile, struct tdt__profiled *task,
+			 const struct tdt_task_record *record, uint32_t tree, double chance)
+{
+	task->polls = record->polls;
+	task->group = tdt__profile_group(&profile->sum, TDT__PROFILE_WAITING, kind_of_wait(record),
+					 task->name, tree);
+	task->chance = (float)(tree != TDT__PROFILE_NONE ? chance : 1);
+	task->stale_looks = 0;
+}
+
+/* The chance with which the watch captures a poll that comes so long after the one before. */
+static double chance_of(const struct tdt__profile *profile, const struct tdt__read_tree *tree)
+{
+	uint64_t gap = tree->gap != 0 ? tree->gap : GAP_UNKNOWN;
+	double chance;
+
+	if (tree->polls <= 1 || tree->tick == 0 || tree->record.since <= profile->watched_from)
+		return 1;
+	chance = (double)gap / (double)tree->tick;
+	return chance > 1 ? 1 : chance < CHANCE_LEAST ? CHANCE_LEAST : chance;
+}
+
+/* Read the last tree, and the record with it. */
+static void read_last_tree(struct tdt__profile *profile, struct tdt__profiled *task,
+			   struct tdt__seen *seen)
+{
+	const struct tdt__seen_task waiting = { .seen = seen };
+	struct tdt__read_tree tree;
+
+	if (tdt__tree_read(&profile->trees, &waiting, &tree) != 0)
+		return;
+	seen->record = tree.record;
+	task->published = tree.published;
+	if (tree.polls == tree.record.polls)
+		find_waiting(profile, task, &tree.record, tree_of_stack(profile, tree.stacks),
+			     chance_of(profile, &tree));
+	else
+		tdt__stacks_free(tree.stacks);
+}
+
+/* The tree that the task has answered with when the profile began, if it is still in that wait. */
+static bool use_first_answer(struct tdt__profile *profile, struct tdt__profiled *task,
+			const struct tdt__seen *seen)
+{
+	const struct tdt_outside_tree *answer =
+		profile->answers != NULL ? tdt__answers_find(profile->answers, seen) : NULL;
+	struct tdt__read_tree tree;
+
+	if (answer == NULL || answer->id != seen->record.id ||
+	    answer->answer != TDT_OUTSIDE_FRESH || answer->tree.polls != seen->record.polls ||
+	    tdt__tree_take(&profile->trees, &answer->tree, tdt__answer_entries(answer),
+			   answer->tree.n, &tree) != 0)
+		return false;
+	find_waiting(profile, task, &seen->record, tree_of_stack(profile, tree.stacks), 1);
+	return true;
+}
+
+/* The list at which the task waits, or the stack of its fiber or coroutine. */
+static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *task,
+		       const struct tdt__seen *seen)
+{
+	const struct tdt__seen_task waiting = { .seen = seen };
+	struct tdt__stacks *stacks = NULL;
+
+	if (profile->walks == 0)
+		return;
+	profile->walks--;
+	if (seen->record.suspended_pc != 0)
+		stacks = tdt__live_suspended(&profile->live, &waiting);
+	if (stacks == NULL && seen->record.leaf != 0)
+		stacks = tdt__list_read(profile->tasks.images, seen);
+	if (stacks != NULL)
+		find_waiting(profile, task, &seen->record, tree_of_stack(profile, stacks), 1);
+}
+
+static bool is_waiting(const struct tdt__seen *seen)
+{
+	return seen->record.state == TDT_TASK_RECORD_IDLE && !tdt__seen_runnable(seen);
+}
+
+/* Whether the place of this wait was found before. */
+static bool is_known(const struct tdt__profiled *task, const struct tdt__seen *seen)
+{
+	return task->group != TDT__PROFILE_NONE && task->polls == seen->record.polls;
+}
+
+/* Count a task as it is.  Of a wait that is not known, no tree is found. */
+static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *task,
+		       const struct tdt__seen *seen)
+{
+	if (seen->record.state == TDT_TASK_RECORD_POLLING) {
+		count_polling(profile, task, seen);
+	} else if (seen->record.state != TDT_TASK_RECORD_IDLE) {
+		return;
+	} else if (tdt__seen_runnable(seen)) {
+		count_runnable(profile, task, &seen->record);
+	} else {
+		if (!is_known(task, seen)) {
+			bool again = task->group == TDT__PROFILE_NONE &&
+				     task->polls == seen->record.polls;
+
+			task->stale_looks = again && task->stale_looks > 0 ? 2 : 1;
+			task->group = TDT__PROFILE_NONE;
+			task->polls = seen->record.polls;
+		}
+		count_waiting(profile, task, &seen->record);
+	}
+	profile->found++;
+}
+
+/* --- Candidates --------------------------------------------------------------------------- */
+
+/* A task that waits, and that has `published` trees by now. */
+static void find_wait(struct tdt__profile *profile, struct tdt__profiled *task,
+		       struct tdt__seen *seen, uint32_t published)
+{
+	if (published != task->published)
+		read_last_tree(profile, task, seen);
+	if (!is_waiting(seen) || is_known(task, seen) || use_first_answer(profile, task, seen))
+		return;
+	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0)
+		find_live_stack(profile, task, seen);
+}
+
+/* Count the candidate as it is now: `record` was read again, with the number of trees. */
+static void count_candidate(struct tdt__profile *profile, struct tdt__profile_candidate *candidate,
+			    const struct tdt_task_record *record, uint32_t published)
+{
+	struct tdt__seen *seen = &candidate->seen;
+
+	if (record->seq != seen->record.seq || record->id != seen->record.id)
+		return; /* the task has ended */
+	seen->still = memcmp(record, &seen->record, sizeof *record) == 0;
+	seen->record = *record;
+	if (is_waiting(seen) && !is_known(candidate->task, seen))
+		find_wait(profile, candidate->task, seen, published);
+	count_as_seen(profile, candidate->task, seen);
+}
+
+static void count_candidates(struct tdt__profile *profile)
+{
+	struct tdt_registry_watched head[TDT__PROFILE_TOGETHER];
+	struct tdt_task_record record[TDT__PROFILE_TOGETHER];
+	struct tdt__memory_range range[2 * TDT__PROFILE_TOGETHER];
+	size_t n = profile->n_candidates;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct tdt__seen *seen = &profile->candidate[i].seen;
+
+		head[i].published = profile->candidate[i].task->published;
+		range[2 * i] = (struct tdt__memory_range){
+			seen->record.tree, &head[i], seen->record.tree != 0 ? sizeof head[i] : 0,
+			false
+		};
+		range[2 * i + 1] = (struct tdt__memory_range){ seen->address, &record[i],
+							       sizeof record[i], false };
+	}
+	tdt__target_read_ranges(profile->tasks.target, range, 2 * n);
+	for (size_t i = 0; i < n; i++)
+		if (range[2 * i + 1].read)
+			count_candidate(profile, &profile->candidate[i], &record[i],
+					head[i].published);
+	profile->n_candidates = 0;
+}
+
+static void add_candidate(struct tdt__profile *profile, struct tdt__profiled *task,
+			  uint64_t address, const struct tdt_task_record *record)
+{
+	struct tdt__profile_candidate *candidate = &profile->candidate[profile->n_candidates++];
+
+	candidate->task = task;
+	candidate->seen = (struct tdt__seen){ .address = address, .record = *record };
+	if (profile->n_candidates == TDT__PROFILE_TOGETHER)
+		count_candidates(profile);
+}
+
+/* --- A look ------------------------------------------------------------------------------- */
+
+static bool has_live_task(const struct tdt_task_record *record)
+{
+	return record->seq % 2 == 0 && (record->state == TDT_TASK_RECORD_IDLE ||
+					record->state == TDT_TASK_RECORD_POLLING);
+}
+
+/* Whether the record alone says all: the task is in a wait whose place was found, or has none. */
+static bool is_simple(const struct tdt__profiled *task, const struct tdt_task_record *record)
+{
+	return record->state == TDT_TASK_RECORD_IDLE && task->polls == record->polls &&
+	       (task->group != TDT__PROFILE_NONE || task->stale_looks == 2);
+}
+
+static void look_at_record(struct tdt__profile *profile, struct tdt__profiled *task,
+			   uint64_t address, const struct tdt_task_record *record)
+{
+	bool woken = record->woken != 0 && record->woken_polls == (uint32_t)record->polls;
+
+	if (!has_live_task(record))
+		return;
+	if (task->id != record->id)
+		begin_profiled(profile, task, record);
+	if (!is_simple(task, record)) {
+		add_candidate(profile, task, address, record);
+		return;
+	}
+	profile->found++;
+	if (woken)
+		count_runnable(profile, task, record);
+	else
+		count_waiting(profile, task, record);
+}
+
+/* A tdt__piece_fn. */
+static int look_at_piece(const struct tdt__record_piece *piece, void *arg)
+{
+	struct tdt__profile *profile = arg;
+	struct tdt__profiled *task;
+
+	if (piece->stride % sizeof(uint64_t) != 0)
+		return -EIO;
+	task = tasks_of_slab(profile, piece->slab, piece->first + piece->n);
+	if (task == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < piece->n; i++)
+		look_at_record(profile, &task[piece->first + i],
+			piece->slab + (piece->first + i) * (uint64_t)piece->stride,
+			(const void *)(piece->records + i * piece->stride));
+	count_candidates(profile);
+	return 0;
+}
+
+int tdt__profile_look(struct tdt__profile *profile, double ns)
+{
+	struct tdt_registry registry;
+	int error;
+
+	if (!tdt__target_read(profile->tasks.target, profile->tasks.registry.self, &registry,
+			      sizeof registry))
+		return 0;
+	profile->tasks.registry.slabs = registry.slabs;
+	profile->trees.unloads_known = false;
+	profile->walks = WALKS_MOST;
+	profile->ns = ns;
+	profile->looks++;
+	error = tdt__records_visit(profile->tasks.target, &profile->tasks.registry, look_at_piece,
+				   profile);
+	if (error != -EIO)
+		return error;
+	profile->damaged = true;
+	return 0;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Adding up the looks of a profile. */
+
+#include <config.h>
+
+#include "reader/profile_sum.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tree/stacks.h"
+
+#define FIRST_MANY 64
+
+int tdt__profile_sum_init(struct tdt__profile_sum *sum)
+{
+	*sum = (struct tdt__profile_sum){ 0 };
+	if (tdt__groups_init(&sum->trees))
+		return 0;
+	tdt__groups_fini(&sum->trees);
+	return -ENOMEM;
+}
+
+void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
+{
+	tdt__groups_fini(&sum->trees);
+	free(sum->group);
+	free(sum->stratum);
+	free(sum->name);
+	tdt__index_fini(&sum->by_group);
+	tdt__index_fini(&sum->by_stratum);
+	tdt__index_fini(&sum->by_name);
+	*sum = (struct tdt__profile_sum){ 0 };
+}
+
+/* Make room for one more entry of `size` bytes in `*array` and its index. */
+static bool room_for_entry(void *array, size_t n, size_t *room, size_t size,
+			   struct tdt__index *index)
+{
+	size_t more = *room != 0 ? 2 * *room : FIRST_MANY;
+	void *grown;
+
+	if (n < *room)
+		return true;
+	if (n >= TDT__PROFILE_MOST || tdt__index_reserve(index, more) != 0)
+		return false;
+	grown = realloc(*(void **)array, more * size);
+	if (grown == NULL)
+		return false;
+	*(void **)array = grown;
+	*room = more;
+	return true;
+}
+
+/* --- Names -------------------------------------------------------------------------------- */
+
+static bool is_of_number(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static void leave_out_numbers(char to[TDT__PROFILE_NAME_MAX], const char *name)
+{
+	size_t n = 0;
+
+	while (*name != '\0' && n < TDT__PROFILE_NAME_MAX - 1) {
+		to[n++] = is_of_number(*name) ? '*' : *name;
+		for (name++; is_of_number(name[-1]) && is_of_number(*name); name++)
+			;
+	}
+	to[n] = '\0';
+}
+
+static bool is_name_of(const char *name, const char *text)
+{
+	return strncmp(name, text, TDT__PROFILE_NAME_MAX - 1) == 0;
+}
+
+uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
+{
+	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1), tried = 0;
+	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
+
+	do {
+		i = tdt__index_next(&sum->by_name, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_name_of(sum->name[i], text));
+	if (i != TDT__INDEX_NONE)
+		return i;
+	if (!room_for_entry(&sum->name, sum->n_names, &sum->names_room, sizeof sum->name[0],
+		       &sum->by_name))
+		return TDT__PROFILE_NONE;
+	memcpy(sum->name[sum->n_names], text, n);
+	sum->name[sum->n_names][n] = '\0';
+	tdt__index_add(&sum->by_name, hash, (uint32_t)sum->n_names);
+	return (uint32_t)sum->n_names++;
+}
+
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name)
+{
+	char text[TDT__PROFILE_NAME_MAX];
+
+	leave_out_numbers(text, name);
+	return tdt__profile_place_name(sum, text);
+}
+
+const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name)
+{
+	return name < sum->n_names ? sum->name[name] : "";
+}
+
+/* --- Trees and groups --------------------------------------------------------------------- */
+
+uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stacks *stacks)
+{
+	uint32_t tree;
+
+	if (sum->trees.n >= TDT__PROFILE_MOST)
+		return TDT__PROFILE_NONE;
+	tree = tdt__groups_add(&sum->trees, TDT_ANSWER_LAST, TDT_TASK_WAITING, stacks);
+	return sum->trees.group[tree].trace != NULL ? tree : TDT__PROFILE_NONE;
+}
+
+static bool is_group(const struct tdt__profile_group *a, const struct tdt__profile_group *b)
+{
+	return a->state == b->state && a->kind == b->kind && a->name == b->name &&
+	       a->tree == b->tree;
+}
+
+uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_state state,
+			    enum tdt_wait_kind kind, uint32_t name, uint32_t tree)
+{
+	const struct tdt__profile_group group = {
+		.state = state, .kind = kind, .name = name, .tree = tree
+	};
+	uint64_t alike = (uint64_t)state << 8 | (uint64_t)kind;
+	uint32_t hash = (uint32_t)tdt__mix(tdt__mix(alike, name), tree), i;
+	size_t tried = 0;
+
+	do {
+		i = tdt__index_next(&sum->by_group, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_group(&sum->group[i], &group));
+	if (i != TDT__INDEX_NONE)
+		return i;
+	if (!room_for_entry(&sum->group, sum->n, &sum->room, sizeof sum->group[0], &sum->by_group))
+		return TDT__PROFILE_NONE;
+	sum->group[sum->n] = group;
+	tdt__index_add(&sum->by_group, hash, (uint32_t)sum->n);
+	return (uint32_t)sum->n++;
+}
+
+/* --- Looks -------------------------------------------------------------------------------- */
+
+/* The stratum of tasks of that name and kind; NULL: no memory. */
+static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, uint32_t name,
+						 enum tdt_wait_kind kind)
+{
+	uint32_t hash = (uint32_t)tdt__mix(name, (uint64_t)kind), i;
+	size_t tried = 0;
+
+	do {
+		i = tdt__index_next(&sum->by_stratum, hash, &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 (sum->stratum[i].name != name || sum->stratum[i].kind != kind));
+	if (i != TDT__INDEX_NONE)
+		return &sum->stratum[i];
+	if (!room_for_entry(&sum->stratum, sum->n_strata, &sum->strata_room, sizeof sum->stratum[0],
+		       &sum->by_stratum))
+		return NULL;
+	tdt__index_add(&sum->by_stratum, hash, (uint32_t)sum->n_strata);
+	sum->stratum[sum->n_strata] = (struct tdt__profile_stratum){ .name = name, .kind = kind };
+	return &sum->stratum[sum->n_strata++];
+}
+
+/* Only waiting tasks with a known place have a stratum: the stale ones are distributed to them. */
+static bool is_fresh(const struct tdt__profile_group *group)
+{
+	return group->state == TDT__PROFILE_WAITING && group->tree != TDT__PROFILE_NONE;
+}
+
+void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns, double chance)
+{
+	struct tdt__profile_group *group = &sum->group[number];
+	struct tdt__profile_stratum *stratum;
+
+	group->looks++;
+	group->weight += ns / chance;
+	stratum = is_fresh(group) ? find_stratum(sum, group->name, group->kind) : NULL;
+	if (stratum == NULL)
+		return;
+	stratum->fresh += ns / chance;
+	stratum->waited += ns;
+}
+
+void tdt__profile_add_stale(struct tdt__profile_sum *sum, uint32_t name, enum tdt_wait_kind kind,
+			    double ns)
+{
+	struct tdt__profile_stratum *stratum = find_stratum(sum, name, kind);
+
+	if (stratum == NULL)
+		return;
+	stratum->waited += ns;
+	stratum->stale += ns;
+	stratum->stale_looks++;
+}
+
+/* --- The end ------------------------------------------------------------------------------ */
+
+/* The stale time of a stratum without a fresh tree has no place. */
+static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
+{
+	const struct tdt__profile_stratum *stratum = &sum->stratum[number];
+	uint32_t group;
+
+	if (stratum->fresh != 0) {
+		sum->stale_ns += stratum->stale;
+		return 0;
+	}
+	group = tdt__profile_group(sum, TDT__PROFILE_WAITING, stratum->kind, stratum->name,
+				   TDT__PROFILE_NONE);
+	if (group == TDT__PROFILE_NONE)
+		return -ENOMEM;
+	sum->group[group].weight += stratum->stale;
+	sum->group[group].looks += stratum->stale_looks;
+	return 0;
+}
+
+static void conclude_group(struct tdt__profile_sum *sum, struct tdt__profile_group *group)
+{
+	const struct tdt__profile_stratum *stratum;
+
+	group->ns = group->weight;
+	stratum = is_fresh(group) ? find_stratum(sum, group->name, group->kind) : NULL;
+	if (stratum != NULL && stratum->fresh != 0)
+		group->ns *= stratum->waited / stratum->fresh;
+	sum->state_ns[group->state] += group->ns;
+	if (group->state == TDT__PROFILE_WAITING && group->tree == TDT__PROFILE_NONE)
+		sum->unknown_ns += group->ns;
+}
+
+int tdt__profile_conclude(struct tdt__profile_sum *sum)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < sum->n_strata && error == 0; i++)
+		error = conclude_stratum(sum, i);
+	for (size_t i = 0; i < sum->n; i++)
+		conclude_group(sum, &sum->group[i]);
+	return error;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_READER_PROFILE_SUM_H
+#define TDT_READER_PROFILE_SUM_H
+
+/*
+ * What the looks of a profile add up to.
+ *
+ * Each look finds each task in one state.  A task that is found waiting, and whose last tree is of
+ * the poll after which it waits, was found at a place: the tree is *fresh*.  But not all waits have
+ * a tree.  The watch captures the first poll of a task after each of its ticks, so of the polls
+ * that come a time `gap` after the poll before, a share of gap / tick is captured.  A wait after a
+ * short gap is therefore seen less often than it should be, and counts for as much more:
+ *
+ *	weight of a fresh tree = 1 / min(1, gap / tick)
+ *
+ * A task that is found waiting without a fresh tree, although the watch could have captured it, is
+ * *stale*: it is known how long such tasks wait, but not where.  Their time is distributed to the
+ * places of the fresh trees in proportion to the weights, among tasks of one name that wait for one
+ * kind of object.  The time of tasks that the watch could not see, since they were not polled while
+ * it was on, has no place.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/tree.h>
+
+#include "base/index.h"
+#include "tree/groups.h"
+
+struct tdt__stacks;
+
+enum tdt__profile_state {
+	TDT__PROFILE_WAITING,
+	TDT__PROFILE_RUNNABLE,
+	TDT__PROFILE_POLLING,
+	TDT__PROFILE_STATES
+};
+
+#define TDT__PROFILE_NONE UINT32_MAX
+#define TDT__PROFILE_NAME_MAX 128
+
+/* The most trees, groups and names that are kept; what comes later has no place, or no name. */
+#define TDT__PROFILE_MOST 65536
+
+/* What was found alike: the same state, kind of wait, name of the task, and tree. */
+struct tdt__profile_group {
+	enum tdt__profile_state state;
+	enum tdt_wait_kind kind;
+	uint32_t name; /* its number */
+	uint32_t tree; /* its number in `trees`; TDT__PROFILE_NONE: the place is unknown */
+	double weight;
+	uint64_t looks; /* that found a task so */
+	double ns;      /* set by tdt__profile_conclude() */
+};
+
+/* Waiting tasks of one name and kind. */
+struct tdt__profile_stratum {
+	uint32_t name;
+	enum tdt_wait_kind kind;
+	double fresh;  /* the sum of the weights of its fresh trees */
+	double waited; /* ns, by looks with a fresh tree and stale ones */
+	double stale;  /* ns of it, by stale looks */
+	uint64_t stale_looks;
+};
+
+/* A struct of all zeros, but for `trees`, has no groups: see tdt__profile_sum_init(). */
+struct tdt__profile_sum {
+	struct tdt__groups trees;
+	struct tdt__profile_group *group;
+	size_t n, room;
+	struct tdt__profile_stratum *stratum;
+	size_t n_strata, strata_room;
+	char (*name)[TDT__PROFILE_NAME_MAX];
+	size_t n_names, names_room;
+	struct tdt__index by_group, by_stratum, by_name;
+
+	/* The results of tdt__profile_conclude(), in nanoseconds of all tasks together. */
+	double state_ns[TDT__PROFILE_STATES];
+	double stale_ns;   /* of waiting: distributed by fresh trees */
+	double unknown_ns; /* of waiting: without a place */
+};
+
+/* Returns 0 or -ENOMEM; then there is nothing to free. */
+int tdt__profile_sum_init(struct tdt__profile_sum *sum);
+void tdt__profile_sum_fini(struct tdt__profile_sum *sum);
+
+/*
+ * The number of a name, in which each number is replaced by `*`: "conn 12" is "conn *".
+ * TDT__PROFILE_NONE: no memory, or too many names.
+ */
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name);
+
+/* The same of a text that is taken as it is, such as the place where a task was spawned. */
+uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text);
+
+/* The name with this number; "" for TDT__PROFILE_NONE. */
+const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name);
+
+/* The number of a tree, which is only lent.  TDT__PROFILE_NONE: no memory, or too many. */
+uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stacks *stacks);
+
+/*
+ * The number of a group, found or made.  TDT__PROFILE_NONE: no memory, or too many groups.
+ */
+uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_state state,
+			    enum tdt_wait_kind kind, uint32_t name, uint32_t tree);
+
+/*
+ * A look that stands for `ns` found a task of the group.  `chance` is that with which the watch
+ * captured the poll of a fresh tree: more than 0, at most 1.
+ */
+void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t group, double ns, double chance);
+
+/* A look that stands for `ns` found a task waiting with a stale tree. */
+void tdt__profile_add_stale(struct tdt__profile_sum *sum, uint32_t name, enum tdt_wait_kind kind,
+			    double ns);
+
+/*
+ * Compute the times of all groups, once, after the last look.  Returns 0 or -ENOMEM.
+ */
+int tdt__profile_conclude(struct tdt__profile_sum *sum);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_READER_RECORDS_H
+#define TDT_READER_RECORDS_H
+
+/*
+ * The records of a registry, read slab by slab while their tasks may come, be polled and go
+ * (<tdt/registry.h>, "Reading a record while the process runs").
+ */
+
+#include <tdt/registry.h>
+
+#include "reader/target.h"
+
+struct tdt__seen {
+	uint64_t address;
+	/*
+	 * All fields were so at one moment.  Otherwise the task was polled all the time, and the
+	 * fields may be of different polls.
+	 */
+	bool still;
+	struct tdt_task_record record;
+};
+
+struct tdt__records {
+	struct tdt__seen *seen; /* those that have a task, also one that has ended */
+	size_t n, room;
+	size_t being_made; /* records whose tasks were just being made */
+	/*
+	 * Not all records were read: a slab cannot be read, or contradicts itself, or there are too
+	 * many of them.
+	 */
+	bool damaged;
+};
+
+/* Read all records.  Returns 0 or -ENOMEM; then there is nothing to free. */
+int tdt__records_read(struct tdt__records *records, const struct tdt__target *target,
+		      const struct tdt_registry *registry);
+void tdt__records_fini(struct tdt__records *records);
+
+/* Some records of a slab, which lie `stride` bytes apart. */
+struct tdt__record_piece {
+	uint64_t slab;  /* the address of the slab's first record */
+	uint32_t first; /* the number of the first record here in its slab */
+	size_t n;
+	size_t stride;
+	const char *records; /* borrowed */
+};
+
+/*
+ * Read all records once only, which is quick, and call `each` for each piece of them.  A record
+ * that changes meanwhile may have fields of several moments.  Returns 0, -ENOMEM, -EIO if not all
+ * records can be read, or what `each` returned if that was not 0, which ends it.
+ */
+typedef int tdt__piece_fn(const struct tdt__record_piece *piece, void *arg);
+int tdt__records_visit(const struct tdt__target *target, const struct tdt_registry *registry,
+		       tdt__piece_fn *each, void *arg);
+
+/*
+ * Whether a copy says that the task's leaves wait for something: see "It is known what a leaf waits
+ * for".
+ */
+static inline bool tdt__seen_waits(const struct tdt__seen *seen)
+{
+	const struct tdt_task_record *record = &seen->record;
+
+	return seen->still && record->state == TDT_TASK_RECORD_IDLE && record->wait_count != 0 &&
+	       record->wait_polls == (uint32_t)record->polls;
+}
+
+/* Whether the task was woken, and was not polled since. */
+static inline bool tdt__seen_runnable(const struct tdt__seen *seen)
+{
+	const struct tdt_task_record *record = &seen->record;
+
+	return record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
+	       record->woken_polls == (uint32_t)record->polls;
+}
+
+/* Whether the task of `seen` has not been polled, woken or replaced since, by a later copy. */
+static inline bool tdt__seen_unchanged(const struct tdt__seen *seen,
+				       const struct tdt_task_record *later)
+{
+	const struct tdt_task_record *record = &seen->record;
+
+	return record->seq == later->seq && record->id == later->id &&
+	       record->state == later->state && record->polls == later->polls &&
+	       record->woken_polls == later->woken_polls && record->woken == later->woken &&
+	       record->wait_name == later->wait_name && record->wait_polls == later->wait_polls &&
+	       record->wait_object == later->wait_object &&
+	       record->wait_owner == later->wait_owner && record->tree == later->tree;
+}
+
+#endif

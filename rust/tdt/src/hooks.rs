@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The hooks of a tokio runtime, which see all of its tasks, also those that nobody traces.
+//!
+//! [`register_hooks`] registers all of them.  A program that has a hook of its own registers it
+//! after that, and calls the function of this module from it.  The hooks of tasks need
+//! `--cfg tokio_unstable`.
+//!
+//! A traced future may be a task of tokio, too.  Then it has tokio's id, and each probe fires once.
+//! The hooks learn this in one of two places: `tdt::spawn` says which future it spawns.  Any other
+//! future is traced before tokio spawns it, and then it is the first traced future that a poll of
+//! this task polls.
+
+use std::cell::Cell;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use tdt_sys as sys;
+use tokio::runtime::Builder;
+
+use crate::{Handle, Traced};
+
+/// The ids that the library picks begin here, so that none of them is one of tokio's.
+const FIRST_PICKED: u64 = 1 << 48;
+
+/// Whether hooks were registered.
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// The id of the task that tokio spawned last.
+static NEWEST: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The id of tokio's task that is polled here, until a traced future has taken it; or 0.
+    static POLLED: Cell<u64> = const { Cell::new(0) };
+
+    /// The handle of the traced future that `tdt::spawn` spawns right now, or null.
+    static SPAWNED: Cell<*mut sys::tdt_handle> = const { Cell::new(ptr::null_mut()) };
+}
+
+// --- What traced futures do. ---
+
+/// For a new traced future: the newest task of tokio, which is not this one; or `None` if there are
+/// no hooks.
+pub(crate) fn newest_task() -> Option<u64> {
+    REGISTERED.load(Relaxed).then(|| NEWEST.load(Relaxed))
+}
+
+/// A traced future is polled for the first time, or dropped before.  `newest` is what was the
+/// newest task when it was traced; `outermost` says whether no other traced future polls it.
+#[cold]
+pub(crate) fn settle(handle: &Handle, newest: u64, outermost: bool) {
+    if handle.id() < FIRST_PICKED {
+        return; // it has tokio's id already
+    }
+    let mut id = 0;
+    if outermost && POLLED.with(Cell::get) > newest {
+        id = POLLED.with(|polled| polled.replace(0));
+    }
+    // SAFETY: the handle is valid, or null.
+    unsafe { sys::tdt_hook_adopt(handle.as_raw(), id) };
+}
+
+/// As long as it lives, the task that tokio spawns on this thread is the traced one.
+pub(crate) struct Spawning(Option<Handle>); // `None`: its id is not up to tokio
+
+impl Spawning {
+    pub(crate) fn of<F>(traced: &Traced<F>) -> Spawning {
+        if !traced.gets_id_later() {
+            return Spawning(None);
+        }
+        let handle = traced.handle(); // a runtime that shuts down drops the future before the hook
+        SPAWNED.with(|spawned| spawned.set(handle.as_raw()));
+        Spawning(Some(handle))
+    }
+}
+
+impl Drop for Spawning {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            SPAWNED.with(|spawned| spawned.set(ptr::null_mut()));
+        }
+    }
+}
+
+// --- Registering. ---
+
+/// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, and
+/// the flight recorder records it.
+///
+/// The probes are those of tokio-dtrace, with the same arguments.  Only the provider is another
+/// one, `tdt`: `usdt:*:tdt:task__spawn`.  See the manual page tdt-probes(7).
+///
+/// Call it before futures are traced, because the ids that the library picks are moved out of the
+/// way of tokio's.
+///
+/// ```no_run
+/// # fn main() -> std::io::Result<()> {
+/// let mut builder = tokio::runtime::Builder::new_multi_thread();
+/// let runtime = tdt::register_hooks(&mut builder)?.build()?;
+/// runtime.block_on(async { /* ... */ });
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Tokio has one function for each hook, so this replaces the functions that were registered
+/// before.  Tokio has no hooks for the tasks of a `LocalSet`.  Of the closures of `spawn_blocking`
+/// it reports the end only.
+///
+/// # Errors
+/// `Unsupported`, if the program was built without `--cfg tokio_unstable`.
+pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
+    #[cfg(tokio_unstable)]
+    {
+        begin();
+        Ok(builder
+            .on_thread_start(on_thread_start)
+            .on_thread_stop(on_thread_stop)
+            .on_thread_park(on_thread_park)
+            .on_thread_unpark(on_thread_unpark)
+            .on_task_spawn(on_task_spawn)
+            .on_before_task_poll(on_before_task_poll)
+            .on_after_task_poll(on_after_task_poll)
+            .on_task_terminate(on_task_terminate))
+    }
+    #[cfg(not(tokio_unstable))]
+    {
+        let _ = builder;
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "tokio has hooks only if the program is built with RUSTFLAGS=\"--cfg tokio_unstable\"",
+        ))
+    }
+}
+
+#[cfg(tokio_unstable)]
+fn begin() {
+    crate::dump::listen_once();
+    if !REGISTERED.swap(true, Relaxed) {
+        // SAFETY: it may be called anywhere.  If ids were picked above, it changes nothing.
+        unsafe { sys::tdt_task_id_base(FIRST_PICKED) };
+    }
+}
+
+#[cfg(tokio_unstable)]
+pub use with_tasks::*;
+
+#[cfg(tokio_unstable)]
+mod with_tasks {
+    use std::hash::{Hash, Hasher};
+    use std::mem;
+    use std::ptr;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use tdt_sys as sys;
+    use tokio::runtime::TaskMeta;
+    use tokio::task::Id;
+
+    use super::{NEWEST, POLLED, SPAWNED};
+    use crate::traced::file_of;
+
+    /// The number that an id hashes: tokio gives it out as text only, otherwise.
+    #[derive(Default)]
+    struct Number(u64);
+
+    impl Hasher for Number {
+        fn write(&mut self, bytes: &[u8]) {
+            let mut number = [0; 8];
+            let n = bytes.len().min(8);
+            number[..n].copy_from_slice(&bytes[..n]);
+            self.0 = u64::from_ne_bytes(number);
+        }
+
+        fn write_u64(&mut self, number: u64) {
+            self.0 = number;
+        }
+
+        fn finish(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[inline]
+    fn number_of(id: Id) -> u64 {
+        let mut number = Number::default();
+        id.hash(&mut number);
+        number.finish()
+    }
+
+    #[inline]
+    fn attr_of(meta: &TaskMeta<'_>) -> sys::tdt_task_attr {
+        let place = meta.spawned_at();
+        let (file, file_length) = file_of(place);
+        sys::tdt_task_attr {
+            size: mem::size_of::<sys::tdt_task_attr>(),
+            id: number_of(meta.id()),
+            name: ptr::null(),
+            file,
+            line: place.line(),
+            column: place.column(),
+            file_length,
+            name_length: 0,
+            default_name: ptr::null(),
+            default_name_length: 0,
+            id_later: 0,
+        }
+    }
+
+    /// For `Builder::on_task_spawn`.
+    pub fn on_task_spawn(meta: &TaskMeta<'_>) {
+        let attr = attr_of(meta);
+        NEWEST.store(attr.id, Relaxed);
+        let spawned = SPAWNED.with(|spawned| spawned.replace(ptr::null_mut()));
+        // SAFETY: the handle is null, or `Spawning` has a reference.  The strings are as long as
+        // it is said.
+        unsafe {
+            if !spawned.is_null() {
+                sys::tdt_hook_adopt(spawned, attr.id);
+            }
+            sys::tdt_hook_spawn(&attr);
+        }
+    }
+
+    /// For `Builder::on_before_task_poll`.
+    pub fn on_before_task_poll(meta: &TaskMeta<'_>) {
+        let attr = attr_of(meta);
+        POLLED.with(|polled| polled.set(attr.id));
+        // SAFETY: the strings are as long as it is said.
+        unsafe { sys::tdt_hook_poll_start(&attr) };
+    }
+
+    /// For `Builder::on_after_task_poll`.
+    pub fn on_after_task_poll(meta: &TaskMeta<'_>) {
+        POLLED.with(|polled| polled.set(0));
+        // SAFETY: the strings are as long as it is said.
+        unsafe { sys::tdt_hook_poll_end(&attr_of(meta)) };
+    }
+
+    /// For `Builder::on_task_terminate`.
+    pub fn on_task_terminate(meta: &TaskMeta<'_>) {
+        // SAFETY: the strings are as long as it is said.
+        unsafe { sys::tdt_hook_terminate(&attr_of(meta)) };
+    }
+}
+
+// --- Threads. ---
+
+/// For `Builder::on_thread_start`.  Tokio calls it on the threads of `spawn_blocking`, too; a
+/// thread that polls no task is not taken for a worker that runs tasks.
+pub fn on_thread_start() {
+    // SAFETY: it may be called anywhere, as the following ones.
+    unsafe { sys::tdt_worker_thread_start() };
+}
+
+/// For `Builder::on_thread_stop`.
+pub fn on_thread_stop() {
+    // SAFETY: see above.
+    unsafe { sys::tdt_worker_thread_stop() };
+}
+
+/// For `Builder::on_thread_park`.
+pub fn on_thread_park() {
+    // SAFETY: see above.
+    unsafe { sys::tdt_worker_thread_park() };
+}
+
+/// For `Builder::on_thread_unpark`.
+pub fn on_thread_unpark() {
+    // SAFETY: see above.
+    unsafe { sys::tdt_worker_thread_unpark() };
+}
+
+#[cfg(all(test, not(tokio_unstable)))]
+mod tests {
+    #[test]
+    fn without_tokio_unstable_hooks_are_unsupported() {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let error = super::register_hooks(&mut builder).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The memory of fibers. */
+
+#include <config.h>
+
+#include "capture/fiber.h"
+
+#include <string.h>
+
+pthread_mutex_t tdt__fibers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct tdt__pool fibers = { .size = sizeof(struct tdt_fiber) };
+
+_Static_assert(sizeof(struct tdt_fiber) % 8 == 0, "as a pool has it");
+_Static_assert(sizeof(struct tdt_registry_fiber) == 56, "the layout is public");
+
+/* Make memory for one more fiber. */
+static struct tdt_fiber *make(void)
+{
+	struct tdt__pool_item *item;
+
+	pthread_mutex_lock(&tdt__fibers_lock);
+	item = tdt__pool_make(&fibers);
+	pthread_mutex_unlock(&tdt__fibers_lock);
+	if (item != NULL)
+		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
+	return (struct tdt_fiber *)item;
+}
+
+struct tdt_fiber *tdt__fiber_take(void)
+{
+	struct tdt__pool_item *item = tdt__pool_take(&fibers);
+
+	return item != NULL ? (struct tdt_fiber *)item : make();
+}
+
+void tdt__fiber_give(struct tdt_fiber *fiber)
+{
+	tdt__pool_give(&fibers, &fiber->item);
+}
+
+struct tdt_fiber *tdt__fiber_at(uint32_t index)
+{
+	return (struct tdt_fiber *)tdt__pool_at(&fibers, index);
+}
+
+bool tdt__fiber_stack(const struct tdt_handle *task, struct tdt_stack *stack)
+{
+	const struct tdt_fiber *fiber = NULL;
+
+	if (tdt__is_fiber(task))
+		fiber = tdt__fiber_at(TDT__PEEK(task->record.own_fiber));
+	if (fiber == NULL)
+		return false;
+	*stack = (struct tdt_stack){ .low = (void *)(uintptr_t)TDT__PEEK(fiber->stack.low),
+				     .size = TDT__PEEK(fiber->stack.size),
+				     .base = TDT__PEEK(fiber->stack.base) };
+	return true;
+}

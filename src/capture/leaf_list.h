@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_CAPTURE_LEAF_LIST_H
+#define TDT_SRC_CAPTURE_LEAF_LIST_H
+
+/*
+ * Reading the lists that say where a task waits (tdt/leaf.h).
+ *
+ *   owner                                   reader, on any thread
+ *     task and polls of the list              state is idle?
+ *     leaf = the list (release)               leaf (acquire), then copy the list
+ *     ...                                     the list has this task's id and `polls`?
+ *     the task goes on: polls + 1             barrier
+ *     light barrier                           seq, state, polls and leaf as before?
+ *     the list changes, or is freed
+ *
+ * `polls` increases whenever the task goes on, so a list with the same `polls` has not changed.
+ */
+
+#include <stdbool.h>
+
+#include <tdt/future.h>
+
+#include "registry/handle.h"
+
+struct tdt__capture;
+
+/* Tasks of tdt_task_new() have this poll function; it only ends them. */
+tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx);
+
+static inline bool tdt__is_callback_task(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
+}
+
+/*
+ * Whether the task is idle, and a list is in force that answers requests; the task may go on at any
+ * time.
+ */
+bool tdt__waits_at_list(const struct tdt_handle *task);
+
+/*
+ * Record the list at `address` as a leaf, if it was set for the task with this id at this number of
+ * polls.  A list without frames that can be read is recorded as a frame "(unknown)".  False: it was
+ * not set so.  May set errno.
+ */
+bool tdt__leaf_list_record(struct tdt__capture *capture, uintptr_t address, uint64_t id,
+			   uint64_t polls);
+
+/*
+ * Fill in an empty capture from the list that is in force and from the task's record.  False: no
+ * list is in force, or not any more; the capture is empty again.  May set errno.
+ */
+bool tdt__leaf_list_capture(struct tdt__capture *capture, const struct tdt_handle *task);
+
+#endif

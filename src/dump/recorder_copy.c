@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A copy of what this process has recorded.  recording/copy.c copies the rings.  This file adds
+ * what only the process knows, in a ring at the end of the copy: the *supplement*.
+ */
+
+#include <config.h>
+
+#include "dump/recorder_copy.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <tdt/recording.h>
+
+#include "host/loaded.h"
+#include "recorder/clock.h"
+#include "recorder/rings.h"
+#include "recorder/service.h"
+#include "recording/copy.h"
+#include "recording/supplement.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "symbolize/modules.h"
+#include "unwind/unwinder.h"
+
+/* The modules that were met so far, and the events about them and about tasks. */
+struct copy_supplement {
+	struct tdt__supplement events;
+	struct tdt__modules *modules;
+	bool failed; /* no memory */
+};
+
+/* Have the module of the code at `pc` in the table. */
+static void supply_module_of(void *data, uint64_t pc)
+{
+	struct copy_supplement *supplement = data;
+
+	if (supplement->failed || tdt__modules_find(supplement->modules, (uintptr_t)pc) != NULL)
+		return;
+	pthread_mutex_lock(&tdt__unwind_lock);
+	supplement->failed = tdt__loaded_meet(&supplement->modules, (uintptr_t)pc) == -ENOMEM;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+}
+
+static void supply_tasks(struct copy_supplement *supplement)
+{
+	struct tdt__cursor cursor = { .slab = NULL };
+	char payload[TDT__DESCRIPTION_MAX];
+	struct tdt_task_record record;
+	struct tdt_handle *task;
+	struct tdt_event event;
+	size_t size;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL && !supplement->failed) {
+		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+			continue;
+		supply_module_of(supplement, (uintptr_t)record.poll);
+		size = tdt__service_task(&record, &event, payload);
+		tdt__supplement_add(&supplement->events, &event, payload, size);
+	}
+}
+
+static void supply_modules(struct copy_supplement *supplement)
+{
+	char payload[TDT__DESCRIPTION_MAX];
+	struct tdt_event event;
+
+	for (size_t i = 0; i < supplement->modules->n; i++) {
+		const struct tdt__module *module = &supplement->modules->module[i];
+		size_t size = tdt__service_module(module, &event, payload);
+
+		tdt__supplement_add(&supplement->events, &event, payload, size);
+	}
+}
+
+static void supply_clock(struct copy_supplement *supplement)
+{
+	struct tdt__moment now;
+
+	tdt__moment_now(&now);
+	tdt__supplement_clock(&supplement->events, now.ticks, now.monotonic, now.boot, now.real);
+}
+
+/* --- The copy ------------------------------------------------------------------------------ */
+
+static int supplement_copy(void **copy, size_t *size)
+{
+	struct copy_supplement supplement = { .modules = tdt__modules_new(0) };
+
+	if (supplement.modules == NULL)
+		return -ENOMEM;
+	supply_tasks(&supplement);
+	tdt__recording_visit_code(*copy, supply_module_of, &supplement);
+	supply_modules(&supplement);
+	supply_clock(&supplement);
+	supplement.events.failed |= supplement.failed;
+	tdt__modules_unref(supplement.modules);
+	return tdt__supplement_append(&supplement.events, copy, size);
+}
+
+/* Acquire: what the next call reads was not written before what this call reads.  See copy.h. */
+static int read_here(void *nothing, uint64_t address, void *to, size_t n)
+{
+	const uint64_t *from = (const uint64_t *)(uintptr_t)address;
+	uint64_t *word = to;
+
+	(void)nothing;
+	for (size_t i = 0; i < n / sizeof *word; i++)
+		word[i] = TDT__PEEK(from[i]);
+	atomic_thread_fence(memory_order_acquire);
+	return 0;
+}
+
+static struct tdt_recording *current_recording(void)
+{
+	/* Acquire the table of rings.  Pairs with recorder.c's release. */
+	return atomic_load_explicit(&tdt__recording_block, memory_order_acquire);
+}
+
+/* -EAGAIN: another block came meanwhile, and this one lost its slots. */
+static int copy_block(struct tdt_recording *block, uint64_t since_ns, void **copy, size_t *size)
+{
+	struct tdt__recording_source source = { .read = read_here,
+						.address = (uintptr_t)block,
+						.now = tdt__ticks() };
+	uint64_t ticks = tdt__ticks_of_ns(since_ns);
+	int error;
+
+	if (since_ns != 0 && ticks < source.now)
+		source.since = source.now - ticks;
+	error = tdt__recording_copy(&source, copy, size);
+	if (error != 0 || current_recording() == block)
+		return error;
+	free(*copy);
+	*copy = NULL;
+	return -EAGAIN;
+}
+
+#define ATTEMPTS 3
+
+int tdt__recorder_copy(uint64_t since_ns, void **copy, size_t *size)
+{
+	int error = -EAGAIN;
+
+	*copy = NULL;
+	for (int i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
+		struct tdt_recording *block = current_recording();
+
+		if (block == NULL)
+			return -ENODATA;
+		error = copy_block(block, since_ns, copy, size);
+	}
+	if (error == 0)
+		error = supplement_copy(copy, size);
+	if (error != 0) {
+		free(*copy);
+		*copy = NULL;
+	}
+	return error;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Writing what was recorded to a file, as it is or as a trace for Perfetto. */
+
+#include <config.h>
+
+#include "dump/recorder_snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/recorder.h>
+
+#include "base/clock.h"
+#include "base/new_file.h"
+#include "dump/path_pattern.h"
+#include "dump/recorder_copy.h"
+#include "recording/module_table.h"
+#include "recording/read.h"
+#include "symbolize/modules.h"
+#include "symbolize/namer.h"
+#include "tree-printer/perfetto_names.h"
+
+static int print_as_trace(int fd, const struct tdt__recording *recording,
+			  const struct tdt__perfetto_options *options)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), error;
+	FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
+
+	if (out == NULL) {
+		error = -errno;
+		if (copy >= 0)
+			close(copy);
+		return error;
+	}
+	error = tdt__perfetto_write(recording, options, out);
+	if (fclose(out) != 0 && error == 0)
+		error = -errno;
+	return error;
+}
+
+static int write_as_trace(int fd, const void *block, size_t size, bool gzip)
+{
+	struct tdt__perfetto_modules names = { .deadline = tdt__clock() + TDT__NAMER_TIME };
+	const struct tdt__perfetto_options options = { .gzip = gzip,
+						       .names = tdt__perfetto_name,
+						       .data = &names };
+	struct tdt__recording *recording = NULL;
+	int error = tdt__recording_open(&recording, block, size);
+
+	if (error == 0) {
+		names.modules = tdt__recorded_module_table(recording);
+		error = names.modules != NULL ? print_as_trace(fd, recording, &options) : -ENOMEM;
+	}
+	tdt__modules_unref(names.modules);
+	tdt__recording_close(recording);
+	return error;
+}
+
+static bool is_named(const char *path, const char *suffix)
+{
+	size_t n = strlen(path), m = strlen(suffix);
+
+	return n >= m && strcmp(path + n - m, suffix) == 0;
+}
+
+static int write_form(const struct tdt__new_file *file, const void *block, size_t size)
+{
+	if (is_named(file->path, ".pftrace"))
+		return write_as_trace(file->fd, block, size, false);
+	if (is_named(file->path, ".pftrace.gz"))
+		return write_as_trace(file->fd, block, size, true);
+	return tdt__new_file_write(file, block, size);
+}
+
+/* The file is made first: a path that cannot be written to takes no copy. */
+static int write_snapshot(const char *path, uint64_t since_ns)
+{
+	struct tdt__new_file file;
+	size_t size = 0;
+	void *copy;
+	int error = tdt__new_file_open(&file, path);
+
+	if (error != 0)
+		return error;
+	error = tdt__recorder_copy(since_ns, &copy, &size);
+	if (error == 0)
+		error = write_form(&file, copy, size);
+	free(copy);
+	return tdt__new_file_close(&file, error);
+}
+
+int tdt_recorder_snapshot(const char *path, uint64_t since_ns)
+{
+	int saved = errno, error = write_snapshot(path, since_ns);
+
+	errno = error == 0 ? saved : -error;
+	return error;
+}
+
+int tdt__recorder_snapshot_by_pattern(const char *pattern, uint64_t since_ns)
+{
+	char path[PATH_MAX];
+
+	if (!tdt__path_of_pattern(path, pattern, getpid(), time(NULL)))
+		return -ENAMETOOLONG;
+	return write_snapshot(path, since_ns);
+}

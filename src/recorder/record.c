@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Writing the events that are not on the path of every poll. */
+
+#include <config.h>
+
+#include "recorder/record.h"
+
+#include <string.h>
+
+#include "base/name.h"
+#include "recorder/block.h"
+#include "recorder/trigger.h"
+#include "recording/describe.h"
+
+/* Write an event to the ring of this thread, whichever it has. */
+static void put(const struct tdt_event *event)
+{
+	struct tdt_recording_ring *ring = tdt__ring_any();
+
+	if (__builtin_expect(ring != NULL, 1))
+		tdt__ring_put(ring, tdt__thread.slots, event);
+	else
+		tdt__ring_missed(false);
+}
+
+static void put_long(const struct tdt_event *event, const void *payload, size_t size)
+{
+	struct tdt_recording_ring *ring = tdt__ring_any();
+
+	if (ring != NULL)
+		tdt__ring_put_long(ring, tdt__thread.slots, event, payload, size);
+	else
+		tdt__ring_missed(false);
+}
+
+/* --- Polls that a runtime reports ------------------------------------------ */
+
+/*
+ * Such a poll is the outermost one, unless a traced poll is in progress.  Otherwise what the ring
+ * says is left from a poll whose end was never reported.
+ */
+void tdt__record_begin_hooked(struct tdt__record_poll *poll, uint64_t id)
+{
+	struct tdt_recording_ring *ring = tdt__ring_of_polls();
+	bool inside = tdt__thread.poll != NULL;
+
+	*poll = (struct tdt__record_poll){ .ring = ring, .is_recorded = true };
+	if (ring == NULL)
+		return;
+	poll->outer_task = inside ? TDT__PEEK(ring->task) : 0;
+	poll->outer_since = inside ? TDT__PEEK(ring->since) : 0;
+	poll->outer_own = inside ? TDT__PEEK(ring->own) : TDT__RING_TAKEN;
+	tdt__record_enter(poll, id, NULL);
+}
+
+void tdt__record_end_hooked(struct tdt__record_poll *poll, uint64_t id, tdt_poll_t result)
+{
+	if (!tdt__thread.hooked_recorded)
+		tdt__record_end(poll, id, result);
+	else if (poll->ring != NULL && poll->ring == tdt__ring_mine())
+		tdt__record_leave(poll);
+	poll->is_recorded = false;
+}
+
+/* --- What is remarkable ---------------------------------------------------- */
+
+/*
+ * The ring of what is remarkable lies behind the ring of polls, and so do its slots: the slots of a
+ * ring of polls end where those of the next ring begin.
+ */
+static void *remarkable_slots(const struct tdt_recording_ring *ring)
+{
+	return (char *)tdt__thread.slots + ring->room * sizeof(struct tdt_event);
+}
+
+void tdt__record_delay(const struct tdt__record_poll *poll, const struct tdt_handle *task,
+		       uint64_t waited)
+{
+	const struct tdt_event event = { .kind = TDT_EVENT_DELAY,
+					 .time = poll->start,
+					 .task = task->record.id,
+					 .c = waited };
+
+	tdt__ring_put(poll->ring + 1, remarkable_slots(poll->ring), &event);
+	tdt__trigger_wait(waited);
+}
+
+#define LOOK_BACK 256 /* so many slots before a remarkable poll may belong to it */
+
+static const struct tdt_event *slot_at(const struct tdt_recording_ring *ring, uint64_t number)
+{
+	return (const struct tdt_event *)tdt__thread.slots + (number & (ring->room - 1));
+}
+
+/* The slot behind the previous poll of the task, or one that is far enough back. */
+static uint64_t poll_first(const struct tdt_recording_ring *ring, uint64_t id, uint64_t head)
+{
+	uint64_t most = LOOK_BACK < ring->room ? LOOK_BACK : ring->room - 1,
+		 end = head > most ? head - most : 0;
+
+	for (; head > end; head--) {
+		const struct tdt_event *event = slot_at(ring, head - 1);
+
+		if (event->kind == TDT_EVENT_POLL && event->task == id)
+			break;
+	}
+	return head;
+}
+
+/*
+ * Copy what belongs to the poll whose event was written last: what its leaves wait for, and their
+ * stacks.  A slot of the kind TDT_EVENT_MORE belongs to the event before it.
+ */
+static void copy_leaves(struct tdt_recording_ring *ring, uint64_t id)
+{
+	uint64_t head = TDT__PEEK(ring->head) - 1;
+	bool copies = false;
+
+	for (uint64_t at = poll_first(ring, id, head); at < head; at++) {
+		const struct tdt_event *event = slot_at(ring, at);
+
+		if (event->kind != TDT_EVENT_MORE)
+			copies = event->task == id &&
+				 (event->kind == TDT_EVENT_WAIT || event->kind == TDT_EVENT_STACK);
+		if (copies)
+			tdt__ring_put(ring + 1, remarkable_slots(ring), event);
+	}
+}
+
+void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll)
+{
+	copy_leaves(ring, poll->task);
+	tdt__ring_put(ring + 1, remarkable_slots(ring), poll);
+	tdt__trigger_poll(poll->time, (uint64_t)poll->a << (poll->detail >> 4) * 4, false);
+}
+
+/* --- Tasks ----------------------------------------------------------------- */
+
+static size_t describe(const struct tdt_task_record *record, char payload[TDT__IDENTITY_MAX])
+{
+	const char *file = record->file != 0 ? (const char *)(uintptr_t)record->file : "";
+
+	return tdt__describe_task(record, file, payload);
+}
+
+static void put_identity(struct tdt_event *event, const struct tdt_handle *task)
+{
+	char payload[TDT__IDENTITY_MAX];
+	size_t size = describe(&task->record, payload);
+
+	event->time = tdt__ticks();
+	event->task = task->record.id;
+	event->c = task->record.poll;
+	put_long(event, payload, size);
+}
+
+void tdt__record_spawn(const struct tdt_handle *task)
+{
+	struct tdt_event event = { .kind = TDT_EVENT_SPAWN };
+
+	put_identity(&event, task);
+}
+
+/* A panic is remarkable: the same event goes to both rings, if the thread has both. */
+void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
+{
+	struct tdt_event event = { .kind = TDT_EVENT_END, .detail = outcome };
+	struct tdt_recording_ring *ring;
+	char payload[TDT__IDENTITY_MAX];
+
+	put_identity(&event, task);
+	ring = tdt__ring_mine();
+	if (outcome == TDT_PANICKED && ring != NULL && ring->kind == TDT_RING_POLLS)
+		tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
+				   describe(&task->record, payload));
+	if (outcome == TDT_PANICKED)
+		tdt__trigger_panic();
+}
+
+/* --- What runtimes and leaves report --------------------------------------- */
+
+void tdt__record_wake(uint64_t id)
+{
+	const struct tdt_event event = { .kind = TDT_EVENT_WAKE,
+					 .b = tdt__cpu(),
+					 .time = tdt__ticks(),
+					 .task = id,
+					 .c = tdt_current_task_id() };
+
+	put(&event);
+}
+
+void tdt__record_park(void)
+{
+	struct tdt_recording_ring *ring = tdt__ring_any();
+
+	tdt__thread.ended = 0;
+	tdt__thread.idle_since = tdt__ticks();
+	if (ring != NULL && TDT__PEEK(ring->task) == 0)
+		TDT__POKE(ring->since, tdt__thread.idle_since);
+}
+
+void tdt__record_unpark(void)
+{
+	struct tdt_event event = { .kind = TDT_EVENT_PARK,
+				   .b = tdt__cpu(),
+				   .time = tdt__thread.idle_since };
+	struct tdt_recording_ring *ring = tdt__ring_any();
+	uint64_t now = tdt__ticks();
+
+	if (event.time == 0)
+		return;
+	tdt__thread.idle_since = 0;
+	if (ring != NULL && TDT__PEEK(ring->task) == 0)
+		TDT__POKE(ring->since, 0);
+	tdt__record_duration(&event, now > event.time ? now - event.time : 0);
+	put(&event);
+}
+
+void tdt__record_wait(uint64_t id, enum tdt_wait_kind kind, const void *object, uint64_t owner,
+		      const char *name)
+{
+	const struct tdt_event event = { .kind = TDT_EVENT_WAIT,
+					 .detail = (uint8_t)kind,
+					 .time = owner,
+					 .task = id,
+					 .c = (uintptr_t)object };
+
+	if (name == NULL)
+		put(&event);
+	else
+		put_long(&event, name, tdt__name_length(name));
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_RECORDER_RINGS_H
+#define TDT_SRC_RECORDER_RINGS_H
+
+/*
+ * Which thread writes to which ring.
+ *
+ * A thread takes a ring with its first event, and keeps it.  It gives the ring back when it is no
+ * worker any more; the ring of a thread that has ended is given back by the recorder's thread.  The
+ * field `own` of a ring says whose it is:
+ *
+ *	TDT__RING_ABSENT   nobody may take it, because its memory is not there yet
+ *	TDT__RING_FREE     any thread may take it
+ *	TDT__RING_CLAIMED  a thread takes it: `thread` is not yet that thread
+ *	TDT__RING_TAKEN    only `thread` writes to the ring.  While it polls a task, the address of
+ *	                   the task's handle is added
+ *
+ *   thread that takes                        recorder's thread
+ *     own: from free to claimed                own = taken, thread = t
+ *     thread = its id                          is t gone, or is its tdt__thread.ring another one?
+ *     tdt__thread.ring = this                  own = free
+ *     own = taken
+ *
+ * When there is a new block, `thread` of each ring of the old block becomes 0.  So a thread knows
+ * that its ring is its own if `thread` is its id.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/recording.h>
+
+#include "host/thread.h"
+#include "registry/registry.h"
+
+#define TDT__RING_ABSENT 0u
+#define TDT__RING_FREE 1u
+#define TDT__RING_TAKEN 2u
+#define TDT__RING_CLAIMED 3u
+#define TDT__RING_STATES 3u /* the bits of `own` that are a state */
+
+/*
+ * The current block; NULL: there was none yet.  Release: a thread that acquires the address sees
+ * the table of rings.  Only recorder.c stores it.
+ */
+extern struct tdt_recording *_Atomic tdt__recording_block __attribute__((visibility("hidden")));
+
+/*
+ * Take a ring for this thread: one of polls, if it is about to poll.  NULL: there is none.  The
+ * first call of a thread makes some system calls.
+ */
+struct tdt_recording_ring *tdt__ring_take(bool polls);
+
+/*
+ * This thread has filled its small ring: a ring of polls replaces it, as long as most of those are
+ * free.  Returns the ring to write to.  (The thread of a runtime that waits for the system makes
+ * most wake-ups, and never polls.)
+ */
+struct tdt_recording_ring *tdt__ring_grow(struct tdt_recording_ring *small);
+
+/* Give back the ring of this thread, if it has one. */
+void tdt__ring_give(void);
+
+/*
+ * Give back the rings of threads that have ended.  Looks at no more than `most` rings that are
+ * taken, from the index `from` on; returns the index to go on from, which is 0 at the end of the
+ * table.  Called by the recorder's thread.
+ */
+uint32_t tdt__rings_recycle(struct tdt_recording *block, uint32_t from, uint32_t most);
+
+/* Let threads take the rings of the table from `from` up to `to`, whose memory is there. */
+void tdt__rings_free(struct tdt_recording *block, uint32_t from, uint32_t to);
+
+/* How many rings of polls or others are taken. */
+uint32_t tdt__rings_taken(const struct tdt_recording *block);
+
+/* Tell the threads that have rings of this block that they are not theirs any more. */
+void tdt__rings_abandon(struct tdt_recording *block);
+
+/* An event was not recorded, because this thread got no ring. */
+void tdt__ring_missed(bool poll);
+
+/* --- Writing --------------------------------------------------------------- */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first word has `kind` at its end");
+
+/* The first word is put together here: the fields are narrow, and reading them as one is slow. */
+static inline void tdt__slot_write(tdt__record_word *slot, const struct tdt_event *event)
+{
+	TDT__POKE(slot[0], event->kind | (uint64_t)event->detail << 8 | (uint64_t)event->b << 16 |
+				   (uint64_t)event->a << 32);
+	TDT__POKE(slot[1], event->time);
+	TDT__POKE(slot[2], event->task);
+	TDT__POKE(slot[3], event->c);
+}
+
+static inline void tdt__ring_advance(struct tdt_recording_ring *ring, uint64_t head)
+{
+	/*
+	 * Release the slots to readers that see this head; and a reader that sees a slot of a later
+	 * event sees this head.  Both pair with the reader's acquire between its steps
+	 * (<tdt/recording.h>).
+	 */
+	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+	atomic_thread_fence(memory_order_release);
+}
+
+/*
+ * A ring is larger than the caches, and nothing else touches the slots that come next.  So they are
+ * fetched ahead: in a server whose polls do something in between, this halves what an event costs.
+ */
+#define TDT__SLOTS_AHEAD 6
+
+/* Write an event of one slot to a ring of this thread, whose slots begin at `slots`. */
+static inline void tdt__ring_put(struct tdt_recording_ring *ring, void *slots,
+				 const struct tdt_event *event)
+{
+	uint64_t head = TDT__PEEK(ring->head), mask = ring->room - 1;
+
+	tdt__slot_write((tdt__record_word *)slots + 4 * (head & mask), event);
+	__builtin_prefetch((tdt__record_word *)slots + 4 * ((head + TDT__SLOTS_AHEAD) & mask), 1);
+	tdt__ring_advance(ring, head + 1);
+}
+
+/* The same, with a payload of `size` bytes, which is cut to what an event has room for. */
+void tdt__ring_put_long(struct tdt_recording_ring *ring, void *slots, const struct tdt_event *event,
+			const void *payload, size_t size);
+
+/* The ring of this thread; NULL: it has none. */
+static inline struct tdt_recording_ring *tdt__ring_mine(void)
+{
+	struct tdt_recording_ring *ring = (void *)(uintptr_t)tdt__thread.ring;
+
+	if (__builtin_expect(ring == NULL, 0) ||
+	    __builtin_expect(TDT__PEEK(ring->thread) != tdt__thread.id, 0))
+		return NULL;
+	return ring;
+}
+
+/* The same, taking one if necessary, or a larger one.  NULL: there is none. */
+static inline struct tdt_recording_ring *tdt__ring_any(void)
+{
+	struct tdt_recording_ring *ring = tdt__ring_mine();
+
+	if (__builtin_expect(ring == NULL, 0))
+		return tdt__ring_take(false);
+	if (__builtin_expect(ring->kind != TDT_RING_POLLS, 0) &&
+	    TDT__PEEK(ring->head) >= tdt__thread.outgrown)
+		return tdt__ring_grow(ring);
+	return ring;
+}
+
+static inline struct tdt_recording_ring *tdt__ring_of_polls(void)
+{
+	struct tdt_recording_ring *ring = tdt__ring_mine();
+
+	return __builtin_expect(ring != NULL && ring->kind == TDT_RING_POLLS, 1)
+		       ? ring
+		       : tdt__ring_take(true);
+}
+
+#endif

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The rounds of the recorder's thread. */
+
+#include <config.h>
+
+#include "recorder/service.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/running.h"
+#include "host/loaded.h"
+#include "host/peek.h"
+#include "recorder/block.h"
+#include "recorder/clock.h"
+#include "recorder/files.h"
+#include "recorder/recorder.h"
+#include "recorder/rings.h"
+#include "recorder/stacks.h"
+#include "recorder/trigger.h"
+#include "recording/describe.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "symbolize/modules.h"
+#include "unwind/unwinder.h"
+#include "watch/watch.h"
+
+/* --- Events ---------------------------------------------------------------- */
+
+void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
+			const void *payload, size_t size)
+{
+	struct tdt_recording_ring *to = tdt__block_ring(block, (uint32_t)ring);
+
+	if (to->room != 0)
+		tdt__ring_put_long(to, tdt__block_slots(block, to), event, payload, size);
+}
+
+void tdt__service_clock(struct tdt_recording *block)
+{
+	struct tdt__moment now;
+	struct tdt_event event = { .kind = TDT_EVENT_CLOCK };
+
+	tdt__moment_now(&now);
+	event.time = now.ticks;
+	event.task = now.monotonic;
+	event.c = now.boot;
+	tdt__service_event(block, TDT__RING_CLOCKS, &event, &now.real, sizeof now.real);
+}
+
+void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind)
+{
+	const struct tdt_event event = { .kind = (uint8_t)kind, .time = tdt__ticks() };
+
+	tdt__service_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
+	tdt__service_clock(block);
+}
+
+/* --- Rings that threads may take ------------------------------------------- */
+
+#define AHEAD_POLLS 2u   /* so many free rings are kept ready */
+#define AHEAD_OTHERS 16u /* the same of small rings; as many are allocated at a time */
+
+/*
+ * Allocate the slots of `n` rings that follow each other in the table, and let threads take them.
+ */
+static int ready_rings(struct tdt_recording *block, const struct tdt__record_file *file,
+		       uint32_t index, uint32_t n)
+{
+	const struct tdt_recording_ring *first = tdt__block_ring(block, index),
+					*last = tdt__block_ring(block, index + n - 1);
+	uint64_t end = last->slots + last->room * sizeof(struct tdt_event);
+	int error = tdt__record_file_allocate(file, first->slots, end - first->slots);
+
+	if (error == 0)
+		tdt__rings_free(block, index, index + n);
+	return error;
+}
+
+/* Count the free rings of a kind, and find the first one that is absent; 0: none is. */
+static uint32_t count_free(const struct tdt_recording *block, uint32_t kind, uint32_t *absent)
+{
+	uint32_t n = 0;
+
+	*absent = 0;
+	for (uint32_t i = TDT__SERVICE_RINGS; i < block->n_rings && *absent == 0; i++) {
+		const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
+		uint64_t own = TDT__PEEK(ring->own);
+
+		n += ring->kind == kind && own == TDT__RING_FREE;
+		if (ring->kind == kind && own == TDT__RING_ABSENT)
+			*absent = i;
+	}
+	return n;
+}
+
+static int keep_ready(struct tdt_recording *block, const struct tdt__record_file *file,
+		      uint32_t kind, uint32_t ahead, uint32_t at_once)
+{
+	uint32_t absent;
+	int error = 0;
+
+	while (error == 0 && count_free(block, kind, &absent) < ahead && absent != 0)
+		error = ready_rings(block, file, absent,
+				    at_once < block->n_rings - absent ? at_once
+								      : block->n_rings - absent);
+	return error;
+}
+
+/* The rings are absent in the order of the table, because they are allocated in that order. */
+int tdt__service_rings(struct tdt_recording *block, const struct tdt__record_file *file,
+		       uint32_t polls)
+{
+	int error;
+
+	if (file->path[0] == '\0') {
+		tdt__rings_free(block, TDT__SERVICE_RINGS, block->n_rings);
+		return 0;
+	}
+	error = keep_ready(block, file, TDT_RING_POLLS, polls, 2);
+	return error != 0 ? error
+			  : keep_ready(block, file, TDT_RING_OTHERS, AHEAD_OTHERS, AHEAD_OTHERS);
+}
+
+/* --- What the thread remembers from one round to the next ------------------ */
+
+#define LOOKED_AT 256u    /* polls of no more rings are looked at */
+#define MODULES_KNOWN 1024u
+#define READS_OF_POLL 4   /* a poll that lasts is read so often at most */
+#define READS_A_SECOND 50 /* so are all polls together */
+
+static struct {
+	/* Of this block; a child of fork has another one at the same address. */
+	const struct tdt_recording *block;
+	uint64_t start;
+	uint64_t recycled, second, all_tasks; /* when that was done last; nanoseconds */
+	uint64_t allocates;                   /* when rings may be allocated again */
+	uint32_t recycle_from;                /* the index of the ring to look at next */
+	uint64_t heads;                       /* the sum of all heads */
+	uint64_t missed;                      /* `missed` of the block */
+	unsigned reads;                       /* polls that were read in this second */
+	uint64_t stacks_met;                  /* up to here the stacks' modules are known */
+	struct {
+		uint64_t since;
+		uint64_t next; /* the duration at which to read it again */
+		int reads;
+	} polls[LOOKED_AT];
+	uint64_t touched[LOOKED_AT];          /* so many bytes of the ring have memory */
+	struct tdt__modules *modules;
+	uint64_t written[MODULES_KNOWN]; /* hashes of the modules with an event */
+	uint32_t n_written;
+	bool program; /* the module of the program itself was met */
+} seen;
+
+static void begin_block(const struct tdt_recording *block)
+{
+	struct tdt__modules *modules = seen.modules;
+
+	if (seen.block == block && seen.start == block->start_ticks)
+		return;
+	memset(&seen, 0, sizeof seen);
+	seen.block = block;
+	seen.start = block->start_ticks;
+	seen.modules = modules;
+}
+
+/* --- Polls that last ------------------------------------------------------- */
+
+/* The record of the task that the ring says is polled, with a reference.  False: it is over. */
+static bool find_poll(struct tdt_handle *task, uint64_t id, uint32_t thread,
+		      struct tdt_task_record *record)
+{
+	return tdt__registry_read(task, record) && record->id == id && record->thread == thread &&
+	       record->state == TDT_TASK_RECORD_POLLING &&
+	       tdt__handle_ref_if_same(task, record->seq);
+}
+
+/* A stack that was read of a poll in progress is the only leaf of its capture. */
+static void put_found(struct tdt_recording *block, uint64_t id, uint32_t thread,
+		      const struct tdt__stacks *stacks)
+{
+	struct tdt_event event = { .kind = TDT_EVENT_STACK,
+				   .time = tdt__ticks(),
+				   .task = id,
+				   .c = thread };
+	uint32_t i = 0;
+
+	while (i < stacks->n && stacks->frames[i].leaves == 0)
+		i++;
+	if (i < stacks->n)
+		event.a = tdt__stack_number_of(block, stacks, i);
+	if (event.a == 0)
+		return;
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+}
+
+#define READ_WITHIN_NS 100000000
+
+static void read_poll(struct tdt_recording *block, const struct tdt_recording_ring *ring,
+		      uint64_t id, uint64_t own)
+{
+	struct tdt_handle *task = (void *)(uintptr_t)(own & ~(uint64_t)TDT__RING_STATES);
+	uint32_t thread = TDT__PEEK(ring->thread);
+	struct tdt_task_record record;
+	struct tdt__capture *capture;
+	int error;
+
+	if (task == NULL || !find_poll(task, id, thread, &record))
+		return;
+	capture = tdt__running(task, record.polls, TDT__RECORD_STACK_MAX,
+			       tdt__clock() + READ_WITHIN_NS, &error);
+	if (capture != NULL) {
+		put_found(block, id, thread, &capture->stacks);
+		tdt__capture_unref(capture);
+	}
+	tdt_handle_unref(task);
+}
+
+/* Read the poll if it lasts for long; and again when it lasts eight times as long. */
+static void look_at_poll(struct tdt_recording *block, uint32_t i, uint64_t now)
+{
+	struct tdt_recording_ring *ring = tdt__block_ring(block, i);
+	/* Acquire the task.  Pairs with tdt__record_begin(). */
+	uint64_t id = TDT__PEEK(ring->task), since = TDT__PEEK(ring->since),
+		 own = __atomic_load_n(&ring->own, __ATOMIC_ACQUIRE),
+		 age = now > since ? now - since : 0;
+
+	i -= TDT__SERVICE_RINGS;
+	if (id == 0 || i >= LOOKED_AT || age < TDT__PEEK(tdt__record_options.long_poll))
+		return;
+	if (seen.polls[i].since != since) {
+		seen.polls[i].since = since;
+		seen.polls[i].next = 0;
+		seen.polls[i].reads = 0;
+	}
+	if (age < seen.polls[i].next || seen.polls[i].reads == READS_OF_POLL ||
+	    seen.reads == READS_A_SECOND)
+		return;
+	seen.reads++;
+	seen.polls[i].reads++;
+	seen.polls[i].next = 8 * age;
+	read_poll(block, ring, id, own);
+}
+
+/* --- Memory that is written to for the first time -------------------------- */
+
+#define TOUCHED_AHEAD 524288u
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/*
+ * Give the slots memory that the thread will write next, so that it makes no page faults.  A kernel
+ * older than 5.14 refuses.
+ */
+static void touch_ahead(const struct tdt_recording *block, uint32_t i)
+{
+	const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
+	uint64_t size = ring->room * sizeof(struct tdt_event),
+		 want = TDT__PEEK(ring->head) * sizeof(struct tdt_event) + TOUCHED_AHEAD;
+	uint64_t *touched = &seen.touched[i - TDT__SERVICE_RINGS];
+
+	want = want < size ? want & ~(uint64_t)4095 : size;
+	if (want < *touched + TOUCHED_AHEAD / 2 && want < size)
+		return;
+	if (want > *touched)
+		madvise((char *)tdt__block_slots(block, ring) + *touched, want - *touched,
+			MADV_POPULATE_WRITE);
+	*touched = want;
+}
+
+static void look_for_trigger(const struct tdt_recording_ring *ring, uint64_t now)
+{
+	uint64_t since = TDT__PEEK(ring->since);
+
+	if (TDT__PEEK(ring->task) != 0 && now > since)
+		tdt__trigger_poll(since, now - since, true);
+}
+
+/*
+ * Look at all rings of polls.  Returns whether any thread polls, or recorded something since the
+ * last time.  Free rings are taken in the order of the table, so behind one that was never used
+ * there is none that was.
+ */
+static bool look_at_rings(struct tdt_recording *block)
+{
+	uint64_t heads = 0, now = tdt__ticks();
+	bool polls = false, moved;
+
+	for (uint32_t i = TDT__SERVICE_RINGS; i < block->n_rings; i += 2) {
+		const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
+		uint64_t head = TDT__PEEK(ring->head);
+
+		if (ring->kind != TDT_RING_POLLS || (head == 0 && TDT__PEEK(ring->thread) == 0))
+			break;
+		heads += head;
+		polls |= TDT__PEEK(ring->task) != 0;
+		if (i < LOOKED_AT)
+			touch_ahead(block, i);
+		look_for_trigger(ring, now);
+		if (TDT__PEEK(tdt__record_options.stacks))
+			look_at_poll(block, i, now);
+	}
+	moved = heads != seen.heads;
+	seen.heads = heads;
+	return polls || moved;
+}
+
+/* --- Modules --------------------------------------------------------------- */
+
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Note that the module has an event.  False: it was noted before, or there is no room. */
+static bool note_module(const struct tdt__module *module)
+{
+	uint64_t hash = add_text(module->start * 31 + module->end, module->build_id);
+
+	hash = add_text(hash, module->path);
+	for (uint32_t i = 0; i < seen.n_written; i++)
+		if (seen.written[i] == hash)
+			return false;
+	if (seen.n_written == MODULES_KNOWN)
+		return false;
+	seen.written[seen.n_written++] = hash;
+	return true;
+}
+
+size_t tdt__service_module(const struct tdt__module *module, struct tdt_event *event,
+			   char payload[TDT__DESCRIPTION_MAX])
+{
+	*event = (struct tdt_event){ .kind = TDT_EVENT_MODULE,
+				     .time = tdt__ticks(),
+				     .task = module->start,
+				     .c = module->end };
+	return tdt__describe_module(module->bias, module->build_id, tdt__module_path(module),
+				    payload);
+}
+
+static void write_module(struct tdt_recording *block, const struct tdt__module *module)
+{
+	char payload[TDT__DESCRIPTION_MAX];
+	struct tdt_event event;
+	size_t size;
+
+	if (!note_module(module))
+		return;
+	size = tdt__service_module(module, &event, payload);
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, TDT__RING_MODULES, &event, payload, size);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+}
+
+/* Have the module of the code at `pc` in the recording. */
+static void meet_code(struct tdt_recording *block, uintptr_t pc)
+{
+	const struct tdt__module *module;
+
+	if (seen.modules == NULL)
+		seen.modules = tdt__modules_new(0);
+	if (seen.modules == NULL)
+		return;
+	module = tdt__modules_find(seen.modules, pc);
+	if (module == NULL) {
+		pthread_mutex_lock(&tdt__unwind_lock);
+		if (tdt__loaded_meet(&seen.modules, pc) == 0)
+			module = tdt__modules_find(seen.modules, pc);
+		pthread_mutex_unlock(&tdt__unwind_lock);
+	}
+	if (module != NULL)
+		write_module(block, module);
+}
+
+/* The stacks that were added since the last time.  One that is not written yet has no frames. */
+static void meet_stacks(struct tdt_recording *block)
+{
+	char *table = (char *)block + block->stacks;
+	const struct tdt_recording_stacks *stacks = (const void *)table;
+	uint64_t used = TDT__PEEK(stacks->used);
+
+	if (seen.stacks_met == 0)
+		seen.stacks_met = tdt__stacks_first(stacks);
+	while (seen.stacks_met < used && used <= stacks->bytes) {
+		const struct tdt_recording_stack *stack = (const void *)(table + seen.stacks_met);
+		/* Acquire the addresses.  Pairs with write_stack(). */
+		uint16_t n = __atomic_load_n(&stack->n, __ATOMIC_ACQUIRE);
+		const uint64_t *pc = (const uint64_t *)(stack + 1);
+
+		if (n == 0)
+			return;
+		for (uint16_t i = 0; i < n; i++)
+			meet_code(block, pc[i] - 1);
+		seen.stacks_met += sizeof *stack + n * sizeof *pc;
+	}
+}
+
+/*
+ * Have the modules of what was recorded since the last round: a process that is killed soon has
+ * their names, too.  Most poll functions lie in the program itself.
+ */
+static void meet_new_code(struct tdt_recording *block)
+{
+	if (!seen.program)
+		meet_code(block, getauxval(AT_ENTRY));
+	seen.program = true;
+	meet_stacks(block);
+}
+
+/* --- Live tasks ------------------------------------------------------------ */
+
+/* The kernel reads the name of the file: it may be that of a plugin that is being unloaded. */
+size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event *event,
+			 char payload[TDT__DESCRIPTION_MAX])
+{
+	char file[512];
+
+	file[tdt__peek(file, record->file, sizeof file - 1)] = '\0';
+	*event = (struct tdt_event){ .kind = TDT_EVENT_TASK,
+				     .time = tdt__ticks(),
+				     .task = record->id,
+				     .c = record->poll };
+	return tdt__describe_task(record, file, payload);
+}
+
+static void write_task(struct tdt_recording *block, const struct tdt_task_record *record)
+{
+	char payload[TDT__DESCRIPTION_MAX];
+	struct tdt_event event;
+	size_t size = tdt__service_task(record, &event, payload);
+
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, TDT__RING_TASKS, &event, payload, size);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+}
+
+/*
+ * Have the identities of live tasks in a file: when the process is gone, its registry is too.  A
+ * task's own event is overwritten some time.
+ */
+static void put_tasks(struct tdt_recording *block, uint64_t spawned_since)
+{
+	struct tdt__cursor cursor = { .slab = NULL };
+	struct tdt_task_record record;
+	struct tdt_handle *task;
+
+	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		if (TDT__PEEK(task->record.spawned) < spawned_since ||
+		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+			continue;
+		meet_code(block, (uintptr_t)record.poll);
+		write_task(block, &record);
+	}
+}
+
+/* --- A round --------------------------------------------------------------- */
+
+#define RECYCLE_NS 100000000u
+#define RECYCLED_AT_ONCE 128u /* rings that are looked at: each takes two system calls */
+#define ALL_TASKS_NS 30000000000u /* so often all live tasks are written again */
+#define SLACK_NS 10000000u        /* a coarse clock may be so late */
+
+static void put_new_tasks(struct tdt_recording *block, uint64_t now)
+{
+	bool all = now - seen.all_tasks >= ALL_TASKS_NS;
+
+	if (tdt__block_ring(block, TDT__RING_TASKS)->room == 0)
+		return;
+	put_tasks(block, all || seen.second == 0 ? 0 : seen.second - SLACK_NS);
+	if (all)
+		seen.all_tasks = now;
+}
+
+static void each_second(struct tdt_recording *block, uint64_t now)
+{
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_clock(block);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+	put_new_tasks(block, now);
+	if (TDT__PEEK(tdt__record_options.every) != 0)
+		tdt__watch_stock_spares();
+	seen.reads = 0;
+	seen.second = now;
+}
+
+/* Whether a thread found no ring since the last time. */
+static bool missed_more(const struct tdt_recording *block)
+{
+	uint64_t missed = TDT__PEEK(block->missed), before = seen.missed;
+
+	seen.missed = missed;
+	return missed != before;
+}
+
+/* If there is no room for another ring, the next attempt is a second later. */
+static void have_rings(struct tdt_recording *block, const struct tdt__record_file *file,
+		       uint64_t now)
+{
+	seen.recycle_from = tdt__rings_recycle(block, seen.recycle_from, RECYCLED_AT_ONCE);
+	seen.recycled = now;
+	if (now >= seen.allocates && tdt__service_rings(block, file, AHEAD_POLLS) != 0)
+		seen.allocates = now + TDT__SECOND;
+}
+
+bool tdt__service_round(struct tdt_recording *block, const struct tdt__record_file *file)
+{
+	uint64_t now = tdt__clock();
+
+	begin_block(block);
+	if (missed_more(block) || now - seen.recycled >= RECYCLE_NS)
+		have_rings(block, file, now);
+	if (now - seen.second >= TDT__SECOND)
+		each_second(block, now);
+	meet_new_code(block);
+	return look_at_rings(block);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_RECORDER_SERVICE_H
+#define TDT_SRC_RECORDER_SERVICE_H
+
+/*
+ * What the recorder's thread does while the recorder runs, and the events that it writes.  All of
+ * it is called by that thread, or under tdt__recorder_lock by the thread that starts or stops the
+ * recorder.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/recording.h>
+
+#include "recording/describe.h"
+
+struct tdt__module;
+struct tdt__record_file;
+struct tdt_task_record;
+
+/* Write an event to a ring of the service.  Under tdt__recorder_lock. */
+void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
+			const void *payload, size_t size);
+
+/* START or STOP, with what the time is.  Under tdt__recorder_lock. */
+void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind);
+
+/* What the time is.  Under tdt__recorder_lock. */
+void tdt__service_clock(struct tdt_recording *block);
+
+/*
+ * Make the event and the payload for a module, and for a live task, of whose record the caller has
+ * a copy.  They return the size of the payload.  Any thread that may wait.
+ */
+size_t tdt__service_module(const struct tdt__module *module, struct tdt_event *event,
+			   char payload[TDT__DESCRIPTION_MAX]);
+size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event *event,
+			 char payload[TDT__DESCRIPTION_MAX]);
+
+/*
+ * Let threads take rings.  With a file, they are allocated there first, until `polls` free rings of
+ * polls are ready, and some small ones.  Returns 0 or a negative errno.
+ */
+int tdt__service_rings(struct tdt_recording *block, const struct tdt__record_file *file,
+		       uint32_t polls);
+
+/*
+ * One round of the recorder's thread.  Returns whether threads recorded anything since the last
+ * round, or poll now.  Takes tdt__recorder_lock.
+ */
+bool tdt__service_round(struct tdt_recording *block, const struct tdt__record_file *file);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The table of modules of a recording. */
+
+#include <config.h>
+
+#include "recording/module_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/read.h"
+#include "symbolize/modules.h"
+
+enum {
+	MODULES_MAX = 4096 /* adding one takes time in proportion to all */
+};
+
+/* Whether a module of the table lies where `module` does, at least partly. */
+static bool overlaps(const struct tdt__modules *table, const struct tdt__recorded_module *module)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (module->start < table->module[i].end && table->module[i].start < module->end)
+			return true;
+	return false;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_recorded(struct tdt__modules **table, const struct tdt__recorded_module *recorded)
+{
+	struct tdt__module module = { .start = (uintptr_t)recorded->start,
+				      .end = (uintptr_t)recorded->end,
+				      .bias = (uintptr_t)recorded->bias,
+				      .path = strdup(recorded->path) };
+
+	if (module.path == NULL)
+		return -ENOMEM;
+	/* A build-id that is longer than any other is cut, so that it fits no file. */
+	memcpy(module.build_id, recorded->build_id,
+	       strnlen(recorded->build_id, sizeof(module.build_id) - 1));
+	if (tdt__modules_add(table, &module, false))
+		return 0;
+	free(module.path);
+	return -ENOMEM;
+}
+
+struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *recording)
+{
+	size_t n;
+	const struct tdt__recorded_module *module = tdt__recording_modules(recording, &n);
+	struct tdt__modules *table = tdt__modules_new(0);
+	int err = table != NULL ? 0 : -ENOMEM;
+
+	for (; n > 0 && err == 0 && table->n < MODULES_MAX; n--, module++)
+		if (module->path[0] != '\0' && !overlaps(table, module))
+			err = add_recorded(&table, module);
+	if (err == 0)
+		return table;
+	tdt__modules_unref(table);
+	return NULL;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Opening a recording: checks the block, and reads its rings.  See read.h. */
+
+#include <config.h>
+
+#include "recording/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether `n` bytes at `offset`, a multiple of 8, lie in the block. */
+static bool is_in_block(const struct tdt__recording *recording, uint64_t offset, uint64_t n)
+{
+	return offset % 8 == 0 && offset <= recording->size && n <= recording->size - offset;
+}
+
+static int check_header(struct tdt__recording *recording, const void *block, size_t size)
+{
+	struct tdt_recording *header = &recording->header;
+
+	if (size < sizeof(*header) || (uintptr_t)block % 8 != 0 ||
+	    memcmp(block, TDT_RECORDING_MAGIC, sizeof(header->magic)) != 0)
+		return -EINVAL;
+	memcpy(header, block, sizeof(*header));
+	if (header->version != TDT_RECORDING_VERSION || header->size < sizeof(*header) ||
+	    header->ring_size < sizeof(struct tdt_recording_ring))
+		return -ENOTSUP;
+	recording->block = block;
+	recording->size = header->bytes < size ? header->bytes : size;
+	header->program[sizeof(header->program) - 1] = '\0';
+	header->library[sizeof(header->library) - 1] = '\0';
+	if (!is_in_block(recording, header->rings, (uint64_t)header->n_rings * header->ring_size))
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * The oldest slot that is whole.  A process that is gone may have been killed while it wrote an
+ * event, over the oldest slots.
+ */
+static uint64_t first_slot(const struct tdt__recording *recording,
+			   const struct tdt_recording_ring *ring)
+{
+	uint64_t margin = recording->header.taken != 0 ? 0 : TDT_EVENT_SLOTS_MAX;
+	uint64_t written = ring->head > UINT64_MAX - margin ? UINT64_MAX : ring->head + margin;
+	uint64_t first = written > ring->room ? written - ring->room : 0;
+
+	return first > ring->first ? first : ring->first;
+}
+
+static void skip_broken_event(struct tdt__sorted_ring *ring)
+{
+	while (ring->n > 0 && tdt__slot(ring, 0)->kind == TDT_EVENT_MORE) {
+		ring->first++;
+		ring->n--;
+	}
+}
+
+static void find_threads(struct tdt__sorted_ring *ring, uint32_t thread)
+{
+	bool found = false;
+
+	ring->thread_before = thread;
+	ring->thread_after = thread;
+	for (uint32_t i = 0; i < ring->n; i++) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+
+		if (event->kind != TDT_EVENT_THREAD)
+			continue;
+		if (!found && event->c != 0)
+			ring->thread_before = (uint32_t)event->c;
+		ring->thread_after = event->a;
+		found = true;
+	}
+}
+
+/* When the newest event of the ring was written, in ticks; 0: there is none. */
+static uint64_t last_written(const struct tdt__sorted_ring *ring)
+{
+	for (uint32_t i = ring->n; i-- > 0;) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+
+		if (event->kind != TDT_EVENT_MORE && !tdt__event_is_part(event))
+			return tdt__event_written(event);
+	}
+	return 0;
+}
+
+/* Whether the poll of the entry is the newest one in the ring. */
+static bool is_newest_poll(const struct tdt__sorted_ring *ring,
+			   const struct tdt_recording_ring *entry)
+{
+	for (uint32_t i = ring->n; i-- > 0;) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+
+		if (event->kind == TDT_EVENT_POLL)
+			return event->task == entry->task && event->time == entry->since;
+	}
+	return false;
+}
+
+/*
+ * The poll or the idling that was going on.  If it began before the newest event was written, it
+ * had ended meanwhile, or the ring had gone on when its entry was copied.
+ */
+static void find_current(struct tdt__sorted_ring *ring, const struct tdt_recording_ring *entry)
+{
+	bool polls = entry->task != 0;
+
+	ring->current = (struct tdt_event){ .kind = TDT_EVENT_MORE };
+	if (ring->kind != TDT_RING_POLLS || entry->since == 0 ||
+	    entry->since < last_written(ring) || is_newest_poll(ring, entry))
+		return;
+	ring->current = (struct tdt_event){
+		.kind = polls ? TDT_EVENT_POLL : TDT_EVENT_PARK,
+		.b = UINT16_MAX,
+		.time = entry->since,
+		.task = entry->task,
+	};
+}
+
+static bool is_ring(const struct tdt__recording *recording, const struct tdt_recording_ring *entry)
+{
+	return entry->kind >= TDT_RING_POLLS && entry->kind <= TDT_RING_SERVICE &&
+	       entry->room != 0 && (entry->room & (entry->room - 1)) == 0 &&
+	       entry->room <= TDT__RING_ROOM_MAX &&
+	       is_in_block(recording, entry->slots,
+			   (uint64_t)entry->room * sizeof(struct tdt_event));
+}
+
+static void read_ring(struct tdt__recording *recording, const struct tdt_recording_ring *entry)
+{
+	struct tdt__sorted_ring *ring = &recording->ring[recording->n_rings];
+	uint64_t first = first_slot(recording, entry);
+
+	if (!is_ring(recording, entry))
+		return;
+	ring->slot = (const void *)(recording->block + entry->slots);
+	ring->mask = entry->room - 1;
+	ring->kind = entry->kind;
+	ring->first = first;
+	ring->n = first < entry->head ? (uint32_t)(entry->head - first) : 0;
+	skip_broken_event(ring);
+	find_threads(ring, entry->thread);
+	find_current(ring, entry);
+	if (ring->n != 0 || ring->current.kind != TDT_EVENT_MORE)
+		recording->n_rings++;
+}
+
+static int list_rings(struct tdt__recording *recording)
+{
+	const struct tdt_recording *header = &recording->header;
+	const char *at = recording->block + header->rings;
+
+	recording->ring = calloc((size_t)header->n_rings + 1, sizeof(*recording->ring));
+	recording->ring_facts = calloc((size_t)header->n_rings + 1, sizeof(*recording->ring_facts));
+	if (recording->ring == NULL || recording->ring_facts == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < header->n_rings; i++, at += header->ring_size) {
+		struct tdt_recording_ring entry;
+
+		memcpy(&entry, at, sizeof(entry));
+		read_ring(recording, &entry);
+	}
+	return 0;
+}
+
+/* When the oldest event that is no part was written, in ticks. */
+static uint64_t first_written(const struct tdt__sorted_ring *ring, uint32_t slot)
+{
+	for (uint32_t i = slot; i < ring->n; i++) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+
+		if (event->kind != TDT_EVENT_MORE && !tdt__event_is_part(event))
+			return tdt__event_written(event);
+	}
+	return ring->current.kind != TDT_EVENT_MORE ? ring->current.time : UINT64_MAX;
+}
+
+/* The thread's events are all there from `ticks` on.  (whole_from is in ticks until all is read.)
+ */
+static int note_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+		       uint32_t id, uint64_t ticks)
+{
+	uint32_t number = tdt__recording_thread(recording, id);
+
+	if (number == TDT__RECORDED_NONE)
+		return -ENOMEM;
+	if ((ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS) &&
+	    ticks < recording->thread[number].whole_from)
+		recording->thread[number].whole_from = ticks;
+	if (ring->kind == TDT_RING_POLLS)
+		recording->thread[number].worker |= ring->current.kind == TDT_EVENT_PARK;
+	return 0;
+}
+
+/* Note all threads that wrote to the ring, and from when on their events are there. */
+static int note_threads(struct tdt__recording *recording, const struct tdt__sorted_ring *ring)
+{
+	int err = note_thread(recording, ring, ring->thread_before, first_written(ring, 0));
+
+	for (uint32_t i = 0; i < ring->n && err == 0; i++) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+
+		if (event->kind == TDT_EVENT_THREAD)
+			err = note_thread(recording, ring, event->a, event->time);
+	}
+	return err;
+}
+
+static void note_times(struct tdt__recording *recording, struct tdt__sorted_ring *ring, size_t i)
+{
+	uint64_t written = first_written(ring, 0), last = last_written(ring);
+	uint64_t from = tdt__recording_ns(recording, written);
+
+	recording->ring_facts[i] = (struct tdt__recorded_ring){
+		.kind = ring->kind,
+		.thread = tdt__recording_find_thread(recording, ring->thread_after),
+		.first_thread = tdt__recording_find_thread(recording, ring->thread_before),
+		.from = from,
+		.lost = ring->first,
+		.slots = ring->n,
+	};
+	if (last != 0 && tdt__recording_ns(recording, last) > recording->until)
+		recording->until = tdt__recording_ns(recording, last);
+	if (from < recording->from)
+		recording->from = from;
+	if (ring->first == 0)
+		return;
+	if (ring->kind == TDT_RING_POLLS && from > recording->polls_from)
+		recording->polls_from = from;
+	if ((ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS) &&
+	    from > recording->whole_from)
+		recording->whole_from = from;
+}
+
+static int collect(struct tdt__recording *recording)
+{
+	int err = tdt__recording_read_clocks(recording);
+
+	for (size_t i = 0; i < recording->n_rings && err == 0; i++) {
+		err = note_threads(recording, &recording->ring[i]);
+		if (err == 0)
+			err = tdt__recording_collect(recording, &recording->ring[i]);
+	}
+	return err;
+}
+
+/* The times of the whole, when all threads are known. */
+static void reckon_times(struct tdt__recording *recording)
+{
+	recording->from = UINT64_MAX;
+	for (size_t i = 0; i < recording->n_rings; i++)
+		note_times(recording, &recording->ring[i], i);
+	for (size_t i = 0; i < recording->n_threads; i++)
+		if (recording->thread[i].whole_from != UINT64_MAX)
+			recording->thread[i].whole_from =
+			    tdt__recording_ns(recording, recording->thread[i].whole_from);
+	if (recording->from == UINT64_MAX)
+		recording->from = recording->header.start;
+	if (recording->header.taken != 0 &&
+	    tdt__recording_ns(recording, recording->header.taken) > recording->until)
+		recording->until = tdt__recording_ns(recording, recording->header.taken);
+	if (recording->until < recording->from)
+		recording->until = recording->from;
+}
+
+static int read_block(struct tdt__recording *recording, const void *block, size_t size)
+{
+	int err = check_header(recording, block, size);
+
+	if (err == 0)
+		err = list_rings(recording);
+	if (err == 0)
+		err = collect(recording);
+	for (size_t i = 0; i < recording->n_rings && err == 0; i++)
+		err = tdt__recording_sort(recording, &recording->ring[i]);
+	if (err == 0)
+		reckon_times(recording);
+	return err;
+}
+
+int tdt__recording_open(struct tdt__recording **recording, const void *block, size_t size)
+{
+	struct tdt__recording *new = calloc(1, sizeof(*new));
+	int err = new == NULL ? -ENOMEM : read_block(new, block, size);
+
+	*recording = new;
+	if (err == 0)
+		return 0;
+	tdt__recording_close(new);
+	*recording = NULL;
+	return err;
+}
+
+void tdt__recording_close(struct tdt__recording *recording)
+{
+	if (recording == NULL)
+		return;
+	for (size_t i = 0; i < recording->n_rings; i++)
+		free(recording->ring[i].entry);
+	free(recording->ring);
+	free(recording->ring_facts);
+	free(recording->clock);
+	free(recording->piece);
+	tdt__recording_forget(recording);
+	free(recording);
+}
+
+const struct tdt_recording *tdt__recording_header(const struct tdt__recording *recording)
+{
+	return &recording->header;
+}
+
+uint64_t tdt__recording_from(const struct tdt__recording *recording)
+{
+	return recording->from;
+}
+
+uint64_t tdt__recording_until(const struct tdt__recording *recording)
+{
+	return recording->until;
+}
+
+uint64_t tdt__recording_whole_from(const struct tdt__recording *recording)
+{
+	return recording->whole_from;
+}
+
+uint64_t tdt__recording_polls_from(const struct tdt__recording *recording)
+{
+	return recording->polls_from;
+}
+
+const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *recording,
+						      size_t *n)
+{
+	*n = recording->n_rings;
+	return recording->ring_facts;
+}
+
+const struct tdt__recorded_thread *tdt__recording_threads(const struct tdt__recording *recording,
+							  size_t *n)
+{
+	*n = recording->n_threads;
+	return recording->thread;
+}
+
+const struct tdt__recorded_task *tdt__recording_tasks(const struct tdt__recording *recording,
+						      size_t *n)
+{
+	*n = recording->n_tasks;
+	return recording->task;
+}
+
+const struct tdt__recorded_module *tdt__recording_modules(const struct tdt__recording *recording,
+							  size_t *n)
+{
+	*n = recording->n_modules;
+	return recording->module;
+}
+
+const struct tdt__recorded_clock *tdt__recording_clocks(const struct tdt__recording *recording,
+							size_t *n)
+{
+	*n = recording->n_clocks;
+	return recording->clock;
+}
+
+/* The table of stacks; NULL: there is none. */
+static const struct tdt_recording_stacks *stack_table(const struct tdt__recording *recording)
+{
+	uint64_t table = recording->header.stacks;
+
+	if (table == 0 || !is_in_block(recording, table, sizeof(struct tdt_recording_stacks)))
+		return NULL;
+	return (const void *)(recording->block + table);
+}
+
+uint32_t tdt__recording_stacks_lost(const struct tdt__recording *recording)
+{
+	const struct tdt_recording_stacks *stacks = stack_table(recording);
+
+	return stacks == NULL ? 0 : stacks->lost;
+}
+
+size_t tdt__recording_stack(const struct tdt__recording *recording, uint32_t number,
+			    const uint64_t **pcs, enum tdt_cut *cut)
+{
+	const struct tdt_recording_stacks *stacks = stack_table(recording);
+	uint64_t at = (uint64_t)number * 8, table = recording->header.stacks;
+	struct tdt_recording_stack stack;
+
+	if (stacks == NULL || number == 0)
+		return 0;
+	if (stacks->bytes > recording->size - table || at > stacks->bytes ||
+	    sizeof(stack) > stacks->bytes - at)
+		return 0;
+	memcpy(&stack, recording->block + table + at, sizeof(stack));
+	if (8 * (uint64_t)stack.n > stacks->bytes - at - sizeof(stack))
+		return 0;
+	*pcs = (const void *)(recording->block + table + at + sizeof(stack));
+	*cut = stack.cut <= TDT_CUT_UNSUPPORTED ? (enum tdt_cut)stack.cut : TDT_CUT_CORRUPT;
+	return stack.n;
+}

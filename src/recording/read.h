@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_RECORDING_READ_H
+#define TDT_SRC_RECORDING_READ_H
+
+/*
+ * Reading a recording of the flight recorder (tdt/recording.h): from a block of bytes to events in
+ * the order of time, with nanoseconds of CLOCK_MONOTONIC, and to the tables that events refer to.
+ *
+ *	struct tdt__recording *recording;
+ *	struct tdt__recording_cursor cursor;
+ *	struct tdt__recorded_item item;
+ *
+ *	err = tdt__recording_open(&recording, block, size);
+ *	...
+ *	err = tdt__recording_begin(&cursor, recording);
+ *	...
+ *	while (tdt__recording_next(&cursor, &item))
+ *		...
+ *	tdt__recording_end(&cursor);
+ *	tdt__recording_close(recording);
+ *
+ * The reader knows nothing of processes.  The block may contain anything: whatever the bytes are,
+ * reading stays inside the block, ends, and takes time and memory in proportion to the block.
+ * Opening sorts each ring by itself (4 to 8 bytes for each slot), and the cursor merges the rings.
+ *
+ * The block must not change while the recording is open, so the memory of a process that records
+ * must be copied first (copy.h), and a file should be read and not mapped: somebody may truncate
+ *it.
+ *
+ * Several threads may read one recording at a time, each with a cursor of its own.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/recording.h>
+#include <tdt/tree.h>
+
+#define TDT__RECORDED_NONE UINT32_MAX
+
+/* The most bytes of the payload of one event. */
+#define TDT__PAYLOAD_MAX ((TDT_EVENT_SLOTS_MAX - 1) * TDT_EVENT_TEXT)
+
+struct tdt__recording;
+
+/* Strings in these structs are never NULL; "" is an unknown name.  They may hold any bytes. */
+
+struct tdt__recorded_thread {
+	uint32_t id; /* gettid(2); 0: events whose thread is unknown */
+	bool worker;
+	const char *name;
+	/*
+	 * The rings have all events of this thread from this time on, in nanoseconds; UINT64_MAX:
+	 * there are only events that were remarkable.
+	 */
+	uint64_t whole_from;
+};
+
+struct tdt__recorded_task {
+	uint64_t id;
+	uint64_t parent;	/* 0: none, or unknown */
+	uint64_t poll_function; /* an address; 0: unknown */
+	const char *name;
+	const char *file; /* where the task was spawned */
+	uint32_t line;
+	uint32_t column;
+	uint64_t spawned; /* the time of its SPAWN, ns; 0: that is not in the rings */
+	uint64_t ended;	  /* the time of its END, ns; 0: the same */
+	uint8_t outcome;  /* if it has ended: TDT_READY, TDT_PANICKED or TDT_PENDING (dropped) */
+	bool spawn_seen;
+	bool end_seen;
+};
+
+struct tdt__recorded_module {
+	uint64_t start; /* its code lies in [start, end) */
+	uint64_t end;
+	uint64_t bias; /* address in memory - address in the file's symbol table */
+	const char *path;
+	const char *build_id; /* in hexadecimal */
+};
+
+/* One ring that has events. */
+struct tdt__recorded_ring {
+	uint32_t kind;	 /* enum tdt_recording_ring_kind */
+	uint32_t thread; /* the number of the last thread that wrote to it */
+	uint32_t first_thread; /* and of the thread of the oldest event that is left */
+	uint64_t from;	 /* the time of the oldest event that is left, ns */
+	uint64_t lost;	 /* slots that were overwritten, or left out of a snapshot */
+	uint64_t slots;	 /* that are left */
+};
+
+/* A time of several clocks, ns. */
+struct tdt__recorded_clock {
+	uint64_t ticks;
+	uint64_t monotonic;
+	uint64_t boot;
+	uint64_t real;
+};
+
+/* What an item is.  A POLL and a PARK give two items, all other events one. */
+enum tdt__recorded_kind {
+	TDT__RECORDED_EVENT = 0, /* an event that has no duration */
+	TDT__RECORDED_BEGIN = 1, /* the poll or the idling begins */
+	TDT__RECORDED_END = 2	 /* it ends */
+};
+
+/*
+ * What the cursor returns.  WAIT events, and STACK events without a time, are not returned by
+ * themselves: they are parts of the BEGIN of their poll (tdt__recording_part()).
+ */
+struct tdt__recorded_item {
+	enum tdt__recorded_kind kind;
+	struct tdt_event event; /* as it was written: `time` is in ticks */
+	uint64_t ns;		/* when; never less than that of the item before */
+	uint64_t begin;		/* of a POLL or PARK, ns */
+	uint64_t end;		/* the same; UINT64_MAX: it was still going on, and there is no
+				   item for its end */
+	uint32_t thread;	/* the number of the thread on which it was */
+	bool remarkable;	/* it is from a ring of remarkable events: what was around it is
+				   not in the recording */
+	uint32_t n_parts;
+	/* Private. */
+	uint32_t ring;
+	uint32_t slot;
+	uint32_t entry;
+};
+
+/* Private. */
+struct tdt__recording_cursor {
+	const struct tdt__recording *recording;
+	struct tdt__recording_head *head; /* a heap: the next item of each ring */
+	size_t n;
+	uint64_t last;
+};
+
+/*
+ * Open the recording in `block`, of `size` bytes, which must be aligned to 8 bytes, and must stay
+ * as it is until the recording is closed.  Returns 0, -EINVAL (not a recording), -ENOTSUP (of
+ * another version, or of another byte order) or -ENOMEM.
+ */
+int tdt__recording_open(struct tdt__recording **recording, const void *block, size_t size);
+void tdt__recording_close(struct tdt__recording *recording); /* NULL does nothing */
+
+/* The header of the block.  `program` and `library` end with NUL. */
+const struct tdt_recording *tdt__recording_header(const struct tdt__recording *recording);
+
+/* The times of the oldest event, and of the newest event or the snapshot if that is later, ns. */
+uint64_t tdt__recording_from(const struct tdt__recording *recording);
+uint64_t tdt__recording_until(const struct tdt__recording *recording);
+
+/*
+ * From this time on no event of any thread was overwritten, ns.  Before it, tasks may have been
+ * polled and woken that look idle.  (The header's `missed` counts events that are missing
+ * anywhere.)
+ */
+uint64_t tdt__recording_whole_from(const struct tdt__recording *recording);
+
+/*
+ * The same of polls alone.  The rings of threads that only wake tasks are small, so their events
+ * are lost first.
+ */
+uint64_t tdt__recording_polls_from(const struct tdt__recording *recording);
+
+/* Convert ticks to nanoseconds of CLOCK_MONOTONIC. */
+uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks);
+
+/* The tables.  They have no order, but for the clocks, which are in the order of time. */
+const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *, size_t *n);
+const struct tdt__recorded_thread *tdt__recording_threads(const struct tdt__recording *, size_t *n);
+const struct tdt__recorded_task *tdt__recording_tasks(const struct tdt__recording *, size_t *n);
+const struct tdt__recorded_module *tdt__recording_modules(const struct tdt__recording *, size_t *n);
+const struct tdt__recorded_clock *tdt__recording_clocks(const struct tdt__recording *, size_t *n);
+
+/*
+ * The number of a task in the table of tasks; TDT__RECORDED_NONE: no event names it.  All tasks
+ * that were polled or woken are in the table, if only by their ids.
+ */
+uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id);
+
+/*
+ * The return addresses of a stack, the innermost first, and why they end there.  Returns how many
+ * there are; 0: there is no such stack.
+ */
+size_t tdt__recording_stack(const struct tdt__recording *recording, uint32_t number,
+			    const uint64_t **pcs, enum tdt_cut *cut);
+
+/* How many stacks were not recorded, because the table of stacks was full. */
+uint32_t tdt__recording_stacks_lost(const struct tdt__recording *recording);
+
+/* Return the items of all rings in the order of time.  Returns 0 or -ENOMEM. */
+int tdt__recording_begin(struct tdt__recording_cursor *cursor,
+			 const struct tdt__recording *recording);
+/* False: there are no more. */
+bool tdt__recording_next(struct tdt__recording_cursor *cursor, struct tdt__recorded_item *item);
+void tdt__recording_end(struct tdt__recording_cursor *cursor);
+
+/* Part `i` of the BEGIN of a poll: a WAIT or a STACK.  Only `event` and the payload are set. */
+void tdt__recording_part(const struct tdt__recording *recording,
+			 const struct tdt__recorded_item *begin, uint32_t i,
+			 struct tdt__recorded_item *part);
+
+/* Copy the payload of an item's event, and a NUL behind it.  Returns its length. */
+size_t tdt__recording_payload(const struct tdt__recording *recording,
+			      const struct tdt__recorded_item *item,
+			      char payload[TDT__PAYLOAD_MAX + 1]);
+
+/* The provider, the name and the arguments of a USER event. */
+struct tdt__recorded_user {
+	const char *provider;
+	const char *name;
+	/* Private. */
+	const char *at, *end;
+	unsigned left;
+};
+
+struct tdt__recorded_argument {
+	enum tdt_user_type type;
+	union {
+		int64_t i;
+		uint64_t u;
+		double d;
+		const char *text; /* in the payload */
+	};
+};
+
+/*
+ * Read the payload of a USER event, which has `n` bytes and a NUL behind them.  The result points
+ * into it.  False: the payload is damaged.
+ */
+bool tdt__recorded_user(struct tdt__recorded_user *user, const struct tdt_event *event,
+			const char *payload, size_t n);
+/* Read the next argument.  False: there are no more, or the rest is damaged or was cut. */
+bool tdt__recorded_user_next(struct tdt__recorded_user *user,
+			     struct tdt__recorded_argument *argument);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_RECORDING_RECORDING_H
+#define TDT_SRC_RECORDING_RECORDING_H
+
+/* What the files of the reader share: see read.h. */
+
+#include "base/arena.h"
+#include "base/index.h"
+#include "recording/read.h"
+
+/* So many slots of a ring are read at most: the number of a slot has 29 bits in an entry. */
+#define TDT__RING_ROOM_MAX (UINT32_C(1) << 29)
+
+/* An entry of a sorted ring: the number of a slot, and below it what the slot stands for there. */
+#define TDT__ENTRY_KIND 3u
+#define TDT__ENTRY_PART 3u /* the others are enum tdt__recorded_kind */
+#define TDT__ENTRY_BITS 2
+
+/* One ring.  Its slots are numbered from 0, the oldest one that is left. */
+struct tdt__sorted_ring {
+	const struct tdt_event *slot;
+	uint64_t first; /* what slot 0 is to the ring */
+	uint32_t mask;
+	uint32_t n; /* slots */
+	uint32_t kind;
+	uint32_t thread_before; /* the id of the thread at slot 0 */
+	uint32_t thread_after;	/* the id of the thread behind the last slot */
+	/*
+	 * A poll or an idling that is still going on: the event with the number `n`, which is not
+	 * in the ring.  The kind is TDT_EVENT_MORE if there is none.
+	 */
+	struct tdt_event current;
+	uint32_t *entry; /* in the order of time */
+	uint32_t n_entries;
+};
+
+/* A straight piece of the line from ticks to nanoseconds, up to the next piece. */
+struct tdt__clock_piece {
+	uint64_t ticks;
+	uint64_t ns;
+	double scale; /* nanoseconds in a tick */
+};
+
+struct tdt__recording {
+	const char *block;
+	uint64_t size; /* of the block, as far as it is used */
+	struct tdt_recording header;
+	struct tdt__sorted_ring *ring;
+	struct tdt__recorded_ring *ring_facts;
+	size_t n_rings;
+	struct tdt__recorded_clock *clock;
+	struct tdt__clock_piece *piece;
+	size_t n_clocks; /* and pieces */
+	uint64_t from, until, whole_from, polls_from;
+
+	struct tdt__recorded_thread *thread;
+	size_t n_threads, threads_room;
+	struct tdt__index thread_index;
+	struct tdt__recorded_task *task;
+	size_t n_tasks, tasks_room;
+	struct tdt__index task_index;
+	struct tdt__recorded_module *module;
+	size_t n_modules, modules_room;
+
+	/* Strings: each text is there once. */
+	struct tdt__arena arena;
+	const char **string;
+	size_t n_strings, strings_room;
+	struct tdt__index string_index;
+};
+
+static inline const struct tdt_event *tdt__slot(const struct tdt__sorted_ring *ring, uint32_t slot)
+{
+	return slot == ring->n ? &ring->current : &ring->slot[(ring->first + slot) & ring->mask];
+}
+
+/* How long a POLL or a PARK lasted, in ticks. */
+static inline uint64_t tdt__event_duration(const struct tdt_event *event)
+{
+	return (uint64_t)event->a << (event->detail >> 4) * 4;
+}
+
+/* When a POLL or a PARK ended, in ticks. */
+static inline uint64_t tdt__event_end(const struct tdt_event *event)
+{
+	uint64_t end = event->time + tdt__event_duration(event);
+
+	return end < event->time ? UINT64_MAX : end;
+}
+
+static inline bool tdt__event_lasts(const struct tdt_event *event)
+{
+	return event->kind == TDT_EVENT_POLL || event->kind == TDT_EVENT_PARK;
+}
+
+/* Whether the event only belongs to the poll that follows: then it has no time. */
+static inline bool tdt__event_is_part(const struct tdt_event *event)
+{
+	return event->kind == TDT_EVENT_WAIT ||
+	       (event->kind == TDT_EVENT_STACK && event->time == 0);
+}
+
+/* When an event that is no part was written, in ticks. */
+static inline uint64_t tdt__event_written(const struct tdt_event *event)
+{
+	return tdt__event_lasts(event) ? tdt__event_end(event) : event->time;
+}
+
+/* Copy the payload of the event in `slot`, and a NUL behind it.  Returns its length. */
+size_t tdt__slot_payload(const struct tdt__sorted_ring *ring, uint32_t slot,
+			 char payload[TDT__PAYLOAD_MAX + 1]);
+
+/* Make `array` large enough for one more item.  NULL: no memory, and `array` is as it was. */
+void *tdt__grown(void *array, size_t n, size_t *room, size_t size);
+
+/* identities.c: collect what the events say of threads, tasks and modules.  0 or -ENOMEM. */
+int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__sorted_ring *ring);
+/* The number of a thread, which is added if it is new; TDT__RECORDED_NONE: no memory. */
+uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id);
+/* The number of a thread that is there; TDT__RECORDED_NONE: it is not. */
+uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint32_t id);
+void tdt__recording_forget(struct tdt__recording *recording);
+
+/* clocks.c: find out how ticks become nanoseconds.  0 or -ENOMEM. */
+int tdt__recording_read_clocks(struct tdt__recording *recording);
+/* tdt__recording_ns(); `*near` is where the last call with this variable found its piece. */
+uint64_t tdt__recording_ns_near(const struct tdt__recording *recording, uint64_t ticks,
+				size_t *near);
+
+/*
+ * sort.c: fill in the entries of a ring.  Entries of a ring of remarkable events are left out if
+ * the other rings have them.  0 or -ENOMEM.
+ */
+int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__sorted_ring *ring);
+
+#endif

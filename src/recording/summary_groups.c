@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The groups of a summary: families of tasks with their latencies, and waits. */
+
+#include <config.h>
+
+#include "recording/summary_groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/read.h"
+
+enum {
+	FIRST_ROOM = 64,
+	LATENCY_BITS = 44, /* of a latency: 4 hours and 53 minutes at most */
+	FAMILIES_MAX = 1 << (64 - LATENCY_BITS)
+};
+
+#define LATENCY_MAX ((UINT64_C(1) << LATENCY_BITS) - 1)
+
+/*
+ * Make room for one more entry of `size` bytes in `*array`, and, unless it is NULL, in its index.
+ * Returns 0 or -ENOMEM.
+ */
+static int room_for_one(void *array, size_t n, size_t *room, size_t size, struct tdt__index *index)
+{
+	size_t more = *room == 0 ? FIRST_ROOM : *room * 2;
+	void *larger;
+
+	if (n < *room)
+		return 0;
+	if (index != NULL && tdt__index_reserve(index, more) != 0)
+		return -ENOMEM;
+	larger = realloc(*(void **)array, more * size);
+	if (larger == NULL)
+		return -ENOMEM;
+	*(void **)array = larger;
+	*room = more;
+	return 0;
+}
+
+/* ---- Families ---- */
+
+static bool is_number_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static size_t skip_digits(const char *text)
+{
+	size_t n = 0;
+
+	while (is_number_digit(text[n]))
+		n++;
+	return n;
+}
+
+/* Whether two names differ in nothing but numbers. */
+static bool same_but_numbers(const char *a, const char *b)
+{
+	for (;;) {
+		if (is_number_digit(*a) && is_number_digit(*b)) {
+			a += skip_digits(a);
+			b += skip_digits(b);
+		}
+		if (*a != *b)
+			return false;
+		if (*a == '\0')
+			return true;
+		a++;
+		b++;
+	}
+}
+
+static uint64_t hash_but_numbers(uint64_t hash, const char *name)
+{
+	while (*name != '\0') {
+		size_t digits = skip_digits(name);
+
+		hash = tdt__hash_bytes(hash, digits > 0 ? "0" : name, 1);
+		name += digits > 0 ? digits : 1;
+	}
+	return hash;
+}
+
+static uint32_t family_hash(const struct tdt__recorded_task *task)
+{
+	uint64_t hash = hash_but_numbers(TDT__HASH_START, task->name);
+
+	if (task->name[0] == '\0') {
+		hash = tdt__hash_bytes(hash, task->file, strlen(task->file));
+		hash = tdt__mix(hash, (uint64_t)task->line << 32 | task->column);
+	}
+	return tdt__hash_fold(hash);
+}
+
+static bool same_family(const struct tdt__recorded_task *a, const struct tdt__recorded_task *b)
+{
+	if (a->name[0] != '\0' || b->name[0] != '\0')
+		return same_but_numbers(a->name, b->name);
+	return a->line == b->line && a->column == b->column && strcmp(a->file, b->file) == 0;
+}
+
+/* The number of the family of a task; TDT__NO_GROUP: no memory. */
+static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
+{
+	const struct tdt__recorded_task *own = &groups->task[task];
+	uint32_t hash = family_hash(own), i;
+	size_t room = groups->families_room, tried = 0;
+
+	do {
+		i = tdt__index_next(&groups->by_name, hash, &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 !same_family(&groups->task[groups->family[i].task], own));
+	if (i != TDT__INDEX_NONE) {
+		if (strcmp(groups->task[groups->family[i].task].name, own->name) != 0)
+			groups->family[i].several = true;
+		return i;
+	}
+	if (groups->n_families == FAMILIES_MAX)
+		return FAMILIES_MAX - 1;
+	if (room_for_one(&groups->family, groups->n_families, &room, sizeof(*groups->family),
+		 &groups->by_name) != 0)
+		return TDT__NO_GROUP;
+	groups->families_room = (uint32_t)room;
+	groups->family[groups->n_families] = (struct tdt__summary_latency){ .task = task };
+	tdt__index_add(&groups->by_name, hash, groups->n_families);
+	return groups->n_families++;
+}
+
+static uint32_t family_of(struct tdt__summary_groups *groups, uint32_t task)
+{
+	uint32_t family;
+
+	if (groups->family_of[task] != 0)
+		return groups->family_of[task] - 1;
+	family = find_family(groups, task);
+	if (family != TDT__NO_GROUP)
+		groups->family_of[task] = family + 1;
+	return family;
+}
+
+/* ---- Latencies ---- */
+
+int tdt__summary_groups_add_latency(struct tdt__summary_groups *groups, uint32_t task, uint64_t at,
+			    uint64_t ns)
+{
+	uint32_t number = family_of(groups, task);
+	struct tdt__summary_latency *family;
+
+	if (number == TDT__NO_GROUP ||
+	    room_for_one(&groups->latency, groups->n_latencies, &groups->latencies_room,
+		 sizeof(*groups->latency), NULL) != 0)
+		return -ENOMEM;
+	groups->latency[groups->n_latencies++] =
+	    (uint64_t)number << LATENCY_BITS | (ns < LATENCY_MAX ? ns : LATENCY_MAX);
+	family = &groups->family[number];
+	if (family->n++ == 0 || ns > family->most) {
+		family->most = ns;
+		family->slowest = task;
+		family->at = at;
+	}
+	return 0;
+}
+
+static int compare_latencies(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+void tdt__summary_groups_find_quantiles(struct tdt__summary_groups *groups)
+{
+	const uint64_t *sorted = groups->latency;
+
+	if (groups->n_latencies == 0)
+		return;
+	qsort(groups->latency, groups->n_latencies, sizeof(*groups->latency), compare_latencies);
+	for (uint32_t i = 0; i < groups->n_families; i++) {
+		struct tdt__summary_latency *family = &groups->family[i];
+
+		if (family->n == 0)
+			continue;
+		family->median = sorted[(family->n - 1) / 2] & LATENCY_MAX;
+		family->p99 = sorted[(family->n * 99 + 99) / 100 - 1] & LATENCY_MAX;
+		sorted += family->n;
+	}
+}
+
+/* ---- Waits ---- */
+
+/* Whether it makes a difference which object of its kind is waited for. */
+static bool tells_object(const struct tdt_wait *wait)
+{
+	return wait->kind != TDT_WAIT_TIMER && wait->kind != TDT_WAIT_IO &&
+	       wait->kind != TDT_WAIT_TASK;
+}
+
+static bool same_waits(const struct tdt__summary_waits *waits, const struct tdt_wait *wait,
+		       uint32_t stack, uint32_t family)
+{
+	const struct tdt_wait *what = &waits->wait.what;
+
+	return what->kind == wait->kind && waits->stack == stack &&
+	       waits->family == family && strcmp(what->name, wait->name) == 0 &&
+	       (!tells_object(wait) ||
+		(what->object == wait->object && what->owner == wait->owner));
+}
+
+static uint32_t waits_hash(const struct tdt_wait *wait, uint32_t stack, uint32_t family)
+{
+	uint64_t hash = tdt__hash_bytes(TDT__HASH_START, wait->name, strlen(wait->name));
+
+	hash = tdt__mix(hash, (uint64_t)wait->kind << 32 | stack);
+	hash = tdt__mix(hash, family);
+	if (tells_object(wait))
+		hash = tdt__mix(tdt__mix(hash, wait->object), wait->owner);
+	return tdt__hash_fold(hash);
+}
+
+uint32_t tdt__summary_groups_wait(struct tdt__summary_groups *groups, uint32_t task,
+				  const struct tdt_wait *wait, uint32_t stack)
+{
+	uint32_t place = tdt__is_lock_wait(wait) ? 0 : stack, family = 0, hash, i;
+	size_t room = groups->waits_room, tried = 0;
+
+	if (!tdt__is_lock_wait(wait) && stack == 0)
+		family = family_of(groups, task);
+	if (family == TDT__NO_GROUP)
+		return TDT__NO_GROUP;
+	hash = waits_hash(wait, place, family);
+	do {
+		i = tdt__index_next(&groups->by_wait, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !same_waits(&groups->waits[i], wait, place, family));
+	if (i != TDT__INDEX_NONE)
+		return i;
+	if (room_for_one(&groups->waits, groups->n_waits, &room, sizeof(*groups->waits),
+			 &groups->by_wait) != 0)
+		return TDT__NO_GROUP;
+	groups->waits_room = (uint32_t)room;
+	groups->waits[groups->n_waits] =
+	    (struct tdt__summary_waits){ .wait.what = *wait, .stack = place, .family = family };
+	tdt__index_add(&groups->by_wait, hash, groups->n_waits);
+	return groups->n_waits++;
+}
+
+void tdt__summary_groups_add_wait(struct tdt__summary_groups *groups, uint32_t group,
+				  uint32_t task, uint32_t stack, uint64_t start, uint64_t ns,
+				  bool going_on)
+{
+	struct tdt__summary_wait *wait = &groups->waits[group].wait;
+
+	wait->total += ns;
+	if (wait->n++ > 0 && ns <= wait->ns)
+		return;
+	wait->task = task;
+	wait->stack = stack;
+	wait->start = start;
+	wait->ns = ns;
+	wait->going_on = going_on;
+}
+
+void tdt__summary_groups_fini(struct tdt__summary_groups *groups)
+{
+	tdt__index_fini(&groups->by_name);
+	tdt__index_fini(&groups->by_wait);
+	free(groups->family);
+	free(groups->waits);
+	free(groups->latency);
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Fibers: <tdt/fiber.h>.
+ *
+ * A fiber of its own is a task without a future.  Resume and suspend do for it what the wrapper
+ * does before and after a poll (wrapper.c), with the same handshake (handshake.h).  What differs:
+ * it has no waker, and a request is answered at the end of a run and not at the beginning of the
+ * next one.
+ *
+ *   fiber                                     requester
+ *     suspend: state = IDLE                     is it suspended?  read its stack (suspended.c)
+ *     light barrier                             list the request, request = REQUESTED
+ *     request?  yes: read the own stack         heavy barrier
+ *                                               is it suspended now?  read its stack
+ *
+ * A fiber that belongs to a traced future only says where its stack was suspended.  The record's
+ * states and polls are then those of the future.
+ *
+ * While a fiber runs, its link is in its thread's chain of polls.  The links of polls that are in
+ * progress on its stack lie further in, and go with the fiber when it is suspended.
+ *
+ * A compiler takes for granted that a function stays on its thread, and the callers of these
+ * functions do not.  So none of them is inlined.
+ */
+
+#include <config.h>
+
+#include "task/fibers.h"
+
+#include <errno.h>
+
+#include <tdt/fiber.h>
+
+#include "capture/capture.h"
+#include "capture/fiber.h"
+#include "capture/suspended.h"
+#include "host/barrier.h"
+#include "host/thread.h"
+#include "probes/probes.h"
+#include "recorder/record.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+#include "task/misuse.h"
+#include "task/request.h"
+#include "task/task.h"
+#include "task/wrapper.h"
+#include "unwind/registers.h"
+
+#define RARELY(x) __builtin_expect(!!(x), 0)
+
+/* --- Making fibers ------------------------------------------------------------ */
+
+/* Whether the bounds of a stack can be right.  Sets errno. */
+static bool check_bounds(const void *low, size_t size)
+{
+	if ((low == NULL) == (size == 0) && (uintptr_t)low + size >= (uintptr_t)low)
+		return true;
+	errno = EINVAL;
+	return false;
+}
+
+struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
+{
+	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
+
+	if (fiber == NULL)
+		return NULL;
+	tdt__fiber_begin_write(fiber);
+	TDT__POKE(fiber->stack.low, (uintptr_t)low);
+	TDT__POKE(fiber->stack.size, size);
+	TDT__POKE(fiber->stack.base, 0);
+	TDT__POKE(fiber->stack.moved_to, 0);
+	tdt__fiber_end_write(fiber);
+	fiber->poll = (struct tdt__poll){ .task = NULL };
+	fiber->task = NULL;
+	fiber->inner = NULL;
+	fiber->own = false;
+	fiber->record.is_recorded = false;
+	atomic_init(&fiber->link, TDT__LINK_NONE);
+	return fiber;
+}
+
+struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_attr *attr)
+{
+	struct tdt_fiber *fiber = tdt__fiber_new(low, size);
+	struct tdt_future child = { .state = fiber != NULL ? &fiber->stack : NULL };
+
+	if (fiber == NULL)
+		return NULL;
+	fiber->task = tdt__task_new(child, fiber->item.index, attr);
+	if (fiber->task == NULL) {
+		tdt__fiber_give(fiber);
+		return NULL;
+	}
+	fiber->own = true;
+	fiber->poll.task = fiber->task;
+	TDT__PROBE_TASK(task__spawn, fiber->task);
+	if (tdt__recording())
+		tdt__record_spawn(fiber->task);
+	tdt_handle_unref(fiber->task); /* the fiber has one reference, and nobody else */
+	return fiber;
+}
+
+struct tdt_fiber *tdt_fiber_of(struct tdt_handle *task, void *low, size_t size)
+{
+	struct tdt_fiber *fiber;
+
+	if (task == NULL || tdt__is_fiber(task)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	fiber = tdt__fiber_new(low, size);
+	if (fiber == NULL)
+		return NULL;
+	fiber->task = tdt_handle_ref(task);
+	return fiber;
+}
+
+struct tdt_handle *tdt_fiber_handle(const struct tdt_fiber *fiber)
+{
+	return fiber != NULL ? fiber->task : NULL;
+}
+
+/* --- Where its stack lies ------------------------------------------------------- */
+
+void tdt_fiber_base(struct tdt_fiber *fiber, uintptr_t base)
+{
+	if (fiber == NULL)
+		return;
+	TDT__POKE(fiber->stack.base, base);
+	if (fiber->own)
+		TDT__POKE(fiber->task->record.stack_top, base);
+}
+
+void tdt_fiber_moved(struct tdt_fiber *fiber, const void *from, const void *to, size_t size)
+{
+	if (fiber == NULL || from == NULL)
+		return;
+	tdt__fiber_begin_write(fiber);
+	TDT__POKE(fiber->stack.moved_from, (uintptr_t)from);
+	TDT__POKE(fiber->stack.moved_to, (uintptr_t)to);
+	TDT__POKE(fiber->stack.moved_size, size);
+	tdt__fiber_end_write(fiber);
+	/*
+	 * The bytes at the old place may be overwritten now.  Pairs with suspended.c's is_same().
+	 */
+	atomic_thread_fence(memory_order_release);
+}
+
+/* --- The chain of polls ----------------------------------------------------------- */
+
+static bool is_in_chain(const struct tdt_fiber *fiber)
+{
+	const struct tdt__poll *poll = tdt__thread.poll;
+
+	while (poll != NULL && poll != &fiber->poll)
+		poll = poll->outer;
+	return poll != NULL;
+}
+
+/* The fiber that the link belongs to; NULL: it is the link of a poll. */
+static struct tdt_fiber *fiber_of_link(struct tdt__poll *poll)
+{
+	if (poll == NULL || !tdt__is_fiber(poll->task))
+		return NULL;
+	return (struct tdt_fiber *)(void *)((char *)poll - offsetof(struct tdt_fiber, poll));
+}
+
+static void free_fiber(struct tdt_fiber *fiber)
+{
+	struct tdt_handle *task = fiber->task;
+
+	tdt__fiber_give(fiber);
+	tdt_handle_unref(task);
+}
+
+/* Whether the fiber does not run on this thread any more, although its link is here. */
+static bool is_left_behind(struct tdt_fiber *fiber)
+{
+	return TDT__PEEK(fiber->task->record.thread) != tdt__thread_id() ||
+	       atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_ENDED;
+}
+
+/*
+ * Take such links out of the inner end of this thread's chain: fibers that were resumed or ended
+ * on another thread without a suspend on this one.
+ */
+static __attribute__((noinline, cold)) void drop_stale_links(void)
+{
+	struct tdt_fiber *fiber = fiber_of_link(tdt__thread.poll);
+
+	while (fiber != NULL && is_left_behind(fiber)) {
+		tdt__thread.poll = fiber->poll.outer;
+		/*
+		 * Release the link to the thread on which the fiber runs (pairs with link_fiber()),
+		 * and acquire what the end of the fiber did (pairs with tdt_fiber_end()).
+		 */
+		if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE, memory_order_acq_rel) ==
+		    TDT__LINK_ENDED)
+			free_fiber(fiber);
+		fiber = fiber_of_link(tdt__thread.poll);
+	}
+}
+
+/*
+ * Take the fiber's link out of this thread's chain, with those of the polls inside it.  Returns
+ * whether it was there.
+ */
+static inline bool unlink_fiber(struct tdt_fiber *fiber)
+{
+	if (RARELY(tdt__thread.poll != &fiber->poll)) {
+		if (!is_in_chain(fiber))
+			return false;
+		fiber->inner = tdt__thread.poll;
+	}
+	tdt__thread.poll = fiber->poll.outer;
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Put the fiber's link into this thread's chain.  If the link is still in the chain of another
+ * thread, it stays there: the other thread may read it at any time.
+ */
+static inline void link_fiber(struct tdt_fiber *fiber)
+{
+	struct tdt__poll *head = &fiber->poll;
+
+	if (RARELY(tdt__thread.poll != NULL))
+		drop_stale_links();
+	/* Acquire: the other thread has left the link.  Pairs with drop_stale_links(). */
+	if (RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
+		tdt__misuse(TDT_MISUSE_FIBER_RESUME, fiber->task);
+		if (!unlink_fiber(fiber))
+			return;
+	}
+	if (RARELY(fiber->inner != NULL)) {
+		head = fiber->inner;
+		fiber->inner = NULL;
+	}
+	fiber->poll.outer = tdt__thread.poll;
+	atomic_store_explicit(&fiber->link, TDT__LINK_THERE, memory_order_relaxed);
+	/* A signal handler may walk the chain, which is whole after each store. */
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.poll = head;
+}
+
+/* --- Recording --------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void begin_recording(struct tdt_fiber *fiber)
+{
+	tdt__record_begin(&fiber->record, fiber->task);
+}
+
+static __attribute__((noinline)) void end_recording(struct tdt_fiber *fiber, tdt_poll_t result)
+{
+	tdt__record_end(&fiber->record, fiber->task->record.id, result);
+}
+
+/* --- Running and standing ----------------------------------------------------------- */
+
+/* The fiber of a future runs: what is stored of its stack is out of date. */
+static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
+{
+	tdt__fiber_begin_write(fiber);
+}
+
+__attribute__((noinline)) void tdt_fiber_resume(struct tdt_fiber *fiber)
+{
+	struct tdt_task_record *record;
+
+	if (fiber == NULL)
+		return;
+	if (RARELY(!fiber->own)) {
+		resume_in_future(fiber);
+		return;
+	}
+	record = &fiber->task->record;
+	TDT__POKE(record->since, tdt__now());
+	TDT__POKE(record->thread, tdt__thread_id());
+	/*
+	 * Release what was noted of this run to readers that find the fiber running: pairs with
+	 * running.c.  A reader of the new `polls` does not see the old `state`, and one that sees
+	 * what the fiber does from here on sees the new `polls`: pairs with look() in suspended.c.
+	 */
+	__atomic_store_n(&record->state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->polls, record->polls + 1, __ATOMIC_RELEASE);
+	atomic_thread_fence(memory_order_release);
+	TDT__PROBE_TASK(task__poll__start, fiber->task);
+	if (tdt__recording() && !fiber->record.is_recorded)
+		begin_recording(fiber);
+	link_fiber(fiber);
+}
+
+/* Store where the fiber is suspended.  On another stack than its own, nothing can be said of it. */
+static inline void store_registers(struct tdt_fiber *fiber, struct tdt__registers at)
+{
+	struct tdt_task_record *record = &fiber->task->record;
+
+	if (RARELY(fiber->stack.size != 0 && at.sp - fiber->stack.low > fiber->stack.size)) {
+		tdt__misuse(TDT_MISUSE_FIBER_SUSPEND, fiber->task);
+		at.pc = 0;
+	}
+	TDT__POKE(record->suspended_pc, at.pc);
+	TDT__POKE(record->suspended_sp, at.sp);
+	TDT__POKE(record->suspended_fp, at.fp);
+}
+
+void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at)
+{
+	store_registers(fiber, at);
+	/* Release the registers.  Pairs with suspended.c's look(). */
+	__atomic_store_n(&fiber->task->record.own_fiber, fiber->item.index, __ATOMIC_RELEASE);
+	tdt__fiber_end_write(fiber);
+}
+
+/*
+ * Answer the requests for the fiber, whose caller stands still until this returns.  All of them get
+ * one capture: that of the request with the highest limit of frames.
+ */
+static __attribute__((noinline, cold)) void answer_standing(struct tdt_handle *task)
+{
+	struct tdt__request *requests = tdt__requests_take(task, NULL);
+	struct tdt__capture *capture = tdt__request_capture(requests);
+	int error;
+
+	if (requests == NULL)
+		return;
+	error = tdt__suspended(task, capture);
+	tdt__requests_answer(task, requests, error == 0 ? capture : NULL, error);
+}
+
+/*
+ * The caller of this function waits in the switch: its frame is where the tree of the fiber begins.
+ */
+__attribute__((noinline)) void tdt_fiber_suspend(struct tdt_fiber *fiber)
+{
+	const struct tdt__registers at = TDT__CALLER_REGISTERS();
+	struct tdt_handle *task;
+
+	if (fiber == NULL)
+		return;
+	if (RARELY(!fiber->own)) {
+		tdt__fiber_begin_write(fiber);
+		tdt__fiber_stands(fiber, at);
+		return;
+	}
+	task = fiber->task;
+	if (RARELY(task->record.state != TDT_TASK_RECORD_POLLING)) {
+		tdt__misuse(TDT_MISUSE_FIBER_SUSPEND, task);
+		tdt_fiber_resume(fiber); /* it must have been resumed */
+	}
+	if (RARELY(!unlink_fiber(fiber)))
+		tdt__misuse(TDT_MISUSE_FIBER_SUSPEND, task);
+	if (RARELY(fiber->record.is_recorded))
+		end_recording(fiber, TDT_PENDING);
+	store_registers(fiber, at);
+	/*
+	 * Release the registers, and the stack as it is now.  Pairs with look() in suspended.c, and
+	 * with tdt__request_see().
+	 */
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		answer_standing(task);
+	TDT__PROBE_TASK(task__poll__end, task);
+}
+
+/* --- The end -------------------------------------------------------------------------- */
+
+/*
+ * The stack no longer belongs to the future: if its record describes this stack, it does no more.
+ */
+static void leave_future(struct tdt_fiber *fiber)
+{
+	struct tdt_task_record *record = &fiber->task->record;
+
+	tdt__fiber_begin_write(fiber);
+	if (TDT__PEEK(record->own_fiber) == fiber->item.index) {
+		TDT__POKE(record->suspended_pc, 0);
+		TDT__POKE(record->own_fiber, 0);
+	}
+	tdt__fiber_end_write(fiber);
+	tdt_handle_unref(fiber->task);
+	fiber->task = NULL;
+}
+
+void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task)
+{
+	if (fiber == NULL || fiber->task == task)
+		return;
+	if (fiber->task != NULL)
+		leave_future(fiber);
+	if (task != NULL && !tdt__is_fiber(task))
+		fiber->task = tdt_handle_ref(task);
+}
+
+static void end_in_future(struct tdt_fiber *fiber)
+{
+	if (fiber->task != NULL)
+		leave_future(fiber);
+	tdt__fiber_give(fiber);
+}
+
+/*
+ * Free the fiber, which is not in this thread's chain.  If its link is in the chain of another
+ * thread, that thread frees it: release what was done here.  Pairs with drop_stale_links().
+ */
+static void free_or_leave(struct tdt_fiber *fiber, struct tdt_handle *task)
+{
+	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) != TDT__LINK_NONE)
+		tdt__misuse(TDT_MISUSE_FIBER_END, task);
+	if (atomic_exchange_explicit(&fiber->link, TDT__LINK_ENDED, memory_order_acq_rel) ==
+	    TDT__LINK_NONE)
+		free_fiber(fiber);
+}
+
+__attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
+{
+	struct tdt_handle *task;
+	bool runs;
+
+	if (fiber == NULL)
+		return;
+	if (!fiber->own) {
+		end_in_future(fiber);
+		return;
+	}
+	task = fiber->task;
+	runs = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING;
+	unlink_fiber(fiber);
+	if (runs && fiber->record.is_recorded)
+		end_recording(fiber, TDT_READY);
+	tdt__task_end(task, runs ? TDT__OUTCOME_READY : TDT__OUTCOME_DROPPED, NULL);
+	if (runs)
+		TDT__PROBE_TASK(task__poll__end, task);
+	free_or_leave(fiber, task);
+}

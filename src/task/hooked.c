@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What runtimes report of tasks that need not be traced: tdt_hook_spawn() and what follows it in
+ * <tdt/hooks.h>.
+ *
+ * Such a task has no record.  While a tracer is attached or the recorder runs, a report makes a
+ * handle on the stack, which has only what the probes and the events say.
+ *
+ * A traced task may be the task that the runtime reports: both have the same id then, and both see
+ * its polls, one inside the other.  The runtime's reports fire the probes of such a poll, and the
+ * wrapper records it, because the wrapper knows more about it.  The thread has what one of the two
+ * needs to know of the other (struct tdt__thread).
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <tdt/hooks.h>
+
+#include "base/options.h"
+#include "capture/chain.h"
+#include "host/start.h"
+#include "host/thread.h"
+#include "probes/probes.h"
+#include "recorder/record.h"
+#include "recorder/recorder.h"
+#include "registry/handle.h"
+#include "task/attr.h"
+#include "task/task.h"
+
+/* The record of the reported poll that is in progress on this thread. */
+static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
+
+static inline uint64_t reported_id(const struct tdt_task_attr *attr)
+{
+	return attr != NULL && attr->size >= offsetof(struct tdt_task_attr, name) ? attr->id : 0;
+}
+
+/* Make a handle that has what the probes and the events say.  A file without memory is unknown. */
+static void describe_reported(struct tdt_handle *task, const struct tdt_task_attr *attr)
+{
+	struct tdt_task_attr ours;
+	int saved = errno;
+
+	memset(task, 0, sizeof *task);
+	if (tdt__options_read(&ours, sizeof ours, attr) == 0 && tdt__attr_keep_file(&ours) == 0)
+		task->record.file = (uintptr_t)ours.file;
+	task->record.id = ours.id;
+	task->record.line = ours.line;
+	task->record.column = ours.column;
+	task->record.parent = tdt_current_task_id();
+	tdt__attr_name(&ours, task->record.name);
+	errno = saved;
+}
+
+/* tdt__start() sees to probes that would crash in a child of fork(). */
+static __attribute__((noinline, cold)) void fire(void (*probe)(const struct tdt_handle *task),
+			    const struct tdt_task_attr *attr)
+{
+	struct tdt_handle task;
+
+	tdt__start();
+	describe_reported(&task, attr);
+	probe(&task);
+}
+
+static __attribute__((noinline, cold)) void record_spawn(const struct tdt_task_attr *attr)
+{
+	struct tdt_handle task;
+
+	describe_reported(&task, attr);
+	tdt__record_spawn(&task);
+}
+
+static __attribute__((noinline, cold)) void record_end(const struct tdt_task_attr *attr,
+							uint8_t outcome)
+{
+	struct tdt_handle task;
+
+	describe_reported(&task, attr);
+	tdt__record_ended(&task, outcome);
+}
+
+void tdt_hook_spawn(const struct tdt_task_attr *attr)
+{
+	if (reported_id(attr) == 0)
+		return;
+	tdt__start();
+	tdt__recorder_by_environment();
+	if (TDT__PROBED(task__spawn))
+		fire(tdt_probe_task__spawn, attr);
+	if (tdt__recording())
+		record_spawn(attr);
+}
+
+void tdt_hook_poll_start(const struct tdt_task_attr *attr)
+{
+	uint64_t id = reported_id(attr);
+
+	if (id == 0)
+		return;
+	tdt__thread.hooked = id;
+	tdt__thread.hooked_recorded = false;
+	tdt__thread.hooked_ended = false;
+	if (TDT__PROBED(task__poll__start))
+		fire(tdt_probe_task__poll__start, attr);
+	if (tdt__recording())
+		tdt__record_begin_hooked(&hooked_poll, id);
+}
+
+void tdt_hook_poll_end(const struct tdt_task_attr *attr)
+{
+	uint64_t id = reported_id(attr);
+
+	if (id == 0)
+		return;
+	if (__builtin_expect(hooked_poll.is_recorded, 0) && id == tdt__thread.hooked)
+		tdt__record_end_hooked(&hooked_poll, id,
+				       tdt__thread.hooked_ended ? TDT_READY : TDT_PENDING);
+	tdt__thread.hooked = 0;
+	tdt__thread.traced_end = 0;
+	if (TDT__PROBED(task__poll__end))
+		fire(tdt_probe_task__poll__end, attr);
+}
+
+/*
+ * If the traced task with this id ended just now, it has recorded that.  It has fired the probe,
+ * too, unless it ended in the reported poll.
+ */
+void tdt_hook_terminate(const struct tdt_task_attr *attr)
+{
+	uint64_t id = reported_id(attr);
+	bool polled = id == tdt__thread.hooked, traced = id == tdt__thread.traced_end;
+
+	if (id == 0)
+		return;
+	if (polled)
+		tdt__thread.hooked_ended = true;
+	if (TDT__PROBED(task__terminate) && (polled || !traced))
+		fire(tdt_probe_task__terminate, attr);
+	if (tdt__recording() && !traced)
+		record_end(attr, polled ? TDT_READY : TDT_PENDING);
+}
+
+void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
+{
+	if (handle == NULL)
+		return;
+	if (id == 0)
+		tdt__task_announce(handle);
+	else
+		TDT__POKE(handle->record.id, id);
+}

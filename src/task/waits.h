@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_WAITS_H
+#define TDT_SRC_TASK_WAITS_H
+
+/* What a leaf of a task waits for, in the task's record. */
+
+#include <stdint.h>
+
+#include <tdt/registry.h>
+#include <tdt/tree.h>
+
+#include "registry/registry.h"
+
+/*
+ * Note a wait of a leaf.  The first wait since the task went on is kept, and the others are
+ * counted.
+ */
+static inline void tdt__note_wait(struct tdt_task_record *record, enum tdt_wait_kind kind,
+				    const void *object, uint64_t owner, const char *name)
+{
+	uint32_t polls = (uint32_t)record->polls;
+
+	if (record->wait_count != 0 && record->wait_polls == polls) {
+		if (record->wait_count < UINT8_MAX)
+			TDT__POKE(record->wait_count, record->wait_count + 1);
+		return;
+	}
+	/*
+	 * Release: a reader that sees one of these values sees that this poll began, and a reader
+	 * that sees the last one sees all of them.  Pairs with tdt__registry_read().
+	 */
+	__atomic_store_n(&record->wait_kind, (uint8_t)kind, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_name, (uintptr_t)name, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
+}
+
+#endif

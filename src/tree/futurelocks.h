@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TREE_FUTURELOCKS_H
+#define TDT_SRC_TREE_FUTURELOCKS_H
+
+/*
+ * Locks that were handed to a task which has not taken them, in this process, in another one, or in
+ * a core file.
+ *
+ * The same is true for a moment whenever a lock changes hands.  It is a *futurelock* if the task
+ * was polled long after the lock was handed to it: then the task does not poll the future that the
+ * lock was handed to.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/hooks.h>
+#include <tdt/tree.h>
+
+struct tdt__member;
+
+/* Where the tasks and their locks are. */
+struct tdt__lock_places {
+	void *arg;
+	/* Copy memory of the process.  False: it cannot be read. */
+	bool (*read)(void *arg, uint64_t address, void *to, size_t size);
+	struct tdt__member *(*member)(void *arg, size_t index);
+	size_t n;     /* the number of members */
+	uint64_t now; /* as of when times are shown: CLOCK_MONOTONIC of the process */
+
+	/* Private: the last lock that was read.  Many tasks wait for one lock. */
+	struct {
+		bool read;
+		bool is_lock;
+		uint64_t address;
+		struct tdt_lock lock;
+	} last;
+};
+
+/* How long ago the time `handed` of a struct tdt_lock was; 0: it was not handed to anybody. */
+static inline uint64_t tdt__handed_ns(uint64_t handed, uint64_t now)
+{
+	if (handed == 0)
+		return 0;
+	return now > handed ? now - handed : 1;
+}
+
+/*
+ * Have `wait`, which task `waiter` reported some time ago, say who has the lock now, if the lock
+ * begins with a struct tdt_lock.  A lock that was handed to `waiter` itself may have been handed to
+ * the future that made the report.  Then the task no longer waits for it, and nothing is changed.
+ */
+void tdt__lock_renew(struct tdt__lock_places *places, struct tdt_wait *wait, uint64_t waiter);
+
+/*
+ * For each wait that says that its lock was handed to a task: look whether the task has taken it by
+ * now, and set `futurelock`.  Whether it is one is known if `settled` of that task's member is set.
+ * Without memory no futurelock is found.
+ */
+void tdt__futurelocks_find(struct tdt__lock_places *places);
+
+#endif

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# shellcheck shell=sh
+# Processes for the program tdt to look at: source this behind tap.sh.
+
+tdt=${top_builddir:?}/tdt
+mkfifo "$tmp/input"
+
+# start COMMAND...: leaves $pid when the program says that it is ready.
+start()
+{
+	: >"$tmp/said" # the program before was ready, too
+	"$@" <"$tmp/input" >"$tmp/said" 2>"$tmp/dumped" &
+	exec 3>"$tmp/input"
+	until grep -q ready "$tmp/said"; do
+		kill -0 $! || return 1
+		sleep 0.1
+	done
+	pid=$!
+}
+
+# A program of the build; libtool execs it, or its wrapper does.
+start_built()
+{
+	start "$top_builddir/libtool" --mode=execute "$@"
+}
+
+stop()
+{
+	exec 3>&-
+	wait "$pid"
+}
+
+make_core()
+{
+	gdb -nx -batch -ex "generate-core-file $tmp/core" -p "$pid" </dev/null >"$tmp/gdb" 2>&1
+	test -s "$tmp/core"
+}
+
+# Whether tdt may read a process: if not, why.
+may_read()
+{
+	"$tdt" ps "$pid" >/dev/null 2>"$tmp/why"
+}

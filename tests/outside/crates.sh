@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The crates tdt-sys and tdt.  Their own tests are in rust/; what they depend on comes from Debian's
+# packages, not from the network.
+#
+# VENDORED=yes also builds libtdt from its sources by the build script; CLIPPY=yes runs clippy;
+# RELEASE=yes builds tasks of many kinds for release, too.
+# CRATES names another directory of crates than Debian's, for example with a tokio that has hooks.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+
+test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
+libs=$(cd "${top_builddir:?}" && pwd)/.libs
+tdt=$(cd "$top_builddir" && pwd)/tdt
+source=$(cd "$top_srcdir" && pwd)
+crates=${CRATES:-/usr/share/cargo/registry}
+test -e "$libs/libtdt.so" || skip_all "built without a shared library"
+cargo --version >&2 || skip_all "there is no cargo"
+for crate in tokio futures serde tracing; do
+	test -n "$(find "$crates" -maxdepth 1 -name "$crate-[0-9]*" 2>&1)" ||
+		skip_all "there is no librust-$crate-dev"
+done
+
+# The sources may be read-only, and cargo writes beside them.
+cp -R "$source/rust" "$tmp/rust"
+chmod -R u+w "$tmp/rust"
+ln -s "$source/include" "$tmp/include"
+# The path tells trees which code is that of packages.
+registry=$tmp/cargo/registry
+mkdir -p "$tmp/home" "$tmp/pc" "$registry"
+ln -s "$crates"/* "$registry"
+cat >"$tmp/home/config.toml" <<END
+[source.crates-io]
+replace-with = "local"
+[source.local]
+directory = "$registry"
+END
+cat >"$tmp/pc/tdt.pc" <<END
+Name: tdt
+Description: as it was built here
+Version: 0.1.0
+Libs: -L$libs -ltdt
+Cflags: -I$source/include
+END
+cd "$tmp/rust" || exit
+
+export CARGO_HOME="$tmp/home" CARGO_TARGET_DIR="$tmp/target" CARGO_NET_OFFLINE=true
+export PKG_CONFIG_PATH="$tmp/pc" LD_LIBRARY_PATH="$libs" CARGO_INCREMENTAL=0
+unset MAKEFLAGS RUSTFLAGS
+
+features=tokio,tokio-hooks,tracing,serde
+
+run()
+{
+	cargo test -q -p tdt --features "$features" "$@"
+}
+
+# shellcheck disable=SC2317 # called by claim
+hooked()
+{
+	RUSTFLAGS="--cfg tokio_unstable" run --test hooks
+}
+
+# says PATTERN COMMAND...: what tdt says of the program, as soon as it says that.
+says()
+{
+	pattern=$1
+	shift
+	tries=0
+	until "$tdt" "$@" "$pid" >"$tmp/told" 2>"$tmp/why" && grep -q "$pattern" "$tmp/told"; do
+		tries=$((tries + 1))
+		if test $tries = 300; then
+			cat "$tmp/told" "$tmp/why" >&2
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+says_from_json()
+{
+	"$tdt" bt --json "$pid" | "$tdt" print | grep "$1"
+}
+
+futurelock='futurelock: task 1 .* was handed a mutex "accounts" .*: 2 waits for it hang'
+handed='waits for a mutex "accounts" (0x[0-9a-f]*) handed .* ago to'
+
+# The package tdt refers to the other one as if that had been published.
+# shellcheck disable=SC2317 # called by claim
+packaged()
+{
+	cargo package -q --allow-dirty -p tdt-sys &&
+		tar -C "$registry" -xzf "$tmp/target/package/tdt-sys-0.1.0.crate" &&
+		echo '{"files":{}}' >"$registry/tdt-sys-0.1.0/.cargo-checksum.json" &&
+		cargo package -q --allow-dirty --no-verify -p tdt
+}
+
+# shellcheck disable=SC2317 # called by claim
+formatted()
+{
+	cargo fmt -- --check && cargo fmt --manifest-path served/Cargo.toml -- --check
+}
+
+claim "structs and constants are those of the headers" cargo test -q -p tdt-sys
+claim "wakers are counted, and hooks need tokio_unstable" run --lib
+claim "a traced future behaves as the future in it" run --test behaviour
+claim "requests show async functions on their lines" run --test trees
+claim "tasks of many kinds show where they wait" run --test zoo
+claim "requests lose no wake-up" run --test stress
+claim "wakers are dropped once, whatever happens to their tasks" run --test wakers
+claim "panics, aborts and forks do no harm to requests" run --test hostile
+claim "dumps know who holds a lock" run --test locks
+claim "a program listens for readers outside" run --test outside
+claim "a span has the id of its task" run --test span
+if grep -q on_before_task_poll "$registry"/tokio-[0-9]*/src/runtime/builder.rs; then
+	claim "hooks see all tasks of tokio" hooked
+else
+	skip "hooks see all tasks of tokio" "this tokio has none of each poll"
+fi
+if claim "the examples are built" \
+	cargo build -q -p tdt --features "$features" --examples &&
+	start "$tmp/target/debug/examples/futurelock" && may_read; then
+	claim "tdt ps says to whom a mutex was handed" says "${handed#waits for } task 1" ps
+	claim "and that it was handed to another future of the same task" \
+		says "${handed#waits for } another future of its own, which has not taken it" ps
+	claim "tdt bt says that this is a futurelock" \
+		says "$futurelock" bt
+	claim "and does so from its JSON" says_from_json "$futurelock"
+	claim "and a deadlock" says "^deadlock: task 1 .* $handed another future of its own" bt
+	claim "and to whom the others wait" says "$handed task 1 .*, which has not taken it" bt
+	stop
+else
+	skip "tdt names a futurelock" "a process cannot be read"
+fi
+claim "the benchmark works" run --bench cost
+claim "the examples of the documentation work" run --doc
+claim "the crate does without tokio" cargo check -q -p tdt
+claim "both can be packaged" packaged
+if test -n "$(find "$crates" -maxdepth 1 -name 'hyper-[0-9]*')"; then
+	claim "a server of hyper is right under load, and so are its dumps" \
+		cargo run -q --manifest-path served/Cargo.toml
+else
+	skip "a server of hyper under load" "there is no librust-hyper-dev"
+fi
+if cargo fmt --version >&2; then
+	claim "they are formatted" formatted
+else
+	skip "they are formatted" "there is no rustfmt"
+fi
+if test "$CLIPPY" = yes; then
+	claim "clippy finds nothing" \
+		cargo clippy -q --all-targets --features "$features" -- -D warnings
+else
+	skip "clippy finds nothing" "each version has lints of its own (CLIPPY=yes runs it)"
+fi
+if test "$RELEASE" = yes; then
+	claim "tasks of many kinds do so, built for release" run --release --test zoo
+else
+	skip "tasks of many kinds do so, built for release" \
+		"it takes long (RELEASE=yes has it done)"
+fi
+if test "$VENDORED" = yes; then
+	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+	export TDT_SOURCE="$source"
+	claim "the build script builds libtdt" run --features vendored --test trees
+else
+	skip "the build script builds libtdt" "it takes long (VENDORED=yes has it done)"
+fi
+plan

@@ -1,0 +1,248 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# tdt metrics: the numbers of a process that knows them, in both forms; and what it says of targets
+# that it cannot read.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+
+metered=$top_builddir/tests/outside/metered
+
+# fails MESSAGE ARGUMENTS...: status 2, no page, and the message, which begins with the name.
+fails()
+{
+	message=$1
+	shift
+	timeout 60 "$tdt" metrics "$@" >"$tmp/page" 2>"$tmp/why"
+	status=$?
+	cat "$tmp/why"
+	[ $status = 2 ] && [ ! -s "$tmp/page" ] && grep -q "^tdt: .*$message" "$tmp/why"
+}
+
+claim "a target is needed" fails "the target is missing"
+claim "and only one" fails "more than one target" 1 2
+claim "a form that is none" fails "the form is openmetrics or prometheus" --format=xml 1
+claim "a process without libtdt has no page" fails "no libtdt was found" $$
+claim "an address that is none" fails "not a port, or an address and a port" --listen=here:1 1
+
+# The samples of a page that do not depend on the time.
+samples()
+{
+	grep -v -e '^#' -e _created -e _seconds "$1"
+}
+
+# counts SPAWNED POLLS: what a page is to have.
+counts()
+{
+	cat <<END
+tdt_up 1
+tdt_tasks{state="waiting"} 6
+tdt_tasks{state="runnable"} 1
+tdt_tasks{state="polling"} 1
+tdt_spawned_total $1
+tdt_task_panics_total 2
+tdt_polls_total $2
+tdt_captures_total 0
+tdt_dumps_total 0
+tdt_deadlocks 1
+END
+}
+
+# value NAME: of a sample in $tmp/page.
+value()
+{
+	sed -n "s/^$1 //p" "$tmp/page"
+}
+
+# work: have the process poll, and end a task.
+work()
+{
+	: >"$tmp/said"
+	echo >&3
+	until grep -q done "$tmp/said"; do
+		kill -0 "$pid" || return 1
+		sleep 0.1
+	done
+}
+
+grows()
+{
+	"$tdt" metrics "$pid" >"$tmp/page" && samples "$tmp/page" >"$tmp/got" &&
+		counts 30 86 | diff -u - "$tmp/got" && work &&
+		"$tdt" metrics "$pid" >"$tmp/page" && samples "$tmp/page" >"$tmp/got" &&
+		counts 31 126 | diff -u - "$tmp/got"
+}
+
+# Whether a time in the page is positive, and not more than since the test began.
+is_recent()
+{
+	value "$1" | awk -v most=$(($(date +%s) - began + 1)) '{ n++; bad += $1 <= 0 || $1 > most }
+		END { exit n != 1 || bad }'
+}
+
+has_histograms()
+{
+	test "$(value tdt_poll_seconds_gcount)" = 125 && # one poll goes on
+		test "$(value 'tdt_poll_seconds_bucket{le="+Inf"}')" = 125 &&
+		test "$(value tdt_wake_to_poll_seconds_gcount)" = 1 &&
+		is_recent tdt_recorded_seconds
+}
+
+# --- Serving ---
+
+# serve TARGET: leaves $server, and the URL in $url.
+serve()
+{
+	: >"$tmp/url"
+	"$tdt" metrics --listen=0 "$1" >"$tmp/url" 2>"$tmp/why" 3>&- &
+	server=$!
+	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
+		kill -0 "$server" || return 1
+		sleep 0.1
+	done
+	url=$(sed 's/^serving //' "$tmp/url")
+}
+
+# scrape [OPTION...]: leaves the page in $tmp/page.
+scrape()
+{
+	curl -sS --max-time 60 --noproxy '*' "$@" "$url" >"$tmp/page" 2>"$tmp/curl" ||
+		{ cat "$tmp/curl"; false; }
+}
+
+# until_scraped SAMPLE VALUE: the newest polls are counted a little later.
+until_scraped()
+{
+	tries=0
+	until scrape && [ "$(value "$1")" = "$2" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || { cat "$tmp/page"; return 1; }
+		sleep 0.2
+	done
+}
+
+# serves SPAWNED POLLS: the counts, and the histogram of all polls but the one that goes on.
+serves()
+{
+	until_scraped tdt_poll_seconds_count $(($2 - 1)) && samples "$tmp/page" >"$tmp/got" &&
+		counts "$1" "$2" | diff -u - "$tmp/got"
+}
+
+is_openmetrics()
+{
+	scrape -H 'Accept: application/openmetrics-text; version=1.0.0' &&
+		[ "$(tail -n 1 "$tmp/page")" = "# EOF" ] &&
+		grep -q '^# TYPE tdt_poll_seconds histogram' "$tmp/page"
+}
+
+serves_stopped()
+{
+	kill -STOP "$pid" && scrape && kill -CONT "$pid" && [ "$(value tdt_up)" = 1 ]
+}
+
+# Each failure after the first is silent.
+serves_nothing()
+{
+	scrape && scrape && [ "$(grep -v '^#' "$tmp/page")" = "tdt_up 0" ] &&
+		[ "$(wc -l <"$tmp/why")" = 1 ] && grep -q '^tdt: ' "$tmp/why"
+}
+
+end_server()
+{
+	kill "$server"
+	wait "$server" 2>/dev/null
+}
+
+# The process $pid has spawned 31 tasks and polled 126 times by now, and ends.
+serve_process()
+{
+	claim "it is served" serve "$pid"
+	claim "with what was recorded before" serves 31 126
+	claim "and what comes, once" work
+	claim "in counters and in histograms" serves 32 166
+	claim "in both of these" test "$(value tdt_wake_to_poll_seconds_count)" = 2
+	claim "as OpenMetrics if the client accepts it" is_openmetrics
+	claim "also while the process is stopped" serves_stopped
+	stop
+	claim "a process that has ended is down" serves_nothing
+	end_server
+	serve_by_name
+}
+
+# Programs of one name, one after the other.
+serve_by_name()
+{
+	name=metered_$$
+	program=$top_builddir/tests/outside/.libs/metered
+	[ -x "$program" ] || program=$metered
+	cp "$program" "$tmp/$name"
+	LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+	claim "a process may be missing at first" serve $name
+	claim "it is down then" serves_nothing
+	claim "it comes" start env TDT_RECORD=64K "$tmp/$name"
+	claim "and is served" serves 30 86
+	claim "it works" work
+	claim "and is served on" serves 31 126
+	stop
+	claim "it ends, and another one comes" start env TDT_RECORD=64K "$tmp/$name"
+	claim "which is counted from its own start" serves 30 86
+	stop
+	end_server
+}
+
+# --- Counters while tasks end all the time ---
+
+never_less()
+{
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		"$tdt" metrics "$pid" >"$tmp/page" || return
+		echo "$(value tdt_spawned_total) $(value tdt_polls_total) $i"
+	done | awk '$1 < spawned || $2 < polls { print spawned, polls, "then", $0; bad = 1 }
+		{ spawned = $1; polls = $2 }
+		END { exit bad || NR != 20 }'
+}
+
+never_shrink()
+{
+	churn=$top_builddir/tests/outside/registry_tasks_static
+	claim "tasks that come and go" start "$churn" churn
+	claim "never make a counter shrink" never_less
+	stop
+}
+
+# --- The process ---
+
+began=$(date +%s)
+if ! start_built env TDT_RECORD=64K "$metered"; then
+	cat "$tmp/said" "$tmp/dumped" >&2
+	claim "the program starts" false
+elif ! may_read; then
+	cat "$tmp/why" >&2
+	skip "the metrics of a process" "reading another process is not permitted here"
+	stop
+else
+	claim "tasks and polls are counted, also those that have ended" grows
+	claim "the longest poll has begun since the start" is_recent tdt_longest_poll_seconds
+	claim "and the longest wait" is_recent tdt_longest_wait_seconds
+	claim "the page has an end" test "$(tail -n 1 "$tmp/page")" = "# EOF"
+	claim "the counting began with the process" test \
+		"$(value tdt_polls_created | cut -d. -f1)" -ge "$began"
+	claim "what was recorded is in histograms of a span" has_histograms
+	"$tdt" metrics --format=prometheus "$pid" >"$tmp/page"
+	claim "the older form names samples" grep -q '^# TYPE tdt_polls_total counter' "$tmp/page"
+	if command -v promtool >/dev/null; then
+		claim "promtool finds no fault with it" promtool check metrics <"$tmp/page"
+	else
+		skip "promtool finds no fault with it" "there is no promtool"
+	fi
+	if command -v curl >/dev/null; then
+		serve_process
+	else
+		skip "the metrics of a process are served" "there is no curl"
+		stop
+	fi
+	never_shrink
+fi
+plan

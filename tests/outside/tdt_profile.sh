@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# tdt profile: in all forms, with a program that knows how long its tasks waited where; that it
+# leaves nothing behind; and how it ends.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+LC_ALL=C
+DEBUGINFOD_URLS=
+HOME=$tmp
+TDT_RECORD=4M
+export LC_ALL DEBUGINFOD_URLS HOME TDT_RECORD
+
+test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
+
+# fails MESSAGE ARGUMENTS...
+fails()
+{
+	message=$1
+	shift
+	timeout 60 "$tdt" profile "$@" >"$tmp/listed" 2>"$tmp/why"
+	status=$?
+	cat "$tmp/why"
+	[ $status = 2 ] && grep -q "^tdt: .*$message" "$tmp/why"
+}
+
+claim "a target is needed" fails "the target is missing"
+claim "which runs" fails "only a process" --core="$tdt"
+claim "a state that no task is profiled in" fails "not ended" --state=ended 1
+claim "looks that are too frequent" fails "not a number" -F 5000 1
+claim "a time that is none" fails "longer than a day, or 0" -d 0s 1
+claim "a process without libtdt" fails "no libtdt was found" $$
+
+# --- Truth ---
+
+# profile ARGUMENTS...: of the process; what it says of stacks that cannot be read is no trouble.
+profile()
+{
+	timeout 100 "$tdt" profile "$@" "$pid" 2>"$tmp/why" || cat "$tmp/why"
+}
+
+# ledger FILE: how long the tasks have waited in each function by now.
+ledger()
+{
+	before=$(grep -c end "$tmp/said")
+	echo >&3
+	until [ "$(grep -c end "$tmp/said")" -gt "$before" ]; do
+		sleep 0.1
+	done
+	tail -n 6 "$tmp/said" | grep wait_ >"$1"
+}
+
+seed=${TDT_TEST_SEED:-$(date +%s)}
+echo "# TDT_TEST_SEED=$seed"
+if ! start_built "$top_builddir/tests/outside/waits" "$seed"; then
+	cat "$tmp/dumped" >&2
+	claim "the process starts" false
+	plan
+	exit
+fi
+if ! may_read; then
+	stop
+	skip_all "reading another process is not permitted here: $(cat "$tmp/why")"
+fi
+if ! "$tdt" set --for=1ms "$pid" watch=1h >"$tmp/listed" 2>"$tmp/why"; then
+	stop
+	skip_all "requests cannot be made here: $(cat "$tmp/why")"
+fi
+ledger "$tmp/before"
+profile -d 4s --json >"$tmp/json"
+ledger "$tmp/after"
+
+# number NAME: a number of the profile.
+number()
+{
+	sed 's/.*"'"$1"'":\([0-9]*\).*/\1/; q' "$tmp/json"
+}
+
+# Of each function of the program, the nanoseconds at its places.
+sed 's/{"state":/\n&/g' "$tmp/json" | sed -n '/^{"state":"waiting"/{
+	s/.*"ns":\([0-9]*\),.*"function":"\(wait_[cesbr][a-z]*\)".*/\2 \1/p; }' |
+	awk '$1 != "wait_for_timer" { ns[$1] += $2 } END { for (i in ns) print i, ns[i] }' \
+		>"$tmp/told"
+
+# Each share is at most 15 percentage points off: four seconds are short, so that some 80 rests are
+# captured, and the machine may be busy.  bench/profile has the exact measurement.
+tells_truth()
+{
+	cat "$tmp/before" "$tmp/after" "$tmp/told"
+	awk '
+	FILENAME ~ /before$/ { spent[$1] = -$2 }
+	FILENAME ~ /after$/ { spent[$1] += $2; all += spent[$1] }
+	FILENAME ~ /told$/ { told[$1] = $2; sum += $2 }
+	END {
+		for (place in spent) {
+			off = 100 * told[place] / sum - 100 * spent[place] / all
+			print place ": " off " percentage points off"
+			if (off > 15 || off < -15)
+				wrong = 1
+			n++
+		}
+		exit wrong || n != 5
+	}' "$tmp/before" "$tmp/after" "$tmp/told"
+}
+
+claim "the tasks waited where the profile says" tells_truth
+claim "each look finds each task" test "$(number tasks_found)" = $((75 * $(number looks)))
+claim "and counts it once" test $((($(number waiting_ns) + $(number runnable_ns) + \
+	$(number polling_ns)) / 1000000)) -ge $((75 * $(number duration_ns) / 1000000 - 1))
+claim "what was recorded is exact" \
+	grep -q '"recorded":{"ns":[0-9]*,"tasks":.{"state":"waiting","task":"worker .","ns":' \
+	"$tmp/json"
+claim "the process was watched" test "$(number watch_ns)" = 10000000
+
+# --- It leaves nothing behind ---
+
+# Nobody wants a shorter watch than this connection.
+watched()
+{
+	"$tdt" set --json --for=1ms "$pid" watch=1h | sed 's/.*"watch_ns":\([0-9]*\).*/\1/'
+}
+
+unwatched()
+{
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(watched)" = 3600000000000 ] && return
+		sleep 0.$i
+	done
+	return 1
+}
+
+claim "the watch ends with the profile" unwatched
+
+# --- Forms ---
+
+profile -d 500ms >"$tmp/text"
+claim "text names the places" grep -q "^  *wait_[a-z]* at .*waits.c:" "$tmp/text"
+claim "and says on what they rest" grep -q "^of the waiting time, .* without a fresh tree, and" \
+	"$tmp/text"
+claim "the numbers of tasks do not matter" grep -q " waiting .* worker \*$" "$tmp/text"
+profile -d 500ms -o "$tmp/out.folded" >"$tmp/listed"
+claim "a file's name tells the form" grep -q '^worker \*;waiting;waiting_poll;wait_.* [0-9]*$' \
+	"$tmp/out.folded"
+claim "and nothing is printed" test ! -s "$tmp/listed"
+profile -d 300ms --state=runnable --format=folded >"$tmp/listed"
+claim "only some states" sh -c '! grep -q "^[^;]*;waiting[;:]" "$1"' - "$tmp/listed"
+profile -d 500ms -o "$tmp/one.pb.gz"
+profile -d 900ms -o "$tmp/two.pb.gz" # longer, as equal times are left out of a comparison
+if command -v protoc >/dev/null; then
+	gzip -dc "$tmp/one.pb.gz" | protoc -I "$top_srcdir/tests/outside" --decode=Profile \
+		profile.proto >"$tmp/decoded"
+	claim "protoc reads it" grep -q '^sample {' "$tmp/decoded"
+	claim "with all fields" sh -c '! grep -E "^ *[0-9]+:" "$1"' - "$tmp/decoded"
+	for text in waiting nanoseconds samples count task state 'worker \*' waiting_poll; do
+		claim "it has the text $text" grep -q "^string_table: \"$text\"" "$tmp/decoded"
+	done
+	claim "and build-ids" grep -q '  build_id: ' "$tmp/decoded"
+else
+	skip "protoc reads it" "there is no protoc"
+fi
+if command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1; then
+	go tool pprof -top "$tmp/one.pb.gz" >"$tmp/top" 2>"$tmp/why"
+	claim "go tool pprof reads it" grep -q ' waiting_poll$' "$tmp/top"
+	claim "with time in waits" grep -q '^Type: waiting' "$tmp/top"
+	go tool pprof -top -diff_base "$tmp/one.pb.gz" "$tmp/two.pb.gz" >"$tmp/top" 2>"$tmp/why"
+	claim "and compares two" grep -q ' waiting_poll$' "$tmp/top"
+else
+	skip "go tool pprof reads it" "there is no go"
+fi
+
+# --- The end ---
+
+# begin_profile: a long one, which has begun to look when this returns.
+begin_profile()
+{
+	: >"$tmp/why"
+	"$tdt" profile -d 100s --verbose "$pid" >"$tmp/listed" 2>"$tmp/why" 3>&- &
+	profiler=$!
+	until [ "$(watched)" = 10000000 ]; do
+		kill -0 $profiler || return
+		sleep 0.1
+	done
+}
+
+# ended MESSAGE: it ends with status 0, and prints what there is.
+ended()
+{
+	wait $profiler
+	status=$?
+	cat "$tmp/why" "$tmp/listed"
+	[ $status = 0 ] && grep -q "^process $pid, libtdt" "$tmp/listed"
+}
+
+begin_profile
+kill -INT $profiler
+claim "Ctrl-C ends it early" ended
+claim "and the watch, too" unwatched
+begin_profile
+stop
+claim "so does the end of the process" ended
+claim "which is said" grep -q "^tdt: the process has ended meanwhile: this is what was seen" \
+	"$tmp/why"
+plan

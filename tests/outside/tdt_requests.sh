@@ -1,0 +1,241 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# tdt bt and tdt set, of processes that listen for requests: fresh trees, what is refused, and what
+# is left behind.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+DEBUGINFOD_URLS=
+LC_ALL=C
+TDT_OUTSIDE=1
+export DEBUGINFOD_URLS LC_ALL TDT_OUTSIDE
+tree=${top_builddir:?}/tdt-tree
+
+test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
+
+# says LINE ARGUMENTS...: tdt bt prints the line, and ends with 0.
+says()
+{
+	line=$1
+	shift
+	timeout 60 "$tdt" bt "$@" >"$tmp/listed" 2>"$tmp/why"
+	status=$?
+	cat "$tmp/listed" "$tmp/why"
+	[ $status = 0 ] && grep -q -- "$line" "$tmp/listed"
+}
+
+# notes TEXT ARGUMENTS...: tdt bt says so on stderr, and prints tasks nevertheless.
+notes()
+{
+	text=$1
+	shift
+	says '^[1-9][0-9,]* tasks*' "$@" && grep -q -- "$text" "$tmp/why"
+}
+
+stacks()
+{
+	"$tdt" bt --json "$@" | "$tree" --format=folded --plumbing | sort
+}
+
+# Whether requests may be made: if not, why.
+may_request()
+{
+	may_read && "$tdt" bt "$pid" >/dev/null 2>"$tmp/why" &&
+		! grep -q "pidfd_getfd\|pidfd_open" "$tmp/why"
+}
+
+# polls TASK: how often it was polled.
+polls()
+{
+	"$tdt" ps --json "$pid" | tr '{' '\n' | sed -n "s/^\"id\":$1,.*\"polls\":\([0-9]*\).*/\1/p"
+}
+
+# --- A process that stands still, and was not watched ---
+
+bank=$top_builddir/tests/outside/outside_bank
+start_built "$bank" 3 || skip_all "the bank does not start here"
+if ! may_request; then
+	stop
+	skip_all "requests cannot be made here: $(cat "$tmp/why")"
+fi
+
+# The process has printed its own dump.
+has_dumped()
+{
+	echo >&3
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		grep -q '"groups".*}$' "$tmp/dumped" && break
+		sleep 0.5
+	done
+	"$tree" --format=folded --plumbing "$tmp/dumped" | sort |
+		sed '/^reload;/d; /^report;/d' >"$tmp/own"
+	test -s "$tmp/own"
+}
+
+# rings COMMAND...: whether the command has task 6 polled.
+rings()
+{
+	before=$(polls 6)
+	"$@" >/dev/null
+	echo "$before and $(polls 6) polls"
+	test "$(polls 6)" -gt "$before"
+}
+
+silent()
+{
+	! rings "$@"
+}
+
+claim "the process prints a dump of its own" has_dumped
+stacks "$pid" 1 2 3 6 7 8 >"$tmp/outside"
+same "all trees are those that the process itself prints" "$tmp/own" "$tmp/outside"
+claim "each waiting task has answered" says '^8 tasks, 1 deadlock: 6 answered, ' "$pid"
+claim "and says so" says '^3 tasks pending .*, asked just now: .*"session 1"' "$pid"
+claim "the deadlock is proved by the answers" says '^deadlock: task 2 "alice to bob"' "$pid"
+claim "a request wakes its task" rings "$tdt" bt "$pid" 6
+claim "and no other" silent "$tdt" bt "$pid" 7
+claim "--no-request wakes none" silent "$tdt" bt --no-request "$pid"
+claim "and says what there is" says '^task 6 .*, record only' --no-request "$pid" 6
+claim "--check never rings" silent "$tdt" bt --check "$pid"
+claim "nor does --waiting-longer" silent "$tdt" bt --waiting-longer=1h "$pid"
+claim "nor does tdt ps --check" silent "$tdt" ps --check "$pid"
+claim "--max-requests limits the requests" notes '^tdt: [0-9]* tasks were only read' \
+	--max-requests=2 "$pid"
+claim "to that many" grep -q ': 2 answered, ' "$tmp/listed"
+claim "--verbose says how long the requests took" notes 'requesting the trees took' \
+	--verbose "$pid"
+claim "an id that no task has is no trouble" says '^no tasks' "$pid" 4711
+
+# Two readers at once.
+"$tdt" bt "$pid" >"$tmp/first" 2>&1 &
+first=$!
+claim "a reader beside another" says ': 6 answered, ' "$pid"
+wait $first
+claim "and the other" grep -q ': 6 answered, ' "$tmp/first"
+
+# --- Settings ---
+
+# watched: what is in force when almost no watch is requested.
+watched()
+{
+	"$tdt" set --json --for=1ms "$pid" watch=1h | sed 's/.*"watch_ns":\([0-9]*\).*/\1/'
+}
+
+# start_set: have the tasks watched, until $set ends.  The target ends with descriptor 3.
+start_set()
+{
+	: >"$tmp/set"
+	"$tdt" set "$pid" watch=10ms >"$tmp/set" 2>"$tmp/ended" 3>&- &
+	set=$!
+	until test -s "$tmp/set" || ! kill -0 $set; do
+		sleep 0.1
+	done
+	cat "$tmp/ended" >&2
+}
+
+hour=3600000000000
+claim "a watch that is requested is in force" test "$(
+	"$tdt" set --json --for=1ms "$pid" watch=10ms record=64K)" = \
+	'{"tdt":1,"set":{"watch_ns":10000000,"recording":true}}'
+claim "and ends with the command" test "$(watched)" = $hour
+for signal in TERM KILL; do
+	start_set
+	claim "it is in force until SIG$signal" test "$(watched)" = 10000000
+	kill -$signal $set
+	wait $set 2>/dev/null
+	status=$?
+	sleep 0.2
+	claim "and no longer" test "$(watched)" = $hour
+	test $signal = KILL || claim "a signal ends it in peace" test $status = 0
+done
+start_set
+
+# --- Targets that do not answer ---
+
+kill -STOP "$pid"
+claim "a stopped process is said to be one" notes 'is stopped' "$pid"
+kill -CONT "$pid"
+claim "afterwards it answers again" says ': 6 answered, ' "$pid"
+stop
+wait $set
+status=$?
+claim "tdt set notices the end of the process" test $status = 2
+cat "$tmp/ended" >&2
+claim "and says so" grep -q 'has ended' "$tmp/ended"
+
+TDT_OUTSIDE=0
+start_built "$bank" 3
+claim "a process that refuses requests is read" notes 'started with TDT_OUTSIDE=0' "$pid"
+claim "but not set" sh -c '"$@" 2>/dev/null; test $? = 2' - "$tdt" set "$pid" watch=10ms
+stop
+TDT_OUTSIDE=1
+
+# --- A server that is wedged, one that works, and a program in C++ ---
+
+# serve OPTION...: an echo server with five connections, whose clients have sent a message.
+serve()
+{
+	: >"$tmp/said" # or what the server before has said might be read
+	"$top_builddir/libtool" --mode=execute "$top_builddir/demo/echo-server" --port=0 "$@" \
+		>"$tmp/said" 2>&1 &
+	pid=$!
+	until grep -q ' port ' "$tmp/said"; do
+		kill -0 $pid || return 1
+		sleep 0.1
+	done
+	"$top_builddir/demo/echo-client" --port="$(sed -n 's/.* port //p' "$tmp/said")" \
+		--connections=5 --messages="$messages" --timeout=100000 --hold=100000 \
+		>"$tmp/echoed" 2>&1 &
+	client=$!
+	until test "$("$tdt" ps --name='connection *' "$pid" | grep -c ' connection ')" = 5; do
+		kill -0 $client && kill -0 "$pid" || return 1
+		sleep 0.1
+	done
+	sleep 0.5
+}
+
+end_server()
+{
+	kill $client "$pid"
+	wait $client "$pid" 2>/dev/null
+}
+
+# all_answer: of the 7 tasks, no line says anything else.
+all_answer()
+{
+	says '^7 tasks.*: 7 answered (took' "$pid" &&
+		test "$(grep -c 'asked just now' "$tmp/listed")" = \
+			"$(grep -c '^[0-9]*.*task.* pending ' "$tmp/listed")"
+}
+
+messages=1
+if serve --wedge --report=100; then
+	before=$(polls 2)
+	sleep 0.3
+	claim "a wedged server polls nothing" test "$(polls 2)" = "$before"
+	claim "and shows where all its tasks wait" all_answer
+	claim "at the mutex" grep -q '`- tdt_mutex_lock at ' "$tmp/listed"
+	claim "and which of them wedged it" grep -q '^deadlock: task 5 "connection 3"' \
+		"$tmp/listed"
+	claim "which the records prove as before" sh -c '"$@" >/dev/null; test $? = 1' - \
+		"$tdt" ps --check "$pid"
+	end_server
+else
+	claim "a wedged server starts" false
+fi
+messages=100000000
+if serve; then
+	claim "tasks that are polled all the time show where they wait" \
+		says 'tdt_tcp_read at ' "$pid"
+	claim "when they are asked" grep -q 'asked just now' "$tmp/listed"
+	end_server
+else
+	claim "a server starts" false
+fi
+
+start_built "$top_builddir/tests/outside/outside_shop" || cat "$tmp/dumped"
+claim "where coroutines in C++ wait" says 'shop::Clerk::take_order' "$pid"
+claim "both at once" grep -q '^2 tasks pending .*, asked just now: ' "$tmp/listed"
+stop
+plan

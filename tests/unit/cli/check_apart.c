@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Covers cli/apart.  Work in a child process that goes well, fails, or crashes. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cli/apart.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+
+static const char *why;
+static unsigned seconds = APART_SECONDS;
+
+/* Call do_apart() with stdout in a file, and put into `text` what was written there. */
+static int written(apart_fn *work, const char *say_what, char *text, size_t size)
+{
+	FILE *file = tmpfile();
+	int saved = dup(STDOUT_FILENO), error;
+
+	ck_assert_ptr_nonnull(file);
+	fflush(stdout);
+	ck_assert_int_ge(dup2(fileno(file), STDOUT_FILENO), 0);
+	error = do_apart(work, (void *)(uintptr_t)say_what, seconds, &why);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	fclose(file);
+	return error;
+}
+
+static int say(FILE *out, void *arg)
+{
+	fputs(arg, out);
+	return 0;
+}
+
+static int say_and_fail(FILE *out, void *arg)
+{
+	fputs(arg, out);
+	return -ENOSPC;
+}
+
+static int say_and_crash(FILE *out, void *arg)
+{
+	fputs(arg, out);
+	fflush(out);
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer may have a handler */
+	raise(SIGSEGV);
+	return 0;
+}
+
+static int loop(FILE *out, void *arg)
+{
+	const struct rlimit soon = { 1, 1 };
+
+	(void)out;
+	(void)arg;
+	setrlimit(RLIMIT_CPU, &soon);
+	for (volatile unsigned i = 0;; i++)
+		;
+	return 0;
+}
+
+static int sleep_for_ever(FILE *out, void *arg)
+{
+	(void)out;
+	(void)arg;
+	for (;;)
+		pause();
+	return 0;
+}
+
+static int say_and_find(FILE *out, void *arg)
+{
+	fputs(arg, out);
+	return 1;
+}
+
+/* At the end of the largest file there may be. */
+static int write_too_much(FILE *out, void *arg)
+{
+	(void)arg;
+	signal(SIGXFSZ, SIG_DFL);
+	return fseeko(out, (off_t)1 << 40, SEEK_SET) == 0 && fputc('x', out) != EOF &&
+			       fflush(out) == 0
+		       ? 0
+		       : -errno;
+}
+
+static int take_memory(FILE *out, void *arg)
+{
+	void *memory = malloc((size_t)5 << 30);
+
+	(void)out;
+	(void)arg;
+	free(memory);
+	return memory != NULL ? 0 : -ENOMEM;
+}
+
+START_TEST(what_the_work_writes_is_written)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(say, "well done", text, sizeof text), 0);
+	ck_assert_str_eq(text, "well done");
+}
+END_TEST
+
+START_TEST(work_that_fails_writes_nothing)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(say_and_fail, "half done", text, sizeof text), -ENOSPC);
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(nor_does_work_that_crashes)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(say_and_crash, "half done", text, sizeof text), -ECANCELED);
+	ck_assert_str_eq(text, "");
+	ck_assert_str_eq(why, "crashed");
+}
+END_TEST
+
+START_TEST(work_without_an_end_is_ended)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(loop, NULL, text, sizeof text), -ECANCELED);
+	ck_assert_str_eq(why, "took too long");
+	seconds = 1;
+	ck_assert_int_eq(written(sleep_for_ever, NULL, text, sizeof text), -ECANCELED);
+	ck_assert_str_eq(why, "took too long");
+}
+END_TEST
+
+START_TEST(a_status_of_the_work_is_passed_on_with_what_it_wrote)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(say_and_find, "a deadlock", text, sizeof text), 1);
+	ck_assert_str_eq(text, "a deadlock");
+}
+END_TEST
+
+START_TEST(work_that_writes_without_an_end_is_ended)
+{
+	char text[64];
+
+	ck_assert_int_eq(written(write_too_much, NULL, text, sizeof text), -ECANCELED);
+	ck_assert_str_eq(why, "made too much of it");
+}
+END_TEST
+
+START_TEST(memory_is_limited)
+{
+	char text[64];
+
+	if (ASAN || TSAN || in_valgrind())
+		puts("# not tried: sanitizers and valgrind have memory of their own");
+	else
+		ck_assert_int_eq(written(take_memory, NULL, text, sizeof text), -ENOMEM);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *all = suite_create("apart");
+	TCase *cases = tcase_create("apart");
+
+	tcase_add_test(cases, what_the_work_writes_is_written);
+	tcase_add_test(cases, work_that_fails_writes_nothing);
+	tcase_add_test(cases, nor_does_work_that_crashes);
+	tcase_add_test(cases, work_without_an_end_is_ended);
+	tcase_add_test(cases, a_status_of_the_work_is_passed_on_with_what_it_wrote);
+	tcase_add_test(cases, work_that_writes_without_an_end_is_ended);
+	tcase_add_test(cases, memory_is_limited);
+	suite_add_tcase(all, cases);
+	return test_run(all);
+}

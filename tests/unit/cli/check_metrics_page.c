@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Covers cli/metrics_page.  The whole text of pages, in both forms. */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/metrics_page.h"
+#include "lib/test.h"
+
+static struct metrics_page page;
+
+static void set_up(void)
+{
+	page = (struct metrics_page){
+		.up = true,
+		.counts = { .waiting = 1,
+			    .runnable = 2,
+			    .running = 3,
+			    .longest_wait_ns = 12000000034,
+			    .longest_poll_ns = 999999999,
+			    .spawned = 18446744073709551615u,
+			    .ended = 4,
+			    .panicked = 5,
+			    .polls = 6,
+			    .captures = 7,
+			    .dumps = 8 },
+		.since = 1700000000000000001,
+		.deadlocks = 9,
+	};
+}
+
+static void prints(const char *expected)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	metrics_page_print(out, &page);
+	ck_assert_int_eq(fclose(out), 0);
+	ck_assert_str_eq(text, expected);
+	free(text);
+}
+
+#define COUNTER(name, help, value)                                                                \
+	"# TYPE " name " counter\n# HELP " name " " help "\n" name "_total " value "\n" name       \
+	"_created 1700000000.000000001\n"
+#define OLD_COUNTER(name, help, value)                                                            \
+	"# TYPE " name "_total counter\n# HELP " name "_total " help "\n" name "_total " value "\n"
+
+#define UP "# TYPE tdt_up gauge\n# HELP tdt_up 1 if the process was read, 0 otherwise.\ntdt_up "
+#define TASKS                                                                                     \
+	"# TYPE tdt_tasks gauge\n# HELP tdt_tasks Tasks that have not ended, by state.\n"          \
+	"tdt_tasks{state=\"waiting\"} 1\n"                                                         \
+	"tdt_tasks{state=\"runnable\"} 2\n"                                                        \
+	"tdt_tasks{state=\"polling\"} 3\n"
+#define COUNTERS(counter)                                                                         \
+	counter("tdt_spawned", "Tasks that were spawned.", "18446744073709551615")                 \
+	counter("tdt_task_panics", "Tasks that panicked.", "5")                                    \
+	counter("tdt_polls", "Polls that began.", "6")                                             \
+	counter("tdt_captures", "Polls in which stacks were captured.", "7")                       \
+	counter("tdt_dumps", "Dumps that the process has made.", "8")
+#define LONGEST(poll_unit, wait_unit)                                                             \
+	"# TYPE tdt_longest_poll_seconds gauge\n"                                                  \
+	"# HELP tdt_longest_poll_seconds Time since the oldest poll began that goes on.\n"         \
+	poll_unit                                                                                  \
+	"tdt_longest_poll_seconds 0.999999999\n"                                                   \
+	"# TYPE tdt_longest_wait_seconds gauge\n"                                                  \
+	"# HELP tdt_longest_wait_seconds Longest time since the last poll of a waiting task.\n"    \
+	wait_unit                                                                                  \
+	"tdt_longest_wait_seconds 12.000000034\n"                                                  \
+	"# TYPE tdt_deadlocks gauge\n"                                                             \
+	"# HELP tdt_deadlocks Rings of tasks that wait for each other for ever.\n"                 \
+	"tdt_deadlocks 9\n"
+#define OPEN_PAGE                                                                                 \
+	UP "1\n" TASKS COUNTERS(COUNTER) LONGEST("# UNIT tdt_longest_poll_seconds seconds\n",      \
+						 "# UNIT tdt_longest_wait_seconds seconds\n")
+#define OLD_PAGE UP "1\n" TASKS COUNTERS(OLD_COUNTER) LONGEST("", "")
+
+/* The buckets have one of each duration. */
+#define BUCKET(name, le, n) name "_bucket{le=\"" le "\"} " n "\n"
+#define BUCKETS(name)                                                                             \
+	BUCKET(name, "1e-06", "1") BUCKET(name, "5e-06", "2") BUCKET(name, "1e-05", "3")           \
+	BUCKET(name, "5e-05", "4") BUCKET(name, "0.0001", "5") BUCKET(name, "0.0005", "6")         \
+	BUCKET(name, "0.001", "7") BUCKET(name, "0.005", "8") BUCKET(name, "0.01", "9")            \
+	BUCKET(name, "0.05", "10") BUCKET(name, "0.1", "11") BUCKET(name, "0.5", "12")             \
+	BUCKET(name, "1.0", "13") BUCKET(name, "5.0", "14") BUCKET(name, "10.0", "15")             \
+	BUCKET(name, "+Inf", "16")
+#define HISTOGRAM(name, type, help, unit, gauge)                                                  \
+	"# TYPE " name " " type "\n# HELP " name " " help "\n" unit BUCKETS(name) name "_" gauge   \
+	"count 16\n" name "_" gauge "sum 1.500000000\n"
+#define HISTOGRAMS(type, poll_unit, wake_unit, gauge)                                             \
+	HISTOGRAM("tdt_poll_seconds", type, "Duration of recorded polls.", poll_unit, gauge)       \
+	HISTOGRAM("tdt_wake_to_poll_seconds", type,                                                \
+		  "Time from recorded wake-ups to the next poll.", wake_unit, gauge)
+#define OPEN_HISTOGRAMS(type, gauge)                                                              \
+	HISTOGRAMS(type, "# UNIT tdt_poll_seconds seconds\n",                                      \
+		   "# UNIT tdt_wake_to_poll_seconds seconds\n", gauge)
+
+static void set_durations(void)
+{
+	page.recorded = true;
+	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++)
+		page.polls.n[i] = page.latencies.n[i] = 1;
+	page.polls.sum = page.latencies.sum = 1500000000;
+}
+
+START_TEST(openmetrics_names_families_and_units_and_says_where_it_ends)
+{
+	prints(OPEN_PAGE "# EOF\n");
+}
+END_TEST
+
+START_TEST(the_older_form_names_samples)
+{
+	page.form = METRICS_PROMETHEUS;
+	prints(OLD_PAGE);
+}
+END_TEST
+
+START_TEST(durations_that_only_grow_are_histograms)
+{
+	set_durations();
+	prints(OPEN_PAGE OPEN_HISTOGRAMS("histogram", "") "# EOF\n");
+	page.form = METRICS_PROMETHEUS;
+	prints(OLD_PAGE HISTOGRAMS("histogram", "", "", ""));
+}
+END_TEST
+
+START_TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
+{
+	set_durations();
+	page.recorded_ns = 2000000000;
+	prints(OPEN_PAGE
+	       "# TYPE tdt_recorded_seconds gauge\n"
+	       "# HELP tdt_recorded_seconds Time until now that the histograms are of.\n"
+	       "# UNIT tdt_recorded_seconds seconds\n"
+	       "tdt_recorded_seconds 2.000000000\n"
+	       OPEN_HISTOGRAMS("gaugehistogram", "g") "# EOF\n");
+	page.form = METRICS_PROMETHEUS;
+	prints(OLD_PAGE);
+}
+END_TEST
+
+START_TEST(of_a_process_that_was_not_read_nothing_is_said)
+{
+	set_durations();
+	page.up = false;
+	prints(UP "0\n# EOF\n");
+}
+END_TEST
+
+START_TEST(without_a_time_nothing_says_when_the_counting_began)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	page.since = 0;
+	metrics_page_print(out, &page);
+	fclose(out);
+	ck_assert_ptr_null(strstr(text, "_created"));
+	free(text);
+}
+END_TEST
+
+START_TEST(the_names_of_bounds_are_their_values)
+{
+	char *text = NULL, *at;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	set_durations();
+	metrics_page_print(out, &page);
+	fclose(out);
+	at = text;
+	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++) {
+		at = strstr(at, "le=\"") + strlen("le=\"");
+		ck_assert_uint_eq((uint64_t)(strtod(at, NULL) * 1e9 + 0.5),
+				  tdt__duration_bound[i]);
+	}
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("metrics page");
+	TCase *all = tcase_create("all");
+
+	tcase_add_checked_fixture(all, set_up, NULL);
+	tcase_add_test(all, openmetrics_names_families_and_units_and_says_where_it_ends);
+	tcase_add_test(all, the_older_form_names_samples);
+	tcase_add_test(all, durations_that_only_grow_are_histograms);
+	tcase_add_test(all, durations_of_a_span_are_gauges_which_the_older_form_lacks);
+	tcase_add_test(all, of_a_process_that_was_not_read_nothing_is_said);
+	tcase_add_test(all, without_a_time_nothing_says_when_the_counting_began);
+	tcase_add_test(all, the_names_of_bounds_are_their_values);
+	suite_add_tcase(suite, all);
+	return test_run(suite);
+}

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers cli/top_round, cli/top_press, cli/top_lines, cli/top_screen, cli/top_views.  Rounds that
+ * are made here, compared and shown as text, and what keys do.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/top_lines.h"
+#include "cli/top_round.h"
+#include "cli/top_screen.h"
+#include "lib/no_memory.h"
+#include "lib/test.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct top_round *last, *now;
+static struct top_choice choice;
+static struct tdt_print_options print = { .size = sizeof print,
+					  .utf8 = TDT_PRINT_NO,
+					  .color = TDT_PRINT_NO };
+
+static void add_task(struct top_round *round, uint64_t id, const char *name, uint64_t polls)
+{
+	struct top_task *task = &round->task[round->n_tasks++];
+
+	task->id = id;
+	task->polls = polls;
+	task->state_ns = 3 * SECOND;
+	snprintf(task->name, sizeof task->name, "%s", name);
+	snprintf(task->where, sizeof task->where, "f at a.c:1:1: read");
+	round->n_matching = round->tasks = round->waiting = round->n_tasks;
+}
+
+static void add_place(struct top_round *round, uint64_t key, uint64_t n)
+{
+	struct top_place *place = &round->place[round->n_places++];
+
+	place->key = key;
+	place->n = n;
+	snprintf(place->text, sizeof place->text, "place %d", (int)key);
+}
+
+static void set_up(void)
+{
+	last = calloc(1, sizeof *last);
+	now = calloc(1, sizeof *now);
+	ck_assert_ptr_nonnull(last);
+	ck_assert_ptr_nonnull(now);
+	last->when = 10 * SECOND;
+	now->when = 12 * SECOND;
+	choice = (struct top_choice){ .interval = SECOND };
+}
+
+static void tear_down(void)
+{
+	free(last);
+	free(now);
+}
+
+/* The screen as text, which the caller frees. */
+static char *drawn(const struct top_round *round, unsigned width, unsigned height)
+{
+	const struct top_size size = { .width = width, .height = height, .screen = width != 0 };
+	struct tdt__string text = { 0 };
+
+	top_draw(&text, &choice, round, &size, &print);
+	tdt__string_add(&text, "", 1);
+	ck_assert(!text.failed);
+	return text.bytes;
+}
+
+static void shows(const struct top_round *round, unsigned width, unsigned height,
+		  const char *part)
+{
+	char *text = drawn(round, width, height);
+
+	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in:\n%s", part, text);
+	free(text);
+}
+
+static void shows_not(const struct top_round *round, unsigned width, unsigned height,
+		      const char *part)
+{
+	char *text = drawn(round, width, height);
+
+	ck_assert_msg(strstr(text, part) == NULL, "'%s' in:\n%s", part, text);
+	free(text);
+}
+
+/* --- Rounds ------------------------------------------------------------------------- */
+
+START_TEST(the_first_round_has_no_rates)
+{
+	now->polls = 100;
+	add_task(now, 1, "a", 5);
+	add_place(now, 1, 5);
+	top_round_take(now, NULL);
+	ck_assert(!now->has_rates);
+	ck_assert_double_lt(now->task[0].rate, 0);
+	ck_assert_int_eq(now->place[0].more, 0);
+}
+END_TEST
+
+START_TEST(rates_are_of_the_time_between_two_rounds)
+{
+	last->polls = 100;
+	last->spawned = 10;
+	now->polls = 300;
+	now->spawned = 11;
+	add_task(last, 7, "a", 4);
+	add_task(now, 8, "b", 9);
+	add_task(now, 7, "a", 10);
+	top_round_take(now, last);
+	ck_assert_double_eq(now->poll_rate, 100);
+	ck_assert_double_eq(now->spawn_rate, 0.5);
+	ck_assert_double_lt(now->task[0].rate, 0);
+	ck_assert_double_eq(now->task[1].rate, 3);
+}
+END_TEST
+
+START_TEST(a_count_that_goes_back_is_no_rate)
+{
+	last->polls = 100;
+	now->polls = 50;
+	top_round_take(now, last);
+	ck_assert_double_eq(now->poll_rate, 0);
+}
+END_TEST
+
+START_TEST(places_are_compared_by_their_keys)
+{
+	add_place(last, 1, 5);
+	add_place(last, 2, 9);
+	add_place(now, 2, 4);
+	add_place(now, 3, 2);
+	add_place(now, 1, 6);
+	top_round_take(now, last);
+	ck_assert_int_eq(now->place[0].more, -5);
+	ck_assert_int_eq(now->place[1].more, 2);
+	ck_assert_int_eq(now->place[2].more, 1);
+}
+END_TEST
+
+START_TEST(the_cpu_time_of_a_thread_becomes_a_share)
+{
+	last->n_threads = now->n_threads = 2;
+	last->thread[0].id = now->thread[0].id = 5;
+	last->thread[1].id = now->thread[1].id = 6;
+	last->thread[0].cpu_ns = SECOND;
+	now->thread[0].cpu_ns = 2 * SECOND;
+	now->thread[1].cpu_ns = SECOND; /* unknown before */
+	top_round_take(now, last);
+	ck_assert_double_eq(now->thread[0].cpu, 0.5);
+	ck_assert_double_lt(now->thread[1].cpu, 0);
+}
+END_TEST
+
+START_TEST(a_round_that_lies_can_be_shown)
+{
+	memset(now, 0xff, sizeof *now);
+	top_round_take(now, last);
+	ck_assert_uint_eq(now->n_tasks, TOP_TASKS);
+	ck_assert_uint_eq(now->n_places, TOP_PLACES);
+	ck_assert_uint_lt(strlen(now->task[0].name), TOP_TEXT);
+	for (int view = 0; view < TOP_VIEWS; view++) {
+		choice.question.view = (enum top_view)view;
+		free(drawn(now, 80, 24));
+	}
+	choice.question.open = true;
+	free(drawn(now, 80, 24));
+}
+END_TEST
+
+START_TEST(control_characters_do_not_get_through)
+{
+	add_task(now, 1, "a\033]0;b", 1);
+	strcpy(now->tree, "x\033[2Jy\x9b" "2Jz\302\233" "2J\302\251\n");
+	now->tree_size = strlen(now->tree);
+	now->is_there = true;
+	top_round_take(now, last);
+	shows(now, 80, 24, "a?]0;b");
+	choice.question.open = true;
+	shows(now, 80, 24, "x?[2Jy?2Jz?2J\302\251");
+	shows_not(now, 80, 24, "\033[2J");
+}
+END_TEST
+
+START_TEST(histograms_count_by_powers_of_two)
+{
+	struct top_histogram histogram = { 0 };
+
+	for (int i = 0; i < 99; i++)
+		top_histogram_add(&histogram, 999);
+	top_histogram_add(&histogram, 5000);
+	top_histogram_add(&histogram, UINT64_MAX);
+	ck_assert_uint_eq(histogram.n[0], 99);
+	ck_assert_uint_eq(histogram.n[3], 1); /* from 4 us to 8 us */
+	ck_assert_uint_eq(histogram.n[TOP_BUCKETS - 1], 1);
+	ck_assert_uint_eq(top_histogram_share(&histogram, 0.5), 1000);
+	ck_assert_uint_eq(top_histogram_share(&histogram, 0.99), 8000);
+	ck_assert_uint_eq(top_histogram_share(&histogram, 1), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(a_share_is_not_above_the_longest)
+{
+	struct top_histogram histogram = { 0 };
+
+	ck_assert_uint_eq(top_histogram_share(&histogram, 0.5), 0);
+	top_histogram_add(&histogram, 4100);
+	ck_assert_uint_eq(top_histogram_share(&histogram, 0.5), 4100);
+}
+END_TEST
+
+/* --- The screen --------------------------------------------------------------------- */
+
+/* Each line is `width` columns wide at most, and they are `height` at most; all in ASCII. */
+static void fits(const struct top_round *round, unsigned width, unsigned height)
+{
+	char *text = drawn(round, width, height), *line = text, *end;
+	unsigned lines = 0;
+
+	for (; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++) {
+		size_t columns = (size_t)(end - line);
+
+		if (strncmp(line, TOP_REVERSE, strlen(TOP_REVERSE)) == 0)
+			columns -= strlen(TOP_REVERSE) + strlen("\033[0m");
+		ck_assert_msg(columns <= width, "%u columns: %s", width, line);
+	}
+	ck_assert_uint_eq(lines, height);
+	free(text);
+}
+
+START_TEST(every_view_fits_every_size)
+{
+	static const unsigned sizes[][2] = { { 80, 24 }, { 132, 40 }, { 40, 10 }, { 20, 5 } };
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		add_task(now, i, "a task with a name that is far too long for any screen", i);
+		add_place(now, i, 101 - i);
+	}
+	now->n_threads = 100;
+	now->n_rings = TOP_RINGS;
+	memset(now->ring[0], 'x', TOP_TEXT - 1);
+	now->times.there = true;
+	for (unsigned i = 0; i < TOP_BUCKETS; i++)
+		now->times.polls.n[i] = i;
+	top_round_take(now, last);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		for (int view = 0; view < TOP_VIEWS; view++) {
+			choice.question.view = (enum top_view)view;
+			fits(now, sizes[i][0], sizes[i][1]);
+			choice.help = true;
+			fits(now, sizes[i][0], sizes[i][1]);
+			choice.help = false;
+		}
+}
+END_TEST
+
+START_TEST(a_window_that_is_too_small_says_so)
+{
+	shows(now, 19, 24, "too small");
+	shows(now, 80, 4, "too small");
+	shows_not(now, 20, 5, "too small");
+}
+END_TEST
+
+START_TEST(before_the_first_round_it_reads)
+{
+	shows(NULL, 80, 24, "reading...");
+	strcpy(choice.trouble, "no process");
+	shows(NULL, 80, 24, "no process");
+}
+END_TEST
+
+START_TEST(the_selected_row_is_on_the_screen)
+{
+	for (uint64_t i = 1; i <= 100; i++)
+		add_task(now, i, "name", i);
+	top_round_take(now, last);
+	shows_not(now, 80, 24, "    100 name");
+	top_press(&choice, TOP_KEY_END, now);
+	shows(now, 80, 24, "    100 name");
+}
+END_TEST
+
+START_TEST(text_that_is_not_for_a_screen_is_not_cut)
+{
+	add_task(now, 1, "a", 1);
+	memset(now->task[0].where, 'w', TOP_TEXT - 2);
+	now->task[0].where[TOP_TEXT - 2] = 'Z';
+	top_round_take(now, last);
+	shows(now, 0, 40, "wwwZ\n");
+	shows(now, 80, 24, "www>\033[0m\n");
+	shows_not(now, 0, 40, TOP_REVERSE);
+}
+END_TEST
+
+START_TEST(a_deadlock_is_red_if_there_are_colors)
+{
+	add_task(now, 1, "a", 1);
+	now->task[0].deadlock = true;
+	top_round_take(now, last);
+	shows_not(now, 0, 40, "\033[31m");
+	print.color = TDT_PRINT_YES;
+	shows(now, 0, 40, "\033[31mwaiting");
+	print.color = TDT_PRINT_NO;
+}
+END_TEST
+
+START_TEST(a_cut_counts_columns_and_keeps_colors)
+{
+	struct tdt__string text = { 0 };
+	const char line[] = "\033[31mab\xc3\xa4" "de\033[0m";
+
+	top_cut(&text, line, strlen(line), 4, false);
+	tdt__string_add(&text, "", 1);
+	ck_assert_str_eq(text.bytes, "\033[31mab\xc3\xa4>\033[0m");
+	tdt__string_free(&text);
+}
+END_TEST
+
+START_TEST(what_the_process_does_is_said)
+{
+	now->state = 'T';
+	shows(now, 80, 24, "stopped");
+	choice.ended = true;
+	shows(now, 80, 24, "it has ended");
+	choice.question.open = true;
+	choice.question.id = 9;
+	shows(now, 80, 24, "task 9 is not there");
+}
+END_TEST
+
+START_TEST(without_a_recording_there_are_no_times)
+{
+	choice.question.view = TOP_VIEW_TIMES;
+	shows(now, 80, 24, "reading the recording");
+	strcpy(now->times.trouble, "never recorded");
+	shows(now, 80, 24, "never recorded");
+	now->times.there = true;
+	top_histogram_add(&now->times.polls, 5000);
+	shows(now, 80, 24, "8.000 us         1 ##############");
+}
+END_TEST
+
+START_TEST(on_a_low_screen_a_row_has_several_buckets)
+{
+	choice.question.view = TOP_VIEW_TIMES;
+	now->times.there = true;
+	top_histogram_add(&now->times.polls, 999);
+	top_histogram_add(&now->times.polls, 1999);
+	top_histogram_add(&now->times.polls, UINT64_MAX);
+	shows(now, 80, 50, "1.000 us         1 ##############");
+	shows(now, 80, 50, "longer         1 ##############");
+	shows(now, 80, 24, "     2 ##############");
+	shows(now, 80, 24, "longer         1 #######");
+}
+END_TEST
+
+/* --- Keys --------------------------------------------------------------------------- */
+
+START_TEST(enter_opens_a_task_and_escape_closes_it)
+{
+	add_task(now, 1, "a", 1);
+	add_task(now, 5, "b", 1);
+	top_press(&choice, TOP_KEY_DOWN, now);
+	top_press(&choice, TOP_KEY_ENTER, now);
+	ck_assert(choice.question.open && choice.anew);
+	ck_assert_uint_eq(choice.question.id, 5);
+	top_press(&choice, TOP_KEY_BACK, now);
+	ck_assert(!choice.question.open);
+	top_follow(&choice, now);
+	ck_assert_uint_eq(choice.at, 1);
+}
+END_TEST
+
+START_TEST(o_goes_to_the_holder_and_escape_comes_back)
+{
+	add_task(now, 1, "a", 1);
+	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, 'o', now);
+	ck_assert_uint_eq(choice.question.id, 1);
+	now->holder = 2;
+	for (int i = 0; i < 2 * TOP_OPENED; i++)
+		top_press(&choice, 'o', now);
+	ck_assert_uint_eq(choice.question.id, 2);
+	for (int i = 0; i < TOP_OPENED; i++) {
+		ck_assert(choice.question.open);
+		top_press(&choice, TOP_KEY_BACK, now);
+	}
+	ck_assert(choice.question.open);
+	top_press(&choice, TOP_KEY_BACK, now);
+	ck_assert(!choice.question.open);
+}
+END_TEST
+
+START_TEST(the_selected_task_is_followed)
+{
+	add_task(last, 1, "a", 1);
+	add_task(last, 2, "b", 1);
+	add_task(now, 3, "c", 1);
+	add_task(now, 1, "a", 1);
+	add_task(now, 2, "b", 1);
+	top_press(&choice, TOP_KEY_DOWN, last);
+	top_follow(&choice, now);
+	ck_assert_uint_eq(choice.at, 2);
+	now->n_tasks = 1;
+	top_follow(&choice, now);
+	ck_assert_uint_eq(choice.at, 0);
+}
+END_TEST
+
+START_TEST(a_filter_is_typed)
+{
+	top_press(&choice, '/', now);
+	ck_assert(choice.typing);
+	top_press(&choice, 'q', now);
+	top_press(&choice, '2', now);
+	top_press(&choice, 'x', now);
+	top_press(&choice, TOP_KEY_ERASE, now);
+	ck_assert_str_eq(choice.question.filter, "q2");
+	shows(now, 80, 24, "filter: q2_");
+	top_press(&choice, TOP_KEY_ENTER, now);
+	ck_assert(!choice.typing && !choice.quit);
+	for (int i = 0; i < 200; i++) {
+		choice.typing = true;
+		top_press(&choice, 'y', now);
+	}
+	ck_assert_uint_eq(strlen(choice.question.filter), sizeof choice.question.filter - 1);
+	top_press(&choice, TOP_KEY_BACK, now);
+	ck_assert_str_eq(choice.question.filter, "");
+}
+END_TEST
+
+START_TEST(keys_change_the_question)
+{
+	top_press(&choice, '>', now);
+	ck_assert_int_eq(choice.question.sort, TOP_BY_FOR);
+	top_press(&choice, '<', now);
+	top_press(&choice, '<', now);
+	ck_assert_int_eq(choice.question.sort, TOP_BY_ID);
+	top_press(&choice, 'r', now);
+	ck_assert(choice.question.reverse);
+	top_press(&choice, 's', now);
+	ck_assert_int_eq(choice.question.only, TOP_ONLY_WAITING);
+	top_press(&choice, '4', now);
+	ck_assert_int_eq(choice.question.view, TOP_VIEW_TIMES);
+	top_press(&choice, '\t', now);
+	ck_assert_int_eq(choice.question.view, TOP_VIEW_TASKS);
+	ck_assert(choice.anew);
+}
+END_TEST
+
+START_TEST(other_keys_do_what_the_help_says)
+{
+	top_press(&choice, '?', now);
+	shows(now, 80, 24, "any key: back");
+	top_press(&choice, 'x', now);
+	ck_assert(!choice.help);
+	top_press(&choice, ' ', now);
+	shows(now, 80, 24, "paused");
+	top_press(&choice, ' ', now);
+	ck_assert(!choice.paused);
+	top_press(&choice, '+', now);
+	ck_assert_uint_eq(choice.interval, SECOND / 2);
+	for (int i = 0; i < 20; i++)
+		top_press(&choice, '-', now);
+	ck_assert_uint_le(choice.interval, 60 * SECOND);
+	top_press(&choice, 'q', now);
+	ck_assert(choice.quit);
+}
+END_TEST
+
+START_TEST(keys_before_the_first_round_do_no_harm)
+{
+	static const int keys[] = { TOP_KEY_UP, TOP_KEY_DOWN,  TOP_KEY_END, TOP_KEY_ENTER,
+				    'o',	TOP_KEY_BACK, TOP_KEY_OTHER, 's' };
+
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		top_press(&choice, keys[i], NULL);
+	ck_assert(!choice.question.open && !choice.quit);
+}
+END_TEST
+
+/* --- Memory ------------------------------------------------------------------------- */
+
+static int draw_a_screen(void *arg)
+{
+	const struct top_size size = { .width = 80, .height = 24, .screen = true };
+	struct tdt__string text = { 0 };
+	bool failed;
+
+	(void)arg;
+	top_draw(&text, &choice, now, &size, &print);
+	failed = text.failed;
+	tdt__string_free(&text);
+	return failed ? -ENOMEM : 0;
+}
+
+START_TEST(without_memory_the_screen_says_that_it_failed)
+{
+	if (!no_memory_possible()) {
+		puts("# not tried: allocations can't be made to fail here");
+		return;
+	}
+	now->when = last->when + 1;
+	no_memory_each(draw_a_screen, NULL, 2);
+}
+END_TEST
+
+START_TEST(without_memory_a_round_is_compared_with_none)
+{
+	if (!no_memory_possible()) {
+		puts("# not tried: allocations can't be made to fail here");
+		return;
+	}
+	add_task(last, 1, "a", 1);
+	add_task(now, 1, "a", 3);
+	add_place(last, 1, 1);
+	add_place(now, 1, 3);
+	no_memory_begin(0);
+	top_round_take(now, last);
+	ck_assert_int_ge(no_memory_end(), 2);
+	ck_assert_double_lt(now->task[0].rate, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("top");
+	TCase *test_case = tcase_create("top");
+
+	tcase_add_checked_fixture(test_case, set_up, tear_down);
+	tcase_set_timeout(test_case, 60);
+	tcase_add_test(test_case, the_first_round_has_no_rates);
+	tcase_add_test(test_case, rates_are_of_the_time_between_two_rounds);
+	tcase_add_test(test_case, a_count_that_goes_back_is_no_rate);
+	tcase_add_test(test_case, places_are_compared_by_their_keys);
+	tcase_add_test(test_case, the_cpu_time_of_a_thread_becomes_a_share);
+	tcase_add_test(test_case, a_round_that_lies_can_be_shown);
+	tcase_add_test(test_case, control_characters_do_not_get_through);
+	tcase_add_test(test_case, histograms_count_by_powers_of_two);
+	tcase_add_test(test_case, a_share_is_not_above_the_longest);
+	tcase_add_test(test_case, every_view_fits_every_size);
+	tcase_add_test(test_case, a_window_that_is_too_small_says_so);
+	tcase_add_test(test_case, before_the_first_round_it_reads);
+	tcase_add_test(test_case, the_selected_row_is_on_the_screen);
+	tcase_add_test(test_case, text_that_is_not_for_a_screen_is_not_cut);
+	tcase_add_test(test_case, a_deadlock_is_red_if_there_are_colors);
+	tcase_add_test(test_case, a_cut_counts_columns_and_keeps_colors);
+	tcase_add_test(test_case, what_the_process_does_is_said);
+	tcase_add_test(test_case, without_a_recording_there_are_no_times);
+	tcase_add_test(test_case, on_a_low_screen_a_row_has_several_buckets);
+	tcase_add_test(test_case, enter_opens_a_task_and_escape_closes_it);
+	tcase_add_test(test_case, o_goes_to_the_holder_and_escape_comes_back);
+	tcase_add_test(test_case, the_selected_task_is_followed);
+	tcase_add_test(test_case, a_filter_is_typed);
+	tcase_add_test(test_case, keys_change_the_question);
+	tcase_add_test(test_case, other_keys_do_what_the_help_says);
+	tcase_add_test(test_case, keys_before_the_first_round_do_no_harm);
+	tcase_add_test(test_case, without_memory_the_screen_says_that_it_failed);
+	tcase_add_test(test_case, without_memory_a_round_is_compared_with_none);
+	suite_add_tcase(suite, test_case);
+	return test_run(suite);
+}

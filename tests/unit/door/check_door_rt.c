@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers door/door, door/trees, tdt/outside.h.  Readers of another process, as <tdt/outside.h> has
+ * them: they take the door by pidfd_getfd(2), and request trees of the tasks of a runtime that
+ * polls nothing.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/runtime.h>
+
+#include "lib/find_registry.h"
+#include "lib/must.h"
+#include "lib/test.h"
+#include "lib/visitor.h"
+
+#define TASKS 50
+
+/* --- The target ------------------------------------------------------------------------ */
+
+static pid_t target;
+static int ready; /* a pipe from the target */
+
+static tdt_poll_t wait_for_ever(void *state, struct tdt_context *cx)
+{
+	static const struct tdt_waker *wakers[TASKS];
+	const struct tdt_waker **waker = &wakers[(uintptr_t)state];
+
+	tdt_waker_drop(*waker);
+	*waker = tdt_waker_clone(cx->waker);
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* Tasks that nobody will ever wake; polled once, as their records say. */
+static void be_wedged(int when_ready)
+{
+	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ sizeof(struct tdt_rt_config), 2 });
+
+	MUST(rt != NULL);
+	for (uintptr_t i = 0; i < TASKS; i++) {
+		const struct tdt_future future = { (void *)i, wait_for_ever, drop_nothing };
+		struct tdt_handle *task = tdt_rt_spawn(rt, future, NULL);
+		struct tdt_task_record *record = (void *)task;
+
+		while (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != TDT_TASK_RECORD_IDLE ||
+		       __atomic_load_n(&record->polls, __ATOMIC_RELAXED) == 0)
+			usleep(1000);
+		tdt_handle_unref(task);
+	}
+	MUST(write(when_ready, "x", 1) == 1);
+	for (;;)
+		pause();
+}
+
+static void start_target(void)
+{
+	int pipes[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	target = fork();
+	if (target == 0)
+		be_wedged(pipes[1]);
+	close(pipes[1]);
+	ready = pipes[0];
+	ck_assert_int_eq(read(ready, &byte, 1), 1);
+}
+
+static void kill_target(void)
+{
+	kill(target, SIGKILL);
+	waitpid(target, NULL, 0);
+}
+
+/* --- The reader ------------------------------------------------------------------------- */
+
+/* The target is a child of this process, so its registry is at the same address. */
+static void read_registry(struct tdt_registry *registry)
+{
+	struct iovec to = { registry, sizeof *registry },
+		     from = { (void *)(uintptr_t)find_registry(), sizeof *registry };
+
+	MUST(process_vm_readv(target, &to, 1, &from, 1, 0) == sizeof *registry);
+}
+
+/* A descriptor of the target's door; -1: this is refused here. */
+static int take_door(void)
+{
+	struct tdt_registry registry;
+	struct stat stat;
+	int process, door;
+
+	process = (int)syscall(SYS_pidfd_open, target, 0);
+	if (process < 0) {
+		printf("# not tried: no pidfd_open(2) here\n");
+		return -1;
+	}
+	read_registry(&registry);
+	MUST(registry.door_inode != 0 && registry.pid == (uint32_t)target);
+	door = (int)syscall(SYS_pidfd_getfd, process, registry.door, 0);
+	close(process);
+	if (door < 0) {
+		printf("# not tried: pidfd_getfd(2) is refused here\n");
+		return -1;
+	}
+	MUST(fstat(door, &stat) == 0 && S_ISSOCK(stat.st_mode));
+	MUST(stat.st_ino == registry.door_inode);
+	return door;
+}
+
+static void send_for_trees(int connection)
+{
+	const struct tdt_outside_trees request = { VISITOR_HEADER(tdt_outside_trees, TREES),
+						   .timeout_ns = TDT_OUTSIDE_TIMEOUT_MAX_NS };
+
+	visitor_send(connection, &request, sizeof request);
+}
+
+/* Receive all trees, and return how many of them are fresh. */
+static uint32_t receive_trees(int connection)
+{
+	static union {
+		struct tdt_outside_header header;
+		struct tdt_outside_tree tree;
+		struct tdt_outside_done done;
+		char bytes[TDT_OUTSIDE_MESSAGE_MAX];
+	} message;
+	uint32_t fresh = 0, tasks = 0;
+
+	for (;; tasks++) {
+		visitor_receive(connection, &message, sizeof message);
+		MUST(message.header.error == 0);
+		if (message.header.kind == TDT_OUTSIDE_TREES)
+			break;
+		MUST(message.header.kind == TDT_OUTSIDE_TREE);
+		fresh += message.tree.answer == TDT_OUTSIDE_FRESH && message.tree.tree.leaves == 1;
+	}
+	MUST(message.done.tasks == tasks && tasks == TASKS && message.done.fresh == fresh);
+	return fresh;
+}
+
+/*
+ * Receive a fresh tree of each task.  A worker may be held up in the poll that is to answer; then
+ * its task is reported as running, and all are requested again.
+ */
+static void receive_all_fresh(int connection)
+{
+	while (receive_trees(connection) < TASKS)
+		send_for_trees(connection);
+}
+
+START_TEST(each_task_of_a_wedged_process_gives_its_tree)
+{
+	int door = take_door(), connection;
+
+	if (door < 0)
+		return;
+	connection = visitor_come(door);
+	send_for_trees(connection);
+	receive_all_fresh(connection);
+	close(connection);
+	close(door);
+}
+END_TEST
+
+START_TEST(readers_at_the_same_time_all_get_trees)
+{
+	int door = take_door(), connection[4];
+
+	if (door < 0)
+		return;
+	for (int i = 0; i < 4; i++)
+		connection[i] = visitor_come(door);
+	for (int i = 0; i < 4; i++)
+		send_for_trees(connection[i]);
+	for (int i = 4; i-- > 0;) {
+		receive_all_fresh(connection[i]);
+		close(connection[i]);
+	}
+	close(door);
+}
+END_TEST
+
+START_TEST(the_connection_ends_with_the_target)
+{
+	int door = take_door(), connection;
+
+	if (door < 0)
+		return;
+	connection = visitor_come(door);
+	kill(target, SIGKILL);
+	visitor_end(connection);
+	close(door);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("door_rt");
+	TCase *tcase = tcase_create("wedged");
+
+	tcase_add_checked_fixture(tcase, start_target, kill_target);
+	tcase_add_test(tcase, each_task_of_a_wedged_process_gives_its_tree);
+	tcase_add_test(tcase, readers_at_the_same_time_all_get_trees);
+	tcase_add_test(tcase, the_connection_ends_with_the_target);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers tree/futurelocks, tree-printer/futurelocks.  A task polls the future of tdt_mutex_lock()
+ * once, keeps it, and then awaits something else: when the mutex is handed to this future, dumps
+ * say so, and when the task takes the mutex, they do not.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/must.h"
+#include "lib/test.h"
+
+#define SECOND INT64_C(1000000000)
+
+static struct tdt_rt *rt;
+static struct tdt_mutex *mutex;
+static struct tdt_handle *forgetful, *waiter;
+static atomic_bool stuck; /* the waiter holds up its worker */
+
+/* --- Tasks ------------------------------------------------------------------------ */
+
+/* Polls a future of tdt_mutex_lock() once, and awaits the same mutex, or nothing that comes. */
+struct forgetting {
+	struct tdt_async async;
+	struct tdt_future first;
+	bool locks_again;
+};
+
+static tdt_poll_t forget(void *state, struct tdt_context *cx)
+{
+	struct forgetting *forgetting = state;
+
+	TDT_BEGIN(&forgetting->async, cx);
+	MUST(tdt_future_poll(&forgetting->first, cx) == TDT_PENDING);
+	if (forgetting->locks_again)
+		TDT_AWAIT(tdt_mutex_lock(mutex));
+	TDT_AWAIT(tdt_sleep_ms(UINT64_MAX));
+	TDT_END();
+}
+
+/* The future that the task polls once. */
+static struct tdt_future kept;
+
+static struct tdt_handle *spawn(struct tdt_future future, const char *name)
+{
+	struct tdt_handle *handle;
+
+	MUST(!tdt_future_is_none(&future));
+	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
+	MUST(handle != NULL);
+	return handle;
+}
+
+static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+{
+	(void)handle;
+	(void)arg;
+	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
+	       info->waits[0].kind == TDT_WAIT_MUTEX;
+}
+
+static void until_it_waits(struct tdt_handle *handle)
+{
+	while (tdt_task_inspect(handle, waits_for_mutex, NULL) == 0)
+		sched_yield();
+}
+
+/* The test holds the mutex; "forgetful" is the first in its line, and then "waiter". */
+static void start(bool locks_again)
+{
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	mutex = tdt_mutex_new();
+	ck_assert_ptr_nonnull(rt);
+	ck_assert_int_eq(tdt_mutex_set_name(mutex, "accounts"), 0);
+	ck_assert(tdt_mutex_try_lock(mutex));
+	kept = tdt_mutex_lock(mutex);
+	forgetful = spawn(TDT_ASYNC_NEW(forget, (struct forgetting){ .first = kept,
+								      .locks_again = locks_again }),
+			  "forgetful");
+	until_it_waits(forgetful);
+	waiter = spawn(tdt_mutex_lock(mutex), "waiter");
+	until_it_waits(waiter);
+}
+
+static void stop(void)
+{
+	tdt_future_drop(&kept);
+	tdt_rt_free(rt);
+	tdt_handle_unref(forgetful);
+	tdt_handle_unref(waiter);
+	tdt_mutex_free(mutex);
+}
+
+/* --- Dumps ------------------------------------------------------------------------ */
+
+static char *dump(enum tdt_print_format format)
+{
+	struct tdt_print_options print = { .size = sizeof print, .format = format };
+	struct tdt_dump_options options = { .size = sizeof options,
+					    .timeout_ns = 50 * SECOND,
+					    .print = &print };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(tdt_dump(out, &options), 0);
+	fclose(out);
+	return text;
+}
+
+/* The first dump that has `part`, for the caller to free. */
+static char *until_dump_says(const char *part)
+{
+	char *text = dump(TDT_PRINT_TEXT);
+
+	while (strstr(text, part) == NULL) {
+		free(text);
+		sched_yield();
+		text = dump(TDT_PRINT_TEXT);
+	}
+	return text;
+}
+
+static void expect_part(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text);
+}
+
+static void expect_no_part(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in:\n%s", part, text);
+}
+
+static void expect_handed_trace(struct tdt_handle *task)
+{
+	struct tdt_trace *trace = tdt_backtrace_timed(task, 50 * SECOND);
+	const struct tdt_trace_info *info = tdt_trace_info(trace);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_uint_eq(info->waits[0].owner, tdt_handle_id(forgetful));
+	ck_assert_uint_gt(info->waits[0].handed_ns, 0);
+	tdt_trace_free(trace);
+}
+
+START_TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
+{
+	char part[128], *text;
+
+	start(false);
+	text = dump(TDT_PRINT_TEXT);
+	expect_no_part(text, "handed");
+	free(text);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	expect_handed_trace(waiter);
+	text = until_dump_says("futurelock: ");
+	snprintf(part, sizeof part,
+		 "futurelock: task %" PRIu64 " \"forgetful\" was handed a mutex \"accounts\" (0x",
+		 tdt_handle_id(forgetful));
+	expect_part(text, part);
+	expect_part(text, " ago and was polled since, but has not taken it: "
+			  "1 wait for it hangs\n\n");
+	snprintf(part, sizeof part,
+		 " ago to task %" PRIu64 " \"forgetful\", which has not taken it\n",
+		 tdt_handle_id(forgetful));
+	expect_part(text, part);
+	ck_assert_int_eq(strncmp(text, "2 tasks, 1 futurelock: ", 23), 0);
+	expect_no_part(text, "deadlock");
+	free(text);
+	stop();
+}
+END_TEST
+
+START_TEST(json_says_so_too)
+{
+	char part[128], *text;
+
+	start(false);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	free(until_dump_says("futurelock: "));
+	text = dump(TDT_PRINT_JSON);
+	expect_part(text, "\"futurelock\":1");
+	snprintf(part, sizeof part, ",\"futurelocks\":[{\"task\":%" PRIu64 ",\"waits\":1,",
+		 tdt_handle_id(forgetful));
+	expect_part(text, part);
+	expect_part(text, "\"handed_ns\":");
+	free(text);
+	stop();
+}
+END_TEST
+
+START_TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
+{
+	char part[128], *text;
+
+	start(true);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	text = until_dump_says("futurelock: ");
+	expect_part(text, "not taken it: 2 waits for it hang\n");
+	snprintf(part, sizeof part,
+		 "deadlock: task %" PRIu64 " \"forgetful\" waits for a mutex \"accounts\" (0x",
+		 tdt_handle_id(forgetful));
+	expect_part(text, part);
+	expect_part(text, " ago to another future of its own, which has not taken it\n");
+	free(text);
+	stop();
+}
+END_TEST
+
+START_TEST(a_future_that_is_dropped_hands_the_mutex_on)
+{
+	char *text;
+
+	start(false);
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	free(until_dump_says("futurelock: "));
+	tdt_future_drop(&kept);
+	kept = TDT_FUTURE_NONE;
+	/* The waiter ends, and keeps the mutex. */
+	while (tdt_task_inspect(waiter, waits_for_mutex, NULL) != 0)
+		sched_yield();
+	text = dump(TDT_PRINT_TEXT);
+	expect_no_part(text, "handed");
+	free(text);
+	stop();
+}
+END_TEST
+
+/* --- While no task can be polled -------------------------------------------------- */
+
+static tdt_poll_t block(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	atomic_store(&stuck, true);
+	while (atomic_load(&stuck))
+		sched_yield();
+	return TDT_READY;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+static void count_futurelocks(const struct tdt_snapshot *snapshot, size_t *handed, size_t *locks)
+{
+	*handed = *locks = 0;
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+			const struct tdt_trace_info *info = snapshot->groups[i].tasks[k];
+
+			for (uint32_t j = 0; j < info->n_waits; j++) {
+				*handed += info->waits[j].handed_ns > 2 * (uint64_t)SECOND / 10;
+				*locks += info->waits[j].futurelock;
+			}
+		}
+}
+
+START_TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
+{
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = SECOND / 10 };
+	struct tdt_handle *first, *blocker;
+	size_t handed = 0, locks;
+
+	start(false);
+	tdt_future_drop(&kept);
+	kept = TDT_FUTURE_NONE;
+	/* The waiter is the first in line now, and this task is the second. */
+	first = spawn(tdt_mutex_lock(mutex), "next");
+	until_it_waits(first);
+	blocker = spawn((struct tdt_future){ NULL, block, drop_nothing }, "blocker");
+	while (!atomic_load(&stuck))
+		sched_yield();
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	while (handed == 0) {
+		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+
+		ck_assert_ptr_nonnull(snapshot);
+		count_futurelocks(snapshot, &handed, &locks);
+		ck_assert_uint_eq(locks, 0);
+		tdt_snapshot_free(snapshot);
+	}
+	atomic_store(&stuck, false);
+	tdt_handle_unref(first);
+	tdt_handle_unref(blocker);
+	stop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("futurelock");
+	TCase *found = tcase_create("found"), *none = tcase_create("none");
+
+	tcase_add_test(found, a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock);
+	tcase_add_test(found, json_says_so_too);
+	tcase_add_test(found, a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too);
+	suite_add_tcase(suite, found);
+	tcase_add_test(none, a_future_that_is_dropped_hands_the_mutex_on);
+	tcase_add_test(none, a_task_that_could_not_be_polled_has_forgotten_nothing);
+	suite_add_tcase(suite, none);
+	return test_run(suite);
+}

@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers dump/recorder_snapshot, dump/recorder_copy, base/new_file.  What is in a snapshot, while
+ * threads write and while they do not; and what happens to the file.
+ */
+
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "dump/recorder_snapshot.h"
+#include "lib/hand.h"
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "recording/read.h"
+
+/* --- A folder for the snapshots ----------------------------------------------------------- */
+
+static char folder[] = "/tmp/tdt-snapshot-XXXXXX";
+static char path[64];
+
+static void begin(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/rec", folder);
+}
+
+static int files(void)
+{
+	DIR *dir = opendir(folder);
+	int n = 0;
+
+	MUST(dir != NULL);
+	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void end(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void start(size_t ring_size)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options,
+						      .ring_size = ring_size };
+
+	ck_assert_int_eq(tdt_recorder_start(&options), 0);
+}
+
+/* --- Reading ------------------------------------------------------------------------ */
+
+struct snapshot {
+	void *block;
+	size_t size;
+	struct tdt__recording *recording;
+};
+
+static struct snapshot read_snapshot(void)
+{
+	struct snapshot snapshot;
+	struct stat about;
+	int fd = open(path, O_RDONLY);
+
+	MUST(fd >= 0 && fstat(fd, &about) == 0);
+	snapshot.size = (size_t)about.st_size;
+	snapshot.block = malloc(snapshot.size);
+	MUST(snapshot.block != NULL);
+	MUST(read(fd, snapshot.block, snapshot.size) == about.st_size);
+	close(fd);
+	MUST(tdt__recording_open(&snapshot.recording, snapshot.block, snapshot.size) == 0);
+	return snapshot;
+}
+
+static struct snapshot take(uint64_t since_ns)
+{
+	ck_assert_int_eq(tdt_recorder_snapshot(path, since_ns), 0);
+	return read_snapshot();
+}
+
+static void free_snapshot(struct snapshot *snapshot)
+{
+	tdt__recording_close(snapshot->recording);
+	free(snapshot->block);
+}
+
+/* How many events of this kind the task has; polls count when they end.  Id 0: any task. */
+static unsigned count(const struct snapshot *snapshot, enum tdt_event_kind kind, uint64_t id)
+{
+	struct tdt__recording_cursor cursor;
+	struct tdt__recorded_item item;
+	unsigned n = 0;
+
+	ck_assert_int_eq(tdt__recording_begin(&cursor, snapshot->recording), 0);
+	while (tdt__recording_next(&cursor, &item))
+		n += item.event.kind == kind && (id == 0 || item.event.task == id) &&
+		     item.kind != TDT__RECORDED_BEGIN && !item.remarkable;
+	tdt__recording_end(&cursor);
+	return n;
+}
+
+static const struct tdt__recorded_task *find_task(const struct snapshot *snapshot, uint64_t id)
+{
+	uint32_t number = tdt__recording_task(snapshot->recording, id);
+	size_t n;
+
+	ck_assert_uint_ne(number, TDT__RECORDED_NONE);
+	return &tdt__recording_tasks(snapshot->recording, &n)[number];
+}
+
+/* --- What is in it -------------------------------------------------------------------------- */
+
+START_TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
+{
+	const struct tdt__recorded_module *modules;
+	const struct tdt__recorded_task *task;
+	struct snapshot snapshot;
+	struct hand before, hand;
+	size_t n, found = 0;
+	struct stat about;
+
+	begin();
+	hand_begin(&before, 99, TDT_READY, "before");
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	for (int i = 0; i < 50; i++)
+		hand_poll(&hand);
+	errno = EDOM;
+	snapshot = take(0);
+	ck_assert_int_eq(errno, EDOM);
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 50);
+	ck_assert_str_eq(find_task(&snapshot, hand_id(&hand))->name, "hand");
+	task = find_task(&snapshot, hand_id(&before));
+	ck_assert_str_eq(task->name, "before");
+	ck_assert_uint_ge(count(&snapshot, TDT_EVENT_CLOCK, 0), 2);
+	modules = tdt__recording_modules(snapshot.recording, &n);
+	for (size_t i = 0; i < n; i++)
+		found += modules[i].start <= task->poll_function &&
+			 task->poll_function < modules[i].end;
+	ck_assert_uint_ge(found, 1);
+	ck_assert_uint_ne(tdt__recording_header(snapshot.recording)->taken, 0);
+	ck_assert_int_eq(stat(path, &about), 0);
+	ck_assert_uint_eq(about.st_mode & 07777, 0600);
+	ck_assert_int_eq(files(), 1);
+	free_snapshot(&snapshot);
+	hand_end(&hand);
+	hand_end(&before);
+	end();
+}
+END_TEST
+
+START_TEST(a_snapshot_may_leave_out_what_is_old)
+{
+	const struct timespec pause = { 0, 300000000 };
+	struct snapshot snapshot;
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	for (int i = 0; i < 20; i++)
+		hand_poll(&hand);
+	nanosleep(&pause, NULL);
+	hand_poll(&hand);
+	hand_poll(&hand);
+	snapshot = take(200000000);
+	ck_assert_uint_le(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 2);
+	ck_assert_str_eq(find_task(&snapshot, hand_id(&hand))->name, "hand");
+	free_snapshot(&snapshot);
+	snapshot = take(UINT64_MAX);
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 22);
+	free_snapshot(&snapshot);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+START_TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
+{
+	struct snapshot snapshot;
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+	hand_poll(&hand);
+	snapshot = take(0);
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_STOP, 0), 1);
+	free_snapshot(&snapshot);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+/* The first bytes of a snapshot in the form that the suffix chooses. */
+static void expect_form(const char *suffix, const char *bytes, size_t n)
+{
+	char start[16];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/rec%s", folder, suffix);
+	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), 0);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_eq(read(fd, start, sizeof start), sizeof start);
+	close(fd);
+	ck_assert_mem_eq(start, bytes, n);
+}
+
+START_TEST(the_suffix_chooses_the_form)
+{
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	expect_form("", TDT_RECORDING_MAGIC, 8);
+	expect_form(".pftrace", "\x0a", 1); /* a packet: field 1, with a length */
+	expect_form(".pftrace.gz", "\x1f\x8b", 2);
+	ck_assert_int_eq(files(), 3);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+/* Whether the file contains the text. */
+static bool has_text(const char *text)
+{
+	static char bytes[1 << 20];
+	FILE *file = fopen(path, "re");
+	size_t n;
+
+	MUST(file != NULL);
+	n = fread(bytes, 1, sizeof bytes, file);
+	fclose(file);
+	return memmem(bytes, n, text, strlen(text)) != NULL;
+}
+
+START_TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
+{
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	expect_form(".pftrace", "\x0a", 1);
+	ck_assert(has_text("hand"));
+	ck_assert(has_text("test_future_poll"));
+	ck_assert(!has_text("test_future_drop"));
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+/* --- While threads write ------------------------------------------------------------ */
+
+#define WRITERS 3
+
+static atomic_bool over;
+static _Atomic uint64_t written[WRITERS];
+
+/* Events that check themselves: their numbers follow each other. */
+static void *write_events(void *data)
+{
+	_Atomic uint64_t *mine = data;
+	uint64_t which = (uint64_t)(mine - written), number = 0;
+
+	while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+		TDT_PROBE(test, numbered, which, number, ~number);
+		atomic_store(mine, ++number);
+	}
+	return NULL;
+}
+
+static uint64_t next_number(struct tdt__recorded_user *user)
+{
+	struct tdt__recorded_argument argument;
+
+	MUST(tdt__recorded_user_next(user, &argument) && argument.type == TDT_USER_UINT);
+	return argument.u;
+}
+
+/* How many rings say that all their events are lost, since they were overwritten meanwhile. */
+static int count_lost(const struct snapshot *snapshot)
+{
+	const struct tdt_recording *header = snapshot->block;
+	const struct tdt_recording_ring *ring = (const void *)((char *)snapshot->block +
+							       header->rings);
+	int n = 0;
+
+	for (uint32_t i = 0; i < header->n_rings; i++)
+		n += ring[i].head != 0 && ring[i].head == ring[i].first;
+	return n;
+}
+
+/*
+ * The numbers of each thread follow each other without a gap in each ring, and go on to `least` at
+ * least, unless the ring says that its events are lost.  (A thread that fills its small ring gets a
+ * large one, which may lose its oldest events, too.)
+ */
+static void check_numbers(const struct snapshot *snapshot, const uint64_t least[WRITERS])
+{
+	struct tdt__recording_cursor cursor;
+	struct tdt__recorded_item item;
+	char payload[TDT__PAYLOAD_MAX + 1];
+	uint64_t next[WRITERS] = { 0 };
+	uint32_t ring[WRITERS] = { 0 };
+	int absent = 0;
+
+	ck_assert_int_eq(tdt__recording_begin(&cursor, snapshot->recording), 0);
+	while (tdt__recording_next(&cursor, &item)) {
+		struct tdt__recorded_user user;
+		uint64_t which, number;
+		size_t n;
+
+		if (item.event.kind != TDT_EVENT_USER)
+			continue;
+		n = tdt__recording_payload(snapshot->recording, &item, payload);
+		ck_assert(tdt__recorded_user(&user, &item.event, payload, n));
+		ck_assert_str_eq(user.name, "numbered");
+		which = next_number(&user);
+		number = next_number(&user);
+		ck_assert_uint_lt(which, WRITERS);
+		ck_assert_uint_eq(~number, next_number(&user));
+		ck_assert(next[which] == 0 || number == next[which] ||
+			  (ring[which] != item.ring && number > next[which]));
+		next[which] = number + 1;
+		ring[which] = item.ring;
+	}
+	tdt__recording_end(&cursor);
+	for (int i = 0; i < WRITERS; i++) {
+		absent += next[i] == 0 && least[i] != 0;
+		ck_assert(next[i] == 0 || next[i] >= least[i]);
+	}
+	ck_assert_int_ge(count_lost(snapshot), absent);
+}
+
+START_TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong)
+{
+	pthread_t threads[WRITERS];
+	int lost = 0, n = (int)times_here(20);
+
+	begin();
+	start(64 << _i);
+	for (int i = 0; i < WRITERS; i++)
+		MUST(pthread_create(&threads[i], NULL, write_events,
+				    (void *)(uintptr_t)&written[i]) == 0);
+	for (int i = 0; i < n; i++) {
+		uint64_t least[WRITERS];
+		struct snapshot snapshot;
+
+		for (int j = 0; j < WRITERS; j++)
+			least[j] = atomic_load(&written[j]);
+		snapshot = take(0);
+		check_numbers(&snapshot, least);
+		lost += count_lost(&snapshot);
+		free_snapshot(&snapshot);
+	}
+	ck_assert_int_le(lost, n > 1 ? n * WRITERS - 1 : WRITERS);
+	atomic_store(&over, true);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	end();
+}
+END_TEST
+
+/* --- The file -------------------------------------------------------------------------- */
+
+START_TEST(without_a_recording_there_is_no_snapshot)
+{
+	begin();
+	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), -ENODATA);
+	ck_assert_int_eq(errno, ENODATA);
+	ck_assert_int_eq(files(), 0);
+	end();
+}
+END_TEST
+
+static int snapshot_to(const char *name)
+{
+	char whole[128];
+
+	snprintf(whole, sizeof whole, "%s/%s", folder, name);
+	return tdt_recorder_snapshot(whole, 0);
+}
+
+static void make_link(const char *to, const char *name)
+{
+	char whole[128];
+
+	snprintf(whole, sizeof whole, "%s/%s", folder, name);
+	ck_assert_int_eq(symlink(to, whole), 0);
+}
+
+START_TEST(a_path_that_is_no_regular_file_is_refused)
+{
+	static char longest[PATH_MAX];
+	struct stat about;
+
+	begin();
+	start(0);
+	make_link("target", "dangling");
+	make_link("/dev/null", "null");
+	ck_assert_int_eq(tdt_recorder_snapshot(NULL, 0), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_snapshot("", 0), -EINVAL);
+	ck_assert_int_eq(snapshot_to("dangling"), -ELOOP);
+	ck_assert_int_eq(snapshot_to("null"), -ELOOP);
+	ck_assert_int_eq(snapshot_to("."), -EINVAL);
+	ck_assert_int_eq(snapshot_to("no/such"), -ENOENT);
+	ck_assert_int_eq(tdt_recorder_snapshot("/dev/full", 0), -EINVAL);
+	ck_assert_int_eq(stat("/dev/full", &about), 0);
+	ck_assert(S_ISCHR(about.st_mode));
+	memset(longest, 'x', sizeof longest - 3);
+	ck_assert_int_eq(tdt_recorder_snapshot(longest, 0), -ENAMETOOLONG);
+	ck_assert_int_eq(files(), 2);
+	end();
+}
+END_TEST
+
+START_TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
+{
+	const struct rlimit limit = { 4096, 4096 };
+	struct snapshot snapshot;
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 999, TDT_READY, "hand");
+	hand_poll(&hand);
+	snapshot = take(0);
+	free_snapshot(&snapshot);
+	for (int i = 0; i < 200; i++)
+		hand_poll(&hand);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), -EFBIG);
+	ck_assert_int_eq(files(), 1);
+	snapshot = read_snapshot();
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
+	free_snapshot(&snapshot);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+static int snapshot_there(void *nothing)
+{
+	(void)nothing;
+	return tdt_recorder_snapshot(path, 0);
+}
+
+START_TEST(without_memory_there_is_no_snapshot)
+{
+	struct hand hand;
+
+	begin();
+	start(4096);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	ck_assert_int_eq(snapshot_there(NULL), 0);
+	no_memory_each(snapshot_there, NULL, 5);
+	ck_assert_int_eq(files(), 1);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+START_TEST(a_child_of_fork_has_a_recording_of_its_own)
+{
+	struct hand hand;
+	int status;
+	pid_t child;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	child = fork();
+	if (child == 0) {
+		struct snapshot snapshot;
+
+		hand_poll(&hand);
+		hand_poll(&hand);
+		snapshot = take(0);
+		MUST(tdt__recording_header(snapshot.recording)->pid == (uint32_t)getpid());
+		MUST(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)) == 2);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+/* --- By a signal -------------------------------------------------------------------------- */
+
+/* Until the folder has so many files, none of which is being written; 20 s at most. */
+static bool become_files(int n)
+{
+	struct stat about;
+
+	for (int i = 0; i < 20000 && (files() != n || stat(path, &about) != 0); i++)
+		usleep(1000);
+	return files() == n && stat(path, &about) == 0;
+}
+
+START_TEST(a_signal_writes_a_snapshot)
+{
+	struct snapshot snapshot;
+	char pattern[64];
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 99, TDT_READY, "hand");
+	hand_poll(&hand);
+	snprintf(pattern, sizeof pattern, "%s/%%p", folder);
+	snprintf(path, sizeof path, "%s/%d", folder, (int)getpid());
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, pattern), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, "/dev/null"), 0);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR1, pattern), -EBUSY);
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	ck_assert(become_files(1));
+	snapshot = read_snapshot();
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
+	free_snapshot(&snapshot);
+	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL), 0);
+	ck_assert_ptr_eq(signal(SIGUSR2, SIG_DFL), SIG_DFL);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+START_TEST(a_signal_needs_a_path)
+{
+	static char longest[PATH_MAX + 1];
+
+	memset(longest, 'x', PATH_MAX);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, ""), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, longest), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGKILL, "x"), -EINVAL);
+	ck_assert_ptr_eq(signal(SIGUSR2, SIG_DFL), SIG_DFL);
+}
+END_TEST
+
+static tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+static void no_drop(void *state)
+{
+	(void)state;
+}
+
+/* What the environment's program does: it polls once, sends the signal, and waits to be ended. */
+static int run_by_environment(void)
+{
+	struct tdt_traced task = tdt_traced(((struct tdt_future){ NULL, wait_poll, no_drop }));
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+
+	test_waker_init(&waker);
+	MUST(task.handle != NULL && tdt_future_poll(&task.future, &cx) == TDT_PENDING);
+	raise(SIGUSR2);
+	return (int)sleep(60);
+}
+
+START_TEST(the_environment_chooses_a_signal_and_a_file)
+{
+	char self[PATH_MAX] = "", mode[] = "environment", value[80];
+	char *arguments[] = { self, mode, NULL };
+	struct snapshot snapshot;
+	pid_t child;
+
+	/* Under valgrind, /proc/self/exe is another program for execv(), but not for readlink(). */
+	MUST(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+	begin();
+	snprintf(value, sizeof value, "USR2:%s", path);
+	child = fork();
+	if (child == 0) {
+		setenv("TDT_RECORD_FILE", value, 1);
+		setenv("TDT_RECORD", "64K", 1);
+		execv(self, arguments);
+		_exit(127);
+	}
+	ck_assert(become_files(1));
+	snapshot = read_snapshot();
+	ck_assert_uint_eq(tdt__recording_header(snapshot.recording)->pid, (uint32_t)child);
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, 0), 1);
+	free_snapshot(&snapshot);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	end();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *suite = suite_create("recorder_snapshot");
+	TCase *content = tcase_create("content");
+	TCase *file = tcase_create("file");
+	TCase *by_signal = tcase_create("by_signal");
+
+	if (argc == 2 && strcmp(argv[1], "environment") == 0)
+		return run_by_environment();
+	tcase_set_timeout(content, 60);
+	tcase_add_test(content, a_snapshot_has_each_poll_and_the_names_of_tasks);
+	tcase_add_test(content, a_snapshot_may_leave_out_what_is_old);
+	tcase_add_test(content, what_was_recorded_can_be_had_after_the_recorder_was_stopped);
+	tcase_add_test(content, the_suffix_chooses_the_form);
+	tcase_add_test(content, a_trace_has_the_names_of_tasks_and_of_their_functions);
+	tcase_add_loop_test(
+	    content, a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 9,
+	    13);
+	tcase_add_test(content, a_child_of_fork_has_a_recording_of_its_own);
+	suite_add_tcase(suite, content);
+	tcase_add_test(file, without_a_recording_there_is_no_snapshot);
+	tcase_add_test(file, a_path_that_is_no_regular_file_is_refused);
+	tcase_add_test(file, a_snapshot_that_cannot_be_written_leaves_the_previous_one);
+	tcase_add_test(file, without_memory_there_is_no_snapshot);
+	suite_add_tcase(suite, file);
+	tcase_add_test(by_signal, a_signal_writes_a_snapshot);
+	tcase_add_test(by_signal, a_signal_needs_a_path);
+	tcase_add_test(by_signal, the_environment_chooses_a_signal_and_a_file);
+	suite_add_tcase(suite, by_signal);
+	return test_run(suite);
+}

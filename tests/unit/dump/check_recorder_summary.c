@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers dump/recorder_summary, recording/module_table.
+ * The summary of the process's own recording: its options, its errors, and while others write.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/recorder.h>
+
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/recording_maker.h"
+#include "lib/test.h"
+#include "recording/module_table.h"
+#include "recording/read.h"
+#include "symbolize/modules.h"
+
+#define SUMMARY(...) \
+	(&(struct tdt_summary_options){ .size = sizeof(struct tdt_summary_options), __VA_ARGS__ })
+#define PRINT(...) \
+	.print = &(struct tdt_print_options){ .size = sizeof(struct tdt_print_options), \
+					      __VA_ARGS__ }
+
+/* ---- Tasks ---- */
+
+static const struct tdt_waker *clone_waker(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void ignore_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable vtable = { clone_waker, ignore_waker, ignore_waker,
+						ignore_waker };
+static const struct tdt_waker waker = { &vtable };
+
+static tdt_poll_t pend(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PENDING;
+}
+
+static void drop(void *state)
+{
+	(void)state;
+}
+
+static void poll_times(const char *name, unsigned n)
+{
+	struct tdt_traced task = tdt_traced_with((struct tdt_future){ NULL, pend, drop },
+						 TDT_TASK_ATTR(.name = name));
+	struct tdt_context cx = { &waker };
+
+	MUST(task.handle != NULL);
+	while (n-- > 0)
+		tdt_future_poll(&task.future, &cx);
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+}
+
+static void start(void)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options,
+						      .ring_size = 1 << 20 };
+
+	MUST(tdt_recorder_start(&options) == 0);
+}
+
+/* What is printed, for the caller to free. */
+static char *printed(const struct tdt_summary_options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	MUST(out != NULL);
+	ck_assert_int_eq(tdt_recorder_summary(out, options), 0);
+	fclose(out);
+	return text;
+}
+
+static void expect_error(FILE *out, const struct tdt_summary_options *options, int error)
+{
+	errno = 0;
+	ck_assert_int_eq(tdt_recorder_summary(out, options), -error);
+	ck_assert_int_eq(errno, error);
+}
+
+/* ---- Tests ---- */
+
+START_TEST(a_process_that_has_not_recorded_has_no_data)
+{
+	expect_error(stderr, NULL, ENODATA);
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+	struct {
+		struct tdt_summary_options options;
+		char more;
+	} larger = { .options = { .size = sizeof larger }, .more = 1 };
+
+	start();
+	expect_error(NULL, NULL, EINVAL);
+	expect_error(stderr, &(struct tdt_summary_options){ .size = 0 }, EINVAL);
+	expect_error(stderr, SUMMARY(.rows = 100001), EINVAL);
+	expect_error(stderr, SUMMARY(.reserved = { 0, 0, 1 }), EINVAL);
+	expect_error(stderr, SUMMARY(PRINT(.format = TDT_PRINT_FOLDED)), EINVAL);
+	expect_error(stderr, SUMMARY(PRINT(.utf8 = (enum tdt_print_choice)7)), EINVAL);
+	expect_error(stderr, &larger.options, E2BIG);
+}
+END_TEST
+
+START_TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
+{
+	char *text;
+
+	start();
+	poll_times("busy", 12);
+	text = printed(NULL);
+	ck_assert_ptr_nonnull(strstr(text, "\n12 polls, 0 wake-ups, 1 task\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\"busy\""));
+	ck_assert_ptr_null(strstr(text, "stopped"));
+	free(text);
+	MUST(tdt_recorder_stop() == 0);
+	text = printed(SUMMARY(.full = 1));
+	ck_assert_ptr_nonnull(strstr(text, "\n12 polls, "));
+	ck_assert_ptr_nonnull(strstr(text, "stopped"));
+	ck_assert_ptr_nonnull(strstr(text, "\nrings "));
+	free(text);
+	text = printed(SUMMARY(PRINT(.format = TDT_PRINT_JSON), .rows = 1));
+	ck_assert_ptr_nonnull(strstr(text, "{\"tdt\":1,\"summary\":{\"program\":\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"polls\":12,"));
+	free(text);
+}
+END_TEST
+
+START_TEST(what_is_older_is_left_out)
+{
+	char *text;
+
+	start();
+	poll_times("old", 12);
+	usleep(20000);
+	text = printed(SUMMARY(.since_ns = 10000000));
+	ck_assert_ptr_nonnull(strstr(text, "\n0 polls, 0 wake-ups, 0 tasks\n"));
+	free(text);
+}
+END_TEST
+
+static atomic_bool over;
+
+static void *poll_until_over(void *nothing)
+{
+	while (!atomic_load(&over))
+		poll_times("busy", 1000);
+	return nothing;
+}
+
+START_TEST(other_threads_write_meanwhile)
+{
+	pthread_t thread;
+	int summaries = 0;
+
+	start();
+	MUST(pthread_create(&thread, NULL, poll_until_over, NULL) == 0);
+	while (summaries < 10) {
+		char *text = printed(NULL);
+
+		ck_assert_ptr_null(strstr(text, "panicked"));
+		ck_assert_ptr_null(strstr(text, "longest waits for locks"));
+		summaries += strstr(text, "busiest tasks") != NULL;
+		free(text);
+	}
+	atomic_store(&over, true);
+	MUST(pthread_join(thread, NULL) == 0);
+}
+END_TEST
+
+static int try_summary(void *file)
+{
+	return tdt_recorder_summary(file, NULL);
+}
+
+START_TEST(each_lack_of_memory_is_reported)
+{
+	FILE *null = fopen("/dev/null", "w");
+
+	MUST(null != NULL);
+	start();
+	poll_times("busy", 12);
+	MUST(tdt_recorder_stop() == 0);
+	no_memory_each(try_summary, null, no_memory_possible() ? 20 : 0);
+	fclose(null);
+}
+END_TEST
+
+/* ---- Modules ---- */
+
+START_TEST(modules_that_overlap_are_added_once)
+{
+	struct maker *maker = maker_new();
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 256, 1);
+	struct tdt__recording *recording;
+	struct tdt__modules *modules;
+	char build_id[60];
+	size_t size;
+	void *block;
+
+	memset(build_id, 0xab, sizeof build_id);
+	maker_module(maker, service, 1, 0x3000, 0x4000, 0x3000, build_id, 2, "/b");
+	maker_module(maker, service, 2, 0x1000, 0x2000, 0x500, build_id, 60, "/a");
+	maker_module(maker, service, 3, 0x1800, 0x2800, 0, build_id, 2, "/over");
+	maker_module(maker, service, 4, 0x5000, 0x6000, 0, build_id, 2, "");
+	block = maker_block(maker, &size);
+	MUST(tdt__recording_open(&recording, block, size) == 0);
+	modules = tdt__recorded_module_table(recording);
+	ck_assert_ptr_nonnull(modules);
+	ck_assert_uint_eq(modules->n, 2);
+	ck_assert_str_eq(modules->module[0].path, "/a");
+	ck_assert_uint_eq(modules->module[0].bias, 0x500);
+	ck_assert_uint_eq(strlen(modules->module[0].build_id), 2 * TDT__BUILD_ID_MAX);
+	ck_assert_str_eq(modules->module[1].build_id, "abab");
+	tdt__modules_unref(modules);
+	tdt__recording_close(recording);
+	free(block);
+	maker_free(maker);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("recorder summary");
+	TCase *own = tcase_create("own"), *modules = tcase_create("modules");
+
+	tcase_add_test(own, a_process_that_has_not_recorded_has_no_data);
+	tcase_add_test(own, wrong_options_are_refused);
+	tcase_add_test(own, polls_are_summed_up_whether_the_recorder_runs_or_has_stopped);
+	tcase_add_test(own, what_is_older_is_left_out);
+	tcase_add_test(own, other_threads_write_meanwhile);
+	tcase_add_test(own, each_lack_of_memory_is_reported);
+	tcase_add_test(modules, modules_that_overlap_are_added_once);
+	suite_add_tcase(suite, own);
+	suite_add_tcase(suite, modules);
+	return test_run(suite);
+}

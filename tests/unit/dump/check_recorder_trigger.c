@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers recorder/trigger, dump/recorder_trigger, dump/hourly.  What triggers a snapshot, and how
+ * often.
+ */
+
+#include <config.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "dump/hourly.h"
+#include "lib/hand.h"
+#include "lib/must.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "registry/handle.h"
+#include "registry/registry.h"
+
+#define MS UINT64_C(1000000)
+
+static char folder[] = "/tmp/tdt-trigger-XXXXXX";
+static char pattern[64];
+
+/* The snapshots that are whole: their names are numbers of processes. */
+static int snapshots(void)
+{
+	DIR *dir = opendir(folder);
+	int n = 0;
+
+	MUST(dir != NULL);
+	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		n += strspn(entry->d_name, "0123456789") == strlen(entry->d_name);
+	closedir(dir);
+	return n;
+}
+
+/* Forget the snapshots that were taken. */
+static void remove_all(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "rm -f %s/*", folder);
+	MUST(system(command) == 0);
+}
+
+static bool come(void)
+{
+	for (int i = 0; i < 20000 && snapshots() == 0; i++)
+		usleep(1000);
+	return snapshots() != 0;
+}
+
+/* Long enough for several rounds of an idle recorder. */
+static bool comes_none(void)
+{
+	usleep(500000);
+	return snapshots() == 0;
+}
+
+static struct tdt_recorder_trigger trigger;
+
+static void begin(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(pattern, sizeof pattern, "%s/%%p", folder);
+	trigger = (struct tdt_recorder_trigger){ .size = sizeof trigger, .path = pattern };
+	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+}
+
+static void set(void)
+{
+	ck_assert_int_eq(tdt_recorder_on_trigger(&trigger), 0);
+}
+
+static void end(void)
+{
+	remove_all();
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* --- What ----------------------------------------------------------------------------------- */
+
+static tdt_poll_t sleepy_poll(void *state, struct tdt_context *cx)
+{
+	(void)cx;
+	usleep(*(useconds_t *)state * 1000);
+	return TDT_PENDING;
+}
+
+static void no_drop(void *state)
+{
+	(void)state;
+}
+
+static void poll_for_ms(useconds_t ms)
+{
+	struct tdt_traced task = tdt_traced(((struct tdt_future){ &ms, sleepy_poll, no_drop }));
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+
+	test_waker_init(&waker);
+	MUST(task.handle != NULL && tdt_future_poll(&task.future, &cx) == TDT_PENDING);
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+}
+
+START_TEST(a_long_poll_triggers_a_snapshot)
+{
+	begin();
+	trigger.long_poll_ns = 500 * MS;
+	set();
+	poll_for_ms(5);
+	ck_assert(comes_none());
+	poll_for_ms(600);
+	ck_assert(come());
+	end();
+}
+END_TEST
+
+static void *poll_for_a_minute(void *nothing)
+{
+	poll_for_ms(60000);
+	return nothing;
+}
+
+START_TEST(a_poll_that_does_not_end_triggers_one_snapshot)
+{
+	pthread_t thread;
+
+	begin();
+	trigger.long_poll_ns = 50 * MS;
+	set();
+	MUST(pthread_create(&thread, NULL, poll_for_a_minute, NULL) == 0);
+	ck_assert(come());
+	remove_all();
+	ck_assert(comes_none());
+	end();
+}
+END_TEST
+
+START_TEST(a_panic_triggers_a_snapshot)
+{
+	struct hand hand;
+
+	begin();
+	trigger.panics = 1;
+	set();
+	hand_begin(&hand, 0, TDT_READY, "ready");
+	hand_poll(&hand);
+	hand_end(&hand);
+	poll_for_ms(10);
+	ck_assert(comes_none());
+	hand_begin(&hand, 0, TDT_PANICKED, "panics");
+	hand_poll(&hand);
+	ck_assert(come());
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+START_TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
+{
+	struct hand hand;
+
+	begin();
+	trigger.long_wait_ns = 200 * MS;
+	set();
+	hand_begin(&hand, 99, TDT_READY, "waits");
+	tdt_worker_now(1000 * MS);
+	hand_poll(&hand);
+	tdt_task_woken(hand.task.handle);
+	tdt_worker_now(1150 * MS);
+	hand_poll(&hand);
+	ck_assert(comes_none());
+	tdt_task_woken(hand.task.handle);
+	tdt_worker_now(1400 * MS);
+	hand_poll(&hand);
+	ck_assert(come());
+	tdt_worker_now(0);
+	hand_end(&hand);
+	end();
+}
+END_TEST
+
+START_TEST(null_ends_the_triggers)
+{
+	begin();
+	trigger.long_poll_ns = 5 * MS;
+	set();
+	ck_assert_int_eq(tdt_recorder_on_trigger(NULL), 0);
+	poll_for_ms(10);
+	ck_assert(comes_none());
+	end();
+}
+END_TEST
+
+START_TEST(a_child_of_fork_keeps_the_triggers)
+{
+	pid_t child;
+	int status;
+
+	if (TSAN) {
+		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
+		return;
+	}
+	begin();
+	trigger.long_poll_ns = 5 * MS;
+	set();
+	child = fork();
+	if (child == 0) {
+		poll_for_ms(10);
+		MUST(come());
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	end();
+}
+END_TEST
+
+/* --- How often -------------------------------------------------------------------------------- */
+
+START_TEST(no_more_snapshots_are_taken_than_the_limit_says)
+{
+	begin();
+	trigger.long_poll_ns = 5 * MS;
+	trigger.per_hour = 2;
+	set();
+	for (int i = 0; i < 2; i++) {
+		poll_for_ms(10);
+		ck_assert(come());
+		usleep(100000); /* what triggered it is over */
+		remove_all();
+	}
+	poll_for_ms(10);
+	ck_assert(comes_none());
+	end();
+}
+END_TEST
+
+START_TEST(the_limit_is_that_of_any_hour)
+{
+	struct tdt__hourly hourly = { .most = 3 };
+
+	for (uint64_t i = 0; i < 3; i++)
+		ck_assert(tdt__hourly_allows(&hourly, 7 + i));
+	ck_assert(!tdt__hourly_allows(&hourly, 10));
+	ck_assert(!tdt__hourly_allows(&hourly, 7 + TDT__HOUR - 1));
+	ck_assert(tdt__hourly_allows(&hourly, 7 + TDT__HOUR));
+	ck_assert(!tdt__hourly_allows(&hourly, 7 + TDT__HOUR));
+	ck_assert(tdt__hourly_allows(&hourly, 8 + TDT__HOUR));
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+	static char longest[PATH_MAX + 1];
+	struct {
+		struct tdt_recorder_trigger trigger;
+		int more;
+	} larger = { .trigger = { .size = sizeof larger, .path = "x" }, .more = 1 };
+	struct tdt_recorder_trigger none = { .size = sizeof none };
+	struct tdt_recorder_trigger often = { .size = sizeof often, .path = "x", .per_hour = 61 };
+	struct tdt_recorder_trigger odd = { .size = sizeof odd, .path = "x", .panics = 2 };
+
+	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
+	ck_assert_int_eq(errno, EINVAL);
+	none.path = "";
+	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
+	memset(longest, 'x', PATH_MAX);
+	none.path = longest;
+	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_recorder_on_trigger(&often), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_trigger(&odd), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_trigger(&larger.trigger), -E2BIG);
+	none.size = 0;
+	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("recorder_trigger");
+	TCase *what = tcase_create("what");
+	TCase *often = tcase_create("often");
+
+	tcase_set_timeout(what, 60);
+	tcase_add_test(what, a_long_poll_triggers_a_snapshot);
+	tcase_add_test(what, a_poll_that_does_not_end_triggers_one_snapshot);
+	tcase_add_test(what, a_panic_triggers_a_snapshot);
+	tcase_add_test(what, a_long_wait_for_a_worker_triggers_a_snapshot);
+	tcase_add_test(what, null_ends_the_triggers);
+	tcase_add_test(what, a_child_of_fork_keeps_the_triggers);
+	suite_add_tcase(suite, what);
+	tcase_set_timeout(often, 60);
+	tcase_add_test(often, no_more_snapshots_are_taken_than_the_limit_says);
+	tcase_add_test(often, the_limit_is_that_of_any_hour);
+	tcase_add_test(often, wrong_options_are_refused);
+	suite_add_tcase(suite, often);
+	return test_run(suite);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers reader/images.  Which files are opened if the target says where they lie: the target is
+ * this process, described as a core file is, and its program is said to lie elsewhere.
+ */
+
+#include <config.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "reader/core.h"
+#include "reader/images.h"
+#include "symbolize/modules.h"
+
+static struct tdt__target target;
+static struct tdt__images images;
+static struct tdt__places places;
+static struct tdt__core no_core;
+static char directory[] = "/tmp/tdt-images-XXXXXX";
+static char path[PATH_MAX];
+
+/* The path of a file in the directory. */
+static const char *in_directory(const char *name)
+{
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	return path;
+}
+
+static void make_directory(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+}
+
+static void remove_directory(void)
+{
+	static const char *const names[] = { "program", "link", "out", "fifo", "large" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		unlink(in_directory(names[i]));
+	rmdir(directory);
+}
+
+/* Whether the file of this program is opened if the target says that it lies at `where`. */
+static bool opens(const char *where)
+{
+	struct tdt__trouble trouble;
+	struct tdt__module *module;
+	bool opened;
+
+	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
+	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
+	module = (struct tdt__module *)(uintptr_t)tdt__modules_find(images.table,
+								    (uintptr_t)&images);
+	ck_assert_ptr_nonnull(module);
+	free(module->path);
+	module->path = strdup(where);
+	ck_assert_ptr_nonnull(module->path);
+	target.core = &no_core;
+	opened = tdt__images_open(&images, module->start) >= 0;
+	target.core = NULL;
+	tdt__images_fini(&images);
+	tdt__target_close(&target);
+	return opened;
+}
+
+static void copy_program(const char *to)
+{
+	int in = open("/proc/self/exe", O_RDONLY), out = open(to, O_WRONLY | O_CREAT, 0600);
+	static char part[1 << 16];
+	ssize_t n;
+
+	while ((n = read(in, part, sizeof part)) > 0)
+		ck_assert_int_eq(write(out, part, (size_t)n), n);
+	ck_assert_int_eq(n, 0);
+	close(in);
+	close(out);
+}
+
+/* Valgrind 3.19 does not know openat2(2). */
+static bool is_possible(void)
+{
+	if (in_valgrind())
+		puts("# not tried: valgrind refuses openat2(2)");
+	return !in_valgrind();
+}
+
+START_TEST(a_copy_of_the_program_is_opened)
+{
+	if (!is_possible())
+		return;
+	copy_program(in_directory("program"));
+	ck_assert(opens(in_directory("program")));
+}
+END_TEST
+
+/* inotify reports an open file, but not one that is opened with O_PATH. */
+START_TEST(what_is_no_regular_file_is_not_even_opened)
+{
+	int opened = inotify_init1(IN_NONBLOCK);
+	char event[512];
+
+	ck_assert_int_eq(mkfifo(in_directory("fifo"), 0600), 0);
+	ck_assert_int_ge(inotify_add_watch(opened, path, IN_OPEN), 0);
+	ck_assert(!opens(in_directory("fifo")));
+	ck_assert_int_lt(read(opened, event, sizeof event), 0);
+	ck_assert(!opens("/dev/zero"));
+	ck_assert(!opens(directory));
+	close(open(in_directory("fifo"), O_RDONLY | O_NONBLOCK));
+	ck_assert_int_gt(read(opened, event, sizeof event), 0); /* so it would have been noticed */
+	close(opened);
+}
+END_TEST
+
+START_TEST(another_file_is_not_taken)
+{
+	int file = open(in_directory("large"), O_WRONLY | O_CREAT, 0600);
+
+	ck_assert(!opens("/proc/self/status"));
+	ck_assert(!opens("/bin/sh"));
+	ck_assert(!opens(in_directory("nothing")));
+	if (ftruncate(file, INT64_MAX) != 0) /* as a file system permits */
+		ck_assert_int_eq(ftruncate(file, (off_t)1 << 42), 0);
+	ck_assert(!opens(in_directory("large")));
+	close(file);
+}
+END_TEST
+
+START_TEST(a_link_leads_nowhere_out_of_the_root)
+{
+	char out[PATH_MAX];
+
+	if (!is_possible())
+		return;
+	places.sysroot = directory;
+	copy_program(in_directory("program"));
+	ck_assert(opens("/program"));
+	ck_assert(opens("/../../program"));
+	ck_assert_int_eq(symlink("/program", in_directory("link")), 0);
+	ck_assert(opens("/link"));
+	ck_assert_int_gt(readlink("/proc/self/exe", out, sizeof out - 1), 0);
+	ck_assert_int_eq(symlink(out, in_directory("out")), 0);
+	ck_assert(!opens("/out"));
+	ck_assert(!opens("/proc/self/exe"));
+	places.sysroot = NULL;
+}
+END_TEST
+
+START_TEST(a_link_of_the_kernel_is_not_followed)
+{
+	ck_assert(!opens("/proc/self/exe"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *all = suite_create("images");
+	TCase *files = tcase_create("files");
+
+	tcase_add_checked_fixture(files, make_directory, remove_directory);
+	tcase_add_test(files, a_copy_of_the_program_is_opened);
+	tcase_add_test(files, what_is_no_regular_file_is_not_even_opened);
+	tcase_add_test(files, another_file_is_not_taken);
+	tcase_add_test(files, a_link_leads_nowhere_out_of_the_root);
+	tcase_add_test(files, a_link_of_the_kernel_is_not_followed);
+	suite_add_tcase(all, files);
+	return test_run(all);
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers reader/recorded.  The target is this process, which records: so what is copied is compared
+ * with what was done, also while a thread writes all the time.  And memory that is damaged.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tdt/probe.h>
+#include <tdt/tdt.h>
+
+#include "lib/no_memory.h"
+#include "lib/poll_now.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "reader/recorded.h"
+#include "recording/read.h"
+#include "registry/registry.h"
+
+static struct tdt__target target;
+static struct tdt__images images;
+static struct tdt__found found[TDT__REGISTRIES_MAX];
+static struct tdt__trouble trouble;
+static void *copy;
+static size_t size;
+
+static void open_self(void)
+{
+	const struct tdt__places places = { .no_files = true };
+
+	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
+	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
+	ck_assert_uint_ge(tdt__find(&target, found), 1);
+}
+
+static void close_self(void)
+{
+	tdt__images_fini(&images);
+	tdt__target_close(&target);
+}
+
+static int copy_self(void)
+{
+	return tdt__recorded_copy(&target, &images, &found[0], &copy, &size, &trouble);
+}
+
+static void start(size_t ring_size)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options,
+						      .ring_size = ring_size };
+
+	ck_assert_int_eq(tdt_recorder_start(&options), 0);
+}
+
+static struct tdt__recording *open_copy(void)
+{
+	struct tdt__recording *recording;
+
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	return recording;
+}
+
+static void close_copy(struct tdt__recording *recording)
+{
+	tdt__recording_close(recording);
+	free(copy);
+}
+
+/* --- A task whose polls record pairs of numbers ------------------------------------------- */
+
+static uint64_t pair;
+
+static tdt_poll_t record_pair(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	pair++;
+	TDT_PROBE(check, pair, pair, ~pair);
+	return TDT_PENDING;
+}
+
+static const struct tdt_waker *same_waker(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void no_wake(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable vtable = { same_waker, no_wake, no_wake, no_wake };
+static const struct tdt_waker waker = { &vtable };
+
+static struct tdt_traced spawn_pairs(void)
+{
+	struct tdt_traced traced = tdt_traced_with(future_of(record_pair, NULL),
+						   TDT_TASK_ATTR(.name = "pairs"));
+
+	ck_assert_ptr_nonnull(traced.handle);
+	return traced;
+}
+
+static void poll_pairs(struct tdt_traced *traced)
+{
+	struct tdt_context cx = { &waker };
+
+	tdt_future_poll(&traced->future, &cx);
+}
+
+static void end_pairs(struct tdt_traced *traced)
+{
+	tdt_future_drop(&traced->future);
+	tdt_handle_unref(traced->handle);
+}
+
+/* The number of a pair, which must be whole; 0: the item is no pair. */
+static uint64_t pair_of(const struct tdt__recording *recording,
+			const struct tdt__recorded_item *item)
+{
+	struct tdt__recorded_argument first, second;
+	char payload[TDT__PAYLOAD_MAX + 1];
+	struct tdt__recorded_user user;
+	size_t n;
+
+	if (item->event.kind != TDT_EVENT_USER)
+		return 0;
+	n = tdt__recording_payload(recording, item, payload);
+	ck_assert(tdt__recorded_user(&user, &item->event, payload, n));
+	ck_assert_str_eq(user.name, "pair");
+	ck_assert(tdt__recorded_user_next(&user, &first));
+	ck_assert(tdt__recorded_user_next(&user, &second));
+	ck_assert_uint_eq(first.u, ~second.u);
+	return first.u;
+}
+
+/* How many pairs the copy has, which must follow each other. */
+static uint64_t count_pairs(uint64_t *last)
+{
+	struct tdt__recording *recording = open_copy();
+	struct tdt__recording_cursor cursor;
+	struct tdt__recorded_item item;
+	uint64_t n = 0;
+
+	*last = 0;
+	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
+	while (tdt__recording_next(&cursor, &item)) {
+		uint64_t number = pair_of(recording, &item);
+
+		if (number == 0)
+			continue;
+		ck_assert(*last == 0 || number == *last + 1);
+		*last = number;
+		n++;
+	}
+	tdt__recording_end(&cursor);
+	close_copy(recording);
+	return n;
+}
+
+/* --- What is copied ----------------------------------------------------------------------- */
+
+START_TEST(without_a_recording_the_trouble_says_so)
+{
+	struct tdt_traced traced = spawn_pairs();
+
+	open_self();
+	ck_assert_int_eq(copy_self(), -ENODATA);
+	ck_assert_ptr_nonnull(strstr(trouble.text, "TDT_RECORD="));
+	ck_assert(!tdt__recorded_runs(&target, &found[0]));
+	close_self();
+	end_pairs(&traced);
+}
+END_TEST
+
+START_TEST(all_that_was_recorded_is_copied)
+{
+	struct tdt_traced traced;
+	uint64_t last;
+
+	traced = spawn_pairs();
+	start(1 << 16);
+	for (int i = 0; i < 100; i++)
+		poll_pairs(&traced);
+	open_self();
+	ck_assert(tdt__recorded_runs(&target, &found[0]));
+	ck_assert_int_eq(copy_self(), 0);
+	ck_assert_uint_eq(count_pairs(&last), 100);
+	ck_assert_uint_eq(last, 100);
+	tdt_recorder_stop();
+	ck_assert(!tdt__recorded_runs(&target, &found[0]));
+	ck_assert_int_eq(copy_self(), 0);
+	ck_assert_uint_eq(count_pairs(&last), 100);
+	close_self();
+	end_pairs(&traced);
+}
+END_TEST
+
+/* The task was spawned before the recorder ran, so no event has its name. */
+START_TEST(the_copy_names_live_tasks_and_all_modules)
+{
+	const struct tdt__recorded_module *module;
+	const struct tdt__recorded_task *task;
+	struct tdt__recording *recording;
+	struct tdt_traced traced;
+	bool known = false;
+	size_t n;
+
+	traced = spawn_pairs();
+	start(TDT_RING_SIZE_MIN);
+	for (int i = 0; i < 10; i++)
+		poll_pairs(&traced);
+	open_self();
+	ck_assert_int_eq(copy_self(), 0);
+	recording = open_copy();
+	task = tdt__recording_tasks(recording, &n);
+	task += tdt__recording_task(recording, tdt_handle_id(traced.handle));
+	ck_assert(!task->spawn_seen);
+	ck_assert_str_eq(task->name, "pairs");
+	ck_assert_ptr_nonnull(strstr(task->file, "check_recorded.c"));
+	ck_assert_uint_eq(task->poll_function, (uintptr_t)record_pair);
+	module = tdt__recording_modules(recording, &n);
+	for (size_t i = 0; i < n; i++)
+		known |= module[i].start <= (uintptr_t)record_pair &&
+			 (uintptr_t)record_pair < module[i].end;
+	ck_assert(known);
+	close_copy(recording);
+	close_self();
+	end_pairs(&traced);
+}
+END_TEST
+
+static int copy_and_free(void *argument)
+{
+	int error = copy_self();
+
+	(void)argument;
+	if (error == 0)
+		free(copy);
+	return error;
+}
+
+START_TEST(without_memory_the_trouble_says_so)
+{
+	struct tdt_traced traced;
+
+	traced = spawn_pairs();
+	start(1 << 16);
+	poll_pairs(&traced);
+	open_self();
+	no_memory_each(copy_and_free, NULL, 4);
+	close_self();
+	end_pairs(&traced);
+}
+END_TEST
+
+/* --- While a thread writes ---------------------------------------------------------------- */
+
+static atomic_bool stop_writing;
+
+static void *write_pairs(void *argument)
+{
+	while (!atomic_load(&stop_writing))
+		poll_pairs(argument);
+	return NULL;
+}
+
+/*
+ * The ring is so small that the thread goes around it while it is read.  The thread may have to
+ * wait for a CPU before it writes anything.
+ */
+static void copy_while_written(size_t ring_size, int copies)
+{
+	uint64_t all = 0, last, before = 0;
+	struct tdt_traced traced;
+	pthread_t writer;
+
+	traced = spawn_pairs();
+	start(ring_size);
+	ck_assert_int_eq(pthread_create(&writer, NULL, write_pairs, &traced), 0);
+	open_self();
+	for (int i = 0; i < copies || all == 0; i++) {
+		ck_assert_int_eq(copy_self(), 0);
+		all += count_pairs(&last);
+		ck_assert(last == 0 || last >= before);
+		before = last > before ? last : before;
+	}
+	atomic_store(&stop_writing, true);
+	pthread_join(writer, NULL);
+	close_self();
+	end_pairs(&traced);
+	printf("# %llu events were whole\n", (unsigned long long)all);
+}
+
+START_TEST(no_event_is_torn_while_a_thread_goes_around_its_ring)
+{
+	copy_while_written(TDT_RING_SIZE_MIN, in_valgrind() ? 10 : 300);
+}
+END_TEST
+
+START_TEST(nor_in_a_ring_that_takes_long_to_read)
+{
+	copy_while_written(1 << 20, in_valgrind() ? 1 : 10);
+}
+END_TEST
+
+static void *start_anew(void *argument)
+{
+	struct tdt_recorder_options options = { .size = sizeof options };
+
+	for (unsigned i = 0; !atomic_load(&stop_writing); i++) {
+		options.ring_size = TDT_RING_SIZE_MIN << i % 2;
+		tdt_recorder_stop();
+		tdt_recorder_start(&options);
+	}
+	return argument;
+}
+
+/* Each start makes another block, and the old one loses its slots. */
+START_TEST(a_recorder_that_is_started_anew_is_copied_or_refused)
+{
+	pthread_t starter;
+	int error;
+
+	start(TDT_RING_SIZE_MIN);
+	open_self();
+	ck_assert_int_eq(pthread_create(&starter, NULL, start_anew, NULL), 0);
+	for (int i = 0; i < (in_valgrind() ? 5 : 50); i++) {
+		error = copy_self();
+		ck_assert(error == 0 || error == -EAGAIN || error == -EFAULT);
+		if (error == 0)
+			close_copy(open_copy());
+	}
+	atomic_store(&stop_writing, true);
+	pthread_join(starter, NULL);
+	close_self();
+}
+END_TEST
+
+/* --- Memory that is damaged, or was made to do harm --------------------------------------- */
+
+#define PAGE 4096
+
+/* A registry that leads to `rings`. */
+static void lead_to(uint64_t rings)
+{
+	found[1] = found[0];
+	found[1].registry.rings = rings;
+	found[1].address = (uintptr_t)&found[1].registry;
+}
+
+static int copy_from(uint64_t rings)
+{
+	lead_to(rings);
+	return tdt__recorded_copy(&target, &images, &found[1], &copy, &size, &trouble);
+}
+
+static struct tdt_recording *make_header(void *memory)
+{
+	struct tdt_recording *header = memory;
+
+	*header = (struct tdt_recording){ .magic = TDT_RECORDING_MAGIC,
+					  .version = TDT_RECORDING_VERSION,
+					  .size = sizeof *header,
+					  .bytes = 2 * PAGE,
+					  .rings = sizeof *header,
+					  .ring_size = sizeof(struct tdt_recording_ring) };
+	return header;
+}
+
+/* Two pages that can be read, with one behind them that cannot. */
+static void *make_memory(void)
+{
+	char *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(mprotect(memory + 2 * PAGE, PAGE, PROT_NONE), 0);
+	return memory;
+}
+
+START_TEST(a_block_does_not_leave_its_memory)
+{
+	struct tdt_recording *header = make_header(make_memory());
+
+	open_self();
+	ck_assert_int_eq(copy_from((uintptr_t)header), 0);
+	free(copy);
+	header->bytes = 3 * PAGE;
+	ck_assert_int_eq(copy_from((uintptr_t)header), -EINVAL);
+	/* Around the end of the address space, to where there is memory. */
+	header->bytes = 0 - (uintptr_t)header + (uintptr_t)&target / 8 * 8;
+	ck_assert_int_eq(copy_from((uintptr_t)header), -EINVAL);
+	header->bytes = 2 * PAGE;
+	header->n_rings = UINT32_MAX;
+	ck_assert_int_eq(copy_from((uintptr_t)header), -EINVAL);
+	header->n_rings = 0;
+	header->version = 2;
+	ck_assert_int_eq(copy_from((uintptr_t)header), -ENOTSUP);
+	close_self();
+	munmap(header, 3 * PAGE);
+}
+END_TEST
+
+START_TEST(an_address_without_memory_is_a_trouble)
+{
+	char *memory = make_memory();
+
+	open_self();
+	ck_assert_int_eq(copy_from((uintptr_t)memory), -EINVAL); /* no recording */
+	ck_assert_int_eq(copy_from((uintptr_t)memory + 2 * PAGE), -EFAULT);
+	ck_assert_int_eq(copy_from((uintptr_t)memory + 2 * PAGE - 8), -EFAULT);
+	ck_assert_int_eq(copy_from(UINT64_MAX - 7), -EFAULT);
+	ck_assert_int_eq(copy_from(1), -EFAULT);
+	close_self();
+	munmap(memory, 3 * PAGE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("recorded");
+	TCase *copies = tcase_create("copies"), *writers = tcase_create("writers"),
+	      *damage = tcase_create("damage");
+
+	tcase_add_test(copies, without_a_recording_the_trouble_says_so);
+	tcase_add_test(copies, all_that_was_recorded_is_copied);
+	tcase_add_test(copies, the_copy_names_live_tasks_and_all_modules);
+	tcase_add_test(copies, without_memory_the_trouble_says_so);
+	suite_add_tcase(suite, copies);
+	tcase_add_test(writers, no_event_is_torn_while_a_thread_goes_around_its_ring);
+	tcase_add_test(writers, nor_in_a_ring_that_takes_long_to_read);
+	tcase_add_test(writers, a_recorder_that_is_started_anew_is_copied_or_refused);
+	suite_add_tcase(suite, writers);
+	tcase_add_test(damage, a_block_does_not_leave_its_memory);
+	tcase_add_test(damage, an_address_without_memory_is_a_trouble);
+	suite_add_tcase(suite, damage);
+	return test_run(suite);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers reader/dump, reader/lists, reader/live, reader/registers, reader/threads, reader/walk.
+ * Stacks of threads of this process, as a reader outside sees them; lists of frames; and stacks
+ * that were made up to do harm.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/poll_now.h"
+#include "lib/seeded.h"
+#include "lib/sanitized.h"
+#include "lib/test.h"
+#include "reader/dump.h"
+#include "reader/walk.h"
+#include "tree/stacks.h"
+
+static struct tdt__target target;
+static struct tdt__images images;
+static struct tdt__found found[TDT__REGISTRIES_MAX];
+
+static void open_self(void)
+{
+	const struct tdt__places places = { 0 };
+	struct tdt__trouble trouble;
+
+	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
+	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
+	ck_assert_uint_eq(tdt__find(&target, found), 1);
+}
+
+static void close_self(void)
+{
+	tdt__images_fini(&images);
+	tdt__target_close(&target);
+}
+
+/* --- Polls that go on ------------------------------------------------------------------- */
+
+static int ends[2];
+static atomic_bool begun, over;
+
+static __attribute__((noinline)) void block_here(void)
+{
+	char byte;
+
+	atomic_store(&begun, true);
+	ck_assert_int_ge(read(ends[0], &byte, 1), 0);
+}
+
+static tdt_poll_t poll_blocked(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	block_here();
+	return TDT_READY;
+}
+
+static __attribute__((noinline)) void spin_here(void)
+{
+	atomic_store(&begun, true);
+	while (!atomic_load_explicit(&over, memory_order_relaxed))
+		;
+}
+
+static tdt_poll_t poll_running(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	spin_here();
+	return TDT_READY;
+}
+
+static void *run(void *poll)
+{
+	struct poll_now task;
+
+	poll_now_start(&task, future_of(*(tdt_poll_t(**)(void *, struct tdt_context *))poll, NULL));
+	poll_now_end(&task);
+	return NULL;
+}
+
+/* The functions of the only group's tree, outermost first, with a space behind each. */
+static void functions_of(const struct tdt_snapshot *snapshot, char *text, size_t size)
+{
+	const struct tdt_node *node;
+
+	ck_assert_uint_eq(snapshot->n_groups, 1);
+	text[0] = '\0';
+	node = snapshot->groups[0].trace != NULL ? tdt_trace_root(snapshot->groups[0].trace) : NULL;
+	for (; node != NULL; node = tdt_node_next(node)) {
+		const struct tdt_frame *frame = tdt_node_frame(node);
+		size_t n = strlen(text);
+
+		if (frame->kind == TDT_NODE_CUT)
+			snprintf(text + n, size - n, "cut:%d ", frame->cut);
+		else if (frame->kind == TDT_NODE_FRAME)
+			snprintf(text + n, size - n, "%s%s ", frame->guessed ? "~" : "",
+				 frame->function != NULL ? frame->function : "?");
+	}
+}
+
+/* Dump the only task, which is polled by a thread, to `text`. */
+static struct tdt__sampling dump_only(char *text, size_t size, const char **call)
+{
+	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__answers none = { 0 };
+	struct tdt__sampling sampling = { 0 };
+	struct tdt__findings *findings;
+	struct tdt__tasks tasks;
+
+	open_self();
+	ck_assert_int_eq(tdt__tasks_read(&tasks, &target, &images, &found[0]), 0);
+	findings = tdt__outside_dump(&tasks, &all, &none, &sampling);
+	ck_assert_ptr_nonnull(findings);
+	functions_of(&findings->public, text, size);
+	*call = findings->public.groups[0].tasks[0]->syscall;
+	ck_assert_uint_eq(findings->public.outside, 1);
+	tdt__findings_free(findings);
+	tdt__tasks_fini(&tasks);
+	close_self();
+	return sampling;
+}
+
+static tdt_poll_t (*polls[])(void *, struct tdt_context *) = { poll_blocked, poll_running };
+
+/* Whether the stack of a poll was read while it went on. */
+static bool read_while_polling(int which, const char *expected, const char *call)
+{
+	struct tdt__sampling sampling = { 0 };
+	pthread_t thread;
+	char text[1024] = "";
+	const char *in = NULL;
+	bool right = false;
+
+	if (in_valgrind()) {
+		puts("# not tried: the kernel's registers are valgrind's, not the program's");
+		return false;
+	}
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, run, &polls[which]), 0);
+	while (!atomic_load(&begun))
+		usleep(1000);
+	/* A thread that is about to block may be seen before it does. */
+	for (int i = 0; i < 1000 && !right && sampling.refused == 0; i++) {
+		sampling = dump_only(text, sizeof text, &in);
+		right = strncmp(text, expected, strlen(expected)) == 0 &&
+			(call == NULL || (in != NULL && strcmp(in, call) == 0));
+	}
+	atomic_store(&over, true);
+	close(ends[1]);
+	pthread_join(thread, NULL);
+	if (sampling.refused != 0)
+		printf("# not tried: perf_event_open(2) is refused here: %s\n",
+		       strerror(sampling.refused));
+	else
+		ck_assert_msg(right, "%s", text);
+	return right;
+}
+
+START_TEST(the_stack_of_a_blocked_poll_is_read_without_a_guess)
+{
+	if (ASAN || TSAN)
+		puts("# not tried: a sanitizer's function stands between read() and the poll");
+	else
+		read_while_polling(0, "poll_blocked block_here ", "read");
+}
+END_TEST
+
+START_TEST(the_stack_of_a_running_poll_is_sampled)
+{
+	read_while_polling(1, "poll_running spin_here ", NULL);
+}
+END_TEST
+
+START_TEST(a_task_that_nobody_watches_has_its_record_alone)
+{
+	struct poll_now task;
+	char text[64];
+	const char *call;
+
+	task.traced = tdt_traced(future_of(poll_running, NULL));
+	dump_only(text, sizeof text, &call);
+	ck_assert_str_eq(text, "");
+	tdt_future_drop(&task.traced.future);
+	tdt_handle_unref(task.traced.handle);
+}
+END_TEST
+
+/* --- Lists -------------------------------------------------------------------------------- */
+
+static const struct tdt_leaf_frame calls[] = { { "outer", "file.c", 1, 0 },
+					       { "inner", NULL, 0, 0 } };
+
+/* Dump a task that waits at `leaf`. */
+static void dump_listed(struct tdt_leaf *leaf, char *text, size_t size)
+{
+	struct tdt_handle *task = tdt_task_new(TDT_TASK_ATTR(.name = "listed"));
+	const char *call;
+
+	ck_assert_ptr_nonnull(task);
+	tdt_leaf_at(task, leaf);
+	dump_only(text, size, &call);
+	tdt_task_end(task);
+}
+
+START_TEST(the_list_at_which_a_task_waits_is_read)
+{
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls };
+	const void *pcs[] = { (const char *)poll_blocked + 1, (const char *)spin_here + 1 };
+	char text[64];
+
+	dump_listed(&leaf, text, sizeof text);
+	ck_assert_str_eq(text, "outer inner ");
+	leaf = (struct tdt_leaf){ .kind = TDT_LEAF_PCS, .n = 2, .pcs = pcs };
+	dump_listed(&leaf, text, sizeof text);
+	ck_assert_str_eq(text, "poll_blocked spin_here ");
+	leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED };
+	dump_listed(&leaf, text, sizeof text);
+	ck_assert_str_eq(text, "(unknown) ");
+}
+END_TEST
+
+START_TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
+{
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = UINT32_MAX, .named = calls };
+	char text[64];
+
+	leaf.named = (const void *)8;
+	dump_listed(&leaf, text, sizeof text);
+	ck_assert_str_eq(text, "");
+	dump_listed(NULL, text, sizeof text);
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* --- Stacks that were made up ------------------------------------------------------------- */
+
+/* A return address, an address on the stack, or anything. */
+static uint64_t made_up_word(unsigned *random, uint64_t stack, unsigned size)
+{
+	switch (random_below(random, 3)) {
+	case 0:
+		return (uintptr_t)spin_here + random_below(random, 4096);
+	case 1:
+		return stack + random_below(random, size);
+	default:
+		return (uint64_t)random_below(random, 65536) << 32;
+	}
+}
+
+START_TEST(no_stack_makes_a_walk_go_astray)
+{
+	static uint64_t words[512];
+	struct tdt__stack stack = { .low = 0x7f0000000000,
+				    .size = sizeof words,
+				    .copy = (char *)words,
+				    .call = -1 };
+	struct tdt__walker walker = { .images = &images };
+	unsigned random = seed_of_run();
+
+	open_self();
+	for (int i = 0; i < 2000; i++) {
+		struct tdt__stacks *stacks;
+
+		for (size_t k = 0; k < 512; k++)
+			words[k] = made_up_word(&random, stack.low, sizeof words);
+		stack.cpu = (struct tdt__cpu){ 0 };
+		tdt__cpu_set(&stack.cpu, TDT__DWARF_PC,
+			     (uintptr_t)block_here + random_below(&random, 4096));
+		tdt__cpu_set(&stack.cpu, TDT__DWARF_SP, stack.low + 8 * random_below(&random, 256));
+		if (i % 2 == 0)
+			tdt__cpu_set(&stack.cpu, TDT__DWARF_FP,
+				     stack.low + 8 * random_below(&random, 512));
+		stacks = tdt__walk_stack(&walker, &stack, stack.low + sizeof words);
+		if (stacks != NULL)
+			ck_assert_uint_le(stacks->n, 512);
+		tdt__stacks_free(stacks);
+	}
+	tdt__walker_fini(&walker);
+	close_self();
+}
+END_TEST
+
+START_TEST(code_outside_of_all_modules_ends_a_walk)
+{
+	uint64_t words[4] = { 0 };
+	struct tdt__stack stack = { .low = 0x7f0000000000,
+				    .size = sizeof words,
+				    .copy = (char *)words,
+				    .call = -1 };
+	struct tdt__walker walker = { .images = &images };
+	struct tdt__stacks *stacks;
+
+	open_self();
+	tdt__cpu_set(&stack.cpu, TDT__DWARF_PC, 0x1234);
+	tdt__cpu_set(&stack.cpu, TDT__DWARF_SP, stack.low);
+	stacks = tdt__walk_stack(&walker, &stack, stack.low + sizeof words);
+	ck_assert(stacks == NULL || stacks->n <= 1);
+	tdt__stacks_free(stacks);
+	tdt__walker_fini(&walker);
+	close_self();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *all = suite_create("walk");
+	TCase *polls_case = tcase_create("polls"), *made_up = tcase_create("made up");
+
+	tcase_add_test(polls_case, the_stack_of_a_blocked_poll_is_read_without_a_guess);
+	tcase_add_test(polls_case, the_stack_of_a_running_poll_is_sampled);
+	tcase_add_test(polls_case, a_task_that_nobody_watches_has_its_record_alone);
+	tcase_add_test(polls_case, the_list_at_which_a_task_waits_is_read);
+	tcase_add_test(polls_case, a_list_that_cannot_be_read_or_is_not_in_force_is_none);
+	tcase_add_test(made_up, no_stack_makes_a_walk_go_astray);
+	tcase_add_test(made_up, code_outside_of_all_modules_ends_a_walk);
+	suite_add_tcase(all, polls_case);
+	suite_add_tcase(all, made_up);
+	return all;
+}
+
+int main(void)
+{
+	return test_run(suite());
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers recorder/rings, recorder/clock.  Which thread gets which ring and when it
+ * is given back, what is counted if there is none, events of any length at the end of a ring, and
+ * the clocks.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/hand.h"
+#include "lib/must.h"
+#include "lib/recorded.h"
+#include "lib/test.h"
+#include "recorder/block.h"
+#include "recorder/clock.h"
+#include "recorder/cpu.h"
+#include "recorder/rings.h"
+
+static void start(size_t ring_size, size_t total_size)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options,
+						      .ring_size = ring_size,
+						      .total_size = total_size };
+
+	ck_assert_int_eq(tdt_recorder_start(&options), 0);
+}
+
+static struct tdt_recording *block(void)
+{
+	return (struct tdt_recording *)(uintptr_t)recorded_block();
+}
+
+/* --- Events of several slots ----------------------------------------------- */
+
+#define PAYLOAD_MOST ((TDT_EVENT_SLOTS_MAX - 1) * TDT_EVENT_TEXT)
+
+static void put_pattern(struct tdt_recording_ring *ring, unsigned number, size_t size)
+{
+	const struct tdt_event event = { .kind = TDT_EVENT_USER, .a = number, .time = size };
+	char payload[PAYLOAD_MOST + 10];
+
+	memset(payload, 'a' + (int)(number % 26), sizeof payload);
+	tdt__ring_put_long(ring, tdt__thread.slots, &event, payload, size);
+}
+
+/* All events that are still there are whole, and follow each other; the last one is `newest`. */
+static void check_patterns(const struct tdt_recording_ring *ring, unsigned newest)
+{
+	struct recorded event;
+	char pattern[PAYLOAD_MOST];
+	unsigned expected = 0, n = 0;
+	uint64_t at = 0;
+
+	while (recorded_next(ring, &at, &event)) {
+		size_t size = event.event.time < PAYLOAD_MOST ? event.event.time : PAYLOAD_MOST;
+
+		if (event.event.kind != TDT_EVENT_USER)
+			continue;
+		ck_assert(n++ == 0 || event.event.a == expected);
+		ck_assert(event.size == size);
+		memset(pattern, 'a' + (int)(event.event.a % 26), sizeof pattern);
+		ck_assert(memcmp(event.payload, pattern, size) == 0);
+		expected = event.event.a + 1;
+	}
+	ck_assert_uint_eq(expected, newest + 1);
+}
+
+START_TEST(events_of_each_length_are_whole_where_the_ring_ends)
+{
+	struct tdt_recording_ring *ring;
+	unsigned number = 0;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	ring = tdt__ring_of_polls();
+	ck_assert_ptr_nonnull(ring);
+	for (size_t size = 0; size <= PAYLOAD_MOST; size += size % 30 < 29 ? 29 - size % 30 : 1)
+		for (unsigned i = 0; i < ring->room; i++) {
+			put_pattern(ring, number, size);
+			if (number++ % 8 == 0)
+				check_patterns(ring, number - 1);
+		}
+}
+END_TEST
+
+START_TEST(a_payload_is_cut_to_what_an_event_has_room_for)
+{
+	start(TDT_RING_SIZE_MIN, 0);
+	put_pattern(tdt__ring_of_polls(), 0, PAYLOAD_MOST + 10);
+	check_patterns(tdt__ring_mine(), 0);
+}
+END_TEST
+
+START_TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
+{
+	const struct tdt_recording_ring *ring;
+	struct hand hand;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	hand_begin(&hand, 1000, TDT_READY, NULL);
+	for (int i = 0; i < 500; i++) {
+		hand_poll(&hand);
+		test_events_clear();
+	}
+	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
+	ck_assert_uint_ge(ring->head, 501);
+	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), ring->room);
+	hand_end(&hand);
+}
+END_TEST
+
+/* --- Threads --------------------------------------------------------------- */
+
+static struct tdt_handle *woken; /* the task that threads wake */
+
+static void *wake_once(void *arg)
+{
+	(void)arg;
+	tdt_task_woken(woken);
+	return NULL;
+}
+
+/* Returns when the thread has really ended, as the kernel sees it. */
+static void run_thread(void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, body, arg) == 0);
+	pthread_join(thread, NULL);
+}
+
+/* How many slots of small rings were overwritten, or are not sure to be whole. */
+static uint64_t overwritten(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = TDT__SERVICE_RINGS; i < block()->n_rings; i++) {
+		const struct tdt_recording_ring *ring = tdt__block_ring(block(), i);
+
+		if (ring->kind == TDT_RING_OTHERS && ring->head + TDT_EVENT_SLOTS_MAX > ring->room)
+			n += ring->head + TDT_EVENT_SLOTS_MAX - ring->room;
+	}
+	return n;
+}
+
+START_TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
+{
+	uint64_t said;
+	struct hand hand;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	woken = hand.task.handle;
+	for (int i = 0; i < 1000; i += 50) {
+		pthread_t threads[50];
+
+		for (int j = 0; j < 50; j++)
+			MUST(pthread_create(&threads[j], NULL, wake_once, NULL) == 0);
+		for (int j = 0; j < 50; j++)
+			pthread_join(threads[j], NULL);
+	}
+	said = recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand));
+	ck_assert_uint_gt(said, 0);
+	said += block()->missed;
+	ck_assert_uint_le(said, 1000);
+	/* If the threads run one after the other, all of them may have used one ring. */
+	ck_assert_uint_ge(said + overwritten(), 1000);
+	ck_assert_uint_eq(block()->missed_polls, 0);
+	hand_end(&hand);
+}
+END_TEST
+
+START_TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
+{
+	const struct tdt_recording_ring *ring;
+	struct recorded last;
+	uint32_t first;
+	struct hand hand;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	woken = hand.task.handle;
+	run_thread(wake_once, NULL);
+	ring = recorded_last(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)).ring;
+	first = ring->thread;
+	/* The recorder's thread may have done so already. */
+	tdt__rings_recycle(block(), 0, UINT32_MAX);
+	run_thread(wake_once, NULL);
+	ck_assert_uint_ne(ring->thread, first);
+	last = recorded_last(TDT_RING_OTHERS, TDT_EVENT_THREAD, 0);
+	ck_assert_ptr_eq(last.ring, ring);
+	ck_assert_uint_eq(last.event.c, first);
+	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)), 2);
+	hand_end(&hand);
+}
+END_TEST
+
+START_TEST(the_ring_of_a_live_thread_is_not_given_away)
+{
+	const struct tdt_recording_ring *ring;
+	struct hand hand;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	hand_poll(&hand);
+	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
+	tdt__rings_recycle(block(), 0, UINT32_MAX);
+	ck_assert_uint_eq(ring->own, TDT__RING_TAKEN);
+	hand_poll(&hand);
+	ck_assert_ptr_eq(tdt__ring_mine(), ring);
+	hand_end(&hand);
+}
+END_TEST
+
+START_TEST(a_worker_that_stops_gives_its_ring_back_at_once)
+{
+	const struct tdt_recording_ring *ring;
+	struct hand hand;
+
+	start(TDT_RING_SIZE_MIN, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	tdt_worker_thread_start();
+	hand_poll(&hand);
+	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
+	ck_assert_uint_eq(ring->own, TDT__RING_TAKEN);
+	tdt_worker_thread_stop();
+	ck_assert_uint_eq(ring->own, TDT__RING_FREE);
+	ck_assert_ptr_null(tdt__ring_mine());
+	hand_end(&hand);
+}
+END_TEST
+
+START_TEST(a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls)
+{
+	const struct tdt_recording_ring *small;
+	struct hand hand;
+
+	start(65536, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	small = recorded_ring_of((uint32_t)gettid(), TDT_RING_OTHERS);
+	ck_assert_ptr_eq(tdt__ring_mine(), small);
+	hand_poll(&hand);
+	ck_assert_ptr_eq(tdt__ring_mine(),
+			 recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS));
+	ck_assert_uint_eq(small->own, TDT__RING_FREE);
+	hand_end(&hand);
+}
+END_TEST
+
+static const struct tdt_recording_ring *my_ring(void)
+{
+	const struct tdt_recording_ring *ring = tdt__ring_mine();
+
+	MUST(ring != NULL);
+	return ring;
+}
+
+START_TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
+{
+	const struct tdt_recording_ring *small;
+	struct hand hand;
+	uint32_t n;
+
+	start(65536, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	small = my_ring();
+	ck_assert_uint_eq(small->kind, TDT_RING_OTHERS);
+	n = small->room + 100;
+	for (uint32_t i = 0; i < n; i++)
+		tdt_task_woken(hand.task.handle);
+	ck_assert_uint_eq(my_ring()->kind, TDT_RING_POLLS);
+	ck_assert_uint_eq(small->own, TDT__RING_FREE);
+	/* The slots of one event are no longer sure to be whole, and the first one was a SPAWN. */
+	ck_assert_uint_ge(recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)) +
+				  recorded_count(TDT_RING_POLLS, TDT_EVENT_WAKE, hand_id(&hand)),
+			  n - 2 * TDT_EVENT_SLOTS_MAX);
+	ck_assert_uint_eq(block()->missed, 0);
+	hand_end(&hand);
+}
+END_TEST
+
+START_TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
+{
+	struct hand hand;
+	uint32_t n;
+
+	start(65536, 0);
+	hand_begin(&hand, 9, TDT_READY, NULL);
+	for (uint32_t i = TDT__SERVICE_RINGS; i < block()->n_rings; i++)
+		if (tdt__block_ring(block(), i)->kind == TDT_RING_POLLS)
+			TDT__POKE(tdt__block_ring(block(), i)->own, TDT__RING_TAKEN);
+	n = 3 * my_ring()->room;
+	for (uint32_t i = 0; i < n; i++)
+		tdt_task_woken(hand.task.handle);
+	ck_assert_uint_eq(my_ring()->kind, TDT_RING_OTHERS);
+	ck_assert_uint_eq(block()->missed, 0);
+	hand_end(&hand);
+}
+END_TEST
+
+static void *poll_five_times(void *arg)
+{
+	for (int i = 0; i < 5; i++)
+		hand_poll(arg);
+	return NULL;
+}
+
+START_TEST(a_poll_that_finds_no_ring_counts_as_missed)
+{
+	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
+	struct hand hand;
+
+	/* As little as has room for one ring of polls. */
+	do
+		plan.total_size += 1024;
+	while (!tdt__block_plan(&plan));
+	start(TDT_RING_SIZE_MIN, plan.total_size);
+	hand_begin(&hand, 99, TDT_READY, NULL);
+	hand_poll(&hand);
+	run_thread(poll_five_times, &hand);
+	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
+	ck_assert_uint_eq(block()->missed, 5);
+	ck_assert_uint_eq(block()->missed_polls, 5);
+	hand_end(&hand);
+}
+END_TEST
+
+static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	tdt_worker_thread_stop();
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+START_TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
+{
+	struct tdt_traced task =
+		tdt_traced(((struct tdt_future){ NULL, stopping_poll, drop_nothing }));
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+
+	test_waker_init(&waker);
+	start(TDT_RING_SIZE_MIN, 0);
+	tdt_future_poll(&task.future, &cx);
+	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 0);
+	ck_assert_uint_eq(block()->missed_polls, 1);
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+}
+END_TEST
+
+/* --- Clocks ---------------------------------------------------------------- */
+
+/* A clock without a constant counter is simulated: the choice is made before the first look. */
+START_TEST(either_clock_can_be_converted_to_the_systems)
+{
+	struct timespec pause = { 0, 20000000 };
+	struct tdt__moment from, to;
+	struct recorded clock;
+	double ticks, ns;
+
+	if (_i == 0)
+		tdt__record_options.clock = TDT_RECORDING_MONOTONIC;
+	start(TDT_RING_SIZE_MIN, 0);
+	if (_i == 0) {
+		ck_assert_uint_eq(block()->clock, TDT_RECORDING_MONOTONIC);
+		ck_assert_uint_eq(block()->hz, 1000000000);
+		ck_assert_uint_eq(tdt__ticks_of_ns(12345), 12345);
+	}
+	tdt__moment_now(&from);
+	nanosleep(&pause, NULL);
+	tdt__moment_now(&to);
+	ticks = (double)(to.ticks - from.ticks) / (double)block()->hz;
+	ns = (double)(to.monotonic - from.monotonic) / 1e9;
+	ck_assert_double_gt(ticks / ns, 0.9);
+	ck_assert_double_lt(ticks / ns, 1.1);
+	clock = recorded_last(TDT_RING_SERVICE, TDT_EVENT_CLOCK, 0);
+	tdt__moment_now(&to);
+	ck_assert_uint_le(clock.event.time, to.ticks);
+	ck_assert_uint_le(clock.event.task, to.monotonic);
+	ck_assert_uint_ge(clock.event.c, clock.event.task);
+	ck_assert_uint_eq(clock.size, 8);
+}
+END_TEST
+
+START_TEST(the_cpu_is_the_one_that_the_thread_may_run_on)
+{
+	cpu_set_t set;
+	int cpu = sched_getcpu();
+
+	tdt__ticks_begin();
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0);
+	if (tdt__cpu() == UINT16_MAX)
+		puts("# not tried: rseq is not registered here");
+	else
+		ck_assert_uint_eq(tdt__cpu(), (unsigned)cpu);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rings");
+	TCase *slots = tcase_create("slots");
+	TCase *threads = tcase_create("threads");
+	TCase *clocks = tcase_create("clocks");
+
+	tcase_add_test(slots, events_of_each_length_are_whole_where_the_ring_ends);
+	tcase_add_test(slots, a_payload_is_cut_to_what_an_event_has_room_for);
+	tcase_add_test(slots, the_oldest_polls_are_overwritten_and_the_newest_are_there);
+	suite_add_tcase(suite, slots);
+	tcase_add_test(threads, a_thousand_threads_that_come_and_go_lose_nothing_unsaid);
+	tcase_add_test(threads, the_ring_of_a_thread_that_has_ended_is_given_to_another_one);
+	tcase_add_test(threads, the_ring_of_a_live_thread_is_not_given_away);
+	tcase_add_test(threads, a_worker_that_stops_gives_its_ring_back_at_once);
+	tcase_add_test(threads, a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls);
+	tcase_add_test(threads, a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls);
+	tcase_add_test(threads, small_rings_do_not_grow_while_most_rings_of_polls_are_taken);
+	tcase_add_test(threads, a_poll_that_finds_no_ring_counts_as_missed);
+	tcase_add_test(threads, a_ring_that_was_given_back_in_a_poll_is_not_written_to);
+	suite_add_tcase(suite, threads);
+	tcase_add_loop_test(clocks, either_clock_can_be_converted_to_the_systems, 0, 2);
+	tcase_add_test(clocks, the_cpu_is_the_one_that_the_thread_may_run_on);
+	suite_add_tcase(suite, clocks);
+	return test_run(suite);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers recording/durations.
+ * Which polls and latencies of a made recording are counted, and in which buckets.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/future.h>
+
+#include "lib/no_memory.h"
+#include "lib/recording_maker.h"
+#include "lib/test.h"
+#include "recording/durations.h"
+#include "recording/read.h"
+
+#define MS UINT64_C(1000000)
+
+static struct maker *maker;
+static unsigned one, two;
+static struct tdt__durations polls, latencies;
+static struct tdt__recorded_span span;
+
+static void set_up(void)
+{
+	maker = maker_new();
+	maker_header(maker)->taken = 1000 * MS;
+	one = maker_ring(maker, TDT_RING_POLLS, 8, 101);
+	two = maker_ring(maker, TDT_RING_POLLS, 1024, 102);
+	span = (struct tdt__recorded_span){ 0, UINT64_MAX };
+	memset(&polls, 0, sizeof polls);
+	memset(&latencies, 0, sizeof latencies);
+}
+
+static void tear_down(void)
+{
+	maker_free(maker);
+}
+
+static int count_made(void)
+{
+	struct tdt__recording *recording;
+	size_t size;
+	void *block = maker_block(maker, &size);
+	int error = tdt__recording_open(&recording, block, size);
+
+	if (error == 0)
+		error = tdt__durations_count(recording, &span, &polls, &latencies);
+	tdt__recording_close(recording);
+	free(block);
+	return error;
+}
+
+static uint64_t all_of(const struct tdt__durations *durations)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++)
+		all += durations->n[i];
+	return all;
+}
+
+static void poll_on(unsigned ring, uint64_t begin, uint64_t ns)
+{
+	maker_poll(maker, ring, begin, ns, 7, TDT_PENDING);
+}
+
+START_TEST(a_duration_is_in_the_first_bucket_whose_bound_it_does_not_exceed)
+{
+	struct tdt__durations some = { 0 };
+
+	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++) {
+		tdt__durations_add(&some, tdt__duration_bound[i]);
+		tdt__durations_add(&some, tdt__duration_bound[i] + 1);
+	}
+	ck_assert_uint_eq(some.n[0], 1);
+	for (size_t i = 1; i < TDT__DURATION_BOUNDS; i++)
+		ck_assert_uint_eq(some.n[i], 2);
+	ck_assert_uint_eq(some.n[TDT__DURATION_BOUNDS], 1);
+}
+END_TEST
+
+START_TEST(each_poll_is_counted_with_its_duration)
+{
+	poll_on(one, 1 * MS, 800);
+	poll_on(two, 2 * MS, MS);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(polls.n[0], 1);
+	ck_assert_uint_eq(polls.n[6], 1);
+	ck_assert_uint_eq(all_of(&polls), 2);
+	ck_assert_uint_eq(polls.sum, MS + 800);
+	ck_assert_uint_eq(all_of(&latencies), 0);
+}
+END_TEST
+
+START_TEST(a_latency_begins_with_the_first_wake_up_after_a_poll)
+{
+	poll_on(two, 1 * MS, 100);
+	maker_wake(maker, two, 10 * MS, 7, 0);
+	maker_wake(maker, two, 11 * MS, 7, 0);
+	poll_on(two, 14 * MS, 100);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(all_of(&latencies), 1);
+	ck_assert_uint_eq(latencies.sum, 4 * MS);
+}
+END_TEST
+
+START_TEST(after_a_wake_up_during_the_poll_a_latency_begins_with_the_end_of_the_poll)
+{
+	maker_wake(maker, one, 2 * MS, 7, 0);
+	poll_on(two, 1 * MS, 2 * MS);
+	poll_on(two, 8 * MS, 100);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(latencies.sum, 5 * MS);
+	ck_assert_uint_eq(all_of(&latencies), 1);
+}
+END_TEST
+
+START_TEST(a_task_that_has_ended_has_no_latency)
+{
+	maker_wake(maker, one, 2 * MS, 7, 0);
+	maker_poll(maker, two, 1 * MS, 2 * MS, 7, TDT_READY);
+	poll_on(two, 8 * MS, 100); /* of another task with that id */
+	maker_wake(maker, one, 9 * MS, 7, 0);
+	maker_identity(maker, two, TDT_EVENT_END, 10 * MS, 7, TDT_PENDING, 0, "x", "x.c", 1);
+	poll_on(two, 12 * MS, 100);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(all_of(&latencies), 0);
+}
+END_TEST
+
+START_TEST(consecutive_spans_count_everything_once)
+{
+	for (uint64_t i = 1; i <= 100; i++) {
+		maker_wake(maker, two, i * MS, 7, 0);
+		poll_on(two, i * MS + 500, 500);
+	}
+	for (uint64_t at = 0; at < 200 * MS; at += 7 * MS + 500) {
+		span = (struct tdt__recorded_span){ at, at + 7 * MS + 500 };
+		ck_assert_int_eq(count_made(), 0);
+	}
+	ck_assert_uint_eq(all_of(&polls), 100);
+	ck_assert_uint_eq(polls.n[0], 100);
+	ck_assert_uint_eq(polls.sum, UINT64_C(100) * 500);
+	ck_assert_uint_eq(all_of(&latencies), 100);
+	ck_assert_uint_eq(latencies.sum, UINT64_C(100) * 500);
+}
+END_TEST
+
+/* Ring one has room for 8 events, so events before its oldest one may be missing. */
+START_TEST(latencies_since_before_events_were_overwritten_do_not_count)
+{
+	maker_wake(maker, two, 1 * MS, 7, 0);
+	for (uint64_t i = 10; i < 30; i++)
+		maker_wake(maker, one, i * MS, 8, 0);
+	poll_on(two, 40 * MS, 100);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(all_of(&polls), 1);
+	ck_assert_uint_eq(all_of(&latencies), 0);
+}
+END_TEST
+
+START_TEST(long_polls_count_also_if_only_their_remarkable_events_are_left)
+{
+	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 101);
+
+	poll_on(remarkable, 1 * MS, 2 * MS);
+	maker_wake(maker, remarkable, 4 * MS, 7, 0);
+	for (uint64_t i = 10; i < 30; i++)
+		maker_poll(maker, one, i * MS, 100, 8, TDT_PENDING);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_uint_eq(polls.n[7], 1);
+	ck_assert_uint_eq(all_of(&polls), polls.n[0] + 1);
+	ck_assert_uint_gt(polls.n[0], 0);
+}
+END_TEST
+
+static int try_to_count(void *recording)
+{
+	memset(&polls, 0, sizeof polls);
+	return tdt__durations_count(recording, &span, &polls, &latencies);
+}
+
+START_TEST(each_lack_of_memory_is_reported)
+{
+	struct tdt__recording *recording;
+	size_t size;
+	void *block;
+
+	poll_on(two, 1 * MS, 100);
+	block = maker_block(maker, &size);
+	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	no_memory_each(try_to_count, recording, 2);
+	ck_assert_int_eq(try_to_count(recording), 0);
+	ck_assert_uint_eq(all_of(&polls), 1);
+	tdt__recording_close(recording);
+	free(block);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("durations");
+	TCase *all = tcase_create("all");
+
+	tcase_add_checked_fixture(all, set_up, tear_down);
+	tcase_add_test(all, a_duration_is_in_the_first_bucket_whose_bound_it_does_not_exceed);
+	tcase_add_test(all, each_poll_is_counted_with_its_duration);
+	tcase_add_test(all, a_latency_begins_with_the_first_wake_up_after_a_poll);
+	tcase_add_test(all,
+		       after_a_wake_up_during_the_poll_a_latency_begins_with_the_end_of_the_poll);
+	tcase_add_test(all, a_task_that_has_ended_has_no_latency);
+	tcase_add_test(all, consecutive_spans_count_everything_once);
+	tcase_add_test(all, latencies_since_before_events_were_overwritten_do_not_count);
+	tcase_add_test(all, long_polls_count_also_if_only_their_remarkable_events_are_left);
+	tcase_add_test(all, each_lack_of_memory_is_reported);
+	suite_add_tcase(suite, all);
+	return test_run(suite);
+}

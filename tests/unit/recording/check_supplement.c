@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers recording/supplement, recording/describe.  Events that are added to a copy are read like
+ * those that were recorded, and the code that a copy names is found.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/no_memory.h"
+#include "lib/recording_maker.h"
+#include "lib/test.h"
+#include "recording/describe.h"
+#include "recording/read.h"
+#include "recording/supplement.h"
+
+static struct maker *maker;
+static unsigned ring;
+static void *copy;
+static size_t size;
+
+/* A made recording is like a copy if it says when it was taken. */
+static void begin(void)
+{
+	maker = maker_new();
+	maker_header(maker)->taken = 500;
+	ring = maker_ring(maker, TDT_RING_POLLS, 64, 11);
+	maker_wake(maker, ring, 100, 7, 0);
+}
+
+static void end(void)
+{
+	free(copy);
+	maker_free(maker);
+}
+
+static void add_task(struct tdt__supplement *supplement, uint64_t id, const char *name,
+		     const char *file)
+{
+	struct tdt_task_record record = { .parent = 3, .line = 88, .column = 5 };
+	const struct tdt_event event = {
+		.kind = TDT_EVENT_TASK, .time = 150, .task = id, .c = 0x1000
+	};
+	char payload[TDT__IDENTITY_MAX];
+
+	strncpy(record.name, name, sizeof record.name - 1);
+	tdt__supplement_add(supplement, &event, payload,
+			    tdt__describe_task(&record, file, payload));
+}
+
+static void add_module(struct tdt__supplement *supplement, const char *build_id, const char *path)
+{
+	const struct tdt_event event = {
+		.kind = TDT_EVENT_MODULE, .time = 150, .task = 0x1000, .c = 0x3000
+	};
+	char payload[TDT__DESCRIPTION_MAX];
+
+	tdt__supplement_add(supplement, &event, payload,
+			    tdt__describe_module(0x800, build_id, path, payload));
+}
+
+static const struct tdt__recorded_task *task_of(const struct tdt__recording *recording,
+						uint64_t id)
+{
+	size_t n;
+
+	return &tdt__recording_tasks(recording, &n)[tdt__recording_task(recording, id)];
+}
+
+START_TEST(what_is_added_is_read)
+{
+	struct tdt__supplement supplement = { 0 };
+	struct tdt__recording *recording;
+	const struct tdt__recorded_task *task;
+	const struct tdt__recorded_module *module;
+	const struct tdt__recorded_clock *clock;
+	size_t n;
+
+	begin();
+	copy = maker_block(maker, &size);
+	add_task(&supplement, 7, "conn 1", "src/a.c");
+	add_module(&supplement, "00ff7f", "/lib/libx.so");
+	tdt__supplement_clock(&supplement, 20000000, 20000000, 300, 400);
+	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
+	ck_assert_ptr_null(supplement.slot);
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	task = task_of(recording, 7);
+	ck_assert_str_eq(task->name, "conn 1");
+	ck_assert_str_eq(task->file, "src/a.c");
+	ck_assert_uint_eq(task->parent, 3);
+	ck_assert_uint_eq(task->line, 88);
+	ck_assert_uint_eq(task->column, 5);
+	ck_assert_uint_eq(task->poll_function, 0x1000);
+	module = tdt__recording_modules(recording, &n);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(module->start, 0x1000);
+	ck_assert_uint_eq(module->end, 0x3000);
+	ck_assert_uint_eq(module->bias, 0x800);
+	ck_assert_str_eq(module->build_id, "00ff7f");
+	ck_assert_str_eq(module->path, "/lib/libx.so");
+	clock = tdt__recording_clocks(recording, &n);
+	ck_assert_uint_ge(n, 1);
+	ck_assert_uint_eq(clock[n - 1].ticks, 20000000);
+	ck_assert_uint_eq(clock[n - 1].boot, 300);
+	ck_assert_uint_eq(clock[n - 1].real, 400);
+	tdt__recording_close(recording);
+	end();
+}
+END_TEST
+
+START_TEST(an_empty_supplement_changes_nothing_that_is_read)
+{
+	struct tdt__supplement supplement = { 0 };
+	struct tdt__recording *recording;
+	size_t n;
+
+	begin();
+	copy = maker_block(maker, &size);
+	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	tdt__recording_tasks(recording, &n);
+	ck_assert_uint_eq(n, 1);
+	tdt__recording_close(recording);
+	end();
+}
+END_TEST
+
+/* An event has a limited number of slots, and a task's name and the end of its file matter most. */
+START_TEST(long_texts_are_cut)
+{
+	static char file[2000], path[2000];
+	struct tdt__supplement supplement = { 0 };
+	struct tdt__recording *recording;
+	const struct tdt__recorded_task *task;
+	const struct tdt__recorded_module *module;
+	size_t n;
+
+	memset(file, 'f', sizeof file - 5);
+	strcpy(file + sizeof file - 5, "/a.c");
+	memset(path, 'p', sizeof path - 1);
+	begin();
+	copy = maker_block(maker, &size);
+	add_task(&supplement, 7, "name", file);
+	add_module(&supplement, "", path);
+	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	task = task_of(recording, 7);
+	ck_assert_str_eq(task->name, "name");
+	ck_assert_uint_eq(strlen(task->file), 191);
+	ck_assert_str_eq(task->file + 191 - 4, "/a.c");
+	module = tdt__recording_modules(recording, &n);
+	ck_assert_uint_eq(strlen(module->path), TDT__DESCRIPTION_MAX - 10);
+	ck_assert_str_eq(module->build_id, "");
+	tdt__recording_close(recording);
+	end();
+}
+END_TEST
+
+static uint64_t visited[8];
+static size_t n_visited;
+
+static void note_code(void *data, uint64_t address)
+{
+	(void)data;
+	ck_assert_uint_lt(n_visited, 8);
+	visited[n_visited++] = address;
+}
+
+START_TEST(poll_functions_and_calls_are_visited)
+{
+	static const uint64_t pcs[] = { 0x5001, 0x6001 };
+	const struct tdt_event spawn = { .kind = TDT_EVENT_SPAWN, .time = 100, .c = 0x4000 };
+
+	begin();
+	maker_add(maker, ring, spawn, NULL, 0);
+	maker_stack(maker, pcs, 2, 0);
+	copy = maker_block(maker, &size);
+	n_visited = 0;
+	tdt__recording_visit_code(copy, note_code, NULL);
+	ck_assert_uint_eq(n_visited, 3);
+	ck_assert_uint_eq(visited[0], 0x4000);
+	ck_assert_uint_eq(visited[1], 0x5000);
+	ck_assert_uint_eq(visited[2], 0x6000);
+	end();
+}
+END_TEST
+
+/* A damaged stack says that it is longer than the table. */
+START_TEST(a_stack_that_leaves_the_table_is_not_visited)
+{
+	static const uint64_t pcs[] = { 0x5001 };
+	struct tdt_recording_stack *stack;
+	uint32_t number;
+
+	begin();
+	number = maker_stack(maker, pcs, 1, 0);
+	copy = maker_block(maker, &size);
+	stack = (void *)((char *)copy + ((struct tdt_recording *)copy)->stacks + 8 * number);
+	ck_assert_uint_eq(stack->n, 1);
+	stack->n = UINT16_MAX;
+	n_visited = 0;
+	tdt__recording_visit_code(copy, note_code, NULL);
+	ck_assert_uint_eq(n_visited, 0);
+	end();
+}
+END_TEST
+
+static int add_and_append(void *argument)
+{
+	struct tdt__supplement supplement = { 0 };
+
+	(void)argument;
+	for (int i = 0; i < 50; i++)
+		add_task(&supplement, 7, "name", "file");
+	return tdt__supplement_append(&supplement, &copy, &size);
+}
+
+START_TEST(without_memory_the_copy_stays_as_it_is)
+{
+	struct tdt__recording *recording;
+
+	begin();
+	copy = maker_block(maker, &size);
+	no_memory_each(add_and_append, NULL, 3);
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	tdt__recording_close(recording);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("supplement");
+	TCase *events = tcase_create("events"), *code = tcase_create("code");
+
+	tcase_add_test(events, what_is_added_is_read);
+	tcase_add_test(events, an_empty_supplement_changes_nothing_that_is_read);
+	tcase_add_test(events, long_texts_are_cut);
+	tcase_add_test(events, without_memory_the_copy_stays_as_it_is);
+	suite_add_tcase(suite, events);
+	tcase_add_test(code, poll_functions_and_calls_are_visited);
+	tcase_add_test(code, a_stack_that_leaves_the_table_is_not_visited);
+	suite_add_tcase(suite, code);
+	return test_run(suite);
+}

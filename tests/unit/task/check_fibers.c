@@ -1,0 +1,1413 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers task/fibers, capture/fiber, tdt/fiber.h.  The life of fibers: what their tasks say
+ * while they run, are suspended and have ended; requests for them, from anywhere; their bounds; and
+ * what a library may do wrong.
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/tdt.h>
+
+#include "lib/fibered.h"
+#include "lib/gate.h"
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/stuck_task.h"
+#include "lib/test.h"
+#include "watch/last_tree.h"
+
+#define NOINLINE __attribute__((noinline))
+#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
+
+/* --- What the fibers do ------------------------------------------------------------ */
+
+static NOINLINE void inner(struct fibered *it)
+{
+	fibered_yield(it);
+	USE(it);
+}
+
+static NOINLINE void outer(struct fibered *it)
+{
+	inner(it);
+	USE(it);
+}
+
+static NOINLINE void other(struct fibered *it)
+{
+	char room[100]; /* or the compiler makes one function of this and inner() */
+
+	USE(room);
+	fibered_yield(it);
+	USE(room);
+}
+
+/* Yields in outer() and then in other(). */
+static void runs(struct fibered *it)
+{
+	outer(it);
+	other(it);
+	USE(it);
+}
+
+#define IN_OUTER "fibered_entry runs outer inner fibered_yield"
+#define IN_OTHER "fibered_entry runs other fibered_yield"
+
+static struct tdt_handle *handle_of(const struct fibered *it)
+{
+	return tdt_fiber_handle(it->fiber);
+}
+
+static void start(struct fibered *it, const char *name)
+{
+	fibered_init(it, TDT_TASK_ATTR(.name = name));
+	fibered_resume(it);
+}
+
+static void expect_trace(struct tdt_trace *trace, enum tdt_task_state state, const char *path)
+{
+	char *shown;
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_eq(tdt_trace_info(trace)->state, state);
+	shown = stuck_path(trace);
+	ck_assert_str_eq(shown, path);
+	free(shown);
+	tdt_trace_free(trace);
+}
+
+static void expect_path(const struct fibered *it, const char *path)
+{
+	expect_trace(tdt_backtrace(handle_of(it)), TDT_TASK_WAITING, path);
+}
+
+/* The text of a dump, for the caller to free. */
+static char *dump_text(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(tdt_dump_all(out), 0);
+	fclose(out);
+	return text;
+}
+
+static void expect_dump(const char *part)
+{
+	char *text = dump_text();
+
+	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
+	free(text);
+}
+
+static void expect_misuse(enum tdt_misuse_kind kind)
+{
+	ck_assert_ptr_nonnull(tdt_misused());
+	ck_assert_int_eq(tdt_misused()->kind, kind);
+}
+
+static enum tdt_task_state seen_state;
+
+static int note_state(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+{
+	(void)handle;
+	(void)arg;
+	seen_state = info->state;
+	return 0;
+}
+
+static enum tdt_task_state state_of(struct tdt_handle *handle)
+{
+	ck_assert_int_eq(tdt_task_inspect(handle, note_state, NULL), 0);
+	return seen_state;
+}
+
+/* --- Standing ------------------------------------------------------------------------ */
+
+START_TEST(a_suspended_fiber_shows_where_it_stands)
+{
+	struct fibered it = { .run = runs };
+
+	start(&it, "a");
+	expect_path(&it, IN_OUTER);
+	expect_path(&it, IN_OUTER); /* that has not resumed it */
+	fibered_resume(&it);
+	expect_path(&it, IN_OTHER);
+	fibered_resume(&it);
+	ck_assert(it.ended);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_fiber_that_has_not_run_says_so)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_trace *trace;
+
+	fibered_init(&it, TDT_TASK_ATTR(.name = "new"));
+	trace = tdt_backtrace(handle_of(&it));
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 0);
+	ck_assert_uint_eq(tdt_trace_info(trace)->polls, 0);
+	tdt_trace_free(trace);
+	expect_dump("has not run yet");
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_dump_has_all_fibers)
+{
+	struct fibered its[600];
+	char *text;
+
+	for (int i = 0; i < 600; i++) {
+		its[i] = (struct fibered){ .run = runs };
+		start(&its[i], NULL);
+		if (i % 2 == 1)
+			fibered_resume(&its[i]);
+	}
+	text = dump_text();
+	ck_assert_msg(strstr(text, "600 tasks: 600 answered") != NULL, "%s", text);
+	if (strstr(text, "not named in time") == NULL) {
+		ck_assert_ptr_nonnull(strstr(text, "outer"));
+		ck_assert_ptr_nonnull(strstr(text, "other"));
+	}
+	free(text);
+	for (int i = 0; i < 600; i++)
+		fibered_fini(&its[i]);
+}
+END_TEST
+
+/* --- Running --------------------------------------------------------------------------- */
+
+static void notes_itself(struct fibered *it)
+{
+	struct tdt_handle *handle = handle_of(it);
+
+	MUST(tdt_current_task_id() == tdt_handle_id(handle));
+	MUST(state_of(handle) == TDT_TASK_RUNNING);
+	errno = 0;
+	MUST(tdt_backtrace(handle) == NULL && errno == EDEADLK);
+	MUST(tdt_backtrace_timed(handle, 0) == NULL && errno == EDEADLK);
+	fibered_yield(it);
+	MUST(tdt_current_task_id() == tdt_handle_id(handle));
+}
+
+START_TEST(a_running_fiber_is_the_current_task)
+{
+	struct fibered it = { .run = notes_itself };
+	struct tdt_handle *handle;
+
+	fibered_init(&it, NULL);
+	handle = tdt_handle_ref(handle_of(&it));
+	ck_assert_int_eq(state_of(handle), TDT_TASK_WAITING);
+	fibered_resume(&it);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_int_eq(state_of(handle), TDT_TASK_WAITING);
+	fibered_resume(&it);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_int_eq(state_of(handle), TDT_TASK_READY);
+	ck_assert_ptr_null(tdt_backtrace(handle));
+	ck_assert_int_eq(errno, ESRCH);
+	tdt_handle_unref(handle);
+	fibered_fini(&it);
+}
+END_TEST
+
+static void spawns(struct fibered *it)
+{
+	struct tdt_fiber *child = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "child"));
+
+	it->arg = tdt_handle_ref(tdt_fiber_handle(child));
+	tdt_fiber_end(child);
+	fibered_yield(it);
+}
+
+static uint64_t parent;
+
+static int note_parent(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+{
+	(void)handle;
+	(void)arg;
+	parent = info->parent;
+	return 0;
+}
+
+START_TEST(a_running_fiber_is_the_parent_of_what_it_spawns)
+{
+	struct fibered it = { .run = spawns };
+
+	start(&it, NULL);
+	ck_assert_int_eq(tdt_task_inspect(it.arg, note_parent, NULL), 0);
+	ck_assert_uint_eq(parent, tdt_handle_id(handle_of(&it)));
+	tdt_handle_unref(it.arg);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* Fibers that resume each other: the current one is always the last. */
+static void resumes(struct fibered *it)
+{
+	struct fibered *next = it->arg;
+	uint64_t id = tdt_handle_id(handle_of(it));
+
+	if (next != NULL)
+		fibered_resume(next);
+	MUST(tdt_current_task_id() == id);
+	fibered_yield(it);
+	if (next != NULL)
+		fibered_resume(next);
+	MUST(tdt_current_task_id() == id);
+}
+
+START_TEST(fibers_that_run_inside_each_other_are_each_current_in_turn)
+{
+	struct fibered b = { .run = resumes }, a = { .run = resumes, .arg = &b };
+
+	fibered_init(&a, NULL);
+	fibered_init(&b, NULL);
+	fibered_resume(&a);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	fibered_resume(&a);
+	ck_assert(a.ended && b.ended);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_ptr_null(tdt_misused());
+	fibered_fini(&a);
+	fibered_fini(&b);
+}
+END_TEST
+
+static void stays(struct fibered *it)
+{
+	gate_stay();
+	USE(it);
+}
+
+static void *resume_on_thread(void *arg)
+{
+	fibered_resume(arg);
+	return NULL;
+}
+
+/* Wait until the fiber is at the gate, and ask. */
+static struct tdt_trace *ask_at_gate(const struct fibered *it)
+{
+	while (atomic_load(&gate.entered) == 0)
+		usleep(1000);
+	usleep(20000);
+	return tdt_backtrace_timed(handle_of(it), 30 * INT64_C(1000000000));
+}
+
+static void expect_stays(const char *path)
+{
+	static const char stays_there[] = "fibered_entry stays gate_stay";
+
+	if (SIGNALS_ARE_LATE)
+		printf("# not tried: ThreadSanitizer delays signals: whether it is there\n");
+	else
+		ck_assert_msg(strncmp(path, stays_there, strlen(stays_there)) == 0, "%s", path);
+}
+
+START_TEST(a_running_fiber_is_read_where_it_runs)
+{
+	struct fibered it = { .run = stays };
+	struct tdt_trace *trace;
+	pthread_t thread;
+	char *path;
+
+	fibered_init(&it, NULL);
+	gate_close(_i);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
+	trace = ask_at_gate(&it);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
+	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
+	path = stuck_path(trace);
+	expect_stays(path);
+	free(path);
+	tdt_trace_free(trace);
+	gate_open();
+	pthread_join(thread, NULL);
+	ck_assert(it.ended);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* Resumes another fiber without having been suspended. */
+static void resumes_one(struct fibered *it)
+{
+	fibered_resume(it->arg);
+	USE(it);
+}
+
+START_TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read)
+{
+	struct fibered b = { .run = stays }, a = { .run = resumes_one, .arg = &b };
+	struct tdt_trace *trace;
+	pthread_t thread;
+	char *path;
+
+	fibered_init(&a, NULL);
+	fibered_init(&b, NULL);
+	gate_close(_i);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &a), 0);
+	trace = ask_at_gate(&b);
+	ck_assert_ptr_nonnull(trace);
+	path = stuck_path(trace);
+	ck_assert_ptr_null(strstr(path, "resumes_one"));
+	free(path);
+	tdt_trace_free(trace);
+	ck_assert_ptr_null(tdt_backtrace_timed(handle_of(&a), 100000000));
+	ck_assert_int_eq(errno, ETIMEDOUT);
+	if (!_i) /* on a busy machine the signal may come too late */
+		expect_dump("on a stack that is not known as its own");
+	gate_open();
+	pthread_join(thread, NULL);
+	fibered_fini(&a);
+	fibered_fini(&b);
+}
+END_TEST
+
+/* --- What it waits for ------------------------------------------------------------------ */
+
+static void waits(struct fibered *it)
+{
+	tdt_leaf_waits_on_named(TDT_WAIT_IO, (void *)5, 0, "the door");
+	fibered_yield(it);
+	fibered_yield(it);
+}
+
+START_TEST(a_suspended_fiber_says_what_it_waits_for)
+{
+	struct fibered it = { .run = waits };
+	struct tdt_trace *trace;
+
+	start(&it, NULL);
+	trace = tdt_backtrace(handle_of(&it));
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[0].kind, TDT_WAIT_IO);
+	ck_assert_str_eq(tdt_trace_info(trace)->waits[0].name, "the door");
+	tdt_trace_free(trace);
+	expect_dump("waits for descriptor 5 \"the door\"");
+	fibered_resume(&it); /* the next time it does not say */
+	trace = tdt_backtrace(handle_of(&it));
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 0);
+	tdt_trace_free(trace);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_fiber_that_was_woken_is_runnable_until_it_runs)
+{
+	struct fibered it = { .run = runs };
+
+	start(&it, "a");
+	tdt_task_woken(handle_of(&it));
+	ck_assert_int_eq(state_of(handle_of(&it)), TDT_TASK_RUNNABLE);
+	expect_trace(tdt_backtrace(handle_of(&it)), TDT_TASK_RUNNABLE, IN_OUTER);
+	expect_dump("runnable");
+	fibered_resume(&it);
+	expect_path(&it, IN_OTHER);
+	fibered_fini(&it);
+}
+END_TEST
+
+static void waits_for(struct fibered *it)
+{
+	tdt_leaf_waits_on(TDT_WAIT_TASK, it->arg, tdt_handle_id(it->arg));
+	fibered_yield(it);
+}
+
+/*
+ * Without reports of wake-ups it is not known whether one of them is about to go on; with them it
+ * is a deadlock.
+ */
+START_TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported)
+{
+	struct fibered a = { .run = waits_for }, b = { .run = waits_for };
+	char *text;
+
+	fibered_init(&a, TDT_TASK_ATTR(.name = "a"));
+	fibered_init(&b, TDT_TASK_ATTR(.name = "b"));
+	a.arg = handle_of(&b);
+	b.arg = handle_of(&a);
+	for (int i = 0; i < 2 && _i; i++)
+		tdt_task_woken(i ? a.arg : b.arg);
+	fibered_resume(&a);
+	fibered_resume(&b);
+	expect_dump(_i ? "deadlock" : "ring of waits");
+	tdt_task_woken(a.arg); /* it may be about to go on */
+	text = dump_text();
+	ck_assert_msg(strstr(text, "deadlock") == NULL, "%s", text);
+	free(text);
+	fibered_fini(&a);
+	fibered_fini(&b);
+}
+END_TEST
+
+/* --- Requests ------------------------------------------------------------------------------ */
+
+START_TEST(the_scheduler_itself_reads_its_suspended_fibers)
+{
+	struct fibered it = { .run = runs };
+
+	tdt_worker_thread_start();
+	start(&it, NULL);
+	expect_path(&it, IN_OUTER); /* which would be EDEADLK for a future that it polls */
+	expect_trace(tdt_backtrace_timed(handle_of(&it), 0), TDT_TASK_WAITING, IN_OUTER);
+	fibered_fini(&it);
+	tdt_worker_thread_stop();
+}
+END_TEST
+
+static void reads_another(struct fibered *it)
+{
+	struct tdt_trace *trace = tdt_backtrace(it->arg);
+	char *path;
+
+	MUST(trace != NULL);
+	path = stuck_path(trace);
+	MUST(strcmp(path, IN_OUTER) == 0);
+	free(path);
+	tdt_trace_free(trace);
+}
+
+START_TEST(a_fiber_reads_another_one)
+{
+	struct fibered other = { .run = runs }, it = { .run = reads_another };
+
+	start(&other, NULL);
+	it.arg = handle_of(&other);
+	start(&it, NULL);
+	ck_assert(it.ended);
+	fibered_fini(&it);
+	fibered_fini(&other);
+}
+END_TEST
+
+static struct tdt_trace *answer;
+static int answer_error;
+
+static int wakes;
+
+static const struct tdt_waker *clone_waker(const struct tdt_waker *waker)
+{
+	return waker;
+}
+
+static void count_wake(const struct tdt_waker *waker)
+{
+	(void)waker;
+	wakes++;
+}
+
+static void drop_waker(const struct tdt_waker *waker)
+{
+	(void)waker;
+}
+
+static const struct tdt_waker_vtable counting = { clone_waker, count_wake, count_wake, drop_waker };
+static const struct tdt_waker counter = { &counting };
+
+START_TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_context cx = { &counter };
+	struct tdt_future asks;
+
+	start(&it, NULL);
+	asks = tdt_backtrace_async(handle_of(&it), &answer, &answer_error);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(answer_error, 0);
+	expect_trace(answer, TDT_TASK_WAITING, IN_OUTER);
+	tdt_future_drop(&asks);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* The answer is made in the suspend. */
+static void asks_itself(struct fibered *it)
+{
+	struct tdt_future *asks = it->arg;
+	struct tdt_context cx = { &counter };
+
+	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
+	wakes = 0;
+	inner(it);
+}
+
+START_TEST(a_running_fiber_answers_when_it_is_suspended)
+{
+	struct tdt_future asks;
+	struct fibered it = { .run = asks_itself, .arg = &asks };
+	struct tdt_context cx = { &counter };
+
+	start(&it, NULL);
+	ck_assert_int_eq(wakes, 1);
+	fibered_resume(&it); /* it goes on and ends, and the answer stays what it was */
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	expect_trace(answer, TDT_TASK_WAITING, "fibered_entry asks_itself inner fibered_yield");
+	tdt_future_drop(&asks);
+	fibered_fini(&it);
+}
+END_TEST
+
+static void asks_and_ends(struct fibered *it)
+{
+	struct tdt_future *asks = it->arg;
+	struct tdt_context cx = { &counter };
+
+	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
+}
+
+START_TEST(a_request_for_a_fiber_that_ends_fails)
+{
+	struct tdt_future asks;
+	struct fibered it = { .run = asks_and_ends, .arg = &asks };
+	struct tdt_context cx = { &counter };
+
+	start(&it, NULL);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_ptr_null(answer);
+	ck_assert_int_eq(answer_error, -ESRCH);
+	tdt_future_drop(&asks);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- The end --------------------------------------------------------------------------------- */
+
+/* What a join of the fiber's task says. */
+static int outcome_of(struct tdt_handle *handle)
+{
+	struct tdt_context cx = { &counter };
+	int outcome = 1;
+	struct tdt_future joins = tdt_join(handle, &outcome);
+
+	ck_assert_int_eq(tdt_future_poll(&joins, &cx), TDT_READY);
+	tdt_future_drop(&joins);
+	return outcome;
+}
+
+START_TEST(a_fiber_that_ends_while_it_runs_is_ready)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_handle *handle;
+
+	start(&it, NULL);
+	handle = tdt_handle_ref(handle_of(&it));
+	fibered_resume(&it);
+	fibered_resume(&it);
+	ck_assert_int_eq(outcome_of(handle), 0);
+	tdt_handle_unref(handle);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_handle *handle;
+
+	start(&it, NULL);
+	handle = tdt_handle_ref(handle_of(&it));
+	fibered_fini(&it);
+	ck_assert_int_eq(outcome_of(handle), -ECANCELED);
+	tdt_handle_unref(handle);
+	expect_dump("no tasks");
+}
+END_TEST
+
+START_TEST(a_fiber_may_end_after_its_last_switch)
+{
+	struct fibered it = { .run = runs, .mute_end = true };
+
+	start(&it, NULL);
+	fibered_resume(&it);
+	fibered_resume(&it);
+	ck_assert(it.ended);
+	ck_assert_uint_eq(tdt_current_task_id(), tdt_handle_id(handle_of(&it)));
+	fibered_fini(&it);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	expect_dump("no tasks");
+}
+END_TEST
+
+static void *fini_on_thread(void *arg)
+{
+	fibered_fini(arg);
+	return NULL;
+}
+
+static void on_thread(void *(*function)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, function, arg), 0);
+	pthread_join(thread, NULL);
+}
+
+START_TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
+{
+	struct fibered it = { .run = runs, .mute_end = true }, next = { .run = runs };
+
+	start(&it, NULL);
+	fibered_resume(&it);
+	fibered_resume(&it);
+	on_thread(fini_on_thread, &it);
+	start(&next, NULL); /* forgets it */
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	expect_path(&next, IN_OUTER);
+	fibered_fini(&next);
+	expect_dump("no tasks");
+	expect_misuse(TDT_MISUSE_FIBER_END);
+}
+END_TEST
+
+/* --- What a library may do wrong ------------------------------------------------------------ */
+
+static void resumed_twice(struct fibered *it)
+{
+	tdt_fiber_resume(it->fiber);
+	MUST(tdt_current_task_id() == tdt_handle_id(handle_of(it)));
+	outer(it);
+	USE(it);
+}
+
+START_TEST(a_second_resume_changes_nothing)
+{
+	struct fibered it = { .run = resumed_twice };
+
+	start(&it, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	expect_path(&it, "fibered_entry resumed_twice outer inner fibered_yield");
+	fibered_resume(&it);
+	ck_assert(it.ended);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	fibered_fini(&it);
+	expect_misuse(TDT_MISUSE_FIBER_RESUME);
+}
+END_TEST
+
+static NOINLINE void suspends_twice(struct fibered *it)
+{
+	tdt_fiber_suspend(it->fiber);
+	fibered_yield(it);
+	USE(it);
+}
+
+START_TEST(a_second_suspend_counts)
+{
+	struct fibered it = { .run = suspends_twice };
+
+	start(&it, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	expect_path(&it, "fibered_entry suspends_twice fibered_yield");
+	fibered_fini(&it);
+	expect_misuse(TDT_MISUSE_FIBER_SUSPEND);
+}
+END_TEST
+
+START_TEST(a_suspend_on_another_stack_shows_no_frames)
+{
+	struct fibered it = { .run = fibered_switch_away };
+
+	start(&it, NULL); /* it runs still, as far as it was reported */
+	tdt_fiber_suspend(it.fiber);
+	ck_assert_ptr_null(tdt_backtrace(handle_of(&it)));
+	ck_assert_int_eq(errno, ENOTSUP);
+	expect_dump("1 without a tree");
+	fibered_fini(&it);
+	expect_misuse(TDT_MISUSE_FIBER_SUSPEND);
+}
+END_TEST
+
+START_TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
+{
+	struct fibered it = { .run = fibered_switch_away }, next = { .run = runs };
+
+	start(&it, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), tdt_handle_id(handle_of(&it)));
+	tdt_fiber_resume(it.fiber); /* and here, where it is linked already */
+	on_thread(resume_on_thread, &it);
+	ck_assert(it.ended);
+	start(&next, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	fibered_fini(&next);
+	fibered_fini(&it);
+	expect_dump("no tasks");
+	expect_misuse(TDT_MISUSE_FIBER_RESUME);
+}
+END_TEST
+
+START_TEST(a_stack_that_cannot_be_read_gives_the_record_only)
+{
+	struct fibered it = { .run = runs };
+
+	start(&it, "gone");
+	mprotect(it.stack, FIBERED_STACK, PROT_NONE);
+	ck_assert_ptr_null(tdt_backtrace(handle_of(&it)));
+	ck_assert_int_eq(errno, EFAULT);
+	expect_dump("did not answer");
+	expect_dump("1 without a tree");
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- Bounds ---------------------------------------------------------------------------------- */
+
+START_TEST(bounds_that_cannot_be_are_refused)
+{
+	static char byte;
+
+	ck_assert_ptr_null(tdt_fiber_new(&byte, 0, NULL));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_null(tdt_fiber_new(NULL, 1, NULL));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_null(tdt_fiber_new(&byte, SIZE_MAX, NULL));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_null(tdt_fiber_new(NULL, 0, &(struct tdt_task_attr){ .size = 0 }));
+	ck_assert_int_eq(errno, EINVAL);
+	expect_dump("no tasks");
+}
+END_TEST
+
+START_TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
+{
+	struct fibered it = { .run = runs, .mute_base = true };
+	struct tdt_trace *trace;
+	char *path;
+
+	start(&it, NULL);
+	trace = tdt_backtrace(handle_of(&it));
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
+	path = stuck_path(trace);
+	ck_assert_msg(strstr(path, IN_OUTER) != NULL, "%s", path);
+	free(path);
+	tdt_trace_free(trace);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* A fiber whose library does not say where its stack lies. */
+static void init_boundless(struct fibered *it)
+{
+	fibered_init(it, NULL);
+	tdt_fiber_end(it->fiber);
+	it->fiber = tdt_fiber_new(NULL, 0, NULL);
+	ck_assert_ptr_nonnull(it->fiber);
+}
+
+START_TEST(without_bounds_a_suspended_fiber_shows_the_same)
+{
+	struct fibered it = { .run = runs };
+
+	init_boundless(&it);
+	fibered_resume(&it);
+	expect_path(&it, IN_OUTER);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
+{
+	struct fibered it = { .run = stays };
+	struct tdt_trace *trace;
+	pthread_t thread;
+	char *path;
+
+	init_boundless(&it);
+	gate_close(true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
+	trace = ask_at_gate(&it);
+	if (SIGNALS_ARE_LATE) {
+		printf("# not tried: ThreadSanitizer delays signals: a stack without bounds\n");
+	} else {
+		ck_assert_ptr_nonnull(trace);
+		path = stuck_path(trace);
+		expect_stays(path);
+		free(path);
+	}
+	tdt_trace_free(trace);
+	gate_open();
+	pthread_join(thread, NULL);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- Fibers and futures --------------------------------------------------------------------- */
+
+/* A future that runs on a coroutine, and is ready when that has ended. */
+static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
+{
+	struct fibered *it = state;
+
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	fibered_resume(it);
+	TDT_KEEP_FRAME();
+	return it->ended ? TDT_READY : TDT_PENDING;
+}
+
+static void drop_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static struct tdt_traced trace_coroutine(struct fibered *it)
+{
+	struct tdt_traced traced =
+		tdt_traced(((struct tdt_future){ it, coroutine_poll, drop_nothing }));
+
+	ck_assert_ptr_nonnull(traced.handle);
+	fibered_init_of(it, traced.handle);
+	return traced;
+}
+
+static void end_traced(struct tdt_traced *traced)
+{
+	tdt_future_drop(&traced->future);
+	tdt_handle_unref(traced->handle);
+}
+
+START_TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_traced traced = trace_coroutine(&it);
+	struct tdt_context cx = { &counter };
+
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_ptr_eq(handle_of(&it), traced.handle);
+	/* Nobody polls it: the waker of this runtime only counts. */
+	expect_trace(tdt_backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OUTER);
+	tdt_worker_thread_start(); /* and here the poll could not come */
+	expect_path(&it, IN_OUTER);
+	tdt_worker_thread_stop();
+	expect_dump("1 task: 1 answered");
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	expect_trace(tdt_backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OTHER);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
+	ck_assert(it.ended);
+	end_traced(&traced);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_poll_that_answers_is_preferred)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_traced traced = trace_coroutine(&it);
+	struct tdt_context cx = { &counter };
+	struct tdt_future asks;
+	char *path;
+
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	asks = tdt_backtrace_async(traced.handle, &answer, &answer_error);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_ptr_nonnull(answer);
+	path = stuck_path(answer);
+	ck_assert_msg(strncmp(path, "coroutine_poll", 14) == 0, "%s", path);
+	free(path);
+	tdt_trace_free(answer);
+	tdt_future_drop(&asks);
+	end_traced(&traced);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
+{
+	struct fibered it = { .run = runs };
+	struct tdt_traced traced = trace_coroutine(&it);
+	struct tdt_context cx = { &counter };
+
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	fibered_fini(&it);
+	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 1000000));
+	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
+	end_traced(&traced);
+}
+END_TEST
+
+START_TEST(a_fiber_is_no_future_to_describe)
+{
+	struct fibered it = { .run = runs };
+
+	fibered_init(&it, NULL);
+	errno = 0;
+	ck_assert_ptr_null(tdt_fiber_of(handle_of(&it), NULL, 0));
+	ck_assert_int_eq(errno, EINVAL);
+	fibered_fini(&it);
+}
+END_TEST
+
+static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	TDT_KEEP_FRAME();
+	return TDT_PENDING;
+}
+
+/* Polls a traced future as a block_on() would, and waits for it by yielding. */
+static NOINLINE void blocks_on(struct fibered *it)
+{
+	struct tdt_traced *traced = it->arg;
+	struct tdt_context cx = { &counter };
+	uint64_t id = tdt_current_task_id();
+
+	*traced = tdt_traced(((struct tdt_future){ NULL, leaf_poll, drop_nothing }));
+	MUST(tdt_future_poll(&traced->future, &cx) == TDT_PENDING);
+	MUST(tdt_current_task_id() == id);
+	fibered_yield(it);
+	MUST(tdt_future_poll(&traced->future, &cx) == TDT_PENDING);
+	fibered_yield(it);
+}
+
+START_TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
+{
+	struct tdt_traced traced;
+	struct fibered it = { .run = blocks_on, .arg = &traced };
+	struct tdt_context cx = { &counter };
+	struct tdt_future asks;
+
+	start(&it, NULL);
+	expect_path(&it, "fibered_entry blocks_on fibered_yield");
+	asks = tdt_backtrace_async(traced.handle, &answer, &answer_error);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
+	fibered_resume(&it);
+	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	expect_trace(answer, TDT_TASK_WAITING, "leaf_poll +tdt_waker_clone");
+	tdt_future_drop(&asks);
+	end_traced(&traced);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* A poll in the middle of which the library switches away. */
+static NOINLINE tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
+{
+	uint64_t id = tdt_current_task_id();
+
+	(void)cx;
+	fibered_yield(state);
+	MUST(tdt_current_task_id() == id);
+	return TDT_READY;
+}
+
+static void polls_and_yields_inside(struct fibered *it)
+{
+	struct tdt_traced traced =
+		tdt_traced(((struct tdt_future){ it, yielding_poll, drop_nothing }));
+	struct tdt_context cx = { &counter };
+
+	MUST(tdt_future_poll(&traced.future, &cx) == TDT_READY);
+	MUST(tdt_current_task_id() == tdt_handle_id(handle_of(it)));
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+}
+
+START_TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
+{
+	struct fibered a = { .run = polls_and_yields_inside }, b = a;
+
+	start(&a, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	start(&b, NULL);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	on_thread(resume_on_thread, &a);
+	fibered_resume(&b);
+	ck_assert(a.ended && b.ended);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	fibered_fini(&a);
+	fibered_fini(&b);
+	expect_dump("no tasks");
+	ck_assert_ptr_null(tdt_misused());
+}
+END_TEST
+
+/* --- The library's own coroutines ---------------------------------------------------------- */
+
+/* Waits `*arg` times, and then once more somewhere else. */
+static tdt_poll_t wait_often(void *state, struct tdt_context *cx)
+{
+	int *times = state;
+
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	return (*times)-- > 0 ? TDT_PENDING : TDT_READY;
+}
+
+static NOINLINE int waits_first(void *arg)
+{
+	int error = tdt_co_await((struct tdt_future){ arg, wait_often, drop_nothing });
+
+	USE(arg);
+	return error;
+}
+
+static int waits_inside(void *arg)
+{
+	int error = waits_first(arg);
+
+	USE(arg);
+	return error;
+}
+
+static int awaits_another(void *arg)
+{
+	int error = tdt_co_await(tdt_coroutine(waits_inside, arg, NULL));
+
+	USE(arg);
+	return error;
+}
+
+static struct tdt_traced trace_own(tdt_coroutine_fn *fn, int *times)
+{
+	struct tdt_traced traced = tdt_traced(tdt_coroutine(fn, times, NULL));
+
+	ck_assert_ptr_nonnull(traced.handle);
+	return traced;
+}
+
+/* Whether the suspended stack of the task, which nobody polls, shows `function`. */
+static void expect_standing(struct tdt_handle *handle, const char *function)
+{
+	struct tdt_trace *trace = tdt_backtrace_timed(handle, 1000000);
+	char *path;
+
+	ck_assert_ptr_nonnull(trace);
+	path = stuck_path(trace);
+	ck_assert_msg(strstr(path, function) != NULL, "no %s in: %s", function, path);
+	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
+	free(path);
+	tdt_trace_free(trace);
+}
+
+START_TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers)
+{
+	int times = 2;
+	struct tdt_traced traced = trace_own(_i ? awaits_another : waits_inside, &times);
+	struct tdt_context cx = { &counter };
+
+	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 0));
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+		expect_standing(traced.handle, "waits_inside waits_first");
+	}
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
+	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 0));
+	ck_assert_int_eq(errno, ESRCH);
+	end_traced(&traced);
+}
+END_TEST
+
+/* A task that hands its coroutine on to another one. */
+static tdt_poll_t poll_it(void *state, struct tdt_context *cx)
+{
+	struct tdt_future *future = state;
+
+	if (!tdt_future_is_none(future))
+		tdt_future_poll(future, cx);
+	TDT_KEEP_FRAME();
+	return TDT_PENDING;
+}
+
+START_TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
+{
+	int times = 10;
+	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL), here = co, there = co;
+	struct tdt_traced first = tdt_traced(((struct tdt_future){ &here, poll_it, drop_nothing }));
+	struct tdt_traced next = tdt_traced(((struct tdt_future){ &there, poll_it, drop_nothing }));
+	struct tdt_context cx = { &counter };
+
+	tdt_future_poll(&first.future, &cx);
+	expect_standing(first.handle, "waits_inside waits_first");
+	here = TDT_FUTURE_NONE;
+	tdt_future_poll(&next.future, &cx);
+	expect_standing(next.handle, "waits_inside waits_first");
+	ck_assert_ptr_null(tdt_backtrace_timed(first.handle, 0));
+	tdt_future_poll(&co, &cx); /* and to none */
+	ck_assert_ptr_null(tdt_backtrace_timed(next.handle, 0));
+	tdt_future_poll(&next.future, &cx);
+	expect_standing(next.handle, "waits_inside waits_first");
+	tdt_future_drop(&co);
+	ck_assert_ptr_null(tdt_backtrace_timed(next.handle, 0));
+	end_traced(&first);
+	end_traced(&next);
+}
+END_TEST
+
+static void polls_a_coroutine(struct fibered *it)
+{
+	struct tdt_context cx = { &counter };
+
+	MUST(tdt_future_poll(it->arg, &cx) == TDT_PENDING);
+	fibered_yield(it);
+}
+
+START_TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
+{
+	int times = 10;
+	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL);
+	struct fibered it = { .run = polls_a_coroutine, .arg = &co };
+
+	start(&it, NULL);
+	expect_path(&it, "fibered_entry polls_a_coroutine fibered_yield");
+	tdt_future_drop(&co);
+	expect_path(&it, "fibered_entry polls_a_coroutine fibered_yield");
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- The process ---------------------------------------------------------------------------- */
+
+START_TEST(a_fiber_goes_on_on_another_thread)
+{
+	struct fibered it = { .run = runs };
+
+	start(&it, NULL);
+	on_thread(resume_on_thread, &it);
+	expect_path(&it, IN_OTHER);
+	on_thread(resume_on_thread, &it);
+	ck_assert(it.ended);
+	ck_assert_ptr_null(tdt_misused());
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
+{
+	struct fibered it = { .run = runs };
+	int status;
+	pid_t child;
+
+	fibered_init(&it, NULL);
+	on_thread(resume_on_thread, &it); /* a thread that the child does not have */
+	child = fork();
+	ck_assert_int_ne(child, -1);
+	if (child == 0) {
+		struct tdt_trace *trace;
+		char *path;
+
+		alarm(20);
+		trace = tdt_backtrace(handle_of(&it));
+		MUST(trace != NULL);
+		path = stuck_path(trace);
+		MUST(strcmp(path, IN_OUTER) == 0);
+		free(path);
+		tdt_trace_free(trace);
+		fibered_resume(&it);
+		fibered_resume(&it);
+		MUST(it.ended);
+		fibered_fini(&it);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(status == 0 || tsan_hung(status));
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
+{
+	struct fibered it = { .run = stays };
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	fibered_init(&it, NULL);
+	gate_close(false);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(1000);
+	child = fork();
+	ck_assert_int_ne(child, -1);
+	if (child == 0) {
+		char *text;
+
+		alarm(20);
+		text = dump_text();
+		MUST(strstr(text, "running") != NULL);
+		MUST(strstr(text, "no stack could be read") != NULL);
+		free(text);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(status == 0 || tsan_hung(status));
+	gate_open();
+	pthread_join(thread, NULL);
+	fibered_fini(&it);
+}
+END_TEST
+
+START_TEST(a_fiber_takes_no_room_for_a_last_tree)
+{
+	struct fibered it = { .run = runs };
+
+	ck_assert_int_eq(tdt_watch(1000000), 0);
+	start(&it, NULL);
+	usleep(20000);
+	fibered_resume(&it);
+	ck_assert_ptr_null(tdt_backtrace_last(handle_of(&it)));
+	ck_assert_uint_eq(tdt__last_tree_promises(), 0);
+	expect_path(&it, IN_OTHER);
+	ck_assert_int_eq(tdt_watch(0), 0);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- Without memory ------------------------------------------------------------------------- */
+
+START_TEST(without_memory_no_fiber_is_made)
+{
+	struct tdt_fiber *fiber;
+
+	if (!no_memory_possible())
+		return;
+	for (int first = 0; first < 2; first++) {
+		no_memory_begin(first); /* the chunk of fibers; that of records */
+		fiber = tdt_fiber_new(NULL, 0, NULL);
+		no_memory_end();
+		ck_assert_ptr_null(fiber);
+		ck_assert_int_eq(errno, ENOMEM);
+	}
+	expect_dump("no tasks");
+	fiber = tdt_fiber_new(NULL, 0, NULL);
+	ck_assert_ptr_nonnull(fiber);
+	tdt_fiber_end(fiber);
+}
+END_TEST
+
+static int read_it(void *arg)
+{
+	struct tdt_trace *trace = tdt_backtrace(arg);
+
+	if (trace == NULL)
+		return -errno;
+	tdt_trace_free(trace);
+	return 0;
+}
+
+START_TEST(without_memory_a_fiber_is_not_read)
+{
+	struct fibered it = { .run = runs };
+
+	start(&it, NULL);
+	expect_path(&it, IN_OUTER);
+	no_memory_each(read_it, handle_of(&it), 3);
+	fibered_fini(&it);
+}
+END_TEST
+
+/* --- The suite --------------------------------------------------------------------------- */
+
+static Suite *suite(void)
+{
+	Suite *suite = suite_create("fibers");
+	TCase *standing = tcase_create("standing");
+	TCase *running = tcase_create("running");
+	TCase *outside = tcase_create("outside");
+	TCase *waiting = tcase_create("waiting");
+	TCase *requests = tcase_create("requests");
+	TCase *end = tcase_create("end");
+	TCase *wrong = tcase_create("wrong");
+	TCase *bounds = tcase_create("bounds");
+	TCase *futures = tcase_create("futures");
+	TCase *own = tcase_create("own");
+	TCase *process = tcase_create("process");
+	TCase *memory = tcase_create("memory");
+
+	tcase_add_test(standing, a_suspended_fiber_shows_where_it_stands);
+	tcase_add_test(standing, a_fiber_that_has_not_run_says_so);
+	tcase_add_test(standing, a_dump_has_all_fibers);
+	suite_add_tcase(suite, standing);
+	tcase_add_test(running, a_running_fiber_is_the_current_task);
+	tcase_add_test(running, a_running_fiber_is_the_parent_of_what_it_spawns);
+	tcase_add_test(running, fibers_that_run_inside_each_other_are_each_current_in_turn);
+	suite_add_tcase(suite, running);
+	if (in_valgrind()) {
+		printf("# not tried: under valgrind threads are not where the kernel says\n");
+	} else {
+		tcase_add_loop_test(outside, a_running_fiber_is_read_where_it_runs, 0, 2);
+		tcase_add_loop_test(
+		    outside, a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, 0, 2);
+		tcase_add_test(
+		    outside,
+		    without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed);
+	}
+	suite_add_tcase(suite, outside);
+	tcase_add_test(waiting, a_suspended_fiber_says_what_it_waits_for);
+	tcase_add_test(waiting, a_fiber_that_was_woken_is_runnable_until_it_runs);
+	tcase_add_loop_test(waiting,
+			    fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported,
+			    0, 2);
+	suite_add_tcase(suite, waiting);
+	tcase_add_test(requests, the_scheduler_itself_reads_its_suspended_fibers);
+	tcase_add_test(requests, a_fiber_reads_another_one);
+	tcase_add_test(requests, an_async_request_for_a_suspended_fiber_is_ready_at_once);
+	tcase_add_test(requests, a_running_fiber_answers_when_it_is_suspended);
+	tcase_add_test(requests, a_request_for_a_fiber_that_ends_fails);
+	suite_add_tcase(suite, requests);
+	tcase_add_test(end, a_fiber_that_ends_while_it_runs_is_ready);
+	tcase_add_test(end, a_fiber_that_is_destroyed_while_suspended_was_dropped);
+	tcase_add_test(end, a_fiber_may_end_after_its_last_switch);
+	tcase_add_test(end, a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread);
+	suite_add_tcase(suite, end);
+	tcase_add_test(wrong, a_second_resume_changes_nothing);
+	tcase_add_test(wrong, a_second_suspend_counts);
+	tcase_add_test(wrong, a_suspend_on_another_stack_shows_no_frames);
+	tcase_add_test(wrong, a_fiber_that_was_not_suspended_may_go_on_on_another_thread);
+	tcase_add_test(wrong, a_stack_that_cannot_be_read_gives_the_record_only);
+	suite_add_tcase(suite, wrong);
+	tcase_add_test(bounds, bounds_that_cannot_be_are_refused);
+	tcase_add_test(bounds, without_a_base_the_tree_is_cut_at_the_end_of_the_stack);
+	tcase_add_test(bounds, without_bounds_a_suspended_fiber_shows_the_same);
+	suite_add_tcase(suite, bounds);
+	tcase_add_test(futures,
+		       a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers);
+	tcase_add_test(futures, a_poll_that_answers_is_preferred);
+	tcase_add_test(futures, a_stack_that_has_ended_is_not_shown_for_its_future);
+	tcase_add_test(futures, a_fiber_is_no_future_to_describe);
+	tcase_add_test(futures, a_future_polled_in_a_fiber_ends_its_tree_as_ever);
+	tcase_add_test(futures, a_poll_in_which_its_fiber_yields_goes_with_the_fiber);
+	suite_add_tcase(suite, futures);
+	tcase_add_loop_test(own, a_coroutine_shows_where_it_waits_if_no_poll_answers, 0, 2);
+	tcase_add_test(own, a_coroutine_that_goes_to_another_task_is_shown_there_alone);
+	tcase_add_test(own, a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is);
+	suite_add_tcase(suite, own);
+	tcase_add_test(process, a_fiber_goes_on_on_another_thread);
+	tcase_add_test(process, a_suspended_fiber_is_read_in_a_child_of_fork);
+	tcase_add_test(process, a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child);
+	tcase_add_test(process, a_fiber_takes_no_room_for_a_last_tree);
+	suite_add_tcase(suite, process);
+	tcase_add_test(memory, without_memory_no_fiber_is_made);
+	tcase_add_test(memory, without_memory_a_fiber_is_not_read);
+	suite_add_tcase(suite, memory);
+	return suite;
+}
+
+int main(void)
+{
+	return test_run(suite());
+}

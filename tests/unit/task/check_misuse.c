@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers task/misuse.  Which misuses are noticed, and what is kept of the first one.  Each case is
+ * a process of its own (CK_FORK).
+ */
+
+#include <config.h>
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tdt/dump.h>
+#include <tdt/misuse.h>
+
+#include "lib/must.h"
+#include "lib/requester.h"
+#include "lib/switched.h"
+#include "lib/test.h"
+
+#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
+
+static void expect(enum tdt_misuse_kind kind, uint64_t task)
+{
+	const struct tdt_misuse *misuse = tdt_misused();
+
+	ck_assert_ptr_nonnull(misuse);
+	ck_assert_uint_eq(misuse->size, sizeof *misuse);
+	ck_assert_int_eq(misuse->kind, kind);
+	ck_assert_uint_eq(misuse->task, task);
+	ck_assert_ptr_nonnull(misuse->poll);
+	ck_assert_ptr_nonnull(misuse->reason);
+	ck_assert_ptr_null(strpbrk(misuse->reason, "\n."));
+}
+
+/* --- Polls that are switched away from -------------------------------------------------- */
+
+static void goes_away_once(struct switched *co, struct tdt_context *cx)
+{
+	switched_away(co);
+	USE(cx);
+}
+
+static void start(struct switched *co, unsigned n)
+{
+	char *stacks = switched_stacks(n);
+
+	for (unsigned i = 0; i < n; i++) {
+		co[i] = (struct switched){ .act = goes_away_once, .result = TDT_READY };
+		switched_init(&co[i], stacks + i * SWITCHED_STACK);
+	}
+}
+
+START_TEST(polls_that_end_out_of_order_are_a_misuse)
+{
+	struct switched co[2];
+	const struct tdt_misuse *first;
+
+	start(co, 2);
+	switched_resume(&co[0]);
+	switched_resume(&co[1]);
+	ck_assert_ptr_null(tdt_misused());
+	switched_resume(&co[0]);
+	ck_assert(co[0].ended);
+	expect(TDT_MISUSE_ORDER, tdt_handle_id(co[1].traced.handle));
+	first = tdt_misused();
+	switched_resume(&co[1]);
+	ck_assert(co[1].ended);
+	ck_assert_ptr_eq(tdt_misused(), first);
+	switched_fini(&co[0]);
+	switched_fini(&co[1]);
+	expect(TDT_MISUSE_ORDER, first->task);
+}
+END_TEST
+
+START_TEST(polls_that_end_in_order_are_none)
+{
+	struct switched co[2];
+
+	start(co, 2);
+	switched_resume(&co[0]);
+	switched_resume(&co[1]);
+	switched_resume(&co[1]);
+	switched_resume(&co[0]);
+	ck_assert(co[0].ended && co[1].ended);
+	ck_assert_ptr_null(tdt_misused());
+	switched_fini(&co[0]);
+	switched_fini(&co[1]);
+}
+END_TEST
+
+static void *resume(void *argument)
+{
+	switched_resume(argument);
+	return NULL;
+}
+
+/* The thread that the poll began on is gone, and its chain of polls with it. */
+START_TEST(a_poll_that_ends_on_another_thread_is_a_misuse)
+{
+	struct switched co;
+	pthread_t thread;
+
+	start(&co, 1);
+	MUST(pthread_create(&thread, NULL, resume, &co) == 0 && pthread_join(thread, NULL) == 0);
+	ck_assert_ptr_null(tdt_misused());
+	switched_resume(&co);
+	ck_assert(co.ended);
+	expect(TDT_MISUSE_THREAD, tdt_handle_id(co.traced.handle));
+	switched_fini(&co);
+}
+END_TEST
+
+/* --- A task in two polls ------------------------------------------------------------------ */
+
+/* The first poll of a task polls the task. */
+struct itself {
+	struct tdt_future future;
+	int polls;
+};
+
+static tdt_poll_t poll_itself(void *state, struct tdt_context *cx)
+{
+	struct itself *itself = state;
+
+	if (itself->polls++ == 0)
+		ck_assert_int_eq(tdt_future_poll(&itself->future, cx), TDT_PENDING);
+	return TDT_PENDING;
+}
+
+static void drop_nothing(void *state)
+{
+	(void)state;
+}
+
+/* Returns the id that the task had. */
+static uint64_t nest(const char *name)
+{
+	struct itself itself = { 0 };
+	struct tdt_traced task =
+	    tdt_traced_with((struct tdt_future){ &itself, poll_itself, drop_nothing },
+			    TDT_TASK_ATTR(.name = name));
+	uint64_t id = tdt_handle_id(task.handle);
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+
+	test_waker_init(&waker);
+	itself.future = task.future;
+	ck_assert_int_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(itself.polls, 2);
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+	return id;
+}
+
+START_TEST(a_task_that_is_polled_in_its_own_poll_is_a_misuse)
+{
+	expect(TDT_MISUSE_NESTED, nest(NULL));
+	ck_assert_ptr_eq(tdt_misused()->poll, (void *)poll_itself);
+}
+END_TEST
+
+START_TEST(a_task_that_is_polled_after_its_end_is_none)
+{
+	struct test_task task = { .leaf.name = 'a' };
+
+	test_task_init(&task, NULL);
+	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
+	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
+	ck_assert_ptr_null(tdt_misused());
+	test_task_fini(&task);
+}
+END_TEST
+
+/* --- What is kept -------------------------------------------------------------------------- */
+
+START_TEST(the_name_of_the_task_outlives_the_task)
+{
+	nest("conn \"7\"");
+	ck_assert_str_eq(tdt_misused()->name, "conn \"7\"");
+}
+END_TEST
+
+static char *dump(void)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *file = open_memstream(&text, &n);
+
+	MUST(file != NULL && tdt_dump_all(file) == 0 && fclose(file) == 0);
+	return text;
+}
+
+START_TEST(a_dump_has_a_line_for_it)
+{
+	char *text = dump(), line[256];
+
+	ck_assert_ptr_null(strstr(text, "misuse"));
+	free(text);
+	snprintf(line, sizeof line,
+		 "\nmisuse: a traced future was polled while a poll of it had not ended (task %d "
+		 "\"conn\")\n",
+		 (int)nest("conn"));
+	text = dump();
+	ck_assert_msg(strstr(text, line) != NULL, "%s", text);
+	free(text);
+}
+END_TEST
+
+START_TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
+{
+	pid_t child;
+	int status = -1;
+
+	nest(NULL);
+	ck_assert_str_eq(tdt_misused()->name, "");
+	child = fork();
+	if (child == 0)
+		_exit(tdt_misused() != NULL ? 0 : 1);
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("misuse");
+	TCase *tests = tcase_create("misuse");
+
+	suite_add_tcase(suite, tests);
+	tcase_add_test(tests, polls_that_end_out_of_order_are_a_misuse);
+	tcase_add_test(tests, polls_that_end_in_order_are_none);
+	tcase_add_test(tests, a_poll_that_ends_on_another_thread_is_a_misuse);
+	tcase_add_test(tests, a_task_that_is_polled_in_its_own_poll_is_a_misuse);
+	tcase_add_test(tests, a_task_that_is_polled_after_its_end_is_none);
+	tcase_add_test(tests, the_name_of_the_task_outlives_the_task);
+	tcase_add_test(tests, a_dump_has_a_line_for_it);
+	tcase_add_test(tests, a_child_of_a_fork_knows_the_misuse_of_its_parent);
+	return test_run(suite);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The futurelocks of a snapshot. */
+
+#include <config.h>
+
+#include "futurelocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "words.h"
+
+/* Add the waits of a task that are in a futurelock to the array, or only count them. */
+static void add_waits(struct tdt__futurelocks *locks, const struct tdt_trace_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
+		if (info->waits[i].futurelock == 0)
+			continue;
+		if (locks->lock != NULL)
+			locks->lock[locks->n] =
+				(struct tdt__futurelock){ .wait = info->waits[i], .waits = 1 };
+		locks->n++;
+	}
+}
+
+static void add_all(struct tdt__futurelocks *locks, const struct tdt_snapshot *snapshot)
+{
+	locks->n = 0;
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+			const struct tdt_trace_info info = tdt__dump_task(&snapshot->groups[i], k);
+
+			add_waits(locks, &info);
+		}
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct tdt_wait *x = &((const struct tdt__futurelock *)a)->wait,
+			      *y = &((const struct tdt__futurelock *)b)->wait;
+
+	return x->owner != y->owner ? compare(x->owner, y->owner) : compare(x->object, y->object);
+}
+
+/* Join the waits for one lock, which lie one after the other. */
+static void join_locks(struct tdt__futurelocks *locks)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < locks->n; i++)
+		if (by_owner(&locks->lock[n], &locks->lock[i]) == 0)
+			locks->lock[n].waits++;
+		else
+			locks->lock[++n] = locks->lock[i];
+	locks->n = n + 1;
+}
+
+int tdt__futurelocks_collect(struct tdt__futurelocks *locks, const struct tdt_snapshot *snapshot)
+{
+	*locks = (struct tdt__futurelocks){ 0 };
+	add_all(locks, snapshot);
+	if (locks->n == 0)
+		return 0;
+	locks->lock = calloc(locks->n, sizeof locks->lock[0]);
+	if (locks->lock == NULL) {
+		locks->n = 0;
+		return -ENOMEM;
+	}
+	add_all(locks, snapshot);
+	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);
+	join_locks(locks);
+	return 0;
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The packets of a Perfetto trace: see packets.h. */
+
+#include <config.h>
+
+#include "packets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The numbers of the fields, by message. */
+enum {
+	TRACE_PACKET = 1,
+
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE = 10,
+	PACKET_EVENT = 11,
+	PACKET_INTERNED = 12,
+	PACKET_FLAGS = 13,
+	PACKET_DEFAULTS = 59,
+	PACKET_TRACK = 60,
+
+	DEFAULTS_CLOCK = 58,
+
+	SNAPSHOT_CLOCK = 1,
+	SNAPSHOT_PRIMARY = 2,
+	CLOCK_ID = 1,
+	CLOCK_TIME = 2,
+	CLOCK_INCREMENTAL = 3,
+
+	TRACK_UUID = 1,
+
+	EVENT_ANNOTATION = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME = 10,
+	EVENT_TRACK = 11,
+	EVENT_COUNTER = 30,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48,
+	EVENT_CALLSTACK = 56,
+
+	ANNOTATION_NAME = 1,
+	ANNOTATION_UINT = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_DOUBLE = 5,
+	ANNOTATION_STRING = 6,
+
+	TEXT_IID = 1,
+	TEXT_BYTES = 2
+};
+
+/* Clocks, as Perfetto numbers them.  Those from 64 on belong to one sequence. */
+enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, OURS = 64 };
+
+/* The first packet says that the sequence begins, and the others that they need what it told. */
+enum { BEGINS = 1, GOES_ON = 2 };
+
+/*
+ * The number of the sequence.  The tracing service counts its sequences from 1, so a trace of the
+ * system that is joined with ours uses the small numbers.
+ */
+#define SEQUENCE 11735
+
+/* --- The way out --- */
+
+static void write_raw(struct tdt__packets *packets, const void *bytes, size_t n)
+{
+	if (packets->error != 0 || n == 0)
+		return;
+	errno = 0;
+	if (fwrite(bytes, 1, n, packets->file) != n)
+		packets->error = errno == 0 ? -EIO : -errno;
+}
+
+/* Compress the buffer; Z_FINISH also what zlib still holds back. */
+static void write_compressed(struct tdt__packets *packets, int flush)
+{
+	unsigned char compressed[1 << 14];
+
+	packets->stream.next_in = packets->buffer;
+	packets->stream.avail_in = (unsigned)packets->used;
+	do {
+		packets->stream.next_out = compressed;
+		packets->stream.avail_out = sizeof(compressed);
+		deflate(&packets->stream, flush);
+		write_raw(packets, compressed, sizeof(compressed) - packets->stream.avail_out);
+	} while (packets->stream.avail_out == 0);
+}
+
+static void write_buffer(struct tdt__packets *packets, bool last)
+{
+	if (packets->gzip)
+		write_compressed(packets, last ? Z_FINISH : Z_NO_FLUSH);
+	else
+		write_raw(packets, packets->buffer, packets->used);
+	packets->used = 0;
+}
+
+static void put_bytes(struct tdt__packets *packets, const void *bytes, size_t n)
+{
+	const unsigned char *from = bytes;
+
+	while (n > sizeof(packets->buffer) - packets->used) {
+		size_t room = sizeof(packets->buffer) - packets->used;
+
+		memcpy(packets->buffer + packets->used, from, room);
+		packets->used += room;
+		from += room;
+		n -= room;
+		write_buffer(packets, false);
+	}
+	if (n != 0)
+		memcpy(packets->buffer + packets->used, from, n);
+	packets->used += n;
+}
+
+/* --- Packets --- */
+
+/*
+ * Write a packet with the fields that all have: `head` are the first, up to the field `field`,
+ * which has the bytes `body` and then `more`.
+ */
+static void put_packet(struct tdt__packets *packets, const unsigned char *head, size_t n_head,
+		       unsigned field, const void *body, size_t n_body,
+		       const struct tdt__string *more)
+{
+	size_t n_more = more == NULL ? 0 : more->n, n_interned = packets->interned.n;
+	unsigned char start[2 * TDT__PROTO_MAX], middle[4 * TDT__PROTO_MAX], *at = middle;
+	size_t n;
+
+	if (n_interned != 0)
+		at = tdt__proto_head(at, PACKET_INTERNED, n_interned);
+	n = (size_t)(at - middle);
+	at = tdt__proto_head(at, field, n_body + n_more);
+	n_head += (size_t)(at - middle);
+	put_bytes(
+	    packets, start,
+	    (size_t)(tdt__proto_head(start, TRACE_PACKET, n_head + n_interned + n_body + n_more) -
+		     start));
+	n_head -= (size_t)(at - middle);
+	put_bytes(packets, head, n_head);
+	put_bytes(packets, middle, n);
+	put_bytes(packets, packets->interned.bytes, n_interned);
+	put_bytes(packets, middle + n, (size_t)(at - middle) - n);
+	put_bytes(packets, body, n_body);
+	put_bytes(packets, more == NULL ? NULL : more->bytes, n_more);
+	packets->interned.n = 0;
+	if (packets->interned.failed || (more != NULL && more->failed))
+		tdt__packets_fail(packets);
+}
+
+/* The fields that all packets begin with. */
+static unsigned char *put_sequence(unsigned char *at, unsigned flags)
+{
+	return tdt__proto_uint(tdt__proto_uint(at, PACKET_SEQUENCE, SEQUENCE), PACKET_FLAGS, flags);
+}
+
+static void put_message(struct tdt__packets *packets, unsigned flags, unsigned field,
+			struct tdt__string *message)
+{
+	unsigned char head[4 * TDT__PROTO_MAX];
+
+	put_packet(packets, head, (size_t)(put_sequence(head, flags) - head), field, message->bytes,
+		   message->n, NULL);
+	if (message->failed)
+		tdt__packets_fail(packets);
+	message->n = 0;
+}
+
+/* The fields of an event but its annotations.  Returns their end; at most EVENT_MAX bytes. */
+#define EVENT_MAX 70
+
+static unsigned char *put_fields(unsigned char *at, const struct tdt__packet_event *event)
+{
+	at = tdt__proto_uint(at, EVENT_TYPE, event->type);
+	at = tdt__proto_uint(at, EVENT_TRACK, event->track);
+	if (event->name != 0)
+		at = tdt__proto_uint(at, EVENT_NAME, event->name);
+	if (event->type == TDT__PACKET_COUNTER)
+		at = tdt__proto_uint(at, EVENT_COUNTER, (uint64_t)event->value);
+	if (event->flow != 0)
+		at = tdt__proto_fixed64(at, EVENT_FLOW, event->flow);
+	if (event->flow_end != 0)
+		at = tdt__proto_fixed64(at, EVENT_FLOW_END, event->flow_end);
+	if (event->callstack != 0)
+		at = tdt__proto_uint(at, EVENT_CALLSTACK, event->callstack);
+	return at;
+}
+
+static unsigned char *put_time(unsigned char *at, uint64_t since)
+{
+	at = tdt__proto_uint(at, PACKET_TIMESTAMP, since);
+	return tdt__proto_uint(at, PACKET_SEQUENCE, SEQUENCE);
+}
+
+/*
+ * Write an event that tells nothing new, right into the buffer.  It is so short that its length is
+ * one byte, which is filled in afterwards.  Nearly all events are of this kind.
+ */
+#define SHORT_ANNOTATIONS 20
+
+static void put_short(struct tdt__packets *packets, uint64_t since,
+		      const struct tdt__packet_event *event, const struct tdt__string *annotations)
+{
+	unsigned char *start = packets->buffer + packets->used, *at = start, *body;
+
+	*at++ = TRACE_PACKET << 3 | 2;
+	at = put_time(at + 1, since);
+	*at++ = PACKET_EVENT << 3 | 2;
+	body = at + 1;
+	at = put_fields(body, event);
+	if (annotations != NULL) {
+		memcpy(at, annotations->bytes, annotations->n);
+		at += annotations->n;
+	}
+	body[-1] = (unsigned char)(at - body);
+	start[1] = (unsigned char)(at - start - 2);
+	packets->used += (size_t)(at - start);
+}
+
+static void put_full(struct tdt__packets *packets, uint64_t since,
+		     const struct tdt__packet_event *event)
+{
+	unsigned char head[4 * TDT__PROTO_MAX], body[EVENT_MAX];
+
+	put_packet(packets, head, (size_t)(put_time(head, since) - head), PACKET_EVENT, body,
+		   (size_t)(put_fields(body, event) - body), event->annotations);
+}
+
+void tdt__packets_event(struct tdt__packets *packets, uint64_t ns,
+			const struct tdt__packet_event *event)
+{
+	const struct tdt__string *annotations = event->annotations;
+	uint64_t since = ns < packets->last ? 0 : ns - packets->last;
+
+	packets->last += since;
+	if (packets->interned.n != 0 || packets->interned.failed ||
+	    (annotations != NULL && (annotations->n > SHORT_ANNOTATIONS || annotations->failed))) {
+		put_full(packets, since, event);
+		return;
+	}
+	if (sizeof(packets->buffer) - packets->used < 2 * EVENT_MAX)
+		write_buffer(packets, false);
+	put_short(packets, since, event, annotations);
+}
+
+uint64_t tdt__packets_track(struct tdt__packets *packets, struct tdt__string *descriptor)
+{
+	tdt__proto_add_uint(descriptor, TRACK_UUID, packets->next_track);
+	put_message(packets, GOES_ON, PACKET_TRACK, descriptor);
+	return packets->next_track++;
+}
+
+static void put_clock_time(struct tdt__string *snapshot, struct tdt__string *clock, unsigned id,
+			   uint64_t ns)
+{
+	tdt__proto_add_uint(clock, CLOCK_ID, id);
+	tdt__proto_add_uint(clock, CLOCK_TIME, ns);
+	if (id == OURS)
+		tdt__proto_add_uint(clock, CLOCK_INCREMENTAL, 1);
+	tdt__proto_add_message(snapshot, SNAPSHOT_CLOCK, clock);
+}
+
+void tdt__packets_clocks(struct tdt__packets *packets, uint64_t monotonic, uint64_t boot,
+			 uint64_t real)
+{
+	struct tdt__string snapshot = { 0 };
+
+	put_clock_time(&snapshot, &packets->scratch, BOOTTIME, boot);
+	put_clock_time(&snapshot, &packets->scratch, MONOTONIC, monotonic);
+	put_clock_time(&snapshot, &packets->scratch, REALTIME, real);
+	put_clock_time(&snapshot, &packets->scratch, OURS, monotonic);
+	tdt__proto_add_uint(&snapshot, SNAPSHOT_PRIMARY, BOOTTIME);
+	packets->last = monotonic;
+	put_message(packets, GOES_ON, PACKET_CLOCK_SNAPSHOT, &snapshot);
+	tdt__string_free(&snapshot);
+}
+
+int tdt__packets_begin(struct tdt__packets *packets, const struct tdt__perfetto_options *options,
+		       FILE *file, uint64_t seed)
+{
+	memset(packets, 0, offsetof(struct tdt__packets, buffer));
+	packets->file = file;
+	packets->options = options;
+	packets->gzip = options->gzip;
+	/* 28 bits, which are 4 bytes as a varint. */
+	packets->next_track = (UINT64_C(1) << 21 | (seed & 0xfffffff)) + 1;
+	/* The last bits of the window's size ask for gzip's frame. */
+	if (packets->gzip && deflateInit2(&packets->stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8,
+					  Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	tdt__proto_add_uint(&packets->scratch, DEFAULTS_CLOCK, OURS);
+	put_message(packets, BEGINS, PACKET_DEFAULTS, &packets->scratch);
+	return 0;
+}
+
+int tdt__packets_end(struct tdt__packets *packets)
+{
+	write_buffer(packets, true);
+	errno = 0;
+	if (fflush(packets->file) != 0 && packets->error == 0)
+		packets->error = errno == 0 ? -EIO : -errno;
+	if (packets->gzip)
+		deflateEnd(&packets->stream);
+	tdt__string_free(&packets->interned);
+	tdt__string_free(&packets->scratch);
+	tdt__arena_fini(&packets->arena);
+	tdt__index_fini(&packets->text_index);
+	tdt__index_fini(&packets->stack_index);
+	free(packets->text);
+	free(packets->stack);
+	return packets->error;
+}
+
+/* --- Texts --- */
+
+static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__interned field,
+			      const char *text, size_t n, uint32_t hash)
+{
+	size_t tried = 0;
+	uint32_t i;
+
+	while ((i = tdt__index_next(&packets->text_index, hash, &tried)) != TDT__INDEX_NONE) {
+		const struct tdt__interned_text *found = &packets->text[i];
+
+		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)
+			return found->iid;
+	}
+	return 0;
+}
+
+/* Remember a text of ours.  False: no memory. */
+static bool remember_text(struct tdt__packets *packets, const struct tdt__interned_text *text,
+			  uint32_t hash)
+{
+	struct tdt__interned_text *texts = packets->text;
+	size_t room = packets->texts_room == 0 ? 64 : 2 * packets->texts_room;
+
+	if (packets->n_texts == packets->texts_room) {
+		texts = realloc(texts, room * sizeof(*texts));
+		if (texts == NULL)
+			return false;
+		packets->text = texts;
+		packets->texts_room = room;
+	}
+	if (tdt__index_reserve(&packets->text_index, packets->n_texts + 1) != 0)
+		return false;
+	tdt__index_add(&packets->text_index, hash, (uint32_t)packets->n_texts);
+	texts[packets->n_texts++] = *text;
+	return true;
+}
+
+uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned field,
+			     const char *text, size_t n)
+{
+	struct tdt__interned_text new = { .n = (uint32_t)n, .field = field };
+	uint32_t hash, iid;
+	char *copy;
+
+	if (n == 0)
+		text = ""; /* and not NULL, as of an empty string */
+	hash = tdt__hash_fold(tdt__hash_bytes(tdt__mix(field, 0), text, n));
+	iid = find_interned(packets, field, text, n, hash);
+	if (iid != 0)
+		return iid;
+	copy = tdt__arena_take(&packets->arena, n + 1);
+	new.text = copy;
+	new.iid = packets->iids[field] + 1;
+	if (copy == NULL || !remember_text(packets, &new, hash)) {
+		tdt__packets_fail(packets);
+		return 0;
+	}
+	memcpy(copy, text, n);
+	packets->iids[field]++;
+	tdt__proto_add_uint(&packets->scratch, TEXT_IID, new.iid);
+	tdt__proto_add_bytes(&packets->scratch, TEXT_BYTES, text, n);
+	tdt__proto_add_message(&packets->interned, field, &packets->scratch);
+	return new.iid;
+}
+
+uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned field, const char *name)
+{
+	struct tdt__string escaped = { 0 };
+	uint32_t iid = 0;
+
+	tdt__string_escape(&escaped, name, true, '\0');
+	if (escaped.failed)
+		tdt__packets_fail(packets);
+	else
+		iid = tdt__packets_intern(packets, field, escaped.n == 0 ? "" : escaped.bytes,
+					  escaped.n);
+	tdt__string_free(&escaped);
+	return iid;
+}
+
+/* --- Annotations --- */
+
+void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name, uint64_t value)
+{
+	unsigned char bytes[4 * TDT__PROTO_MAX], *body = bytes + 2, *at;
+
+	at = tdt__proto_uint(body, ANNOTATION_NAME, name);
+	at = tdt__proto_uint(at, ANNOTATION_UINT, value);
+	bytes[0] = EVENT_ANNOTATION << 3 | 2;
+	bytes[1] = (unsigned char)(at - body);
+	tdt__string_add(annotations, bytes, (size_t)(at - bytes));
+}
+
+static void begin_annotation(struct tdt__packets *packets, const char *name)
+{
+	uint32_t iid = tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name));
+
+	tdt__proto_add_uint(&packets->scratch, ANNOTATION_NAME, iid);
+}
+
+void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
+			   const char *name, uint64_t value)
+{
+	begin_annotation(packets, name);
+	tdt__proto_add_uint(&packets->scratch, ANNOTATION_UINT, value);
+	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+}
+
+void tdt__packets_annotate_int(struct tdt__packets *packets, struct tdt__string *annotations,
+			       const char *name, int64_t value)
+{
+	begin_annotation(packets, name);
+	tdt__proto_add_uint(&packets->scratch, ANNOTATION_INT, (uint64_t)value);
+	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+}
+
+void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__string *annotations,
+				  const char *name, double value)
+{
+	begin_annotation(packets, name);
+	tdt__proto_add_double(&packets->scratch, ANNOTATION_DOUBLE, value);
+	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+}
+
+void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
+				const char *name, const char *text)
+{
+	struct tdt__string escaped = { 0 };
+
+	tdt__string_escape(&escaped, text, true, '\0');
+	begin_annotation(packets, name);
+	tdt__proto_add_bytes(&packets->scratch, ANNOTATION_STRING, escaped.bytes, escaped.n);
+	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	annotations->failed |= escaped.failed;
+	tdt__string_free(&escaped);
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * A recording as a Perfetto trace: which tracks there are, and what stands on them.
+ *
+ *	process
+ *	├ thread            its polls, with the stacks of their leaves; its idling; a mark for each
+ *	│                   wake-up and each spawn.  A flow leads from a wake-up to the poll
+ *	├ task              its phases: spawned, waiting for what, runnable, polling
+ *	│ └ name            slices of the program's own: from NAME__start to NAME__end
+ *	└ counters          tasks by phase, migrations
+ *
+ * A track is told of when the first event on it is written.
+ */
+
+#include <config.h>
+
+#include "perfetto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tdt/future.h>
+
+#include "exporter.h"
+
+/* The clocks of the system are told again when CLOCK_BOOTTIME has moved by this, ns. */
+#define BOOT_MOVED 1000000
+
+/* --- The items, by kind --- */
+
+/* The stack of the first leaf of a poll; 0: there is none. */
+static uint32_t first_stack(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin)
+{
+	for (uint32_t i = 0; i < begin->n_parts; i++) {
+		struct tdt__recorded_item part;
+
+		tdt__recording_part(exporter->recording, begin, i, &part);
+		if (part.event.kind == TDT_EVENT_STACK)
+			return tdt__packets_stack(&exporter->packets, exporter->recording,
+						  part.event.a);
+	}
+	return 0;
+}
+
+/* A mark with a stack for each further leaf. */
+static void put_other_leaves(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
+			     uint64_t track)
+{
+	bool first = true;
+
+	for (uint32_t i = 0; i < begin->n_parts; i++) {
+		struct tdt__packets *packets = &exporter->packets;
+		struct tdt__recorded_item part;
+
+		tdt__recording_part(exporter->recording, begin, i, &part);
+		if (part.event.kind != TDT_EVENT_STACK)
+			continue;
+		if (!first)
+			tdt__export_event(exporter, begin->ns,
+					  (struct tdt__packet_event){
+					      .type = TDT__PACKET_INSTANT,
+					      .track = track,
+					      .name = tdt__packets_name(packets, TDT__EVENT_NAMES,
+									"another leaf"),
+					      .callstack = tdt__packets_stack(
+						  packets, exporter->recording, part.event.a) });
+		first = false;
+	}
+}
+
+static void put_poll_begin(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	struct tdt__task_track *track = &exporter->task_track[step->task];
+	uint64_t thread = tdt__export_thread(exporter, step->item.thread);
+	bool has_flow = step->wake != 0 && tdt__export_is_sure(exporter, step->before.wake_ns);
+
+	tdt__export_event(exporter, step->item.ns,
+			  (struct tdt__packet_event){
+			      .type = TDT__PACKET_BEGIN,
+			      .track = thread,
+			      .name = tdt__export_task_name(exporter, step->task, "", &track->name),
+			      .callstack = first_stack(exporter, &step->item),
+			      .flow_end = has_flow ? exporter->flows + step->wake : 0 });
+	if (step->item.n_parts > 1)
+		put_other_leaves(exporter, &step->item, thread);
+	tdt__export_waits(exporter, &step->item, &track->waited);
+	tdt__export_phase(exporter, step);
+}
+
+static void put_poll_end(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	tdt__export_cpu(exporter, &step->item.event);
+	if ((step->item.event.detail & 3) == TDT_PANICKED)
+		tdt__packets_annotate_text(&exporter->packets, &exporter->annotations, "result",
+					   "panicked");
+	tdt__export_event(
+	    exporter, step->item.ns,
+	    (struct tdt__packet_event){ .type = TDT__PACKET_END,
+					.track = tdt__export_thread(exporter, step->item.thread) });
+	tdt__export_phase(exporter, step);
+}
+
+static void put_poll(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	if (step->item.kind == TDT__RECORDED_BEGIN)
+		put_poll_begin(exporter, step);
+	else
+		put_poll_end(exporter, step);
+}
+
+static void put_wake(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	struct tdt__task_track *track = &exporter->task_track[step->task];
+	bool has_flow = step->wake != 0 && tdt__export_is_sure(exporter, step->item.ns);
+
+	tdt__export_event(
+	    exporter, step->item.ns,
+	    (struct tdt__packet_event){
+		.type = TDT__PACKET_INSTANT,
+		.track = tdt__export_thread(exporter, step->item.thread),
+		.name = tdt__export_task_name(exporter, step->task, "wakes ", &track->wakes),
+		.flow = has_flow ? exporter->flows + step->wake : 0 });
+	tdt__export_phase(exporter, step);
+}
+
+static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	struct tdt__task_track *track = &exporter->task_track[step->task];
+
+	tdt__export_event(
+	    exporter, step->item.ns,
+	    (struct tdt__packet_event){
+		.type = TDT__PACKET_INSTANT,
+		.track = tdt__export_thread(exporter, step->item.thread),
+		.name = tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns) });
+	tdt__export_phase(exporter, step);
+}
+
+static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	uint8_t outcome = step->item.event.detail;
+
+	tdt__export_mark(exporter, step->item.ns, tdt__export_task(exporter, step->task),
+			 outcome == TDT_PANICKED  ? "panicked"
+			 : outcome == TDT_PENDING ? "dropped"
+						  : "ready");
+	tdt__export_phase(exporter, step);
+}
+
+static void put_park(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+{
+	bool begins = item->kind == TDT__RECORDED_BEGIN;
+
+	if (!begins)
+		tdt__export_cpu(exporter, &item->event);
+	tdt__export_event(
+	    exporter, item->ns,
+	    (struct tdt__packet_event){ .type = begins ? TDT__PACKET_BEGIN : TDT__PACKET_END,
+					.track = tdt__export_thread(exporter, item->thread),
+					.name = begins ? exporter->parked : 0 });
+}
+
+/* The stack of a poll that was found going on. */
+static void put_stack(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+{
+	uint32_t task = tdt__recording_task(exporter->recording, item->event.task);
+	uint32_t callstack =
+	    tdt__packets_stack(&exporter->packets, exporter->recording, item->event.a);
+
+	if (task == TDT__RECORDED_NONE || callstack == 0)
+		return;
+	tdt__export_event(exporter, item->ns,
+			  (struct tdt__packet_event){
+			      .type = TDT__PACKET_INSTANT,
+			      .track = tdt__export_task(exporter, task),
+			      .name = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES,
+							"is being polled for long"),
+			      .callstack = callstack });
+}
+
+static void put_delay(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+{
+	uint32_t task = tdt__recording_task(exporter->recording, item->event.task);
+
+	if (task == TDT__RECORDED_NONE)
+		return;
+	tdt__export_annotate(exporter, "ns", item->event.c);
+	tdt__export_mark(exporter, item->ns, tdt__export_task(exporter, task),
+			 "waited long for a worker");
+}
+
+/* --- The whole --- */
+
+static void put_stop(struct tdt__exporter *exporter, uint64_t ns)
+{
+	tdt__export_mark(exporter, ns, exporter->process, "recording stopped");
+	for (uint32_t i = 0; i < exporter->n_tasks; i++)
+		if (exporter->timeline.task[i].polls == 0)
+			tdt__export_close_phase(exporter, i, ns);
+	exporter->sampler.value[TDT__COUNT_WAITING] = 0;
+	exporter->sampler.value[TDT__COUNT_RUNNABLE] = 0;
+}
+
+/* Tell the clocks again, if the machine was suspended. */
+static void put_clock(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+{
+	uint64_t ahead = item->event.c - item->event.task, moved = ahead - exporter->boot_ahead;
+	char payload[TDT__PAYLOAD_MAX + 1];
+	uint64_t real;
+
+	if (moved < BOOT_MOVED || -moved < BOOT_MOVED)
+		return;
+	if (tdt__recording_payload(exporter->recording, item, payload) < sizeof(real))
+		return;
+	memcpy(&real, payload, sizeof(real));
+	exporter->boot_ahead = ahead;
+	tdt__packets_clocks(&exporter->packets, item->ns, item->ns + ahead,
+			    real + (item->ns - item->event.task));
+}
+
+static void put_step(struct tdt__exporter *exporter, const struct tdt__step *step)
+{
+	const struct tdt__recorded_item *item = &step->item;
+
+	switch (item->event.kind) {
+	case TDT_EVENT_POLL:
+		put_poll(exporter, step);
+		break;
+	case TDT_EVENT_WAKE:
+		put_wake(exporter, step);
+		break;
+	case TDT_EVENT_SPAWN:
+		put_spawn(exporter, step);
+		break;
+	case TDT_EVENT_END:
+		put_end(exporter, step);
+		break;
+	case TDT_EVENT_PARK:
+		put_park(exporter, item);
+		break;
+	case TDT_EVENT_STACK:
+		put_stack(exporter, item);
+		break;
+	case TDT_EVENT_DELAY:
+		put_delay(exporter, item);
+		break;
+	case TDT_EVENT_USER:
+		tdt__export_user(exporter, item);
+		break;
+	case TDT_EVENT_CLOCK:
+		put_clock(exporter, item);
+		break;
+	case TDT_EVENT_START:
+		tdt__export_mark(exporter, item->ns, exporter->process, "recording started");
+		break;
+	case TDT_EVENT_STOP:
+		put_stop(exporter, item->ns);
+		break;
+	default:
+		break;
+	}
+}
+
+static void put_all_steps(struct tdt__exporter *exporter)
+{
+	struct tdt__step step;
+
+	while (exporter->packets.error == 0 && tdt__timeline_next(&exporter->timeline, &step)) {
+		tdt__export_losses_until(exporter, step.item.ns);
+		tdt__export_samples(exporter, step.item.ns);
+		put_step(exporter, &step);
+		tdt__export_count(exporter, &step);
+	}
+	tdt__export_samples(exporter,
+			    tdt__recording_until(exporter->recording) + exporter->sampler.every);
+}
+
+static void write_packets(struct tdt__exporter *exporter)
+{
+	const struct tdt__recorded_clock *clock;
+	uint64_t from = tdt__recording_from(exporter->recording);
+	size_t n;
+
+	clock = tdt__recording_clocks(exporter->recording, &n);
+	exporter->boot_ahead = clock->boot - clock->monotonic;
+	tdt__packets_clocks(&exporter->packets, from, clock->boot + (from - clock->monotonic),
+			    clock->real + (from - clock->monotonic));
+	exporter->process = tdt__export_process(exporter);
+	exporter->cpu = tdt__packets_name(&exporter->packets, TDT__ANNOTATION_NAMES, "cpu");
+	exporter->parked = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "parked");
+	tdt__export_phase_names(exporter);
+	tdt__export_counters(exporter);
+	tdt__export_losses(exporter);
+	put_all_steps(exporter);
+}
+
+static int prepare_export(struct tdt__exporter *exporter, const struct tdt__recording *recording)
+{
+	exporter->recording = recording;
+	exporter->polls_from = tdt__recording_polls_from(recording);
+	exporter->task = tdt__recording_tasks(recording, &exporter->n_tasks);
+	exporter->thread = tdt__recording_threads(recording, &exporter->n_threads);
+	exporter->task_track = calloc(exporter->n_tasks + 1, sizeof(*exporter->task_track));
+	exporter->thread_track = calloc(exporter->n_threads + 1, sizeof(*exporter->thread_track));
+	if (exporter->task_track == NULL || exporter->thread_track == NULL)
+		return -ENOMEM;
+	return tdt__timeline_begin(&exporter->timeline, recording);
+}
+
+/* A number that no other recording has. */
+static uint64_t seed(const struct tdt_recording *header)
+{
+	return tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
+}
+
+static int write_trace(struct tdt__exporter *exporter, const struct tdt__perfetto_options *options,
+		       FILE *out)
+{
+	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
+	int err = tdt__packets_begin(&exporter->packets, options, out, seed(header));
+
+	if (err != 0)
+		return err;
+	exporter->flows = seed(header) << 32;
+	write_packets(exporter);
+	if (exporter->text.failed)
+		tdt__packets_fail(&exporter->packets);
+	return tdt__packets_end(&exporter->packets);
+}
+
+int tdt__perfetto_write(const struct tdt__recording *recording,
+			const struct tdt__perfetto_options *options, FILE *out)
+{
+	static const struct tdt__perfetto_options none;
+	struct tdt__exporter *exporter = calloc(1, sizeof(*exporter));
+	int err = exporter == NULL ? -ENOMEM : prepare_export(exporter, recording);
+
+	if (err == 0) {
+		err = write_trace(exporter, options == NULL ? &none : options, out);
+		tdt__timeline_end(&exporter->timeline);
+	}
+	if (exporter == NULL)
+		return err;
+	tdt__string_free(&exporter->annotations);
+	tdt__string_free(&exporter->text);
+	tdt__index_fini(&exporter->user_index);
+	free(exporter->user);
+	free(exporter->loss);
+	free(exporter->task_track);
+	free(exporter->thread_track);
+	free(exporter);
+	return err;
+}

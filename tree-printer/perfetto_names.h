@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_PERFETTO_NAMES_H
+#define TDT_TREE_PRINTER_PERFETTO_NAMES_H
+
+/* Names of functions for a Perfetto trace, by a table of modules. */
+
+#include "perfetto.h"
+
+struct tdt__modules;
+
+struct tdt__perfetto_modules {
+	struct tdt__modules *modules;
+	uint64_t deadline; /* for all names (tdt__clock()) */
+};
+
+/* A tdt__perfetto_names_fn, whose data is a struct tdt__perfetto_modules. */
+size_t tdt__perfetto_name(void *data, uint64_t pc, struct tdt_frame *frames, size_t max);
+
+#endif

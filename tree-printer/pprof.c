@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing pprof's form.  Texts, functions and locations are tables: each entry is written once, and
+ * has a number.  A location is an address with its line, and with the lines of the functions that
+ * were inlined there, the innermost first.
+ */
+
+#include <config.h>
+
+#include "pprof.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "base/index.h"
+#include "protobuf.h"
+#include "symbolize/modules.h"
+
+/* The numbers of the fields, by message. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME = 9,
+	PROFILE_DURATION = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14,
+	TYPE_NAME = 1,
+	TYPE_UNIT = 2,
+	SAMPLE_LOCATION = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_TEXT = 2,
+	ENTRY_ID = 1, /* of a mapping, a location and a function */
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_FILE = 5,
+	MAPPING_BUILD = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_INLINE_FRAMES = 10,
+	LOCATION_MAPPING = 2,
+	LOCATION_ADDRESS = 3,
+	LOCATION_LINE = 4,
+	LINE_FUNCTION = 1,
+	LINE_NUMBER = 2,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYMBOL = 3,
+	FUNCTION_FILE = 4
+};
+
+/* --- Tables ------------------------------------------------------------------------------- */
+
+struct entry {
+	size_t at, n; /* its bytes */
+};
+
+/* A table of texts, or of messages without their numbers. */
+struct pprof_table {
+	struct tdt__string bytes; /* of all entries */
+	struct entry *entry;
+	size_t n, room;
+	struct tdt__index index;
+};
+
+struct writing {
+	const struct tdt__pprof *profile;
+	struct pprof_table texts, functions, locations;
+	struct tdt__string out;
+	bool failed;
+};
+
+static bool grow_pprof_table(struct pprof_table *table)
+{
+	size_t room = table->room != 0 ? 2 * table->room : 64;
+	struct entry *grown;
+
+	if (table->n < table->room)
+		return true;
+	if (tdt__index_reserve(&table->index, room) != 0)
+		return false;
+	grown = realloc(table->entry, room * sizeof *grown);
+	if (grown == NULL)
+		return false;
+	table->entry = grown;
+	table->room = room;
+	return true;
+}
+
+static bool is_entry(const struct pprof_table *table, uint32_t i, const char *bytes, size_t n)
+{
+	const struct entry *entry = &table->entry[i];
+
+	return entry->n == n && (n == 0 || memcmp(table->bytes.bytes + entry->at, bytes, n) == 0);
+}
+
+/* The index of an entry with these bytes, found or made. */
+static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, const char *bytes,
+			   size_t n)
+{
+	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
+	size_t tried = 0;
+
+	do {
+		i = tdt__index_next(&table->index, hash, &tried);
+	} while (i != TDT__INDEX_NONE && !is_entry(table, i, bytes, n));
+	if (i != TDT__INDEX_NONE)
+		return i;
+	if (!grow_pprof_table(table)) {
+		writing->failed = true;
+		return 0;
+	}
+	tdt__index_add(&table->index, hash, (uint32_t)table->n);
+	table->entry[table->n] = (struct entry){ table->bytes.n, n };
+	tdt__string_add(&table->bytes, bytes, n);
+	writing->failed |= table->bytes.failed;
+	return table->n++;
+}
+
+/* The number of a message, which is emptied.  Numbers of messages count from 1. */
+static uint64_t find_message(struct writing *writing, struct pprof_table *table,
+			     struct tdt__string *message)
+{
+	uint64_t i = 0;
+
+	writing->failed |= message->failed;
+	if (!writing->failed)
+		i = find_bytes(writing, table, message->bytes, message->n);
+	tdt__string_free(message);
+	*message = (struct tdt__string){ 0 };
+	return i + 1;
+}
+
+/* The number of a text.  Bytes that are not UTF-8, which messages must not have, become `?`. */
+static uint64_t text_number(struct writing *writing, const char *text)
+{
+	struct tdt__string valid = { 0 };
+	uint32_t code;
+	uint64_t i;
+
+	for (size_t n; *text != '\0'; text += n != 0 ? n : 1) {
+		n = tdt__utf8_decode(text, &code);
+		tdt__string_add(&valid, n != 0 ? text : "?", n != 0 ? n : 1);
+	}
+	i = valid.failed ? 0
+			 : find_bytes(writing, &writing->texts, valid.n != 0 ? valid.bytes : "",
+				      valid.n);
+	writing->failed |= valid.failed;
+	tdt__string_free(&valid);
+	return i;
+}
+
+static void fini_table(struct pprof_table *table)
+{
+	tdt__string_free(&table->bytes);
+	free(table->entry);
+	tdt__index_fini(&table->index);
+}
+
+/* --- Locations ---------------------------------------------------------------------------- */
+
+/* What stands for a cut, or for a function without a name. */
+static void name_frame(char *name, size_t size, const struct tdt_frame *frame)
+{
+	if (frame->kind == TDT_NODE_CUT)
+		snprintf(name, size, "(frames are missing)");
+	else if (frame->module_offset != 0)
+		snprintf(name, size, "+0x%" PRIx64, frame->module_offset);
+	else
+		snprintf(name, size, "0x%" PRIx64, frame->pc);
+}
+
+static uint64_t function_number(struct writing *writing, const struct tdt_frame *frame)
+{
+	struct tdt__string message = { 0 };
+	const char *name = frame->function;
+	char number[40];
+
+	if (name == NULL) {
+		name_frame(number, sizeof number, frame);
+		name = number;
+	}
+	tdt__proto_add_uint(&message, FUNCTION_NAME, text_number(writing, name));
+	tdt__proto_add_uint(&message, FUNCTION_SYMBOL,
+			    text_number(writing, frame->symbol != NULL ? frame->symbol : name));
+	if (frame->file != NULL)
+		tdt__proto_add_uint(&message, FUNCTION_FILE, text_number(writing, frame->file));
+	return find_message(writing, &writing->functions, &message);
+}
+
+static void add_pprof_line(struct writing *writing, struct tdt__string *location,
+		     const struct tdt_frame *frame)
+{
+	struct tdt__string line = { 0 };
+
+	tdt__proto_add_uint(&line, LINE_FUNCTION, function_number(writing, frame));
+	if (frame->line != 0)
+		tdt__proto_add_uint(&line, LINE_NUMBER, frame->line);
+	tdt__proto_add_message(location, LOCATION_LINE, &line);
+	tdt__string_free(&line);
+}
+
+/* The number of the module's mapping; 0: none. */
+static uint64_t mapping_of(const struct writing *writing, uint64_t pc)
+{
+	const struct tdt__modules *modules = writing->profile->modules;
+	const struct tdt__module *module = modules != NULL && pc != 0
+						   ? tdt__modules_find(modules, (uintptr_t)pc - 1)
+						   : NULL;
+
+	return module != NULL ? (uint64_t)(module - modules->module) + 1 : 0;
+}
+
+static bool is_frame_shown(const struct tdt__pprof_sample *sample, const struct tdt_node *node)
+{
+	return sample->shown == NULL || sample->shown[tdt_node_id(node)];
+}
+
+/*
+ * Add the location of the frames at `*node` with one address, unless none of them is shown.
+ * `*node` becomes the next outer one.
+ */
+static void add_location(struct writing *writing, struct tdt__string *message,
+			 const struct tdt__pprof_sample *sample, const struct tdt_node **node)
+{
+	const struct tdt_frame *frame = tdt_node_frame(*node);
+	uint64_t pc = frame->pc, mapping = mapping_of(writing, pc);
+	struct tdt__string location = { 0 };
+	bool inlined = true, shown = false;
+
+	if (mapping != 0)
+		tdt__proto_add_uint(&location, LOCATION_MAPPING, mapping);
+	if (pc != 0)
+		tdt__proto_add_uint(&location, LOCATION_ADDRESS, pc);
+	while (inlined && frame->kind != TDT_NODE_TASK) {
+		if (is_frame_shown(sample, *node)) {
+			add_pprof_line(writing, &location, frame);
+			shown = true;
+		}
+		inlined = frame->inlined != 0;
+		*node = tdt_node_parent(*node);
+		frame = tdt_node_frame(*node);
+	}
+	if (shown)
+		tdt__proto_add_uint(message, SAMPLE_LOCATION,
+				    find_message(writing, &writing->locations, &location));
+	tdt__string_free(&location);
+}
+
+/* The location of a text instead of a frame. */
+static uint64_t find_instead(struct writing *writing, const char *text)
+{
+	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .function = text };
+	struct tdt__string location = { 0 };
+
+	add_pprof_line(writing, &location, &frame);
+	return find_message(writing, &writing->locations, &location);
+}
+
+/* --- Samples ------------------------------------------------------------------------------ */
+
+static void add_labels(struct writing *writing, struct tdt__string *message,
+		       const struct tdt__pprof_sample *sample)
+{
+	struct tdt__string label = { 0 };
+
+	for (int i = 0; i < TDT__PPROF_LABELS; i++) {
+		if (sample->label[i] == NULL)
+			continue;
+		tdt__proto_add_uint(&label, LABEL_KEY,
+				    text_number(writing, writing->profile->label[i]));
+		tdt__proto_add_uint(&label, LABEL_TEXT, text_number(writing, sample->label[i]));
+		tdt__proto_add_message(message, SAMPLE_LABEL, &label);
+	}
+	tdt__string_free(&label);
+}
+
+static void add_sample(struct writing *writing, const struct tdt__pprof_sample *sample)
+{
+	const struct tdt_node *node = sample->leaf;
+	struct tdt__string message = { 0 };
+
+	if (node == NULL)
+		tdt__proto_add_uint(&message, SAMPLE_LOCATION,
+				    find_instead(writing, sample->instead));
+	while (node != NULL && tdt_node_frame(node)->kind != TDT_NODE_TASK)
+		add_location(writing, &message, sample, &node);
+	for (int i = 0; i < TDT__PPROF_VALUES; i++)
+		tdt__proto_add_uint(&message, SAMPLE_VALUE, (uint64_t)sample->value[i]);
+	add_labels(writing, &message, sample);
+	tdt__proto_add_message(&writing->out, PROFILE_SAMPLE, &message);
+	tdt__string_free(&message);
+}
+
+/* --- The rest ----------------------------------------------------------------------------- */
+
+static void add_type(struct writing *writing, unsigned field, const char *name, const char *unit)
+{
+	struct tdt__string message = { 0 };
+
+	tdt__proto_add_uint(&message, TYPE_NAME, text_number(writing, name));
+	tdt__proto_add_uint(&message, TYPE_UNIT, text_number(writing, unit));
+	tdt__proto_add_message(&writing->out, field, &message);
+	tdt__string_free(&message);
+}
+
+static void add_mapping(struct writing *writing, uint64_t number,
+			const struct tdt__module *module)
+{
+	struct tdt__string message = { 0 };
+
+	tdt__proto_add_uint(&message, ENTRY_ID, number);
+	tdt__proto_add_uint(&message, MAPPING_START, module->start);
+	tdt__proto_add_uint(&message, MAPPING_LIMIT, module->end);
+	if (module->path != NULL)
+		tdt__proto_add_uint(&message, MAPPING_FILE, text_number(writing, module->path));
+	if (module->build_id[0] != '\0')
+		tdt__proto_add_uint(&message, MAPPING_BUILD,
+				    text_number(writing, module->build_id));
+	/* Readers must not look for names again: functions, files, lines, inlined functions. */
+	for (unsigned has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
+		tdt__proto_add_uint(&message, has, 1);
+	tdt__proto_add_message(&writing->out, PROFILE_MAPPING, &message);
+	tdt__string_free(&message);
+}
+
+static void add_mappings(struct writing *writing)
+{
+	const struct tdt__modules *modules = writing->profile->modules;
+
+	for (size_t i = 0; modules != NULL && i < modules->n; i++)
+		add_mapping(writing, i + 1, &modules->module[i]);
+}
+
+/* Write all messages of a table, each behind its number. */
+static void add_table(struct writing *writing, unsigned field,
+		      const struct pprof_table *table)
+{
+	struct tdt__string message = { 0 };
+
+	for (size_t i = 0; i < table->n; i++) {
+		const struct entry *entry = &table->entry[i];
+
+		tdt__proto_add_uint(&message, ENTRY_ID, i + 1);
+		tdt__string_add(&message, table->bytes.bytes + entry->at, entry->n);
+		tdt__proto_add_message(&writing->out, field, &message);
+	}
+	tdt__string_free(&message);
+}
+
+static void add_texts(struct writing *writing)
+{
+	const struct pprof_table *texts = &writing->texts;
+
+	for (size_t i = 0; i < texts->n; i++)
+		tdt__proto_add_bytes(&writing->out, PROFILE_STRING,
+				     texts->bytes.bytes + texts->entry[i].at, texts->entry[i].n);
+}
+
+static void make_message(struct writing *writing)
+{
+	const struct tdt__pprof *profile = writing->profile;
+
+	find_bytes(writing, &writing->texts, "", 0); /* text 0 must be empty */
+	for (int i = 0; i < TDT__PPROF_VALUES; i++)
+		add_type(writing, PROFILE_SAMPLE_TYPE, profile->type[i], profile->unit[i]);
+	for (size_t i = 0; i < profile->n; i++)
+		add_sample(writing, &profile->sample[i]);
+	add_mappings(writing);
+	add_table(writing, PROFILE_LOCATION, &writing->locations);
+	add_table(writing, PROFILE_FUNCTION, &writing->functions);
+	tdt__proto_add_uint(&writing->out, PROFILE_TIME, profile->real);
+	tdt__proto_add_uint(&writing->out, PROFILE_DURATION, profile->duration);
+	add_type(writing, PROFILE_PERIOD_TYPE, "looks", "nanoseconds");
+	tdt__proto_add_uint(&writing->out, PROFILE_PERIOD, profile->period);
+	tdt__proto_add_uint(&writing->out, PROFILE_COMMENT, text_number(writing, profile->comment));
+	tdt__proto_add_uint(&writing->out, PROFILE_DEFAULT_TYPE,
+			    text_number(writing, profile->type[0]));
+	add_texts(writing);
+}
+
+static int write_gzip(const struct tdt__string *message, FILE *out)
+{
+	z_stream stream = { .next_in = (unsigned char *)message->bytes,
+			    .avail_in = (unsigned)message->n };
+	unsigned char bytes[16384];
+	int result = Z_OK;
+
+	/* The last bits of the window's size ask for gzip's frame. */
+	if (message->n > UINT32_MAX ||
+	    deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	while (result == Z_OK) {
+		stream.next_out = bytes;
+		stream.avail_out = sizeof bytes;
+		result = deflate(&stream, Z_FINISH);
+		fwrite(bytes, 1, sizeof bytes - stream.avail_out, out);
+	}
+	deflateEnd(&stream);
+	return ferror(out) ? -EIO : 0;
+}
+
+int tdt__pprof_write(const struct tdt__pprof *profile, FILE *out)
+{
+	struct writing writing = { .profile = profile };
+	int error = -ENOMEM;
+
+	make_message(&writing);
+	if (!writing.failed && !writing.out.failed)
+		error = write_gzip(&writing.out, out);
+	tdt__string_free(&writing.out);
+	fini_table(&writing.texts);
+	fini_table(&writing.functions);
+	fini_table(&writing.locations);
+	return error;
+}
