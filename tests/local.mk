@@ -4,7 +4,10 @@
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/tests/lib/driver.sh \
 	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
-SH_LOG_COMPILER = $(SHELL)
+
+# CI has a command in TEST_TIMEOUT that ends a test which takes too long.
+LOG_COMPILER = $(TEST_TIMEOUT)
+SH_LOG_COMPILER = $(TEST_TIMEOUT) $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; \
 	CK_VERBOSITY=silent; export CK_VERBOSITY; \

@@ -9,6 +9,9 @@
 	check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
 
+# What these goals make in their builds: all tests, or, by CHECK=recheck, those that failed.
+CHECK = check
+
 # One after the other, and all of them.
 check-sanitizers:
 	@status=0; \
@@ -29,20 +32,20 @@ in_own_build = \
 	$(MAKE) $(AM_MAKEFLAGS) $$goal
 
 check-asan:
-	+@name=asan; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build)
+	+@name=asan; flags=--with-sanitizers=address,undefined; goal=$(CHECK); $(in_own_build)
 
 # The same by Clang, whose UBSan finds what GCC's does not (a number added to NULL, a function
 # called by another type).
 check-clang:
 	+@if test -n '$(TEST_CLANG)' && test -n '$(TEST_CLANGXX)'; then \
 		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; name=clang; \
-		flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build); \
+		flags=--with-sanitizers=address,undefined; goal=$(CHECK); $(in_own_build); \
 	else \
 		echo 'check-clang: skipped: there is no clang'; \
 	fi
 
 check-tsan:
-	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
+	+@name=tsan; flags=--with-sanitizers=thread; goal=$(CHECK); $(in_own_build)
 
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
@@ -56,11 +59,11 @@ check-that-walk: all
 		case $$test in $(without_walks)) ;; *) echo $$test ;; esac; \
 	done`; \
 	echo 'check-step: skipped: $(without_walks)'; \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$tests_that_walk`"
+	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$tests_that_walk`"
 
 # What is left without the runtime and the probes.
 check-bare:
-	+@name=bare; flags='--without-runtime --without-probes'; goal=check; $(in_own_build)
+	+@name=bare; flags='--without-runtime --without-probes'; goal=$(CHECK); $(in_own_build)
 
 # The stress of a host, by Clang's sanitizers and by ThreadSanitizer.
 check-host-asan:
@@ -98,8 +101,8 @@ check-under-valgrind: all
 		case $$test in *.sh|$(not_under_valgrind)) ;; *) echo $$test ;; esac; \
 	done`; \
 	echo 'check-valgrind: skipped: the scripts, and $(not_under_valgrind)'; \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
-		LOG_COMPILER='$(LIBTOOL) --mode=execute $(under_valgrind)'
+	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER='$(TEST_TIMEOUT) $(LIBTOOL) --mode=execute $(under_valgrind)'
 
 # With delays at random (tests/lib/delays.c), for tests that take for granted what is only likely.
 # It takes a while; a seed may be given.  Not in a sanitized build, whose allocator and locks come
@@ -120,8 +123,8 @@ check-delays: all
 		'skipped: the scripts, and $(not_delayed)'; \
 	delays='$(abs_builddir)/tests/lib/.libs/delays.so'; \
 	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS="`echo $$unit_tests`" \
-		LOG_COMPILER="$(LIBTOOL) --mode=execute env LD_PRELOAD=$$delays"
+	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$unit_tests`" \
+		LOG_COMPILER="$(TEST_TIMEOUT) $(LIBTOOL) --mode=execute env LD_PRELOAD=$$delays"
 
 # Which lines of the library and of the programs the tests run: a table, and pages below
 # build-coverage/.  A process that ends by _exit() does not write what it has counted, and children
