@@ -5,6 +5,7 @@
 
 #include "reader/history.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,17 +103,19 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 static bool read_whole_panic(const struct tdt__target *target, uint64_t address,
 			     struct tdt_registry_panic *panic)
 {
-	struct tdt_registry_panic before;
+	uint64_t at_seq = address + offsetof(struct tdt_registry_panic, seq);
+	uint32_t before, after;
 
 	for (int i = 0; i < PANIC_TRIES; i++) {
 		struct tdt__memory_range range[] = {
-			{ address, &before, sizeof before, false },
+			{ at_seq, &before, sizeof before, false },
 			{ address, panic, sizeof *panic, false },
+			{ at_seq, &after, sizeof after, false },
 		};
 
-		if (tdt__target_read_ranges(target, range, 2) != 2 || panic->number == 0)
+		if (tdt__target_read_ranges(target, range, 3) != 3 || panic->number == 0)
 			return false;
-		if (panic->seq % 2 == 0 && panic->seq == before.seq)
+		if (before % 2 == 0 && before == panic->seq && before == after)
 			return true;
 	}
 	return false;

@@ -9,6 +9,7 @@
 #include "reader/records.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +28,6 @@ struct record_reading {
 	tdt__piece_fn *each; /* NULL: keep the records, which are read twice */
 	void *arg;
 };
-
-static bool same_task(const struct tdt_task_record *a, const struct tdt_task_record *b)
-{
-	return a->seq == b->seq && a->id == b->id;
-}
 
 static bool has_task(const struct tdt_task_record *record)
 {
@@ -62,27 +58,35 @@ static int add_seen(struct tdt__records *records, uint64_t address,
 	return 0;
 }
 
-/* Read a record by itself, until its task stays the same. */
+/*
+ * Read a record by itself, until its task stays the same.  The second copy lies between two looks
+ * at `seq`, so all of it is of one task; the first may have parts of two.
+ */
 static int read_again(struct record_reading *reading, uint64_t address)
 {
-	struct tdt_task_record both[2];
+	uint64_t at_seq = address + offsetof(struct tdt_task_record, seq);
+	struct tdt_task_record first, record;
+	uint32_t seq;
 
 	for (int i = 0; i < TRIES_SEEN; i++) {
-		struct tdt__memory_range range[] = { { address, &both[0], sizeof both[0], false },
-					      { address, &both[1], sizeof both[1], false } };
+		struct tdt__memory_range range[] = {
+			{ address, &first, sizeof first, false },
+			{ address, &record, sizeof record, false },
+			{ at_seq, &seq, sizeof seq, false },
+		};
 		bool still;
 
-		if (tdt__target_read_ranges(reading->target, range, 2) != 2)
+		if (tdt__target_read_ranges(reading->target, range, 3) != 3)
 			return 0;
-		if (!same_task(&both[0], &both[1]))
+		if (first.seq != record.seq || seq != record.seq)
 			continue;
-		if (!has_task(&both[1])) {
-			reading->records->being_made += both[1].seq % 2;
+		if (!has_task(&record)) {
+			reading->records->being_made += record.seq % 2;
 			return 0;
 		}
-		still = memcmp(&both[0], &both[1], sizeof both[0]) == 0;
+		still = memcmp(&first, &record, sizeof record) == 0;
 		if (still || i >= TRIES_STILL)
-			return add_seen(reading->records, address, &both[1], still);
+			return add_seen(reading->records, address, &record, still);
 	}
 	return 0;
 }

@@ -54,16 +54,20 @@
  *
  * Reading a record while the process runs
  *
- *	1. Read all of it, and then all of it again.  (One process_vm_readv(2) can do both, with two
- *	   equal remote vectors; and it can do so for a whole slab.)
- *	2. If `seq` or `id` differ, the record was given to another task meanwhile: start again.
- *	3. If `seq` is odd, or `state` is TDT_TASK_RECORD_FREE, the record has no task, or not yet.
+ *	1. Read all of it, all of it again, and `seq` once more.  (One process_vm_readv(2) can do
+ *	   so, with three remote vectors.)
+ *	2. If `seq` was not the same three times, the record was given to another task meanwhile:
+ *	   start again.
+ *	3. Use the second copy.  If its `seq` is odd, or its `state` is TDT_TASK_RECORD_FREE, the
+ *	   record has no task, or not yet.
  *
- * If the two copies are the same to the last byte, all fields were so at one moment.  The copies of
- * a task that is polled all the time may never be the same.  In such a copy, the fields that the
- * task was made with are right (`id`, `parent`, `spawned`, `poll`, `child_state`, `file`, `line`,
- * `column`, `name`).  Each other field has a value that it had at some moment, but the fields may
- * be of different polls, so do not use the `wait_*` fields.
+ * All of the second copy is of one task, since it was made between two looks at `seq`.  If the two
+ * copies are the same to the last byte, all fields were so at one moment.  (So a whole slab may be
+ * read twice, and only those records by these steps whose copies differ.)  The copies of a task
+ * that is polled all the time may never be the same.  In such a copy, the fields that the task was
+ * made with are right (`id`, `parent`, `spawned`, `poll`, `child_state`, `file`, `line`, `column`,
+ * `name`).  Each other field has a value that it had at some moment, but the fields may be of
+ * different polls, so do not use the `wait_*` fields.
  *
  * It is known what a leaf waits for if `state` is TDT_TASK_RECORD_IDLE, `wait_count` is not 0, and
  * `wait_polls` is the lower half of `polls`.  If there is more than one leaf, this is only what the
@@ -405,8 +409,8 @@ struct tdt_registry_thread {
 
 /*
  * A task that panicked.  The n-th one since the start (n from 1) is in struct n % n_panics, until
- * it is overwritten.  Read the struct twice: it is whole if `seq` is even and the same in both
- * copies.  A `number` of 0 means that the struct was never used.
+ * it is overwritten.  Read `seq`, the struct, and `seq` again: the copy is whole if `seq` is even
+ * and was the same three times.  A `number` of 0 means that the struct was never used.
  */
 struct tdt_registry_panic {
 	uint32_t seq;        /* @0   odd while the struct is written */

@@ -23,6 +23,7 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,18 +246,13 @@ static bool read_core(uint64_t address, void *buffer, size_t size)
 
 /* --- Memory of either --------------------------------------------------------------- */
 
-/* `twice`: read the memory a second time, after the first, and put that behind the first. */
-static bool read_memory(uint64_t address, void *buffer, size_t size, bool twice)
+static bool read_memory(uint64_t address, void *buffer, size_t size)
 {
-	struct iovec here = { buffer, twice ? 2 * size : size };
-	struct iovec there[] = { { (void *)(uintptr_t)address, size },
-				 { (void *)(uintptr_t)address, size } };
+	struct iovec here = { buffer, size }, there = { (void *)(uintptr_t)address, size };
 
 	if (pid != 0)
-		return process_vm_readv(pid, &here, 1, there, twice ? 2 : 1, 0) ==
-		       (ssize_t)here.iov_len;
-	return read_core(address, buffer, size) &&
-	       (!twice || read_core(address, (char *)buffer + size, size));
+		return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	return read_core(address, buffer, size);
 }
 
 /* Read a string from a file that is mapped.  Returns its length. */
@@ -283,7 +279,7 @@ static void read_string(uint64_t address, char *string, size_t size)
 {
 	size_t n = 0;
 
-	for (; n + 1 < size && read_memory(address + n, &string[n], 1, false); n++)
+	for (; n + 1 < size && read_memory(address + n, &string[n], 1); n++)
 		if (string[n] == '\0')
 			return;
 	if (n == 0)
@@ -304,7 +300,7 @@ static bool is_registry(uint64_t address)
 {
 	struct tdt_registry registry;
 
-	if (!read_memory(address, &registry, sizeof registry, false) || registry.self != address)
+	if (!read_memory(address, &registry, sizeof registry) || registry.self != address)
 		return false;
 	if (registry.version == TDT_REGISTRY_VERSION && registry.size == sizeof registry &&
 	    registry.record_size == sizeof(struct tdt_task_record) &&
@@ -324,7 +320,7 @@ static void search(const struct range *range)
 	for (uint64_t at = (range->start + 63) & ~UINT64_C(63); at < end; at += sizeof page) {
 		size_t size = end - at < sizeof page ? end - at : sizeof page;
 
-		if (!read_memory(at, page, size, false))
+		if (!read_memory(at, page, size))
 			return;
 		for (size_t i = 0; i + 8 <= size; i += 64)
 			if (memcmp(&page[i], TDT_REGISTRY_MAGIC, 8) == 0 &&
@@ -342,7 +338,7 @@ static struct tdt_registry_slab slab_at(uint64_t address)
 {
 	struct tdt_registry_slab slab;
 
-	if (!read_memory(address, &slab, sizeof slab, false))
+	if (!read_memory(address, &slab, sizeof slab))
 		die("a slab");
 	if (slab.used > slab.room)
 		refuse("a slab has more records than room");
@@ -355,18 +351,21 @@ static struct tdt_registry_slab slab_at(uint64_t address)
  */
 static bool read_record(uint64_t address, struct tdt_task_record *record, bool *still)
 {
-	struct tdt_task_record both[2];
+	uint64_t at_seq = address + offsetof(struct tdt_task_record, seq);
+	struct tdt_task_record first;
+	uint32_t seq;
 
 	*still = false;
 	for (int i = 0; i < 100; i++) {
-		if (!read_memory(address, both, sizeof both[0], true))
+		if (!read_memory(address, &first, sizeof first) ||
+		    !read_memory(address, record, sizeof *record) ||
+		    !read_memory(at_seq, &seq, sizeof seq))
 			die("a record");
-		*record = both[1];
-		if (both[0].seq != both[1].seq || both[0].id != both[1].id)
+		if (first.seq != record->seq || seq != record->seq)
 			continue;
-		if (both[1].seq % 2 != 0 || both[1].state == TDT_TASK_RECORD_FREE)
+		if (record->seq % 2 != 0 || record->state == TDT_TASK_RECORD_FREE)
 			return false;
-		*still = memcmp(&both[0], &both[1], sizeof both[0]) == 0;
+		*still = memcmp(&first, record, sizeof first) == 0;
 		if (*still || i >= 10)
 			return true;
 	}
@@ -428,13 +427,13 @@ static uint32_t read_list(const struct tdt_task_record *record, char names[MOST_
 	uint32_t n = 0;
 
 	if (record->state != TDT_TASK_RECORD_IDLE || record->leaf == 0 ||
-	    !read_memory(record->leaf, &leaf, sizeof leaf, false) || leaf.task != record->id ||
+	    !read_memory(record->leaf, &leaf, sizeof leaf) || leaf.task != record->id ||
 	    leaf.polls != record->polls || leaf.kind != TDT_LEAF_NAMED)
 		return 0;
 	for (; n < leaf.n && n < MOST_LISTED; n++) {
 		struct tdt_leaf_frame frame;
 
-		if (!read_memory((uintptr_t)&leaf.named[n], &frame, sizeof frame, false))
+		if (!read_memory((uintptr_t)&leaf.named[n], &frame, sizeof frame))
 			break;
 		names[n][0] = '\0';
 		if (frame.function != NULL)
@@ -535,7 +534,7 @@ static struct tdt_registry_counters sum_counters(const struct tdt_registry *regi
 	if (registry->n_counters > MOST_COUNTERS)
 		refuse("too many counters");
 	for (uint32_t i = 0; i < registry->n_counters; i++) {
-		if (!read_memory(registry->counters + i * sizeof one, &one, sizeof one, false))
+		if (!read_memory(registry->counters + i * sizeof one, &one, sizeof one))
 			die("a counter");
 		sum.spawned += one.spawned;
 		sum.panicked += one.panicked;
@@ -554,9 +553,8 @@ static void print_threads(const struct tdt_registry *registry)
 	if (registry->n_threads > MOST_THREADS)
 		refuse("too many threads");
 	for (uint32_t i = 0; i < registry->n_threads; i++)
-		if (read_memory(registry->threads + i * sizeof address, &address, sizeof address,
-				false) &&
-		    address != 0 && read_memory(address, &thread, sizeof thread, false) &&
+		if (read_memory(registry->threads + i * sizeof address, &address, sizeof address) &&
+		    address != 0 && read_memory(address, &thread, sizeof thread) &&
 		    thread.id % registry->n_threads == i)
 			printf("thread %" PRIu32 "%s%s\n", thread.id,
 			       thread.worker != 0 ? " worker" : "",
@@ -565,19 +563,23 @@ static void print_threads(const struct tdt_registry *registry)
 
 static void print_panics(const struct tdt_registry *registry)
 {
-	struct tdt_registry_panic both[2];
+	struct tdt_registry_panic panic;
+	uint32_t before, after;
 
 	if (registry->n_panics > MOST_PANICS || (registry->n_panics != 0 &&
 	    registry->panic_size != sizeof(struct tdt_registry_panic)))
 		refuse("panics have another layout");
 	for (uint32_t i = 0; i < registry->n_panics; i++) {
-		if (!read_memory(registry->panics + i * sizeof both[0], both, sizeof both[0],
-				 true))
+		uint64_t at = registry->panics + i * sizeof panic;
+
+		if (!read_memory(at, &before, sizeof before) ||
+		    !read_memory(at, &panic, sizeof panic) ||
+		    !read_memory(at, &after, sizeof after))
 			die("a panic");
-		if (both[1].number == 0 || both[1].seq % 2 != 0 || both[0].seq != both[1].seq)
+		if (panic.number == 0 || before % 2 != 0 || before != panic.seq || before != after)
 			continue;
-		printf("panic %" PRIu64 " task %" PRIu64 " ", both[1].number, both[1].id);
-		print_escaped(both[1].name, sizeof both[1].name);
+		printf("panic %" PRIu64 " task %" PRIu64 " ", panic.number, panic.id);
+		print_escaped(panic.name, sizeof panic.name);
 		putchar('\n');
 	}
 }
@@ -602,7 +604,7 @@ static void print_registry(uint64_t address, bool all)
 	struct tdt_registry registry;
 	struct sums sums = { 0 };
 
-	if (!read_memory(address, &registry, sizeof registry, false))
+	if (!read_memory(address, &registry, sizeof registry))
 		die("the registry");
 	counters = sum_counters(&registry);
 	print_slabs(&registry, &sums);

@@ -47,6 +47,7 @@ tests_unit = \
 	tests/unit/reader/check_recorded \
 	tests/unit/reader/check_stop \
 	tests/unit/reader/check_target \
+	tests/unit/reader/check_torn \
 	tests/unit/reader/check_walk \
 	tests/unit/host/check_barrier \
 	tests/unit/host/check_host_fork \
@@ -312,6 +313,10 @@ tests_unit_reader_check_target_SOURCES = \
 	tests/unit/reader/check_target.c tests/lib/test.h $(tests_no_memory)
 tests_unit_reader_check_target_CFLAGS = $(tests_cflags)
 tests_unit_reader_check_target_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_torn_SOURCES = tests/unit/reader/check_torn.c tests/lib/test.h
+tests_unit_reader_check_torn_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_torn_LDADD = libtdt-reader.la $(tests_core)
 
 tests_unit_reader_check_walk_SOURCES = \
 	tests/unit/reader/check_walk.c tests/lib/seeded.h tests/lib/test.h $(tests_poll_now)
