@@ -61,8 +61,9 @@ as_own()
 	claim "$what: and found by --check" sh -c '"$@" >/dev/null; test $? = 1' - \
 		"$tdt" bt --check "$@"
 	claim "$what: one task alone" says '^1 task: 1 as last watched' "$@" 6
+	# The poll for the process's own dump may have come too soon for another tree.
 	claim "$what: it has its own line" \
-		says '^task 6 "session 1" pending .*, watched [0-9.]* m*s ago, 0 polls since' \
+		says '^task 6 "session 1" pending .*, watched [0-9.]* m*s ago, [01] polls* since' \
 		"$@" 6
 	claim "$what: without names there are modules and offsets" \
 		says '^- [a-z_]*outside_bank+0x[0-9a-f]*$' --no-symbols "$@" 6
