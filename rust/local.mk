@@ -45,7 +45,7 @@ EXTRA_DIST += \
 	rust/tdt/tests/span.rs \
 	rust/tdt/tests/stress.rs \
 	rust/tdt/tests/trees.rs \
-	rust/tdt/tests/wakers.rs
+	rust/tdt/tests/wakers.rs \
 	rust/tdt/tests/zoo/kinds.rs \
 	rust/tdt/tests/zoo/late.rs \
 	rust/tdt/tests/zoo/main.rs
