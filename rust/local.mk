@@ -18,6 +18,7 @@ EXTRA_DIST += \
 	rust/tdt/examples/futurelock.rs \
 	rust/tdt/examples/hooked.rs \
 	rust/tdt/examples/taskdump.rs \
+	rust/tdt/src/adopt.rs \
 	rust/tdt/src/dump.rs \
 	rust/tdt/src/error.rs \
 	rust/tdt/src/handle.rs \
