@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/top_look.h"
 #include "cli/top_screen.h"
 #include "core_image.h"
@@ -191,6 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	/* The damaged round as the one before. */
 	last = *sound_round();
+	last.when = next.when + TDT__SECOND;
 	top_round_take(&last, &next);
 	top_follow(&session.choice, &last);
 	draw(&session, &last);
