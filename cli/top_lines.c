@@ -24,8 +24,14 @@ size_t top_sequence(const char *text, size_t n)
 	return 0;
 }
 
-/* The length of the character at `text` in bytes, and its width in columns. */
-static size_t character_at(const char *text, size_t n, unsigned *width)
+struct character {
+	size_t n; /* bytes */
+	unsigned width;
+	bool shown; /* as it is; otherwise as "?" */
+};
+
+/* What harms a terminal is not shown, nor what is no character to a terminal of its kind. */
+static struct character character_at(const char *text, size_t n, bool utf8)
 {
 	char one[5] = { 0 };
 	uint32_t code = 0;
@@ -34,50 +40,33 @@ static size_t character_at(const char *text, size_t n, unsigned *width)
 
 	memcpy(one, text, n < 4 ? n : 4);
 	length = tdt__utf8_decode(one, &code);
-	if (length == 0) {
-		*width = 1;
-		return 1;
-	}
+	if (length == 0 || tdt__is_harmful(code) || (code >= 0x80 && !utf8))
+		return (struct character){ length != 0 ? length : 1, 1, false };
 	columns = code < 0x80 ? 1 : wcwidth((wchar_t)code);
-	*width = columns < 0 ? 1 : (unsigned)columns;
-	return length;
+	return (struct character){ length, columns < 0 ? 1 : (unsigned)columns, true };
 }
 
-static unsigned width_of(const char *text, size_t n)
+static unsigned width_of(const char *text, size_t n, bool utf8)
 {
-	unsigned width = 0, columns;
+	struct character next;
+	unsigned width = 0;
 
 	for (size_t at = 0, step; at < n; at += step) {
 		step = top_sequence(text + at, n - at);
 		if (step != 0)
 			continue;
-		step = character_at(text + at, n - at, &columns);
-		width += columns;
+		next = character_at(text + at, n - at, utf8);
+		step = next.n;
+		width += next.width;
 	}
 	return width;
 }
 
-/* Some terminals obey 0x80 to 0x9f, too: as bytes, or as characters (0xc2 and such a byte). */
-static bool is_obeyed(const char *text, size_t n)
-{
-	unsigned char first = (unsigned char)text[0], last = (unsigned char)text[n - 1];
-
-	return first < ' ' || first == 0x7f || (last >= 0x80 && last < 0xa0 &&
-						(n == 1 || (n == 2 && first == 0xc2)));
-}
-
-static void add_character(struct tdt__string *to, const char *text, size_t n)
-{
-	if (is_obeyed(text, n))
-		tdt__string_puts(to, "?");
-	else
-		tdt__string_add(to, text, n);
-}
-
 void top_cut(struct tdt__string *to, const char *line, size_t n, unsigned width, bool utf8)
 {
-	bool cut = width != 0 && width_of(line, n) > width;
-	unsigned left = cut ? width - 1 : UINT32_MAX, columns;
+	bool cut = width != 0 && width_of(line, n, utf8) > width;
+	unsigned left = cut ? width - 1 : UINT32_MAX;
+	struct character next;
 	bool full = false;
 
 	for (size_t at = 0, step; at < n; at += step) {
@@ -86,14 +75,15 @@ void top_cut(struct tdt__string *to, const char *line, size_t n, unsigned width,
 			tdt__string_add(to, line + at, step);
 			continue;
 		}
-		step = character_at(line + at, n - at, &columns);
-		if (!full && columns > left)
+		next = character_at(line + at, n - at, utf8);
+		step = next.n;
+		if (!full && next.width > left)
 			tdt__string_puts(to, utf8 ? "…" : ">");
-		full = full || columns > left;
+		full = full || next.width > left;
 		if (full)
 			continue;
-		add_character(to, line + at, step);
-		left -= columns;
+		tdt__string_add(to, next.shown ? line + at : "?", next.shown ? next.n : 1);
+		left -= next.width;
 	}
 }
 
@@ -139,11 +129,12 @@ void top_add_blanks(struct tdt__string *to, unsigned n)
 
 void top_add_cell(struct screen *screen, const char *text, unsigned width, bool right)
 {
-	unsigned own = width_of(text, strlen(text)), pad = own < width ? width - own : 0;
+	bool utf8 = screen->print->utf8 == TDT_PRINT_YES;
+	unsigned own = width_of(text, strlen(text), utf8), pad = own < width ? width - own : 0;
 
 	if (right)
 		top_add_blanks(&screen->line, pad);
-	top_cut(&screen->line, text, strlen(text), width, screen->print->utf8 == TDT_PRINT_YES);
+	top_cut(&screen->line, text, strlen(text), width, utf8);
 	top_add_blanks(&screen->line, (right ? 0 : pad) + 1);
 }
 
@@ -230,7 +221,8 @@ void top_end_row(struct screen *screen, bool selected)
 	unsigned width = screen->size->width;
 
 	if (selected) {
-		unsigned own = width_of(screen->line.bytes, screen->line.n);
+		unsigned own = width_of(screen->line.bytes, screen->line.n,
+					screen->print->utf8 == TDT_PRINT_YES);
 
 		top_add_blanks(&screen->line, own < width ? width - own : 0);
 		tdt__string_puts(&screen->line, TDT__PLAIN);

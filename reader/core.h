@@ -2,14 +2,15 @@
 #ifndef TDT_READER_CORE_H
 #define TDT_READER_CORE_H
 
-/* A core file: the segments of memory that it has, and its notes. */
+/*
+ * A core file that was opened: the segments of memory that it has, and its notes.  The target
+ * (target.h) has it, and reads from it.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/procfs.h>
-
-#include "reader/target.h"
 
 struct tdt__segment {
 	uint64_t start, size; /* in memory; only what the file has */
@@ -34,5 +35,7 @@ size_t tdt__core_read(const struct tdt__core *core, uint64_t address, void *buff
 
 /* The registers of the thread `id`; NULL: there is no such thread. */
 const struct elf_prstatus *tdt__core_thread(const struct tdt__core *core, uint32_t id);
+
+void tdt__core_free(struct tdt__core *core); /* NULL does nothing */
 
 #endif

@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += libtdt-reader.la
 libtdt_reader_la_SOURCES = \
 	reader/core.c \
 	reader/core.h \
+	reader/core_open.c \
 	reader/door.c \
 	reader/door.h \
 	reader/dump.c \

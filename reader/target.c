@@ -262,3 +262,14 @@ uint32_t tdt__target_own_id(const struct tdt__target *target, const char *status
 	last = strrchr(line, '\t');
 	return last != NULL ? (uint32_t)strtoul(last, NULL, 10) : 0;
 }
+
+void tdt__target_close(struct tdt__target *target)
+{
+	for (size_t i = 0; i < target->n_mappings; i++)
+		free(target->mapping[i].path);
+	free(target->mapping);
+	if (target->proc >= 0)
+		close(target->proc);
+	tdt__core_free(target->core);
+	*target = (struct tdt__target){ .proc = -1 };
+}

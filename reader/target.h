@@ -105,10 +105,10 @@ struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint6
 ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name, char *text,
 			      size_t size);
 
-/* Add a mapping, whose path is copied.  False: no memory.  For process.c and core.c. */
+/* Add a mapping, whose path is copied.  False: no memory.  For process.c and core_open.c. */
 bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mapping *mapping);
 
-/* Bring the mappings in order.  For process.c and core.c. */
+/* Bring the mappings in order.  For process.c and core_open.c. */
 void tdt__target_sort_mappings(struct tdt__target *target);
 
 #endif

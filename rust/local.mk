@@ -18,6 +18,7 @@ EXTRA_DIST += \
 	rust/tdt/examples/futurelock.rs \
 	rust/tdt/examples/hooked.rs \
 	rust/tdt/examples/taskdump.rs \
+	rust/tdt/src/adopt.rs \
 	rust/tdt/src/dump.rs \
 	rust/tdt/src/error.rs \
 	rust/tdt/src/handle.rs \
@@ -45,7 +46,7 @@ EXTRA_DIST += \
 	rust/tdt/tests/span.rs \
 	rust/tdt/tests/stress.rs \
 	rust/tdt/tests/trees.rs \
-	rust/tdt/tests/wakers.rs
+	rust/tdt/tests/wakers.rs \
 	rust/tdt/tests/zoo/kinds.rs \
 	rust/tdt/tests/zoo/late.rs \
 	rust/tdt/tests/zoo/main.rs

@@ -87,38 +87,6 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
-static size_t append_component(char *path, size_t n, const char *component, size_t length)
-{
-	if (n > 0 && path[n - 1] != '/')
-		path[n++] = '/';
-	memmove(path + n, component, length);
-	return n + length;
-}
-
-void tdt__normalize(char *path)
-{
-	const bool absolute = path[0] == '/';
-	size_t root = absolute; /* the length that no `..` removes: the root, or leading `..` */
-	size_t n = root;
-	size_t length;
-
-	for (const char *in = path + root; *in != '\0'; in += length, in += *in == '/') {
-		length = strcspn(in, "/");
-		if (length == 0 || (length == 1 && in[0] == '.'))
-			continue;
-		if (length != 2 || in[0] != '.' || in[1] != '.') {
-			n = append_component(path, n, in, length);
-		} else if (n > root) {
-			while (n > root && path[n - 1] != '/')
-				n--;
-			n -= n > root; /* the slash */
-		} else if (!absolute) {
-			root = n = append_component(path, n, in, length);
-		}
-	}
-	path[n] = '\0';
-}
-
 /* The part of `file` that is below `directory`; all of `file` if it is not below. */
 static const char *below(const char *file, const char *directory)
 {

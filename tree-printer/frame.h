@@ -24,7 +24,4 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
 		     const struct tdt_print_options *options);
 
-/* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
-void tdt__normalize(char *path);
-
 #endif

@@ -44,8 +44,12 @@ libtdt_core_la_SOURCES += \
 	tree-printer/strings.c \
 	tree-printer/strings.h \
 	tree-printer/summaries.h \
+	tree-printer/summary_entries.c \
 	tree-printer/summary_json.c \
+	tree-printer/summary_lines.c \
+	tree-printer/summary_lines.h \
 	tree-printer/summary_print.c \
+	tree-printer/summary_tables.c \
 	tree-printer/summary_text.c \
 	tree-printer/task_line.c \
 	tree-printer/terminal.c \

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "frame.h"
 
 /* --- Packages ------------------------------------------------------------------------------ */
 
@@ -259,6 +258,38 @@ static size_t home_of_program(const char *path, const char *compiled_in)
 	if (compiled_in[length] == '\0' || count_components(path, length) > 2)
 		return length;
 	return 0;
+}
+
+static size_t append_component(char *path, size_t n, const char *component, size_t length)
+{
+	if (n > 0 && path[n - 1] != '/')
+		path[n++] = '/';
+	memmove(path + n, component, length);
+	return n + length;
+}
+
+void tdt__normalize(char *path)
+{
+	const bool absolute = path[0] == '/';
+	size_t root = absolute; /* the length that no `..` removes: the root, or leading `..` */
+	size_t n = root;
+	size_t length;
+
+	for (const char *in = path + root; *in != '\0'; in += length, in += *in == '/') {
+		length = strcspn(in, "/");
+		if (length == 0 || (length == 1 && in[0] == '.'))
+			continue;
+		if (length != 2 || in[0] != '.' || in[1] != '.') {
+			n = append_component(path, n, in, length);
+		} else if (n > root) {
+			while (n > root && path[n - 1] != '/')
+				n--;
+			n -= n > root; /* the slash */
+		} else if (!absolute) {
+			root = n = append_component(path, n, in, length);
+		}
+	}
+	path[n] = '\0';
 }
 
 static bool read_path(char path[PATH_MAX], const char *from)

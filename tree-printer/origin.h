@@ -52,4 +52,7 @@ bool tdt__clones_waker(const struct tdt_frame *frame);
  */
 bool tdt__lies_with(const struct tdt_frame *frame, const struct tdt_frame *own);
 
+/* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
+void tdt__normalize(char *path);
+
 #endif

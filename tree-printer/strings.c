@@ -88,13 +88,7 @@ size_t tdt__utf8_decode(const char *text, uint32_t *code)
 	return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
 }
 
-/*
- * Whether a character is a control character, a separator of lines, a character that changes the
- * direction of writing, or an invisible one.  Two names that differ only in invisible characters
- * would look the same.  (Invisible are Unicode's Default_Ignorable_Code_Point and the annotations,
- * but not the variation selectors of emoji.)
- */
-static bool is_harmful(uint32_t code)
+bool tdt__is_harmful(uint32_t code)
 {
 	static const struct {
 		uint32_t first, last;
@@ -165,7 +159,7 @@ void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8,
 		if (n == 0) {
 			tdt__string_printf(string, "\\x%02x", (unsigned char)*text);
 			n = 1;
-		} else if (is_harmful(code) || (code >= 0x80 && !utf8)) {
+		} else if (tdt__is_harmful(code) || (code >= 0x80 && !utf8)) {
 			escape_code(string, code);
 		} else {
 			if (code == '\\' || (quote != '\0' && code == (unsigned char)quote))

@@ -42,6 +42,14 @@ void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8,
 size_t tdt__utf8_decode(const char *text, uint32_t *code);
 
 /*
+ * Whether a character is a control character, a separator of lines, a character that changes the
+ * direction of writing, or an invisible one.  Two names that differ only in invisible characters
+ * would look the same.  (Invisible are Unicode's Default_Ignorable_Code_Point and the annotations,
+ * but not the variation selectors of emoji.)
+ */
+bool tdt__is_harmful(uint32_t code);
+
+/*
  * The way out to `file`.  Output is collected and written in large pieces, because `file` may be
  * unbuffered, as stderr is.  The first error is kept in `error`, and nothing is written after it.
  */

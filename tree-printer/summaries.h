@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include <tdt/print.h>
+#include <tdt/trace.h>
 
 #include "recording/summary.h"
 #include "strings.h"
@@ -42,7 +43,14 @@ int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form
  * The root of the tree of a stack.  NULL: it is 0 or not in the recording, or there was no memory
  * for it.
  */
-const struct tdt_node *tdt__summary_root(const struct tdt__summary_form *form, uint32_t stack);
+static inline const struct tdt_node *tdt__summary_root(const struct tdt__summary_form *form,
+						       uint32_t stack)
+{
+	for (size_t i = 0; i < form->n_stacks; i++)
+		if (form->stack[i].number == stack && form->stack[i].trace != NULL)
+			return tdt_trace_root(form->stack[i].trace);
+	return NULL;
+}
 
 /*
  * Print a summary to `out`, as text or JSON.  Frames are named by `modules`, until `deadline`

@@ -94,14 +94,6 @@ static int name_stacks(struct shown_stacks *shown, const struct tdt__recording *
 	return err;
 }
 
-const struct tdt_node *tdt__summary_root(const struct tdt__summary_form *form, uint32_t stack)
-{
-	for (size_t i = 0; i < form->n_stacks; i++)
-		if (form->stack[i].number == stack && form->stack[i].trace != NULL)
-			return tdt_trace_root(form->stack[i].trace);
-	return NULL;
-}
-
 static int print_summary_form(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	switch (form->options->format) {

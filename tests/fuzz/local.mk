@@ -38,7 +38,8 @@ fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
 	cli/read_json.h \
 	cli/read_parts.c \
 	cli/read_parts.h
-fuzz_reader = tests/fuzz/fuzz_reader.c tests/fuzz/fuzz.h
+fuzz_core_image = tests/fuzz/core_image.c tests/fuzz/core_image.h
+fuzz_reader = tests/fuzz/fuzz_reader.c tests/fuzz/fuzz.h $(fuzz_core_image)
 fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join.c \
 	cli/join.h \
@@ -57,6 +58,28 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/read_parts.h
 fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h
 fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h cli/serve.h
+fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
+	cli/apart.c \
+	cli/apart.h \
+	cli/outside.c \
+	cli/program.c \
+	cli/program.h \
+	cli/tdt.h \
+	cli/top_lines.c \
+	cli/top_lines.h \
+	cli/top_look.c \
+	cli/top_look.h \
+	cli/top_places.c \
+	cli/top_places.h \
+	cli/top_press.c \
+	cli/top_round.c \
+	cli/top_round.h \
+	cli/top_screen.c \
+	cli/top_screen.h \
+	cli/top_times.c \
+	cli/top_times.h \
+	cli/top_views.c \
+	cli/top_views.h
 fuzz_cflags = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
@@ -68,6 +91,7 @@ check_PROGRAMS += \
 	tests/fuzz/replay_recording \
 	tests/fuzz/replay_serve \
 	tests/fuzz/replay_symbolize \
+	tests/fuzz/replay_top \
 	tests/fuzz/replay_ustack
 tests_fuzz_replay_door_SOURCES = tests/fuzz/replay.c $(fuzz_door)
 tests_fuzz_replay_door_CFLAGS = $(fuzz_cflags)
@@ -90,6 +114,9 @@ tests_fuzz_replay_serve_LDADD = $(fuzz_libs)
 tests_fuzz_replay_symbolize_SOURCES = tests/fuzz/replay.c $(fuzz_symbolize)
 tests_fuzz_replay_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_symbolize_LDADD = $(fuzz_libs)
+tests_fuzz_replay_top_SOURCES = tests/fuzz/replay.c $(fuzz_top)
+tests_fuzz_replay_top_CFLAGS = $(fuzz_cflags)
+tests_fuzz_replay_top_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_replay_ustack_SOURCES = tests/fuzz/replay.c $(fuzz_ustack)
 tests_fuzz_replay_ustack_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_ustack_LDADD = $(fuzz_libs)
@@ -104,6 +131,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_recording \
 	tests/fuzz/fuzz_serve \
 	tests/fuzz/fuzz_symbolize \
+	tests/fuzz/fuzz_top \
 	tests/fuzz/fuzz_ustack
 EXTRA_PROGRAMS += $(fuzz_programs)
 CLEANFILES += $(fuzz_programs)
@@ -135,6 +163,10 @@ tests_fuzz_fuzz_symbolize_SOURCES = tests/fuzz/mutate_elf.c $(fuzz_symbolize)
 tests_fuzz_fuzz_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_symbolize_LDFLAGS = -fsanitize=fuzzer
 tests_fuzz_fuzz_symbolize_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_top_SOURCES = $(fuzz_top)
+tests_fuzz_fuzz_top_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_top_LDFLAGS = -fsanitize=fuzzer
+tests_fuzz_fuzz_top_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_fuzz_ustack_SOURCES = $(fuzz_ustack)
 tests_fuzz_fuzz_ustack_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_ustack_LDFLAGS = -fsanitize=fuzzer
@@ -154,7 +186,7 @@ fuzz-here: $(fuzz_programs)
 	TEST_CLANG='$(TEST_CLANG)'; TEST_CLANGXX='$(TEST_CLANGXX)'; \
 	export AWK TEST_GCC TEST_GXX TEST_CLANG TEST_CLANGXX; \
 	sh $(srcdir)/tests/fuzz/run.sh $(SECONDS) json ustack environment reader recording door \
-		serve symbolize
+		serve symbolize top
 
 EXTRA_DIST += \
 	tests/fuzz/README \

@@ -25,7 +25,7 @@ replay()
 	timeout "$3" "${top_builddir:?}/tests/fuzz/replay_$1" "$2"
 }
 
-for target in json ustack environment reader recording door serve symbolize; do
+for target in json ustack environment reader recording door serve symbolize top; do
 	sh "$fuzz/make_seeds.sh" $target "$tmp/$target"
 	for file in "$tmp/$target"/*; do
 		name=${file##*/}

@@ -4,85 +4,11 @@
 //! [`register_hooks`] registers all of them.  A program that has a hook of its own registers it
 //! after that, and calls the function of this module from it.  The hooks of tasks need
 //! `--cfg tokio_unstable`.
-//!
-//! A traced future may be a task of tokio, too.  Then it has tokio's id, and each probe fires once.
-//! The hooks learn this in one of two places: `tdt::spawn` says which future it spawns.  Any other
-//! future is traced before tokio spawns it, and then it is the first traced future that a poll of
-//! this task polls.
 
-use std::cell::Cell;
 use std::io;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use tdt_sys as sys;
 use tokio::runtime::Builder;
-
-use crate::{Handle, Traced};
-
-/// The ids that the library picks begin here, so that none of them is one of tokio's.
-const FIRST_PICKED: u64 = 1 << 48;
-
-/// Whether hooks were registered.
-static REGISTERED: AtomicBool = AtomicBool::new(false);
-
-/// The id of the task that tokio spawned last.
-static NEWEST: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// The id of tokio's task that is polled here, until a traced future has taken it; or 0.
-    static POLLED: Cell<u64> = const { Cell::new(0) };
-
-    /// The handle of the traced future that `tdt::spawn` spawns right now, or null.
-    static SPAWNED: Cell<*mut sys::tdt_handle> = const { Cell::new(ptr::null_mut()) };
-}
-
-// --- What traced futures do. ---
-
-/// For a new traced future: the newest task of tokio, which is not this one; or `None` if there are
-/// no hooks.
-pub(crate) fn newest_task() -> Option<u64> {
-    REGISTERED.load(Relaxed).then(|| NEWEST.load(Relaxed))
-}
-
-/// A traced future is polled for the first time, or dropped before.  `newest` is what was the
-/// newest task when it was traced; `outermost` says whether no other traced future polls it.
-#[cold]
-pub(crate) fn settle(handle: &Handle, newest: u64, outermost: bool) {
-    if handle.id() < FIRST_PICKED {
-        return; // it has tokio's id already
-    }
-    let mut id = 0;
-    if outermost && POLLED.with(Cell::get) > newest {
-        id = POLLED.with(|polled| polled.replace(0));
-    }
-    // SAFETY: the handle is valid, or null.
-    unsafe { sys::tdt_hook_adopt(handle.as_raw(), id) };
-}
-
-/// As long as it lives, the task that tokio spawns on this thread is the traced one.
-pub(crate) struct Spawning(Option<Handle>); // `None`: its id is not up to tokio
-
-impl Spawning {
-    pub(crate) fn of<F>(traced: &Traced<F>) -> Spawning {
-        if !traced.gets_id_later() {
-            return Spawning(None);
-        }
-        let handle = traced.handle(); // a runtime that shuts down drops the future before the hook
-        SPAWNED.with(|spawned| spawned.set(handle.as_raw()));
-        Spawning(Some(handle))
-    }
-}
-
-impl Drop for Spawning {
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            SPAWNED.with(|spawned| spawned.set(ptr::null_mut()));
-        }
-    }
-}
-
-// --- Registering. ---
 
 /// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, and
 /// the flight recorder records it.
@@ -135,10 +61,7 @@ pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
 #[cfg(tokio_unstable)]
 fn begin() {
     crate::dump::listen_once();
-    if !REGISTERED.swap(true, Relaxed) {
-        // SAFETY: it may be called anywhere.  If ids were picked above, it changes nothing.
-        unsafe { sys::tdt_task_id_base(FIRST_PICKED) };
-    }
+    crate::adopt::begin();
 }
 
 #[cfg(tokio_unstable)]
@@ -155,7 +78,7 @@ mod with_tasks {
     use tokio::runtime::TaskMeta;
     use tokio::task::Id;
 
-    use super::{NEWEST, POLLED, SPAWNED};
+    use crate::adopt::{NEWEST, POLLED, SPAWNED};
     use crate::traced::file_of;
 
     /// The number that an id hashes: tokio gives it out as text only, otherwise.

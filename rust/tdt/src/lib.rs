@@ -5,6 +5,8 @@
 // The lint of older clippys is about what `thread_local!` makes.
 #![allow(clippy::declare_interior_mutable_const)]
 
+#[cfg(feature = "tokio-hooks")]
+mod adopt;
 mod dump;
 mod error;
 mod handle;

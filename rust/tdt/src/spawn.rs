@@ -8,7 +8,38 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use crate::{Builder, TraceExt};
 
 #[cfg(feature = "tokio-hooks")]
-use crate::hooks::Spawning;
+use with_hooks::Spawning;
+
+#[cfg(feature = "tokio-hooks")]
+mod with_hooks {
+    use std::ptr;
+
+    use crate::adopt::SPAWNED;
+    use crate::{Handle, Traced};
+
+    /// As long as it lives, the task that tokio spawns on this thread is the traced one.
+    pub(super) struct Spawning(Option<Handle>); // `None`: its id is not up to tokio
+
+    impl Spawning {
+        pub(super) fn of<F>(traced: &Traced<F>) -> Spawning {
+            if !traced.gets_id_later() {
+                return Spawning(None);
+            }
+            // A runtime that shuts down drops the future before the hook.
+            let handle = traced.handle();
+            SPAWNED.with(|spawned| spawned.set(handle.as_raw()));
+            Spawning(Some(handle))
+        }
+    }
+
+    impl Drop for Spawning {
+        fn drop(&mut self) {
+            if self.0.is_some() {
+                SPAWNED.with(|spawned| spawned.set(ptr::null_mut()));
+            }
+        }
+    }
+}
 
 /// There are no hooks.
 #[cfg(not(feature = "tokio-hooks"))]

@@ -97,7 +97,7 @@ struct Task {
     handle: Handle,
     saved: Option<OwnedWaker>, // of the last pending poll
     #[cfg(feature = "tokio-hooks")]
-    newest_task: Option<u64>, // see `hooks::settle`; `None`: that was done, or there are no hooks
+    newest_task: Option<u64>, // see `adopt::settle`; `None`: that was done, or there are no hooks
 }
 
 // SAFETY: by the rules of the ABI, any thread may poll and drop the wrapper, one at a time.
@@ -114,7 +114,7 @@ impl Task {
             drop: Some(drop_nothing),
         };
         #[cfg(feature = "tokio-hooks")]
-        let newest_task = crate::hooks::newest_task().filter(|_| builder.id == 0);
+        let newest_task = crate::adopt::newest_task().filter(|_| builder.id == 0);
         #[cfg(feature = "tokio-hooks")]
         let id_later = newest_task.is_some().into();
         #[cfg(not(feature = "tokio-hooks"))]
@@ -152,7 +152,7 @@ impl Task {
     fn settle(&mut self) {
         #[cfg(feature = "tokio-hooks")]
         if let Some(newest) = self.newest_task.take() {
-            crate::hooks::settle(&self.handle, newest, CALL.with(Cell::get).is_null());
+            crate::adopt::settle(&self.handle, newest, CALL.with(Cell::get).is_null());
         }
     }
 

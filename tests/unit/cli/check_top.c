@@ -180,14 +180,26 @@ END_TEST
 START_TEST(control_characters_do_not_get_through)
 {
 	add_task(now, 1, "a\033]0;b", 1);
-	strcpy(now->tree, "x\033[2Jy\x9b" "2Jz\302\233" "2J\302\251\n");
+	strcpy(now->tree, "x\033[2Jy\x9b" "2Jz\302\233" "2J\n");
 	now->tree_size = strlen(now->tree);
 	now->is_there = true;
 	top_round_take(now, last);
 	shows(now, 80, 24, "a?]0;b");
 	choice.question.open = true;
-	shows(now, 80, 24, "x?[2Jy?2Jz?2J\302\251");
+	shows(now, 80, 24, "x?[2Jy?2Jz?2J");
 	shows_not(now, 80, 24, "\033[2J");
+}
+END_TEST
+
+/* The copyright sign; an end of writing from right to left; and what is no UTF-8. */
+START_TEST(only_characters_that_the_terminal_knows_get_through)
+{
+	add_task(now, 1, "a\302\251b\342\200\256c\300d\342\202", 1);
+	top_round_take(now, last);
+	shows(now, 80, 24, "a?b?c?d?? ");
+	print.utf8 = TDT_PRINT_YES;
+	shows(now, 80, 24, "a\302\251b?c?d?? ");
+	print.utf8 = TDT_PRINT_NO;
 }
 END_TEST
 
@@ -319,9 +331,9 @@ START_TEST(a_cut_counts_columns_and_keeps_colors)
 	struct tdt__string text = { 0 };
 	const char line[] = "\033[31mab\xc3\xa4" "de\033[0m";
 
-	top_cut(&text, line, strlen(line), 4, false);
+	top_cut(&text, line, strlen(line), 4, true);
 	tdt__string_add(&text, "", 1);
-	ck_assert_str_eq(text.bytes, "\033[31mab\xc3\xa4>\033[0m");
+	ck_assert_str_eq(text.bytes, "\033[31mab\xc3\xa4\xe2\x80\xa6\033[0m");
 	tdt__string_free(&text);
 }
 END_TEST
@@ -546,6 +558,7 @@ int main(void)
 	tcase_add_test(test_case, the_cpu_time_of_a_thread_becomes_a_share);
 	tcase_add_test(test_case, a_round_that_lies_can_be_shown);
 	tcase_add_test(test_case, control_characters_do_not_get_through);
+	tcase_add_test(test_case, only_characters_that_the_terminal_knows_get_through);
 	tcase_add_test(test_case, histograms_count_by_powers_of_two);
 	tcase_add_test(test_case, a_share_is_not_above_the_longest);
 	tcase_add_test(test_case, every_view_fits_every_size);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers reader/target, reader/process, reader/core, reader/elf_facts, reader/trouble.  Memory of a
- * process, which is this one, and of core files that the test makes up.
+ * Covers reader/target, reader/process, reader/core, reader/core_open, reader/elf_facts,
+ * reader/trouble.  Memory of a process, which is this one, and of core files that the test makes
+ * up.
  */
 
 #include <config.h>

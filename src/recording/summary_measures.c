@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What the items of a recording and its end have in common: the lists that keep the worst entries,
+ * the clocks of parked time, and what is added when a wait, a latency or a poll is over.
+ *
+ * For starvation two clocks run: one while any worker is parked, and one for each thread while this
+ * thread is parked.  The difference of the two, from when a task became runnable to its poll, is
+ * how long another worker was parked and the task's own thread was not.
+ */
+
+#include <config.h>
+
+#include "recording/summing.h"
+
+#include <string.h>
+
+/* ---- Lists that keep the worst entries ---- */
+
+void *tdt__summing_insert(void *entries, size_t *n, size_t *found, size_t rows, size_t size,
+			  size_t key_at, uint64_t key)
+{
+	char *bytes = entries;
+	size_t at = *n;
+	uint64_t other;
+
+	++*found;
+	for (; at > 0; at--) {
+		memcpy(&other, bytes + (at - 1) * size + key_at, sizeof(other));
+		if (other >= key)
+			break;
+	}
+	if (at >= rows)
+		return NULL;
+	if (*n < rows)
+		++*n;
+	memmove(bytes + (at + 1) * size, bytes + at * size, (*n - at - 1) * size);
+	return bytes + at * size;
+}
+
+/* ---- Time in which workers are parked ---- */
+
+uint64_t tdt__summing_any_parked(const struct tdt__summing *summing, uint64_t now)
+{
+	return summing->any_parked + (summing->parked > 0 ? tdt__span(summing->any_since, now) : 0);
+}
+
+uint64_t tdt__summing_own_parked(const struct tdt__track *track, uint64_t now)
+{
+	return track->parked_ns + (track->parked ? tdt__span(track->parked_since, now) : 0);
+}
+
+void tdt__summing_park(struct tdt__summing *summing, struct tdt__track *track, uint64_t now)
+{
+	if (track->parked)
+		return;
+	track->parked = true;
+	track->parked_since = now;
+	if (summing->parked++ == 0)
+		summing->any_since = now;
+}
+
+void tdt__summing_unpark(struct tdt__summing *summing, struct tdt__track *track, uint64_t now)
+{
+	if (!track->parked)
+		return;
+	summing->any_parked = tdt__summing_any_parked(summing, now);
+	summing->any_since = now;
+	summing->parked--;
+	track->parked_ns = tdt__summing_own_parked(track, now);
+	track->parked = false;
+}
+
+/* ---- Waits ---- */
+
+void tdt__summing_end_wait(struct tdt__summing *summing, uint32_t number, uint64_t now,
+			   bool going_on)
+{
+	struct tdt__tracked *task = &summing->tracked[number];
+
+	if (task->activity == TDT__IS_WAITING && task->since >= summing->from &&
+	    task->group != TDT__NO_GROUP)
+		tdt__summary_groups_add_wait(&summing->groups, task->group, number, task->stack,
+					     task->since, tdt__span(task->since, now), going_on);
+}
+
+/* ---- Runnable tasks ---- */
+
+/* The task that the thread polled for longest, of the polls that ended after `since`. */
+static uint32_t find_longest(const struct tdt__track *track, uint64_t since, uint64_t now)
+{
+	uint64_t longest = track->depth > 0 ? tdt__span(track->outermost.begin, now) : 0;
+
+	for (size_t i = 0; i < track->n_longest; i++) {
+		const struct tdt__past_poll *poll = &track->longest[i];
+
+		if (poll->end > since)
+			return tdt__span(poll->begin, poll->end) > longest ? poll->task
+									   : track->task;
+	}
+	return track->depth > 0 ? track->task : TDT__NO_TASK;
+}
+
+void tdt__summing_measure_starving(struct tdt__summing *summing, struct tdt__tracked *task,
+				   uint64_t now)
+{
+	const struct tdt__track *track;
+	uint64_t any, own;
+
+	if (task->threads >= summing->n_threads)
+		return;
+	track = &summing->track[task->threads];
+	any = tdt__summing_any_parked(summing, now) - task->any_parked;
+	own = tdt__summing_own_parked(track, now) - task->own_parked;
+	if (any < own || any - own < summing->long_poll)
+		return;
+	task->starved++;
+	task->starved_total += any - own;
+	if (any - own <= task->starved_ns)
+		return;
+	task->starved_ns = any - own;
+	task->starved_at = task->since;
+	task->behind = find_longest(track, task->since, now);
+}
+
+void tdt__summing_add_delay(struct tdt__summing *summing, uint32_t task, uint32_t thread,
+			    uint64_t at, uint64_t ns, bool going_on)
+{
+	struct tdt__summary_delay *delay;
+
+	if (ns < summing->long_wait || !summing->counts)
+		return;
+	delay = TDT__INSERT(summing, summing->summary->delays, struct tdt__summary_delay, ns, ns);
+	if (delay != NULL)
+		*delay = (struct tdt__summary_delay){
+			.task = task, .thread = thread, .at = at, .ns = ns, .going_on = going_on
+		};
+}
+
+/* ---- Polls ---- */
+
+void tdt__summing_add_poll(struct tdt__summing *summing, const struct tdt__recorded_item *item,
+			   uint32_t task, uint64_t end, uint32_t stack)
+{
+	struct tdt__summary_poll *poll;
+
+	if (!summing->counts)
+		return;
+	poll = TDT__INSERT(summing, summing->summary->slow, struct tdt__summary_poll, ns,
+			   tdt__span(item->begin, end));
+	if (poll == NULL)
+		return;
+	*poll = (struct tdt__summary_poll){ .task = task,
+					    .thread = summing->thread[item->thread].id,
+					    .start = item->begin,
+					    .ns = tdt__span(item->begin, end),
+					    .woken_by = item->event.c,
+					    .stack = stack,
+					    .cpu = item->event.b,
+					    .result = item->event.detail & 3,
+					    .going_on = item->end == UINT64_MAX };
+}
+
+void tdt__summing_count_poll(struct tdt__summing *summing, const struct tdt__recorded_item *item,
+			     uint32_t number, uint64_t end, bool outermost)
+{
+	struct tdt__tracked *task = &summing->tracked[number];
+	struct tdt__track *track = &summing->track[item->thread];
+	uint64_t begin = item->begin > track->start ? item->begin : track->start;
+
+	summing->summary->polls += summing->counts;
+	task->polls += summing->counts;
+	track->polls += summing->counts;
+	if (end > summing->summary->end)
+		end = summing->summary->end;
+	if (end <= begin)
+		return;
+	task->ns += end - begin;
+	task->share += (double)(end - begin) / (double)(summing->summary->end - track->start);
+	if (outermost)
+		track->polling_ns += end - begin;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_TREE_PRINTER_SUMMARY_LINES_H
+#define TDT_TREE_PRINTER_SUMMARY_LINES_H
+
+/* The text of a summary while it is written: the lines of one entry after the other. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strings.h"
+#include "summaries.h"
+
+#include "recording/read.h"
+
+enum {
+	TDT__LINES_COLUMNS = 80,
+	TDT__LINES_INDENT = 13 /* of the lines below the first one of an entry */
+};
+
+struct tdt__summary_lines {
+	struct tdt__out *out;
+	const struct tdt__summary_form *form;
+	const struct tdt__summary *summary;
+	const struct tdt_print_options *options;
+	const struct tdt__recorded_task *tasks;
+	const struct tdt__recorded_thread *threads;
+	struct tdt__string line; /* the lines of one entry */
+	struct tdt__string part; /* the next part of them */
+	size_t column;           /* where the last of these lines ends */
+	int error;
+};
+
+/* Begin the lines of an entry. */
+void tdt__lines_begin(struct tdt__summary_lines *text);
+
+/* Add the part that was made, behind a space or on a line of its own. */
+void tdt__lines_end_part(struct tdt__summary_lines *text);
+
+/* Add the part that was made so that it ends at the right of `columns` columns. */
+void tdt__lines_add_right(struct tdt__summary_lines *text, size_t columns, const char *color);
+
+/* Write the lines.  Without memory for them they are left out. */
+void tdt__lines_end(struct tdt__summary_lines *text);
+
+/* Write a section's heading, with an empty line before it. */
+void tdt__lines_heading(struct tdt__summary_lines *text, const char *words);
+
+/* Say how many entries are not shown. */
+void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t found);
+
+/* Add a task's id and name to the part or to the lines, or the place where it was spawned. */
+void tdt__lines_task(struct tdt__summary_lines *text, struct tdt__string *string, uint32_t index);
+void tdt__lines_spawn_place(struct tdt__summary_lines *text, struct tdt__string *string,
+			    const struct tdt__recorded_task *task);
+
+/* Add a duration without the space before it. */
+void tdt__bare_duration(struct tdt__string *string, uint64_t ns);
+
+/* Add the time of day, with the date if `dated`. */
+void tdt__wall_clock(struct tdt__string *string, const struct tdt__summary *summary, uint64_t at,
+		     bool dated);
+
+/* Add a count, and what is counted. */
+void tdt__lines_counted(struct tdt__string *string, uint64_t n, const char *one, const char *many);
+
+/* The functions of words.h want NULL for a name that is not known. */
+static inline const char *tdt__name_or_null(const char *name)
+{
+	return name[0] != '\0' ? name : NULL;
+}
+
+/* The sections that list entries (summary_entries.c), and the tables (summary_tables.c). */
+void tdt__summary_entries(struct tdt__summary_lines *text);
+void tdt__summary_tables(struct tdt__summary_lines *text);
+
+#endif
