@@ -101,7 +101,9 @@ struct tdt_recording {
 	char program[32];       /* @152 the name of the process, ends with NUL */
 	uint64_t taken;         /* @184 a snapshot: when it was taken, in ticks; 0: this block is
 				    the process's own, or was when it ended */
-	uint64_t reserved[8];   /* @192 */
+	uint64_t missed_last;   /* @192 when the last of the missed events was not recorded, in
+				    ticks; 0: none was missed */
+	uint64_t reserved[7];   /* @200 */
 };
 
 enum tdt_recording_ring_kind {
