@@ -333,6 +333,18 @@ uint64_t tdt__recording_polls_from(const struct tdt__recording *recording)
 	return recording->polls_from;
 }
 
+uint64_t tdt__recording_sure_from(const struct tdt__recording *recording)
+{
+	const struct tdt_recording *header = &recording->header;
+	uint64_t missed = 0;
+
+	if (header->missed != 0)
+		missed = header->missed_last != 0
+			     ? tdt__recording_ns(recording, header->missed_last)
+			     : UINT64_MAX;
+	return missed > recording->whole_from ? missed : recording->whole_from;
+}
+
 const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *recording,
 						      size_t *n)
 {
