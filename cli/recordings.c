@@ -325,7 +325,7 @@ int recording_read(const struct program *program, const char *path, struct recor
 }
 
 static int read_chosen_file(const struct program *program, struct recording_files *files,
-		       struct recording_read *read)
+			    struct recording_read *read)
 {
 	struct recording_file *chosen = &files->file[files->chosen];
 	int status;
