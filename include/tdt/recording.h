@@ -103,7 +103,10 @@ struct tdt_recording {
 				    the process's own, or was when it ended */
 	uint64_t missed_last;   /* @192 when the last of the missed events was not recorded, in
 				    ticks; 0: none was missed */
-	uint64_t reserved[7];   /* @200 */
+	uint64_t listed;        /* @200 when the last complete listing of live tasks began, in
+				    ticks: each traced task that lived then has a TASK event
+				    since; 0: there was none */
+	uint64_t reserved[6];   /* @208 */
 };
 
 enum tdt_recording_ring_kind {

@@ -168,6 +168,13 @@ uint64_t tdt__recording_polls_from(const struct tdt__recording *recording);
  */
 uint64_t tdt__recording_sure_from(const struct tdt__recording *recording);
 
+/*
+ * Each traced task that lived at this time has a TASK event since, ns.  So a task that has an
+ * earlier TASK event, and no event since, had ended.  (Tasks that a runtime only reports have no
+ * TASK events.)  0: no such time is known.
+ */
+uint64_t tdt__recording_listed(const struct tdt__recording *recording);
+
 /* Convert ticks to nanoseconds of CLOCK_MONOTONIC. */
 uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks);
 
