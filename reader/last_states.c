@@ -17,7 +17,7 @@ struct last_reading {
 	const struct tdt__recorded_task *task;
 	const struct tdt__recorded_thread *thread;
 	struct tdt__last_polls *polls; /* of all tasks of the recording */
-	uint64_t sure_from, until;
+	uint64_t sure_from, listed, until;
 };
 
 /* --- Polls -------------------------------------------------------------------------- */
@@ -48,6 +48,12 @@ static void note_last_poll(struct last_reading *reading, struct tdt__last_polls 
 	polls->stacked = *begin;
 }
 
+static bool shows_life(uint8_t kind)
+{
+	return kind == TDT_EVENT_POLL || kind == TDT_EVENT_WAKE || kind == TDT_EVENT_SPAWN ||
+	       kind == TDT_EVENT_TASK;
+}
+
 static void note_item(struct last_reading *reading, const struct tdt__recorded_item *item)
 {
 	uint32_t number = tdt__recording_task(reading->states->recording, item->event.task);
@@ -56,6 +62,10 @@ static void note_item(struct last_reading *reading, const struct tdt__recorded_i
 	if (number == TDT__RECORDED_NONE)
 		return;
 	polls = &reading->polls[number];
+	if (shows_life(item->event.kind))
+		polls->seen = item->ns;
+	if (item->event.kind == TDT_EVENT_TASK)
+		polls->was_listed = true;
 	if (item->event.kind == TDT_EVENT_POLL && item->kind == TDT__RECORDED_BEGIN) {
 		note_last_poll(reading, polls, item);
 	} else if (item->event.kind == TDT_EVENT_WAKE) {
@@ -176,18 +186,27 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 		       : 0;
 }
 
+/* Of a task that its runtime only reports, no poll function is known, and no listing has it. */
+static bool is_traced(const struct tdt__recorded_task *task, const struct tdt__last_polls *polls)
+{
+	return task->poll_function != 0 || polls->was_listed;
+}
+
 /*
- * Whether the task may have lived at the end.  A task of which only a ring of remarkable events
- * tells may have ended long before: a live one has its identity in the recording.
+ * Whether the task may have lived at the end.  It had ended before if a listing of all live tasks
+ * lacks it.  A task of which only a ring of remarkable events tells may have ended long before,
+ * too: a live one has its identity in the recording.
  */
 static bool may_live(const struct last_reading *reading, uint32_t number,
 		     const struct tdt__timeline_task *now)
 {
 	const struct tdt__recorded_task *task = &reading->task[number];
+	const struct tdt__last_polls *polls = &reading->polls[number];
 
 	if (now->phase == TDT__POLLING)
 		return true;
-	if (now->phase == TDT__ENDED || task->end_seen)
+	if (now->phase == TDT__ENDED || task->end_seen ||
+	    (is_traced(task, polls) && polls->seen < reading->listed))
 		return false;
 	return now->phase != TDT__UNKNOWN || task->poll_function != 0 || task->name[0] != '\0' ||
 	       task->file[0] != '\0';
@@ -240,6 +259,7 @@ int tdt__last_states_read(struct tdt__last_states *states, const struct tdt__rec
 {
 	struct last_reading reading = { .states = states,
 					.sure_from = tdt__recording_sure_from(recording),
+					.listed = tdt__recording_listed(recording),
 					.until = tdt__recording_until(recording) };
 	size_t n;
 	int error = -ENOMEM;

@@ -16,7 +16,9 @@
 
 /* What the events say of the polls of a task. */
 struct tdt__last_polls {
-	uint64_t polls; /* that are recorded */
+	uint64_t seen;   /* when the last event was that shows that the task lived; ns */
+	bool was_listed; /* a TASK event has it */
+	uint64_t polls;  /* that are recorded */
 	struct tdt__recorded_item last; /* the beginning of the last one, if there is one */
 	uint64_t with_stack; /* the number, from 1, of the last poll with stacks; 0: none */
 	struct tdt__recorded_item stacked; /* its beginning */

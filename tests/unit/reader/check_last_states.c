@@ -182,6 +182,42 @@ START_TEST(only_tasks_with_an_identity_live_without_events)
 }
 END_TEST
 
+/* Two tasks of which only the identities are left, from before and after a listing. */
+static unsigned begin_listed(uint64_t listed)
+{
+	unsigned service;
+
+	begin();
+	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+	maker_header(maker)->listed = listed;
+	maker_poll(maker, ring, 100, 10, 4, TDT_PENDING);
+	maker_identity(maker, service, TDT_EVENT_TASK, 200, 5, 0, 0, "gone", "a.c", 1);
+	maker_identity(maker, service, TDT_EVENT_TASK, 400, 6, 0, 0, "idle", "a.c", 1);
+	return service;
+}
+
+START_TEST(a_task_that_a_later_listing_lacks_had_ended)
+{
+	begin_listed(0);
+	ck_assert_str_eq(last_states(), "4 waiting 890, 5 unknown, 6 unknown, ");
+	maker_free(maker);
+	begin_listed(300);
+	ck_assert_str_eq(last_states(), "4 waiting 890, 6 unknown, "); /* 4 need not be traced */
+	maker_free(maker);
+}
+END_TEST
+
+START_TEST(a_listing_that_is_overwritten_in_part_says_nothing)
+{
+	unsigned service = begin_listed(300);
+
+	for (unsigned i = 0; i < 40; i++)
+		maker_identity(maker, service, TDT_EVENT_TASK, 500 + i, 7, 0, 0, "many", "a.c", 1);
+	ck_assert_str_eq(last_states(), "4 waiting 890, 7 unknown, ");
+	maker_free(maker);
+}
+END_TEST
+
 START_TEST(facts_of_a_task_are_relative_to_the_end)
 {
 	const struct tdt_trace_info *info;
@@ -362,6 +398,8 @@ int main(void)
 	tcase_add_test(known, what_lost_events_may_have_changed_is_unknown);
 	tcase_add_test(known, events_without_a_ring_are_lost_too);
 	tcase_add_test(known, only_tasks_with_an_identity_live_without_events);
+	tcase_add_test(known, a_task_that_a_later_listing_lacks_had_ended);
+	tcase_add_test(known, a_listing_that_is_overwritten_in_part_says_nothing);
 	tcase_add_test(known, facts_of_a_task_are_relative_to_the_end);
 	tcase_add_test(known, without_memory_reading_says_so);
 	tcase_add_test(trees, the_last_stacks_of_leaves_are_the_tree);
