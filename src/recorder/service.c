@@ -445,6 +445,35 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 }
 
 /*
+ * Have the state of a task that is not being polled, which was read after `time`.  With it, the
+ * events since then say all of a task that has been waiting for hours.
+ */
+static void write_state(struct tdt_recording *block, const struct tdt_task_record *record,
+			uint64_t time)
+{
+	bool waits = record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls;
+	const struct tdt_event event = { .kind = TDT_EVENT_STATE,
+					 .detail = waits ? record->wait_kind : TDT_WAIT_UNKNOWN,
+					 .b = tdt__is_runnable(record),
+					 .a = waits ? record->wait_count : 0,
+					 .time = time,
+					 .task = record->id,
+					 .c = record->since };
+	const uint64_t payload[] = { record->polls,
+				     record->spawned,
+				     record->woken,
+				     record->woken_by,
+				     waits ? record->wait_object : 0,
+				     waits ? record->wait_owner : 0 };
+
+	if (record->state != TDT_TASK_RECORD_IDLE)
+		return;
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+}
+
+/*
  * Have the identities of live tasks in a file: when the process is gone, its registry is too.  A
  * task's own event is overwritten some time.  Returns how many were written.
  */
@@ -456,11 +485,14 @@ static uint64_t put_tasks(struct tdt_recording *block, uint64_t spawned_since)
 	uint64_t n = 0;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		uint64_t before = tdt__ticks();
+
 		if (TDT__PEEK(task->record.spawned) < spawned_since ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		meet_code(block, (uintptr_t)record.poll);
 		write_task(block, &record);
+		write_state(block, &record, before);
 		n++;
 	}
 	return n;

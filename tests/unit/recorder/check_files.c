@@ -179,6 +179,7 @@ static uint64_t next_listing(uint64_t before)
 START_TEST(live_tasks_are_listed_again_and_again)
 {
 	uint64_t first, second;
+	struct tdt_event state;
 	struct hand hand;
 
 	make_dir();
@@ -189,8 +190,11 @@ START_TEST(live_tasks_are_listed_again_and_again)
 	ck_assert_int_eq(tdt_recorder_stop(), 0); /* nobody writes any more */
 	ck_assert_uint_gt(second, first);
 	ck_assert_uint_ge(recorded_count(TDT_RING_SERVICE, TDT_EVENT_TASK, hand_id(&hand)), 2);
-	ck_assert_uint_ge(recorded_last(TDT_RING_SERVICE, TDT_EVENT_TASK, hand_id(&hand)).event.time,
-			  second);
+	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_TASK, hand_id(&hand)).event;
+	ck_assert_uint_ge(state.time, second);
+	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STATE, hand_id(&hand)).event;
+	ck_assert_uint_ge(state.time, second);
+	ck_assert_uint_eq(state.b, 0); /* it was not woken */
 	hand_end(&hand);
 	remove_dir();
 }

@@ -59,7 +59,7 @@ static const char *kind_name(uint8_t kind)
 		[TDT_EVENT_USER] = "user",   [TDT_EVENT_THREAD] = "thread",
 		[TDT_EVENT_CLOCK] = "clock", [TDT_EVENT_MODULE] = "module",
 		[TDT_EVENT_TASK] = "task",   [TDT_EVENT_START] = "start",
-		[TDT_EVENT_STOP] = "stop",
+		[TDT_EVENT_STOP] = "stop",   [TDT_EVENT_STATE] = "state",
 	};
 
 	return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind] : "?";
