@@ -11,6 +11,7 @@
 
 #include "recording/summary_groups.h"
 #include "recording/timeline.h"
+#include "tree/trace.h"
 
 struct last_reading {
 	struct tdt__last_states *states;
@@ -66,11 +67,16 @@ static void note_item(struct last_reading *reading, const struct tdt__recorded_i
 		polls->seen = item->ns;
 	if (item->event.kind == TDT_EVENT_TASK)
 		polls->was_listed = true;
+	if (item->event.kind == TDT_EVENT_POLL || item->event.kind == TDT_EVENT_WAKE)
+		polls->moved = item->ns;
 	if (item->event.kind == TDT_EVENT_POLL && item->kind == TDT__RECORDED_BEGIN) {
 		note_last_poll(reading, polls, item);
 	} else if (item->event.kind == TDT_EVENT_WAKE) {
 		polls->woken = item->ns;
 		polls->woken_by = item->event.c;
+	} else if (item->event.kind == TDT_EVENT_STATE) {
+		polls->listed = *item;
+		polls->listed_polls = polls->polls;
 	} else if (item->event.kind == TDT_EVENT_STACK) {
 		polls->found = item->event.a;
 		polls->found_at = item->ns;
@@ -79,15 +85,18 @@ static void note_item(struct last_reading *reading, const struct tdt__recorded_i
 
 /* --- What a task waits for ---------------------------------------------------------- */
 
+static enum tdt_wait_kind recorded_kind(uint8_t kind)
+{
+	return kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)kind : TDT_WAIT_OTHER;
+}
+
 static void fill_wait(const struct tdt__recording *recording,
 		      const struct tdt__recorded_item *part, struct tdt_wait *wait)
 {
 	const struct tdt_event *event = &part->event;
 	char payload[TDT__PAYLOAD_MAX + 1];
 
-	*wait = (struct tdt_wait){ .kind = event->detail <= TDT_WAIT_OTHER
-						   ? (enum tdt_wait_kind)event->detail
-						   : TDT_WAIT_OTHER,
+	*wait = (struct tdt_wait){ .kind = recorded_kind(event->detail),
 				   .object = event->c,
 				   .owner = event->time };
 	tdt__recording_payload(recording, part, payload);
@@ -120,12 +129,80 @@ static int set_last_waits(struct tdt__last_states *states, struct tdt__seen_task
 	return 0;
 }
 
-/* --- States ------------------------------------------------------------------------- */
-
 static uint64_t before_end(const struct last_reading *reading, uint64_t then)
 {
 	return then != 0 && reading->until > then ? reading->until - then : 0;
 }
+
+/* --- Listed states ------------------------------------------------------------------ */
+
+/* The payload of a STATE. */
+struct listed_state {
+	uint64_t polls, spawned, woken, woken_by, object, owner;
+};
+
+/*
+ * Whether the state in which the task was listed last is still the state at the end: the task has
+ * not moved since, and no event since then can be missing.
+ */
+static bool is_listed_state(const struct last_reading *reading,
+			    const struct tdt__last_polls *polls)
+{
+	return polls->listed.event.kind == TDT_EVENT_STATE &&
+	       polls->listed.ns >= reading->sure_from && polls->moved < polls->listed.ns;
+}
+
+/* The last poll that is recorded may be an older one: then it has reported another wait. */
+static void set_listed_wait(struct tdt__seen_task *task, const struct tdt_wait *wait)
+{
+	struct tdt_trace_info *info = &task->member.info;
+
+	if (info->n_waits != 0 && tdt__same_wait(&task->wait, wait))
+		return;
+	task->wait = *wait;
+	info->n_waits = 1;
+	info->waits = &task->wait;
+}
+
+static void set_listed_state(const struct last_reading *reading, struct tdt__seen_task *task,
+			     const struct tdt__last_polls *polls, const struct listed_state *listed)
+{
+	const struct tdt_event *event = &polls->listed.event;
+	struct tdt_trace_info *info = &task->member.info;
+
+	task->last = NULL;
+	info->state = event->b != 0 ? TDT_TASK_RUNNABLE : TDT_TASK_WAITING;
+	info->woken_ns = before_end(reading, listed->woken);
+	info->woken_by = listed->woken_by;
+	info->polled_ns = before_end(reading, event->c);
+	info->state_ns = event->b != 0 ? info->woken_ns : info->polled_ns;
+	set_listed_wait(task, &(struct tdt_wait){ .kind = recorded_kind(event->detail),
+						  .object = listed->object,
+						  .owner = listed->owner });
+	if (event->a == 0 || event->b != 0)
+		info->n_waits = 0;
+}
+
+/* What a listing of the task says, and its events do not. */
+static void use_listed(const struct last_reading *reading, struct tdt__seen_task *task,
+		       const struct tdt__last_polls *polls)
+{
+	struct tdt_trace_info *info = &task->member.info;
+	char payload[TDT__PAYLOAD_MAX + 1];
+	struct listed_state listed;
+
+	if (polls->listed.event.kind != TDT_EVENT_STATE ||
+	    tdt__recording_payload(reading->states->recording, &polls->listed, payload) <
+		    sizeof listed)
+		return;
+	memcpy(&listed, payload, sizeof listed);
+	info->polls = listed.polls + (polls->polls - polls->listed_polls);
+	info->spawned_ns = before_end(reading, listed.spawned);
+	if (info->state == TDT_TASK_UNKNOWN && is_listed_state(reading, polls))
+		set_listed_state(reading, task, polls, &listed);
+}
+
+/* --- States ------------------------------------------------------------------------- */
 
 /* The task has just been spawned, or it waits: before the first poll, a record says the same. */
 static bool has_waited(const struct tdt__timeline_task *now)
@@ -163,6 +240,7 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 {
 	const struct tdt__recorded_task *recorded = &reading->task[number];
 	const struct tdt__last_polls *polls = &reading->polls[number];
+	int error = 0;
 
 	*task = (struct tdt__seen_task){ .member.group = TDT__LEFT_OUT };
 	task->member.info = (struct tdt_trace_info){
@@ -181,9 +259,11 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 								   : recorded->spawned),
 	};
 	set_last_state(reading, task, now);
-	return polls->polls != 0 && has_waited(now)
-		       ? set_last_waits(reading->states, task, &polls->last)
-		       : 0;
+	if (polls->polls != 0 && has_waited(now))
+		error = set_last_waits(reading->states, task, &polls->last);
+	if (error == 0)
+		use_listed(reading, task, polls);
+	return error;
 }
 
 /* Of a task that its runtime only reports, no poll function is known, and no listing has it. */

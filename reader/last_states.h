@@ -6,9 +6,10 @@
  * The tasks of a recording as they were when it ended, in the form in which records of a registry
  * are listed (tasks.h).  All times are relative to the end of the recording.
  *
- * A state is only given if the recording proves it: the task came to it when no later event of any
- * thread was missing, or its poll was going on at the end.  Otherwise it is TDT_TASK_UNKNOWN, and
- * `last` says what the last recorded event of the task had led to.
+ * A state is only given if the recording proves it: the task came to it, or a listing of live tasks
+ * found the task there, when no later event of any thread was missing; or its poll was going on at
+ * the end.  Otherwise it is TDT_TASK_UNKNOWN, and `last` says what the last recorded event of the
+ * task had led to.
  */
 
 #include "reader/tasks.h"
@@ -23,6 +24,9 @@ struct tdt__last_polls {
 	uint64_t with_stack; /* the number, from 1, of the last poll with stacks; 0: none */
 	struct tdt__recorded_item stacked; /* its beginning */
 	uint64_t woken, woken_by;
+	uint64_t moved; /* the last poll or wake-up, or the end of the last poll; ns */
+	struct tdt__recorded_item listed; /* the last STATE */
+	uint64_t listed_polls; /* that were recorded by then */
 	uint32_t found; /* the stack that the recorder found in a poll that was going on; 0: none */
 	uint64_t found_at;
 };

@@ -8,7 +8,8 @@
  *	planted stay    records as the environment says, prints "ready" and its id, and waits to be killed
  *	planted tick    the same, and polls ticker meanwhile
  *	planted hang    the same as stay, while tasks hang, for tdt_last.sh
- *	planted bury    the same, and polls ticker until its events fill the ring of the thread
+ *	planted settle  the same, and then ticker's polls overwrite what the main thread has recorded
+ *	planted bury    the same, and polls ticker all the time
  *
  * What happens:
  *
@@ -304,7 +305,8 @@ static int summarize(bool json)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	bool ticks = strcmp(mode, "tick") == 0, buries = strcmp(mode, "bury") == 0;
+	bool ticks = strcmp(mode, "tick") == 0, always = strcmp(mode, "bury") == 0;
+	bool buries = always || strcmp(mode, "settle") == 0;
 	bool hangs = buries || strcmp(mode, "hang") == 0;
 	bool stays = ticks || hangs || strcmp(mode, "stay") == 0;
 
@@ -322,6 +324,8 @@ int main(int argc, char **argv)
 		bury();
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
+	while (always)
+		poll_now(&ticker);
 	for (;; sleep_ms(5))
 		if (ticks)
 			poll_now(&ticker);

@@ -12,17 +12,22 @@ export LC_ALL DEBUGINFOD_URLS
 unset TDT_OUTSIDE TDT_WATCH
 planted=$top_builddir/tests/outside/planted
 
-# killed MODE RING: leave in $dir the recording of a process that was killed.
-killed()
+# started MODE RING: a process records in $dir.
+started()
 {
 	dir=$tmp/$1
 	mkdir "$dir"
 	TDT_RECORD=$2 TDT_RECORD_DIR=$dir TDT_RECORD_STACKS=1
 	export TDT_RECORD TDT_RECORD_DIR TDT_RECORD_STACKS
 	start_built "$planted" "$1"
-	started=$?
+	status=$?
 	unset TDT_RECORD TDT_RECORD_DIR TDT_RECORD_STACKS
-	test $started = 0 || return
+	return $status
+}
+
+# Kill it: its recording stays.
+end()
+{
 	kill -KILL "$(sed -n 's/^ready //p' "$tmp/said")"
 	exec 3>&-
 	wait $! 2>/dev/null
@@ -76,7 +81,8 @@ lists()
 
 # --- All events are there -----------------------------------------------------------------
 
-killed hang 256K || skip_all "no such process starts here"
+started hang 256K || skip_all "no such process starts here"
+end
 
 claim "the tasks that had not ended are listed" lists "ticker owner stuck late fresh stone "
 claim "those that waited" lists "ticker owner stuck fresh " --state=waiting
@@ -199,7 +205,7 @@ claim "tdt bt copes with them" copes bt --no-symbols
 
 # --- Events were overwritten --------------------------------------------------------------
 
-killed bury 16K || plan
+started bury 16K && end
 
 claim "states that lost events may have changed are unknown" \
 	lists "owner stuck late fresh " --state=unknown --name='[!p]*'
@@ -217,4 +223,22 @@ says_what_is_lost()
 			'"last":"waiting"'
 }
 claim "and what is lost is said" says_what_is_lost
+
+# --- Live tasks were listed since ---------------------------------------------------------
+
+started settle 16K
+for _ in $(seq 300); do
+	names --state=unknown >"$tmp/unknown" 2>/dev/null
+	grep -q stuck "$tmp/unknown" || break
+	sleep 0.1
+done
+end
+
+knows_again()
+{
+	look ps --dir="$dir" && ! grep -q 'without a gap' "$tmp/out" && has \
+		'stuck  *waiting .* a mutex (0x[0-9a-f]*) held by task 8 ' \
+		'owner  *waiting' 'late  *runnable' 'fresh  *waiting' 'stone  *polling'
+}
+claim "a listing of live tasks tells what lost events have led to" knows_again
 plan

@@ -218,6 +218,59 @@ START_TEST(a_listing_that_is_overwritten_in_part_says_nothing)
 }
 END_TEST
 
+/* A listing of the task at `time`, which has waited since 150 for what task 3 has. */
+static void list_state(unsigned service, uint64_t time, uint64_t id, uint16_t woken)
+{
+	const uint64_t payload[] = { 42, 50, woken != 0 ? 250 : 0, 9, 0x10, 3 };
+	const struct tdt_event event = { .kind = TDT_EVENT_STATE, .detail = TDT_WAIT_MUTEX,
+					 .a = 1, .b = woken, .time = time, .task = id, .c = 150 };
+
+	maker_add(maker, service, event, payload, sizeof payload);
+}
+
+START_TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
+{
+	unsigned service;
+
+	begin();
+	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+	maker_poll(maker, ring, 100, 10, 4, TDT_PENDING);
+	maker_poll(maker, ring, 110, 10, 5, TDT_PENDING);
+	maker_poll(maker, ring, 120, 10, 6, TDT_PENDING);
+	wrap(other, 200);
+	wrap(other, 300);
+	list_state(service, 280, 4, 0); /* all of it is before the gap ends */
+	wrap(other, 500);
+	list_state(service, 600, 5, 0);
+	list_state(service, 600, 6, 1);
+	list_state(service, 600, 7, 0);
+	maker_poll(maker, ring, 700, 10, 7, TDT_PENDING);
+	ck_assert_str_eq(last_states(), "4 unknown(waiting), 5 waiting 850 for 3, "
+					"6 runnable 750, 7 waiting 290, ");
+	maker_free(maker);
+}
+END_TEST
+
+START_TEST(polls_are_counted_from_a_listing_on)
+{
+	const struct tdt_trace_info *info;
+
+	begin();
+	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 200, 7, 1);
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	maker_poll(maker, ring, 300, 10, 7, TDT_PENDING);
+	open_block();
+	ck_assert_int_eq(tdt__last_states_read(&states, recording), 0);
+	info = &states.tasks.task[0].member.info;
+	ck_assert_uint_eq(info->polls, 43);
+	ck_assert_uint_eq(info->spawned_ns, 950);
+	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
+	ck_assert_uint_eq(info->state_ns, 690);
+	tdt__last_states_fini(&states);
+	end();
+}
+END_TEST
+
 START_TEST(facts_of_a_task_are_relative_to_the_end)
 {
 	const struct tdt_trace_info *info;
@@ -400,6 +453,8 @@ int main(void)
 	tcase_add_test(known, only_tasks_with_an_identity_live_without_events);
 	tcase_add_test(known, a_task_that_a_later_listing_lacks_had_ended);
 	tcase_add_test(known, a_listing_that_is_overwritten_in_part_says_nothing);
+	tcase_add_test(known, a_listing_proves_a_state_if_no_later_event_is_lost);
+	tcase_add_test(known, polls_are_counted_from_a_listing_on);
 	tcase_add_test(known, facts_of_a_task_are_relative_to_the_end);
 	tcase_add_test(known, without_memory_reading_says_so);
 	tcase_add_test(trees, the_last_stacks_of_leaves_are_the_tree);
