@@ -10,8 +10,11 @@
 
 #include "base/clock.h"
 #include "cli/apart.h"
+#include "cli/last.h"
 #include "cli/tdt.h"
 #include "reader/dump.h"
+#include "reader/last_dump.h"
+#include "symbolize/modules.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/terminal.h"
 
@@ -23,8 +26,9 @@ static const struct program bt_program = {
 	.name = bt_name,
 	.forms = (const char *const[]){ "text", "json", "folded", NULL },
 	.help = "Usage: tdt bt [OPTION]... TARGET [TASK]...\n"
-		"Print where the async tasks of a process, or of a core file, wait: all of them, "
-		"or those with the ids TASK.\n"
+		"Print where the async tasks of a process or of a core file wait, or of a "
+		"recording waited at its end: all of\n"
+		"them, or those with the ids TASK.\n"
 		"Tasks that wait at the same places are printed once.  If the library in the "
 		"process listens, each task is requested\n"
 		"to show where it waits, which wakes it once.  Otherwise there are the stacks of "
@@ -33,6 +37,9 @@ static const struct program bt_program = {
 		"\n"
 		"  -p, --pid=TARGET  the same\n"
 		"  --core=FILE       read a core file instead of a process\n"
+		"  --dir=DIR         read recordings in a directory (TDT_RECORD_DIR): of several, "
+		"the newest one of a process\n"
+		"                    that has ended; or one file\n"
 		"  --exe=FILE        the program of the core file\n"
 		"  --sysroot=DIR     where the files of the core file's process lie\n"
 		"  --debug-dir=DIR   separate debug files, instead of /usr/lib/debug\n"
@@ -169,6 +176,8 @@ static int bt_options(struct bt_command *command, int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	status = outside_arguments(&command->outside, &argc, &argv);
+	if (status == PROGRAM_GOES_ON)
+		status = check_of_recording(&command->outside, &command->check);
 	return status == PROGRAM_GOES_ON ? bt_ids(command, argc, argv) : status;
 }
 
@@ -236,14 +245,37 @@ static bool makes_requests(const struct bt_command *command, const struct outsid
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
 	const struct tdt_print_options *print;
+	const struct last *last;
 };
+
+/* The lines above the text of a dump that say of which recording it is.  0 or -ENOMEM. */
+static int print_last_title(FILE *file, const struct bt_printing *printing)
+{
+	struct tdt__out out = { .file = file };
+	struct tdt__string string = { 0 };
+	int error;
+
+	last_title(&string, printing->last, printing->print);
+	tdt__string_puts(&string, "\n");
+	last_missing(&string, printing->last);
+	error = string.failed ? -ENOMEM : 0;
+	if (error == 0)
+		tdt__out_add(&out, string.bytes, string.n);
+	tdt__string_free(&string);
+	return tdt__out_end(&out, error);
+}
 
 static int print_snapshot(FILE *out, void *arg)
 {
 	const struct bt_printing *printing = arg;
 	const struct tdt_dump_options options = { .size = sizeof options,
 						  .print = printing->print };
+	int error = 0;
 
+	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT)
+		error = print_last_title(out, printing);
+	if (error != 0)
+		return error;
 	return tdt__snapshot_print_by(printing->snapshot, out, &options,
 				      tdt__clock() + NAMING_TIME);
 }
@@ -256,11 +288,14 @@ static int print_error(int error)
 	return TDT_TROUBLE;
 }
 
-/* Print with names, or if the child that looks them up fails, without them. */
-static int print_findings(const struct bt_command *command, struct outside *outside,
-			  const struct tdt__findings *findings)
+/*
+ * Print with names, or if the child that looks them up fails, without them.  `last`: the recording
+ * that the findings are of; NULL: of a process or a core file.
+ */
+static int print_findings(const struct bt_command *command, struct tdt__modules *modules,
+			  const struct tdt__findings *findings, const struct last *last)
 {
-	struct bt_printing printing = { &findings->public, &command->outside.print };
+	struct bt_printing printing = { &findings->public, &command->outside.print, last };
 	uint64_t start = tdt__clock();
 	const char *why = "";
 	char text[128];
@@ -276,7 +311,7 @@ static int print_findings(const struct bt_command *command, struct outside *outs
 				 "the look-up of names %s, so there are none", why);
 			report_trouble(text);
 		}
-		tdt__images_withhold(&outside->images);
+		tdt__modules_withhold(modules);
 		error = print_snapshot(stdout, &printing);
 	}
 	return error == 0 ? EXIT_SUCCESS : print_error(error);
@@ -330,7 +365,7 @@ static int dump_answered(struct bt_command *command, struct outside *outside, si
 		status = report_no_memory();
 	} else {
 		findings->public.took_ns = tdt__clock() - start;
-		status = print_findings(command, outside, findings);
+		status = print_findings(command, outside->images.table, findings, NULL);
 	}
 	if (status == EXIT_SUCCESS && command->check.on &&
 	    is_bad_dump(&command->check, &findings->public))
@@ -374,14 +409,47 @@ static int dump_all_registries(FILE *out, void *arg)
 	return worst;
 }
 
+/* --- Recordings --------------------------------------------------------------------------- */
+
+static int dump_last(struct bt_command *command, struct last *last)
+{
+	const struct tdt__task_choice choice = { command->ids, command->n_ids };
+	struct tdt__findings *findings =
+		tdt__last_dump(&last->states, &choice, last->read.modules);
+	int status;
+
+	if (findings == NULL)
+		return report_no_memory();
+	status = print_findings(command, last->read.modules, findings, last);
+	tdt__findings_free(findings);
+	return status;
+}
+
+static int dump_recording(FILE *out, void *arg)
+{
+	struct bt_command *command = arg;
+	struct last last;
+	int status = last_open(&last, &command->outside);
+
+	(void)out;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	status = dump_last(command, &last);
+	last_close(&last);
+	return status;
+}
+
+/* --- The command -------------------------------------------------------------------------- */
+
 /* If files of the target make the child crash, no file is opened the next time. */
 static int dump_apart(struct bt_command *command)
 {
-	int status = outside_apart(dump_all_registries, command, &command->outside);
+	apart_fn *dump = command->outside.dir != NULL ? dump_recording : dump_all_registries;
+	int status = outside_apart(dump, command, &command->outside);
 
 	if (status == -ECANCELED && !command->outside.places.no_files) {
 		command->outside.places.no_files = command->no_symbols = true;
-		status = outside_apart(dump_all_registries, command, &command->outside);
+		status = outside_apart(dump, command, &command->outside);
 	}
 	return status >= 0 ? status : TDT_TROUBLE;
 }

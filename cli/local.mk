@@ -48,6 +48,8 @@ tdt_SOURCES = \
 	cli/diff.c \
 	cli/diff.h \
 	cli/diff_print.c \
+	cli/last.c \
+	cli/last.h \
 	cli/outside.c \
 	cli/print.c \
 	cli/print.h \

@@ -88,6 +88,15 @@ int check_option(struct check *check, int option, const char *value)
 	}
 }
 
+int check_of_recording(const struct outside_options *options, const struct check *check)
+{
+	return options->dir != NULL && check->on
+		       ? program_bad_usage(&outside_program,
+					   "a recording proves no deadlock, so --check and its "
+					   "limits need a process or a core file", "")
+		       : PROGRAM_GOES_ON;
+}
+
 static bool is_in_futurelock(const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
@@ -418,7 +427,7 @@ int outside_open(struct outside *outside, const struct outside_options *options)
 
 	if (options->dir != NULL)
 		return report_trouble("recordings have events, and no memory of the process: see "
-				      "tdt print --summary and tdt record");
+				      "tdt ps, tdt bt and tdt record");
 	raise_descriptors();
 	status = open_target(outside, options);
 	if (status != PROGRAM_GOES_ON)

@@ -25,6 +25,7 @@
 #include "reader/door.h"
 #include "reader/recorded.h"
 #include "recording/read.h"
+#include "symbolize/modules.h"
 #include "tree-printer/terminal.h"
 
 /*
@@ -333,7 +334,7 @@ static int print_apart(const struct profile_command *command, struct outside *ou
 		snprintf(text, sizeof text, "the look-up of names %s, so there are none", why);
 		report_trouble(text);
 	}
-	tdt__images_withhold(&outside->images);
+	tdt__modules_withhold(outside->images.table);
 	return print_profile(stdout, printing);
 }
 

@@ -18,17 +18,22 @@ static char ps_name[] = "tdt";
 static const struct program ps_program = {
 	.name = ps_name,
 	.help = "Usage: tdt ps [OPTION]... TARGET\n"
-		"List the async tasks of a process, or of a core file: what they do, since when, "
-		"what they wait for, and\n"
-		"where they were spawned.  TARGET is the number or the name of a process.\n"
+		"List the async tasks of a process, of a core file, or of a recording at its "
+		"end: what they do, since when,\n"
+		"what they wait for, and where they were spawned.  TARGET is the number or the "
+		"name of a process.\n"
 		"\n"
 		"  -p, --pid=TARGET      the same\n"
 		"  --core=FILE           read a core file instead of a process\n"
+		"  --dir=DIR             read recordings in a directory (TDT_RECORD_DIR): of "
+		"several, the newest one of a\n"
+		"                        process that has ended; or one file\n"
 		"  --exe=FILE            the program of the core file\n"
 		"  --sysroot=DIR         where the files of the core file's process lie\n"
 		"  --sort=KEY            id (the default), name, state, for, age or polls\n"
 		"  --reverse             in the other order\n"
-		"  --state=STATE,...     only tasks that are waiting, runnable, polling or ended\n"
+		"  --state=STATE,...     only tasks that are waiting, runnable, polling, ended or "
+		"unknown\n"
 		"  --name=PATTERN        only tasks whose name matches, as \"conn *\"\n"
 		"  --longer=TIME         only tasks that have been in their state for longer, as "
 		"10ms\n"
@@ -62,7 +67,8 @@ struct ps_command {
 };
 
 /* In the order of the bits of `states`. */
-static const char *const state_names[] = { "waiting", "runnable", "polling", "ended", NULL };
+static const char *const state_names[] = { "waiting", "runnable", "polling", "ended",
+					   "unknown", NULL };
 
 /* --- Options ------------------------------------------------------------------------ */
 
@@ -106,7 +112,8 @@ static int set_states(struct ps_command *command, const char *value)
 
 		if (state < 0)
 			return program_bad_usage(&ps_program, "tasks are waiting, runnable, "
-							      "polling or ended, not ", value);
+							      "polling, ended or unknown, not ",
+						 value);
 		command->states |= 1u << state;
 		at += length;
 		if (*at == '\0')
@@ -177,7 +184,12 @@ static int ps_options(struct ps_command *command, int argc, char **argv)
 	status = outside_arguments(&command->outside, &argc, &argv);
 	if (status == PROGRAM_GOES_ON && argc > 0)
 		status = program_bad_usage(&ps_program, "more than one target: ", argv[0]);
-	return status;
+	if (status == PROGRAM_GOES_ON && command->outside.dir != NULL && command->threads)
+		status = program_bad_usage(&ps_program, "a recording has no list of threads: "
+							"see tdt record --summary", "");
+	return status == PROGRAM_GOES_ON
+		       ? check_of_recording(&command->outside, &command->check)
+		       : status;
 }
 
 /* --- Which tasks, in which order ---------------------------------------------------- */
@@ -191,6 +203,8 @@ static unsigned state_index(const struct tdt__seen_task *task)
 		return 2;
 	case TDT_TASK_RUNNABLE:
 		return 1;
+	case TDT_TASK_UNKNOWN:
+		return 4;
 	default:
 		return 0;
 	}
@@ -201,6 +215,8 @@ void ps_state(struct tdt__string *string, const struct tdt__seen_task *task)
 	tdt__string_puts(string, state_names[state_index(task)]);
 	if (task->outcome != NULL)
 		tdt__string_printf(string, " (%s)", task->outcome);
+	if (task->last != NULL)
+		tdt__string_printf(string, " (was %s)", task->last);
 }
 
 static bool lets_through(const struct ps_command *command, const struct tdt__seen_task *task)
@@ -295,25 +311,34 @@ static int print_listing(const struct ps_command *command, const struct listing 
 								     : EXIT_SUCCESS;
 }
 
-static int list_registry(struct ps_command *command, struct outside *outside, size_t registry)
+static int list_these(struct ps_command *command, struct listing *listing,
+		      struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
+	int status;
+
+	listing->tasks = tasks;
+	listing->cycles = &cycles;
+	listing->print = &command->outside.print;
+	listing->threads = command->threads;
+	if (tdt__tasks_rings(&cycles, tasks) != 0 || choose_shown(command, listing) != 0)
+		status = report_no_memory();
+	else
+		status = print_listing(command, listing);
+	tdt__cycles_fini(&cycles);
+	free(listing->shown);
+	return status;
+}
+
+static int list_registry(struct ps_command *command, struct outside *outside, size_t registry)
+{
+	struct listing listing = { .several = outside->n_found > 1 };
 	struct tdt__tasks tasks;
-	struct listing listing = { .outside = outside,
-				   .tasks = &tasks,
-				   .cycles = &cycles,
-				   .print = &command->outside.print,
-				   .threads = command->threads };
 	int status = outside_tasks(outside, &tasks, registry, &command->outside);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	if (tdt__tasks_rings(&cycles, &tasks) != 0 || choose_shown(command, &listing) != 0)
-		status = report_no_memory();
-	else
-		status = print_listing(command, &listing);
-	tdt__cycles_fini(&cycles);
-	free(listing.shown);
+	status = list_these(command, &listing, &tasks);
 	tdt__tasks_fini(&tasks);
 	return status;
 }
@@ -336,6 +361,21 @@ static int list_all_registries(FILE *out, void *arg)
 	return worst;
 }
 
+static int list_recording(FILE *out, void *arg)
+{
+	struct ps_command *command = arg;
+	struct last last;
+	struct listing listing = { .last = &last };
+	int status = last_open(&last, &command->outside);
+
+	(void)out;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	status = list_these(command, &listing, &last.states.tasks);
+	last_close(&last);
+	return status;
+}
+
 int command_ps(int argc, char **argv)
 {
 	struct ps_command command = { .outside.print.size = sizeof command.outside.print,
@@ -347,6 +387,7 @@ int command_ps(int argc, char **argv)
 	if (command.outside.print.format == TDT_PRINT_JSON)
 		command.form = ps_json;
 	tdt__terminal_choose(&command.outside.print, stdout);
-	status = outside_apart(list_all_registries, &command, &command.outside);
+	status = outside_apart(command.outside.dir != NULL ? list_recording : list_all_registries,
+			       &command, &command.outside);
 	return status >= 0 ? status : TDT_TROUBLE;
 }

@@ -4,13 +4,15 @@
 
 /* The forms in which tdt ps prints tasks. */
 
+#include "cli/last.h"
 #include "cli/tdt.h"
 #include "tree-printer/strings.h"
 #include "tree/cycles.h"
 
 /* A registry's tasks, as they are printed. */
 struct listing {
-	const struct outside *outside;
+	const struct last *last; /* the recording; NULL: a process or a core file */
+	bool several; /* the process has several copies of the library */
 	const struct tdt__tasks *tasks;
 	/* The tasks that the filter lets through, in their order. */
 	const struct tdt__seen_task **shown;

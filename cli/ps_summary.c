@@ -22,7 +22,7 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 
 static void count_states(struct tdt__string *string, const struct listing *listing)
 {
-	size_t states[TDT_TASK_RUNNABLE + 1] = { 0 }, ended = 0;
+	size_t states[TDT_TASK_UNKNOWN + 1] = { 0 }, ended = 0;
 
 	for (size_t i = 0; i < listing->tasks->n; i++) {
 		const struct tdt__seen_task *task = &listing->tasks->task[i];
@@ -37,6 +37,7 @@ static void count_states(struct tdt__string *string, const struct listing *listi
 	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
 	count_state(string, states[TDT_TASK_RUNNING], " polling");
 	count_state(string, ended, " ended");
+	count_state(string, states[TDT_TASK_UNKNOWN], " unknown");
 }
 
 /* The line of text that counts what happened since the library began its work. */
@@ -99,7 +100,8 @@ uint32_t ps_pid(const struct listing *listing)
 {
 	const struct tdt__target *target = listing->tasks->target;
 
-	return target->core == NULL ? (uint32_t)target->pid : listing->tasks->registry.pid;
+	return target != NULL && target->core == NULL ? (uint32_t)target->pid
+						      : listing->tasks->registry.pid;
 }
 
 int ps_summary(struct tdt__out *out, const struct listing *listing)
@@ -107,15 +109,23 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 	const struct tdt_registry *registry = &listing->tasks->registry;
 	struct tdt__string string = { 0 };
 
-	tdt__string_printf(&string, "process %" PRIu32 ", libtdt ", ps_pid(listing));
+	if (listing->last != NULL)
+		last_title(&string, listing->last, listing->print);
+	else
+		tdt__string_printf(&string, "process %" PRIu32, ps_pid(listing));
+	tdt__string_puts(&string, ", libtdt ");
 	tdt__string_escape(&string, registry->library, false, '\0');
-	if (listing->outside->n_found > 1)
+	if (listing->several)
 		tdt__string_printf(&string, " (the copy at 0x%" PRIx64 ")", registry->self);
 	tdt__string_puts(&string, ": ");
 	count_states(&string, listing);
 	tdt__string_puts(&string, "\n");
-	counts_line(&string, listing);
-	seen_misuse_line(&string, listing);
+	if (listing->last != NULL) {
+		last_missing(&string, listing->last);
+	} else {
+		counts_line(&string, listing);
+		seen_misuse_line(&string, listing);
+	}
 	for (size_t i = 0; i < listing->cycles->n; i++)
 		ring_line(&string, listing, &listing->cycles->cycle[i]);
 	tdt__string_puts(&string, "\n");

@@ -106,15 +106,22 @@ int ps_table(struct tdt__out *out, const struct listing *listing)
 static int json_head(struct tdt__out *out, const struct listing *listing)
 {
 	const struct tdt_snapshot_process process = tdt__tasks_process(listing->tasks);
-	const struct tdt_registry *registry = &listing->tasks->registry;
-	struct tdt__string string = { 0 };
+	char head[128];
 
-	tdt__string_printf(&string, "{\"tdt\":%d,\"ps\":{\"pid\":%" PRIu32, SCHEMA,
-			   ps_pid(listing));
-	tdt__string_printf(&string, ",\"registry\":\"0x%" PRIx64 "\",\"tasks\":%zu,\"process\":",
-			   registry->self, listing->tasks->n);
-	tdt__out_add(out, string.bytes, string.n);
-	tdt__string_free(&string);
+	snprintf(head, sizeof head, "{\"tdt\":%d,\"ps\":{\"pid\":%" PRIu32 ",", SCHEMA,
+		 ps_pid(listing));
+	tdt__json_text(out, head);
+	if (listing->last != NULL) {
+		tdt__json_text(out, "\"recording\":");
+		if (last_json(out, listing->last) != 0)
+			return -ENOMEM;
+	} else {
+		snprintf(head, sizeof head, "\"registry\":\"0x%" PRIx64 "\"",
+			 listing->tasks->registry.self);
+		tdt__json_text(out, head);
+	}
+	snprintf(head, sizeof head, ",\"tasks\":%zu,\"process\":", listing->tasks->n);
+	tdt__json_text(out, head);
 	if (tdt__json_process(out, &process) != 0)
 		return -ENOMEM;
 	tdt__json_text(out, "}");
@@ -158,6 +165,11 @@ static int json_task_of(struct tdt__out *out, const struct tdt__seen_task *task)
 		tdt__json_text(out, task->outcome);
 		tdt__json_text(out, "\"");
 	}
+	if (task->last != NULL) {
+		tdt__json_text(out, ",\"last\":\"");
+		tdt__json_text(out, task->last);
+		tdt__json_text(out, "\"");
+	}
 	tdt__json_text(out, "}");
 	return error;
 }
@@ -166,7 +178,7 @@ int ps_json(struct tdt__out *out, const struct listing *listing)
 {
 	int error = json_head(out, listing);
 
-	if (error == 0)
+	if (error == 0 && listing->last == NULL)
 		error = json_history(out, listing);
 	tdt__json_text(out, ",\"deadlocks\":");
 	tdt__json_rings(out, listing->cycles->cycle, listing->cycles->n, true);

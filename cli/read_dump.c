@@ -285,7 +285,8 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	    reader_number(place, "tasks", SIZE_MAX, &tasks) ||
 	    reader_number(place, "lost", SIZE_MAX, &lost) ||
 	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
-	    reader_flag(place, "outside", &snapshot->outside))
+	    reader_flag(place, "outside", &snapshot->outside) ||
+	    reader_flag(place, "recorded", &snapshot->recorded))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))
@@ -438,6 +439,7 @@ int reader_list(struct reader *reader, json_t *object, struct dump **result)
 		return -1;
 	}
 	group_listed(dump);
+	dump->snapshot.recorded = json_object_get(list, "recording") != NULL;
 	*result = dump;
 	return 1;
 }

@@ -26,7 +26,6 @@
 #include "recording/copy.h"
 #include "recording/read.h"
 #include "recording/supplement.h"
-#include "symbolize/debugfile.h"
 #include "symbolize/modules.h"
 #include "tree-printer/terminal.h"
 
@@ -417,17 +416,13 @@ static int record_target(struct record_command *command)
 
 /* --- A directory -------------------------------------------------------------------------- */
 
-static int take_from_file(struct record_command *command, const struct recording_files *files)
+static int record_directory(struct record_command *command)
 {
 	struct recording_read read;
 	struct taken taken;
 	int status;
 
-	if (files->n > 1)
-		fprintf(stderr, "%s: of %zu recordings, this one is read: %s\n",
-			record_program.name, files->n, files->file[files->chosen].path);
-	if (recording_read(&record_program, files->file[files->chosen].path, &read) !=
-	    PROGRAM_GOES_ON)
+	if (recording_read_chosen(&record_program, command->outside.dir, &read) != PROGRAM_GOES_ON)
 		return TDT_TROUBLE;
 	tdt__recording_close(read.recording); /* the block may be replaced */
 	read.recording = NULL;
@@ -435,19 +430,6 @@ static int take_from_file(struct record_command *command, const struct recording
 	status = write_wanted(&taken, command);
 	read.block = taken.block;
 	recording_read_free(&read);
-	return status;
-}
-
-static int record_directory(struct record_command *command)
-{
-	struct recording_files files;
-	int status;
-
-	if (recordings_list(&record_program, command->outside.dir, &files) != PROGRAM_GOES_ON)
-		return TDT_TROUBLE;
-	tdt__debugfile_by_environment();
-	status = take_from_file(command, &files);
-	recordings_free(&files);
 	return status;
 }
 

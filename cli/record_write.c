@@ -103,10 +103,7 @@ static int write_to_file(FILE *out, void *arg)
 /* No file is opened that the target names, so nothing can go wrong here. */
 static int write_without_names(struct named_writing *writing)
 {
-	for (size_t i = 0; i < writing->modules->n; i++) {
-		writing->modules->module[i].mapped = NULL;
-		writing->modules->module[i].foreign = true;
-	}
+	tdt__modules_withhold(writing->modules);
 	return write_to_file(stdout, writing);
 }
 

@@ -20,6 +20,7 @@
 #include "recording/copy.h"
 #include "recording/module_table.h"
 #include "recording/read.h"
+#include "symbolize/debugfile.h"
 #include "symbolize/modules.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
@@ -323,8 +324,40 @@ int recording_read(const struct program *program, const char *path, struct recor
 	return recording_failed(program, path, error_text(err));
 }
 
+static int read_chosen_file(const struct program *program, struct recording_files *files,
+			    struct recording_read *read)
+{
+	struct recording_file *chosen = &files->file[files->chosen];
+	int status;
+
+	if (files->n > 1)
+		fprintf(stderr, "%s: of %zu recordings, this one is read: %s\n", program->name,
+			files->n, chosen->path);
+	status = recording_read(program, chosen->path, read);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	read->path = chosen->path;
+	chosen->path = NULL;
+	return status;
+}
+
+int recording_read_chosen(const struct program *program, const char *path,
+			  struct recording_read *read)
+{
+	struct recording_files files;
+	int status = recordings_list(program, path, &files);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	tdt__debugfile_by_environment();
+	status = read_chosen_file(program, &files, read);
+	recordings_free(&files);
+	return status;
+}
+
 void recording_read_free(struct recording_read *read)
 {
+	free(read->path);
 	tdt__modules_unref(read->modules);
 	tdt__recording_close(read->recording);
 	free(read->block);

@@ -45,6 +45,7 @@ int recordings_print(const struct recording_files *files,
 
 /* A recording that was read into memory. */
 struct recording_read {
+	char *path; /* NULL: read by recording_read() */
 	void *block;
 	size_t size;
 	struct tdt__recording *recording;
@@ -53,6 +54,13 @@ struct recording_read {
 
 /* Read a file.  Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong. */
 int recording_read(const struct program *program, const char *path, struct recording_read *read);
+
+/*
+ * Read the file at `path`, or the recording in that directory that recordings_list() chooses.  Of
+ * several, it is named on standard error.
+ */
+int recording_read_chosen(const struct program *program, const char *path,
+			  struct recording_read *read);
 void recording_read_free(struct recording_read *read);
 
 #endif

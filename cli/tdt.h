@@ -106,6 +106,9 @@ struct check {
 /* Handle one of these options.  Returns PROGRAM_GOES_ON or an exit status. */
 int check_option(struct check *check, int option, const char *value);
 
+/* A recording cannot be checked.  Returns PROGRAM_GOES_ON or an exit status. */
+int check_of_recording(const struct outside_options *options, const struct check *check);
+
 /* Whether the task has been in its state for too long, or waits for a lock in a futurelock. */
 bool check_is_bad(const struct check *check, const struct tdt_trace_info *info);
 

@@ -266,12 +266,6 @@ int tdt__images_open(struct tdt__images *images, uint64_t address)
 	return *file;
 }
 
-void tdt__images_withhold(struct tdt__images *images)
-{
-	for (size_t i = 0; i < images->table->n; i++)
-		images->table->module[i].mapped = NULL;
-}
-
 bool tdt__images_string(struct tdt__images *images, uint64_t address, char *string, size_t size)
 {
 	if (tdt__target_string(images->target, address, string, size))

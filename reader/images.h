@@ -41,9 +41,6 @@ void tdt__images_fini(struct tdt__images *images);
  */
 int tdt__images_open(struct tdt__images *images, uint64_t address);
 
-/* From now on the symbolizer opens no file of the modules, and finds no names. */
-void tdt__images_withhold(struct tdt__images *images);
-
 /*
  * Read a string that may lie in a file that a core file lacks: as tdt__target_string().
  */

@@ -23,6 +23,10 @@ libtdt_reader_la_SOURCES = \
 	reader/history.h \
 	reader/images.c \
 	reader/images.h \
+	reader/last_dump.c \
+	reader/last_dump.h \
+	reader/last_states.c \
+	reader/last_states.h \
 	reader/lists.c \
 	reader/lists.h \
 	reader/live.c \

@@ -440,7 +440,8 @@ int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 
 	if (infos == NULL)
 		return -ENOMEM;
-	tdt__tasks_prove(tasks);
+	if (tasks->target != NULL)
+		tdt__tasks_prove(tasks);
 	for (size_t i = 0; i < tasks->n; i++)
 		if (tasks->task[i].outcome == NULL)
 			infos[n++] = &tasks->task[i].member.info;

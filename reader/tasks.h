@@ -19,15 +19,17 @@
 
 struct tdt__seen_task {
 	struct tdt__member member; /* first; the findings of a dump are made of it */
-	const struct tdt__seen *seen;
+	const struct tdt__seen *seen; /* NULL: of a recording (last_states.h) */
 	struct tdt_wait wait; /* what `member.info.waits` points to */
 	const char *outcome;  /* "ready", "panicked" or "dropped"; NULL: the task has not ended */
+	const char *last;     /* its last known state, if the state is unknown: "waiting" or
+				 "runnable"; NULL: none is known */
 	bool answered;        /* its last poll has answered a request (fresh.h) */
 	uint64_t answered_at; /* when that was; 0: it has not */
 };
 
 struct tdt__tasks {
-	struct tdt__target *target;
+	struct tdt__target *target; /* NULL: of a recording, as the images */
 	struct tdt__images *images;
 	struct tdt_registry registry;
 	struct tdt_registry_counters counters; /* of the whole registry */
@@ -70,7 +72,8 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 void tdt__tasks_prove(struct tdt__tasks *tasks);
 
 /*
- * Find the rings of tasks that wait for each other, by what their records prove.  The caller calls
+ * Find the rings of tasks that wait for each other, by what their records prove: a recording proves
+ * no deadlock, because a lock may have passed on since its holder was reported.  The caller calls
  * tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
 int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);

@@ -24,7 +24,7 @@
 static bool is_task(const struct tdt_trace_info *info)
 {
 	return info != NULL && info->size >= offsetof(struct tdt_trace_info, parent) &&
-	       (unsigned int)info->state <= TDT_TASK_RUNNABLE;
+	       (unsigned int)info->state <= TDT_TASK_UNKNOWN;
 }
 
 static bool are_tasks(const struct tdt_trace_info *const *tasks, size_t n)

@@ -116,6 +116,20 @@ static void watched_ages(struct tdt__string *string, const struct facts *facts)
 	tdt__string_puts(string, " since");
 }
 
+/* The same of a recording: ", recorded 1 s to 2 s before the end, 2 polls before the last". */
+static void recorded_ages(struct tdt__string *string, const struct facts *facts)
+{
+	tdt__string_puts(string, ", recorded");
+	if (facts->age_ns.high != 0)
+		duration_range(string, &facts->age_ns);
+	tdt__string_puts(string, facts->age_ns.high != 0 ? " before the end" : " at the end");
+	if (facts->polls_since.high == 0)
+		return;
+	tdt__string_puts(string, ", ");
+	number_range(string, &facts->polls_since);
+	tdt__string_puts(string, " before the last");
+}
+
 static void ages(struct tdt__string *string, const struct facts *facts)
 {
 	if (facts->age_ns.high == 0 && facts->polls_since.high == 0)
@@ -171,6 +185,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 static void head(struct tdt__string *string, const struct tdt_snapshot_group *group,
 		 const struct facts *facts, bool deadlock, const struct tdt__dump *dump)
 {
+	const struct tdt__task_kind kind = tdt__kind_in(dump->snapshot, group->answer, deadlock);
 	const struct tdt_trace_info *first = &facts->first;
 
 	tdt__count_tasks(string, group->n);
@@ -186,8 +201,10 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING &&
 	    first->leaves == 0 && first->leaves_elsewhere == 0 && first->leaves_lost == 0)
 		tdt__no_leaves(string, first);
-	tdt__task_answer(string, first, group->answer, dump->snapshot->outside != 0);
-	if (dump->snapshot->outside && group->answer == TDT_ANSWER_LAST)
+	tdt__task_answer(string, first, kind);
+	if (kind.recorded && kind.answer != TDT_ANSWER_NONE)
+		recorded_ages(string, facts);
+	else if (kind.outside && kind.answer == TDT_ANSWER_LAST)
 		watched_ages(string, facts);
 	else
 		ages(string, facts);
@@ -293,9 +310,18 @@ static uint32_t take_single_waits(struct table *table, enum tdt_wait_kind kind)
 	return n;
 }
 
+/* All tasks of a group have one state. */
+static const char *wait_verb(const struct tdt_snapshot_group *group, uint64_t tasks)
+{
+	if (group->tasks[0]->state == TDT_TASK_UNKNOWN)
+		return " waited ";
+	return tasks == 1 ? " waits " : " wait ";
+}
+
 /* "200 wait for a channel each".  Returns how many different waits the line stands for. */
 static uint32_t write_single_waits(struct tdt__string *string, struct table *table,
-				   enum tdt_wait_kind kind, const struct tdt__dump *dump)
+				   enum tdt_wait_kind kind, const struct tdt_snapshot_group *group,
+				   const struct tdt__dump *dump)
 {
 	const struct tdt_wait wait = { .kind = kind };
 	uint32_t n = take_single_waits(table, kind);
@@ -304,25 +330,25 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 		return 0;
 	tdt__string_puts(string, "   ");
 	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? " waits " : " wait ");
+	tdt__string_puts(string, wait_verb(group, n));
 	tdt__wait_for(string, &wait, 0, NULL, dump->options);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
 }
 
 static void write_waits(struct tdt__string *string, struct table *table,
-		       const struct tdt__dump *dump)
+		       const struct tdt_snapshot_group *group, const struct tdt__dump *dump)
 {
 	uint32_t n = table->n;
 
-	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, dump);
-	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, dump);
+	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group, dump);
+	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group, dump);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
 		tdt__string_puts(string, "   ");
 		tdt__count(string, awaited.times);
-		tdt__string_puts(string, awaited.times == 1 ? " waits " : " wait ");
+		tdt__string_puts(string, wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
 			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
 		tdt__string_puts(string, "\n");
@@ -348,7 +374,7 @@ void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_grou
 	table.awaited = calloc(facts.waits, sizeof(*table.awaited));
 	if (table.awaited != NULL && tdt__index_reserve(&table.index, facts.waits) == 0) {
 		count_waits(&table, group);
-		write_waits(string, &table, dump);
+		write_waits(string, &table, group, dump);
 	} else {
 		string->failed = true;
 	}

@@ -54,6 +54,8 @@ static int summary_json(struct tdt__out *out, const struct tdt__dump *dump)
 		member(out, ",", "unnamed", dump->unnamed);
 	if (snapshot->outside)
 		tdt__json_text(out, ",\"outside\":true");
+	if (snapshot->recorded)
+		tdt__json_text(out, ",\"recorded\":true");
 	return process_json(out, snapshot->process);
 }
 

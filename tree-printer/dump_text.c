@@ -124,7 +124,8 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_LAST], " as last watched", &before);
+	summary_part(string, snapshot->answers[TDT_ANSWER_LAST],
+		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
 	summary_part(string, snapshot->panicked, " panicked since the start", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
@@ -182,8 +183,10 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 			tdt__string_puts(string, " (from records, since not all have answered)");
 		tdt__string_puts(string, ": task ");
 	} else {
-		tdt__string_puts(string,
-				 "ring of waits (another leaf may still bring one on): task ");
+		tdt__string_printf(string, "ring of waits (%s): task ",
+				   dump->snapshot->recorded
+					   ? "as their last polls reported"
+					   : "another leaf may still bring one on");
 	}
 	tdt__task_name(string, first.id, first.name, dump->options);
 	for (size_t i = 0; i < shown; i++) {
@@ -334,8 +337,8 @@ static void group_head(struct dump_text *text, const struct tdt_snapshot_group *
 		tdt__group_lines(string, of, deadlock, dump);
 	} else {
 		struct tdt_trace_info info = tdt__dump_task(of, 0);
-		const struct tdt__task_kind kind = { of->answer, dump->snapshot->outside != 0,
-						     deadlock };
+		const struct tdt__task_kind kind =
+			tdt__kind_in(dump->snapshot, of->answer, deadlock);
 
 		tdt__task_line(string, &info, kind, dump->options);
 		tdt__unsure_line(string, &info);

@@ -17,6 +17,7 @@ static const char *const state_words[] = {
 	[TDT_TASK_READY] = "ready",
 	[TDT_TASK_PANICKED] = "panicked",
 	[TDT_TASK_RUNNABLE] = "runnable",
+	[TDT_TASK_UNKNOWN] = "unknown",
 };
 
 static const char *const kind_words[] = {

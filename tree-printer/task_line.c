@@ -25,6 +25,11 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);
+	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
+		tdt__string_puts(string, ", last polled");
+		tdt__duration(string, info->polled_ns);
+		tdt__string_puts(string, " before the end");
+	}
 }
 
 /*
@@ -59,6 +64,23 @@ static void watched(struct tdt__string *string, const struct tdt_trace_info *inf
 	tdt__string_puts(string, " ago, ");
 	tdt__count_polls(string, info->polls_since);
 	tdt__string_puts(string, " since");
+}
+
+/* ", recorded 3.000 ms before the end, 2 polls before the last" */
+static void recorded(struct tdt__string *string, const struct tdt_trace_info *info,
+		     enum tdt_answer answer)
+{
+	if (answer == TDT_ANSWER_NONE)
+		return;
+	tdt__string_puts(string, ", recorded");
+	if (info->age_ns != 0)
+		tdt__duration(string, info->age_ns);
+	tdt__string_puts(string, info->age_ns != 0 ? " before the end" : " at the end");
+	if (info->polls_since == 0)
+		return;
+	tdt__string_puts(string, ", ");
+	tdt__count_polls(string, info->polls_since);
+	tdt__string_puts(string, " before the last");
 }
 
 static void age(struct tdt__string *string, const struct tdt_trace_info *info)
@@ -103,8 +125,10 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 	state(string, info, kind.deadlock, options);
 	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
-	tdt__task_answer(string, info, kind.answer, kind.outside);
-	if (kind.outside && kind.answer == TDT_ANSWER_LAST)
+	tdt__task_answer(string, info, kind);
+	if (kind.recorded)
+		recorded(string, info, kind.answer);
+	else if (kind.outside && kind.answer == TDT_ANSWER_LAST)
 		watched(string, info);
 	else
 		age(string, info);
@@ -179,7 +203,8 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *in
 
 		if (owner == NULL)
 			owner = tdt__names_find(names, joined[i].wait.owner);
-		tdt__string_puts(string, "   waits ");
+		tdt__string_puts(string, info->state == TDT_TASK_UNKNOWN ? "   waited "
+									 : "   waits ");
 		tdt__wait_for(string, &joined[i].wait, info->id, owner, options);
 		if (joined[i].leaves > 1)
 			several_leaves(string, joined[i].leaves);

@@ -152,7 +152,8 @@ void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *in
 					     [TDT_TASK_RUNNING] = "running",
 					     [TDT_TASK_READY] = "ready",
 					     [TDT_TASK_PANICKED] = "panicked",
-					     [TDT_TASK_RUNNABLE] = "runnable" };
+					     [TDT_TASK_RUNNABLE] = "runnable",
+					     [TDT_TASK_UNKNOWN] = "unknown" };
 	const char *color = tdt__task_color(info, deadlock);
 
 	tdt__string_puts(string, " ");
@@ -215,13 +216,17 @@ static void outside_answer(struct tdt__string *string, const struct tdt_trace_in
 }
 
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
-		      enum tdt_answer answer, bool outside)
+		      struct tdt__task_kind kind)
 {
-	if (answer == TDT_ANSWER_NONE && info->unknown_stack != 0)
+	enum tdt_answer answer = kind.answer;
+
+	if (kind.recorded && answer == TDT_ANSWER_NONE)
+		tdt__string_puts(string, ", no stack was recorded");
+	else if (answer == TDT_ANSWER_NONE && info->unknown_stack != 0)
 		tdt__string_puts(string, ", on a stack that is not known as its own");
 	else if (answer == TDT_ANSWER_NONE && info->state == TDT_TASK_RUNNING)
 		tdt__string_puts(string, ", no stack could be read");
-	else if (outside)
+	else if (kind.outside)
 		outside_answer(string, info, answer);
 	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
 		tdt__string_puts(string, ", did not answer");

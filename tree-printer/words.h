@@ -64,9 +64,28 @@ void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 /* Why there is no leaf, of a task that waits and whose tree has none. */
 void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info);
 
-/* What the tree is.  `outside`: the snapshot was read from outside the process. */
+/*
+ * Where a tree comes from.  For a single trace, all of it is 0, which means TDT_ANSWER_FRESH; if
+ * the trace is old, `info` has its age.
+ */
+struct tdt__task_kind {
+	enum tdt_answer answer;
+	bool outside;  /* the snapshot was read from outside the process */
+	bool recorded; /* it was made of a recording */
+	bool deadlock; /* the task is in a deadlock */
+};
+static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snapshot,
+						 enum tdt_answer answer, bool deadlock)
+{
+	return (struct tdt__task_kind){ .answer = answer,
+					.outside = snapshot->outside != 0,
+					.recorded = snapshot->recorded != 0,
+					.deadlock = deadlock };
+}
+
+/* What the tree is. */
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
-		      enum tdt_answer answer, bool outside);
+		      struct tdt__task_kind kind);
 void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
 		     const struct tdt_print_options *options);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info);
@@ -92,15 +111,7 @@ enum {
 	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
 };
 
-/*
- * The line of a task.  For a single trace, all of `kind` is 0, which means TDT_ANSWER_FRESH; if the
- * trace is old, `info` has its age.
- */
-struct tdt__task_kind {
-	enum tdt_answer answer;
-	bool outside;  /* the snapshot was read from outside the process */
-	bool deadlock; /* the task is in a deadlock */
-};
+/* The line of a task. */
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options);
 

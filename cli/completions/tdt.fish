@@ -27,7 +27,7 @@ complete -c tdt -n '__fish_seen_subcommand_from ps bt' -l check -d 'Exit with 1 
 set -l ps '__fish_seen_subcommand_from ps'
 complete -c tdt -n $ps -l sort -xa 'id name state for age polls' -d 'The order'
 complete -c tdt -n $ps -l reverse -d 'In the other order'
-complete -c tdt -n $ps -l state -xa 'waiting runnable polling ended' -d 'Only these'
+complete -c tdt -n $ps -l state -xa 'waiting runnable polling ended unknown' -d 'Only these'
 complete -c tdt -n $ps -l name -x -d 'Only tasks whose name matches'
 complete -c tdt -n $ps -l longer -x -d 'Only tasks in their state for longer'
 complete -c tdt -n $ps -l tree -d 'Below the task that spawned them'

@@ -126,7 +126,11 @@ struct tdt_snapshot {
 	uint8_t outside;                         /* 1: the snapshot was read from outside the
 						    process (tdt(1)), and only tasks with `asked`
 						    had a request made to them */
-	uint8_t reserved[7];
+	uint8_t recorded;                        /* 1: `outside` is 1, too, and the snapshot was
+						    made of a recording (tdt(1), --dir): times are
+						    relative to its end, and trees are recorded
+						    stacks */
+	uint8_t reserved[6];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
 };
 

@@ -101,7 +101,12 @@ struct tdt_recording {
 	char program[32];       /* @152 the name of the process, ends with NUL */
 	uint64_t taken;         /* @184 a snapshot: when it was taken, in ticks; 0: this block is
 				    the process's own, or was when it ended */
-	uint64_t reserved[8];   /* @192 */
+	uint64_t missed_last;   /* @192 when the last of the missed events was not recorded, in
+				    ticks; 0: none was missed */
+	uint64_t listed;        /* @200 when the last complete listing of live tasks began, in
+				    ticks: each traced task that lived then has a TASK event
+				    since; 0: there was none */
+	uint64_t reserved[6];   /* @208 */
 };
 
 enum tdt_recording_ring_kind {
@@ -152,7 +157,8 @@ enum tdt_event_kind {
 	TDT_EVENT_MODULE = 12,
 	TDT_EVENT_TASK = 13,
 	TDT_EVENT_START = 14,
-	TDT_EVENT_STOP = 15
+	TDT_EVENT_STOP = 15,
+	TDT_EVENT_STATE = 16
 };
 
 /*
@@ -194,13 +200,20 @@ enum tdt_event_kind {
  *         a byte with the number of bytes of the file's build-id; these bytes; the file's path
  *         with a NUL.
  * START   The recorder was started.    STOP   It was stopped.
+ * STATE   Just after `time`, `task` was not being polled.  Its last poll had begun, or the task had
+ *         been spawned, at `c`, in nanoseconds of CLOCK_MONOTONIC.  detail: enum tdt_wait_kind, of
+ *         the first leaf that reported a wait in that poll.  `a`: how many leaves did.  `b`: 1 if
+ *         the task was woken since; otherwise 0.
+ *         Payload: 8 bytes each, the polls so far; when the task was spawned, and when it was last
+ *         woken (0: never), in nanoseconds of CLOCK_MONOTONIC; the id of the task that woke it; and
+ *         of the wait, the object and the owner.
  *
  * An *identity* is this payload: 8 bytes, the parent's id; 4 bytes, the line where the task was
  * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A
  * name that is unknown is empty.  Texts that do not fit are cut.
  *
- * The service's ring contains START, STOP, CLOCK, MODULE, TASK, and STACK of polls that were found
- * going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of tasks that
+ * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, and STACK of polls that were
+ * found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of tasks that
  * panicked, and WAIT and STACK that belong to such a POLL.
  */
 struct tdt_event {

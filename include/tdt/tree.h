@@ -43,12 +43,15 @@ enum tdt_task_state {
 	TDT_TASK_RUNNING = 1, /* the task is in the middle of a poll: the tree is its stack */
 	TDT_TASK_READY = 2,   /* the poll that took the request ended the task */
 	TDT_TASK_PANICKED = 3, /* the same, with TDT_PANICKED */
-	TDT_TASK_RUNNABLE = 4  /* between two polls, but no longer waiting: the task was woken
+	TDT_TASK_RUNNABLE = 4, /* between two polls, but no longer waiting: the task was woken
 				  since its last poll began.  Only records say this, traces of
 				  suspended fibers and of tasks that wait at a list
 				  (tdt_leaf_at()), and dumps of tasks that did not answer; and
 				  only if the task's runtime reports wake-ups
 				  (tdt_task_woken()) */
+	TDT_TASK_UNKNOWN = 5   /* only in what is made of a recording (tdt(1), --dir): events that
+				  are missing there may have changed the state, or ended the
+				  task */
 };
 
 /* The kinds of objects that a leaf may wait for: see tdt_leaf_waits_on(). */

@@ -204,6 +204,8 @@ void tdt__ring_missed(bool poll)
 
 	if (block == NULL)
 		return;
+	/* Of several threads at a time, any may be the last one. */
+	TDT__POKE(block->missed_last, tdt__ticks());
 	__atomic_fetch_add(&block->missed, 1, __ATOMIC_RELAXED);
 	if (poll)
 		__atomic_fetch_add(&block->missed_polls, 1, __ATOMIC_RELAXED);

@@ -137,6 +137,7 @@ static struct {
 	const struct tdt_recording *block;
 	uint64_t start;
 	uint64_t recycled, second, all_tasks; /* when that was done last; nanoseconds */
+	uint64_t all_after;                   /* so long after that all tasks are written again */
 	uint64_t allocates;                   /* when rings may be allocated again */
 	uint32_t recycle_from;                /* the index of the ring to look at next */
 	uint64_t heads;                       /* the sum of all heads */
@@ -444,40 +445,88 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 }
 
 /*
- * Have the identities of live tasks in a file: when the process is gone, its registry is too.  A
- * task's own event is overwritten some time.
+ * Have the state of a task that is not being polled, which was read after `time`.  With it, the
+ * events since then say all of a task that has been waiting for hours.
  */
-static void put_tasks(struct tdt_recording *block, uint64_t spawned_since)
+static void write_state(struct tdt_recording *block, const struct tdt_task_record *record,
+			uint64_t time)
+{
+	bool waits = record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls;
+	const struct tdt_event event = { .kind = TDT_EVENT_STATE,
+					 .detail = waits ? record->wait_kind : TDT_WAIT_UNKNOWN,
+					 .b = tdt__is_runnable(record),
+					 .a = waits ? record->wait_count : 0,
+					 .time = time,
+					 .task = record->id,
+					 .c = record->since };
+	const uint64_t payload[] = { record->polls,
+				     record->spawned,
+				     record->woken,
+				     record->woken_by,
+				     waits ? record->wait_object : 0,
+				     waits ? record->wait_owner : 0 };
+
+	if (record->state != TDT_TASK_RECORD_IDLE)
+		return;
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
+	pthread_mutex_unlock(&tdt__recorder_lock);
+}
+
+/*
+ * Have the identities of live tasks in a file: when the process is gone, its registry is too.  A
+ * task's own event is overwritten some time.  Returns how many were written.
+ */
+static uint64_t put_tasks(struct tdt_recording *block, uint64_t spawned_since)
 {
 	struct tdt__cursor cursor = { .slab = NULL };
 	struct tdt_task_record record;
 	struct tdt_handle *task;
+	uint64_t n = 0;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL) {
+		uint64_t before = tdt__ticks();
+
 		if (TDT__PEEK(task->record.spawned) < spawned_since ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		meet_code(block, (uintptr_t)record.poll);
 		write_task(block, &record);
+		write_state(block, &record, before);
+		n++;
 	}
+	return n;
 }
 
 /* --- A round --------------------------------------------------------------- */
 
 #define RECYCLE_NS 100000000u
 #define RECYCLED_AT_ONCE 128u /* rings that are looked at: each takes two system calls */
-#define ALL_TASKS_NS 30000000000u /* so often all live tasks are written again */
+#define ALL_TASKS_NS 30000000000u /* at least so often all live tasks are written again */
+#define LISTED_TASK_NS 1000000u   /* more often if they are few: a task each so many ns */
 #define SLACK_NS 10000000u        /* a coarse clock may be so late */
+
+/*
+ * A reader tells by the last complete listing which tasks have ended since they were written: the
+ * END of most tasks is overwritten before.
+ */
+static void list_live_tasks(struct tdt_recording *block, uint64_t now)
+{
+	uint64_t begun = tdt__ticks() - tdt__ticks_of_ns(SLACK_NS), n = put_tasks(block, 0);
+
+	TDT__POKE(block->listed, begun);
+	seen.all_tasks = now;
+	seen.all_after = n < ALL_TASKS_NS / LISTED_TASK_NS ? n * LISTED_TASK_NS : ALL_TASKS_NS;
+}
 
 static void put_new_tasks(struct tdt_recording *block, uint64_t now)
 {
-	bool all = now - seen.all_tasks >= ALL_TASKS_NS;
-
 	if (tdt__block_ring(block, TDT__RING_TASKS)->room == 0)
 		return;
-	put_tasks(block, all || seen.second == 0 ? 0 : seen.second - SLACK_NS);
-	if (all)
-		seen.all_tasks = now;
+	if (seen.second == 0 || now - seen.all_tasks >= seen.all_after)
+		list_live_tasks(block, now);
+	else
+		put_tasks(block, seen.second - SLACK_NS);
 }
 
 static void each_second(struct tdt_recording *block, uint64_t now)

@@ -158,3 +158,14 @@ uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t tick
 
 	return tdt__recording_ns_near(recording, ticks, &near);
 }
+
+uint64_t tdt__recording_real(const struct tdt__recording *recording)
+{
+	const struct tdt_recording *header = &recording->header;
+	const struct tdt__recorded_clock *last;
+
+	if (recording->n_clocks == 0)
+		return header->start_real - header->start;
+	last = &recording->clock[recording->n_clocks - 1];
+	return last->real - last->monotonic;
+}

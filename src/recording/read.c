@@ -333,6 +333,41 @@ uint64_t tdt__recording_polls_from(const struct tdt__recording *recording)
 	return recording->polls_from;
 }
 
+uint64_t tdt__recording_sure_from(const struct tdt__recording *recording)
+{
+	const struct tdt_recording *header = &recording->header;
+	uint64_t missed = 0;
+
+	if (header->missed != 0)
+		missed = header->missed_last != 0
+			     ? tdt__recording_ns(recording, header->missed_last)
+			     : UINT64_MAX;
+	return missed > recording->whole_from ? missed : recording->whole_from;
+}
+
+static bool has_tasks(const struct tdt__sorted_ring *ring)
+{
+	for (uint32_t i = 0; i < ring->n; i++)
+		if (tdt__slot(ring, i)->kind == TDT_EVENT_TASK)
+			return true;
+	return false;
+}
+
+/* A listing that is overwritten in part says nothing of the tasks that it lacks. */
+uint64_t tdt__recording_listed(const struct tdt__recording *recording)
+{
+	uint64_t listed = recording->header.listed;
+
+	for (size_t i = 0; i < recording->n_rings && listed != 0; i++) {
+		const struct tdt__sorted_ring *ring = &recording->ring[i];
+
+		if (ring->kind == TDT_RING_SERVICE && ring->first != 0 && has_tasks(ring) &&
+		    first_written(ring, 0) > listed)
+			return 0;
+	}
+	return listed != 0 ? tdt__recording_ns(recording, listed) : 0;
+}
+
 const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *recording,
 						      size_t *n)
 {

@@ -162,8 +162,24 @@ uint64_t tdt__recording_whole_from(const struct tdt__recording *recording);
  */
 uint64_t tdt__recording_polls_from(const struct tdt__recording *recording);
 
+/*
+ * From this time on no event is missing at all: none of any thread was overwritten, and none found
+ * no ring.  UINT64_MAX: events are missing, and nobody knows when.
+ */
+uint64_t tdt__recording_sure_from(const struct tdt__recording *recording);
+
+/*
+ * Each traced task that lived at this time has a TASK event since, ns.  So a task that has an
+ * earlier TASK event, and no event since, had ended.  (Tasks that a runtime only reports have no
+ * TASK events.)  0: no such time is known.
+ */
+uint64_t tdt__recording_listed(const struct tdt__recording *recording);
+
 /* Convert ticks to nanoseconds of CLOCK_MONOTONIC. */
 uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks);
+
+/* CLOCK_REALTIME - CLOCK_MONOTONIC, modulo 2^64, at the last time that both were recorded. */
+uint64_t tdt__recording_real(const struct tdt__recording *recording);
 
 /* The tables.  They have no order, but for the clocks, which are in the order of time. */
 const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *, size_t *n);

@@ -38,17 +38,6 @@ static int sum_up(struct tdt__summing *summing)
 
 /* ---- Times ---- */
 
-/* The difference of the clocks at the last of their pairs that was recorded. */
-static uint64_t real_offset(const struct tdt__recording *recording)
-{
-	const struct tdt_recording *header = tdt__recording_header(recording);
-	size_t n;
-	const struct tdt__recorded_clock *clocks = tdt__recording_clocks(recording, &n);
-
-	return n > 0 ? clocks[n - 1].real - clocks[n - 1].monotonic
-		     : header->start_real - header->start;
-}
-
 /* From when on no event of a thread that polls was overwritten. */
 static uint64_t whole_from(const struct tdt__recording *recording)
 {
@@ -69,7 +58,7 @@ static void set_times(struct tdt__summing *summing, const struct tdt__summary_li
 
 	summary->end = tdt__recording_until(summing->recording);
 	summary->whole = whole_from(summing->recording);
-	summary->real = real_offset(summing->recording);
+	summary->real = tdt__recording_real(summing->recording);
 	summing->floor = limits->since != 0 && limits->since < summary->end
 			     ? summary->end - limits->since
 			     : 0;

@@ -131,6 +131,14 @@ bool tdt__modules_renew(struct tdt__modules **table, uint64_t unloads)
 	return lasting != NULL;
 }
 
+void tdt__modules_withhold(struct tdt__modules *modules)
+{
+	for (size_t i = 0; i < modules->n; i++) {
+		modules->module[i].mapped = NULL;
+		modules->module[i].foreign = true;
+	}
+}
+
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules)
 {
 	atomic_fetch_add_explicit(&modules->refs, 1, memory_order_relaxed);

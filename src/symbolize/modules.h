@@ -108,6 +108,9 @@ static inline bool tdt__modules_lost(const struct tdt__modules *from, const stru
 	return to != from && (to->unloads != from->unloads || to->n <= from->n);
 }
 
+/* From now on the symbolizer opens no file of these modules.  Nobody else may use the table. */
+void tdt__modules_withhold(struct tdt__modules *modules);
+
 struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules);
 void tdt__modules_unref(struct tdt__modules *modules);
 

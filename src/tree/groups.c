@@ -13,7 +13,7 @@
 #include "tree/trace.h"
 
 #define FIRST_ROOM 32
-#define NONES (TDT_TASK_RUNNABLE + 1)
+#define NONES (TDT_TASK_UNKNOWN + 1)
 
 bool tdt__groups_init(struct tdt__groups *groups)
 {

@@ -287,7 +287,7 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 {
 	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
 
-	if (err == 0 && (unsigned int)ours->state > TDT_TASK_RUNNABLE)
+	if (err == 0 && (unsigned int)ours->state > TDT_TASK_UNKNOWN)
 		err = -EINVAL;
 	return err;
 }

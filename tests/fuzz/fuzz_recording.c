@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The reader of recordings, and all that is made of what it accepts: a copy, a Perfetto trace, the
- * summary, and durations.  A copy must be a recording, a trace must be of whole packets, the
- * summary must be JSON, or text that harms no terminal, and the durations of two spans must be
- * those of the whole.
+ * summary, durations, and a dump of the last states.  A copy must be a recording, a trace must be
+ * of whole packets, the summary and the dump must be JSON, or text that harms no terminal, and the
+ * durations of two spans must be those of the whole.
  */
 
 #include <config.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "reader/last_dump.h"
 #include "recording/copy.h"
 #include "recording/durations.h"
 #include "recording/module_table.h"
@@ -111,26 +112,79 @@ static char *print_summary(const struct tdt__summary *summary, enum tdt_print_fo
 	return bytes;
 }
 
+/* Claim that text harms no terminal and JSON is JSON, and free both. */
+static void claim_forms(char *text, char *json)
+{
+	json_t *parsed = json_loads(json, 0, NULL);
+
+	for (const char *at = text; *at != '\0'; at++)
+		CLAIM(*at == '\n' || (*at >= ' ' && *at <= '~'));
+	CLAIM(parsed != NULL);
+	json_decref(parsed);
+	free(json);
+	free(text);
+}
+
 static void sum_up(const struct tdt__recording *recording)
 {
 	const struct tdt__summary_limits limits = { .rows = 5 };
 	struct tdt__summary *summary = tdt__summary_new(recording, &limits);
 	struct tdt__modules *modules = tdt__recorded_module_table(recording);
 	char *text, *json;
-	json_t *parsed;
 
 	CLAIM(summary != NULL && modules != NULL);
 	text = print_summary(summary, TDT_PRINT_TEXT);
-	for (const char *at = text; *at != '\0'; at++)
-		CLAIM(*at == '\n' || (*at >= ' ' && *at <= '~'));
 	json = print_summary(summary, TDT_PRINT_JSON);
-	parsed = json_loads(json, 0, NULL);
-	CLAIM(parsed != NULL);
-	json_decref(parsed);
-	free(json);
-	free(text);
+	claim_forms(text, json);
 	tdt__modules_unref(modules);
 	tdt__summary_free(summary);
+}
+
+static char *print_dump(const struct tdt_snapshot *snapshot, enum tdt_print_format format)
+{
+	const struct tdt_print_options print = {
+		.size = sizeof print, .format = format, .utf8 = TDT_PRINT_NO
+	};
+	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
+	char *bytes = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&bytes, &n);
+
+	CLAIM(out != NULL);
+	CLAIM(tdt_snapshot_print(snapshot, out, &options) == 0);
+	CLAIM(fclose(out) == 0 && strlen(bytes) == n);
+	return bytes;
+}
+
+/* No task is in a state since a time when events are missing, unless it was being polled. */
+static void claim_states(const struct tdt__last_states *states)
+{
+	uint64_t from = tdt__recording_sure_from(states->recording), now = states->tasks.now;
+
+	for (size_t i = 0; i < states->tasks.n; i++) {
+		const struct tdt_trace_info *info = &states->tasks.task[i].member.info;
+
+		CLAIM(info->state == TDT_TASK_UNKNOWN || info->state == TDT_TASK_RUNNING ||
+		      now - info->state_ns >= from || info->state_ns == 0);
+	}
+}
+
+static void dump_last(const struct tdt__recording *recording)
+{
+	const struct tdt__task_choice all = { NULL, 0 };
+	struct tdt__modules *none = tdt__modules_new(0);
+	struct tdt__last_states states;
+	struct tdt__findings *findings;
+
+	CLAIM(none != NULL && tdt__last_states_read(&states, recording) == 0);
+	claim_states(&states);
+	findings = tdt__last_dump(&states, &all, none);
+	CLAIM(findings != NULL);
+	claim_forms(print_dump(&findings->public, TDT_PRINT_TEXT),
+		    print_dump(&findings->public, TDT_PRINT_JSON));
+	tdt__findings_free(findings);
+	tdt__last_states_fini(&states);
+	tdt__modules_unref(none);
 }
 
 static void count_span(const struct tdt__recording *recording, uint64_t from, uint64_t until,
@@ -165,6 +219,7 @@ static void read_block(const void *bytes, size_t size, bool must)
 	write_trace(recording);
 	sum_up(recording);
 	count_durations(recording);
+	dump_last(recording);
 	tdt__recording_close(recording);
 }
 

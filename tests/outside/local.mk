@@ -201,6 +201,7 @@ dist_check_SCRIPTS += \
 	tests/outside/summary.sh \
 	tests/outside/tdt_examples.sh \
 	tests/outside/tdt_hostile.sh \
+	tests/outside/tdt_last.sh \
 	tests/outside/tdt_metrics.sh \
 	tests/outside/tdt_profile.sh \
 	tests/outside/tdt_ps.sh \

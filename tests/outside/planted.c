@@ -7,6 +7,9 @@
  *	planted json    the same as JSON
  *	planted stay    records as the environment says, prints "ready" and its id, and waits to be killed
  *	planted tick    the same, and polls ticker meanwhile
+ *	planted hang    the same as stay, while tasks hang, for tdt_last.sh
+ *	planted settle  the same, and then ticker's polls overwrite what the main thread has recorded
+ *	planted bury    the same, and polls ticker all the time
  *
  * What happens:
  *
@@ -14,6 +17,9 @@
  *	worker b  reader                 │ wakes pinned and roamer, parks    │ roamer
  *
  *	reader waits for a lock that holder has: 80 ms later holder wakes it.  Then rash panics.
+ *
+ * In a hang, stuck waits for a lock that owner has, owner waits for nothing that is known, late was
+ * woken and is not polled, fresh was never polled, and stone is being polled, in pause().
  *
  * Before that, worker a polls ticker now and then: the recorder looks more often while tasks are
  * polled.
@@ -57,6 +63,8 @@ static void drop(void *state)
 static struct tdt_traced ticker, pinned, roamer, holder, reader, spinner, rash;
 static pthread_barrier_t barrier;
 static struct timespec locked; /* since then reader waits */
+static struct tdt_traced stuck, owner, late, fresh, stone;
+static char gate; /* the lock in a hang */
 
 /* ---- Time ---- */
 
@@ -150,7 +158,7 @@ static void poll_now(struct tdt_traced *task)
 	tdt_future_poll(&task->future, &cx);
 }
 
-static struct tdt_traced spawn(tdt_poll_t (*poll)(void *, struct tdt_context *), bool *state,
+static struct tdt_traced spawn(tdt_poll_t (*poll)(void *, struct tdt_context *), void *state,
 			       const char *name)
 {
 	struct tdt_traced task = tdt_traced_with((struct tdt_future){ state, poll, drop },
@@ -231,6 +239,59 @@ static void run(void)
 		MUST(pthread_join(threads[i], NULL) == 0);
 }
 
+/* ---- The hang ---- */
+
+static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	tdt_waker_drop(tdt_waker_clone(cx->waker));
+	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, &gate, tdt_handle_id(owner.handle), "gate");
+	return TDT_PENDING;
+}
+
+static tdt_poll_t stone_poll(void *state, struct tdt_context *cx)
+{
+	(void)cx;
+	pthread_barrier_wait(state);
+	while (pause() != 0)
+		; /* a signal was handled */
+	return TDT_READY;
+}
+
+static void *poll_stone(void *nothing)
+{
+	poll_now(&stone);
+	return nothing;
+}
+
+static void hang(void)
+{
+	static pthread_barrier_t polling;
+	pthread_t thread;
+
+	MUST(pthread_barrier_init(&polling, NULL, 2) == 0);
+	owner = spawn(wait_always, NULL, "owner");
+	stuck = spawn(stuck_poll, NULL, "stuck");
+	late = spawn(wait_always, NULL, "late");
+	fresh = spawn(wait_always, NULL, "fresh");
+	stone = spawn(stone_poll, &polling, "stone");
+	poll_now(&owner);
+	for (int i = 0; i < 10; i++) { /* one of these polls is captured, if they all are to be */
+		poll_now(&stuck);
+		sleep_ms(20);
+	}
+	poll_now(&late);
+	tdt_task_woken(late.handle);
+	MUST(pthread_create(&thread, NULL, poll_stone, NULL) == 0);
+	pthread_barrier_wait(&polling);
+}
+
+static void bury(void)
+{
+	for (int i = 0; i < 100000; i++)
+		poll_now(&ticker);
+}
+
 static int summarize(bool json)
 {
 	const struct tdt_print_options print = { .size = sizeof print,
@@ -243,8 +304,11 @@ static int summarize(bool json)
 
 int main(int argc, char **argv)
 {
-	bool ticks = argc > 1 && strcmp(argv[1], "tick") == 0;
-	bool stays = ticks || (argc > 1 && strcmp(argv[1], "stay") == 0);
+	const char *mode = argc > 1 ? argv[1] : "";
+	bool ticks = strcmp(mode, "tick") == 0, always = strcmp(mode, "bury") == 0;
+	bool buries = always || strcmp(mode, "settle") == 0;
+	bool hangs = buries || strcmp(mode, "hang") == 0;
+	bool stays = ticks || hangs || strcmp(mode, "stay") == 0;
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (!stays)
@@ -253,9 +317,15 @@ int main(int argc, char **argv)
 	run();
 	if (!stays)
 		return summarize(argc > 1);
+	if (hangs)
+		hang();
 	sleep_ms(1500); /* the recorder has written down the modules then */
+	if (buries)
+		bury();
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
+	while (always)
+		poll_now(&ticker);
 	for (;; sleep_ms(5))
 		if (ticks)
 			poll_now(&ticker);

@@ -40,8 +40,8 @@ claim "one of two times" fails "either --duration or --last" record --summary -d
 claim "a core file has no future" fails "only a process can be waited for" \
 	record --summary -d 1s --core=x
 claim "a process without libtdt" fails "no libtdt was found" record --summary $$
-claim "a directory has no memory for tdt ps" fails "no memory of the process" ps --dir="$tmp"
-claim "nor for tdt bt" fails "no memory of the process" bt --dir="$tmp"
+claim "a directory has no memory for tdt set" fails "no memory of the process" set --dir="$tmp" \
+	watch=10ms
 
 # --- Processes ----------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ tests_unit = \
 	tests/unit/reader/check_entered \
 	tests/unit/reader/check_history \
 	tests/unit/reader/check_images \
+	tests/unit/reader/check_last_states \
 	tests/unit/reader/check_profile \
 	tests/unit/reader/check_reader \
 	tests/unit/reader/check_recorded \
@@ -285,6 +286,12 @@ tests_unit_reader_check_history_LDADD = libtdt-reader.la $(tests_core) -lpthread
 tests_unit_reader_check_images_SOURCES = tests/unit/reader/check_images.c tests/lib/test.h
 tests_unit_reader_check_images_CFLAGS = $(tests_cflags)
 tests_unit_reader_check_images_LDADD = libtdt-reader.la $(tests_core)
+
+tests_unit_reader_check_last_states_SOURCES = \
+	tests/unit/reader/check_last_states.c tests/lib/test.h $(tests_no_memory) \
+	$(tests_recording_maker)
+tests_unit_reader_check_last_states_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_last_states_LDADD = libtdt-reader.la $(tests_core)
 
 tests_unit_reader_check_profile_SOURCES = \
 	tests/unit/reader/check_profile.c tests/lib/test.h $(tests_no_memory) \

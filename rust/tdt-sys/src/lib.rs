@@ -122,6 +122,7 @@ pub const TDT_TASK_RUNNING: tdt_task_state = 1;
 pub const TDT_TASK_READY: tdt_task_state = 2;
 pub const TDT_TASK_PANICKED: tdt_task_state = 3;
 pub const TDT_TASK_RUNNABLE: tdt_task_state = 4;
+pub const TDT_TASK_UNKNOWN: tdt_task_state = 5;
 
 pub type tdt_wait_kind = c_uint;
 pub const TDT_WAIT_UNKNOWN: tdt_wait_kind = 0;

@@ -163,6 +163,43 @@ static void poll_times(struct hand *hand, int n)
 		hand_poll(hand);
 }
 
+/* When the last complete listing of live tasks began that is another one than `before`. */
+static uint64_t next_listing(uint64_t before)
+{
+	const struct tdt_recording *block = recorded_block();
+	uint64_t listed;
+
+	do {
+		usleep(1000);
+		listed = __atomic_load_n(&block->listed, __ATOMIC_ACQUIRE);
+	} while (listed == before);
+	return listed;
+}
+
+START_TEST(live_tasks_are_listed_again_and_again)
+{
+	uint64_t first, second;
+	struct tdt_event state;
+	struct hand hand;
+
+	make_dir();
+	hand_begin(&hand, 99, TDT_READY, NULL);
+	ck_assert_int_eq(start_in_dir(0), 0);
+	first = next_listing(0);
+	second = next_listing(first);
+	ck_assert_int_eq(tdt_recorder_stop(), 0); /* nobody writes any more */
+	ck_assert_uint_gt(second, first);
+	ck_assert_uint_ge(recorded_count(TDT_RING_SERVICE, TDT_EVENT_TASK, hand_id(&hand)), 2);
+	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_TASK, hand_id(&hand)).event;
+	ck_assert_uint_ge(state.time, second);
+	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STATE, hand_id(&hand)).event;
+	ck_assert_uint_ge(state.time, second);
+	ck_assert_uint_eq(state.b, 0); /* it was not woken */
+	hand_end(&hand);
+	remove_dir();
+}
+END_TEST
+
 START_TEST(a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future)
 {
 	struct hand hand, own;
@@ -456,6 +493,7 @@ int main(void)
 
 	tcase_add_test(own, the_file_has_a_name_with_the_process_and_only_its_owner_may_read_it);
 	tcase_add_test(own, the_file_survives_a_kill);
+	tcase_add_test(own, live_tasks_are_listed_again_and_again);
 	tcase_add_test(own, a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future);
 	tcase_add_test(own, the_recorder_goes_on_in_the_same_file);
 	suite_add_tcase(suite, own);

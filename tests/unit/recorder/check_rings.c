@@ -317,6 +317,7 @@ static void *poll_five_times(void *arg)
 START_TEST(a_poll_that_finds_no_ring_counts_as_missed)
 {
 	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
+	uint64_t before;
 	struct hand hand;
 
 	/* As little as has room for one ring of polls. */
@@ -326,7 +327,11 @@ START_TEST(a_poll_that_finds_no_ring_counts_as_missed)
 	start(TDT_RING_SIZE_MIN, plan.total_size);
 	hand_begin(&hand, 99, TDT_READY, NULL);
 	hand_poll(&hand);
+	ck_assert_uint_eq(block()->missed_last, 0);
+	before = tdt__ticks();
 	run_thread(poll_five_times, &hand);
+	ck_assert_uint_ge(block()->missed_last, before);
+	ck_assert_uint_le(block()->missed_last, tdt__ticks());
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	ck_assert_uint_eq(block()->missed, 5);
 	ck_assert_uint_eq(block()->missed_polls, 5);

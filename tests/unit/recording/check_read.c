@@ -59,7 +59,7 @@ static const char *kind_name(uint8_t kind)
 		[TDT_EVENT_USER] = "user",   [TDT_EVENT_THREAD] = "thread",
 		[TDT_EVENT_CLOCK] = "clock", [TDT_EVENT_MODULE] = "module",
 		[TDT_EVENT_TASK] = "task",   [TDT_EVENT_START] = "start",
-		[TDT_EVENT_STOP] = "stop",
+		[TDT_EVENT_STOP] = "stop",   [TDT_EVENT_STATE] = "state",
 	};
 
 	return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind] : "?";
@@ -394,9 +394,48 @@ START_TEST(from_when_on_all_events_are_there_is_known)
 	open_block();
 	ck_assert_uint_eq(tdt__recording_whole_from(recording), 2036);
 	ck_assert_uint_eq(tdt__recording_polls_from(recording), 2036);
+	ck_assert_uint_eq(tdt__recording_sure_from(recording), 2036);
 	end();
 }
 END_TEST
+
+/* From when on no event is missing, if the last one without a ring was at `missed_last`. */
+static uint64_t sure_from(uint64_t missed, uint64_t missed_last)
+{
+	uint64_t from;
+
+	begin();
+	maker_header(maker)->missed = missed;
+	maker_header(maker)->missed_last = missed_last;
+	maker_wake(maker, ring, 900, 7, 0);
+	open_block();
+	from = tdt__recording_sure_from(recording);
+	end();
+	return from;
+}
+
+START_TEST(events_are_missing_until_the_last_one_that_found_no_ring)
+{
+	ck_assert_uint_eq(sure_from(0, 0), 0);
+	ck_assert_uint_eq(sure_from(3, 700), 700);
+	ck_assert_uint_eq(sure_from(3, 0), UINT64_MAX); /* nobody knows when */
+}
+END_TEST
+
+START_TEST(the_clocks_differ_by_what_was_recorded_last)
+{
+	unsigned service;
+
+	begin();
+	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+	maker_clock(maker, service, 10000000000, 10000000000, 0, 10000003000);
+	maker_clock(maker, service, 20000000000, 20000000000, 0, 20000005000);
+	open_block();
+	ck_assert_uint_eq(tdt__recording_real(recording), 5000);
+	end();
+}
+END_TEST
+
 
 /* Ticks of 2 GHz, then of 1 GHz. */
 START_TEST(ticks_are_reckoned_between_clock_events)
@@ -707,6 +746,8 @@ int main(void)
 	tcase_add_test(order, only_what_was_overwritten_is_missing);
 	suite_add_tcase(suite, order);
 	tcase_add_test(tables, from_when_on_all_events_are_there_is_known);
+	tcase_add_test(tables, events_are_missing_until_the_last_one_that_found_no_ring);
+	tcase_add_test(tables, the_clocks_differ_by_what_was_recorded_last);
 	tcase_add_test(tables, ticks_are_reckoned_between_clock_events);
 	tcase_add_test(tables, tasks_have_the_identity_that_events_gave_them);
 	tcase_add_test(tables, modules_and_stacks_are_found);

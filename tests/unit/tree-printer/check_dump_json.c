@@ -53,7 +53,7 @@ static struct dumped *some(void)
 	dumped->cycles[1].records = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
-	dumped->snapshot.outside = 1;
+	dumped->snapshot.outside = dumped->snapshot.recorded = 1;
 	dumped->snapshot.took_ns = UINT64_MAX;
 	dumped->snapshot.misuse = &misuse;
 	dumped->snapshot.process = &process;
@@ -65,7 +65,7 @@ static struct dumped *some(void)
 static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8,\"outside\":true,"
+	"\"none\":1,\"lost\":8,\"outside\":true,\"recorded\":true,"
 	"\"process\":{\"pid\":4711,\"registry\":\"0x7f00\","
 	"\"start_real_ns\":\"9007199254740993\",\"now_ns\":70}},"
 	"\"misuse\":{\"kind\":\"order\",\"name\":\"\\uFFFD\",\"reason\":\"b\"},"

@@ -252,6 +252,50 @@ START_TEST(from_outside_each_tree_tells_how_it_was_had)
 }
 END_TEST
 
+START_TEST(of_a_recording_times_are_before_its_end)
+{
+	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 7 };
+	struct tdt_trace_info ran = TASK(.id = 1, .state = TDT_TASK_RUNNING, .state_ns = SECOND,
+					 .thread = 11, .age_ns = 3000000);
+	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 3000000),
+					 TASK(.id = 4, .age_ns = 4000000, .polls_since = 2) };
+	struct tdt_trace_info late = TASK(.id = 2);
+	struct tdt_trace_info lost[3] = { BARE(.id = 5, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
+					       .waits = &wait, .polls = 2, .polled_ns = SECOND),
+					  BARE(.id = 6, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
+					       .waits = &wait),
+					  BARE(.id = 7, .state = TDT_TASK_UNKNOWN,
+					       .polled_ns = SECOND) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", &ran, 1);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:2*", old, 2);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:3*", &old[1], 1);
+	dumped_group(dumped, TDT_ANSWER_LAST, "a:4*", &late, 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, lost, 2);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &lost[0], 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &lost[2], 1);
+	dumped_cycle(dumped, false, old, 1);
+	dumped->snapshot.outside = dumped->snapshot.recorded = 1;
+	dumped_expect(
+	    dumped, PRINT(ASCII),
+	    "9 tasks: 1 running, 4 as last recorded, 4 without a tree\n\n"
+	    "ring of waits (as their last polls reported): task 3 waits for itself\n\n"
+	    "task 1 running for 1.000 s on thread 11, recorded 3.000 ms before the end\n"
+	    "- a at x.c:1\n\n"
+	    "2 tasks pending, recorded 3.000 ms to 4.000 ms before the end, 0 to 2 polls before "
+	    "the last: 3 and 4\n- a at x.c:2\n\n"
+	    "task 4 pending, 1 leaf, recorded 4.000 ms before the end, 2 polls before the last\n"
+	    "- a at x.c:3\n\n"
+	    "task 2 pending, 1 leaf, recorded at the end\n- a at x.c:4\n\n"
+	    "2 tasks unknown, no stack was recorded: 5 and 6\n"
+	    "   2 waited for a mutex (0x10) held by task 7\n\n"
+	    "task 5 unknown, last polled 1.000 s before the end, no stack was recorded\n"
+	    "   waited for a mutex (0x10) held by task 7\n\n"
+	    "task 7 unknown, no stack was recorded\n\n");
+}
+END_TEST
+
 START_TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
 {
 	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2),
@@ -632,7 +676,7 @@ END_TEST
 START_TEST(what_is_no_snapshot_is_refused)
 {
 	static const struct tdt_trace_info task = TASK(.id = 1), no_size = { .id = 1 },
-					   no_state = TASK(.state = (enum tdt_task_state)5);
+					   no_state = TASK(.state = (enum tdt_task_state)6);
 	struct tdt_misuse misuse = { .size = sizeof(misuse),
 				     .kind = TDT_MISUSE_ORDER,
 				     .reason = "" };
@@ -803,6 +847,7 @@ int main(void)
 	tcase_add_test(text, times_of_a_group_are_a_range);
 	tcase_add_test(text, groups_tell_where_their_trees_are_from);
 	tcase_add_test(text, from_outside_each_tree_tells_how_it_was_had);
+	tcase_add_test(text, of_a_recording_times_are_before_its_end);
 	tcase_add_test(text, groups_and_tasks_tell_of_leaves_that_may_be_over);
 	tcase_add_test(text, what_most_of_a_group_wait_for_is_told_first);
 	tcase_add_test(text, many_that_wait_for_an_object_each_are_one_line);

@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(every_word_of_the_json_reads_back)
 {
-	for (int state = TDT_TASK_WAITING; state <= TDT_TASK_RUNNABLE; state++) {
+	for (int state = TDT_TASK_WAITING; state <= TDT_TASK_UNKNOWN; state++) {
 		struct tdt_trace_info info = { .size = sizeof(info),
 					       .state = (enum tdt_task_state)state };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;

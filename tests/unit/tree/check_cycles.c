@@ -235,7 +235,7 @@ END_TEST
 
 START_TEST(one_that_runs_or_has_ended_makes_no_ring)
 {
-	for (int state = TDT_TASK_RUNNING; state <= TDT_TASK_RUNNABLE; state++) {
+	for (int state = TDT_TASK_RUNNING; state <= TDT_TASK_UNKNOWN; state++) {
 		begin();
 		TASK(1, 2);
 		TASK(2, 1)->info.state = (enum tdt_task_state)state;

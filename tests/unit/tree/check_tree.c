@@ -131,7 +131,7 @@ START_TEST(info_of_another_size_follows_the_size_rules)
 	errno = 0;
 	ck_assert_ptr_null(tdt_trace_new(NULL));
 	ck_assert_int_eq(errno, EINVAL);
-	info = (struct tdt_trace_info){ .size = sizeof(info), .state = (enum tdt_task_state)5 };
+	info = (struct tdt_trace_info){ .size = sizeof(info), .state = (enum tdt_task_state)6 };
 	errno = 0;
 	ck_assert_ptr_null(tdt_trace_new(&info));
 	ck_assert_int_eq(errno, EINVAL);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* A recording whose tasks are listed or dumped: see last.h. */
+
+#include <config.h>
+
+#include "cli/last.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/words.h"
+
+int last_open(struct last *last, const struct outside_options *options)
+{
+	uint64_t start = tdt__clock();
+
+	if (recording_read_chosen(&outside_program, options->dir, &last->read) != PROGRAM_GOES_ON)
+		return TDT_TROUBLE;
+	report_time(options, "reading the recording", start);
+	start = tdt__clock();
+	if (tdt__last_states_read(&last->states, last->read.recording) != 0) {
+		recording_read_free(&last->read);
+		return report_no_memory();
+	}
+	report_time(options, "finding the last states", start);
+	return PROGRAM_GOES_ON;
+}
+
+void last_close(struct last *last)
+{
+	tdt__last_states_fini(&last->states);
+	recording_read_free(&last->read);
+}
+
+/* When the recording ended, in nanoseconds of CLOCK_REALTIME. */
+static uint64_t end_of_last(const struct last *last)
+{
+	return last->states.tasks.now + tdt__recording_real(last->read.recording);
+}
+
+void last_title(struct tdt__string *string, const struct last *last,
+		const struct tdt_print_options *options)
+{
+	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
+	uint64_t end = end_of_last(last);
+	time_t seconds = (time_t)(end / TDT__SECOND);
+	char text[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm) != NULL)
+		strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
+	tdt__string_escape(string, header->program, options->utf8 == TDT_PRINT_YES, '"');
+	tdt__string_printf(string, "\", recorded until %s.%03u", text,
+			   (unsigned)(end / 1000000 % 1000));
+}
+
+/* For how long before the end no event is missing.  False: none is missing at all. */
+static bool known_before_end(const struct last *last, uint64_t *ns)
+{
+	uint64_t sure_from = tdt__recording_sure_from(last->read.recording);
+	uint64_t end = last->states.tasks.now;
+
+	*ns = end > sure_from ? end - sure_from : 0;
+	return sure_from != 0;
+}
+
+static bool has_unknown(const struct tdt__tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->n; i++)
+		if (tasks->task[i].member.info.state == TDT_TASK_UNKNOWN)
+			return true;
+	return false;
+}
+
+void last_missing(struct tdt__string *string, const struct last *last)
+{
+	uint64_t ns;
+
+	if (!has_unknown(&last->states.tasks))
+		return;
+	if (!known_before_end(last, &ns)) {
+		tdt__string_puts(string, "a task that is unknown has done nothing that was "
+					 "recorded\n");
+		return;
+	}
+	if (ns == 0) {
+		tdt__string_puts(string, "events are missing up to the end");
+	} else {
+		tdt__string_puts(string, "only the last");
+		tdt__duration(string, ns);
+		tdt__string_puts(string, " are recorded without a gap");
+	}
+	tdt__string_puts(string, ": a task that is unknown has done nothing since, and may have "
+				 "ended\n");
+}
+
+int last_json(struct tdt__out *out, const struct last *last)
+{
+	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
+	uint64_t ns;
+	int error;
+
+	tdt__json_text(out, "{\"file\":");
+	error = tdt__json_string(out, last->read.path);
+	tdt__json_text(out, ",\"program\":");
+	if (error == 0)
+		error = tdt__json_string(out, header->program);
+	tdt__json_text(out, ",\"until_real_ns\":");
+	tdt__json_u64(out, end_of_last(last));
+	if (known_before_end(last, &ns)) {
+		tdt__json_text(out, ",\"whole_ns\":");
+		tdt__json_u64(out, ns);
+	}
+	tdt__json_text(out, "}");
+	return error;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_LAST_H
+#define TDT_CLI_LAST_H
+
+/* What tdt ps and tdt bt make of a recording (--dir): its tasks, as they were when it ended. */
+
+#include "cli/recordings.h"
+#include "cli/tdt.h"
+#include "reader/last_states.h"
+#include "tree-printer/strings.h"
+
+struct last {
+	struct recording_read read;
+	struct tdt__last_states states;
+};
+
+/* Read the recording that the options name.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+int last_open(struct last *last, const struct outside_options *options);
+void last_close(struct last *last);
+
+/* Write "process 4711 "bank", recorded until 2026-11-22 20:53:09.204". */
+void last_title(struct tdt__string *string, const struct last *last,
+		const struct tdt_print_options *options);
+
+/* If states of tasks are unknown, write a line that says why. */
+void last_missing(struct tdt__string *string, const struct last *last);
+
+/* Write the object of the recording.  Returns 0 or -ENOMEM. */
+int last_json(struct tdt__out *out, const struct last *last);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_READER_LAST_STATES_H
+#define TDT_READER_LAST_STATES_H
+
+/*
+ * The tasks of a recording as they were when it ended, in the form in which records of a registry
+ * are listed (tasks.h).  All times are relative to the end of the recording.
+ *
+ * A state is only given if the recording proves it: the task came to it, or a listing of live tasks
+ * found the task there, when no later event of any thread was missing; or its poll was going on at
+ * the end.  Otherwise it is TDT_TASK_UNKNOWN, and `last` says what the last recorded event of the
+ * task had led to.
+ */
+
+#include "reader/tasks.h"
+#include "recording/read.h"
+
+/* What the events say of the polls of a task. */
+struct tdt__last_polls {
+	uint64_t seen;   /* when the last event was that shows that the task lived; ns */
+	bool was_listed; /* a TASK event has it */
+	uint64_t polls;  /* that are recorded */
+	struct tdt__recorded_item last; /* the beginning of the last one, if there is one */
+	uint64_t with_stack; /* the number, from 1, of the last poll with stacks; 0: none */
+	struct tdt__recorded_item stacked; /* its beginning */
+	uint64_t woken, woken_by;
+	uint64_t moved; /* the last poll or wake-up, or the end of the last poll; ns */
+	struct tdt__recorded_item listed; /* the last STATE */
+	uint64_t listed_polls; /* that were recorded by then */
+	uint32_t found; /* the stack that the recorder found in a poll that was going on; 0: none */
+	uint64_t found_at;
+};
+
+struct tdt__last_states {
+	const struct tdt__recording *recording;
+	/*
+	 * The tasks that had not ended, as far as is known.  There are no target, no images and no
+	 * records; of the registry, only what a recording says of the process is known.
+	 */
+	struct tdt__tasks tasks;
+	struct tdt__last_polls *polls; /* as many */
+};
+
+/*
+ * Read the last states.  The recording must outlive them.  Returns 0, or -ENOMEM; then there is
+ * nothing to free.
+ */
+int tdt__last_states_read(struct tdt__last_states *states,
+			  const struct tdt__recording *recording);
+void tdt__last_states_fini(struct tdt__last_states *states);
+
+#endif
