@@ -34,6 +34,8 @@ libtdt_reader_la_SOURCES = \
 	reader/process.c \
 	reader/profile.c \
 	reader/profile.h \
+	reader/profile_ages.c \
+	reader/profile_ages.h \
 	reader/profile_places.c \
 	reader/profile_places.h \
 	reader/profile_recorded.c \

@@ -16,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "reader/lists.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
 
 #define WALKS_MOST 200 /* stacks that a look reads */
-#define CHANCE_LEAST 0.005
+#define CHANCE_LEAST 0.001
 #define GAP_UNKNOWN 1000000 /* ns: shorter than the clock that the runtime has */
 
 int tdt__profile_begin(struct tdt__profile *profile, struct tdt__target *target,
@@ -130,6 +131,31 @@ static void begin_profiled(struct tdt__profile *profile, struct tdt__profiled *t
 					.name = name_task(profile, record) };
 }
 
+/* --- Ages --------------------------------------------------------------------------------- */
+
+static uint64_t time_of_target(const struct tdt__profile *profile)
+{
+	return tdt__clock() + (uint64_t)profile->tasks.target->clock_offset;
+}
+
+static unsigned age_bin(const struct tdt__profile *profile, uint64_t since)
+{
+	return tdt__age_bin(profile->now > since ? profile->now - since : 0);
+}
+
+static bool is_young(const struct tdt__profile *profile, const struct tdt__profiled_tree *tree)
+{
+	return tree->young != 0 && age_bin(profile, tree->when) < tree->young;
+}
+
+/* This look sees the task's last tree, whether it is fresh or not. */
+static void see_tree(struct tdt__profile *profile, const struct tdt__profiled_tree *tree)
+{
+	if (is_young(profile, tree))
+		tdt__young_see(&profile->sum.young[tree->trees], profile->ns / tree->chance,
+			       age_bin(profile, tree->when), tree->young);
+}
+
 /* --- Counting a task ---------------------------------------------------------------------- */
 
 static enum tdt_wait_kind kind_of_wait(const struct tdt_task_record *record)
@@ -146,7 +172,7 @@ static void count_in(struct tdt__profile *profile, enum tdt__profile_state state
 	uint32_t group = tdt__profile_group(&profile->sum, state, kind, name, tree);
 
 	if (group != TDT__PROFILE_NONE)
-		tdt__profile_add(&profile->sum, group, profile->ns, 1);
+		tdt__profile_add(&profile->sum, group, profile->ns);
 }
 
 /* The tree of a function alone, for tasks whose stack is not known. */
@@ -186,11 +212,17 @@ static void count_runnable(struct tdt__profile *profile, struct tdt__profiled *t
 static void count_waiting(struct tdt__profile *profile, const struct tdt__profiled *task,
 			  const struct tdt_task_record *record)
 {
+	const struct tdt__profile_wait wait = {
+		.ns = profile->ns,
+		.age = age_bin(profile, record->since),
+		.chance = task->chance,
+		.young = task->tree.polls == record->polls && is_young(profile, &task->tree),
+	};
+
 	if (task->group != TDT__PROFILE_NONE)
-		tdt__profile_add(&profile->sum, task->group, profile->ns, task->chance);
+		tdt__profile_add_wait(&profile->sum, task->group, &wait);
 	else if (record->since > profile->watched_from)
-		tdt__profile_add_stale(&profile->sum, task->name, kind_of_wait(record),
-				       profile->ns);
+		tdt__profile_add_stale(&profile->sum, task->name, kind_of_wait(record), &wait);
 	else
 		count_in(profile, TDT__PROFILE_WAITING, kind_of_wait(record), task->name,
 			 TDT__PROFILE_NONE);
@@ -237,33 +269,58 @@ static void find_waiting(struct tdt__profile *profile, struct tdt__profiled *tas
 }
 
 /* The chance with which the watch captures a poll that comes so long after the one before. */
-static double chance_of(const struct tdt__profile *profile, const struct tdt__read_tree *tree)
+static double chance_of(const struct tdt__read_tree *tree)
 {
 	uint64_t gap = tree->gap != 0 ? tree->gap : GAP_UNKNOWN;
-	double chance;
+	double chance = (double)gap / (double)tree->tick;
 
-	if (tree->polls <= 1 || tree->tick == 0 || tree->record.since <= profile->watched_from)
-		return 1;
-	chance = (double)gap / (double)tree->tick;
 	return chance > 1 ? 1 : chance < CHANCE_LEAST ? CHANCE_LEAST : chance;
+}
+
+/* Whether the tree is of a poll that had to be captured: the first one, or a requested one. */
+static bool is_certain(const struct tdt__profile *profile, const struct tdt__read_tree *read)
+{
+	return read->polls <= 1 || read->tick == 0 || read->when <= profile->watched_from ||
+	       (read->polls == read->record.polls && read->when != read->record.since);
+}
+
+static void remember_tree(struct tdt__profile *profile, struct tdt__profiled *task,
+			  const struct tdt__read_tree *read, uint32_t tree)
+{
+	struct tdt__profiled_tree *last = &task->tree;
+
+	*last = (struct tdt__profiled_tree){ .polls = read->polls,
+					     .when = read->when,
+					     .chance = 1 };
+	if (is_certain(profile, read))
+		return;
+	last->chance = (float)chance_of(read);
+	/* The tick came within the gap, so this tree stays for at least the rest of a tick. */
+	if (tree == TDT__PROFILE_NONE || read->gap >= read->tick)
+		return;
+	last->trees = tdt__profile_young(&profile->sum, task->name, tree);
+	if (last->trees != TDT__PROFILE_NONE)
+		last->young = (uint8_t)tdt__age_bin(read->tick - read->gap);
 }
 
 /* Read the last tree, and the record with it. */
 static void read_last_tree(struct tdt__profile *profile, struct tdt__profiled *task,
 			   struct tdt__seen *seen)
 {
-	const struct tdt__seen_task waiting = { .seen = seen };
-	struct tdt__read_tree tree;
+	const struct tdt__seen_task seen_task = { .seen = seen };
+	struct tdt__read_tree read;
+	uint32_t tree;
 
-	if (tdt__tree_read(&profile->trees, &waiting, &tree) != 0)
+	if (tdt__tree_read(&profile->trees, &seen_task, &read) != 0)
 		return;
-	seen->record = tree.record;
-	task->published = tree.published;
-	if (tree.polls == tree.record.polls)
-		find_waiting(profile, task, &tree.record, tree_of_stack(profile, tree.stacks),
-			     chance_of(profile, &tree));
-	else
-		tdt__stacks_free(tree.stacks);
+	profile->now = time_of_target(profile);
+	seen->still = seen->still && memcmp(&read.record, &seen->record, sizeof read.record) == 0;
+	seen->record = read.record;
+	task->published = read.published;
+	tree = tree_of_stack(profile, read.stacks);
+	remember_tree(profile, task, &read, tree);
+	if (read.polls == read.record.polls)
+		find_waiting(profile, task, &read.record, tree, task->tree.chance);
 }
 
 /* The tree that the task has answered with when the profile began, if it is still in that wait. */
@@ -333,17 +390,15 @@ static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *ta
 		}
 		count_waiting(profile, task, &seen->record);
 	}
+	see_tree(profile, &task->tree);
 	profile->found++;
 }
 
 /* --- Candidates --------------------------------------------------------------------------- */
 
-/* A task that waits, and that has `published` trees by now. */
 static void find_wait(struct tdt__profile *profile, struct tdt__profiled *task,
-		       struct tdt__seen *seen, uint32_t published)
+		      const struct tdt__seen *seen)
 {
-	if (published != task->published)
-		read_last_tree(profile, task, seen);
 	if (!is_waiting(seen) || is_known(task, seen) || use_first_answer(profile, task, seen))
 		return;
 	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0)
@@ -360,8 +415,9 @@ static void count_candidate(struct tdt__profile *profile, struct tdt__profile_ca
 		return; /* the task has ended */
 	seen->still = memcmp(record, &seen->record, sizeof *record) == 0;
 	seen->record = *record;
-	if (is_waiting(seen) && !is_known(candidate->task, seen))
-		find_wait(profile, candidate->task, seen, published);
+	if (published != candidate->task->published)
+		read_last_tree(profile, candidate->task, seen);
+	find_wait(profile, candidate->task, seen);
 	count_as_seen(profile, candidate->task, seen);
 }
 
@@ -371,6 +427,7 @@ static void count_candidates(struct tdt__profile *profile)
 	struct tdt_task_record record[TDT__PROFILE_TOGETHER];
 	struct tdt__memory_range range[2 * TDT__PROFILE_TOGETHER];
 	size_t n = profile->n_candidates;
+	uint64_t now;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct tdt__seen *seen = &profile->candidate[i].seen;
@@ -384,10 +441,13 @@ static void count_candidates(struct tdt__profile *profile)
 							       sizeof record[i], false };
 	}
 	tdt__target_read_ranges(profile->tasks.target, range, 2 * n);
-	for (size_t i = 0; i < n; i++)
+	now = time_of_target(profile);
+	for (size_t i = 0; i < n; i++) {
+		profile->now = now;
 		if (range[2 * i + 1].read)
 			count_candidate(profile, &profile->candidate[i], &record[i],
 					head[i].published);
+	}
 	profile->n_candidates = 0;
 }
 
@@ -431,6 +491,7 @@ static void look_at_record(struct tdt__profile *profile, struct tdt__profiled *t
 		return;
 	}
 	profile->found++;
+	see_tree(profile, &task->tree);
 	if (woken)
 		count_runnable(profile, task, record);
 	else
@@ -445,6 +506,7 @@ static int look_at_piece(const struct tdt__record_piece *piece, void *arg)
 
 	if (piece->stride % sizeof(uint64_t) != 0)
 		return -EIO;
+	profile->now = time_of_target(profile);
 	task = tasks_of_slab(profile, piece->slab, piece->first + piece->n);
 	if (task == NULL)
 		return -ENOMEM;

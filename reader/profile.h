@@ -6,8 +6,8 @@
  * A profile: many looks at the tasks of a process, and what each of them was found doing.  Nothing
  * is stopped, and nothing is requested.  profile_sum.h says what the looks add up to.
  *
- * A look reads each record once.  Of a task that is polled, the stack is read; of a task that
- * waits, the last tree, unless it was read at an earlier look.
+ * A look reads each record once.  Of a task that is polled, the stack is read; and of any task the
+ * last tree, unless it was read at an earlier look.
  */
 
 #include "reader/fresh.h"
@@ -15,6 +15,14 @@
 #include "reader/profile_sum.h"
 #include "reader/tasks.h"
 #include "reader/trees.h"
+
+/* The last tree of a task, as far as the watch made it. */
+struct tdt__profiled_tree {
+	uint64_t polls, when; /* of the poll that it is of */
+	uint32_t trees;       /* the young trees that it belongs to, by their number in the sum */
+	float chance;         /* that the watch captured that poll */
+	uint8_t young;        /* bins of ages at which it is young */
+};
 
 /* What is remembered of a task from look to look. */
 struct tdt__profiled {
@@ -26,6 +34,7 @@ struct tdt__profiled {
 	uint32_t poll_tree; /* of its poll function alone */
 	float chance;       /* that the watch captured that poll */
 	uint8_t stale_looks; /* in a row, 2 at most */
+	struct tdt__profiled_tree tree;
 };
 
 struct tdt__profiled_slab {
@@ -70,6 +79,7 @@ struct tdt__profile {
 	size_t n_candidates;
 	unsigned walks; /* stacks that may still be read in this look */
 	double ns;      /* for which this look stands */
+	uint64_t now;   /* by the clock of the process: the records were just read */
 };
 
 /*

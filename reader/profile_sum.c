@@ -25,11 +25,15 @@ int tdt__profile_sum_init(struct tdt__profile_sum *sum)
 void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
 {
 	tdt__groups_fini(&sum->trees);
+	for (size_t i = 0; i < sum->n; i++)
+		free(sum->group[i].fresh);
 	free(sum->group);
 	free(sum->stratum);
+	free(sum->young);
 	free(sum->name);
 	tdt__index_fini(&sum->by_group);
 	tdt__index_fini(&sum->by_stratum);
+	tdt__index_fini(&sum->by_young);
 	tdt__index_fini(&sum->by_name);
 	*sum = (struct tdt__profile_sum){ 0 };
 }
@@ -172,52 +176,110 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 	return &sum->stratum[sum->n_strata++];
 }
 
-/* Only waiting tasks with a known place have a stratum: the stale ones are distributed to them. */
-static bool is_fresh(const struct tdt__profile_group *group)
+static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, uint32_t name,
+					   uint32_t tree, uint32_t hash)
 {
-	return group->state == TDT__PROFILE_WAITING && group->tree != TDT__PROFILE_NONE;
+	size_t tried = 0;
+	uint32_t i;
+
+	do {
+		i = tdt__index_next(&sum->by_young, hash, &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 (sum->young[i].name != name || sum->young[i].tree != tree));
+	return i != TDT__INDEX_NONE ? &sum->young[i] : NULL;
 }
 
-void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns, double chance)
+static uint32_t hash_young(uint32_t name, uint32_t tree)
 {
-	struct tdt__profile_group *group = &sum->group[number];
-	struct tdt__profile_stratum *stratum;
+	return (uint32_t)tdt__mix(tdt__mix(TDT__HASH_START, name), tree);
+}
 
-	group->looks++;
-	group->weight += ns / chance;
-	stratum = is_fresh(group) ? find_stratum(sum, group->name, group->kind) : NULL;
-	if (stratum == NULL)
+uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_t tree)
+{
+	uint32_t hash = hash_young(name, tree);
+	const struct tdt__young_trees *found = find_young(sum, name, tree, hash);
+
+	if (found != NULL)
+		return (uint32_t)(found - sum->young);
+	if (!room_for_entry(&sum->young, sum->n_young, &sum->young_room, sizeof sum->young[0],
+			    &sum->by_young))
+		return TDT__PROFILE_NONE;
+	tdt__index_add(&sum->by_young, hash, (uint32_t)sum->n_young);
+	sum->young[sum->n_young] = (struct tdt__young_trees){ .name = name, .tree = tree };
+	return (uint32_t)sum->n_young++;
+}
+
+void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns)
+{
+	sum->group[number].looks++;
+	sum->group[number].weight += ns;
+}
+
+static void add_fresh(struct tdt__profile_sum *sum, struct tdt__profile_group *group,
+		      const struct tdt__profile_wait *wait)
+{
+	struct tdt__profile_stratum *stratum = find_stratum(sum, group->name, group->kind);
+	double weight = wait->ns / wait->chance;
+
+	if (stratum != NULL && group->fresh == NULL)
+		group->fresh = calloc(1, sizeof *group->fresh);
+	if (stratum == NULL || group->fresh == NULL)
 		return;
-	stratum->fresh += ns / chance;
-	stratum->waited += ns;
+	group->looks++;
+	if (wait->young)
+		group->fresh->young[wait->age] += weight;
+	else
+		group->fresh->old[wait->age] += weight;
+	stratum->fresh_looks[wait->age]++;
+	stratum->waited[wait->age] += wait->ns;
+}
+
+void tdt__profile_add_wait(struct tdt__profile_sum *sum, uint32_t number,
+			   const struct tdt__profile_wait *wait)
+{
+	if (sum->group[number].tree == TDT__PROFILE_NONE)
+		tdt__profile_add(sum, number, wait->ns);
+	else
+		add_fresh(sum, &sum->group[number], wait);
 }
 
 void tdt__profile_add_stale(struct tdt__profile_sum *sum, uint32_t name, enum tdt_wait_kind kind,
-			    double ns)
+			    const struct tdt__profile_wait *wait)
 {
 	struct tdt__profile_stratum *stratum = find_stratum(sum, name, kind);
 
 	if (stratum == NULL)
 		return;
-	stratum->waited += ns;
-	stratum->stale += ns;
+	stratum->waited[wait->age] += wait->ns;
+	stratum->stale += wait->ns;
 	stratum->stale_looks++;
 }
 
 /* --- The end ------------------------------------------------------------------------------ */
 
-/* The stale time of a stratum without a fresh tree has no place. */
-static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
+/* Scale the weights of a group's young trees, and add all weights to its stratum. */
+static void scale_group(struct tdt__profile_sum *sum, struct tdt__profile_group *group)
 {
-	const struct tdt__profile_stratum *stratum = &sum->stratum[number];
-	uint32_t group;
+	struct tdt__profile_stratum *stratum = find_stratum(sum, group->name, group->kind);
+	const struct tdt__young_trees *young =
+		find_young(sum, group->name, group->tree, hash_young(group->name, group->tree));
+	double scale[TDT__AGE_BINS];
 
-	if (stratum->fresh != 0) {
-		sum->stale_ns += stratum->stale;
-		return 0;
+	if (young != NULL)
+		tdt__young_scale(young, scale);
+	for (unsigned i = 0; i < TDT__AGE_BINS; i++) {
+		if (young != NULL)
+			group->fresh->young[i] *= scale[i];
+		stratum->fresh[i] += group->fresh->young[i] + group->fresh->old[i];
 	}
-	group = tdt__profile_group(sum, TDT__PROFILE_WAITING, stratum->kind, stratum->name,
-				   TDT__PROFILE_NONE);
+}
+
+/* The stale time of a stratum without a fresh tree has no place. */
+static int conclude_stale(struct tdt__profile_sum *sum, const struct tdt__profile_stratum *stratum)
+{
+	uint32_t group = tdt__profile_group(sum, TDT__PROFILE_WAITING, stratum->kind,
+					    stratum->name, TDT__PROFILE_NONE);
+
 	if (group == TDT__PROFILE_NONE)
 		return -ENOMEM;
 	sum->group[group].weight += stratum->stale;
@@ -225,14 +287,49 @@ static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
 	return 0;
 }
 
+/* Set `worth`, where weights of fresh trees were seen. */
+static void distribute(struct tdt__profile_stratum *stratum)
+{
+	unsigned end;
+
+	for (unsigned first = 0; first < TDT__AGE_BINS; first = end) {
+		double waited = 0, fresh = 0;
+
+		end = tdt__age_cell(stratum->fresh_looks, first);
+		for (unsigned i = first; i < end; i++) {
+			waited += stratum->waited[i];
+			fresh += stratum->fresh[i];
+		}
+		for (unsigned i = first; i < end; i++)
+			stratum->worth[i] = fresh > 0 ? waited / fresh : 0;
+	}
+}
+
+static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
+{
+	struct tdt__profile_stratum *stratum = &sum->stratum[number];
+
+	for (unsigned i = 0; i < TDT__AGE_BINS; i++) {
+		if (stratum->fresh_looks[i] == 0)
+			continue;
+		distribute(stratum);
+		sum->stale_ns += stratum->stale;
+		return 0;
+	}
+	return conclude_stale(sum, stratum);
+}
+
 static void conclude_group(struct tdt__profile_sum *sum, struct tdt__profile_group *group)
 {
 	const struct tdt__profile_stratum *stratum;
 
 	group->ns = group->weight;
-	stratum = is_fresh(group) ? find_stratum(sum, group->name, group->kind) : NULL;
-	if (stratum != NULL && stratum->fresh != 0)
-		group->ns *= stratum->waited / stratum->fresh;
+	if (group->fresh != NULL) {
+		stratum = find_stratum(sum, group->name, group->kind);
+		for (unsigned i = 0; i < TDT__AGE_BINS; i++)
+			group->ns += (group->fresh->young[i] + group->fresh->old[i]) *
+				     stratum->worth[i];
+	}
 	sum->state_ns[group->state] += group->ns;
 	if (group->state == TDT__PROFILE_WAITING && group->tree == TDT__PROFILE_NONE)
 		sum->unknown_ns += group->ns;
@@ -242,6 +339,9 @@ int tdt__profile_conclude(struct tdt__profile_sum *sum)
 {
 	int error = 0;
 
+	for (size_t i = 0; i < sum->n; i++)
+		if (sum->group[i].fresh != NULL)
+			scale_group(sum, &sum->group[i]);
 	for (size_t i = 0; i < sum->n_strata && error == 0; i++)
 		error = conclude_stratum(sum, i);
 	for (size_t i = 0; i < sum->n; i++)

@@ -18,6 +18,11 @@
  * places of the fresh trees in proportion to the weights, among tasks of one name that wait for one
  * kind of object.  The time of tasks that the watch could not see, since they were not polled while
  * it was on, has no place.
+ *
+ * This is right on average, but a profile has few looks.  Two more facts, which are known of all
+ * tasks, leave less to chance.  One is at which ages the looks saw young trees: profile_ages.h.
+ * The other is for how long the tasks had waited that were found stale: their time is distributed
+ * to fresh trees of waits of that age.
  */
 
 #include <stdbool.h>
@@ -27,6 +32,7 @@
 #include <tdt/tree.h>
 
 #include "base/index.h"
+#include "reader/profile_ages.h"
 #include "tree/groups.h"
 
 struct tdt__stacks;
@@ -50,19 +56,29 @@ struct tdt__profile_group {
 	enum tdt_wait_kind kind;
 	uint32_t name; /* its number */
 	uint32_t tree; /* its number in `trees`; TDT__PROFILE_NONE: the place is unknown */
-	double weight;
-	uint64_t looks; /* that found a task so */
-	double ns;      /* set by tdt__profile_conclude() */
+	struct tdt__fresh_waits *fresh; /* NULL: none was found */
+	double weight;                  /* of looks that found no fresh wait */
+	uint64_t looks;                 /* that found a task so */
+	double ns;                      /* set by tdt__profile_conclude() */
+};
+
+/* The weights of waits with a fresh tree, by their age. */
+struct tdt__fresh_waits {
+	double young[TDT__AGE_BINS]; /* the tree was young */
+	double old[TDT__AGE_BINS];   /* it was not */
 };
 
 /* Waiting tasks of one name and kind. */
 struct tdt__profile_stratum {
 	uint32_t name;
 	enum tdt_wait_kind kind;
-	double fresh;  /* the sum of the weights of its fresh trees */
-	double waited; /* ns, by looks with a fresh tree and stale ones */
-	double stale;  /* ns of it, by stale looks */
+	uint64_t fresh_looks[TDT__AGE_BINS];
+	double waited[TDT__AGE_BINS]; /* ns, by looks with a fresh tree and stale ones */
+	double stale;                 /* ns, by stale looks */
 	uint64_t stale_looks;
+	/* Set by tdt__profile_conclude(). */
+	double fresh[TDT__AGE_BINS]; /* the weights of fresh trees */
+	double worth[TDT__AGE_BINS]; /* ns that were waited for each unit of these weights */
 };
 
 /* A struct of all zeros, but for `trees`, has no groups: see tdt__profile_sum_init(). */
@@ -72,9 +88,11 @@ struct tdt__profile_sum {
 	size_t n, room;
 	struct tdt__profile_stratum *stratum;
 	size_t n_strata, strata_room;
+	struct tdt__young_trees *young;
+	size_t n_young, young_room;
 	char (*name)[TDT__PROFILE_NAME_MAX];
 	size_t n_names, names_room;
-	struct tdt__index by_group, by_stratum, by_name;
+	struct tdt__index by_group, by_stratum, by_young, by_name;
 
 	/* The results of tdt__profile_conclude(), in nanoseconds of all tasks together. */
 	double state_ns[TDT__PROFILE_STATES];
@@ -107,15 +125,30 @@ uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stack
 uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_state state,
 			    enum tdt_wait_kind kind, uint32_t name, uint32_t tree);
 
-/*
- * A look that stands for `ns` found a task of the group.  `chance` is that with which the watch
- * captured the poll of a fresh tree: more than 0, at most 1.
- */
-void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t group, double ns, double chance);
+/* A look that stands for `ns` found a task of the group, which does not wait, or has no place. */
+void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t group, double ns);
 
-/* A look that stands for `ns` found a task waiting with a stale tree. */
+/* A look that found a task waiting. */
+struct tdt__profile_wait {
+	double ns;     /* for which the look stands */
+	unsigned age;  /* of the wait: a bin (profile_ages.h) */
+	double chance; /* that the watch captured the poll: more than 0, at most 1 */
+	bool young;    /* the tree was: tdt__young_see() counts it too */
+};
+
+/* The task is of the group: it waits with a fresh tree, or has no place. */
+void tdt__profile_add_wait(struct tdt__profile_sum *sum, uint32_t group,
+			   const struct tdt__profile_wait *wait);
+
+/* The task waits with a stale tree: only `ns` and `age` count. */
 void tdt__profile_add_stale(struct tdt__profile_sum *sum, uint32_t name, enum tdt_wait_kind kind,
-			    double ns);
+			    const struct tdt__profile_wait *wait);
+
+/*
+ * The number of the young trees of that shape, of tasks of that name.  TDT__PROFILE_NONE: no
+ * memory, or too many.
+ */
+uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_t tree);
 
 /*
  * Compute the times of all groups, once, after the last look.  Returns 0 or -ENOMEM.

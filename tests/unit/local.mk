@@ -44,6 +44,7 @@ tests_unit = \
 	tests/unit/reader/check_images \
 	tests/unit/reader/check_last_states \
 	tests/unit/reader/check_profile \
+	tests/unit/reader/check_profile_sum \
 	tests/unit/reader/check_reader \
 	tests/unit/reader/check_recorded \
 	tests/unit/reader/check_stop \
@@ -299,6 +300,11 @@ tests_unit_reader_check_profile_SOURCES = \
 	tree-printer/pprof.c tree-printer/pprof.h
 tests_unit_reader_check_profile_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
 tests_unit_reader_check_profile_LDADD = libtdt-reader.la $(tests_core) $(ZLIB_LIBS)
+
+tests_unit_reader_check_profile_sum_SOURCES = \
+	tests/unit/reader/check_profile_sum.c tests/lib/test.h
+tests_unit_reader_check_profile_sum_CFLAGS = $(tests_cflags)
+tests_unit_reader_check_profile_sum_LDADD = libtdt-reader.la $(tests_core) -lm
 
 tests_unit_reader_check_reader_SOURCES = \
 	tests/unit/reader/check_reader.c tests/lib/test.h $(tests_poll_now) $(tests_no_memory)

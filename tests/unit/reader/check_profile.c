@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers reader/profile, reader/profile_places, reader/profile_recorded, reader/profile_sum,
- * tree-printer/pprof.  Looks at records and trees that were made up in this process, so that it is
- * known what each look finds; and a recording that was made up.
+ * Covers reader/profile, reader/profile_places, reader/profile_recorded, tree-printer/pprof.  Looks
+ * at records and trees that were made up in this process, so that it is known what each look finds;
+ * and a recording that was made up.
  */
 
 #include <config.h>
@@ -108,8 +108,9 @@ static void make_tree(uint32_t number, uint64_t polls, void (*one)(void), void (
 	struct made_tree *made_tree = &made.tree[number];
 	uint32_t at = ++made_tree->head.published % 2, n = 0;
 
-	made_tree->tree[at].tree =
-		(struct tdt_registry_tree){ .polls = polls, .gap = 1000, .tick = 1000 };
+	made_tree->tree[at].tree = (struct tdt_registry_tree){
+		.polls = polls, .when = 1000, .gap = 1000, .tick = 1000
+	};
 	made_tree->tree[at].entry[n++] = (struct tdt_registry_entry){
 		.pc = address_of(customer), .parent = TDT_REGISTRY_TOP
 	};
@@ -128,6 +129,17 @@ static void make_tree(uint32_t number, uint64_t polls, void (*one)(void), void (
 static void set_gap(uint32_t number, uint64_t gap)
 {
 	made.tree[number].tree[made.tree[number].head.published % 2].tree.gap = gap;
+}
+
+/* The task's last tree stays young for as long as the test lasts: its poll is yet to come. */
+static void make_young(uint32_t number)
+{
+	struct tdt_registry_tree *tree =
+		&made.tree[number].tree[made.tree[number].head.published % 2].tree;
+
+	tree->when = made.record[number].since = tdt__clock() + 3600 * TDT__SECOND;
+	tree->gap = 50 * TDT__SECOND;
+	tree->tick = 100 * TDT__SECOND;
 }
 
 static void open_profile(void)
@@ -257,6 +269,8 @@ END_TEST
 
 START_TEST(a_wait_that_is_rarely_captured_counts_for_more)
 {
+	bool shop_first;
+
 	make_registry();
 	make_task(0, "worker 1");
 	make_tree(0, 2, shop, NULL);
@@ -271,13 +285,52 @@ START_TEST(a_wait_that_is_rarely_captured_counts_for_more)
 	look(5 * MS);
 	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
 	ck_assert_uint_eq(profile->sum.n, 2); /* "worker *" at two places */
+	shop_first = profile->sum.group[0].ns < profile->sum.group[1].ns;
 	for (size_t i = 0; i < profile->sum.n; i++) {
 		const struct tdt__profile_group *group = &profile->sum.group[i];
 
 		ck_assert_str_eq(tdt__profile_name_of(&profile->sum, group->name), "worker *");
-		ck_assert_ns(group->ns, group->weight > 5.5 * MS ? 16 * MS : 4 * MS);
+		ck_assert_ns(group->ns, (i == 0) == shop_first ? 4 * MS : 16 * MS);
 	}
 	ck_assert_ns(profile->sum.stale_ns, 10 * MS);
+	close_profile();
+}
+END_TEST
+
+START_TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
+{
+	const struct tdt__young_trees *young;
+
+	make_registry();
+	make_task(0, "waits");
+	make_tree(0, 2, shop, NULL);
+	make_young(0);
+	made.record[0].polls = 3;
+	open_profile();
+	look(MS);
+	made.record[0].state = TDT_TASK_RECORD_POLLING;
+	look(MS);
+	ck_assert_uint_eq(profile->sum.n_young, 1);
+	young = &profile->sum.young[0];
+	ck_assert_uint_eq(young->looks[0], 2);
+	ck_assert_double_eq_tol(young->weight[0], 2 * 2 * MS, 1); /* every other one is captured */
+	ck_assert_double_eq_tol(young->until[TDT__AGE_BINS - 1], 2 * 2 * MS, 1);
+	close_profile();
+}
+END_TEST
+
+START_TEST(a_requested_poll_says_nothing_of_the_watch)
+{
+	make_registry();
+	make_task(0, "waits");
+	make_tree(0, 2, shop, NULL);
+	make_young(0);
+	made.record[0].since -= 1; /* it has waited since then, as it did before the request */
+	open_profile();
+	look(MS);
+	ck_assert_uint_eq(profile->sum.n_young, 0);
+	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
+	ck_assert_ns(time_of("waits", TDT__PROFILE_WAITING, true), MS);
 	close_profile();
 }
 END_TEST
@@ -441,6 +494,7 @@ START_TEST(no_memory_is_no_harm)
 	if (!no_memory_possible())
 		return;
 	two_tasks();
+	make_young(0);
 	tdt__profile_end(profile);
 	ck_assert_int_eq(profile_all(NULL), 0); /* the names are found, and stay */
 	do {
@@ -621,6 +675,8 @@ int main(void)
 	tcase_add_test(looks, a_tree_counts_only_for_the_wait_that_it_is_of);
 	tcase_add_test(looks, a_tree_that_comes_late_is_found);
 	tcase_add_test(looks, a_wait_that_is_rarely_captured_counts_for_more);
+	tcase_add_test(looks, a_young_tree_is_seen_also_when_its_wait_is_over);
+	tcase_add_test(looks, a_requested_poll_says_nothing_of_the_watch);
 	tcase_add_test(looks, a_wait_from_before_the_watch_has_no_place);
 	tcase_add_test(looks, another_task_in_the_same_record_is_another_task);
 	tcase_add_test(looks, what_a_task_waits_for_is_kept_apart);
