@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,7 +426,8 @@ static void count_candidates(struct tdt__profile *profile)
 {
 	struct tdt_registry_watched head[TDT__PROFILE_TOGETHER];
 	struct tdt_task_record record[TDT__PROFILE_TOGETHER];
-	struct tdt__memory_range range[2 * TDT__PROFILE_TOGETHER];
+	uint32_t seq[TDT__PROFILE_TOGETHER];
+	struct tdt__memory_range range[3 * TDT__PROFILE_TOGETHER];
 	size_t n = profile->n_candidates;
 	uint64_t now;
 
@@ -433,18 +435,23 @@ static void count_candidates(struct tdt__profile *profile)
 		const struct tdt__seen *seen = &profile->candidate[i].seen;
 
 		head[i].published = profile->candidate[i].task->published;
-		range[2 * i] = (struct tdt__memory_range){
+		range[3 * i] = (struct tdt__memory_range){
 			seen->record.tree, &head[i], seen->record.tree != 0 ? sizeof head[i] : 0,
 			false
 		};
-		range[2 * i + 1] = (struct tdt__memory_range){ seen->address, &record[i],
+		range[3 * i + 1] = (struct tdt__memory_range){ seen->address, &record[i],
 							       sizeof record[i], false };
+		range[3 * i + 2] = (struct tdt__memory_range){
+			seen->address + offsetof(struct tdt_task_record, seq), &seq[i],
+			sizeof seq[i], false
+		};
 	}
-	tdt__target_read_ranges(profile->tasks.target, range, 2 * n);
+	tdt__target_read_ranges(profile->tasks.target, range, 3 * n);
 	now = time_of_target(profile);
 	for (size_t i = 0; i < n; i++) {
 		profile->now = now;
-		if (range[2 * i + 1].read)
+		/* Otherwise the record may have parts of two tasks. */
+		if (range[3 * i + 1].read && range[3 * i + 2].read && seq[i] == record[i].seq)
 			count_candidate(profile, &profile->candidate[i], &record[i],
 					head[i].published);
 	}
