@@ -190,6 +190,10 @@ int outside_arguments(struct outside_options *options, int *argc, char ***argv)
 	if (given > 1)
 		return program_bad_usage(&outside_program,
 					 "either a process, a core file, or a directory", "");
+	if (options->dir != NULL &&
+	    (options->places.exe != NULL || options->places.sysroot != NULL))
+		return program_bad_usage(&outside_program,
+					 "--exe and --sysroot are not for recordings", "");
 	if (given == 1)
 		return PROGRAM_GOES_ON;
 	if (*argc == 0)

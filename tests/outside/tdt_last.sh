@@ -170,6 +170,7 @@ claim "as JSON, which is read again" reads_back
 claim "a recording has no threads to list" says 'no list of threads' ps --threads --dir="$dir"
 claim "it proves no deadlock" says 'proves no deadlock' ps --check --dir="$dir"
 claim "for tdt bt, too" says 'proves no deadlock' bt --waiting-longer=1s --dir="$dir"
+claim "the files of a core file are not for it" says 'not for recordings' ps --exe=x --dir="$dir"
 
 # --- Damage -------------------------------------------------------------------------------
 
