@@ -122,7 +122,7 @@ static unsigned count_more(const struct tdt_recording_ring *ring, uint64_t *at)
 
 static void check_kind(const struct tdt_event *event, unsigned more)
 {
-	MUST(event->kind > TDT_EVENT_MORE && event->kind <= TDT_EVENT_STOP);
+	MUST(event->kind > TDT_EVENT_MORE && event->kind <= TDT_EVENT_STATE);
 	MUST(more < TDT_EVENT_SLOTS_MAX);
 	MUST((more == 0) == (event->kind == TDT_EVENT_POLL || event->kind == TDT_EVENT_WAKE ||
 			     event->kind == TDT_EVENT_START || event->kind == TDT_EVENT_STACK ||
