@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_LAST_H
 #define TDT_CLI_LAST_H
 
-/* What tdt ps and tdt bt make of a recording (--dir): its tasks, as they were when it ended. */
+/* The tasks of a recording as they were when it ended, for tdt ps and tdt bt (--dir). */
 
 #include "cli/recordings.h"
 #include "cli/tdt.h"

@@ -3,7 +3,7 @@
 #define TDT_CLI_PRINT_H
 
 /*
- * What is printed of saved data.  Both functions read a command line, whose first word is the name
+ * Saved data that is printed.  Both functions read a command line, whose first word is the name
  * for the messages of getopt_long(), and return an exit status.
  */
 

@@ -47,7 +47,7 @@ int profile_pprof(FILE *file, const struct profile_result *result);
 
 /* --- The frames that are shown --------------------------------------------------------- */
 
-/* What was found out of one tree. */
+/* The result for one tree. */
 struct profile_tree {
 	bool *shown; /* of each node, by its id; NULL: not found out yet */
 	struct tdt__folded *folded;

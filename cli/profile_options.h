@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_PROFILE_OPTIONS_H
 #define TDT_CLI_PROFILE_OPTIONS_H
 
-/* What tdt profile is asked for. */
+/* The options of tdt profile. */
 
 #include "cli/tdt.h"
 

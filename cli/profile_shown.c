@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Which frames of a profile's stacks are shown: the same that a dump shows. */
+/* The frames of a profile's stacks that are shown: the same that a dump shows. */
 
 #include <config.h>
 

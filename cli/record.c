@@ -349,7 +349,7 @@ static int must_record(const struct outside *outside, struct tdt__door *door)
 	return report_trouble(text);
 }
 
-/* What the process has recorded is gone with it, unless it was in a file. */
+/* A recording is gone with its process, unless it was in a file. */
 static int report_end(const struct outside *outside)
 {
 	uint64_t rings = choose_registry(outside)->registry.rings;

@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_RECORD_H
 #define TDT_CLI_RECORD_H
 
-/* What tdt record has taken, and how it is written. */
+/* The recording that tdt record has taken, and how it is written. */
 
 #include <stdbool.h>
 #include <stddef.h>

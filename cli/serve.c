@@ -310,7 +310,10 @@ static void serve_client(struct server *server, struct client *client, short eve
 		drop_client(client);
 }
 
-/* What to wait for: entry 0 is the listener.  Returns how long, in milliseconds; -1: for ever. */
+/*
+ * The descriptors to wait for: entry 0 is the listener.  Returns for how many milliseconds; -1: for
+ * ever.
+ */
 static int list_events(const struct server *server, struct pollfd event[1 + MOST_CLIENTS])
 {
 	uint64_t now = tdt__clock(), first = UINT64_MAX;
