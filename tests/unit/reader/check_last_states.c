@@ -209,11 +209,17 @@ END_TEST
 
 START_TEST(a_listing_that_is_overwritten_in_part_says_nothing)
 {
-	unsigned service = begin_listed(300);
+	unsigned service;
 
+	begin_listed(300);
+	maker_identity(maker, ring, TDT_EVENT_SPAWN, 250, 9, 0, 0x1000, "early", "a.c", 1);
+	ck_assert_str_eq(last_states(), "4 waiting 890, 6 unknown, ");
+	maker_free(maker);
+	service = begin_listed(300);
+	maker_identity(maker, ring, TDT_EVENT_SPAWN, 250, 9, 0, 0x1000, "early", "a.c", 1);
 	for (unsigned i = 0; i < 40; i++)
 		maker_identity(maker, service, TDT_EVENT_TASK, 500 + i, 7, 0, 0, "many", "a.c", 1);
-	ck_assert_str_eq(last_states(), "4 waiting 890, 7 unknown, ");
+	ck_assert_str_eq(last_states(), "4 waiting 890, 9 waiting 750, 7 unknown, ");
 	maker_free(maker);
 }
 END_TEST
