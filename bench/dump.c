@@ -464,6 +464,8 @@ int main(int argc, char **argv)
 	report_start(argc, argv,
 		     "What does it take to ask all tasks where they wait, and to print it?", "ms",
 		     11);
+	for (size_t i = 0; quick && i < CHILDREN; i++)
+		children[i]->kind.tasks /= 100;
 	list_lines();
 	for (size_t i = 0; i < CHILDREN; i++)
 		bear(children[i]);

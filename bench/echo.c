@@ -268,7 +268,7 @@ static void measure(unsigned phase)
 		undisturbed++;
 	settle(&phases[phase], OURS);
 	before = measure_slice(undisturbed);
-	for (int turn = 0; turn < rounds * phases[phase].turns; turn++)
+	for (int turn = 0; turn < rounds * (quick ? 1 : phases[phase].turns); turn++)
 		for (size_t i = 0; i < SITUATIONS; i++) {
 			struct situation *situation =
 			    &situations[turn % 2 == 0 ? i : SITUATIONS - 1 - i];

@@ -6,7 +6,7 @@
 
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = bench/report.c bench/report.h
-libbench_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+libbench_la_CFLAGS = $(AM_CFLAGS) $(ONCE_CFLAGS) $(JANSSON_CFLAGS)
 libbench_la_LIBADD = $(JANSSON_LIBS)
 
 BENCHES = \

@@ -38,15 +38,17 @@
 
 /* --- The programs ----------------------------------------------------------- */
 
-static char directory[] = "/tmp/tdt-symbols-XXXXXX";
+static char directory[192];
 
 /* Have all that is written here removed when this process ends, however it does. */
 static void make_directory(void)
 {
-	char command[64], byte;
+	const char *tmp = getenv("TMPDIR");
+	char command[sizeof directory + 16], byte;
 	int ends[2];
 	pid_t pid;
 
+	snprintf(directory, sizeof directory, "%s/tdt-symbols-XXXXXX", tmp != NULL ? tmp : "/tmp");
 	if (mkdtemp(directory) == NULL || chdir(directory) != 0 || pipe2(ends, O_CLOEXEC) != 0)
 		die(directory);
 	snprintf(command, sizeof command, "rm -rf %s", directory);
@@ -455,7 +457,7 @@ static void measure(const char *what, bool (*make)(const char *library), bool me
 	struct figure *first, *warm, *anonymous = NULL, *file = NULL;
 	bool use_elf, use_bin;
 	struct named named;
-	char library[64];
+	char library[sizeof directory + 32];
 	struct ran ran;
 
 	snprintf(library, sizeof library, "%s/library%d.so", directory, made++);

@@ -19,33 +19,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/sanitized.h"
+#include "cli/bound.h"
 
-#define MOST_MAPPED ((rlim_t)16 << 30) /* bytes of address space; debug files are mapped */
-#define MOST_MEMORY ((rlim_t)4 << 30)  /* bytes of memory that is the child's own */
 #define MOST_WRITTEN ((rlim_t)4 << 30)
 #define FAILED 100 /* the exit status of a child that has failed is this plus an errno */
 
-/* A limit that is lower already stays. */
-static void set_limit(__rlimit_resource_t resource, rlim_t most)
-{
-	struct rlimit limit;
-
-	if (getrlimit(resource, &limit) != 0 || limit.rlim_cur <= most)
-		return;
-	limit.rlim_cur = most;
-	setrlimit(resource, &limit);
-}
-
 static void set_limits(unsigned seconds)
 {
-	if (!TDT__ASAN && !TDT__TSAN) { /* these map terabytes */
-		set_limit(RLIMIT_AS, MOST_MAPPED);
-		set_limit(RLIMIT_DATA, MOST_MEMORY);
-	}
-	set_limit(RLIMIT_FSIZE, MOST_WRITTEN);
-	set_limit(RLIMIT_CPU, seconds);
-	set_limit(RLIMIT_CORE, 0);
+	bound_memory();
+	bound_limit(RLIMIT_FSIZE, MOST_WRITTEN);
+	bound_limit(RLIMIT_CPU, seconds);
+	bound_limit(RLIMIT_CORE, 0);
 }
 
 /* The exit status is what `work` returns, so that it needs no other way. */
@@ -161,7 +145,10 @@ int apart_end(struct apart *apart, bool too_long, const char **why)
 int do_apart_into(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why)
 {
 	struct apart apart;
-	int result = apart_start(&apart, work, arg, seconds), error;
+	int result, error;
+
+	seconds = bound_left(seconds);
+	result = apart_start(&apart, work, arg, seconds);
 
 	if (result != 0)
 		return result;

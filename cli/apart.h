@@ -14,11 +14,9 @@
 /* Writes something to `out`, which is stdout.  Returns a small number, or a negative errno. */
 typedef int apart_fn(FILE *out, void *arg);
 
-/* How long the look-up of names may take, with some time for printing. */
-#define APART_SECONDS 30
-
 /*
- * Call `work(out, arg)` in a child, for at most `seconds`.  Returns what `work` returns.  If that
+ * Call `work(out, arg)` in a child, for at most `seconds`, and no longer than is left (bound.h).
+ * Returns what `work` returns.  If that
  * is not negative, what it has written goes to this process's stdout; otherwise nothing does.
  * Returns -ECANCELED if the child has crashed, or has reached a limit; then `*why` says what
  * happened.

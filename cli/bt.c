@@ -39,7 +39,7 @@ static const struct program bt_program = {
 		"  --core=FILE       read a core file instead of a process\n"
 		"  --dir=DIR         read recordings in a directory (TDT_RECORD_DIR): of several, "
 		"the newest one of a process\n"
-		"                    that has ended; or one file\n"
+		"                    that was killed; or one file\n"
 		"  --exe=FILE        the program of the core file\n"
 		"  --sysroot=DIR     where the files of the core file's process lie\n"
 		"  --debug-dir=DIR   separate debug files, instead of /usr/lib/debug\n"
@@ -54,7 +54,8 @@ static const struct program bt_program = {
 		"  --full-paths      the source's whole path\n"
 		"  --full            also the calls in libraries, which are folded otherwise\n"
 		"  --plumbing        also the frames of tdt itself\n"
-		"  --check           exit with 1 if there is a deadlock; make no request\n"
+		"  --check           exit with 1 if there is a deadlock; request only tasks that "
+		"may be in one\n"
 		"  --polling-longer=TIME  the same if a poll has gone on for longer\n"
 		"  --waiting-longer=TIME  the same if a task has waited for longer\n"
 		"  --timeout=TIME    give up after that (default: 60s)\n"
@@ -63,7 +64,8 @@ static const struct program bt_program = {
 		"  --color=WHEN      auto (the default: on a terminal), always or never\n"
 		"  --help, --version\n"
 		"\n"
-		"Exit status: 0; 1 if --check found something; 2 if something went wrong.\n",
+		"Exit status: 0; 1 if --check found something; 2 if something went wrong; 3 if a "
+		"deadlock is unproven.\n",
 };
 
 struct bt_command {
@@ -77,16 +79,7 @@ struct bt_command {
 
 /* --- Options ------------------------------------------------------------------------------ */
 
-enum {
-	OPTION_NO_REQUEST = OPTIONS_OWN,
-	OPTION_MAX_REQUESTS,
-	OPTION_PTRACE,
-	OPTION_NO_SYMBOLS,
-	OPTION_ADDRESSES,
-	OPTION_FULL,
-	OPTION_FULL_PATHS,
-	OPTION_PLUMBING
-};
+enum { OPTION_NO_REQUEST = OPTIONS_OWN, OPTION_MAX_REQUESTS, OPTION_PTRACE, OPTION_NO_SYMBOLS };
 
 static int set_max_requests(struct bt_command *command, const char *value)
 {
@@ -98,9 +91,9 @@ static int set_max_requests(struct bt_command *command, const char *value)
 	return PROGRAM_GOES_ON;
 }
 
-static int bt_option(struct bt_command *command, int option, const char *value)
+static int bt_option(void *arg, int option, const char *value)
 {
-	struct tdt_print_options *print = &command->outside.print;
+	struct bt_command *command = arg;
 
 	switch (option) {
 	case OPTION_NO_REQUEST:
@@ -114,25 +107,10 @@ static int bt_option(struct bt_command *command, int option, const char *value)
 	case OPTION_NO_SYMBOLS:
 		command->no_symbols = true;
 		return PROGRAM_GOES_ON;
-	case OPTION_ADDRESSES:
-		print->addresses = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_FULL:
-		print->full = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_FULL_PATHS:
-		print->full_paths = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_PLUMBING:
-		print->plumbing = 1;
-		return PROGRAM_GOES_ON;
 	case OPTION_CHECK:
 	case OPTION_POLLING_LONGER:
 	case OPTION_WAITING_LONGER:
 		return check_option(&command->check, option, value);
-	case 'f':
-	case 'h':
-		return program_option(&bt_program, print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
@@ -158,24 +136,19 @@ static int bt_options(struct bt_command *command, int argc, char **argv)
 		{ "ptrace", no_argument, NULL, OPTION_PTRACE },
 		{ "max-requests", required_argument, NULL, OPTION_MAX_REQUESTS },
 		{ "no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS },
-		{ "addresses", no_argument, NULL, OPTION_ADDRESSES },
-		{ "full", no_argument, NULL, OPTION_FULL },
-		{ "full-paths", no_argument, NULL, OPTION_FULL_PATHS },
-		{ "plumbing", no_argument, NULL, OPTION_PLUMBING },
+		OPTION_OF_ADDRESSES,
+		OPTIONS_OF_FRAMES,
 		OPTIONS_OF_CHECK,
 		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_TARGET,
 	};
-	int option, status;
+	static const struct command_line line = { .program = &bt_program,
+						  .letters = "p:",
+						  .options = options,
+						  .option = bt_option,
+						  .more = true };
+	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
-		status = bt_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
 	if (status == PROGRAM_GOES_ON)
 		status = check_of_recording(&command->outside, &command->check);
 	return status == PROGRAM_GOES_ON ? bt_ids(command, argc, argv) : status;
@@ -232,12 +205,49 @@ static void request_trees(const struct bt_command *command, const struct outside
 	report_not_requested(command, answers);
 }
 
-/* A check may run every minute, and must not wake tasks. */
 static bool makes_requests(const struct bt_command *command, const struct outside *outside,
 			   size_t registry)
 {
-	return command->outside.core == NULL && command->max_requests != 0 && !command->check.on &&
+	return command->outside.core == NULL && command->max_requests != 0 &&
 	       outside->found[registry].registry.slabs != 0;
+}
+
+/* The ids of the tasks whose rings are unproven.  Returns 0 or -ENOMEM. */
+static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
+{
+	struct tdt__cycles cycles = { 0 };
+	int error = tdt__outside_rings(&cycles, tasks);
+
+	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
+	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)
+		for (size_t k = 0; k < cycles.cycle[i].n && cycles.cycle[i].unproven; k++)
+			(*ids)[choice->n_ids++] = cycles.cycle[i].tasks[k]->id;
+	tdt__cycles_fini(&cycles);
+	choice->ids = *ids;
+	return *ids != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * A check may run every minute, and must not wake tasks: it requests only those of which an answer
+ * tells whether they are in a deadlock.
+ */
+static int request_unproven(struct bt_command *command, struct outside *outside, size_t registry,
+			    struct tdt__answers *answers)
+{
+	struct tdt__task_choice choice = { 0 };
+	struct tdt__tasks tasks;
+	uint64_t *ids = NULL;
+	int status = outside_tasks(outside, &tasks, registry, &command->outside);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (unproven_ids(&choice, &ids, &tasks) != 0)
+		status = report_no_memory();
+	else if (choice.n_ids != 0)
+		request_trees(command, outside, registry, &choice, answers);
+	free(ids);
+	tdt__tasks_fini(&tasks);
+	return status;
 }
 
 /* --- Printing ----------------------------------------------------------------------------- */
@@ -302,7 +312,7 @@ static int print_findings(const struct bt_command *command, struct tdt__modules 
 	int error = -ECANCELED;
 
 	if (!command->no_symbols) {
-		error = do_apart(print_snapshot, &printing, APART_SECONDS, &why);
+		error = do_apart(print_snapshot, &printing, bound_names(), &why);
 		report_time(&command->outside, "looking up names and printing", start);
 	}
 	if (error == -ECANCELED) {
@@ -332,15 +342,15 @@ static void report_sampling(const struct tdt__sampling *sampling)
 	report_trouble(text);
 }
 
-static bool is_bad_dump(const struct check *check, const struct tdt_snapshot *snapshot)
+static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
 {
-	if (check_has_deadlock(snapshot->cycles, snapshot->n_cycles))
-		return true;
+	if (check_has_deadlock(&check, snapshot->cycles, snapshot->n_cycles))
+		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			if (check_is_bad(check, snapshot->groups[i].tasks[k]))
-				return true;
-	return false;
+			if (check_is_bad(&check, snapshot->groups[i].tasks[k], snapshot->at_least))
+				return TDT_CHECK_FOUND;
+	return check_report(&check);
 }
 
 /* Dump what there is to be read now.  `start` is when the requests began. */
@@ -367,9 +377,8 @@ static int dump_answered(struct bt_command *command, struct outside *outside, si
 		findings->public.took_ns = tdt__clock() - start;
 		status = print_findings(command, outside->images.table, findings, NULL);
 	}
-	if (status == EXIT_SUCCESS && command->check.on &&
-	    is_bad_dump(&command->check, &findings->public))
-		status = TDT_CHECK_FOUND;
+	if (status == EXIT_SUCCESS && command->check.on)
+		status = check_dump(command->check, &findings->public);
 	if (ended) /* so trees may be missing */
 		status = report_ended();
 	tdt__findings_free(findings);
@@ -382,11 +391,14 @@ static int dump_registry(struct bt_command *command, struct outside *outside, si
 	const struct tdt__task_choice choice = { command->ids, command->n_ids };
 	struct tdt__answers answers = { 0 };
 	uint64_t start = tdt__clock();
-	int status;
+	int status = PROGRAM_GOES_ON;
 
-	if (makes_requests(command, outside, registry))
+	if (makes_requests(command, outside, registry) && command->check.on)
+		status = request_unproven(command, outside, registry, &answers);
+	else if (makes_requests(command, outside, registry))
 		request_trees(command, outside, registry, &choice, &answers);
-	status = dump_answered(command, outside, registry, &answers, start);
+	if (status == PROGRAM_GOES_ON)
+		status = dump_answered(command, outside, registry, &answers, start);
 	tdt__answers_fini(&answers);
 	return status;
 }
@@ -401,9 +413,7 @@ static int dump_all_registries(FILE *out, void *arg)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	for (size_t i = 0; i < outside.n_found; i++) {
-		status = dump_registry(command, &outside, i);
-		if (status > worst)
-			worst = status;
+		worst = worse_status(worst, dump_registry(command, &outside, i));
 	}
 	outside_close(&outside);
 	return worst;
@@ -447,7 +457,7 @@ static int dump_apart(struct bt_command *command)
 	apart_fn *dump = command->outside.dir != NULL ? dump_recording : dump_all_registries;
 	int status = outside_apart(dump, command, &command->outside);
 
-	if (status == -ECANCELED && !command->outside.places.no_files) {
+	if (status == -ECANCELED && !command->outside.places.no_files && bound_left(1) > 0) {
 		command->outside.places.no_files = command->no_symbols = true;
 		status = outside_apart(dump, command, &command->outside);
 	}

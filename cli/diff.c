@@ -10,6 +10,7 @@
 #include "cli/diff.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,7 +65,6 @@ struct diff_command {
 	uint64_t after; /* nanoseconds; 0: there are files */
 	char **bt;      /* arguments for tdt bt */
 	int n_bt;
-	const char *timeout; /* NULL: not given */
 	const char *name[2]; /* of the files */
 	FILE *file[2];
 };
@@ -76,11 +76,7 @@ enum {
 	OPTION_DIFF_NO_REQUEST,
 	OPTION_DIFF_MAX_REQUESTS,
 	OPTION_DIFF_PTRACE,
-	OPTION_DIFF_NO_SYMBOLS,
-	OPTION_DIFF_ADDRESSES,
-	OPTION_DIFF_FULL,
-	OPTION_DIFF_FULL_PATHS,
-	OPTION_DIFF_PLUMBING
+	OPTION_DIFF_NO_SYMBOLS
 };
 
 static void pass_on(struct diff_command *command, const char *argument)
@@ -94,32 +90,6 @@ static int pass_on_both(struct diff_command *command, const char *option, const 
 	if (value != NULL)
 		pass_on(command, value);
 	return PROGRAM_GOES_ON;
-}
-
-/* How the answers are printed. */
-static int print_option(struct diff_command *command, int option, const char *value)
-{
-	struct tdt_print_options *print = &command->outside.print;
-
-	switch (option) {
-	case OPTION_DIFF_ADDRESSES:
-		print->addresses = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_DIFF_FULL:
-		print->full = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_DIFF_FULL_PATHS:
-		print->full_paths = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_DIFF_PLUMBING:
-		print->plumbing = 1;
-		return PROGRAM_GOES_ON;
-	case 'f':
-	case 'h':
-		return program_option(&diff_program, print, option, value);
-	default:
-		return outside_option(&command->outside, option, value);
-	}
 }
 
 static int set_after(struct diff_command *command, const char *value)
@@ -146,11 +116,8 @@ static int diff_option(struct diff_command *command, int option, const char *val
 		return pass_on_both(command, "--no-symbols", NULL);
 	case OPTION_DEBUG_DIR:
 		return pass_on_both(command, "--debug-dir", value);
-	case OPTION_TIMEOUT:
-		command->timeout = value;
-		return outside_option(&command->outside, option, value);
 	default:
-		return print_option(command, option, value);
+		return outside_option(&command->outside, option, value);
 	}
 }
 
@@ -174,8 +141,6 @@ static int diff_target(struct diff_command *command, int argc, char **argv)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	pass_on_both(command, "--pid", command->outside.target);
-	if (command->timeout != NULL)
-		pass_on_both(command, "--timeout", command->timeout);
 	pass_on(command, "--json");
 	pass_on(command, "--");
 	for (int i = 0; i < argc; i++)
@@ -196,10 +161,8 @@ static int diff_options(struct diff_command *command, int argc, char **argv)
 		{ "ptrace", no_argument, NULL, OPTION_DIFF_PTRACE },
 		{ "no-symbols", no_argument, NULL, OPTION_DIFF_NO_SYMBOLS },
 		{ "debug-dir", required_argument, NULL, OPTION_DEBUG_DIR },
-		{ "addresses", no_argument, NULL, OPTION_DIFF_ADDRESSES },
-		{ "full", no_argument, NULL, OPTION_DIFF_FULL },
-		{ "full-paths", no_argument, NULL, OPTION_DIFF_FULL_PATHS },
-		{ "plumbing", no_argument, NULL, OPTION_DIFF_PLUMBING },
+		OPTION_OF_ADDRESSES,
+		OPTIONS_OF_FRAMES,
 		{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 		{ "json", no_argument, NULL, OPTION_JSON },
 		OPTION_OF_TIMEOUT,
@@ -217,13 +180,6 @@ static int diff_options(struct diff_command *command, int argc, char **argv)
 }
 
 /* --- Asking for the answers --------------------------------------------------------- */
-
-#define BT_TRIES 3 /* tdt bt reads a target twice at most, and prints */
-
-static unsigned seconds_for(const struct diff_command *command)
-{
-	return command->outside.timeout != 0 ? command->outside.timeout : TIMEOUT_DEFAULT;
-}
 
 static int run_bt(FILE *out, void *arg)
 {
@@ -254,7 +210,7 @@ static int ask(struct diff_command *command, FILE **file)
 	*file = open_memory();
 	if (*file == NULL)
 		return report_no_memory();
-	status = do_apart_into(*file, run_bt, command, BT_TRIES * seconds_for(command), &why);
+	status = do_apart_into(*file, run_bt, command, UINT_MAX, &why);
 	if (status >= 0)
 		return status == EXIT_SUCCESS ? PROGRAM_GOES_ON : TDT_TROUBLE;
 	snprintf(text, sizeof text, "tdt bt %s", status == -ECANCELED ? why : strerror(-status));
@@ -543,7 +499,7 @@ static int compare_apart(struct diff_command *command)
 {
 	const char *why = "failed";
 	char text[64];
-	int status = do_apart(compare_answers, command, seconds_for(command), &why);
+	int status = do_apart(compare_answers, command, UINT_MAX, &why);
 
 	if (status >= 0)
 		return status;
@@ -557,7 +513,8 @@ static int compare_apart(struct diff_command *command)
 
 int command_diff(int argc, char **argv)
 {
-	struct diff_command command = { .outside.print.size = sizeof command.outside.print };
+	struct diff_command command = { .outside = { .program = &diff_program,
+						     .print.size = sizeof command.outside.print } };
 	int status;
 
 	/* No argument becomes more than two, and some are ours. */
@@ -567,6 +524,7 @@ int command_diff(int argc, char **argv)
 	pass_on(&command, diff_name);
 	status = diff_options(&command, argc, argv);
 	tdt__terminal_choose(&command.outside.print, stdout);
+	outside_bound(&command.outside, command.after);
 	if (status == PROGRAM_GOES_ON)
 		status = command.after != 0 ? ask_for_both(&command) : open_both(&command);
 	if (status == PROGRAM_GOES_ON)

@@ -295,85 +295,58 @@ int diff_text(struct tdt__out *out, const struct diff_result *result)
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void diff_number(struct tdt__out *out, const char *before, const char *key, uint64_t value)
-{
-	tdt__json_text(out, before);
-	tdt__json_text(out, "\"");
-	tdt__json_text(out, key);
-	tdt__json_text(out, "\":");
-	tdt__json_u64(out, value);
-}
-
-static void diff_head(struct tdt__out *out, const struct diff_result *result)
+static void diff_head(struct tdt__json *json, const struct diff_result *result)
 {
 	const struct comparison *comparison = result->comparison;
 
-	diff_number(out, "{", "tdt", SCHEMA);
-	tdt__json_text(out, comparison->same_process ? ",\"diff\":{\"same_process\":true"
-						     : ",\"diff\":{\"same_process\":false");
-	diff_number(out, ",", "apart_ns", comparison->apart_ns);
-	diff_number(out, ",", "before", count_live(result, false));
-	diff_number(out, ",", "after", count_live(result, true));
+	tdt__json_begin(json, "diff", '{');
+	tdt__json_bool(json, "same_process", comparison->same_process);
+	tdt__json_u64(json, "apart_ns", comparison->apart_ns);
+	tdt__json_u64(json, "before", count_live(result, false));
+	tdt__json_u64(json, "after", count_live(result, true));
 	for (int fate = 0; fate < FATES && comparison->same_process; fate++)
-		diff_number(out, ",", fate_words[fate], comparison->fates[fate]);
-	tdt__json_text(out, comparison->has_grown ? ",\"comparable\":true}"
-						  : ",\"comparable\":false}");
+		tdt__json_u64(json, fate_words[fate], comparison->fates[fate]);
+	tdt__json_bool(json, "comparable", comparison->has_grown);
+	tdt__json_end(json, '}');
 }
 
-static int group_of_json(struct tdt__out *out, const struct compare_group *group)
+static void group_of_json(struct tdt__json *json, const struct compare_group *group)
 {
-	int error = 0;
-
-	tdt__json_text(out, "{\"fate\":\"");
-	tdt__json_text(out, fate_words[group->fate]);
-	tdt__json_text(out, "\"");
-	diff_number(out, ",", "place", group->place);
-	tdt__json_text(out, ",\"tasks\":[");
-	for (size_t i = 0; i < group->tasks.n && error == 0 && out->error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = tdt__json_task(out, group->tasks.tasks[i]);
-	}
-	tdt__json_text(out, "]}");
-	return error;
+	tdt__json_begin(json, NULL, '{');
+	tdt__json_string(json, "fate", fate_words[group->fate]);
+	tdt__json_u64(json, "place", group->place);
+	tdt__json_begin(json, "tasks", '[');
+	for (size_t i = 0; i < group->tasks.n && json->out->error == 0; i++)
+		tdt__json_task(json, NULL, group->tasks.tasks[i]);
+	tdt__json_end(json, ']');
+	tdt__json_end(json, '}');
 }
 
-static int place_json(struct tdt__out *out, const struct compare_place *place)
+static void place_json(struct tdt__json *json, const struct compare_place *place)
 {
-	int error;
-
-	diff_number(out, "{", "before", place->before);
-	diff_number(out, ",", "after", place->after);
-	if (place->trace != NULL) {
-		tdt__json_text(out, ",\"nodes\":");
-		error = tdt__json_nodes(out, tdt_trace_root(place->trace));
-	} else {
-		tdt__json_text(out, ",\"task\":");
-		error = tdt__json_task(out, place->example);
-	}
-	tdt__json_text(out, "}");
-	return error;
+	tdt__json_begin(json, NULL, '{');
+	tdt__json_u64(json, "before", place->before);
+	tdt__json_u64(json, "after", place->after);
+	if (place->trace != NULL)
+		tdt__json_nodes(json, tdt_trace_root(place->trace));
+	else
+		tdt__json_task(json, "task", place->example);
+	tdt__json_end(json, '}');
 }
 
 int diff_json(struct tdt__out *out, const struct diff_result *result)
 {
 	const struct comparison *comparison = result->comparison;
-	int error = 0;
+	struct tdt__json json = tdt__json_document(out);
 
-	diff_head(out, result);
-	tdt__json_text(out, ",\"groups\":[");
-	for (size_t i = 0; i < comparison->n_groups && error == 0 && out->error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = group_of_json(out, &comparison->group[i]);
-	}
-	tdt__json_text(out, "],\"places\":[");
-	for (size_t i = 0; i < comparison->n_places && error == 0 && out->error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = place_json(out, &comparison->place[i]);
-	}
-	if (error == 0) /* output that is cut short must not look complete */
-		tdt__json_text(out, "]}\n");
-	return error;
+	diff_head(&json, result);
+	tdt__json_begin(&json, "groups", '[');
+	for (size_t i = 0; i < comparison->n_groups && out->error == 0; i++)
+		group_of_json(&json, &comparison->group[i]);
+	tdt__json_end(&json, ']');
+	tdt__json_begin(&json, "places", '[');
+	for (size_t i = 0; i < comparison->n_places && out->error == 0; i++)
+		place_json(&json, &comparison->place[i]);
+	tdt__json_end(&json, ']');
+	return tdt__json_finish(&json);
 }

@@ -13,10 +13,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tree-printer/forms.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
@@ -231,47 +231,40 @@ static int print_text(const struct joined *joined, FILE *out,
 
 /* --- JSON ------------------------------------------------------------------ */
 
-static bool set_tally(json_t *object, const struct tally *tally)
+static void json_tally(struct tdt__json *json, const struct tally *tally)
 {
 	for (int kind = 0; kind < USTACK_KINDS; kind++)
-		if (tally->seen[kind] != 0 &&
-		    json_object_set_new(object, kind_keys[kind],
-					json_integer((json_int_t)tally->seen[kind])) != 0)
-			return false;
-	return true;
+		tdt__json_known_u64(json, kind_keys[kind], tally->seen[kind]);
 }
 
 /* The JSON that the library prints for the trace, with the tallies as further members. */
-static int print_json(const struct joined *joined, FILE *out,
-		      const struct tdt_print_options *options)
+static int print_json(const struct joined *joined, FILE *file)
 {
-	char *bytes = NULL;
-	size_t n = 0, id;
-	FILE *memory = open_memstream(&bytes, &n);
-	json_t *json = NULL, *node;
-	int err = memory == NULL ? -errno : tdt_trace_print_with(joined->trace, memory, options);
+	struct tdt__out out = { .file = file };
+	struct tdt__json json = tdt__json_document(&out);
+	uint32_t n;
+	const struct tdt_node **nodes = tdt__nodes_by_id(tdt_trace_root(joined->trace), &n);
 
-	if (memory != NULL && fclose(memory) != 0 && err == 0)
-		err = -ENOMEM;
-	if (err == 0)
-		json = json_loadb(bytes, n, 0, NULL);
-	free(bytes);
-	if (json == NULL)
-		return err != 0 ? err : -ENOMEM;
-	if (!set_tally(json_object_get(json, "task"), &joined->all))
-		err = -ENOMEM;
-	json_array_foreach(json_object_get(json, "nodes"), id, node)
-		if (!set_tally(node, &joined->tally[id]))
-			err = -ENOMEM;
-	if (err == 0 && (json_dumpf(json, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0 ||
-			 putc('\n', out) == EOF))
-		err = errno != 0 ? -errno : -EIO;
-	json_decref(json);
-	return err;
+	if (nodes == NULL)
+		return -ENOMEM;
+	tdt__json_begin(&json, "task", '{');
+	tdt__json_task_members(&json, tdt_trace_info(joined->trace));
+	json_tally(&json, &joined->all);
+	tdt__json_end(&json, '}');
+	tdt__json_begin(&json, "nodes", '[');
+	for (uint32_t id = 0; id < n; id++) {
+		tdt__json_begin(&json, NULL, '{');
+		tdt__json_node_members(&json, nodes[id]);
+		json_tally(&json, &joined->tally[id]);
+		tdt__json_end(&json, '}');
+	}
+	tdt__json_end(&json, ']');
+	free(nodes);
+	return tdt__out_end(&out, tdt__json_finish(&json));
 }
 
 int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options)
 {
-	return options->format == TDT_PRINT_JSON ? print_json(joined, out, options)
+	return options->format == TDT_PRINT_JSON ? print_json(joined, out)
 						 : print_text(joined, out, options);
 }

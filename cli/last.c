@@ -57,14 +57,14 @@ void last_title(struct tdt__string *string, const struct last *last,
 			   (unsigned)(end / 1000000 % 1000));
 }
 
-/* For how long before the end no event is missing.  False: none is missing at all. */
+/* For how long before the end nothing is missing.  False: nothing is missing at all. */
 static bool known_before_end(const struct last *last, uint64_t *ns)
 {
-	uint64_t sure_from = tdt__recording_sure_from(last->read.recording);
+	uint64_t whole_from = tdt__recording_whole_from(last->read.recording);
 	uint64_t end = last->states.tasks.now;
 
-	*ns = end > sure_from ? end - sure_from : 0;
-	return sure_from != 0;
+	*ns = end > whole_from ? end - whole_from : 0;
+	return whole_from != 0;
 }
 
 static bool has_unknown(const struct tdt__tasks *tasks)
@@ -97,23 +97,15 @@ void last_missing(struct tdt__string *string, const struct last *last)
 				 "ended\n");
 }
 
-int last_json(struct tdt__out *out, const struct last *last)
+void last_json(struct tdt__json *json, const struct last *last)
 {
-	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
 	uint64_t ns;
-	int error;
 
-	tdt__json_text(out, "{\"file\":");
-	error = tdt__json_string(out, last->read.path);
-	tdt__json_text(out, ",\"program\":");
-	if (error == 0)
-		error = tdt__json_string(out, header->program);
-	tdt__json_text(out, ",\"until_real_ns\":");
-	tdt__json_u64(out, end_of_last(last));
-	if (known_before_end(last, &ns)) {
-		tdt__json_text(out, ",\"whole_ns\":");
-		tdt__json_u64(out, ns);
-	}
-	tdt__json_text(out, "}");
-	return error;
+	tdt__json_begin(json, "recording", '{');
+	tdt__json_string(json, "file", last->read.path);
+	tdt__json_string(json, "program", tdt__recording_header(last->read.recording)->program);
+	tdt__json_u64(json, "until_real_ns", end_of_last(last));
+	if (known_before_end(last, &ns))
+		tdt__json_u64(json, "whole_ns", ns);
+	tdt__json_end(json, '}');
 }

@@ -7,7 +7,7 @@
 #include "cli/recordings.h"
 #include "cli/tdt.h"
 #include "reader/last_states.h"
-#include "tree-printer/strings.h"
+#include "tree-printer/json_writer.h"
 
 struct last {
 	struct recording_read read;
@@ -25,7 +25,7 @@ void last_title(struct tdt__string *string, const struct last *last,
 /* If states of tasks are unknown, write a line that says why. */
 void last_missing(struct tdt__string *string, const struct last *last);
 
-/* Write the object of the recording.  Returns 0 or -ENOMEM. */
-int last_json(struct tdt__out *out, const struct last *last);
+/* Write the member that says which recording it is. */
+void last_json(struct tdt__json *json, const struct last *last);
 
 #endif

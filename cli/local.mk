@@ -22,6 +22,11 @@ tdt_join_ustack_SOURCES = \
 	cli/ustack.h \
 	tree-printer/frame.c \
 	tree-printer/frame.h \
+	tree-printer/json.c \
+	tree-printer/json_writer.c \
+	tree-printer/json_writer.h \
+	tree-printer/operation.c \
+	tree-printer/operation.h \
 	tree-printer/origin.c \
 	tree-printer/origin.h \
 	tree-printer/schema.h \
@@ -39,6 +44,8 @@ bin_PROGRAMS += tdt
 tdt_SOURCES = \
 	cli/apart.c \
 	cli/apart.h \
+	cli/bound.c \
+	cli/bound.h \
 	cli/bt.c \
 	cli/metrics.c \
 	cli/metrics_page.c \

@@ -13,6 +13,7 @@
 #include "cli/metrics_page.h"
 #include "cli/serve.h"
 #include "cli/tdt.h"
+#include "reader/dump.h"
 #include "reader/history.h"
 #include "reader/recorded.h"
 #include "recording/read.h"
@@ -62,16 +63,16 @@ static int set_form(struct metrics_command *command, const char *value)
 	return PROGRAM_GOES_ON;
 }
 
-static int metrics_option(struct metrics_command *command, int option, const char *value)
+static int metrics_option(void *arg, int option, const char *value)
 {
+	struct metrics_command *command = arg;
+
 	switch (option) {
 	case 'f':
 		return set_form(command, value);
 	case OPTION_LISTEN:
 		command->listen = value;
 		return PROGRAM_GOES_ON;
-	case 'h':
-		return program_option(&metrics_program, &command->outside.print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
@@ -89,19 +90,12 @@ static int metrics_options(struct metrics_command *command, int argc, char **arg
 		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int option, status;
+	static const struct command_line line = { .program = &metrics_program,
+						  .letters = "p:",
+						  .options = options,
+						  .option = metrics_option };
 
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
-		status = metrics_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
-	if (status == PROGRAM_GOES_ON && argc > 0)
-		status = program_bad_usage(&metrics_program, "more than one target: ", argv[0]);
-	return status;
+	return read_command_line(&line, command, &command->outside, &argc, &argv);
 }
 
 /* --- Scrapes ------------------------------------------------------------------------ */
@@ -146,17 +140,17 @@ static void keep_most(struct tdt_counts *counts, const struct tdt_counts *before
 	keep_larger(&counts->dumps, before->dumps);
 }
 
-static uint64_t count_deadlocks(struct tdt__tasks *tasks)
+static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	uint64_t n = 0;
 
-	if (tdt__tasks_rings(&cycles, tasks) != 0)
+	if (tdt__outside_rings(&cycles, tasks) != 0)
 		report_no_memory();
-	while (n < cycles.n && cycles.cycle[n].deadlock)
-		n++;
+	for (size_t i = 0; i < cycles.n; i++) {
+		page->deadlocks += cycles.cycle[i].deadlock;
+		page->unproven += cycles.cycle[i].unproven;
+	}
 	tdt__cycles_fini(&cycles);
-	return n;
 }
 
 #define LOOKS 3
@@ -183,7 +177,7 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 		keep_most(&page->counts, &before);
 		before = page->counts;
 		if (i == 0)
-			page->deadlocks = count_deadlocks(&tasks);
+			count_rings(page, &tasks);
 		tdt__history_counters(&outside->target, &tasks.registry, &after);
 		moved = after.polls != tasks.counters.polls;
 		tdt__tasks_fini(&tasks);
@@ -193,11 +187,11 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 
 /* --- Durations ---------------------------------------------------------------------- */
 
-/* From when on all polls are in the recording. */
+/* From when on all events are in the recording. */
 static uint64_t recorded_from(const struct tdt__recording *recording)
 {
 	uint64_t start = tdt__recording_header(recording)->start,
-		 whole = tdt__recording_polls_from(recording);
+		 whole = tdt__recording_sure_from(recording);
 
 	return whole > start ? whole : start;
 }
@@ -213,26 +207,11 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 	if (span.from == 0)
 		span.from = recorded_from(recording);
 	if (scrape->after == NULL && end > span.from)
-		keep_larger(&page->recorded_ns, end - span.from);
+		keep_larger(&page->recorded_ns, tdt__recording_time(recording, span.from, end));
 	if (tdt__durations_count(recording, &span, &totals->polls, &totals->latencies) != 0)
 		return report_no_memory();
 	totals->recorded = scrape->after != NULL || page->recorded_ns != 0;
 	return PROGRAM_GOES_ON;
-}
-
-static int open_block(struct metrics_page *page, struct scrape *scrape, const void *block,
-		      size_t size)
-{
-	struct tdt__recording *recording;
-	int error = tdt__recording_open(&recording, block, size), status;
-
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0)
-		return report_trouble("the recording is damaged");
-	status = count_durations(page, scrape, recording);
-	tdt__recording_close(recording);
-	return status;
 }
 
 /* A recorder that does not run has nothing to say of the present. */
@@ -240,18 +219,19 @@ static int read_durations(struct metrics_page *page, struct scrape *scrape,
 			  struct outside *outside, size_t registry)
 {
 	uint64_t start = tdt__clock();
+	struct tdt__recording *recording;
 	struct tdt__trouble trouble;
-	void *block;
-	size_t size;
+	void *copy;
 	int status;
 
 	if (!tdt__recorded_runs(&outside->target, &outside->found[registry]))
 		return PROGRAM_GOES_ON;
-	if (tdt__recorded_copy(&outside->target, &outside->images, &outside->found[registry],
-			       &block, &size, &trouble) != 0)
+	if (tdt__recorded_open(&outside->target, &outside->images, &outside->found[registry], &copy,
+			       &recording, &trouble) != 0)
 		return report_trouble(trouble.text);
-	status = open_block(page, scrape, block, size);
-	free(block);
+	status = count_durations(page, scrape, recording);
+	tdt__recording_close(recording);
+	free(copy);
 	report_time(&scrape->command->outside, "reading the recording", start);
 	return status;
 }
@@ -277,6 +257,7 @@ static void add_page(struct metrics_page *page, const struct metrics_page *one, 
 {
 	add_counts(&page->counts, &one->counts);
 	page->deadlocks += one->deadlocks;
+	page->unproven += one->unproven;
 	if (start != 0 && (page->since == 0 || start < page->since))
 		page->since = start;
 }

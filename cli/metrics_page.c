@@ -101,10 +101,14 @@ static void put_present(FILE *out, const struct metrics_page *page)
 	static const struct metric deadlocks = {
 		"tdt_deadlocks", "Rings of tasks that wait for each other for ever.",
 	};
+	static const struct metric unproven = {
+		"tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
+	};
 
 	put_gauge_of_seconds(out, page, &poll, page->counts.longest_poll_ns);
 	put_gauge_of_seconds(out, page, &wait, page->counts.longest_wait_ns);
 	put_gauge(out, &deadlocks, page->deadlocks);
+	put_gauge(out, &unproven, page->unproven);
 }
 
 /* --- Histograms --------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ struct metrics_page {
 	bool up;                 /* the process was read; otherwise nothing else is printed */
 	struct tdt_counts counts;
 	uint64_t since;          /* when the counting began, ns of CLOCK_REALTIME; 0: unknown */
-	uint64_t deadlocks;
+	uint64_t deadlocks, unproven; /* rings of tasks */
 	bool recorded;           /* there are durations */
 	/*
 	 * The time of which the durations are, in nanoseconds, if they are of a span that ends now.

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,9 @@
 
 #include "base/clock.h"
 #include "cli/tdt.h"
+#include "reader/core.h"
 #include "symbolize/debugfile.h"
+#include "tree-printer/futurelocks.h"
 #include "tree-printer/strings.h"
 
 /* --- Messages ----------------------------------------------------------------------- */
@@ -97,34 +100,59 @@ int check_of_recording(const struct outside_options *options, const struct check
 		       : PROGRAM_GOES_ON;
 }
 
-static bool is_in_futurelock(const struct tdt_trace_info *info)
+static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_least)
 {
-	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (info->waits[i].futurelock != 0)
-			return true;
+	if (limit == 0 || ns > limit)
+		return limit != 0;
+	check->at_least |= at_least;
 	return false;
 }
 
-bool check_is_bad(const struct check *check, const struct tdt_trace_info *info)
+bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least)
 {
-	if (is_in_futurelock(info))
+	if (tdt__waits_in_vain(info))
 		return true;
 	switch (info->state) {
 	case TDT_TASK_RUNNING:
-		return check->polling_longer != 0 && info->state_ns > check->polling_longer;
+		return is_longer(check, info->state_ns, check->polling_longer, at_least);
 	case TDT_TASK_WAITING:
-		return check->waiting_longer != 0 && info->state_ns > check->waiting_longer;
+		return is_longer(check, info->state_ns, check->waiting_longer, at_least);
 	default:
 		return false;
 	}
 }
 
-bool check_has_deadlock(const struct tdt_snapshot_cycle *cycle, size_t n)
+bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *cycle, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (cycle[i].deadlock)
-			return true;
-	return false;
+	bool deadlock = false;
+
+	for (size_t i = 0; i < n; i++) {
+		deadlock |= cycle[i].deadlock;
+		check->unproven |= cycle[i].unproven;
+	}
+	return deadlock;
+}
+
+int check_report(const struct check *check)
+{
+	if (check->unproven)
+		report_trouble("a ring of waits is unproven: it is a deadlock unless one of its "
+			       "tasks has another leaf, of which its record does not know.  Only "
+			       "an answer of these tasks to tdt bt --check, or the watch "
+			       "(TDT_WATCH=10ms), can tell");
+	if (check->at_least)
+		report_trouble("a core file has no clock, so it is unknown whether a poll or a "
+			       "wait has lasted for longer than that");
+	return check->unproven || check->at_least ? TDT_CHECK_UNPROVEN : EXIT_SUCCESS;
+}
+
+int worse_status(int a, int b)
+{
+	static const int seriousness[] = {
+		[TDT_CHECK_UNPROVEN] = 1, [TDT_CHECK_FOUND] = 2, [TDT_TROUBLE] = 3
+	};
+
+	return seriousness[a] > seriousness[b] ? a : b;
 }
 
 /* --- Options ------------------------------------------------------------------------ */
@@ -179,7 +207,7 @@ int outside_option(struct outside_options *options, int option, const char *valu
 		options->print.format = TDT_PRINT_JSON;
 		return PROGRAM_GOES_ON;
 	default:
-		return program_option(&outside_program, &options->print, option, value);
+		return program_option(options->program, &options->print, option, value);
 	}
 }
 
@@ -201,6 +229,25 @@ int outside_arguments(struct outside_options *options, int *argc, char ***argv)
 	options->target = *(*argv)++;
 	(*argc)--;
 	return PROGRAM_GOES_ON;
+}
+
+int read_command_line(const struct command_line *line, void *command,
+		      struct outside_options *options, int *argc, char ***argv)
+{
+	int option, status = PROGRAM_GOES_ON;
+
+	options->program = line->program;
+	while (status == PROGRAM_GOES_ON &&
+	       (option = getopt_long(*argc, *argv, line->letters, line->options, NULL)) != -1)
+		status = line->option(command, option, optarg);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	*argc -= optind;
+	*argv += optind;
+	status = outside_arguments(options, argc, argv);
+	if (status == PROGRAM_GOES_ON && *argc > 0 && !line->more)
+		status = program_bad_usage(line->program, "more than one target: ", (*argv)[0]);
+	return status;
 }
 
 /* --- Processes by name -------------------------------------------------------------- */
@@ -345,11 +392,23 @@ int report_reading(const char *why)
 	return report_trouble(text);
 }
 
+void outside_bound(const struct outside_options *options, uint64_t wait_ns)
+{
+	static bool bound;
+
+	if (!bound)
+		bound_time((options->timeout != 0 ? options->timeout : BOUND_SECONDS) +
+			   (unsigned)(wait_ns / TDT__SECOND));
+	bound = true;
+}
+
 int outside_apart(apart_fn *work, void *arg, const struct outside_options *options)
 {
 	const char *why = "";
-	int status = do_apart(work, arg, options->timeout != 0 ? options->timeout : TIMEOUT_DEFAULT,
-			      &why);
+	int status;
+
+	outside_bound(options, 0);
+	status = do_apart(work, arg, UINT_MAX, &why);
 
 	if (status >= 0)
 		return status;
@@ -359,6 +418,19 @@ int outside_apart(apart_fn *work, void *arg, const struct outside_options *optio
 	}
 	report_reading(why);
 	return -ECANCELED;
+}
+
+static void report_truncated(const struct tdt__core *core)
+{
+	char text[128];
+
+	if (core == NULL || core->missing == 0)
+		return;
+	snprintf(text, sizeof text,
+		 "the core file is truncated: it lacks %" PRIu64 " KiB of memory, and what was "
+		 "there",
+		 core->missing / 1024 + 1);
+	report_trouble(text);
 }
 
 static int open_target(struct outside *outside, const struct outside_options *options)
@@ -374,7 +446,10 @@ static int open_target(struct outside *outside, const struct outside_options *op
 			return TDT_TROUBLE;
 		error = tdt__target_open_process(&outside->target, pid, &trouble);
 	}
-	return error == 0 ? PROGRAM_GOES_ON : report_trouble(trouble.text);
+	if (error != 0)
+		return report_trouble(trouble.text);
+	report_truncated(outside->target.core);
+	return PROGRAM_GOES_ON;
 }
 
 int report_ended(void)
@@ -405,8 +480,11 @@ static int keep_known(struct outside *outside)
 	if (outside->n_found == 0 && !tdt__target_is_there(&outside->target))
 		return report_ended();
 	if (outside->n_found == 0)
-		return report_trouble("no libtdt was found in the target: the program does not "
-				      "use it, or has not started yet");
+		return report_trouble(
+		    outside->target.core != NULL && outside->target.core->missing != 0
+			? "no libtdt was found in what is left of the core file"
+			: "no libtdt was found in the target: the program does not use "
+			  "it, or has not started yet");
 	for (size_t i = known; i < outside->n_found; i++)
 		report_unknown_layout(&outside->found[i]);
 	outside->n_found = known;

@@ -23,35 +23,35 @@
 
 static const char *const print_forms[] = { "text", "json", "folded", NULL };
 
-#define HELP_OF_PRINT(use) \
-	"Usage: " use " [OPTION]... [FILE]\n" \
-	"       " use " --summary [OPTION]... RECORDING\n" \
-	"       " use " --perfetto=OUT RECORDING\n" \
-	"Print traces of async tasks, and dumps of many, which the tdt library wrote " \
-	"as JSON to FILE (default, or -:\n" \
-	"standard input).\n" \
-	"\n" \
-	"With --summary: say what happened last, by a RECORDING of the flight recorder: a " \
-	"file, or a directory with files\n" \
-	"(TDT_RECORD_DIR).  Of several files, the newest one of a process that has ended " \
-	"is read.  With --perfetto: write it to OUT as a trace for ui.perfetto.dev, " \
-	"compressed if OUT ends in .gz.\n" \
-	"\n" \
-	"  --format=FORM    text (the default), json, or folded: stacks for flame graphs\n" \
-	"  --json           the same as --format=json\n" \
-	"  --addresses      symbol+0x1f, as tracers print it, instead of the place in " \
-	"the source\n" \
-	"  --full-paths     the source's whole path, not the part below the program's " \
-	"directory\n" \
-	"  --plumbing       also the frames of tdt itself\n" \
-	"  --depth=N        at most N levels of frames; what is cut is marked\n" \
-	"  --utf8, --ascii  the lines of the tree (default: as the locale is)\n" \
-	"  --color=WHEN     auto (the default: on a terminal), always or never\n" \
-	"  --full           also the calls in libraries; with --summary: long lists, whole " \
-	"stacks, and all rings\n" \
-	"  --rows=N         with --summary: at most N entries of each list\n" \
-	"  --since=SECONDS  with --summary: only what happened in the last SECONDS\n" \
-	"  --help, --version\n" \
+#define HELP_OF_PRINT(use)                                                                         \
+	"Usage: " use " [OPTION]... [FILE]\n"                                                      \
+	"       " use " --summary [OPTION]... RECORDING\n"                                         \
+	"       " use " --perfetto=OUT RECORDING\n"                                                \
+	"Print traces of async tasks, and dumps of many, which the tdt library wrote "             \
+	"as JSON to FILE (default, or -:\n"                                                        \
+	"standard input).\n"                                                                       \
+	"\n"                                                                                       \
+	"With --summary: say what happened last, by a RECORDING of the flight recorder: a "        \
+	"file, or a directory with files\n"                                                        \
+	"(TDT_RECORD_DIR).  Of several files, the newest one of a process that was killed "        \
+	"is read.  With --perfetto: write it to OUT as a trace for ui.perfetto.dev, "              \
+	"compressed if OUT ends in .gz.\n"                                                         \
+	"\n"                                                                                       \
+	"  --format=FORM    text (the default), json, or folded: stacks for flame graphs\n"        \
+	"  --json           the same as --format=json\n"                                           \
+	"  --addresses      symbol+0x1f, as tracers print it, instead of the place in "            \
+	"the source\n"                                                                             \
+	"  --full-paths     the source's whole path, not the part below the program's "            \
+	"directory\n"                                                                              \
+	"  --plumbing       also the frames of tdt itself\n"                                       \
+	"  --depth=N        at most N levels of frames; what is cut is marked\n"                   \
+	"  --utf8, --ascii  the lines of the tree (default: as the locale is)\n"                   \
+	"  --color=WHEN     auto (the default: on a terminal), always or never\n"                  \
+	"  --full           also the calls in libraries; with --summary: long lists, whole "       \
+	"stacks, and all rings\n"                                                                  \
+	"  --rows=N         with --summary: at most N entries of each list\n"                      \
+	"  --since=SECONDS  with --summary: only what happened in the last SECONDS\n"              \
+	"  --help, --version\n"                                                                    \
 	"\n"
 
 static const struct program print_program = {
@@ -119,7 +119,7 @@ static int parse_summary_option(struct print_command *command, int option, const
 	uint32_t rows;
 
 	switch (option) {
-	case 'F':
+	case OPTION_FULL:
 		command->summary.full = true;
 		command->print.full = 1;
 		return PROGRAM_GOES_ON;
@@ -154,18 +154,9 @@ static int parse_print_option(struct print_command *command, int option, const c
 		if (!parse_depth(value, &command->print.max_depth))
 			return program_bad_usage(command->program, "not a depth: ", value);
 		return PROGRAM_GOES_ON;
-	case 'a':
-		command->print.addresses = 1;
-		return PROGRAM_GOES_ON;
-	case 'p':
-		command->print.full_paths = 1;
-		return PROGRAM_GOES_ON;
-	case 'P':
-		command->print.plumbing = 1;
-		return PROGRAM_GOES_ON;
 	case 's':
 	case 't':
-	case 'F':
+	case OPTION_FULL:
 	case 'R':
 	case 'n':
 		return parse_summary_option(command, option, value);
@@ -198,13 +189,11 @@ static int parse_print_options(struct print_command *command, int argc, char **a
 	static const struct option options[] = {
 		OPTION_FORMAT,
 		{ "json", no_argument, NULL, 'j' },
-		{ "addresses", no_argument, NULL, 'a' },
-		{ "full-paths", no_argument, NULL, 'p' },
-		{ "plumbing", no_argument, NULL, 'P' },
+		OPTION_OF_ADDRESSES,
+		OPTIONS_OF_FRAMES,
 		{ "depth", required_argument, NULL, 'd' },
 		{ "summary", no_argument, NULL, 's' },
 		{ "perfetto", required_argument, NULL, 't' },
-		{ "full", no_argument, NULL, 'F' },
 		{ "rows", required_argument, NULL, 'R' },
 		{ "since", required_argument, NULL, 'n' },
 		OPTIONS_OF_ALL,

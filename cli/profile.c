@@ -34,7 +34,7 @@
  */
 #define WATCH_EACH UINT64_C(10000000)
 #define PROFILE_NAMES (20 * TDT__SECOND)
-#define MORE_SECONDS 120 /* that the child has besides the time of the profile */
+#define MORE_SECONDS 120 /* that there are besides the time of the profile */
 
 /* --- Ending early ------------------------------------------------------------------------- */
 
@@ -239,20 +239,16 @@ static bool read_recorded_times(struct looking *looking, struct outside *outside
 	uint64_t offset = (uint64_t)outside->target.clock_offset;
 	struct tdt__recording *recording;
 	struct tdt__trouble trouble;
-	size_t size;
 	void *copy;
 	int error;
 
 	if (!tdt__recorded_runs(&outside->target, &outside->found[0]) ||
-	    tdt__recorded_copy(&outside->target, &outside->images, &outside->found[0], &copy,
-			       &size, &trouble) != 0)
+	    tdt__recorded_open(&outside->target, &outside->images, &outside->found[0], &copy,
+			       &recording, &trouble) != 0)
 		return false;
-	error = tdt__recording_open(&recording, copy, size);
-	if (error == 0) {
-		error = tdt__profile_times_read(times, &looking->profile->sum, recording,
-						looking->start + offset, tdt__clock() + offset);
-		tdt__recording_close(recording);
-	}
+	error = tdt__profile_times_read(times, &looking->profile->sum, recording,
+					looking->start + offset, tdt__clock() + offset);
+	tdt__recording_close(recording);
 	free(copy);
 	return error == 0;
 }
@@ -283,14 +279,7 @@ static int print_in_form(struct profile_result *result, FILE *file)
 /* The file to print to.  A child that tried before may have written something. */
 static FILE *open_form(const struct profile_printing *printing, FILE *out)
 {
-	int fd;
-
-	if (printing->file == NULL)
-		return out;
-	fd = printing->file->fd;
-	if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) < 0)
-		return NULL;
-	return fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
+	return printing->file != NULL ? tdt__new_file_stream(printing->file) : out;
 }
 
 /* An apart_fn: look up the names, and print. */
@@ -326,7 +315,7 @@ static int print_apart(const struct profile_command *command, struct outside *ou
 
 	if (!command->no_symbols) {
 		tdt__profile_open_images(&printing->result->profile->sum, &outside->images);
-		error = do_apart(print_profile, printing, APART_SECONDS, &why);
+		error = do_apart(print_profile, printing, bound_names(), &why);
 	}
 	if (error != -ECANCELED)
 		return error;
@@ -494,7 +483,7 @@ int command_profile(int argc, char **argv)
 		return report_no_memory();
 	if (command.outside.timeout == 0)
 		command.outside.timeout = MORE_SECONDS;
-	command.outside.timeout += (unsigned)(command.duration / TDT__SECOND);
+	outside_bound(&command.outside, command.duration);
 	status = outside_apart(profile_target, &command, &command.outside);
 	return status >= 0 ? status : TDT_TROUBLE;
 }

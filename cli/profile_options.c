@@ -59,10 +59,7 @@ enum {
 	OPTION_ROWS,
 	OPTION_UNREQUESTED,
 	OPTION_MOST_REQUESTS,
-	OPTION_WITHOUT_SYMBOLS,
-	OPTION_WHOLE_PATHS,
-	OPTION_UNFOLDED,
-	OPTION_ALL_PLUMBING
+	OPTION_WITHOUT_SYMBOLS
 };
 
 static int set_number(uint64_t *number, uint64_t least, uint64_t most, const char *value)
@@ -87,23 +84,10 @@ static int set_profile_duration(struct profile_command *command, const char *val
 
 static int set_profile_states(struct profile_command *command, const char *value)
 {
-	for (const char *at = value;; at++) {
-		size_t length = strcspn(at, ",");
-		int state = 0;
-
-		while (state < TDT__PROFILE_STATES &&
-		       (strlen(profile_states[state]) != length ||
-			memcmp(profile_states[state], at, length) != 0))
-			state++;
-		if (state == TDT__PROFILE_STATES)
-			return program_bad_usage(&profile_program,
-						 "tasks are waiting, runnable or polling, not ",
-						 value);
-		command->states |= 1u << state;
-		at += length;
-		if (*at == '\0')
-			return PROGRAM_GOES_ON;
-	}
+	if (!program_words(profile_states, value, &command->states))
+		return program_bad_usage(&profile_program,
+					 "tasks are waiting, runnable or polling, not ", value);
+	return PROGRAM_GOES_ON;
 }
 
 static int set_limits_of_profile(struct profile_command *command, int option, const char *value)
@@ -123,34 +107,10 @@ static int set_limits_of_profile(struct profile_command *command, int option, co
 	return PROGRAM_GOES_ON;
 }
 
-static int profile_print_option(struct profile_command *command, int option, const char *value)
+static int profile_option(void *arg, int option, const char *value)
 {
-	struct tdt_print_options *print = &command->outside.print;
+	struct profile_command *command = arg;
 
-	switch (option) {
-	case OPTION_WHOLE_PATHS:
-		print->full_paths = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_UNFOLDED:
-		print->full = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_ALL_PLUMBING:
-		print->plumbing = 1;
-		return PROGRAM_GOES_ON;
-	case 'f':
-	case OPTION_JSON:
-		command->formed = true;
-		break;
-	default:
-		break;
-	}
-	return option == 'f' || option == 'h'
-		       ? program_option(&profile_program, print, option, value)
-		       : outside_option(&command->outside, option, value);
-}
-
-static int profile_option(struct profile_command *command, int option, const char *value)
-{
 	switch (option) {
 	case 'd':
 		return set_profile_duration(command, value);
@@ -169,8 +129,12 @@ static int profile_option(struct profile_command *command, int option, const cha
 	case OPTION_WITHOUT_SYMBOLS:
 		command->no_symbols = true;
 		return PROGRAM_GOES_ON;
+	case 'f':
+	case OPTION_JSON:
+		command->formed = true;
+		return outside_option(&command->outside, option, value);
 	default:
-		return profile_print_option(command, option, value);
+		return outside_option(&command->outside, option, value);
 	}
 }
 
@@ -188,10 +152,8 @@ static void choose_form(struct profile_command *command)
 		*format = TDT_PRINT_FOLDED;
 }
 
-static int check_profile(struct profile_command *command, int argc, char **argv)
+static int check_profile(struct profile_command *command)
 {
-	if (argc > 0)
-		return program_bad_usage(&profile_program, "more than one target: ", argv[0]);
 	if (command->outside.core != NULL || command->outside.dir != NULL)
 		return program_bad_usage(&profile_program, "only a process can be profiled", "");
 	choose_form(command);
@@ -216,21 +178,15 @@ int profile_options(struct profile_command *command, int argc, char **argv)
 		{ "no-request", no_argument, NULL, OPTION_UNREQUESTED },
 		{ "max-requests", required_argument, NULL, OPTION_MOST_REQUESTS },
 		{ "no-symbols", no_argument, NULL, OPTION_WITHOUT_SYMBOLS },
-		{ "full-paths", no_argument, NULL, OPTION_WHOLE_PATHS },
-		{ "full", no_argument, NULL, OPTION_UNFOLDED },
-		{ "plumbing", no_argument, NULL, OPTION_ALL_PLUMBING },
+		OPTIONS_OF_FRAMES,
 		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_TARGET,
 	};
-	int option, status;
+	static const struct command_line line = { .program = &profile_program,
+						  .letters = "p:d:F:o:",
+						  .options = options,
+						  .option = profile_option };
+	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:d:F:o:", options, NULL)) != -1) {
-		status = profile_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
-	return status == PROGRAM_GOES_ON ? check_profile(command, argc, argv) : status;
+	return status == PROGRAM_GOES_ON ? check_profile(command) : status;
 }

@@ -53,158 +53,107 @@ static const char *kind_of_place(const struct tdt__profile_place *place)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-static void number_member(struct tdt__out *out, const char *before, double number)
+static void json_number(struct tdt__json *json, const char *key, double number)
 {
-	tdt__json_text(out, before);
-	tdt__json_u64(out, (uint64_t)(number + 0.5));
-}
-
-static int text_member(struct tdt__out *out, const char *before, const char *text)
-{
-	if (text == NULL)
-		return 0;
-	tdt__json_text(out, before);
-	return tdt__json_string(out, text);
-}
-
-static int json_frame(struct tdt__out *out, const struct tdt_frame *frame)
-{
-	struct tdt__string pc = { 0 };
-	int error;
-
-	tdt__string_printf(&pc, "{\"pc\":\"0x%" PRIx64 "\"", frame->pc);
-	if (pc.failed)
-		return -ENOMEM;
-	tdt__out_add(out, pc.bytes, pc.n);
-	tdt__string_free(&pc);
-	error = text_member(out, ",\"function\":", frame->function);
-	if (error == 0)
-		error = text_member(out, ",\"file\":", frame->file);
-	if (frame->line != 0)
-		number_member(out, ",\"line\":", frame->line);
-	if (frame->column != 0)
-		number_member(out, ",\"column\":", frame->column);
-	if (error == 0)
-		error = text_member(out, ",\"module\":", frame->module);
-	if (frame->kind == TDT_NODE_CUT && error == 0)
-		error = text_member(out, ",\"cut\":", cut_words[frame->cut]);
-	tdt__json_text(out, "}");
-	return error;
+	tdt__json_u64(json, key, (uint64_t)(number + 0.5));
 }
 
 /* The frames, the innermost first. */
-static int json_frames(struct tdt__out *out, const struct tdt_node *node)
+static void json_frames(struct tdt__json *json, const struct tdt_node *node)
 {
-	int error = 0;
+	tdt__json_begin(json, "frames", '[');
+	for (; node != NULL; node = tdt_node_parent(node)) {
+		const struct tdt_frame *frame = tdt_node_frame(node);
 
-	tdt__json_text(out, ",\"frames\":[");
-	for (bool first = true; node != NULL && error == 0; node = tdt_node_parent(node)) {
-		if (tdt_node_frame(node)->kind == TDT_NODE_TASK)
+		if (frame->kind == TDT_NODE_TASK)
 			continue;
-		if (!first)
-			tdt__json_text(out, ",");
-		first = false;
-		error = json_frame(out, tdt_node_frame(node));
+		tdt__json_begin(json, NULL, '{');
+		tdt__json_address(json, "pc", frame->pc);
+		tdt__json_string(json, "function", frame->function);
+		tdt__json_string(json, "file", frame->file);
+		tdt__json_known_u64(json, "line", frame->line);
+		tdt__json_known_u64(json, "column", frame->column);
+		tdt__json_string(json, "module", frame->module);
+		if (frame->kind == TDT_NODE_CUT)
+			tdt__json_string(json, "cut", cut_words[frame->cut]);
+		tdt__json_end(json, '}');
 	}
-	tdt__json_text(out, "]}");
-	return error;
+	tdt__json_end(json, ']');
 }
 
-static int json_place(struct tdt__out *out, const struct profile_result *result,
-		      const struct tdt__profile_place *place)
+static void json_place(struct tdt__json *json, const struct profile_result *result,
+		       const struct tdt__profile_place *place)
 {
-	int error = text_member(out, "{\"state\":", profile_states[place->group->state]);
-
-	if (error == 0)
-		error = text_member(out, ",\"kind\":", kind_of_place(place));
-	if (error == 0)
-		error = text_member(out, ",\"task\":", name_of_place(result, place));
-	number_member(out, ",\"ns\":", place->ns);
-	tdt__json_text(out, ",\"samples\":");
-	tdt__json_u64(out, place->looks);
-	return error == 0 ? json_frames(out, place->leaf) : error;
+	tdt__json_begin(json, NULL, '{');
+	tdt__json_string(json, "state", profile_states[place->group->state]);
+	tdt__json_string(json, "kind", kind_of_place(place));
+	tdt__json_string(json, "task", name_of_place(result, place));
+	json_number(json, "ns", place->ns);
+	tdt__json_u64(json, "samples", place->looks);
+	json_frames(json, place->leaf);
+	tdt__json_end(json, '}');
 }
 
-static void json_profile_head(struct tdt__out *out, const struct profile_result *result)
+static void json_profile_head(struct tdt__json *json, const struct profile_result *result)
 {
 	const struct tdt__profile *profile = result->profile;
 	const struct tdt__profile_sum *sum = &profile->sum;
 
-	number_member(out, "{\"tdt\":", SCHEMA);
-	number_member(out, ",\"profile\":{\"pid\":", result->outside->target.pid);
-	tdt__json_text(out, ",\"start_ns\":");
-	tdt__json_u64(out, result->real);
-	number_member(out, ",\"duration_ns\":", result->ns);
-	tdt__json_text(out, ",\"looks\":");
-	tdt__json_u64(out, profile->looks);
-	tdt__json_text(out, ",\"tasks_found\":");
-	tdt__json_u64(out, profile->found);
-	number_member(out, ",\"watch_ns\":", (double)result->watch_ns);
-	tdt__json_text(out, result->ended ? ",\"ended\":true" : ",\"ended\":false");
-	number_member(out, ",\"waiting_ns\":", sum->state_ns[TDT__PROFILE_WAITING]);
-	number_member(out, ",\"runnable_ns\":", sum->state_ns[TDT__PROFILE_RUNNABLE]);
-	number_member(out, ",\"polling_ns\":", sum->state_ns[TDT__PROFILE_POLLING]);
-	number_member(out, ",\"stale_ns\":", sum->stale_ns);
-	number_member(out, ",\"unknown_ns\":", sum->unknown_ns);
-	tdt__json_text(out, "}");
+	tdt__json_begin(json, "profile", '{');
+	tdt__json_u64(json, "pid", result->outside->target.pid);
+	tdt__json_u64(json, "start_ns", result->real);
+	json_number(json, "duration_ns", result->ns);
+	tdt__json_u64(json, "looks", profile->looks);
+	tdt__json_u64(json, "tasks_found", profile->found);
+	json_number(json, "watch_ns", (double)result->watch_ns);
+	tdt__json_bool(json, "ended", result->ended);
+	json_number(json, "waiting_ns", sum->state_ns[TDT__PROFILE_WAITING]);
+	json_number(json, "runnable_ns", sum->state_ns[TDT__PROFILE_RUNNABLE]);
+	json_number(json, "polling_ns", sum->state_ns[TDT__PROFILE_POLLING]);
+	json_number(json, "stale_ns", sum->stale_ns);
+	json_number(json, "unknown_ns", sum->unknown_ns);
+	tdt__json_end(json, '}');
 }
 
-static int json_time(struct tdt__out *out, const struct profile_result *result,
-		     const struct tdt__profile_time *time)
+static void json_time(struct tdt__json *json, const struct profile_result *result,
+		      const struct tdt__profile_time *time)
 {
 	bool waits = time->state == TDT__PROFILE_WAITING && time->kind != TDT_WAIT_UNKNOWN;
-	int error = text_member(out, "{\"state\":", profile_states[time->state]);
 
-	if (error == 0)
-		error = text_member(out, ",\"kind\":", waits ? wait_words[time->kind] : NULL);
-	if (error == 0)
-		error = text_member(out, ",\"task\":",
-				    tdt__profile_name_of(&result->profile->sum, time->name));
-	tdt__json_text(out, ",\"ns\":");
-	tdt__json_u64(out, time->ns);
-	tdt__json_text(out, ",\"times\":");
-	tdt__json_u64(out, time->n);
-	tdt__json_text(out, "}");
-	return error;
+	tdt__json_begin(json, NULL, '{');
+	tdt__json_string(json, "state", profile_states[time->state]);
+	tdt__json_string(json, "kind", waits ? wait_words[time->kind] : NULL);
+	tdt__json_string(json, "task", tdt__profile_name_of(&result->profile->sum, time->name));
+	tdt__json_u64(json, "ns", time->ns);
+	tdt__json_u64(json, "times", time->n);
+	tdt__json_end(json, '}');
 }
 
-static int json_recorded(struct tdt__out *out, const struct profile_result *result)
+static void json_recorded(struct tdt__json *json, const struct profile_result *result)
 {
-	int error = 0;
-
 	if (result->times == NULL)
-		return 0;
-	tdt__json_text(out, ",\"recorded\":{\"ns\":");
-	tdt__json_u64(out, result->times->ns);
-	tdt__json_text(out, ",\"tasks\":[");
-	for (size_t i = 0; i < result->times->n && error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = json_time(out, result, &result->times->time[i]);
-	}
-	tdt__json_text(out, "]}");
-	return error;
+		return;
+	tdt__json_begin(json, "recorded", '{');
+	tdt__json_u64(json, "ns", result->times->ns);
+	tdt__json_begin(json, "tasks", '[');
+	for (size_t i = 0; i < result->times->n; i++)
+		json_time(json, result, &result->times->time[i]);
+	tdt__json_end(json, ']');
+	tdt__json_end(json, '}');
 }
 
 int profile_json(struct tdt__out *out, const struct profile_result *result)
 {
-	bool first = true;
-	int error;
+	struct tdt__json json = tdt__json_document(out);
 
-	json_profile_head(out, result);
-	error = json_recorded(out, result);
-	tdt__json_text(out, ",\"places\":[");
-	for (size_t i = 0; i < result->places->n && error == 0; i++) {
-		if (!profile_has_place(result, &result->places->place[i]))
-			continue;
-		if (!first)
-			tdt__json_text(out, ",");
-		first = false;
-		error = json_place(out, result, &result->places->place[i]);
-	}
-	if (error == 0) /* output that is cut short must not look complete */
-		tdt__json_text(out, "]}\n");
-	return error;
+	json_profile_head(&json, result);
+	json_recorded(&json, result);
+	tdt__json_begin(&json, "places", '[');
+	for (size_t i = 0; i < result->places->n; i++)
+		if (profile_has_place(result, &result->places->place[i]))
+			json_place(&json, result, &result->places->place[i]);
+	tdt__json_end(&json, ']');
+	return tdt__json_finish(&json);
 }
 
 /* --- Folded stacks ------------------------------------------------------------------------ */

@@ -24,19 +24,39 @@ int program_bad_usage(const struct program *program, const char *what, const cha
 	return EXIT_BAD_USAGE;
 }
 
-/* The index of `value` in the NULL-terminated `words`; -1: it is not there. */
-static int find_word(const char *const *words, const char *value)
+/* The index of the word of `length` bytes in `words`; -1: it is not there. */
+static int find_word(const char *const *words, const char *word, size_t length)
 {
 	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], value) == 0)
+		if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0)
 			return i;
 	return -1;
+}
+
+int program_word(const char *const *words, const char *value)
+{
+	return find_word(words, value, strlen(value));
+}
+
+bool program_words(const char *const *words, const char *value, unsigned *bits)
+{
+	for (const char *at = value;; at++) {
+		size_t length = strcspn(at, ",");
+		int word = find_word(words, at, length);
+
+		if (word < 0)
+			return false;
+		*bits |= 1u << word;
+		at += length;
+		if (*at == '\0')
+			return true;
+	}
 }
 
 static int set_format(const struct program *program, struct tdt_print_options *print,
 		      const char *value)
 {
-	int word = find_word(program->forms, value);
+	int word = program_word(program->forms, value);
 
 	if (word < 0)
 		return program_bad_usage(program, "unknown form: ", value);
@@ -49,7 +69,7 @@ static int set_color(const struct program *program, struct tdt_print_options *pr
 {
 	/* in the order of enum tdt_print_choice */
 	static const char *const whens[] = { "auto", "never", "always", NULL };
-	int word = find_word(whens, value);
+	int word = program_word(whens, value);
 
 	if (word < 0)
 		return program_bad_usage(program, "--color is auto, always or never, not ", value);
@@ -74,6 +94,18 @@ int program_option(const struct program *program, struct tdt_print_options *prin
 	case 'u':
 	case 'A':
 		print->utf8 = option == 'u' ? TDT_PRINT_YES : TDT_PRINT_NO;
+		return PROGRAM_GOES_ON;
+	case OPTION_ADDRESSES:
+		print->addresses = 1;
+		return PROGRAM_GOES_ON;
+	case OPTION_FULL:
+		print->full = 1;
+		return PROGRAM_GOES_ON;
+	case OPTION_FULL_PATHS:
+		print->full_paths = 1;
+		return PROGRAM_GOES_ON;
+	case OPTION_PLUMBING:
+		print->plumbing = 1;
 		return PROGRAM_GOES_ON;
 	case 'h':
 		fputs(program->help, stdout);

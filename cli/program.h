@@ -31,6 +31,14 @@ struct program {
 	const char *const *forms;
 };
 
+/* Results of getopt_long(), beside letters. */
+enum { OPTION_ADDRESSES = 128, OPTION_FULL, OPTION_FULL_PATHS, OPTION_PLUMBING };
+
+#define OPTION_OF_ADDRESSES { "addresses", no_argument, NULL, OPTION_ADDRESSES }
+#define OPTIONS_OF_FRAMES					\
+	{ "full", no_argument, NULL, OPTION_FULL },		\
+	{ "full-paths", no_argument, NULL, OPTION_FULL_PATHS },	\
+	{ "plumbing", no_argument, NULL, OPTION_PLUMBING }
 #define OPTION_FORMAT { "format", required_argument, NULL, 'f' }
 #define OPTIONS_OF_ALL				\
 	{ "utf8", no_argument, NULL, 'u' },	\
@@ -50,6 +58,15 @@ int program_option(const struct program *program, struct tdt_print_options *prin
 
 /* Read a whole decimal number.  False: it is none, or too large. */
 bool program_number(const char *text, uint64_t *number);
+
+/* The index of `value` in `words`, behind which NULL stands; -1: it is not there. */
+int program_word(const char *const *words, const char *value);
+
+/*
+ * Set the bits by the indexes in `words` of the words in `value`, between which commas stand.
+ * False: one of them is not there.
+ */
+bool program_words(const char *const *words, const char *value, unsigned *bits);
 
 /* Report wrong usage: `what`, and `value` behind it.  Returns EXIT_BAD_USAGE. */
 int program_bad_usage(const struct program *program, const char *what, const char *value);

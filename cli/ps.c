@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/dump.h"
+#include "reader/recorded.h"
 #include "tree-printer/terminal.h"
 
 static char ps_name[] = "tdt";
@@ -27,7 +29,7 @@ static const struct program ps_program = {
 		"  --core=FILE           read a core file instead of a process\n"
 		"  --dir=DIR             read recordings in a directory (TDT_RECORD_DIR): of "
 		"several, the newest one of a\n"
-		"                        process that has ended; or one file\n"
+		"                        process that was killed; or one file\n"
 		"  --exe=FILE            the program of the core file\n"
 		"  --sysroot=DIR         where the files of the core file's process lie\n"
 		"  --sort=KEY            id (the default), name, state, for, age or polls\n"
@@ -50,7 +52,8 @@ static const struct program ps_program = {
 		"  --color=WHEN          auto (the default: on a terminal), always or never\n"
 		"  --help, --version\n"
 		"\n"
-		"Exit status: 0; 1 if --check found something; 2 if something went wrong.\n",
+		"Exit status: 0; 1 if --check found something; 2 if something went wrong; 3 if a "
+		"deadlock is unproven.\n",
 };
 
 enum ps_key { BY_ID, BY_NAME, BY_STATE, BY_FOR, BY_AGE, BY_POLLS };
@@ -83,19 +86,10 @@ enum {
 	OPTION_THREADS
 };
 
-/* The index of the word of `length` bytes in `words`; -1: it is not there. */
-static int word_index(const char *const *words, const char *word, size_t length)
-{
-	for (int i = 0; words[i] != NULL; i++)
-		if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0)
-			return i;
-	return -1;
-}
-
 static int set_key(struct ps_command *command, const char *value)
 {
 	static const char *const keys[] = { "id", "name", "state", "for", "age", "polls", NULL };
-	int key = word_index(keys, value, strlen(value));
+	int key = program_word(keys, value);
 
 	if (key < 0)
 		return program_bad_usage(&ps_program, "--sort is by id, name, state, for, age or "
@@ -106,23 +100,16 @@ static int set_key(struct ps_command *command, const char *value)
 
 static int set_states(struct ps_command *command, const char *value)
 {
-	for (const char *at = value;; at++) {
-		size_t length = strcspn(at, ",");
-		int state = word_index(state_names, at, length);
-
-		if (state < 0)
-			return program_bad_usage(&ps_program, "tasks are waiting, runnable, "
-							      "polling, ended or unknown, not ",
-						 value);
-		command->states |= 1u << state;
-		at += length;
-		if (*at == '\0')
-			return PROGRAM_GOES_ON;
-	}
+	if (!program_words(state_names, value, &command->states))
+		return program_bad_usage(&ps_program, "tasks are waiting, runnable, polling, ended "
+						      "or unknown, not ", value);
+	return PROGRAM_GOES_ON;
 }
 
-static int ps_option(struct ps_command *command, int option, const char *value)
+static int ps_option(void *arg, int option, const char *value)
 {
+	struct ps_command *command = arg;
+
 	switch (option) {
 	case OPTION_SORT:
 		return set_key(command, value);
@@ -150,8 +137,6 @@ static int ps_option(struct ps_command *command, int option, const char *value)
 	case OPTION_POLLING_LONGER:
 	case OPTION_WAITING_LONGER:
 		return check_option(&command->check, option, value);
-	case 'h':
-		return program_option(&ps_program, &command->outside.print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
@@ -172,18 +157,11 @@ static int ps_options(struct ps_command *command, int argc, char **argv)
 		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_TARGET,
 	};
-	int option, status;
+	static const struct command_line line = {
+		.program = &ps_program, .letters = "p:", .options = options, .option = ps_option
+	};
+	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
-		status = ps_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
-	if (status == PROGRAM_GOES_ON && argc > 0)
-		status = program_bad_usage(&ps_program, "more than one target: ", argv[0]);
 	if (status == PROGRAM_GOES_ON && command->outside.dir != NULL && command->threads)
 		status = program_bad_usage(&ps_program, "a recording has no list of threads: "
 							"see tdt record --summary", "");
@@ -282,15 +260,17 @@ static int choose_shown(struct ps_command *command, struct listing *listing)
 
 /* --- The check ---------------------------------------------------------------------- */
 
-/* Whether --check finds something to complain of. */
-static bool is_bad(const struct check *check, const struct listing *listing)
+/* The exit status by what --check finds. */
+static int check_listing(struct check check, const struct listing *listing)
 {
-	if (check_has_deadlock(listing->cycles->cycle, listing->cycles->n))
-		return true;
+	bool at_least = tdt__tasks_at_least(listing->tasks);
+
+	if (check_has_deadlock(&check, listing->found.cycles, listing->found.n_cycles))
+		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < listing->tasks->n; i++)
-		if (check_is_bad(check, &listing->tasks->task[i].member.info))
-			return true;
-	return false;
+		if (check_is_bad(&check, &listing->tasks->task[i].member.info, at_least))
+			return TDT_CHECK_FOUND;
+	return check_report(&check);
 }
 
 /* --- Printing ----------------------------------------------------------------------- */
@@ -307,27 +287,74 @@ static int print_listing(const struct ps_command *command, const struct listing 
 		program_output_failed(&ps_program, -error);
 		return TDT_TROUBLE;
 	}
-	return command->check.on && is_bad(&command->check, listing) ? TDT_CHECK_FOUND
-								     : EXIT_SUCCESS;
+	return command->check.on ? check_listing(command->check, listing) : EXIT_SUCCESS;
 }
 
 static int list_these(struct ps_command *command, struct listing *listing,
 		      struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
+	struct tdt_snapshot_group live = { .n = 0 };
+	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
 	listing->tasks = tasks;
-	listing->cycles = &cycles;
 	listing->print = &command->outside.print;
 	listing->threads = command->threads;
-	if (tdt__tasks_rings(&cycles, tasks) != 0 || choose_shown(command, listing) != 0)
+	live.tasks = infos;
+	if (infos == NULL ||
+	    (tasks->target != NULL ? tdt__outside_rings(&cycles, tasks)
+				   : tdt__tasks_rings(&cycles, tasks)) != 0 ||
+	    choose_shown(command, listing) != 0) {
 		status = report_no_memory();
-	else
+	} else {
+		listing->found = (struct tdt_snapshot){ .groups = &live,
+							.n_groups = 1,
+							.cycles = cycles.cycle,
+							.n_cycles = cycles.n };
 		status = print_listing(command, listing);
+	}
 	tdt__cycles_fini(&cycles);
+	free(infos);
 	free(listing->shown);
 	return status;
+}
+
+/* The value of the variable in /proc/PID/environ, where each ends with NUL; NULL: it is not set. */
+static const char *find_variable(const char *environment, size_t n, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = environment; at < environment + n; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1] != '\0')
+			return at + length + 1;
+	return NULL;
+}
+
+/* Say what of the recording that the environment of the process asks for is not there. */
+static void report_recording(const struct outside *outside, size_t registry)
+{
+	static char environment[1 << 17];
+	const struct tdt__found *found = &outside->found[registry];
+	ssize_t n = outside->target.core != NULL
+			? -1
+			: tdt__target_proc_text(&outside->target, "environ", environment,
+						sizeof environment);
+	const char *size = n > 0 ? find_variable(environment, (size_t)n, "TDT_RECORD") : NULL;
+	const char *dir = n > 0 ? find_variable(environment, (size_t)n, "TDT_RECORD_DIR") : NULL;
+	const struct tdt__mapping *rings =
+	    tdt__target_mapping(&outside->target, found->registry.rings);
+	char text[512] = "";
+
+	if (size == NULL || strcmp(size, "0") == 0)
+		return;
+	if (!tdt__recorded_runs(&outside->target, found))
+		snprintf(text, sizeof text, "TDT_RECORD=%.64s: the process does not record", size);
+	else if (dir != NULL && (rings == NULL || !rings->is_file))
+		snprintf(text, sizeof text,
+			 "TDT_RECORD_DIR=%.256s: the process records in memory only", dir);
+	if (text[0] != '\0')
+		report_trouble(text);
 }
 
 static int list_registry(struct ps_command *command, struct outside *outside, size_t registry)
@@ -339,6 +366,7 @@ static int list_registry(struct ps_command *command, struct outside *outside, si
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	status = list_these(command, &listing, &tasks);
+	report_recording(outside, registry);
 	tdt__tasks_fini(&tasks);
 	return status;
 }
@@ -353,9 +381,7 @@ static int list_all_registries(FILE *out, void *arg)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	for (size_t i = 0; i < outside.n_found; i++) {
-		status = list_registry(command, &outside, i);
-		if (status > worst)
-			worst = status;
+		worst = worse_status(worst, list_registry(command, &outside, i));
 	}
 	outside_close(&outside);
 	return worst;

@@ -6,8 +6,7 @@
 
 #include "cli/last.h"
 #include "cli/tdt.h"
-#include "tree-printer/strings.h"
-#include "tree/cycles.h"
+#include "tree-printer/json_writer.h"
 
 /* A registry's tasks, as they are printed. */
 struct listing {
@@ -17,7 +16,7 @@ struct listing {
 	/* The tasks that the filter lets through, in their order. */
 	const struct tdt__seen_task **shown;
 	size_t n;
-	const struct tdt__cycles *cycles; /* of all tasks */
+	struct tdt_snapshot found; /* the live tasks, as one group, and their rings */
 	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
 	bool threads; /* JSON has the threads, too */
 };
@@ -29,8 +28,8 @@ int ps_dot(struct tdt__out *out, const struct listing *listing);
 int ps_json(struct tdt__out *out, const struct listing *listing);
 int ps_threads(struct tdt__out *out, const struct listing *listing);
 
-/* The array of the threads. */
-int ps_json_threads(struct tdt__out *out, const struct listing *listing);
+/* The array of the threads.  Lack of memory is kept in the `out` of `json`. */
+void ps_json_threads(struct tdt__json *json, const struct listing *listing);
 
 /* "waiting", "polling", "ended (ready)": the word for the task's state. */
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);

@@ -208,14 +208,14 @@ static uint32_t waits_for(const struct family *family, uint32_t task)
 /* Mark the tasks of a ring: 1, or 2 if it is a deadlock. */
 static void mark_rings(const struct family *family, unsigned char *mark)
 {
-	const struct tdt__cycles *cycles = family->listing->cycles;
+	const struct tdt_snapshot *found = &family->listing->found;
 
-	for (size_t i = 0; i < cycles->n; i++)
-		for (size_t k = 0; k < cycles->cycle[i].n; k++) {
-			uint32_t task = task_with(family, cycles->cycle[i].tasks[k]->id);
+	for (size_t i = 0; i < found->n_cycles; i++)
+		for (size_t k = 0; k < found->cycles[i].n; k++) {
+			uint32_t task = task_with(family, found->cycles[i].tasks[k]->id);
 
 			if (task != NO_TASK)
-				mark[task] = cycles->cycle[i].deadlock ? 2 : 1;
+				mark[task] = found->cycles[i].deadlock ? 2 : 1;
 		}
 }
 

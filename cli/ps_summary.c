@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cli/ps.h"
 #include "reader/history.h"
+#include "tree-printer/futurelocks.h"
+#include "tree-printer/names.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
@@ -65,24 +68,19 @@ static void seen_misuse_line(struct tdt__string *string, const struct listing *l
 		tdt__misuse_line(string, &seen.misuse, listing->print);
 }
 
-static void ring_line(struct tdt__string *string, const struct listing *listing,
-		      const struct tdt_snapshot_cycle *cycle)
+static int seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
 {
-	if (cycle->deadlock)
-		tdt__color(string, TDT__RED, listing->print);
-	tdt__string_puts(string, cycle->deadlock ? "deadlock" : "ring of waits");
-	if (cycle->deadlock)
-		tdt__color(string, TDT__PLAIN, listing->print);
-	tdt__string_puts(string, ": task ");
-	for (size_t i = 0; i <= cycle->n; i++) {
-		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+	struct tdt__futurelocks locks;
+	int error = tdt__futurelocks_collect(&locks, &listing->found);
+	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
 
-		if (i > 0)
-			tdt__string_puts(string, i == 1 ? " waits for task "
-							: ", which waits for task ");
-		tdt__task_name(string, task->id, task->name, listing->print);
+	for (size_t i = 0; i < locks.n; i++) {
+		tdt__futurelock_line(string, &locks.lock[i], names, listing->print);
+		tdt__string_puts(string, "\n");
 	}
-	tdt__string_puts(string, "\n");
+	tdt__names_free(names);
+	free(locks.lock);
+	return error;
 }
 
 static int write_string(struct tdt__out *out, struct tdt__string *string)
@@ -108,6 +106,7 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 {
 	const struct tdt_registry *registry = &listing->tasks->registry;
 	struct tdt__string string = { 0 };
+	int error, written;
 
 	if (listing->last != NULL)
 		last_title(&string, listing->last, listing->print);
@@ -126,8 +125,14 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 		counts_line(&string, listing);
 		seen_misuse_line(&string, listing);
 	}
-	for (size_t i = 0; i < listing->cycles->n; i++)
-		ring_line(&string, listing, &listing->cycles->cycle[i]);
+	if (tdt__tasks_at_least(listing->tasks))
+		tdt__string_puts(&string, TDT__AT_LEAST);
+	error = seen_futurelock_lines(&string, listing);
+	for (size_t i = 0; i < listing->found.n_cycles; i++) {
+		tdt__ring_line(&string, &listing->found.cycles[i], SIZE_MAX, listing->print);
+		tdt__string_puts(&string, "\n");
+	}
 	tdt__string_puts(&string, "\n");
-	return write_string(out, &string);
+	written = write_string(out, &string);
+	return error != 0 ? error : written;
 }

@@ -103,98 +103,62 @@ int ps_table(struct tdt__out *out, const struct listing *listing)
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static int json_head(struct tdt__out *out, const struct listing *listing)
+static void json_head(struct tdt__json *json, const struct listing *listing)
 {
 	const struct tdt_snapshot_process process = tdt__tasks_process(listing->tasks);
-	char head[128];
 
-	snprintf(head, sizeof head, "{\"tdt\":%d,\"ps\":{\"pid\":%" PRIu32 ",", SCHEMA,
-		 ps_pid(listing));
-	tdt__json_text(out, head);
-	if (listing->last != NULL) {
-		tdt__json_text(out, "\"recording\":");
-		if (last_json(out, listing->last) != 0)
-			return -ENOMEM;
-	} else {
-		snprintf(head, sizeof head, "\"registry\":\"0x%" PRIx64 "\"",
-			 listing->tasks->registry.self);
-		tdt__json_text(out, head);
-	}
-	snprintf(head, sizeof head, ",\"tasks\":%zu,\"process\":", listing->tasks->n);
-	tdt__json_text(out, head);
-	if (tdt__json_process(out, &process) != 0)
-		return -ENOMEM;
-	tdt__json_text(out, "}");
-	return 0;
-}
-
-static void json_count(struct tdt__out *out, const char *name, uint64_t count)
-{
-	tdt__json_text(out, name);
-	tdt__json_u64(out, count);
+	tdt__json_begin(json, "ps", '{');
+	tdt__json_u64(json, "pid", ps_pid(listing));
+	if (listing->last != NULL)
+		last_json(json, listing->last);
+	else
+		tdt__json_address(json, "registry", listing->tasks->registry.self);
+	tdt__json_true(json, "at_least", tdt__tasks_at_least(listing->tasks));
+	tdt__json_u64(json, "tasks", listing->tasks->n);
+	tdt__json_process(json, &process);
+	tdt__json_end(json, '}');
 }
 
 /* The members of JSON that count the same, and describe the first misuse. */
-static int json_history(struct tdt__out *out, const struct listing *listing)
+static void json_history(struct tdt__json *json, const struct listing *listing)
 {
 	struct tdt__seen_misuse seen;
 	struct tdt_counts counts;
 
 	tdt__history_counts(listing->tasks, &counts);
-	json_count(out, ",\"counts\":{\"spawned\":", counts.spawned);
-	json_count(out, ",\"ended\":", counts.ended);
-	json_count(out, ",\"panicked\":", counts.panicked);
-	json_count(out, ",\"polls\":", counts.polls);
-	json_count(out, ",\"captures\":", counts.captures);
-	json_count(out, ",\"dumps\":", counts.dumps);
-	tdt__json_text(out, "}");
-	if (!tdt__history_misuse(listing->tasks, &seen))
-		return 0;
-	tdt__json_text(out, ",\"misuse\":");
-	return tdt__json_misuse(out, &seen.misuse);
-}
-
-static int json_task_of(struct tdt__out *out, const struct tdt__seen_task *task)
-{
-	int error;
-
-	tdt__json_text(out, "{\"task\":");
-	error = tdt__json_task(out, &task->member.info);
-	if (task->outcome != NULL) {
-		tdt__json_text(out, ",\"outcome\":\"");
-		tdt__json_text(out, task->outcome);
-		tdt__json_text(out, "\"");
-	}
-	if (task->last != NULL) {
-		tdt__json_text(out, ",\"last\":\"");
-		tdt__json_text(out, task->last);
-		tdt__json_text(out, "\"");
-	}
-	tdt__json_text(out, "}");
-	return error;
+	tdt__json_begin(json, "counts", '{');
+	tdt__json_u64(json, "spawned", counts.spawned);
+	tdt__json_u64(json, "ended", counts.ended);
+	tdt__json_u64(json, "panicked", counts.panicked);
+	tdt__json_u64(json, "polls", counts.polls);
+	tdt__json_u64(json, "captures", counts.captures);
+	tdt__json_u64(json, "dumps", counts.dumps);
+	tdt__json_end(json, '}');
+	if (tdt__history_misuse(listing->tasks, &seen))
+		tdt__json_misuse(json, &seen.misuse);
 }
 
 int ps_json(struct tdt__out *out, const struct listing *listing)
 {
-	int error = json_head(out, listing);
+	struct tdt__json json = tdt__json_document(out);
 
-	if (error == 0 && listing->last == NULL)
-		error = json_history(out, listing);
-	tdt__json_text(out, ",\"deadlocks\":");
-	tdt__json_rings(out, listing->cycles->cycle, listing->cycles->n, true);
-	tdt__json_text(out, ",\"rings\":");
-	tdt__json_rings(out, listing->cycles->cycle, listing->cycles->n, false);
-	if (listing->threads && error == 0) {
-		tdt__json_text(out, ",\"threads\":");
-		error = ps_json_threads(out, listing);
+	json_head(&json, listing);
+	if (listing->last == NULL)
+		json_history(&json, listing);
+	tdt__json_rings(&json, listing->found.cycles, listing->found.n_cycles);
+	tdt__json_futurelocks(&json, &listing->found);
+	if (listing->threads)
+		ps_json_threads(&json, listing);
+	tdt__json_begin(&json, "tasks", '[');
+	for (size_t i = 0; i < listing->n && out->error == 0; i++) {
+		const struct tdt__seen_task *task = listing->shown[i];
+
+		tdt__json_begin(&json, NULL, '{');
+		tdt__json_task(&json, "task", &task->member.info);
+		tdt__json_string(&json, "outcome", task->outcome);
+		tdt__json_string(&json, "last", task->last);
+		tdt__json_end(&json, '}');
 	}
-	tdt__json_text(out, ",\"tasks\":[");
-	for (size_t i = 0; i < listing->n && error == 0 && out->error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = json_task_of(out, listing->shown[i]);
-	}
-	if (error == 0) /* output that is cut short must not look complete */
-		tdt__json_text(out, "]}\n");
-	return error;
+	tdt__json_end(&json, ']');
+	return tdt__json_finish(&json);
 }

@@ -69,45 +69,28 @@ int ps_threads(struct tdt__out *out, const struct listing *listing)
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void json_member(struct tdt__out *out, const char *name, uint64_t value)
-{
-	if (value == 0)
-		return;
-	tdt__json_text(out, name);
-	tdt__json_u64(out, value);
-}
-
-static int json_thread(struct tdt__out *out, const struct tdt__known_thread *thread)
-{
-	int error = 0;
-
-	json_member(out, "{\"thread\":", thread->id);
-	if (thread->name[0] != '\0') {
-		tdt__json_text(out, ",\"name\":");
-		error = tdt__json_string(out, thread->name);
-	}
-	tdt__json_text(out, thread->worker ? ",\"worker\":true" : ",\"worker\":false");
-	json_member(out, ",\"parked_ns\":", thread->parked_ns);
-	if (thread->polls != NULL)
-		json_member(out, ",\"task\":", thread->polls->member.info.id);
-	tdt__json_text(out, "}");
-	return error;
-}
-
-int ps_json_threads(struct tdt__out *out, const struct listing *listing)
+void ps_json_threads(struct tdt__json *json, const struct listing *listing)
 {
 	struct tdt__thread_table threads;
 	int error = tdt__thread_table_read(&threads, listing->tasks);
 
-	if (error != 0)
-		return error;
-	tdt__json_text(out, "[");
-	for (size_t i = 0; i < threads.n && error == 0; i++) {
-		if (i > 0)
-			tdt__json_text(out, ",");
-		error = json_thread(out, &threads.thread[i]);
+	if (error != 0) {
+		tdt__out_fail(json->out, error);
+		return;
 	}
-	tdt__json_text(out, "]");
+	tdt__json_begin(json, "threads", '[');
+	for (size_t i = 0; i < threads.n; i++) {
+		const struct tdt__known_thread *thread = &threads.thread[i];
+
+		tdt__json_begin(json, NULL, '{');
+		tdt__json_known_u64(json, "thread", thread->id);
+		tdt__json_known_string(json, "name", thread->name);
+		tdt__json_bool(json, "worker", thread->worker);
+		tdt__json_known_u64(json, "parked_ns", thread->parked_ns);
+		if (thread->polls != NULL)
+			tdt__json_known_u64(json, "task", thread->polls->member.info.id);
+		tdt__json_end(json, '}');
+	}
+	tdt__json_end(json, ']');
 	tdt__thread_table_fini(&threads);
-	return error;
 }

@@ -189,7 +189,8 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 
 		*cycle = (struct tdt_snapshot_cycle){ .tasks = &dump->in_cycles[*used],
 						      .n = json_array_size(ids),
-						      .deadlock = strcmp(key, "deadlocks") == 0 };
+						      .deadlock = strcmp(key, "deadlocks") == 0,
+						      .unproven = strcmp(key, "unproven") == 0 };
 		for (size_t k = 0; k < cycle->n; k++) {
 			uint64_t id;
 
@@ -204,23 +205,6 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 			return -1;
 		}
 		dump->snapshot.n_cycles++;
-	}
-	return 0;
-}
-
-static int read_from_records(struct reader *reader, const json_t *numbers, size_t deadlocks,
-			     struct dump *dump)
-{
-	for (size_t i = 0; i < json_array_size(numbers); i++) {
-		uint64_t number;
-
-		if (!reader_parse_number(json_array_get(numbers, i), &number) ||
-		    number >= deadlocks) {
-			snprintf(reader->message, sizeof(reader->message),
-				 "from_records[%zu]: not the number of a deadlock", i);
-			return -1;
-		}
-		dump->cycles[number].records = 1;
 	}
 	return 0;
 }
@@ -251,30 +235,32 @@ static int count_deadlock_groups(struct reader *reader, const json_t *groups, si
 
 static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	const json_t *deadlocks = json_object_get(object, "deadlocks"),
-		     *rings = json_object_get(object, "rings");
-	size_t used = 0;
+	static const char *const keys[] = { "deadlocks", "unproven", "rings" };
+	size_t used = 0, n = 0, within = 0;
 
-	if ((deadlocks != NULL && !json_is_array(deadlocks)) ||
-	    (rings != NULL && !json_is_array(rings)))
-		return reader_fail(reader, "deadlocks, rings: not arrays");
+	for (int i = 0; i < 3; i++) {
+		const json_t *rings = json_object_get(object, keys[i]);
+
+		if (rings != NULL && !json_is_array(rings))
+			return reader_fail(reader, "deadlocks, unproven, rings: not arrays");
+		n += json_array_size(rings);
+		within += count_within(rings, NULL);
+	}
 	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
-	dump->cycles =
-	    calloc(json_array_size(deadlocks) + json_array_size(rings) + 1, sizeof(*dump->cycles));
-	dump->in_cycles = calloc(count_within(deadlocks, NULL) + count_within(rings, NULL) + 1,
-				 sizeof(*dump->in_cycles));
+	dump->cycles = calloc(n + 1, sizeof(*dump->cycles));
+	dump->in_cycles = calloc(within + 1, sizeof(*dump->in_cycles));
 	if (dump->by_id == NULL || dump->cycles == NULL || dump->in_cycles == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	dump->snapshot.cycles = dump->cycles;
 	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
 	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
-	    read_from_records(reader, json_object_get(object, "from_records"),
-			      dump->snapshot.n_cycles, dump) != 0 ||
 	    count_deadlock_groups(reader, json_object_get(object, "groups"),
 				  dump->snapshot.n_cycles, dump) != 0)
 		return -1;
-	return read_rings(reader, object, "rings", dump, &used);
+	return read_rings(reader, object, "unproven", dump, &used) != 0
+		   ? -1
+		   : read_rings(reader, object, "rings", dump, &used);
 }
 
 static int read_summary(const struct json_place *place, struct tdt_snapshot *snapshot)
@@ -286,7 +272,8 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	    reader_number(place, "lost", SIZE_MAX, &lost) ||
 	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
 	    reader_flag(place, "outside", &snapshot->outside) ||
-	    reader_flag(place, "recorded", &snapshot->recorded))
+	    reader_flag(place, "recorded", &snapshot->recorded) ||
+	    reader_flag(place, "at_least", &snapshot->at_least))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))

@@ -172,7 +172,7 @@ static int read_waits(const struct json_place *task, struct tdt_wait **waits, ui
 int reader_task(const struct json_place *place, struct tdt_trace_info *info,
 		struct tdt_wait **waits)
 {
-	unsigned int state;
+	unsigned int state, known = TDT_LEAVES_ALL;
 
 	*waits = NULL;
 	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
@@ -184,6 +184,8 @@ int reader_task(const struct json_place *place, struct tdt_trace_info *info,
 	    reader_number(place, "state_ns", UINT64_MAX, &info->state_ns) ||
 	    reader_number(place, "polls", UINT64_MAX, &info->polls) ||
 	    reader_u32(place, "leaves", &info->leaves) ||
+	    (json_object_get(place->object, "leaves_known") != NULL &&
+	     reader_word(place, "leaves_known", known_words, N_WORDS(known_words), &known)) ||
 	    reader_u32(place, "leaves_unsure", &info->leaves_unsure) ||
 	    reader_u32(place, "leaves_elsewhere", &info->leaves_elsewhere) ||
 	    reader_u32(place, "leaves_lost", &info->leaves_lost) ||
@@ -195,13 +197,14 @@ int reader_task(const struct json_place *place, struct tdt_trace_info *info,
 	    reader_u32(place, "thread", &info->thread) ||
 	    reader_string(place, "syscall", &info->syscall) ||
 	    reader_u32(place, "unknown_stack", &info->unknown_stack) ||
-	    reader_u32(place, "asked", &info->asked) ||
+	    reader_u32(place, "asked", &info->asked) || reader_u32(place, "moved", &info->moved) ||
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||
 	    read_waits(place, waits, &info->n_waits, &info->owner_names))
 		return -1;
 	info->state = (enum tdt_task_state)state;
+	info->leaves_known = (enum tdt_leaves_known)known;
 	info->waits = *waits;
 	return 0;
 }

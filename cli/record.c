@@ -15,11 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/sanitized.h"
 #include "cli/recordings.h"
 #include "reader/door.h"
 #include "reader/recorded.h"
@@ -44,7 +42,7 @@ static const struct program record_program = {
 		"  --core=FILE           read a core file instead of a process\n"
 		"  --dir=DIR             read recordings in a directory (TDT_RECORD_DIR): of "
 		"several, the newest one of a\n"
-		"                        process that has ended; or one file\n"
+		"                        process that was killed; or one file\n"
 		"  --exe=FILE            the program of the core file\n"
 		"  --sysroot=DIR         where the files of the core file's process lie\n"
 		"  --debug-dir=DIR       separate debug files, instead of /usr/lib/debug\n"
@@ -58,6 +56,7 @@ static const struct program record_program = {
 		"meanwhile; Ctrl-C ends that\n"
 		"  --last=TIME           take only what was recorded last\n"
 		"  --no-symbols          look up no names: write modules and offsets\n"
+		"  --timeout=TIME        give up after that (default: 60s), and the duration\n"
 		"  --verbose             say how long each step took\n"
 		"  --utf8, --ascii       the characters of the summary (default: as the locale "
 		"is)\n"
@@ -89,8 +88,10 @@ static int set_record_time(uint64_t *ns, const char *value)
 		       : status;
 }
 
-static int record_option(struct record_command *command, int option, const char *value)
+static int record_option(void *arg, int option, const char *value)
 {
+	struct record_command *command = arg;
+
 	switch (option) {
 	case 'o':
 		command->out = value;
@@ -108,17 +109,13 @@ static int record_option(struct record_command *command, int option, const char 
 	case OPTION_JSON:
 		command->summary = true;
 		return outside_option(&command->outside, option, value);
-	case 'h':
-		return program_option(&record_program, &command->outside.print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
 }
 
-static int check_record(const struct record_command *command, int argc, char **argv)
+static int check_record(const struct record_command *command)
 {
-	if (argc > 0)
-		return program_bad_usage(&record_program, "more than one target: ", argv[0]);
 	if (command->out == NULL && !command->summary)
 		return program_bad_usage(&record_program, "-o OUT or --summary is missing", "");
 	if (command->duration != 0 && command->last != 0)
@@ -137,19 +134,16 @@ static int record_options(struct record_command *command, int argc, char **argv)
 		{ "last", required_argument, NULL, OPTION_LAST },
 		{ "summary", no_argument, NULL, OPTION_SUMMARY },
 		{ "no-symbols", no_argument, NULL, OPTION_NAMELESS },
+		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_TARGET,
 	};
-	int option, status;
+	static const struct command_line line = { .program = &record_program,
+						  .letters = "p:o:d:",
+						  .options = options,
+						  .option = record_option };
+	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:o:d:", options, NULL)) != -1) {
-		status = record_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
-	return status == PROGRAM_GOES_ON ? check_record(command, argc, argv) : status;
+	return status == PROGRAM_GOES_ON ? check_record(command) : status;
 }
 
 /* --- What was recorded last --------------------------------------------------------------- */
@@ -207,7 +201,10 @@ static int open_taken(struct taken *taken, const struct record_command *command)
 /* Write what was asked for.  Returns an exit status. */
 static int write_wanted(struct taken *taken, const struct record_command *command)
 {
-	int status = open_taken(taken, command);
+	int status;
+
+	bound_more(taken->size);
+	status = open_taken(taken, command);
 
 	if (status == PROGRAM_GOES_ON && command->out != NULL)
 		status = write_taken(taken, &command->outside, command->out,
@@ -435,22 +432,6 @@ static int record_directory(struct record_command *command)
 
 /* --- The command -------------------------------------------------------------------------- */
 
-/*
- * A recording that was made to do harm may say that it is as large as all address space.  Half of
- * the memory of the machine is enough for all others.
- */
-static void limit_memory(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	struct rlimit limit;
-
-	if (TDT__ASAN || TDT__TSAN || pages < 0 || getrlimit(RLIMIT_AS, &limit) != 0)
-		return;
-	if (limit.rlim_cur > (rlim_t)pages / 2 * (rlim_t)page)
-		limit.rlim_cur = (rlim_t)pages / 2 * (rlim_t)page;
-	setrlimit(RLIMIT_AS, &limit);
-}
-
 int command_record(int argc, char **argv)
 {
 	struct record_command command = { .outside.print.size = sizeof command.outside.print };
@@ -459,6 +440,6 @@ int command_record(int argc, char **argv)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__terminal_choose(&command.outside.print, stdout);
-	limit_memory();
+	outside_bound(&command.outside, command.duration);
 	return command.outside.dir != NULL ? record_directory(&command) : record_target(&command);
 }

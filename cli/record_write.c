@@ -25,7 +25,6 @@
 #include "tree-printer/summaries.h"
 
 #define NAMES_TIME (20 * TDT__SECOND) /* less than the child is given */
-#define BYTES_A_SECOND ((size_t)4 << 20) /* that are written at least, even compressed */
 
 enum recorded_form { FORM_RECORDING, FORM_TRACE, FORM_TRACE_GZIP, FORM_SUMMARY };
 
@@ -34,7 +33,7 @@ struct named_writing {
 	struct tdt__modules *modules;
 	const struct tdt_print_options *print;
 	enum recorded_form form;
-	int fd; /* of the file; -1: standard output */
+	const struct tdt__new_file *file; /* NULL: standard output */
 };
 
 static enum recorded_form form_of(const char *path)
@@ -87,11 +86,9 @@ static int write_to_file(FILE *out, void *arg)
 	FILE *file;
 	int error;
 
-	if (writing->fd < 0)
+	if (writing->file == NULL)
 		return write_named(writing, out);
-	if (ftruncate(writing->fd, 0) != 0 || lseek(writing->fd, 0, SEEK_SET) < 0)
-		return -errno;
-	file = fdopen(fcntl(writing->fd, F_DUPFD_CLOEXEC, 0), "w");
+	file = tdt__new_file_stream(writing->file);
 	if (file == NULL)
 		return -errno;
 	error = write_named(writing, file);
@@ -107,15 +104,14 @@ static int write_without_names(struct named_writing *writing)
 	return write_to_file(stdout, writing);
 }
 
-static int write_apart(struct named_writing *writing, size_t size, bool names)
+static int write_apart(struct named_writing *writing, bool names)
 {
 	const char *why = "";
 	char text[128];
 	int error = -ECANCELED;
 
 	if (names)
-		error = do_apart(write_to_file, writing,
-				 APART_SECONDS + (unsigned)(size / BYTES_A_SECOND), &why);
+		error = do_apart(write_to_file, writing, bound_names(), &why);
 	if (error != -ECANCELED)
 		return error;
 	if (names) {
@@ -148,12 +144,12 @@ static int write_form_of(const struct taken *taken, const struct tdt_print_optio
 					 .modules = taken->modules,
 					 .print = &json,
 					 .form = form_of(file->path),
-					 .fd = file->fd };
+					 .file = file };
 
 	json.format = TDT_PRINT_JSON;
 	return writing.form == FORM_RECORDING
 		       ? tdt__new_file_write(file, taken->block, taken->size)
-		       : write_apart(&writing, taken->size, names);
+		       : write_apart(&writing, names);
 }
 
 int write_taken(const struct taken *taken, const struct outside_options *options, const char *path,
@@ -164,8 +160,10 @@ int write_taken(const struct taken *taken, const struct outside_options *options
 	int error = tdt__new_file_open(&file, path);
 
 	if (error == 0) {
+		bound_unfinished(file.name);
 		error = write_form_of(taken, &options->print, &file, names);
 		error = tdt__new_file_close(&file, error);
+		bound_unfinished(NULL);
 	}
 	report_time(options, "writing the file", start);
 	return report_writing(path, error);
@@ -176,10 +174,9 @@ int sum_up_taken(const struct taken *taken, const struct outside_options *option
 	struct named_writing writing = { .recording = taken->recording,
 					 .modules = taken->modules,
 					 .print = &options->print,
-					 .form = FORM_SUMMARY,
-					 .fd = -1 };
+					 .form = FORM_SUMMARY };
 	uint64_t start = tdt__clock();
-	int error = write_apart(&writing, taken->size, names);
+	int error = write_apart(&writing, names);
 
 	report_time(options, "the summary", start);
 	return report_writing("standard output", error);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,13 +18,17 @@
 
 #include <tdt/recording.h>
 
+#include "base/regular_file.h"
 #include "recording/copy.h"
 #include "recording/module_table.h"
+#include "recording/process.h"
 #include "recording/read.h"
 #include "symbolize/debugfile.h"
 #include "symbolize/modules.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
+
+#define OWNER_WORDS 64
 
 static int recording_failed(const struct program *program, const char *path, const char *message)
 {
@@ -43,56 +48,21 @@ static const char *error_text(int err)
 	}
 }
 
-/* Open a regular file: a FIFO must not block the program.  Returns a descriptor or -errno. */
-static int open_regular(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
-}
-
 /* ---- Directories ---- */
 
-/*
- * Whether process `pid` runs and was started at `start`, in clock ticks since boot: the second word
- * after the name, which is in parentheses and may contain any bytes, is field 4 of the line.
- */
-static bool is_running(uint32_t pid, uint64_t start)
+/* Read the header of the file, and its owner.  False: it is no recording that can be read. */
+static bool read_header(const char *path, struct tdt_recording *header, uid_t *owner)
 {
-	char path[64], line[1024], *at;
-	FILE *file;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	n = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[n] = '\0';
-	at = strrchr(line, ')');
-	for (int field = 2; at != NULL && field < 22; field++) {
-		at = strchr(at + 1, ' ');
-	}
-	return at != NULL && strtoull(at, NULL, 10) == start;
-}
-
-/* Read the header of the file.  False: it is no recording that can be read. */
-static bool read_header(const char *path, struct tdt_recording *header)
-{
-	int fd = open_regular(path);
+	int fd = tdt__regular_open(AT_FDCWD, path);
+	struct stat status = { 0 };
 	bool whole;
 
 	if (fd < 0)
 		return false;
-	whole = read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header);
+	whole = read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header) &&
+		fstat(fd, &status) == 0;
 	close(fd);
+	*owner = status.st_uid;
 	return whole && memcmp(header->magic, TDT_RECORDING_MAGIC, sizeof(header->magic)) == 0;
 }
 
@@ -112,13 +82,15 @@ static int add_file(struct recording_files *files, const char *dir, const char *
 	more = realloc(files->file, (files->n + 1) * sizeof(*more));
 	if (more != NULL)
 		files->file = more;
-	if (more == NULL || !read_header(file.path, &header)) {
+	if (more == NULL || !read_header(file.path, &header, &file.owner)) {
 		free(file.path);
 		return more == NULL ? -ENOMEM : 0;
 	}
 	memcpy(file.program, header.program, sizeof(file.program) - 1);
 	file.started = header.start_real;
-	file.runs = is_running(file.pid, start);
+	file.runs = !tdt__recorded_process_gone(&header, file.pid, start);
+	file.exited = header.end == TDT_RECORDING_END_EXIT;
+	file.strange = file.owner != geteuid() && file.owner != 0 && file.owner != files->owner;
 	files->file[files->n++] = file;
 	return 0;
 }
@@ -132,31 +104,48 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(left->path, right->path);
 }
 
-static void choose_file(struct recording_files *files)
+/* The less, the more the file is what one looks for after a crash; -1: it is a strange one. */
+static int crash_rank(const struct recording_file *file)
 {
-	qsort(files->file, files->n, sizeof(*files->file), compare_files);
-	files->chosen = 0;
-	while (files->chosen < files->n && files->file[files->chosen].runs)
-		files->chosen++;
-	if (files->chosen == files->n)
-		files->chosen = 0;
+	return file->strange ? -1 : file->runs ? 2 : file->exited ? 1 : 0;
+}
+
+/* False: there are only strange ones. */
+static bool choose_file(struct recording_files *files)
+{
+	int best = -1;
+
+	/* qsort() takes no NULL, not even for nothing. */
+	if (files->n > 0)
+		qsort(files->file, files->n, sizeof(*files->file), compare_files);
+	for (size_t i = 0; i < files->n; i++) {
+		int rank = crash_rank(&files->file[i]);
+
+		if (rank < 0 || (best >= 0 && rank >= best))
+			continue;
+		best = rank;
+		files->chosen = i;
+	}
+	return best >= 0;
 }
 
 static int list_directory(const struct program *program, const char *path, DIR *dir,
 			  struct recording_files *files)
 {
+	const char *wrong = "there is no recording here";
 	const struct dirent *entry;
-	int err = 0;
+	struct stat status;
+	int err = fstat(dirfd(dir), &status) == 0 ? 0 : -errno;
 
+	files->owner = status.st_uid;
 	while (err == 0 && (entry = readdir(dir)) != NULL)
 		err = add_file(files, path, entry->d_name);
-	if (err == 0 && files->n > 0) {
-		choose_file(files);
+	if (err == 0 && choose_file(files))
 		return PROGRAM_GOES_ON;
-	}
+	if (files->n > 0)
+		wrong = "there are recordings of other users only: name one of the files";
 	recordings_free(files);
-	return recording_failed(program, path, err != 0 ? strerror(-err)
-						       : "there is no recording here");
+	return recording_failed(program, path, err != 0 ? strerror(-err) : wrong);
 }
 
 int recordings_list(const struct program *program, const char *path,
@@ -183,6 +172,20 @@ int recordings_list(const struct program *program, const char *path,
 	return recording_failed(program, path, strerror(ENOMEM));
 }
 
+/* Whose the file is, unless it is the reader's own. */
+static const char *owner_words(const struct recording_file *file, char words[OWNER_WORDS])
+{
+	const struct passwd *user = getpwuid(file->owner);
+
+	if (file->owner == geteuid())
+		return "";
+	if (user != NULL)
+		snprintf(words, OWNER_WORDS, ", of user %s", user->pw_name);
+	else
+		snprintf(words, OWNER_WORDS, ", of user %" PRIu32, (uint32_t)file->owner);
+	return words;
+}
+
 void recordings_free(struct recording_files *files)
 {
 	for (size_t i = 0; i < files->n && files->file != NULL; i++)
@@ -200,14 +203,18 @@ static void file_line(struct tdt__string *line, const struct recording_file *fil
 	time_t seconds = (time_t)(file->started / 1000000000);
 	const char *name = strrchr(file->path, '/');
 	struct tm tm;
-	char text[32] = "?";
+	char text[32] = "?", words[OWNER_WORDS];
 
 	if (localtime_r(&seconds, &tm) != NULL)
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
 	tdt__string_printf(line, "%s %s  ", chosen ? "->" : "  ", text);
 	tdt__string_escape(line, file->program, utf8, '\0');
 	tdt__string_printf(line, "[%" PRIu32 "], ", file->pid);
-	tdt__string_puts(line, file->runs ? "which runs: " : "which has ended: ");
+	tdt__string_puts(line, file->runs     ? "which runs"
+			       : file->exited ? "which has exited"
+					      : "which has ended, not by exit()");
+	tdt__string_puts(line, owner_words(file, words));
+	tdt__string_puts(line, file->strange ? ", passed over: " : ": ");
 	tdt__string_escape(line, name != NULL ? name + 1 : file->path, utf8, '\0');
 	tdt__string_puts(line, "\n");
 }
@@ -227,36 +234,28 @@ static void list_text(struct tdt__out *out, const struct recording_files *files,
 	tdt__string_free(&line);
 }
 
-static int file_json(struct tdt__out *out, const struct recording_file *file, bool chosen)
-{
-	int err;
-
-	tdt__json_text(out, "{\"file\":");
-	err = tdt__json_string(out, file->path);
-	tdt__json_text(out, ",\"program\":");
-	if (err == 0)
-		err = tdt__json_string(out, file->program);
-	tdt__json_text(out, ",\"pid\":");
-	tdt__json_u64(out, file->pid);
-	tdt__json_text(out, ",\"start_real_ns\":");
-	tdt__json_u64(out, file->started);
-	tdt__json_text(out, file->runs ? ",\"runs\":true" : "");
-	tdt__json_text(out, chosen ? ",\"chosen\":true}" : "}");
-	return err;
-}
-
 static int list_json(struct tdt__out *out, const struct recording_files *files)
 {
-	int err = 0;
+	struct tdt__json json = tdt__json_document(out);
 
-	tdt__json_text(out, "{\"tdt\":1,\"recordings\":[");
-	for (size_t i = 0; i < files->n && err == 0; i++) {
-		tdt__json_text(out, i > 0 ? "," : "");
-		err = file_json(out, &files->file[i], i == files->chosen);
+	tdt__json_begin(&json, "recordings", '[');
+	for (size_t i = 0; i < files->n; i++) {
+		const struct recording_file *file = &files->file[i];
+
+		tdt__json_begin(&json, NULL, '{');
+		tdt__json_string(&json, "file", file->path);
+		tdt__json_string(&json, "program", file->program);
+		tdt__json_u64(&json, "pid", file->pid);
+		tdt__json_u64(&json, "start_real_ns", file->started);
+		tdt__json_u64(&json, "uid", file->owner);
+		tdt__json_true(&json, "passed_over", file->strange);
+		tdt__json_true(&json, "runs", file->runs);
+		tdt__json_true(&json, "exited", file->exited);
+		tdt__json_true(&json, "chosen", i == files->chosen);
+		tdt__json_end(&json, '}');
 	}
-	if (err == 0)
-		tdt__json_text(out, "]}\n");
-	return err;
+	tdt__json_end(&json, ']');
+	return tdt__json_finish(&json);
 }
 
 int recordings_print(const struct recording_files *files,
@@ -272,6 +271,16 @@ int recordings_print(const struct recording_files *files,
 	else
 		list_text(&out, files, &chosen);
 	return tdt__out_end(&out, err);
+}
+
+void recordings_say_chosen(const struct program *program, const struct recording_files *files)
+{
+	const struct recording_file *chosen = &files->file[files->chosen];
+	char words[OWNER_WORDS];
+
+	if (files->n > 1)
+		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program->name,
+			files->n, chosen->path, owner_words(chosen, words));
 }
 
 /* ---- Reading ---- */
@@ -311,7 +320,7 @@ static int read_opened(int fd, struct recording_read *read)
 
 int recording_read(const struct program *program, const char *path, struct recording_read *read)
 {
-	int fd = open_regular(path), err = fd;
+	int fd = tdt__regular_open(AT_FDCWD, path), err = fd;
 
 	*read = (struct recording_read){ 0 };
 	if (fd >= 0) {
@@ -330,9 +339,7 @@ static int read_chosen_file(const struct program *program, struct recording_file
 	struct recording_file *chosen = &files->file[files->chosen];
 	int status;
 
-	if (files->n > 1)
-		fprintf(stderr, "%s: of %zu recordings, this one is read: %s\n", program->name,
-			files->n, chosen->path);
+	recordings_say_chosen(program, files);
 	status = recording_read(program, chosen->path, read);
 	if (status != PROGRAM_GOES_ON)
 		return status;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cli/program.h"
 
@@ -23,12 +24,20 @@ struct recording_file {
 	uint32_t pid;
 	uint64_t started; /* ns of CLOCK_REALTIME */
 	bool runs;        /* the process that records still runs, on this machine */
+	bool exited;	  /* it called exit(); otherwise, and if it does not run, it was killed */
+	uid_t owner;
+	bool strange; /* anybody else may have put it there: it is not read unless it is named */
 };
 
 struct recording_files {
 	struct recording_file *file; /* the newest one first */
 	size_t n;
-	size_t chosen; /* the newest one of a process that has ended, or else the newest one */
+	/*
+	 * The newest one of a process that has ended otherwise than by exit(), else of one that has
+	 * ended, else the newest one; not a strange one.
+	 */
+	size_t chosen;
+	uid_t owner; /* of the directory */
 };
 
 /*
@@ -42,6 +51,9 @@ void recordings_free(struct recording_files *files);
 /* Print the list for a reader, or as JSON. */
 int recordings_print(const struct recording_files *files,
 		     const struct tdt_print_options *options);
+
+/* If there are several recordings, say on standard error which one is read. */
+void recordings_say_chosen(const struct program *program, const struct recording_files *files);
 
 /* A recording that was read into memory. */
 struct recording_read {

@@ -39,6 +39,8 @@ static const struct program set_program = {
 		"  -p, --pid=TARGET  the process\n"
 		"  --for=TIME        end after that time, as 60s\n"
 		"  --json            print what is in force as a JSON object on one line\n"
+		"  --timeout=TIME    give up after that (default: 60s) if the process is not "
+		"reached\n"
 		"  --verbose         say how long each step took\n"
 		"  --help, --version\n"
 		"\n"
@@ -113,13 +115,13 @@ static int set_settings(struct set_command *command, int argc, char **argv)
 	return status;
 }
 
-static int set_option(struct set_command *command, int option, const char *value)
+static int set_option(void *arg, int option, const char *value)
 {
+	struct set_command *command = arg;
+
 	switch (option) {
 	case OPTION_FOR:
 		return set_duration(&command->for_ns, value);
-	case 'h':
-		return program_option(&set_program, &command->outside.print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
@@ -129,18 +131,16 @@ static int set_options(struct set_command *command, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "for", required_argument, NULL, OPTION_FOR },
+		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_TARGET,
 	};
-	int option, status;
+	static const struct command_line line = { .program = &set_program,
+						  .letters = "p:",
+						  .options = options,
+						  .option = set_option,
+						  .more = true };
+	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
-		status = set_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
 	return status == PROGRAM_GOES_ON ? set_settings(command, argc, argv) : status;
 }
 
@@ -254,6 +254,7 @@ static int stay(const struct set_command *command, const struct set_doors *doors
 							  .events = POLLIN } };
 	int ready;
 
+	bound_time(0);
 	for (nfds_t i = 0; i < doors->n; i++)
 		wait[1 + i] = (struct pollfd){ .fd = doors->door[i].connection, .events = POLLIN };
 	ready = wait_for_end(command, wait, 1 + doors->n);
@@ -295,6 +296,7 @@ int command_set(int argc, char **argv)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	outside_bound(&command.outside, 0);
 	status = outside_open(&outside, &command.outside);
 	if (status != PROGRAM_GOES_ON)
 		return status;

@@ -145,33 +145,28 @@ int stacks_text(struct tdt__out *out, const struct stacks *stacks,
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void json_counts(struct tdt__out *out, const uint64_t counts[2])
+static void json_counts(struct tdt__json *json, const uint64_t counts[2])
 {
-	tdt__json_text(out, "\"before\":");
-	tdt__json_u64(out, counts[0]);
-	tdt__json_text(out, ",\"after\":");
-	tdt__json_u64(out, counts[1]);
+	tdt__json_u64(json, "before", counts[0]);
+	tdt__json_u64(json, "after", counts[1]);
 }
 
 int stacks_json(struct tdt__out *out, const struct stacks *stacks)
 {
-	int error = 0;
+	struct tdt__json json = tdt__json_document(out);
 
-	tdt__json_text(out, "{\"tdt\":");
-	tdt__json_u64(out, SCHEMA);
-	tdt__json_text(out, ",\"diff\":{");
-	json_counts(out, stacks->total);
-	tdt__json_text(out, "},\"stacks\":[");
-	for (size_t i = 0; i < stacks->n && error == 0 && out->error == 0; i++) {
-		tdt__json_text(out, i > 0 ? ",{" : "{");
-		json_counts(out, stacks->stack[i].count);
-		tdt__json_text(out, ",\"stack\":");
-		error = tdt__json_string(out, stacks->stack[i].text);
-		tdt__json_text(out, "}");
+	tdt__json_begin(&json, "diff", '{');
+	json_counts(&json, stacks->total);
+	tdt__json_end(&json, '}');
+	tdt__json_begin(&json, "stacks", '[');
+	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
+		tdt__json_begin(&json, NULL, '{');
+		json_counts(&json, stacks->stack[i].count);
+		tdt__json_string(&json, "stack", stacks->stack[i].text);
+		tdt__json_end(&json, '}');
 	}
-	if (error == 0) /* output that is cut short must not look complete */
-		tdt__json_text(out, "]}\n");
-	return error;
+	tdt__json_end(&json, ']');
+	return tdt__json_finish(&json);
 }
 
 /* --- Folded stacks ------------------------------------------------------------------ */

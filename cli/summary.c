@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/new_file.h"
+#include "cli/bound.h"
 #include "cli/recordings.h"
 #include "recording/summary.h"
 #include "symbolize/debugfile.h"
@@ -55,23 +57,43 @@ static int trace_failed(const struct program *program, const char *path, int err
 	return EXIT_BAD_INPUT;
 }
 
-static int write_trace_file(const struct program *program, const struct summary_command *command,
-		       const struct recording_read *read)
+static int write_pftrace(const struct summary_command *command, const struct recording_read *read,
+			 FILE *out)
 {
 	struct tdt__perfetto_modules names = { .modules = read->modules,
 					       .deadline = tdt__clock() + TDT__NAMER_TIME };
 	const struct tdt__perfetto_options options = { .gzip = is_gzip(command->perfetto),
 						       .names = tdt__perfetto_name,
 						       .data = &names };
-	bool standard = strcmp(command->perfetto, "-") == 0;
-	FILE *out = standard ? stdout : fopen(command->perfetto, "we");
-	int err;
 
-	if (out == NULL)
-		return trace_failed(program, command->perfetto, errno);
-	err = tdt__perfetto_write(read->recording, &options, out);
-	if (!standard && fclose(out) != 0 && err == 0)
+	return tdt__perfetto_write(read->recording, &options, out);
+}
+
+static int write_trace_file(const struct summary_command *command,
+			    const struct recording_read *read)
+{
+	struct tdt__new_file file;
+	FILE *out;
+	int err = tdt__new_file_open(&file, command->perfetto);
+
+	if (err != 0)
+		return err;
+	bound_unfinished(file.name);
+	out = tdt__new_file_stream(&file);
+	err = out != NULL ? write_pftrace(command, read, out) : -errno;
+	if (out != NULL && fclose(out) != 0 && err == 0)
 		err = -errno;
+	err = tdt__new_file_close(&file, err);
+	bound_unfinished(NULL);
+	return err;
+}
+
+static int make_trace(const struct program *program, const struct summary_command *command,
+		      const struct recording_read *read)
+{
+	bool standard = strcmp(command->perfetto, "-") == 0;
+	int err = standard ? write_pftrace(command, read, stdout) : write_trace_file(command, read);
+
 	if (err == 0)
 		return EXIT_SUCCESS;
 	return standard ? program_output_failed(program, -err)
@@ -84,10 +106,8 @@ static int write_trace_file(const struct program *program, const struct summary_
 static int run_trace(const struct program *program, const struct summary_command *command,
 		     const struct recording_files *files, const struct recording_read *read)
 {
-	if (files->n > 1)
-		fprintf(stderr, "%s: of %zu recordings, this one is read: %s\n", program->name,
-			files->n, files->file[files->chosen].path);
-	return write_trace_file(program, command, read);
+	recordings_say_chosen(program, files);
+	return make_trace(program, command, read);
 }
 
 /* Print the list if there are several recordings, and the summary of the chosen one. */
@@ -108,6 +128,7 @@ static int run_listed(const struct program *program, const struct summary_comman
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	bound_more(read.size);
 	status = command->perfetto != NULL ? run_trace(program, command, files, &read)
 					   : run_summary(program, command, files, &read);
 	recording_read_free(&read);
@@ -117,8 +138,10 @@ static int run_listed(const struct program *program, const struct summary_comman
 int summary_run(const struct program *program, const struct summary_command *command)
 {
 	struct recording_files files;
-	int status = recordings_list(program, command->path, &files);
+	int status;
 
+	bound_time(BOUND_SECONDS);
+	status = recordings_list(program, command->path, &files);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__debugfile_by_environment();

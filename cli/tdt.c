@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 	struct tdt_print_options print = { .size = sizeof print };
 
 	setlocale(LC_ALL, "");
+	bound_memory();
 	if (argc > 0 && is_tdt_tree(argv[0]))
 		return print_as_tdt_tree(argc, argv);
 	if (argc < 2)

@@ -6,8 +6,8 @@
  * The program tdt: its commands, and what they share.  Each command reads its own command line,
  * which begins with the name of the command.
  *
- * Exit statuses: 0; TDT_CHECK_FOUND if --check found something; TDT_TROUBLE for everything else
- * that went wrong, which has then been reported.
+ * Exit statuses: 0; TDT_CHECK_FOUND if --check found something, TDT_CHECK_UNPROVEN if it may have;
+ * TDT_TROUBLE for everything else that went wrong.  The last two have been reported.
  */
 
 #include <stdbool.h>
@@ -17,13 +17,14 @@
 #include <tdt/dump.h>
 
 #include "cli/apart.h"
+#include "cli/bound.h"
 #include "cli/program.h"
 #include "reader/find.h"
 #include "reader/images.h"
 #include "reader/target.h"
 #include "reader/tasks.h"
 
-enum { TDT_CHECK_FOUND = 1, TDT_TROUBLE = 2 };
+enum { TDT_CHECK_FOUND = 1, TDT_TROUBLE = 2, TDT_CHECK_UNPROVEN = 3 };
 
 extern const struct program outside_program;
 
@@ -39,6 +40,7 @@ int command_top(int argc, char **argv);
 /* --- Options of the target ------------------------------------------------------------- */
 
 struct outside_options {
+	const struct program *program;
 	const char *target; /* the number or the name of a process; NULL: not given */
 	const char *core;   /* a core file; NULL: not given */
 	const char *dir;    /* recordings: a directory or a file; NULL: not given */
@@ -47,8 +49,6 @@ struct outside_options {
 	unsigned timeout; /* seconds */
 	bool verbose;
 };
-
-#define TIMEOUT_DEFAULT 60
 
 enum {
 	OPTION_CORE = 256,
@@ -77,7 +77,6 @@ enum {
 	{ "json", no_argument, NULL, OPTION_JSON },				\
 	OPTIONS_OF_ALL
 
-/* Of commands that read the target by outside_apart(). */
 #define OPTION_OF_TIMEOUT { "timeout", required_argument, NULL, OPTION_TIMEOUT }
 
 /* Handle an option that is not the command's own.  Returns PROGRAM_GOES_ON or an exit status. */
@@ -89,12 +88,29 @@ int outside_option(struct outside_options *options, int option, const char *valu
  */
 int outside_arguments(struct outside_options *options, int *argc, char ***argv);
 
+/* The command line of a command: options, and a target. */
+struct command_line {
+	const struct program *program;
+	const char *letters; /* these and `options`: as for getopt_long() */
+	const struct option *options;
+	/* Handle an option; one that is not the command's own goes to outside_option(). */
+	int (*option)(void *command, int option, const char *value);
+	bool more; /* arguments may follow the target: they are left in `*argc` and `*argv` */
+};
+
+/* Read the command line.  Returns PROGRAM_GOES_ON or an exit status. */
+int read_command_line(const struct command_line *line, void *command,
+		      struct outside_options *options, int *argc, char ***argv);
+
 /* --- Checks ---------------------------------------------------------------------------- */
 
 /* What makes a command end with TDT_CHECK_FOUND. */
 struct check {
 	bool on;                                 /* a deadlock does */
 	uint64_t polling_longer, waiting_longer; /* nanoseconds; 0: not asked for */
+	/* What is neither found nor excluded, by the calls below: */
+	bool unproven; /* a ring of waits */
+	bool at_least; /* a time of a core file, which may be longer */
 };
 
 /* Options of commands that check. */
@@ -109,13 +125,28 @@ int check_option(struct check *check, int option, const char *value);
 /* A recording cannot be checked.  Returns PROGRAM_GOES_ON or an exit status. */
 int check_of_recording(const struct outside_options *options, const struct check *check);
 
-/* Whether the task has been in its state for too long, or waits for a lock in a futurelock. */
-bool check_is_bad(const struct check *check, const struct tdt_trace_info *info);
+/*
+ * Whether the task has been in its state for too long, or waits for a lock in a futurelock.
+ * `at_least`: the time may be longer.
+ */
+bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least);
 
 /* Whether one of the rings is a deadlock. */
-bool check_has_deadlock(const struct tdt_snapshot_cycle *cycle, size_t n);
+bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *cycle, size_t n);
+
+/* The exit status of a check that has found nothing: report what it could not exclude. */
+int check_report(const struct check *check);
+
+/* The more serious one of two exit statuses. */
+int worse_status(int a, int b);
 
 /* --- The target ------------------------------------------------------------------------ */
+
+/*
+ * Bound the time of the command (bound.h): by --timeout, and what the user wants it to wait.  All
+ * but the first call do nothing.
+ */
+void outside_bound(const struct outside_options *options, uint64_t wait_ns);
 
 /*
  * Have `work(stdout, arg)` read the target in a child process, with limits (apart.h).  Returns what

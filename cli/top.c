@@ -71,10 +71,11 @@ struct top_command {
 	bool has_round, has_last;
 	struct top_look look; /* `round` is shared with the child */
 	struct apart apart;
-	bool looks;          /* a child looks */
-	uint64_t started;    /* when it began, or the last one did */
-	uint64_t next;       /* when the next one is due */
-	uint64_t done;       /* rounds that went well */
+	bool looks;            /* a child looks */
+	bool again;            /* another child shall, for the same round */
+	uint64_t started;      /* when the round began */
+	uint64_t next;         /* when the next one is due */
+	uint64_t done, failed; /* rounds */
 	int status;          /* of the last look */
 	bool on_terminal;
 };
@@ -83,19 +84,10 @@ struct top_command {
 
 enum { OPTION_VIEW = OPTIONS_OWN, OPTION_TOP_SORT, OPTION_TOP_NAME, OPTION_TASK, OPTION_ONLY_READ };
 
-/* The index of `value` in the NULL-terminated `words`; -1: it is not there. */
-static int index_of_word(const char *const *words, const char *value)
-{
-	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], value) == 0)
-			return i;
-	return -1;
-}
-
 static int set_view(struct top_command *command, const char *value)
 {
 	static const char *const views[] = { "tasks", "places", "threads", "times", NULL };
-	int view = index_of_word(views, value);
+	int view = program_word(views, value);
 
 	if (view < 0)
 		return program_bad_usage(&top_program, "--view is tasks, places, threads or times, "
@@ -108,7 +100,7 @@ static int set_top_sort(struct top_command *command, const char *value)
 {
 	static const char *const keys[] = { "suspicion", "for",	 "age", "polls",
 					    "name",	 "id", NULL };
-	int key = index_of_word(keys, value);
+	int key = program_word(keys, value);
 
 	if (key < 0)
 		return program_bad_usage(&top_program, "--sort is by suspicion, for, age, polls, "
@@ -143,8 +135,10 @@ static int set_top_number(uint64_t *number, const char *what, const char *value)
 	return PROGRAM_GOES_ON;
 }
 
-static int top_option(struct top_command *command, int option, const char *value)
+static int top_option(void *arg, int option, const char *value)
 {
+	struct top_command *command = arg;
+
 	switch (option) {
 	case 'd':
 		return set_interval(command, value);
@@ -163,8 +157,6 @@ static int top_option(struct top_command *command, int option, const char *value
 	case OPTION_ONLY_READ:
 		command->choice.question.requests = false;
 		return PROGRAM_GOES_ON;
-	case 'h':
-		return program_option(&top_program, &command->outside.print, option, value);
 	default:
 		return outside_option(&command->outside, option, value);
 	}
@@ -185,26 +177,19 @@ static int top_options(struct top_command *command, int argc, char **argv)
 		OPTION_OF_TIMEOUT,
 		OPTIONS_OF_ALL,
 	};
-	int option, status;
+	static const struct command_line line = { .program = &top_program,
+						  .letters = "p:d:n:",
+						  .options = options,
+						  .option = top_option };
 
-	while ((option = getopt_long(argc, argv, "p:d:n:", options, NULL)) != -1) {
-		status = top_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	argc -= optind;
-	argv += optind;
-	status = outside_arguments(&command->outside, &argc, &argv);
-	if (status == PROGRAM_GOES_ON && argc > 0)
-		status = program_bad_usage(&top_program, "more than one target: ", argv[0]);
-	return status;
+	return read_command_line(&line, command, &command->outside, &argc, &argv);
 }
 
 /* --- Looks -------------------------------------------------------------------------- */
 
 static unsigned look_seconds(const struct top_command *command)
 {
-	return command->outside.timeout != 0 ? command->outside.timeout : TIMEOUT_DEFAULT;
+	return command->outside.timeout != 0 ? command->outside.timeout : BOUND_SECONDS;
 }
 
 static void set_trouble(struct top_command *command, const char *text)
@@ -218,11 +203,13 @@ static void start_look(struct top_command *command)
 	command->look.options = &command->outside;
 	command->look.question = command->choice.question;
 	command->look.last = command->has_round ? command->taken : NULL;
-	command->started = tdt__clock();
-	command->choice.anew = false;
+	if (!command->again)
+		command->started = tdt__clock();
+	command->choice.anew = command->again = false;
 	command->looks = apart_start(&command->apart, top_look, &command->look,
 				     look_seconds(command)) == 0;
 	if (!command->looks) {
+		command->failed++;
 		set_trouble(command, "no process can be started to look at the target");
 		command->next = command->started + command->choice.interval;
 	}
@@ -257,14 +244,19 @@ static void take_round(struct top_command *command)
 	top_follow(&command->choice, command->taken);
 }
 
-/* Without the files of the target, if they make the look crash: as tdt bt does it. */
-static void note_crash(struct top_command *command, const char *why)
+/*
+ * The look was ended.  If it has crashed, the round goes on without the files of the target, as in
+ * tdt bt, in the rest of its time.
+ */
+static bool note_crash(struct top_command *command, const char *why, bool too_long)
 {
+	bool again = !too_long && !command->outside.places.no_files;
 	char text[TOP_TEXT];
 
 	snprintf(text, sizeof text, "reading the target %s", why);
 	set_trouble(command, text);
 	command->outside.places.no_files = true;
+	return again;
 }
 
 /* The CPU time of the children that have ended, ns. */
@@ -286,10 +278,11 @@ static void end_look(struct top_command *command, bool too_long)
 	read_trouble(command);
 	close(command->apart.file);
 	command->looks = false;
+	command->again = command->status < 0 && note_crash(command, why, too_long);
 	if (command->status == EXIT_SUCCESS)
 		take_round(command);
-	else if (command->status < 0)
-		note_crash(command, why);
+	else if (!command->again)
+		command->failed++;
 	took = children_cpu() - before;
 	command->next = command->started +
 			(SHARE * took > command->choice.interval ? SHARE * took
@@ -338,12 +331,15 @@ static void handle_signals(sigset_t *waiting)
 static bool is_due(const struct top_command *command)
 {
 	return !command->looks && !command->choice.ended &&
-	       (command->choice.anew || (!command->choice.paused && tdt__clock() >= command->next));
+	       (command->choice.anew || command->again ||
+		(!command->choice.paused && tdt__clock() >= command->next));
 }
 
 /* When something is to be done without an event; UINT64_MAX: never. */
 static uint64_t wake_time(const struct top_command *command)
 {
+	if (command->again)
+		return 0;
 	if (command->looks)
 		return command->started + (uint64_t)look_seconds(command) * TDT__SECOND;
 	return command->choice.paused || command->choice.ended ? UINT64_MAX : command->next;
@@ -397,17 +393,23 @@ static void take_keys(struct top_command *command)
 		top_press(&command->choice, key, command->has_round ? command->taken : NULL);
 }
 
-/* Nothing can be shown: the first look has failed. */
+/* Nothing can be shown: the first round has failed. */
 static bool is_hopeless(const struct top_command *command)
 {
-	return !command->looks && !command->has_round && command->done == 0 &&
-	       (command->choice.ended || command->status == TDT_TROUBLE);
+	return !command->looks && !command->has_round &&
+	       (command->choice.ended || command->failed > 0);
+}
+
+/* A round that has failed is one, too: otherwise `-n 1` might last for ever. */
+static bool had_all_rounds(const struct top_command *command)
+{
+	return command->rounds != 0 && command->done + command->failed >= command->rounds;
 }
 
 static void run_on_terminal(struct top_command *command, const sigset_t *waiting)
 {
 	while (!command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
-	       (command->rounds == 0 || command->done < command->rounds)) {
+	       !had_all_rounds(command)) {
 		if (is_due(command))
 			start_look(command);
 		show_screen(command);
@@ -442,7 +444,7 @@ static int run_as_text(struct top_command *command, const sigset_t *waiting)
 	int error = 0;
 
 	while (error == 0 && stopped_by == 0 && !command->choice.ended &&
-	       (command->rounds == 0 || printed < command->rounds) && !is_hopeless(command)) {
+	       !had_all_rounds(command) && !is_hopeless(command)) {
 		if (is_due(command))
 			start_look(command);
 		wait_for_event(command, waiting);
@@ -506,7 +508,8 @@ static int say_farewell(const struct top_command *command, int error)
 	}
 	if (command->choice.ended && !command->choice.quit)
 		return report_ended();
-	if (!command->has_round && command->choice.trouble[0] != '\0' && !command->choice.quit)
+	if ((!command->has_round || (command->failed > 0 && !command->on_terminal)) &&
+	    command->choice.trouble[0] != '\0' && !command->choice.quit)
 		return report_trouble(command->choice.trouble);
 	return EXIT_SUCCESS;
 }

@@ -110,20 +110,6 @@ static void count_tasks(struct round_look *looking)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static void add_ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
-		     const struct tdt_print_options *options)
-{
-	tdt__string_puts(string, cycle->deadlock ? "deadlock: task " : "ring of waits: task ");
-	for (size_t i = 0; i <= cycle->n && string->n < TOP_TEXT; i++) {
-		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
-
-		if (i > 0)
-			tdt__string_puts(string, i == 1 ? " waits for task "
-							: ", which waits for task ");
-		tdt__task_name(string, task->id, task->name, options);
-	}
-}
-
 static void keep_ring(struct top_round *round, struct tdt__string *string)
 {
 	if (round->n_rings < TOP_RINGS)
@@ -131,10 +117,20 @@ static void keep_ring(struct top_round *round, struct tdt__string *string)
 	tdt__string_free(string);
 }
 
+/* The whole line of a ring or a futurelock has a colour. */
+static struct tdt_print_options plain_options(const struct round_look *looking)
+{
+	struct tdt_print_options plain = looking->look->options->print;
+
+	plain.color = TDT_PRINT_NO;
+	return plain;
+}
+
 /* The rings that are deadlocks, or those that are not. */
 static void show_rings(struct round_look *looking, bool deadlocks)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
+	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
 		struct tdt__string string = { 0 };
@@ -142,27 +138,21 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 		if ((snapshot->cycles[i].deadlock != 0) != deadlocks)
 			continue;
 		looking->round->deadlocks += deadlocks;
-		add_ring(&string, &snapshot->cycles[i], &looking->look->options->print);
+		tdt__ring_line(&string, &snapshot->cycles[i], TOP_TEXT, &plain);
 		keep_ring(looking->round, &string);
 	}
 }
 
 static int show_futurelocks(struct round_look *looking)
 {
-	const struct tdt_print_options *print = &looking->look->options->print;
+	const struct tdt_print_options plain = plain_options(looking);
 	struct tdt__futurelocks locks;
 	int error = tdt__futurelocks_collect(&locks, &looking->findings->public);
 
 	for (size_t i = 0; i < locks.n; i++) {
-		const struct tdt_wait *wait = &locks.lock[i].wait;
 		struct tdt__string string = { 0 };
 
-		tdt__string_puts(&string, "futurelock: task ");
-		tdt__task_name(&string, wait->owner, tdt__names_find(looking->names, wait->owner),
-			       print);
-		tdt__string_puts(&string, " was handed ");
-		tdt__lock_name(&string, wait, print);
-		tdt__string_puts(&string, ", and does not take it");
+		tdt__futurelock_line(&string, &locks.lock[i], looking->names, &plain);
 		keep_ring(looking->round, &string);
 		looking->round->deadlocks++;
 	}
@@ -315,18 +305,10 @@ static void show_task(const struct round_look *looking, const struct chosen *cho
 	top_keep_text(to->where, &string);
 }
 
-static bool waits_in_vain(const struct tdt_trace_info *task)
-{
-	for (uint32_t i = 0; i < task->n_waits; i++)
-		if (task->waits[i].futurelock != 0)
-			return true;
-	return false;
-}
-
 /* Deadlocks and futurelocks come first, then polls, then runnable tasks. */
 static unsigned rank_of_task(const struct tdt_trace_info *task, bool deadlock)
 {
-	if (deadlock || waits_in_vain(task))
+	if (deadlock || tdt__waits_in_vain(task))
 		return 0;
 	if (task->state == TDT_TASK_RUNNING)
 		return 1;

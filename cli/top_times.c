@@ -24,15 +24,14 @@ static void count_step(struct top_times *times, const struct tdt__step *step, ui
 		return;
 	if (item->kind == TDT__RECORDED_END && item->end >= item->begin)
 		top_histogram_add(&times->polls, item->end - item->begin);
-	if (item->kind == TDT__RECORDED_BEGIN && step->before.phase == TDT__RUNNABLE &&
-	    item->ns >= step->before.since)
+	if (tdt__step_ends_latency(step) && item->ns >= step->before.since)
 		top_histogram_add(&times->latencies, item->ns - step->before.since);
 }
 
 static int count_steps(struct top_times *times, const struct tdt__recording *recording)
 {
 	uint64_t until = tdt__recording_until(recording);
-	uint64_t from = tdt__recording_polls_from(recording);
+	uint64_t from = tdt__recording_sure_from(recording);
 	struct tdt__timeline timeline;
 	struct tdt__step step;
 	int error = tdt__timeline_begin(&timeline, recording);
@@ -41,7 +40,7 @@ static int count_steps(struct top_times *times, const struct tdt__recording *rec
 		return error;
 	if (until > TIMES_WINDOW && until - TIMES_WINDOW > from)
 		from = until - TIMES_WINDOW;
-	times->window_ns = until > from ? until - from : 0;
+	times->window_ns = tdt__recording_time(recording, from, until);
 	while (tdt__timeline_next(&timeline, &step))
 		count_step(times, &step, from);
 	tdt__timeline_end(&timeline);
@@ -57,39 +56,27 @@ static const struct tdt__found *recorded_registry(const struct outside *outside)
 	return &outside->found[0];
 }
 
-static int read_copy(struct top_times *times, const void *copy, size_t size)
-{
-	struct tdt__recording *recording;
-	int error = tdt__recording_open(&recording, copy, size);
-
-	if (error != 0)
-		return error;
-	error = count_steps(times, recording);
-	tdt__recording_close(recording);
-	return error;
-}
-
 void top_times_read(struct top_times *times, struct outside *outside)
 {
 	const struct tdt__found *found = recorded_registry(outside);
 	struct tdt__string why = { 0 };
+	struct tdt__recording *recording;
 	struct tdt__trouble trouble;
-	void *copy = NULL;
-	size_t size;
+	void *copy;
 	int error;
 
 	times->runs = tdt__recorded_runs(&outside->target, found);
-	error = tdt__recorded_copy(&outside->target, &outside->images, found, &copy, &size,
+	error = tdt__recorded_open(&outside->target, &outside->images, found, &copy, &recording,
 				   &trouble);
-	if (error != 0) {
-		tdt__string_escape(&why, trouble.text, false, '\0');
-	} else {
-		error = read_copy(times, copy, size);
+	if (error == 0) {
+		error = count_steps(times, recording);
 		if (error != 0)
-			tdt__string_puts(&why, error == -ENOMEM ? "there is not enough memory"
-								: "the recording is damaged");
+			tdt__trouble(&trouble, error, "there is not enough memory");
+		tdt__recording_close(recording);
 		free(copy);
 	}
+	if (error != 0)
+		tdt__string_escape(&why, trouble.text, false, '\0');
 	times->there = error == 0;
 	top_keep_text(times->trouble, &why);
 }

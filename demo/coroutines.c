@@ -145,6 +145,7 @@ int main(int argc, char **argv)
 	/* Printing a trace needs more stack than a coroutine has by default. */
 	err = tdt_rt_block_on(rt, tdt_coroutine(serve, &kitchen, &large));
 	tdt_rt_free(rt);
+	tdt_oneshot_receiver_free(kitchen.begun);
 	tdt_mutex_free(kitchen.stove);
 	if (err != 0)
 		fprintf(stderr, "coroutines: no breakfast\n");

@@ -24,17 +24,26 @@ fail()
 	exit 1
 }
 
+# One more dump of the bakery.  On a busy machine names may come too late for it; the next one has
+# them.
+dumped()
+{
+	: >"$tmp/err"
+	kill -USR1 $bakery
+	wait_for_dump "$tmp/err"
+	! grep -q 'not named in time' "$tmp/err"
+}
+
 # The library's signal prints the dump: the program itself has no code for tdt.  The descriptor 3 is
 # the end of the pipe that brings the flour.
 bake()
 {
 	mkfifo "$tmp/flour"
-	TDT_DUMP=USR1 "$programs/fibers-pth" <"$tmp/flour" >"$tmp/out" 2>"$tmp/err" &
+	TDT_DUMP=USR1 "$programs/fibers-pth" <"$tmp/flour" >"$tmp/out" 2>>"$tmp/err" &
 	bakery=$!
 	exec 3>"$tmp/flour"
 	wait_for 'open' "$tmp/out"
-	kill -USR1 $bakery
-	wait_for_dump "$tmp/err"
+	until dumped; do :; done
 	echo flour >&3
 	wait $bakery || fail 'the bakery did not end well'
 	bakery=

@@ -30,6 +30,7 @@ demo_coroutines_LDADD = libtdt-rt.la libtdt.la -lpthread
 demo_echo_client_SOURCES = demo/echo-client.c demo/number.h
 demo_echo_client_CPPFLAGS = $(demo_cppflags)
 demo_echo_client_CFLAGS = $(demo_cflags)
+demo_echo_client_LDADD =
 
 demo_echo_server_SOURCES = \
 	demo/echo-server.c \

@@ -91,11 +91,11 @@ static void wake_by_ref(const struct tdt_waker *waker)
 	struct their_runtime *runtime = task->runtime;
 
 	pthread_mutex_lock(&runtime->lock);
-	if ((task->state == IDLE || task->state == POLLED) && !runtime->stopped) {
+	if (task->state != ENDED && !runtime->stopped) {
 		tdt_task_woken(tdt_future_handle(&task->future)); /* added for tdt */
 		if (task->state == IDLE)
 			enqueue(task);
-		else
+		else if (task->state == POLLED)
 			task->state = POLLED_AND_WOKEN;
 	}
 	pthread_mutex_unlock(&runtime->lock);

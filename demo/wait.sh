@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # shellcheck shell=sh
 # For the scripts of `make demo`, which source this: wait until a program has printed something, for
-# 10 s at most.  The script has a function `fail`.
+# a minute at most.  The script has a function `fail`.
 
 # wait_for TEXT FILE: wait until FILE contains TEXT.
 wait_for()
 {
-	tries=100
+	tries=600
 	until grep -q "$1" "$2"; do
 		tries=$((tries - 1))
 		test $tries -gt 0 || fail "there is no '$1'"
@@ -18,7 +18,7 @@ wait_for()
 # line.
 wait_for_dump()
 {
-	tries=100
+	tries=600
 	until awk '
 		/^[0-9]+ tasks[,:]/ { all = $1 }
 		/^task / { n++ }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Installed with README.md, in the folder that its links name.
-dist_doc_DATA += README.md NEWS LICENSE-APACHE LICENSE-MIT NOTICE
+dist_doc_DATA += README.md SECURITY.md NEWS LICENSE-APACHE LICENSE-MIT NOTICE
 nobase_dist_doc_DATA = \
 	docs/architecture.md \
 	docs/benchmarks.md \

@@ -28,5 +28,5 @@ install-data-local: man/functions.stamp
 uninstall-local: man/functions.stamp
 	for page in man/man3/*.3; do rm -f "$(DESTDIR)$(man3dir)/$${page##*/}"; done
 
-clean-local:
+clean-man:
 	rm -rf man/man3

@@ -22,6 +22,7 @@ struct tdt__core {
 	int file;
 	struct tdt__segment *segment; /* by start */
 	size_t n_segments;
+	uint64_t missing; /* bytes of memory that the file should have: it was truncated */
 	struct elf_prstatus *thread; /* the registers of the threads */
 	size_t n_threads;
 	uint64_t entry; /* the program's first instruction; 0: unknown */

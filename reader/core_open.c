@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "reader/core.h"
 #include "reader/elf_facts.h"
 #include "reader/target.h"
@@ -155,8 +156,12 @@ static int read_core_notes(struct core_opening *opening, const Elf64_Phdr *heade
 	char *notes;
 	int error = 0;
 
-	if (header->p_filesz > MOST_NOTE_BYTES || header->p_filesz > opening->size)
+	if (header->p_filesz > MOST_NOTE_BYTES)
 		return damaged(opening);
+	if (header->p_offset > opening->size || header->p_filesz > opening->size - header->p_offset)
+		return tdt__trouble(opening->trouble, -ENOEXEC,
+				    "%s is truncated: it lacks what describes the process",
+				    opening->path);
 	notes = malloc(header->p_filesz + 1);
 	if (notes == NULL)
 		return core_no_memory(opening);
@@ -176,10 +181,13 @@ static void add_segment(struct core_opening *opening, const Elf64_Phdr *header)
 	struct tdt__core *core = opening->core;
 	uint64_t size = header->p_filesz;
 
-	if (header->p_offset >= opening->size || (header->p_flags & PF_R) == 0)
+	if ((header->p_flags & PF_R) == 0)
 		return;
-	if (size > opening->size - header->p_offset)
+	if (header->p_offset >= opening->size)
+		size = 0;
+	else if (size > opening->size - header->p_offset)
 		size = opening->size - header->p_offset;
+	core->missing += header->p_filesz - size;
 	if (size == 0 || size > UINT64_MAX - header->p_vaddr)
 		return;
 	core->segment[core->n_segments++] = (struct tdt__segment){
@@ -268,15 +276,12 @@ static void mark_writable(struct tdt__target *target)
 
 static int open_core_file(const char *path, struct tdt__trouble *trouble)
 {
-	struct stat status;
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int file = tdt__regular_open(AT_FDCWD, path);
 
+	if (file == -EINVAL)
+		return tdt__trouble(trouble, file, "%s is not a regular file", path);
 	if (file < 0)
-		return tdt__trouble(trouble, -errno, "%s: %s", path, strerror(errno));
-	if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-		close(file);
-		return tdt__trouble(trouble, -EINVAL, "%s is not a regular file", path);
-	}
+		return tdt__trouble(trouble, file, "%s: %s", path, strerror(-file));
 	return file;
 }
 

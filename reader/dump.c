@@ -18,6 +18,8 @@
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
+#define TASK_TRIES 5 /* to find a task between two moments in which it runs */
+
 struct collecting {
 	struct tdt__tasks *tasks;
 	struct tdt__tree_reader trees;
@@ -44,30 +46,24 @@ static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__
 /*
  * How the poll that answered has ended.  The record says more, unless the task has gone on since.
  */
-static void use_answer(struct tdt__seen_task *task, const struct tdt_outside_tree *answer)
+static void use_answer(struct collecting *collecting, struct tdt__seen_task *task,
+		       const struct tdt_outside_tree *answer)
 {
 	struct tdt_trace_info *info = &task->member.info;
 
-	task->answered = info->polls == answer->tree.polls && info->state != TDT_TASK_RUNNING;
-	task->answered_at = task->answered ? answer->tree.when : 0;
-	if (task->answered)
-		return;
-	info->state = TDT_TASK_WAITING;
-	info->state_ns = answer->tree.gap;
-	info->thread = 0;
-	info->n_waits = 0;
-	info->waits = NULL;
-}
-
-/* Whether all frames are in the answer: those that a host has named are not. */
-static bool has_all_frames(const struct tdt_outside_tree *answer)
-{
-	const struct tdt_registry_entry *entry = tdt__answer_entries(answer);
-
-	for (uint32_t i = 0; i < answer->tree.n; i++)
-		if (entry[i].pc == 0)
-			return false;
-	return true;
+	info->moved = answer->moved != 0;
+	task->went_on = info->polls != answer->tree.polls || info->state == TDT_TASK_RUNNING;
+	if (task->went_on) {
+		info->state = TDT_TASK_WAITING;
+		info->thread = 0;
+	} else {
+		task->answered_at = answer->tree.when;
+	}
+	if (task->went_on || info->moved)
+		info->state_ns = answer->tree.gap;
+	if (info->state == TDT_TASK_WAITING)
+		tdt__task_set_waits(collecting->tasks, task, tdt__answer_waits(answer),
+				    answer->n_waits);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */
@@ -80,22 +76,14 @@ static struct tdt__stacks *fresh_tree(struct collecting *collecting, struct tdt_
 	if (answer == NULL)
 		return NULL;
 	task->member.info.asked = 1;
-	if (answer->answer != TDT_OUTSIDE_FRESH || answer->outcome != TDT_PENDING ||
-	    !has_all_frames(answer) ||
-	    tdt__tree_take(&collecting->trees, &answer->tree, tdt__answer_entries(answer),
-			   answer->tree.n, &tree) != 0)
+	if (tdt__answer_tree(answer, &collecting->trees, &tree) != 0)
 		return NULL;
+	tree.stacks->known =
+	    answer->known <= TDT_LEAVES_UNKNOWN ? answer->known : TDT_LEAVES_UNKNOWN;
 	if (answer->astray)
 		atomic_store_explicit(&tree.stacks->astray, true, memory_order_relaxed);
-	use_answer(task, answer);
+	use_answer(collecting, task, answer);
 	return tree.stacks;
-}
-
-static void count_leaves(struct tdt_trace_info *info, const struct tdt__stacks *stacks)
-{
-	info->leaves = stacks->leaves;
-	info->leaves_elsewhere = stacks->elsewhere;
-	info->leaves_lost = stacks->lost;
 }
 
 /*
@@ -120,30 +108,69 @@ static struct tdt__stacks *tree_of_coroutine(struct collecting *collecting,
 	return NULL;
 }
 
+/* What can be read of the task as it is now; NULL: nothing. */
+static struct tdt__stacks *read_now(struct collecting *collecting, struct tdt__seen_task *task,
+				    enum tdt_answer *answer)
+{
+	struct tdt__stacks *stacks;
+
+	if (task->member.info.state == TDT_TASK_RUNNING) {
+		*answer = TDT_ANSWER_RUNNING;
+		return tdt__live_poll(&collecting->live, task);
+	}
+	*answer = TDT_ANSWER_LAST;
+	stacks = tree_of_coroutine(collecting, task);
+	if (stacks != NULL)
+		return stacks;
+	*answer = TDT_ANSWER_FRESH;
+	stacks = tdt__live_suspended(&collecting->live, task);
+	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks->images, task->seen);
+}
+
+/* Whether the task has a stack or a list, now and then. */
+static bool has_stack(const struct tdt__seen *seen)
+{
+	const struct tdt_task_record *record = &seen->record;
+
+	return !seen->still || record->state == TDT_TASK_RECORD_POLLING ||
+	       record->suspended_pc != 0 || record->leaf != 0;
+}
+
+/*
+ * The best tree of the task, and its leaves; NULL: there is none.  A task counts as it was listed,
+ * if its stack is still the same.  Many tasks are listed before the first stack is read, so a task
+ * that often runs for a moment may be another one by then: with `renews` it counts as it is next to
+ * its stack.
+ */
+static struct tdt__stacks *find_tree(struct collecting *collecting, struct tdt__seen_task *task,
+				     bool renews, enum tdt_answer *answer)
+{
+	struct tdt_trace_info *info = &task->member.info;
+	struct tdt__stacks *stacks = fresh_tree(collecting, task);
+
+	*answer = TDT_ANSWER_FRESH;
+	if (stacks == NULL)
+		stacks = read_now(collecting, task, answer);
+	for (int i = 0; renews && stacks == NULL && i < TASK_TRIES && has_stack(task->seen) &&
+			tdt__task_renew(collecting->tasks, task);
+	     i++)
+		stacks = read_now(collecting, task, answer);
+	if (stacks == NULL) {
+		*answer = TDT_ANSWER_LAST;
+		stacks = last_tree(collecting, task);
+	}
+	if (stacks != NULL)
+		tdt__stacks_count(stacks, info);
+	return stacks;
+}
+
 static void collect_tree(struct collecting *collecting, struct tdt__findings *findings,
 			 struct tdt__seen_task *task)
 {
 	struct tdt_trace_info *info = &task->member.info;
-	enum tdt_answer answer = TDT_ANSWER_FRESH;
-	struct tdt__stacks *stacks = fresh_tree(collecting, task);
+	enum tdt_answer answer;
+	struct tdt__stacks *stacks = find_tree(collecting, task, true, &answer);
 
-	if (stacks == NULL && info->state == TDT_TASK_RUNNING) {
-		stacks = tdt__live_poll(&collecting->live, task);
-		answer = TDT_ANSWER_RUNNING;
-	} else if (stacks == NULL &&
-		   (stacks = tree_of_coroutine(collecting, task)) != NULL) {
-		answer = TDT_ANSWER_LAST;
-	} else if (stacks == NULL) {
-		stacks = tdt__live_suspended(&collecting->live, task);
-		if (stacks == NULL)
-			stacks = tdt__list_read(collecting->tasks->images, task->seen);
-	}
-	if (stacks == NULL) {
-		answer = TDT_ANSWER_LAST;
-		stacks = last_tree(collecting, task);
-	}
-	if (stacks != NULL)
-		count_leaves(info, stacks);
 	task->member.group = tdt__groups_add(&findings->groups,
 					     stacks != NULL ? answer : TDT_ANSWER_NONE,
 					     info->state, stacks);
@@ -188,6 +215,33 @@ static bool collect_all(struct collecting *collecting, struct tdt__findings *fin
 	return true;
 }
 
+static const char *name_of_task(const struct tdt__tasks *tasks, uint64_t id)
+{
+	for (size_t i = 0; i < tasks->n && id != 0; i++)
+		if (tasks->task[i].member.info.id == id)
+			return tasks->task[i].member.info.name;
+	return NULL;
+}
+
+/* The owners of locks may not be among the chosen tasks.  Without memory they have no names. */
+static void name_owners(const struct collecting *collecting, struct tdt__findings *findings,
+			const struct tdt__task_choice *choice)
+{
+	const struct tdt__tasks *tasks = collecting->tasks;
+
+	for (size_t i = 0; i < tasks->n; i++) {
+		struct tdt_trace_info *info = &tasks->task[i].member.info;
+		const char **names = is_chosen(&tasks->task[i], choice) && info->n_waits > 0
+					     ? tdt__arena_take(&findings->arena,
+							       info->n_waits * sizeof *names)
+					     : NULL;
+
+		for (uint32_t k = 0; k < info->n_waits && names != NULL; k++)
+			names[k] = name_of_task(tasks, info->waits[k].owner);
+		info->owner_names = names;
+	}
+}
+
 /* What happened before belongs to a dump of all tasks; a misuse may explain any tree. */
 static void add_history(struct collecting *collecting, struct tdt__findings *findings,
 			const struct tdt__task_choice *choice)
@@ -199,6 +253,60 @@ static void add_history(struct collecting *collecting, struct tdt__findings *fin
 	if (choice->n_ids == 0)
 		tdt__history_panics(&collecting->trees, findings);
 }
+
+/* --- Rings -------------------------------------------------------------------------------- */
+
+static struct tdt__seen_task *ring_task(const struct tdt_snapshot_cycle *cycle, size_t i)
+{
+	return (struct tdt__seen_task *)(uintptr_t)cycle->tasks[i];
+}
+
+/* Prove what a task of a ring says.  Without a dump its tree is read for that, and not shown. */
+static void prove_task(struct collecting *collecting, struct tdt__seen_task *task, bool dumped)
+{
+	struct tdt_trace_info listed = task->member.info;
+	enum tdt_answer answer;
+
+	if (!dumped)
+		tdt__stacks_free(find_tree(collecting, task, false, &answer));
+	tdt__task_prove(collecting->tasks, task);
+	task->member.info = listed;
+}
+
+/* `dumped`: the trees of the tasks are known. */
+static int prove_rings(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
+{
+	int error;
+
+	tdt__tasks_settle(collecting->tasks);
+	error = tdt__tasks_rings(cycles, collecting->tasks);
+	for (size_t i = 0; i < cycles->n; i++)
+		for (size_t k = 0; k < cycles->cycle[i].n; k++)
+			prove_task(collecting, ring_task(&cycles->cycle[i], k), dumped);
+	return error;
+}
+
+int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+{
+	static const struct tdt__answers none;
+	struct tdt__sampling sampling = { 0 };
+	struct collecting collecting = {
+		.tasks = tasks,
+		.trees.tasks = tasks,
+		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = &sampling },
+		.answers = &none
+	};
+	int error = prove_rings(&collecting, cycles, false);
+
+	tdt__live_stacks_fini(&collecting.live);
+	tdt__tree_reader_fini(&collecting.trees);
+	if (cycles->n == 0)
+		return error;
+	tdt__cycles_fini(cycles);
+	return tdt__tasks_rings(cycles, tasks);
+}
+
+/* --- The result --------------------------------------------------------------------------- */
 
 /* Open the files of the modules whose code is in the trees. */
 static void open_images(struct tdt__images *images, const struct tdt_snapshot_group *groups,
@@ -224,21 +332,26 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 						   .sampling = sampling },
 					 .answers = answers };
 	struct tdt__findings *findings = tdt__findings_new();
+	struct tdt__cycles cycles = { 0 };
 	uint64_t start = tdt__clock();
 	bool done = findings != NULL && note_process(findings, tasks) &&
 		    collect_all(&collecting, findings, choice) && tdt__findings_sort(findings);
 
 	if (done)
 		add_history(&collecting, findings, choice);
+	if (done && choice->n_ids != 0)
+		name_owners(&collecting, findings, choice);
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (!done) {
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	tdt__tasks_prove(tasks);
+	prove_rings(&collecting, &cycles, true);
+	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
 	findings->public.outside = 1;
+	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);
 	open_images(tasks->images, findings->public.panics, findings->public.n_panics);

@@ -22,4 +22,11 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 					const struct tdt__answers *answers,
 					struct tdt__sampling *sampling);
 
+/*
+ * Find the rings of tasks that wait for each other, as a dump without requests does: the trees of
+ * tasks in rings are read, and no others.  The caller calls tdt__cycles_fini() before
+ * tdt__tasks_fini().  Returns 0 or -ENOMEM.
+ */
+int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+
 #endif

@@ -25,11 +25,11 @@ struct registry_search {
 	uint64_t most; /* bytes that may still be searched */
 };
 
-/* Later releases may use reserved fields, but the sizes are those of the version. */
+/* Later releases append fields. */
 static bool is_known_layout(const struct tdt_registry *registry)
 {
-	return registry->version == TDT_REGISTRY_VERSION && registry->size == sizeof *registry &&
-	       registry->record_size == sizeof(struct tdt_task_record) &&
+	return registry->version == TDT_REGISTRY_VERSION && registry->size >= sizeof *registry &&
+	       registry->record_size >= sizeof(struct tdt_task_record) &&
 	       registry->stride >= registry->record_size && registry->stride <= MOST_STRIDE;
 }
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/future.h>
+
 /* A request that is under way. */
 struct tree_request {
 	struct tdt__answers *answers;
@@ -31,13 +33,14 @@ static int bad_answer(struct tdt__trouble *trouble)
 			    "the process sends trees that make no sense, or too many of them");
 }
 
-/* Whether the message is a tree, with as many bytes as it has entries. */
+/* Whether the message is a tree, with as many bytes as its entries and waits have. */
 static bool is_whole_tree(const struct tdt_outside_tree *tree)
 {
 	return tree->header.size >= sizeof *tree && tree->header.error == 0 &&
 	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
 	       tree->header.size - sizeof *tree ==
-		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry);
+		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
+			       tree->n_waits * sizeof(struct tdt_wait);
 }
 
 static bool grow_answers(struct tdt__answers *answers)
@@ -165,4 +168,17 @@ const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answ
 		    answers->answer[i]->id == seen->record.id)
 			return answers->answer[i];
 	return NULL;
+}
+
+int tdt__answer_tree(const struct tdt_outside_tree *answer, struct tdt__tree_reader *reader,
+		     struct tdt__read_tree *to)
+{
+	const struct tdt_registry_entry *entry = tdt__answer_entries(answer);
+
+	if (answer->answer != TDT_OUTSIDE_FRESH || answer->outcome != TDT_PENDING)
+		return -ENODATA;
+	for (uint32_t i = 0; i < answer->tree.n; i++)
+		if (entry[i].pc == 0)
+			return -ENODATA;
+	return tdt__tree_take(reader, &answer->tree, entry, answer->tree.n, to);
 }

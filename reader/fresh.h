@@ -8,13 +8,14 @@
 #include "base/index.h"
 #include "reader/door.h"
 #include "reader/tasks.h"
+#include "reader/trees.h"
 
 /* The most bytes of answers that a reader is willing to keep. */
 #define TDT__ANSWERS_MAX ((size_t)256 << 20)
 
 /* All zero: no task was requested. */
 struct tdt__answers {
-	struct tdt_outside_tree **answer; /* its entries lie behind it */
+	struct tdt_outside_tree **answer; /* its entries and waits lie behind it */
 	size_t n, room;
 	uint64_t left_out; /* tasks that were not requested, because there were too many */
 
@@ -39,10 +40,22 @@ void tdt__answers_fini(struct tdt__answers *answers);
 const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answers,
 						 const struct tdt__seen *seen);
 
+/*
+ * Copy the tree in which the task waited; the caller frees `to->stacks`.  Returns 0; -ENODATA:
+ * there is none, or it lacks frames, as those that a host has named are not in it; or -ENOMEM.
+ */
+int tdt__answer_tree(const struct tdt_outside_tree *answer, struct tdt__tree_reader *reader,
+		     struct tdt__read_tree *to);
+
 static inline const struct tdt_registry_entry *
 tdt__answer_entries(const struct tdt_outside_tree *answer)
 {
 	return (const struct tdt_registry_entry *)(answer + 1);
+}
+
+static inline const struct tdt_wait *tdt__answer_waits(const struct tdt_outside_tree *answer)
+{
+	return (const void *)(tdt__answer_entries(answer) + answer->tree.n);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/record.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -37,30 +38,6 @@ void tdt__history_counters(const struct tdt__target *target, const struct tdt_re
 	}
 }
 
-/* Count a task in its state, in which it has been for as long as its last poll has begun. */
-static void count_seen(struct tdt_counts *counts, const struct tdt__seen_task *task)
-{
-	const struct tdt_trace_info *info = &task->member.info;
-
-	switch (info->state) {
-	case TDT_TASK_RUNNING:
-		counts->running++;
-		if (info->state_ns > counts->longest_poll_ns)
-			counts->longest_poll_ns = info->state_ns;
-		break;
-	case TDT_TASK_RUNNABLE:
-		counts->runnable++;
-		break;
-	case TDT_TASK_WAITING:
-		counts->waiting++;
-		if (info->state_ns > counts->longest_wait_ns)
-			counts->longest_wait_ns = info->state_ns;
-		break;
-	default: /* the task has ended */
-		break;
-	}
-}
-
 void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *counts)
 {
 	const struct tdt_registry_counters *sum = &tasks->counters;
@@ -73,8 +50,10 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 				       .captures = sum->captures,
 				       .dumps = sum->dumps };
 	for (size_t i = 0; i < tasks->n; i++) {
-		counts->polls += tasks->task[i].seen->record.polls;
-		count_seen(counts, &tasks->task[i]);
+		const struct tdt_trace_info *info = &tasks->task[i].member.info;
+
+		counts->polls += info->polls;
+		tdt__count_state(counts, info->state, info->state_ns);
 	}
 	live = counts->waiting + counts->runnable + counts->running + tasks->records.being_made;
 	counts->ended = counts->spawned > live ? counts->spawned - live : 0;
@@ -135,7 +114,8 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < registry->n_panics; i++)
-		n += read_whole_panic(tasks->target, registry->panics + i * sizeof *panic,
+		n += read_whole_panic(tasks->target,
+				      registry->panics + i * (uint64_t)registry->panic_size,
 				      &panic[n]);
 	qsort(panic, n, sizeof *panic, by_panic_number);
 	return n;
@@ -159,29 +139,14 @@ static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
 				     struct tdt_registry_panic *panic)
 {
 	const struct tdt__tasks *tasks = reader->tasks;
-	uint64_t now = tasks->now;
 	struct tdt__read_tree tree;
-	struct tdt_trace_info info = {
-		.size = sizeof info,
-		.id = panic->id,
-		.name = panic->name[0] != '\0' ? panic->name : NULL,
-		.file = panic_file(tasks, findings, panic->file),
-		.line = panic->line,
-		.column = panic->column,
-		.state = TDT_TASK_PANICKED,
-		.state_ns = now > panic->when ? now - panic->when : 0,
-		.polls = panic->polls,
-		.parent = panic->parent,
-	};
+	struct tdt_trace_info info;
 
 	panic->name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
 	if (tdt__tree_take(reader, &panic->tree, panic->entry, TDT_REGISTRY_PANIC_ENTRIES,
 			   &tree) != 0)
 		return NULL;
-	if (panic->tree.n != 0 && tree.polls < panic->polls) {
-		info.polls_since = panic->polls - tree.polls;
-		info.age_ns = now > tree.when ? now - tree.when : 0;
-	}
+	info = tdt__panic_info(panic, panic_file(tasks, findings, panic->file), tasks->now);
 	return tdt__trace_of(&info, tree.stacks);
 }
 
@@ -193,7 +158,9 @@ static void add_panic(struct tdt__findings *findings, struct tdt_snapshot_group 
 	if (trace == NULL)
 		return;
 	info[n] = &trace->info;
-	group[n] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, &info[n], 1 };
+	group[n] = (struct tdt_snapshot_group){
+			.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = &info[n], .n = 1
+		};
 	findings->public.n_panics++;
 }
 
@@ -201,7 +168,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= MOST_PANICS && registry->panic_size == sizeof *panic
+		registry->n_panics <= MOST_PANICS && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;

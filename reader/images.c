@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "reader/core.h"
 #include "reader/elf_facts.h"
 #include "symbolize/intern.h"
@@ -124,28 +124,6 @@ static bool read_file_image(void *image, uint64_t offset, void *buffer, size_t s
 	return pread(*(const int *)image, buffer, size, (off_t)offset) == (ssize_t)size;
 }
 
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
-
-/*
- * Open what was found with LOOK_FLAGS, and close it.  To open a device or a FIFO may do something,
- * so only a regular file is opened.
- */
-static int open_found(int found)
-{
-	struct stat status;
-	char name[32];
-	int file = NO_FILE;
-
-	if (found < 0)
-		return NO_FILE;
-	snprintf(name, sizeof name, "/proc/self/fd/%d", found);
-	if (fstat(found, &status) == 0 && S_ISREG(status.st_mode))
-		file = open(name, OPEN_FLAGS);
-	close(found);
-	return file;
-}
-
 /* Close `file`, and return NO_FILE, unless it is the file of `module`. */
 static int accept_file(int file, const struct tdt__module *module)
 {
@@ -163,11 +141,11 @@ static int accept_file(int file, const struct tdt__module *module)
 /* Open `path` in the tree whose root is the directory `root`. */
 static int open_beneath(int root, const char *path)
 {
-	const struct open_how how = { .flags = LOOK_FLAGS,
+	const struct open_how how = { .flags = TDT__LOOK_FLAGS,
 				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int found = root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof how) : NO_FILE;
 
-	return root >= 0 ? open_found((int)syscall(SYS_openat2, root, path, &how, sizeof how))
-			 : NO_FILE;
+	return tdt__regular_open_found(found);
 }
 
 static int open_below_directory(int at, const char *directory, const char *path)
@@ -187,7 +165,7 @@ static int open_mapped_file(const struct tdt__target *target, const struct tdt__
 
 	snprintf(name, sizeof name, "map_files/%" PRIx64 "-%" PRIx64, mapping->start,
 		 mapping->end);
-	return open_found(openat(target->proc, name, LOOK_FLAGS));
+	return tdt__regular_open(target->proc, name);
 }
 
 static int open_of_process(const struct tdt__images *images, const struct tdt__module *module)
@@ -199,8 +177,7 @@ static int open_of_process(const struct tdt__images *images, const struct tdt__m
 
 	/* The program's own file can be had without privileges, even if it was deleted. */
 	if (file < 0 && strstr(module->path, " (deleted)") != NULL)
-		file = accept_file(open_found(openat(target->proc, "exe", LOOK_FLAGS)),
-				   module);
+		file = accept_file(tdt__regular_open(target->proc, "exe"), module);
 	if (file < 0)
 		file = accept_file(open_below_directory(target->proc, "root", module->path),
 				   module);
@@ -222,7 +199,7 @@ static int open_of_core(const struct tdt__images *images, const struct tdt__modu
 	int file = NO_FILE;
 
 	if (places->exe != NULL && is_program(images, module))
-		file = accept_file(open_found(open(places->exe, LOOK_FLAGS)), module);
+		file = accept_file(tdt__regular_open(AT_FDCWD, places->exe), module);
 	if (file < 0 && places->sysroot != NULL)
 		file = accept_file(open_below_directory(AT_FDCWD, places->sysroot, module->path),
 				   module);

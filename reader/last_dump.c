@@ -48,8 +48,8 @@ static void append_leaves(struct last_trees *trees, const struct tdt__recorded_i
 	struct tdt__recorded_item part;
 	uint64_t leaves = 0;
 
-	for (uint32_t i = 0; i < begin->n_parts; i++) {
-		tdt__recording_part(trees->states->recording, begin, i, &part);
+	for (uint32_t i = 0; i < begin->parts.n; i++) {
+		tdt__recording_part(trees->states->recording, &begin->parts, i, &part);
 		if (part.event.kind != TDT_EVENT_STACK)
 			continue;
 		append_recorded(trees, part.event.a);
@@ -64,11 +64,23 @@ static bool take_found(struct last_trees *trees, const struct tdt__last_polls *p
 		       struct tdt_trace_info *info)
 {
 	if (info->state != TDT_TASK_RUNNING || polls->found == 0 || polls->polls == 0 ||
-	    polls->found_at < polls->last.begin)
+	    polls->found_at < polls->begun)
 		return false;
 	append_recorded(trees, polls->found);
 	info->age_ns = trees->states->tasks.now - polls->found_at;
 	return trees->stacks->leaves != 0;
+}
+
+/*
+ * How many polls the task has made since the one whose stacks are recorded.  False: some, but
+ * nobody knows how many, since they are missing.
+ */
+static bool count_polls_since(const struct tdt__last_polls *polls, uint64_t *since)
+{
+	*since = polls->polls - polls->with_stack;
+	if (polls->stacked_more != UINT64_MAX)
+		*since += polls->more - polls->stacked_more;
+	return *since != 0 || polls->begun <= polls->stacked.end;
 }
 
 static bool take_leaves(struct last_trees *trees, const struct tdt__last_polls *polls,
@@ -77,13 +89,12 @@ static bool take_leaves(struct last_trees *trees, const struct tdt__last_polls *
 	const struct tdt__recorded_item *poll = &polls->stacked;
 	uint64_t now = trees->states->tasks.now, then = poll->begin;
 
-	if (polls->with_stack == 0)
+	if (polls->with_stack == 0 || !count_polls_since(polls, &info->polls_since))
 		return false;
 	append_leaves(trees, poll);
 	if (poll->end <= now) /* otherwise it was going on */
 		then = poll->end;
 	info->age_ns = now > then ? now - then : 0;
-	info->polls_since = polls->polls - polls->with_stack;
 	return trees->stacks->leaves != 0;
 }
 
@@ -101,8 +112,8 @@ static void collect_last(struct last_trees *trees, struct tdt__findings *finding
 		answer = TDT_ANSWER_LAST;
 	if (answer == TDT_ANSWER_NONE)
 		member->info.age_ns = member->info.polls_since = 0;
-	member->info.leaves = stacks->leaves;
-	member->info.leaves_lost = answer != TDT_ANSWER_NONE ? stacks->lost : 0;
+	else
+		tdt__stacks_count(stacks, &member->info);
 	member->group = tdt__groups_add(&findings->groups, answer, member->info.state,
 					answer != TDT_ANSWER_NONE ? stacks : NULL);
 }

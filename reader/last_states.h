@@ -6,9 +6,8 @@
  * The tasks of a recording as they were when it ended, in the form in which records of a registry
  * are listed (tasks.h).  All times are relative to the end of the recording.
  *
- * A state is only given if the recording proves it: the task came to it, or a listing of live tasks
- * found the task there, when no later event of any thread was missing; or its poll was going on at
- * the end.  Otherwise it is TDT_TASK_UNKNOWN, and `last` says what the last recorded event of the
+ * A state is only given if the recording proves it (timeline.h), or if its poll was going on at the
+ * end.  Otherwise it is TDT_TASK_UNKNOWN, and `last` says what the last recorded event of the
  * task had led to.
  */
 
@@ -20,13 +19,13 @@ struct tdt__last_polls {
 	uint64_t seen;   /* when the last event was that shows that the task lived; ns */
 	bool was_listed; /* a TASK event has it */
 	uint64_t polls;  /* that are recorded */
-	struct tdt__recorded_item last; /* the beginning of the last one, if there is one */
+	uint64_t more;	 /* that are not, as the last listing says */
+	bool counted;	 /* there was a listing */
+	uint64_t begun;	 /* when the last one began, as far as is known; ns */
 	uint64_t with_stack; /* the number, from 1, of the last poll with stacks; 0: none */
 	struct tdt__recorded_item stacked; /* its beginning */
-	uint64_t woken, woken_by;
-	uint64_t moved; /* the last poll or wake-up, or the end of the last poll; ns */
-	struct tdt__recorded_item listed; /* the last STATE */
-	uint64_t listed_polls; /* that were recorded by then */
+	uint64_t stacked_more;		   /* as `more`, at that time; UINT64_MAX: unknown */
+	uint64_t spawned, woken, woken_by;
 	uint32_t found; /* the stack that the recorder found in a poll that was going on; 0: none */
 	uint64_t found_at;
 };

@@ -133,6 +133,8 @@ struct tdt__stacks *tdt__list_read(struct tdt__images *images, const struct tdt_
 		return NULL;
 	reading.stacks->modules = tdt__modules_ref(images->table);
 	reading.stacks->leaves = 1;
+	/* Only a task of tdt_task_new() is known to wait at nothing else. */
+	reading.stacks->known = record->stack_top == 0 ? TDT_LEAVES_ALL : TDT_LEAVES_UNKNOWN;
 	if (read_listed(&reading, &leaf, n) && is_in_force_still(images->target, seen))
 		return reading.stacks;
 	tdt__stacks_free(reading.stacks);

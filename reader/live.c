@@ -62,6 +62,9 @@ static int read_poll_stack(struct tdt__live_stacks *live, struct tdt__seen_task 
 	struct tdt__stack stack;
 	int error;
 
+	if (record->stack_top == 0 && record->poll != 0)
+		return -ENODATA; /* a task of tdt_task_new(): it is not known where it runs */
+	live->walker.poll = record->poll;
 	tdt__entered_read(&before, target, registry, record->thread);
 	error = tdt__thread_stack(target, record->thread, record->stack_top, &before, &stack,
 				  live->sampling);
@@ -194,9 +197,12 @@ struct tdt__stacks *tdt__live_suspended(struct tdt__live_stacks *live,
 	struct tdt__stacks *stacks = NULL;
 	struct tdt__stack stack;
 
+	live->walker.poll = record->poll;
 	if (take_suspended(&suspended, &stack))
 		stacks = tdt__walk_stack(&live->walker, &stack,
 					 record->poll == 0 ? record->stack_top : 0);
+	if (stacks != NULL && record->poll != 0)
+		stacks->known = TDT_LEAVES_PART;
 	free(stack.copy);
 	return stacks;
 }

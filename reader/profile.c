@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "facts/record.h"
 #include "reader/lists.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
@@ -159,14 +160,6 @@ static void see_tree(struct tdt__profile *profile, const struct tdt__profiled_tr
 
 /* --- Counting a task ---------------------------------------------------------------------- */
 
-static enum tdt_wait_kind kind_of_wait(const struct tdt_task_record *record)
-{
-	if (record->wait_count == 0 || record->wait_polls != (uint32_t)record->polls)
-		return TDT_WAIT_UNKNOWN;
-	return record->wait_kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)record->wait_kind
-						   : TDT_WAIT_OTHER;
-}
-
 static void count_in(struct tdt__profile *profile, enum tdt__profile_state state,
 		     enum tdt_wait_kind kind, uint32_t name, uint32_t tree)
 {
@@ -195,10 +188,13 @@ static uint32_t tree_of_function(struct tdt__profile *profile, uint64_t function
 	return tree;
 }
 
+/* Of a task of tdt_task_new(), the poll function is one of the library. */
 static uint32_t poll_tree(struct tdt__profile *profile, struct tdt__profiled *task,
 			  const struct tdt_task_record *record)
 {
-	if (task->poll_tree == TDT__PROFILE_NONE)
+	bool has_poll = record->stack_top != 0 || record->polls == 0;
+
+	if (task->poll_tree == TDT__PROFILE_NONE && has_poll)
 		task->poll_tree = tree_of_function(profile, record->poll);
 	return task->poll_tree;
 }
@@ -223,10 +219,11 @@ static void count_waiting(struct tdt__profile *profile, const struct tdt__profil
 	if (task->group != TDT__PROFILE_NONE)
 		tdt__profile_add_wait(&profile->sum, task->group, &wait);
 	else if (record->since > profile->watched_from)
-		tdt__profile_add_stale(&profile->sum, task->name, kind_of_wait(record), &wait);
+		tdt__profile_add_stale(&profile->sum, task->name, tdt__wait_of_record(record).kind,
+				       &wait);
 	else
-		count_in(profile, TDT__PROFILE_WAITING, kind_of_wait(record), task->name,
-			 TDT__PROFILE_NONE);
+		count_in(profile, TDT__PROFILE_WAITING, tdt__wait_of_record(record).kind,
+			 task->name, TDT__PROFILE_NONE);
 }
 
 /* --- Polls that go on --------------------------------------------------------------------- */
@@ -263,8 +260,8 @@ static void find_waiting(struct tdt__profile *profile, struct tdt__profiled *tas
 			 const struct tdt_task_record *record, uint32_t tree, double chance)
 {
 	task->polls = record->polls;
-	task->group = tdt__profile_group(&profile->sum, TDT__PROFILE_WAITING, kind_of_wait(record),
-					 task->name, tree);
+	task->group = tdt__profile_group(&profile->sum, TDT__PROFILE_WAITING,
+					 tdt__wait_of_record(record).kind, task->name, tree);
 	task->chance = (float)(tree != TDT__PROFILE_NONE ? chance : 1);
 	task->stale_looks = 0;
 }
@@ -332,10 +329,8 @@ static bool use_first_answer(struct tdt__profile *profile, struct tdt__profiled 
 		profile->answers != NULL ? tdt__answers_find(profile->answers, seen) : NULL;
 	struct tdt__read_tree tree;
 
-	if (answer == NULL || answer->id != seen->record.id ||
-	    answer->answer != TDT_OUTSIDE_FRESH || answer->tree.polls != seen->record.polls ||
-	    tdt__tree_take(&profile->trees, &answer->tree, tdt__answer_entries(answer),
-			   answer->tree.n, &tree) != 0)
+	if (answer == NULL || answer->tree.polls != seen->record.polls ||
+	    tdt__answer_tree(answer, &profile->trees, &tree) != 0)
 		return false;
 	find_waiting(profile, task, &seen->record, tree_of_stack(profile, tree.stacks), 1);
 	return true;
@@ -359,11 +354,6 @@ static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *
 		find_waiting(profile, task, &seen->record, tree_of_stack(profile, stacks), 1);
 }
 
-static bool is_waiting(const struct tdt__seen *seen)
-{
-	return seen->record.state == TDT_TASK_RECORD_IDLE && !tdt__seen_runnable(seen);
-}
-
 /* Whether the place of this wait was found before. */
 static bool is_known(const struct tdt__profiled *task, const struct tdt__seen *seen)
 {
@@ -374,13 +364,14 @@ static bool is_known(const struct tdt__profiled *task, const struct tdt__seen *s
 static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *task,
 		       const struct tdt__seen *seen)
 {
-	if (seen->record.state == TDT_TASK_RECORD_POLLING) {
+	switch (tdt__record_state(&seen->record)) {
+	case TDT_TASK_RUNNING:
 		count_polling(profile, task, seen);
-	} else if (seen->record.state != TDT_TASK_RECORD_IDLE) {
-		return;
-	} else if (tdt__seen_runnable(seen)) {
+		break;
+	case TDT_TASK_RUNNABLE:
 		count_runnable(profile, task, &seen->record);
-	} else {
+		break;
+	case TDT_TASK_WAITING:
 		if (!is_known(task, seen)) {
 			bool again = task->group == TDT__PROFILE_NONE &&
 				     task->polls == seen->record.polls;
@@ -390,6 +381,9 @@ static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *ta
 			task->polls = seen->record.polls;
 		}
 		count_waiting(profile, task, &seen->record);
+		break;
+	default:
+		return;
 	}
 	see_tree(profile, &task->tree);
 	profile->found++;
@@ -400,7 +394,8 @@ static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *ta
 static void find_wait(struct tdt__profile *profile, struct tdt__profiled *task,
 		      const struct tdt__seen *seen)
 {
-	if (!is_waiting(seen) || is_known(task, seen) || use_first_answer(profile, task, seen))
+	if (tdt__record_state(&seen->record) != TDT_TASK_WAITING || is_known(task, seen) ||
+	    use_first_answer(profile, task, seen))
 		return;
 	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0)
 		find_live_stack(profile, task, seen);
@@ -487,8 +482,6 @@ static bool is_simple(const struct tdt__profiled *task, const struct tdt_task_re
 static void look_at_record(struct tdt__profile *profile, struct tdt__profiled *task,
 			   uint64_t address, const struct tdt_task_record *record)
 {
-	bool woken = record->woken != 0 && record->woken_polls == (uint32_t)record->polls;
-
 	if (!has_live_task(record))
 		return;
 	if (task->id != record->id)
@@ -499,7 +492,7 @@ static void look_at_record(struct tdt__profile *profile, struct tdt__profiled *t
 	}
 	profile->found++;
 	see_tree(profile, &task->tree);
-	if (woken)
+	if (tdt__record_state(record) == TDT_TASK_RUNNABLE)
 		count_runnable(profile, task, record);
 	else
 		count_waiting(profile, task, record);

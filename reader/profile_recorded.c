@@ -17,7 +17,6 @@ struct adding {
 	struct tdt__profile_times *times;
 	struct tdt__profile_sum *sum;
 	const struct tdt__recorded_task *task;
-	uint8_t *kind; /* of the last wait of each task */
 	uint64_t from, until;
 	bool failed;
 };
@@ -76,52 +75,37 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 	}
 }
 
-/* Add the time of a task in a phase that ended at `end`, as far as it is of the profile. */
-static void add_phase(struct adding *adding, uint32_t task, enum tdt__phase phase, uint64_t since,
-		      uint64_t end)
+/* Add the time of a task in a phase, as far as it is of the profile. */
+static void add_phase(struct adding *adding, const struct tdt__recording *recording, uint32_t task,
+		      const struct tdt__timeline_task *known, const struct tdt__timeline_phase *was)
 {
 	struct tdt__profile_time time = { .state = TDT__PROFILE_WAITING, .n = 1 };
+	uint64_t since = was->since > adding->from ? was->since : adding->from;
+	uint64_t end = was->until < adding->until ? was->until : adding->until;
+	struct tdt__recorded_waits waits;
 
-	since = since > adding->from ? since : adding->from;
-	end = end < adding->until ? end : adding->until;
-	if (phase == TDT__UNKNOWN || phase == TDT__ENDED || since >= end)
+	if (was->phase == TDT__UNKNOWN || was->phase == TDT__ENDED || since >= end)
 		return;
-	if (phase == TDT__RUNNABLE)
+	if (was->phase == TDT__RUNNABLE)
 		time.state = TDT__PROFILE_RUNNABLE;
-	else if (phase == TDT__POLLING)
+	else if (was->phase == TDT__POLLING)
 		time.state = TDT__PROFILE_POLLING;
-	else if (phase == TDT__WAITING)
-		time.kind = (enum tdt_wait_kind)adding->kind[task];
-	time.ns = end - since;
+	else if (was->phase == TDT__WAITING) {
+		tdt__recorded_waits(recording, &known->parts, &waits);
+		time.kind = waits.main.kind;
+	}
+	time.ns = tdt__recording_time(recording, since, end);
 	time.name = name_recorded(adding->sum, &adding->task[task]);
 	merge_time(adding, &time);
 }
 
-/* What the first leaf that reported waits for, in the poll that begins. */
-static uint8_t kind_of_poll(const struct tdt__recording *recording,
-			    const struct tdt__recorded_item *begin)
-{
-	for (uint32_t i = 0; i < begin->n_parts; i++) {
-		struct tdt__recorded_item part;
-
-		tdt__recording_part(recording, begin, i, &part);
-		if (part.event.kind == TDT_EVENT_WAIT)
-			return part.event.detail <= TDT_WAIT_OTHER ? part.event.detail
-								   : TDT_WAIT_OTHER;
-	}
-	return TDT_WAIT_UNKNOWN;
-}
-
 static void add_timed_step(struct adding *adding, const struct tdt__recording *recording,
-		     const struct tdt__step *step)
+			   const struct tdt__step *step)
 {
-	if (step->task == TDT__RECORDED_NONE)
-		return;
-	if (step->after.phase != step->before.phase || step->after.since != step->before.since)
-		add_phase(adding, step->task, step->before.phase, step->before.since,
-			  step->item.ns);
-	if (step->item.event.kind == TDT_EVENT_POLL && step->item.kind == TDT__RECORDED_BEGIN)
-		adding->kind[step->task] = kind_of_poll(recording, &step->item);
+	struct tdt__timeline_phase over;
+
+	if (tdt__step_ends_phase(step, &over))
+		add_phase(adding, recording, step->task, &step->before, &over);
 }
 
 static int add_timed_steps(struct adding *adding, const struct tdt__recording *recording)
@@ -133,9 +117,13 @@ static int add_timed_steps(struct adding *adding, const struct tdt__recording *r
 		return -ENOMEM;
 	while (!adding->failed && tdt__timeline_next(&timeline, &step))
 		add_timed_step(adding, recording, &step);
-	for (size_t i = 0; i < timeline.n_tasks; i++)
-		add_phase(adding, (uint32_t)i, timeline.task[i].phase, timeline.task[i].since,
-			  adding->until);
+	for (size_t i = 0; i < timeline.n_tasks; i++) {
+		struct tdt__timeline_phase last = tdt__timeline_last(&timeline.task[i]);
+
+		if (last.until == 0)
+			last.until = adding->until;
+		add_phase(adding, recording, (uint32_t)i, &timeline.task[i], &last);
+	}
 	tdt__timeline_end(&timeline);
 	return adding->failed ? -ENOMEM : 0;
 }
@@ -150,23 +138,19 @@ static int by_length(const void *a, const void *b)
 int tdt__profile_times_read(struct tdt__profile_times *times, struct tdt__profile_sum *sum,
 			    const struct tdt__recording *recording, uint64_t from, uint64_t until)
 {
-	uint64_t whole = tdt__recording_polls_from(recording);
+	uint64_t sure = tdt__recording_sure_from(recording);
 	uint64_t end = tdt__recording_until(recording);
 	struct adding adding = { .times = times,
 				 .sum = sum,
-				 .from = from > whole ? from : whole,
+				 .from = from > sure ? from : sure,
 				 .until = until < end ? until : end };
 	size_t n;
-	int error = -ENOMEM;
+	int error;
 
 	*times = (struct tdt__profile_times){ 0 };
 	adding.task = tdt__recording_tasks(recording, &n);
-	adding.kind = calloc(n + 1, 1);
-	if (adding.until > adding.from)
-		times->ns = adding.until - adding.from;
-	if (adding.kind != NULL)
-		error = add_timed_steps(&adding, recording);
-	free(adding.kind);
+	times->ns = tdt__recording_time(recording, adding.from, adding.until);
+	error = add_timed_steps(&adding, recording);
 	if (error != 0)
 		tdt__profile_times_fini(times);
 	else if (times->n > 1)

@@ -22,6 +22,7 @@
 #include "reader/records.h"
 #include "recording/copy.h"
 #include "recording/describe.h"
+#include "recording/read.h"
 #include "recording/supplement.h"
 #include "symbolize/modules.h"
 
@@ -51,36 +52,17 @@ static int read_recorded(void *data, uint64_t address, void *to, size_t n)
 	return 0;
 }
 
-/* How many bytes of the process can be read from `address` on. */
-static uint64_t mapped_bytes(const struct tdt__target *target, uint64_t address)
+/* How many bytes of the process can be read, or of the core file. */
+static uint64_t readable_bytes(const struct tdt__target *target)
 {
-	const struct tdt__mapping *at = tdt__target_mapping(target, address),
-				  *end = target->mapping + target->n_mappings;
-	uint64_t until = address;
+	uint64_t bytes = 0;
 
-	for (; at != NULL && at < end && at->start <= until && at->readable; at++)
-		until = at->end;
-	return until - address;
-}
-
-/* The same of a core file, whose segments are in the order of their addresses. */
-static uint64_t dumped_bytes(const struct tdt__core *core, uint64_t address)
-{
-	uint64_t until = address;
-
-	for (size_t i = 0; i < core->n_segments; i++) {
-		const struct tdt__segment *segment = &core->segment[i];
-
-		if (segment->start <= until && until - segment->start < segment->size)
-			until = segment->start + segment->size;
-	}
-	return until - address;
-}
-
-static uint64_t readable_bytes(const struct tdt__target *target, uint64_t address)
-{
-	return target->core != NULL ? dumped_bytes(target->core, address)
-				    : mapped_bytes(target, address);
+	for (size_t i = 0; target->core != NULL && i < target->core->n_segments; i++)
+		bytes += target->core->segment[i].size;
+	for (size_t i = 0; target->core == NULL && i < target->n_mappings; i++)
+		if (target->mapping[i].readable)
+			bytes += target->mapping[i].end - target->mapping[i].start;
+	return bytes;
 }
 
 /* --- Time --------------------------------------------------------------------------------- */
@@ -118,11 +100,10 @@ static int copy_rings(struct tdt__target *target, uint64_t rings, void **copy, s
 	struct tdt__recording_source source = { .read = read_recorded,
 						.data = target,
 						.address = rings,
-						.bytes = readable_bytes(target, rings) };
+						.bytes = readable_bytes(target) };
 	struct tdt_recording header;
 
-	if (source.bytes < sizeof header ||
-	    !tdt__target_read(target, rings, &header, sizeof header))
+	if (!tdt__target_read(target, rings, &header, sizeof header))
 		return -EFAULT;
 	if (target->core == NULL)
 		source.now = ticks_now(target, header.clock);
@@ -258,6 +239,21 @@ int tdt__recorded_copy(struct tdt__target *target, struct tdt__images *images,
 		if (error != 0)
 			free(*copy);
 	}
+	return report_of(error, target, found, trouble);
+}
+
+int tdt__recorded_open(struct tdt__target *target, struct tdt__images *images,
+		       const struct tdt__found *found, void **copy,
+		       struct tdt__recording **recording, struct tdt__trouble *trouble)
+{
+	size_t size;
+	int error = tdt__recorded_copy(target, images, found, copy, &size, trouble);
+
+	if (error != 0)
+		return error;
+	error = tdt__recording_open(recording, *copy, size);
+	if (error != 0)
+		free(*copy);
 	return report_of(error, target, found, trouble);
 }
 

@@ -13,6 +13,8 @@
 #include "reader/images.h"
 #include "reader/trouble.h"
 
+struct tdt__recording;
+
 /*
  * Copy what the library of the registry `found` has recorded, whose records and modules go into the
  * copy, too: so it can be read without the target.  The caller frees `*copy`.  Returns 0.  On
@@ -24,6 +26,14 @@
 int tdt__recorded_copy(struct tdt__target *target, struct tdt__images *images,
 		       const struct tdt__found *found, void **copy, size_t *size,
 		       struct tdt__trouble *trouble);
+
+/*
+ * The same, and open the recording.  The caller calls tdt__recording_close() and then frees
+ * `*copy`.
+ */
+int tdt__recorded_open(struct tdt__target *target, struct tdt__images *images,
+		       const struct tdt__found *found, void **copy,
+		       struct tdt__recording **recording, struct tdt__trouble *trouble);
 
 /* Whether the recorder of that library runs now.  False in a core file's target, too. */
 bool tdt__recorded_runs(const struct tdt__target *target, const struct tdt__found *found);

@@ -55,27 +55,6 @@ typedef int tdt__piece_fn(const struct tdt__record_piece *piece, void *arg);
 int tdt__records_visit(const struct tdt__target *target, const struct tdt_registry *registry,
 		       tdt__piece_fn *each, void *arg);
 
-/*
- * Whether a copy says that the task's leaves wait for something: see "It is known what a leaf waits
- * for".
- */
-static inline bool tdt__seen_waits(const struct tdt__seen *seen)
-{
-	const struct tdt_task_record *record = &seen->record;
-
-	return seen->still && record->state == TDT_TASK_RECORD_IDLE && record->wait_count != 0 &&
-	       record->wait_polls == (uint32_t)record->polls;
-}
-
-/* Whether the task was woken, and was not polled since. */
-static inline bool tdt__seen_runnable(const struct tdt__seen *seen)
-{
-	const struct tdt_task_record *record = &seen->record;
-
-	return record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
-	       record->woken_polls == (uint32_t)record->polls;
-}
-
 /* Whether the task of `seen` has not been polled, woken or replaced since, by a later copy. */
 static inline bool tdt__seen_unchanged(const struct tdt__seen *seen,
 				       const struct tdt_task_record *later)

@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
+#include "facts/proof.h"
+#include "facts/record.h"
 #include "reader/history.h"
 #include "tree/futurelocks.h"
 
@@ -143,7 +145,7 @@ static void read_wait_names(struct wait_names *names)
 	names->n = 0;
 }
 
-static int name_waits(struct tdt__tasks *tasks)
+static int name_waits(const struct tdt__tasks *tasks, struct tdt__seen_task *task, size_t n)
 {
 	struct wait_names *names = malloc(sizeof *names);
 
@@ -151,9 +153,7 @@ static int name_waits(struct tdt__tasks *tasks)
 		return -ENOMEM;
 	names->target = tasks->target;
 	names->n = 0;
-	for (size_t i = 0; i < tasks->n; i++) {
-		struct tdt__seen_task *task = &tasks->task[i];
-
+	for (; n > 0; n--, task++) {
 		if (task->member.info.n_waits == 0 || task->seen->record.wait_name == 0)
 			continue;
 		names->task[names->n++] = task;
@@ -172,36 +172,39 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* A core file has no clock: its latest time is the latest time in it. */
+#define MOST_THREADS 65536
+
+/* The latest time that a thread has noted. */
+static uint64_t latest_of_threads(const struct tdt__tasks *tasks)
+{
+	const struct tdt_registry *registry = &tasks->registry;
+	struct tdt_registry_thread thread;
+	uint64_t latest = 0, address;
+
+	for (uint32_t i = 0; i < registry->n_threads && i < MOST_THREADS; i++)
+		if (tdt__target_read(tasks->target, registry->threads + i * sizeof address,
+				     &address, sizeof address) &&
+		    address != 0 &&
+		    tdt__target_read(tasks->target, address, &thread, sizeof thread) &&
+		    thread.id % registry->n_threads == i)
+			latest = later(latest, later(thread.now, thread.parked));
+	return latest;
+}
+
+/* A core file has no clock: the time is at least the latest time in it. */
 static uint64_t target_now(const struct tdt__tasks *tasks)
 {
 	uint64_t now = tasks->registry.now;
 
 	if (tasks->target->core == NULL)
 		return tdt__clock() + (uint64_t)tasks->target->clock_offset;
+	now = later(now, latest_of_threads(tasks));
 	for (size_t i = 0; i < tasks->records.n; i++) {
 		const struct tdt_task_record *record = &tasks->records.seen[i].record;
 
-		now = later(now, later(record->since, record->woken));
+		now = later(now, later(record->since, later(record->woken, record->spawned)));
 	}
 	return now;
-}
-
-static uint64_t time_since(uint64_t now, uint64_t then)
-{
-	return then != 0 && now > then ? now - then : 0;
-}
-
-static enum tdt_task_state state_of_seen(const struct tdt__seen *seen)
-{
-	switch (seen->record.state) {
-	case TDT_TASK_RECORD_POLLING:
-		return TDT_TASK_RUNNING;
-	case TDT_TASK_RECORD_ENDED:
-		return seen->record.outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
-	default:
-		return tdt__seen_runnable(seen) ? TDT_TASK_RUNNABLE : TDT_TASK_WAITING;
-	}
 }
 
 static const char *seen_outcome(const struct tdt_task_record *record)
@@ -213,53 +216,22 @@ static const char *seen_outcome(const struct tdt_task_record *record)
 						: "panicked";
 }
 
-/* The kind comes from the target, so it may be any number. */
-static enum tdt_wait_kind seen_kind(uint8_t kind)
-{
-	return kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)kind : TDT_WAIT_OTHER;
-}
-
-static void set_info(struct tdt__seen_task *task, const char *file, uint64_t now)
-{
-	const struct tdt_task_record *record = &task->seen->record;
-	struct tdt_trace_info *info = &task->member.info;
-
-	*info = (struct tdt_trace_info){
-		.size = sizeof *info,
-		.id = record->id,
-		.name = record->name[0] != '\0' ? record->name : NULL,
-		.file = file,
-		.line = record->line,
-		.column = record->column,
-		.state = state_of_seen(task->seen),
-		.state_ns = time_since(now, record->since),
-		.polls = record->polls,
-		.parent = record->parent,
-		.woken_ns = time_since(now, record->woken),
-		.woken_by = record->woken_by,
-		.requested = record->own_bits / 2,
-		.spawned_ns = time_since(now, record->spawned),
-		.polled_ns = time_since(now, record->since),
-	};
-	if (info->state == TDT_TASK_RUNNABLE)
-		info->state_ns = info->woken_ns;
-	if (info->state == TDT_TASK_RUNNING)
-		info->thread = record->thread;
-}
-
 static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, const char *file,
 		     uint64_t now)
 {
+	struct tdt_trace_info *info = &task->member.info;
+
 	*task = (struct tdt__seen_task){ .seen = seen };
 	task->member.group = TDT__LEFT_OUT;
-	set_info(task, file, now);
+	*info = tdt__record_info(&seen->record, seen->record.name, file, now);
+	info->requested = tdt__requested_polls(&seen->record);
+	info->spawned_ns = tdt__time_since(now, seen->record.spawned);
+	info->polled_ns = tdt__time_since(now, seen->record.since);
 	task->outcome = seen_outcome(&seen->record);
-	task->wait = (struct tdt_wait){ .kind = seen_kind(seen->record.wait_kind),
-					.object = seen->record.wait_object,
-					.owner = seen->record.wait_owner };
-	if (task->member.info.state == TDT_TASK_WAITING && tdt__seen_waits(seen)) {
-		task->member.info.n_waits = 1;
-		task->member.info.waits = &task->wait;
+	task->wait = tdt__wait_of_record(&seen->record);
+	if (info->state == TDT_TASK_WAITING && seen->still && tdt__record_has_wait(&seen->record)) {
+		info->n_waits = 1;
+		info->waits = &task->wait;
 	}
 }
 
@@ -289,14 +261,30 @@ static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 }
 
 /* A task that waits is not polled when its lock passes from one owner to the next. */
-static void renew_waits(struct tdt__tasks *tasks)
+static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, size_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
 
-	for (size_t i = 0; i < tasks->n; i++)
-		if (tasks->task[i].member.info.n_waits != 0)
-			tdt__lock_renew(&places, &tasks->task[i].wait,
-					tasks->task[i].member.info.id);
+	for (; n > 0; n--, task++)
+		if (task->member.info.n_waits != 0)
+			tdt__lock_renew(&places, &task->wait, task->member.info.id);
+}
+
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
+			 const struct tdt_wait *waits, uint32_t n)
+{
+	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt_wait *copy = n != 0 ? tdt__arena_take(&tasks->arena, n * sizeof *copy) : NULL;
+
+	task->member.info.n_waits = copy != NULL ? n : 0;
+	task->member.info.waits = copy;
+	for (uint32_t i = 0; i < task->member.info.n_waits; i++) {
+		copy[i] = waits[i];
+		if (copy[i].kind > TDT_WAIT_OTHER)
+			copy[i].kind = TDT_WAIT_OTHER;
+		copy[i].name[TDT_WAIT_NAME_MAX] = '\0';
+		tdt__lock_renew(&places, &copy[i], task->member.info.id);
+	}
 }
 
 /* --- All tasks ---------------------------------------------------------------------- */
@@ -318,8 +306,30 @@ static int set_tasks(struct tdt__tasks *tasks)
 	}
 	free(names.entry);
 	tdt__index_fini(&names.index);
-	renew_waits(tasks);
-	return names.failed ? -ENOMEM : name_waits(tasks);
+	renew_waits(tasks, tasks->task, tasks->n);
+	return names.failed ? -ENOMEM : name_waits(tasks, tasks->task, tasks->n);
+}
+
+bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task)
+{
+	struct tdt__seen *seen = &tasks->records.seen[task->seen - tasks->records.seen];
+	const struct tdt_trace_info before = task->member.info;
+	struct tdt_task_record now[2];
+	struct tdt__memory_range range[] = { { seen->address, &now[0], sizeof now[0], false },
+					     { seen->address, &now[1], sizeof now[1], false } };
+
+	if (tdt__target_read_ranges(tasks->target, range, 2) != 2 ||
+	    now[1].seq != seen->record.seq || now[1].id != seen->record.id ||
+	    now[1].state > TDT_TASK_RECORD_POLLING ||
+	    (seen->still && tdt__seen_unchanged(seen, &now[1])))
+		return false;
+	seen->record = now[1];
+	seen->record.name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
+	seen->still = memcmp(&now[0], &now[1], sizeof now[0]) == 0;
+	set_task(task, seen, before.file, tasks->now);
+	task->member.info.asked = before.asked;
+	renew_waits(tasks, task, 1);
+	return name_waits(tasks, task, 1) == 0;
 }
 
 int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
@@ -349,81 +359,40 @@ void tdt__tasks_fini(struct tdt__tasks *tasks)
 
 /* --- Proofs ------------------------------------------------------------------------- */
 
-/* Whether `wait` is for the end of a task, or for a lock that its `owner` holds now. */
-static bool is_owned_now(const struct tdt__target *target, const struct tdt_wait *wait)
+static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,
+					const struct tdt__seen_task *task)
 {
-	struct tdt_lock lock;
-
-	if (wait->kind == TDT_WAIT_TASK)
-		return true;
-	return wait->kind == TDT_WAIT_MUTEX &&
-	       tdt__target_read(target, wait->object, &lock, sizeof lock) &&
-	       memcmp(lock.magic, TDT_LOCK_MAGIC, sizeof lock.magic) == 0 &&
-	       lock.owner == wait->owner;
+	return (struct tdt__witness){ .info = &task->member.info,
+				      .now = &task->seen->record,
+				      .others_woken = tasks->woken,
+				      .answered_at = task->answered_at };
 }
 
-/*
- * Whether the runtime reports wake-ups, so that a task without one was not woken.  It did so once;
- * or the task was polled only once but for requests, and other wake-ups were reported.
- */
-static bool reports_wake_ups(const struct tdt_task_record *record, bool others)
-{
-	uint64_t requested = record->own_bits / 2; /* modulo 128 */
-
-	return record->woken != 0 ||
-	       (others && record->polls < 128 && (record->polls - requested) % 128 == 1);
-}
-
-/*
- * A record proves for what the only leaf of its task waits.  How many leaves there are is known
- * from a tree of the last poll; otherwise leaves that report nothing are overlooked.  A task that
- * has answered a request counts also if its runtime reports no wake-ups, as in the process's own
- * dumps.
- */
-static bool proves(const struct tdt__tasks *tasks, const struct tdt__seen_task *task, bool wakes)
-{
-	const struct tdt_trace_info *info = &task->member.info;
-	bool tree = info->leaves + info->leaves_elsewhere + info->leaves_lost != 0;
-	struct tdt_task_record later;
-
-	if (info->n_waits == 0 || task->wait.owner == 0 || task->seen->record.wait_count != 1 ||
-	    !(task->answered || reports_wake_ups(&task->seen->record, wakes)))
-		return false;
-	if (tree && info->polls_since == 0 && info->leaves + info->leaves_elsewhere != 1)
-		return false;
-	return tdt__target_read(tasks->target, task->seen->address, &later, sizeof later) &&
-	       tdt__seen_unchanged(task->seen, &later) && is_owned_now(tasks->target, &task->wait);
-}
-
-/* Until when the task is known to have been polled after each wake-up: see struct tdt__member. */
-static uint64_t settled_at(const struct tdt__tasks *tasks, const struct tdt__seen_task *task,
-			   bool wakes)
-{
-	const struct tdt_task_record *record = &task->seen->record;
-
-	if (task->member.info.state != TDT_TASK_WAITING || record->polls == 0)
-		return 0;
-	if (reports_wake_ups(record, wakes))
-		return tasks->now;
-	return later(task->answered_at, record->since);
-}
-
-void tdt__tasks_prove(struct tdt__tasks *tasks)
+void tdt__tasks_settle(struct tdt__tasks *tasks)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
-	bool wakes = false;
 
-	for (size_t i = 0; i < tasks->n; i++)
-		wakes = wakes || tasks->records.seen[i].record.woken != 0;
-	for (size_t i = 0; i < tasks->n; i++)
-		tasks->task[i].member.settled = settled_at(tasks, &tasks->task[i], wakes);
+	for (size_t i = 0; i < tasks->n && !tasks->woken; i++)
+		tasks->woken = tasks->records.seen[i].record.woken != 0;
+	for (size_t i = 0; i < tasks->n; i++) {
+		const struct tdt__witness witness = seen_witness(tasks, &tasks->task[i]);
+
+		tasks->task[i].member.settled = tdt__settled(&places, &witness);
+	}
 	tdt__futurelocks_find(&places);
-	for (size_t i = 0; i < tasks->n; i++)
-		if (proves(tasks, &tasks->task[i], wakes))
-			tasks->task[i].member.proof =
-				tasks->task[i].answered ? TDT__BY_POLL : TDT__BY_RECORD;
-		else
-			tasks->task[i].member.proof = TDT__UNSURE;
+}
+
+void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
+{
+	const struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__witness witness = seen_witness(tasks, task);
+	struct tdt_task_record later;
+
+	if (!tdt__target_read(tasks->target, task->seen->address, &later, sizeof later))
+		return;
+	witness.now = &later;
+	witness.stood_still = !task->went_on && tdt__seen_unchanged(task->seen, &later);
+	task->member.proof = tdt__prove(&places, &witness);
 }
 
 /* --- Rings -------------------------------------------------------------------------- */
@@ -433,18 +402,24 @@ static enum tdt__proof proof_of_task(const struct tdt_trace_info *info)
 	return ((const struct tdt__member *)(const void *)info)->proof;
 }
 
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
 {
 	const struct tdt_trace_info **infos = malloc((tasks->n + 1) * sizeof *infos);
-	size_t n = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < tasks->n && infos != NULL; i++)
+		if (tasks->task[i].outcome == NULL)
+			infos[(*n)++] = &tasks->task[i].member.info;
+	return infos;
+}
+
+int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+{
+	size_t n;
+	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &n);
 
 	if (infos == NULL)
 		return -ENOMEM;
-	if (tasks->target != NULL)
-		tdt__tasks_prove(tasks);
-	for (size_t i = 0; i < tasks->n; i++)
-		if (tasks->task[i].outcome == NULL)
-			infos[n++] = &tasks->task[i].member.info;
 	tdt__cycles_find(cycles, infos, n, proof_of_task);
 	free(infos);
 	return 0;

@@ -24,8 +24,9 @@ struct tdt__seen_task {
 	const char *outcome;  /* "ready", "panicked" or "dropped"; NULL: the task has not ended */
 	const char *last;     /* its last known state, if the state is unknown: "waiting" or
 				 "runnable"; NULL: none is known */
-	bool answered;        /* its last poll has answered a request (fresh.h) */
-	uint64_t answered_at; /* when that was; 0: it has not */
+	uint64_t answered_at; /* when its last poll has answered a request (fresh.h); 0: it has
+				 not */
+	bool went_on; /* since its answer, so `member.info` is not what the record says */
 };
 
 struct tdt__tasks {
@@ -36,7 +37,12 @@ struct tdt__tasks {
 	struct tdt__records records;
 	struct tdt__seen_task *task; /* one for each record */
 	size_t n;
-	uint64_t now; /* CLOCK_MONOTONIC of the target at the time of the look */
+	bool woken;   /* the wake-up of any task was reported */
+	/*
+	 * CLOCK_MONOTONIC of the target at the time of the look; of a core file the latest time in
+	 * it, so that all ages are at least what they seem to be.
+	 */
+	uint64_t now;
 	struct tdt__arena arena; /* names of files */
 };
 
@@ -54,6 +60,21 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 		    struct tdt__images *images, const struct tdt__found *found);
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
+/*
+ * Read the record of a task again, which was not as it was listed when its stack was read.  Returns
+ * whether it has changed since; then `task` says what it says now.  False also if the task is gone.
+ */
+bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
+
+/* Set what the leaves of the task wait for; without memory that is not known. */
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
+			 const struct tdt_wait *waits, uint32_t n);
+
+static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
+{
+	return tasks->target != NULL && tasks->target->core != NULL;
+}
+
 /* Which process the tasks are of, and when they were read. */
 static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__tasks *tasks)
 {
@@ -63,19 +84,23 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 					      .now_ns = tasks->now };
 }
 
-/*
- * Find out which waiting tasks have stood still since they were read, so that what they say of each
- * other is true of one moment: set `member.proof` of each task, which tdt__cycles_find() needs.
- * The leaves of a tree, if there is one, must be in `member.info` by then, and `answered` be set.
- * Also find out which of their locks are in a futurelock (tree/futurelocks.h).
- */
-void tdt__tasks_prove(struct tdt__tasks *tasks);
+/* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
+void tdt__tasks_settle(struct tdt__tasks *tasks);
+
+/* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
+const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);
 
 /*
- * Find the rings of tasks that wait for each other, by what their records prove: a recording proves
- * no deadlock, because a lock may have passed on since its holder was reported.  The caller calls
- * tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
+ * Find the rings of tasks that wait for each other, by the `member.proof` of the tasks.  The caller
+ * calls tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
 int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+
+/*
+ * Find out whether a task of a ring has stood still since it was read, so that what the tasks say
+ * of each other is true of one moment: set its `member.proof`.  The leaves of its tree, if there is
+ * one, must be in `member.info` by then.
+ */
+void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
 #endif

@@ -7,8 +7,11 @@
  *
  * Of a blocked thread only pc and stack pointer are known.  That is enough for most code.  Where a
  * frame needs the frame pointer, the values that it may have are tried: addresses on the stack with
- * a return address above them.  The first one with which the walk ends where it must is taken, and
- * the frame is marked as a best guess.
+ * a return address above them, from which a walk ends where it must.  The place is certain if the
+ * return address is behind a call of this very function, and the walk leads through the function
+ * that the library calls; and if no other place is as good.  Otherwise the innermost of the best
+ * places is taken, and the frame is marked as a best guess (capture/find_fp.c does the same inside
+ * the process, with more care).
  */
 
 #include <config.h>
@@ -26,6 +29,7 @@
 #include "tree/stacks.h"
 
 #define MOST_GUESSES 256
+#define MOST_CALLS 12 /* that are checked on the way from a guess */
 
 /* The thread has no id that matters: there is one. */
 #define THE_THREAD 1
@@ -212,37 +216,191 @@ static bool may_return_to(const struct tdt__walker *walker, uint64_t pc)
 	       (mapping->executable || walker->images->target->core != NULL);
 }
 
-static bool try_frame_pointer(struct tdt__walker *walker, uint64_t fp)
+/* --- Frame pointers ------------------------------------------------------------------------ */
+
+/* .eh_frame_hdr as linkers write it: the functions in order, relative to the section. */
+struct function_table {
+	uint8_t encoding[4];
+	int32_t frames;
+	uint32_t n;
+	struct {
+		int32_t start, frame;
+	} function[];
+};
+
+/* The table in a module's file, at `*address` as the file counts.  NULL: there is none. */
+static const struct function_table *find_table(Elf *elf, uint64_t *address)
 {
-	tdt__cpu_set(&walker->cpu, TDT__DWARF_FP, fp);
-	walk_frames(walker);
-	return walker->at_limit;
+	static const uint8_t usual[] = { 1, 0x1b, 0x03, 0x3b };
+	const struct function_table *table;
+	Elf_Data *data = NULL;
+	GElf_Phdr segment;
+	size_t n;
+
+	if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
+		return NULL;
+	for (size_t i = 0; i < n && data == NULL; i++)
+		if (gelf_getphdr(elf, (int)i, &segment) != NULL &&
+		    segment.p_type == PT_GNU_EH_FRAME)
+			data = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
+						    segment.p_filesz, ELF_T_BYTE);
+	if (data == NULL || data->d_size < sizeof *table)
+		return NULL;
+	table = data->d_buf;
+	*address = segment.p_vaddr;
+	return memcmp(table->encoding, usual, sizeof usual) == 0 &&
+		       table->n <= (data->d_size - sizeof *table) / sizeof table->function[0]
+		   ? table
+		   : NULL;
+}
+
+/* Where the function begins that `pc` is in.  0: unknown. */
+static uint64_t function_start(const struct tdt__walker *walker, uint64_t pc)
+{
+	Dwfl_Module *module = dwfl_addrmodule(walker->dwfl, pc);
+	GElf_Addr bias = 0;
+	uint64_t address = 0;
+	const struct function_table *table =
+	    find_table(module != NULL ? dwfl_module_getelf(module, &bias) : NULL, &address);
+	uint32_t low = 0, high = table != NULL ? table->n : 0;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (address + bias + (uint64_t)table->function[middle].start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 ? address + bias + (uint64_t)table->function[low - 1].start : 0;
+}
+
+/* How a return address fits a function that would return to it; the best is the last. */
+enum fit {
+	FIT_NONE,    /* it is behind no call */
+	FIT_ANOTHER, /* it is behind a call of another function, which may jump to this one */
+	FIT_POINTER, /* it is behind a call by a pointer, or of a stub */
+	FIT_CALL     /* it is behind a call of this function */
+};
+
+/* The function that is called right before `pc`.  1: by a pointer; 0: none. */
+static uint64_t called_before(const struct tdt__walker *walker, uint64_t pc)
+{
+	unsigned char code[8];
+	int32_t distance;
+
+	if (!tdt__target_read(walker->images->target, pc - sizeof code, code, sizeof code))
+		return 0;
+	memcpy(&distance, code + 4, sizeof distance);
+#if defined(__x86_64__)
+	if (code[3] == 0xe8)
+		return pc + (uint64_t)distance;
+	for (int i = 1; i < 7; i++)
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return 1;
+#elif defined(__aarch64__)
+	if (((uint32_t)distance & 0xfc000000) == 0x94000000)
+		return pc - 4 + 4 * (uint64_t)((int64_t)((uint64_t)distance << 38) >> 38);
+	if (((uint32_t)distance & 0xfffffc1f) == 0xd63f0000)
+		return 1;
+#endif
+	return 0;
+}
+
+static enum fit fit_of(const struct tdt__walker *walker, uint64_t pc, uint64_t function)
+{
+	uint64_t called = may_return_to(walker, pc) ? called_before(walker, pc) : 0;
+
+	if (called <= 1)
+		return called == 0 ? FIT_NONE : FIT_POINTER;
+	if (called == function)
+		return FIT_CALL;
+	return function_start(walker, called) == called ? FIT_ANOTHER : FIT_POINTER;
 }
 
 /*
- * Try what the frame pointer may be: first that of the library's function, in case no frame below
- * has changed it.  False: the walk never ends where it must.
+ * Whether the walk ends right: the frame below the library's own is that of the function that the
+ * library calls.  And whether each function behind the first frames may have been called where it
+ * would return to; some calls tell.
  */
-static bool guess_frame_pointer(struct tdt__walker *walker, uint64_t top)
+static bool ends_right(const struct tdt__walker *walker, uint32_t first)
+{
+	uint64_t start = 0;
+
+	for (uint32_t i = first; i + 1 < walker->n && i < first + MOST_CALLS; i++)
+		if (fit_of(walker, walker->pc[i + 1], function_start(walker, walker->pc[i] - 1)) <
+		    FIT_POINTER)
+			return false;
+	if (walker->n > 1)
+		start = function_start(walker, walker->pc[walker->n - 2] - 1);
+	return walker->stack->from != NULL || walker->poll == 0 || start == walker->poll;
+}
+
+/* Places that the frame pointer may point to. */
+struct fp_search {
+	uint64_t outermost; /* where that of the last frame points to */
+	uint32_t first;	    /* the number of frames that need none */
+	uint64_t function;  /* where the last of these begins */
+	uint64_t fp;	    /* the best place; the innermost of several */
+	int fit;	  /* of its return address; and RIGHT, if the walk from there ends right */
+	unsigned as_good; /* places that fit as well as this one; 0: no walk arrives */
+};
+
+#define RIGHT 8
+
+static void try_place(struct tdt__walker *walker, struct fp_search *search, uint64_t fp)
 {
 	const struct tdt__stack *stack = walker->stack;
-	uint64_t sp = walker->cpu.value[TDT__DWARF_SP], pc;
-	int guesses = 0;
+	int fit = FIT_POINTER;
+	uint64_t pc;
 
-	if (try_frame_pointer(walker, top - TDT__TOP_FP_BELOW))
-		return true;
-	for (size_t at = (size_t)(sp - stack->low); at + 16 <= stack->size; at += 8) {
-		memcpy(&pc, stack->copy + at + 8, sizeof pc);
-		if (!may_return_to(walker, pc))
-			continue;
-		if (guesses++ == MOST_GUESSES)
-			break;
-		if (try_frame_pointer(walker, stack->low + at))
-			return true;
+	if (fp != search->outermost) {
+		memcpy(&pc, stack->copy + (fp - stack->low) + 8, sizeof pc);
+		fit = (int)fit_of(walker, pc, search->function);
 	}
-	walker->cpu = stack->cpu;
+	if (fit == FIT_NONE || fit + RIGHT < search->fit)
+		return;
+	tdt__cpu_set(&walker->cpu, TDT__DWARF_FP, fp);
 	walk_frames(walker);
-	return false;
+	if (!walker->at_limit)
+		return;
+	if (ends_right(walker, search->first))
+		fit += RIGHT;
+	/* The library calls by a pointer, but the pointer is known. */
+	if (fit == FIT_POINTER + RIGHT && stack->from == NULL && walker->poll != 0 &&
+	    walker->n <= search->first + 1)
+		fit = FIT_CALL + RIGHT;
+	if (fit > search->fit) {
+		search->fit = fit;
+		search->fp = fp;
+		search->as_good = 0;
+	}
+	search->as_good += fit == search->fit;
+}
+
+/*
+ * Find the frame pointer that the frame needs with which the walk has ended.  Returns that frame's
+ * index if the frame pointer is a guess, and TDT__NO_FRAME if no other is possible, or none is
+ * found.
+ */
+static uint32_t find_frame_pointer(struct tdt__walker *walker, uint64_t top)
+{
+	const struct tdt__stack *stack = walker->stack;
+	struct fp_search search = { .outermost = top - TDT__TOP_FP_BELOW, .first = walker->n };
+	uint64_t at =
+	    walker->highest > stack->low ? walker->highest : walker->cpu.value[TDT__DWARF_SP];
+
+	if (walker->n > 0)
+		search.function = function_start(walker, walker->pc[walker->n - 1] - 1);
+	for (; at + 16 <= stack->low + stack->size && search.as_good < MOST_GUESSES; at += 8)
+		try_place(walker, &search, at);
+	walker->cpu = stack->cpu;
+	if (search.as_good > 0)
+		tdt__cpu_set(&walker->cpu, TDT__DWARF_FP, search.fp);
+	walk_frames(walker);
+	if (search.as_good == 0 || (search.as_good == 1 && search.fit >= FIT_POINTER + RIGHT))
+		return TDT__NO_FRAME;
+	return search.first > 0 ? search.first - 1 : 0;
 }
 
 static uint32_t outermost_parent(const struct tdt__walker *walker, uint64_t top)
@@ -260,8 +418,9 @@ static uint32_t outermost_parent(const struct tdt__walker *walker, uint64_t top)
 static struct tdt__stacks *make_one_stack(const struct tdt__walker *walker, uint64_t top,
 					  uint32_t guessed)
 {
-	/* The frame at the limit is the library's own, except on a stack that was entered. */
-	bool own = walker->at_limit && walker->stack->from == NULL && walker->n > 1;
+	/* The frame at the limit is the library's own, except on entered stacks and fibers. */
+	bool own =
+	    walker->at_limit && walker->stack->from == NULL && walker->poll != 0 && walker->n > 1;
 	uint32_t n = walker->n - (own ? 1 : 0);
 	struct tdt__stacks *stacks = n > 0 ? tdt__stacks_new(n) : NULL;
 
@@ -282,7 +441,7 @@ static struct tdt__stacks *make_one_stack(const struct tdt__walker *walker, uint
 struct tdt__stacks *tdt__walk_stack(struct tdt__walker *walker, const struct tdt__stack *stack,
 				    uint64_t top)
 {
-	uint32_t first;
+	uint32_t guessed = TDT__NO_FRAME;
 
 	walker->stack = stack;
 	walker->cpu = stack->cpu;
@@ -290,14 +449,9 @@ struct tdt__stacks *tdt__walk_stack(struct tdt__walker *walker, const struct tdt
 	if (!need_dwfl(walker, stack->cpu.value[TDT__DWARF_PC]))
 		return NULL;
 	walk_frames(walker);
-	if (walker->at_limit || walker->limit == 0 ||
-	    tdt__cpu_has(&stack->cpu, TDT__DWARF_FP))
-		return make_one_stack(walker, top, TDT__NO_FRAME);
-	first = walker->n;
-	/* If only the library's own function needed it, nothing was guessed. */
-	if (!guess_frame_pointer(walker, top) || walker->n == first)
-		return make_one_stack(walker, top, TDT__NO_FRAME);
-	return make_one_stack(walker, top, first > 0 ? first - 1 : 0);
+	if (!walker->at_limit && walker->limit != 0 && !tdt__cpu_has(&stack->cpu, TDT__DWARF_FP))
+		guessed = find_frame_pointer(walker, top);
+	return make_one_stack(walker, top, guessed);
 }
 
 bool tdt__walk_is_whole(const struct tdt__stacks *stacks)

@@ -15,6 +15,8 @@ struct tdt__stacks;
 /* All zero but `images` at first. */
 struct tdt__walker {
 	struct tdt__images *images;
+	/* `poll` of the task's record, which the library calls.  0: the task is a fiber. */
+	uint64_t poll;
 	struct Dwfl *dwfl;
 	/* Of the walk that goes on. */
 	const struct tdt__stack *stack;

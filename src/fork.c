@@ -93,8 +93,8 @@ static void begin_services(void)
 static void resume_services(void)
 {
 	tdt__dump_begin();
-	tdt__door_begin();
 	tdt__recorder_resume();
+	tdt__door_begin();
 }
 
 const struct tdt__fork_handlers tdt__fork_handlers = { begin_services, before, after_fork,

@@ -29,6 +29,7 @@ tdtinclude_HEADERS = \
 	include/tdt/tdt.h \
 	include/tdt/trace.h \
 	include/tdt/tree.h \
+	include/tdt/version.h \
 	include/tdt/watch.h
 
 # The probes: link-time optimization would copy and inline them; and they need flags of their own
@@ -38,7 +39,7 @@ noinst_LTLIBRARIES += libtdt-probes.la
 libtdt_probes_la_SOURCES = \
 	src/probes/probes.c \
 	src/probes/probes.h
-libtdt_probes_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(NO_LTO_CFLAGS) $(NOP5_CFLAGS)
+libtdt_probes_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(NO_LTO_CFLAGS) $(NOP5_CFLAGS)
 PROBES_LA = libtdt-probes.la
 endif
 
@@ -51,18 +52,25 @@ libtdt_core_la_SOURCES = \
 	src/base/clock.h \
 	src/base/index.c \
 	src/base/index.h \
+	src/base/leaf_poll.h \
 	src/base/name.h \
 	src/base/new_file.c \
 	src/base/new_file.h \
 	src/base/options.h \
 	src/base/pool.c \
 	src/base/pool.h \
+	src/base/refs.h \
+	src/base/regular_file.c \
+	src/base/regular_file.h \
 	src/base/sanitized.h \
 	src/base/service.c \
 	src/base/service.h \
 	src/base/syscall_name.c \
 	src/base/syscall_name.h \
 	src/base/text.h \
+	src/base/version.c \
+	src/base/write_signals.c \
+	src/base/write_signals.h \
 	src/capture/capture.c \
 	src/capture/capture.h \
 	src/capture/capture_trace.c \
@@ -126,6 +134,10 @@ libtdt_core_la_SOURCES = \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
+	src/facts/proof.c \
+	src/facts/proof.h \
+	src/facts/record.h \
+	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \
 	src/future/combine.h \
@@ -167,6 +179,8 @@ libtdt_core_la_SOURCES = \
 	src/recorder/record.h \
 	src/recorder/recorder.c \
 	src/recorder/recorder.h \
+	src/recorder/request.c \
+	src/recorder/request.h \
 	src/recorder/rings.c \
 	src/recorder/rings.h \
 	src/recorder/service.c \
@@ -188,6 +202,8 @@ libtdt_core_la_SOURCES = \
 	src/recording/module_table.c \
 	src/recording/module_table.h \
 	src/recording/payload.c \
+	src/recording/process.c \
+	src/recording/process.h \
 	src/recording/read.c \
 	src/recording/read.h \
 	src/recording/recording.h \
@@ -204,6 +220,8 @@ libtdt_core_la_SOURCES = \
 	src/recording/summing.h \
 	src/recording/supplement.c \
 	src/recording/supplement.h \
+	src/recording/waits.c \
+	src/recording/waits.h \
 	src/registry/counters.c \
 	src/registry/handle.h \
 	src/registry/owners.c \
@@ -317,10 +335,10 @@ if SWITCH_X86_64
 libtdt_core_la_SOURCES += \
 	src/future/switch_x86_64.S
 endif
-libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) \
-	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUNWIND_CFLAGS) \
+	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
 libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf \
-	$(ZLIB_LIBS) $(JANSSON_LIBS) $(IBERTY_LIBS) -lpthread
+	$(ZLIB_LIBS) $(IBERTY_LIBS) -lpthread
 
 # The names of system calls, of the system it is built for.
 $(libtdt_core_la_OBJECTS): src/syscall_names.inc

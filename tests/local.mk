@@ -5,13 +5,15 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/tests/lib/driver.sh 
 	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 
-# CI has a command in TEST_TIMEOUT that ends a test which takes too long.
+# CI has a command in TEST_TIMEOUT that ends a test which takes too long.  Check puts its files
+# where TEMP says.
 LOG_COMPILER = $(TEST_TIMEOUT)
 SH_LOG_COMPILER = $(TEST_TIMEOUT) $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CK_TAP_LOG_FILE_NAME=-; export CK_TAP_LOG_FILE_NAME; \
 	CK_VERBOSITY=silent; export CK_VERBOSITY; \
 	CK_DEFAULT_TIMEOUT=60; export CK_DEFAULT_TIMEOUT; \
+	TEMP=$${TMPDIR:-/tmp}; export TEMP; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	MAKE='$(MAKE)'; export MAKE; \
@@ -54,12 +56,20 @@ include tests/outside/local.mk
 include tests/stress/local.mk
 include tests/project/local.mk
 
+# The tests of TESTS, or all unit programs, many times in random order: see the script.
+flaky_tests = $(if $(filter command,$(origin TESTS)),$(TESTS),$(tests_unit))
+check-flaky:
+	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS=
+	@$(AM_TESTS_ENVIRONMENT) SHELL='$(SHELL)' bash $(srcdir)/tests/lib/flaky.sh $(flaky_tests)
+
 # What an incomplete build leaves out is said.
 if !RUNTIME
 check-local:
 	@echo 'make check: left out, without the runtime: $(tests_unit_rt)'
 endif
 
+# The scripts come first, and of these the slowest: if one of them began last, all others would have
+# ended long before.
 check_PROGRAMS += $(tests_unit)
-TESTS += $(tests_unit) tests/outside/descriptors tests/stress/recorder \
-	tests/stress/recorder_killed $(dist_check_SCRIPTS)
+TESTS += $(dist_check_SCRIPTS) $(tests_unit) tests/outside/descriptors tests/stress/recorder \
+	tests/stress/recorder_killed

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The tests once more, under the sanitizers, under valgrind, with the slow walk of stacks, which is
-# the reference, and to see what they cover: each in a build of its own below the build directory.
-# Such a build is made from a copy of the distributed files, since a source tree that is configured
-# can't serve another build; what has not changed is not built again.
+# The tests once more, under the sanitizers, with the slow walk of stacks, which is the reference,
+# and to see what they cover: each in a build of its own below the build directory.  Such a build is
+# made from a copy of the distributed files, since a source tree that is configured can't serve
+# another build; what has not changed is not built again.  Under valgrind and with random delays the
+# tests of this build are run.
 
-.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-under-valgrind \
-	check-bare check-step check-that-walk check-delays check-fibers check-soak \
+.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
+	check-that-walk check-delays check-fibers check-flaky check-soak check-full \
 	check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
-
-# What these goals make in their builds: all tests, or, by CHECK=recheck, those that failed.
-CHECK = check
 
 # One after the other, and all of them.
 check-sanitizers:
@@ -20,50 +18,70 @@ check-sanitizers:
 	done; \
 	exit $$status
 
+# Whether dependencies are tracked, as in this build.
+if !AMDEP
+own_flags = --disable-dependency-tracking
+endif
+
 # Shell text that takes `name`, the `flags` of configure, and `goal`; and `cc` and `cxx`, if the
-# compilers are others.
+# compilers are others.  What configure has found in another build with the same compilers, as its
+# config.log says, it need not try again.  A cache of its own would not do: configure refuses it if
+# CFLAGS differ.
 in_own_build = \
+	cc=$${cc-'$(CC)'} cxx=$${cxx-'$(CXX)'} && \
 	mkdir -p build-$$name && \
 	$(MAKE) $(AM_MAKEFLAGS) distdir distdir=build-$$name/source >/dev/null && \
+	log=`grep -lsx "CC='$$cc'" config.log build-*/config.log | \
+		xargs grep -lx "CXX='$$cxx'" /dev/null | head -n 1` && \
 	cd build-$$name && \
-	{ test -f libtool || \
-		source/configure -q CC="$${cc-$(CC)}" CXX="$${cxx-$(CXX)}" $$flags; } && \
+	{ test -f libtool || { \
+		test -z "$$log" || \
+			sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[a-zA-Z0-9_]*=/p' "../$$log" \
+				>config.cache; \
+		source/configure -q -C CC="$$cc" CXX="$$cxx" $(own_flags) $$flags; \
+	}; } && \
 	echo "== $$name: $$goal" && \
 	$(MAKE) $(AM_MAKEFLAGS) $$goal
 
 check-asan:
-	+@name=asan; flags=--with-sanitizers=address,undefined; goal=$(CHECK); $(in_own_build)
+	+@name=asan; flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build)
 
 # The same by Clang, whose UBSan finds what GCC's does not (a number added to NULL, a function
 # called by another type).
 check-clang:
 	+@if test -n '$(TEST_CLANG)' && test -n '$(TEST_CLANGXX)'; then \
 		cc='$(TEST_CLANG)' cxx='$(TEST_CLANGXX)'; name=clang; \
-		flags=--with-sanitizers=address,undefined; goal=$(CHECK); $(in_own_build); \
+		flags=--with-sanitizers=address,undefined; goal=check; $(in_own_build); \
 	else \
 		echo 'check-clang: skipped: there is no clang'; \
 	fi
 
 check-tsan:
-	+@name=tsan; flags=--with-sanitizers=thread; goal=$(CHECK); $(in_own_build)
+	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
 
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
 
-# Not what walks no stack, or builds the library in ways of its own.
+# Neither run nor built: what walks no stack by the library's rules, or builds the library in ways
+# of its own.
 without_walks = \
-	tests/outside/aarch64.sh|tests/outside/bench.sh|tests/outside/crates.sh| \
-	tests/outside/perfetto.sh|tests/outside/probes.sh|tests/project/*
-check-that-walk: all
-	@tests_that_walk=`for test in $(TESTS); do \
-		case $$test in $(without_walks)) ;; *) echo $$test ;; esac; \
-	done`; \
-	echo 'check-step: skipped: $(without_walks)'; \
-	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$tests_that_walk`"
+	tests/fuzz/% \
+	tests/project/% \
+	$(addprefix tests/outside/, \
+		aarch64.sh bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
+		help.sh perfetto.sh probes.sh summary.sh tdt_diff.sh tdt_last.sh tdt_metrics.sh \
+		tdt_record.sh tdt_top.sh tdt_tree.sh tools.sh user_probes.sh wrong_code.sh) \
+	$(addprefix tests/unit/, \
+		base/% cli/% probes/% reader/% recording/% registry/% symbolize/% tree/% \
+		tree-printer/%)
+check-that-walk:
+	@echo 'check-step: skipped: $(without_walks)'
+	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(without_walks),$(TESTS))' \
+		check_PROGRAMS='$(filter-out $(without_walks) $(BENCHES),$(check_PROGRAMS))'
 
 # What is left without the runtime and the probes.
 check-bare:
-	+@name=bare; flags='--without-runtime --without-probes'; goal=$(CHECK); $(in_own_build)
+	+@name=bare; flags='--without-runtime --without-probes'; goal=check; $(in_own_build)
 
 # The stress of a host, by Clang's sanitizers and by ThreadSanitizer.
 check-host-asan:
@@ -73,35 +91,28 @@ check-host-asan:
 check-host-tsan:
 	+@name=tsan; flags=--with-sanitizers=thread; goal=check-host; $(in_own_build)
 
-# DWARF 4, as Valgrind gives up at Clang's DWARF 5.
-check-valgrind:
-	+@if command -v valgrind >/dev/null; then \
-		CFLAGS='-O2 -gdwarf-4'; export CFLAGS; \
-		name=valgrind; flags=; goal=check-under-valgrind; $(in_own_build); \
-	else \
-		echo 'check-valgrind: skipped: there is no valgrind'; \
-	fi
-
 # Only the unit tests: under a script valgrind would look at the shell.  Each test case is a process
 # of its own, so that errors and leaks are found, and named, case by case.  Not check_fork and
 # check_host_fork: a child has lost the threads that would free what it inherits.  Not
 # check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
-# cursor, too, which probes memory with system calls.
+# cursor, too, which probes memory with system calls.  Not check_limits: valgrind takes memory, too.
+# Valgrind before 3.20 gives up at Clang's DWARF 5: a build by Clang needs CFLAGS='-O2 -gdwarf-4'.
 not_under_valgrind = \
-	tests/unit/check_fork|tests/unit/host/check_host_fork| \
-	tests/unit/symbolize/check_symbolize_nomem|tests/unit/unwind/check_walk
+	tests/unit/check_fork tests/unit/host/check_host_fork tests/unit/host/check_limits \
+	tests/unit/symbolize/check_symbolize_nomem tests/unit/unwind/check_walk
 under_valgrind = \
 	valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 \
 	--suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
 
-check-under-valgrind: all
-	@CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER; \
-	unit_tests=`for test in $(TESTS); do \
-		case $$test in *.sh|$(not_under_valgrind)) ;; *) echo $$test ;; esac; \
-	done`; \
+check-valgrind: all
+	+@test '$(SANITIZERS)' = no || \
+		{ echo 'check-valgrind: skipped: it needs a plain build'; exit 0; }; \
+	command -v valgrind >/dev/null || \
+		{ echo 'check-valgrind: skipped: there is no valgrind'; exit 0; }; \
+	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER; \
 	echo 'check-valgrind: skipped: the scripts, and $(not_under_valgrind)'; \
-	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$unit_tests`" \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out %.sh $(not_under_valgrind),$(TESTS))' \
 		LOG_COMPILER='$(TEST_TIMEOUT) $(LIBTOOL) --mode=execute $(under_valgrind)'
 
 # With delays at random (tests/lib/delays.c), for tests that take for granted what is only likely.
@@ -109,21 +120,18 @@ check-under-valgrind: all
 # first.  Not the two that take a lock hundreds of thousands of times, nor two that try the same at
 # very many moments.
 not_delayed = \
-	tests/unit/tree/check_tree|tests/unit/unwind/check_walk| \
-	tests/unit/host/check_host_unload|tests/unit/host/check_syscalls_refused
+	tests/unit/tree/check_tree tests/unit/unwind/check_walk \
+	tests/unit/host/check_host_unload tests/unit/host/check_syscalls_refused
 check-delays: all
 	+@test '$(SANITIZERS)' = no || \
 		{ echo 'check-delays: skipped: a plain build is delayed'; exit 0; }; \
 	TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
 	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
-	unit_tests=`for test in $(TESTS); do \
-		case $$test in *.sh|$(not_delayed)) ;; *) echo $$test ;; esac; \
-	done`; \
 	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED;" \
 		'skipped: the scripts, and $(not_delayed)'; \
 	delays='$(abs_builddir)/tests/lib/.libs/delays.so'; \
 	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && \
-	$(MAKE) $(AM_MAKEFLAGS) $(CHECK) TESTS="`echo $$unit_tests`" \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out %.sh $(not_delayed),$(TESTS))' \
 		LOG_COMPILER="$(TEST_TIMEOUT) $(LIBTOOL) --mode=execute env LD_PRELOAD=$$delays"
 
 # Which lines of the library and of the programs the tests run: a table, and pages below
@@ -159,4 +167,4 @@ EXTRA_DIST += tests/lib/coverage.awk tests/lib/valgrind.supp
 
 distclean-local:
 	rm -rf build-asan build-bare build-clang build-coverage build-fuzz build-step build-tsan \
-		build-valgrind tests/outside/trace_processor
+		tests/outside/trace_processor

@@ -55,10 +55,13 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 				 .same_place = true,
 				 .same_parent = true,
 				 .same_syscall = true };
+	if (group->n > 1 && first.moved != 0)
+		facts->first.moved = 0;
 	for (size_t i = 0; i < group->n; i++) {
 		const struct tdt_trace_info info = tdt__dump_task(group, i);
 
-		widen(&facts->state_ns, info.state_ns);
+		/* The wait in which a task is now has only begun, if the task has moved. */
+		widen(&facts->state_ns, info.moved != 0 && group->n > 1 ? 0 : info.state_ns);
 		widen(&facts->age_ns, info.age_ns);
 		widen(&facts->polls_since, info.polls_since);
 		facts->same_place = facts->same_place && same_text(info.file, first.file) &&

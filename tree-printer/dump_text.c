@@ -137,7 +137,10 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 		tdt__duration(string, snapshot->took_ns);
 		tdt__string_puts(string, ")");
 	}
-	tdt__string_puts(string, "\n\n");
+	tdt__string_puts(string, "\n");
+	if (snapshot->at_least)
+		tdt__string_puts(string, TDT__AT_LEAST);
+	tdt__string_puts(string, "\n");
 }
 
 /* ---- Rings ---- */
@@ -173,21 +176,13 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 	struct tdt_trace_info first = ring_member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
 
-	if (cycle->deadlock) {
-		tdt__color(string, TDT__RED, dump->options);
-		tdt__string_puts(string, "deadlock");
-		tdt__color(string, TDT__PLAIN, dump->options);
-		if (cycle->records && dump->snapshot->outside)
-			tdt__string_puts(string, " (from records)");
-		else if (cycle->records)
-			tdt__string_puts(string, " (from records, since not all have answered)");
-		tdt__string_puts(string, ": task ");
-	} else {
-		tdt__string_printf(string, "ring of waits (%s): task ",
-				   dump->snapshot->recorded
-					   ? "as their last polls reported"
-					   : "another leaf may still bring one on");
-	}
+	tdt__ring_kind(string, cycle, dump->options);
+	if (!cycle->deadlock)
+		tdt__string_printf(string, " (%s)",
+				   dump->snapshot->recorded ? "as their last polls reported"
+				   : cycle->unproven ? "from records: another leaf may be silent"
+						     : "another leaf may still bring one on");
+	tdt__string_puts(string, ": task ");
 	tdt__task_name(string, first.id, first.name, dump->options);
 	for (size_t i = 0; i < shown; i++) {
 		tdt__string_puts(string, i == 0 ? " waits " : ", which waits ");
@@ -204,29 +199,14 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 
 /* ---- Futurelocks ---- */
 
-static void futurelock(struct tdt__string *string, const struct tdt__futurelock *of,
-		       const struct tdt__dump *dump)
-{
-	tdt__color(string, TDT__RED, dump->options);
-	tdt__string_puts(string, "futurelock");
-	tdt__color(string, TDT__PLAIN, dump->options);
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, of->wait.owner, tdt__names_find(dump->names, of->wait.owner),
-		       dump->options);
-	tdt__string_puts(string, " was handed ");
-	tdt__lock_name(string, &of->wait, dump->options);
-	tdt__duration(string, of->wait.handed_ns);
-	tdt__string_puts(string, " ago and was polled since, but has not taken it: ");
-	tdt__count(string, of->waits);
-	tdt__string_puts(string, of->waits == 1 ? " wait for it hangs\n" : " waits for it hang\n");
-}
-
 /* A line for each futurelock. */
 static void futurelock_lines(struct tdt__string *string, const struct tdt__futurelocks *locks,
 			     const struct tdt__dump *dump)
 {
-	for (size_t i = 0; i < locks->n; i++)
-		futurelock(string, &locks->lock[i], dump);
+	for (size_t i = 0; i < locks->n; i++) {
+		tdt__futurelock_line(string, &locks->lock[i], dump->names, dump->options);
+		tdt__string_puts(string, "\n");
+	}
 	if (locks->n != 0)
 		tdt__string_puts(string, "\n");
 }

@@ -94,8 +94,12 @@ void tdt__export_samples(struct tdt__exporter *exporter, uint64_t ns)
 void tdt__export_count(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
 	struct tdt__sampler *sampler = &exporter->sampler;
-	int before = counter_of[step->before.phase], after = counter_of[step->after.phase];
+	int before, after;
 
+	if (step->task == TDT__RECORDED_NONE)
+		return;
+	before = counter_of[step->before.phase];
+	after = counter_of[step->after->phase];
 	if (before != TDT__COUNTERS)
 		sampler->value[before]--;
 	if (after != TDT__COUNTERS)

@@ -67,7 +67,8 @@ void tdt__export_losses(struct tdt__exporter *exporter)
 	if (stacks != 0) {
 		tdt__export_annotate(exporter, "stacks", stacks);
 		tdt__export_mark(exporter, from, exporter->process,
-				 "stacks were not recorded: their table was full");
+				 "stacks were not recorded: their table was full, or no capture "
+				 "was left");
 	}
 	begin_losses(exporter);
 }

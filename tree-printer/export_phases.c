@@ -8,11 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/name.h"
 #include "words.h"
 
-/* Behind the name of a phase that began when polls of some threads are lost. */
-#define UNSURE " (unsure, since polls are lost)"
+/* Behind the name of a phase that began when events are missing. */
+#define UNSURE " (unsure, since events are lost)"
 
 static const struct tdt_print_options print_options = { .size = sizeof(print_options),
 							.utf8 = TDT_PRINT_YES,
@@ -31,90 +30,119 @@ static const char *owner_name(const struct tdt__exporter *exporter, uint64_t own
 		   : exporter->task[number].name;
 }
 
-static uint32_t print_wait(struct tdt__exporter *exporter, const struct tdt__waited *waited,
-			   uint64_t self, const char *object_name)
+static uint32_t print_wait(struct tdt__exporter *exporter, const struct tdt__recorded_waits *waits,
+			   bool sure, uint64_t self)
 {
-	struct tdt_wait wait = { .kind = (enum tdt_wait_kind)waited->kind,
-				 .object = waited->object,
-				 .owner = waited->owner };
-
 	exporter->text.n = 0;
 	tdt__string_puts(&exporter->text, "waiting ");
-	if (waited->waits != 0) {
-		tdt__name_copy(wait.name, object_name);
-		tdt__wait_for(&exporter->text, &wait, self, owner_name(exporter, wait.owner),
-			      &print_options);
-	}
-	if (waited->waits > 1)
-		tdt__string_printf(&exporter->text, " and %" PRIu32 " more", waited->waits - 1);
-	if (waited->waits == 0)
+	if (waits->n != 0)
+		tdt__wait_for(&exporter->text, &waits->main, self,
+			      owner_name(exporter, waits->main.owner), &print_options);
+	if (waits->n > 1)
+		tdt__string_printf(&exporter->text, " and %" PRIu32 " more", waits->n - 1);
+	if (waits->n == 0)
 		exporter->text.n--; /* the space */
-	if (!waited->sure)
+	if (!sure)
 		tdt__string_puts(&exporter->text, UNSURE);
 	return tdt__export_text(exporter);
 }
 
-/* Read what the task waits for after the poll that begins. */
-void tdt__export_waits(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
-		       struct tdt__waited *last)
+/* The name of the phase of a task that waits.  Most tasks wait for the same again and again. */
+static uint32_t name_wait(struct tdt__exporter *exporter, uint32_t number,
+			  const struct tdt__timeline_task *task, bool sure)
 {
-	struct tdt__waited waited = { .sure = tdt__export_is_sure(exporter, begin->end) };
-	struct tdt__recorded_item part, first = { .n_parts = 0 };
-	char payload[TDT__PAYLOAD_MAX + 1] = "";
+	struct tdt__waited *last = &exporter->task_track[number].waited, waited;
+	struct tdt__recorded_waits waits;
 
-	for (uint32_t i = 0; i < begin->n_parts; i++) {
-		tdt__recording_part(exporter->recording, begin, i, &part);
-		if (part.event.kind == TDT_EVENT_WAIT && waited.waits++ == 0)
-			first = part;
-	}
-	if (waited.waits != 0) {
-		size_t n = tdt__recording_payload(exporter->recording, &first, payload);
-
-		waited.object = first.event.c;
-		waited.owner = first.event.time;
-		waited.kind = first.event.detail;
-		waited.hash = tdt__hash_bytes(TDT__HASH_START, payload, n);
-	}
+	tdt__recorded_waits(exporter->recording, &task->parts, &waits);
+	tdt__timeline_renew(&exporter->timeline, number, task, &waits.main);
+	memset(&waited, 0, sizeof(waited));
+	waited.object = waits.main.object;
+	waited.owner = waits.main.owner;
+	waited.kind = waits.main.kind;
+	waited.hash = tdt__hash_bytes(TDT__HASH_START, waits.main.name, strlen(waits.main.name));
+	waited.waits = waits.n;
+	waited.sure = sure;
 	waited.printed = last->printed;
 	if (last->printed == 0 || memcmp(last, &waited, sizeof(waited)) != 0)
-		waited.printed = print_wait(exporter, &waited, begin->event.task, payload);
+		waited.printed = print_wait(exporter, &waits, sure, exporter->task[number].id);
 	*last = waited;
+	return waited.printed;
 }
 
 /* --- Phases --- */
 
-void tdt__export_close_phase(struct tdt__exporter *exporter, uint32_t number, uint64_t ns)
+static void begin_slice(struct tdt__exporter *exporter, uint32_t number,
+			const struct tdt__timeline_task *task,
+			const struct tdt__timeline_phase *phase)
+{
+	struct tdt__task_track *track = &exporter->task_track[number];
+	uint32_t name;
+
+	if (track->open)
+		return;
+	name = phase->phase == TDT__WAITING ? name_wait(exporter, number, task, phase->sure)
+					    : exporter->phase[phase->sure][phase->phase];
+	if (name == 0)
+		return;
+	tdt__export_event(exporter, phase->since > track->until ? phase->since : track->until,
+			  (struct tdt__packet_event){ .track = tdt__export_task(exporter, number),
+						      .type = TDT__PACKET_BEGIN,
+						      .name = name });
+	track->open = true;
+}
+
+static void end_slice(struct tdt__exporter *exporter, uint32_t number, uint64_t until)
 {
 	struct tdt__task_track *track = &exporter->task_track[number];
 
 	if (!track->open)
 		return;
+	track->until = until > track->until ? until : track->until;
 	tdt__export_event(
-	    exporter, ns,
+	    exporter, track->until,
 	    (struct tdt__packet_event){ .type = TDT__PACKET_END, .track = track->uuid });
 	track->open = false;
 }
 
+/* A lock may still be passed on, and what is not sure may still become so. */
+static bool has_its_name(const struct tdt__exporter *exporter,
+			 const struct tdt__timeline_task *task)
+{
+	struct tdt__recorded_waits waits;
+
+	if (!task->sure || task->phase != TDT__WAITING)
+		return task->sure;
+	tdt__recorded_waits(exporter->recording, &task->parts, &waits);
+	return waits.main.kind != TDT_WAIT_MUTEX;
+}
+
+/* A slice is begun when its name is known for good: at the latest when the phase is over. */
 void tdt__export_phase(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
-	struct tdt__task_track *track = &exporter->task_track[step->task];
-	enum tdt__phase phase = step->after.phase;
-	uint32_t name;
+	struct tdt__timeline_phase phase;
 
-	if (step->before.phase == phase)
+	if (tdt__step_ends_phase(step, &phase)) {
+		begin_slice(exporter, step->task, &step->before, &phase);
+		end_slice(exporter, step->task, phase.until);
+	}
+	if (step->task == TDT__RECORDED_NONE || exporter->task_track[step->task].open ||
+	    !has_its_name(exporter, step->after))
 		return;
-	tdt__export_close_phase(exporter, step->task, step->item.ns);
-	name = exporter->phase[tdt__export_is_sure(exporter, step->item.ns)][phase];
-	if (name == 0)
-		return;
-	if (phase == TDT__WAITING && track->waited.printed != 0)
-		name = track->waited.printed;
-	tdt__export_event(
-	    exporter, step->item.ns,
-	    (struct tdt__packet_event){ .track = tdt__export_task(exporter, step->task),
-					.type = TDT__PACKET_BEGIN,
-					.name = name });
-	track->open = true;
+	phase = tdt__timeline_last(step->after);
+	begin_slice(exporter, step->task, step->after, &phase);
+}
+
+void tdt__export_last_phases(struct tdt__exporter *exporter)
+{
+	for (uint32_t i = 0; i < exporter->n_tasks; i++) {
+		const struct tdt__timeline_task *task = &exporter->timeline.task[i];
+		struct tdt__timeline_phase last = tdt__timeline_last(task);
+
+		begin_slice(exporter, i, task, &last);
+		if (last.until != 0)
+			end_slice(exporter, i, last.until);
+	}
 }
 
 void tdt__export_phase_names(struct tdt__exporter *exporter)

@@ -34,12 +34,12 @@ struct tdt__sampler {
 	int64_t told[TDT__COUNTERS];
 };
 
-/* What a task waits for, as the parts of a poll report it. */
+/* What a task waited for last. */
 struct tdt__waited {
 	uint64_t object, owner;
 	uint64_t hash; /* of the object's name */
 	uint32_t kind;
-	uint32_t waits; /* in that poll */
+	uint32_t waits;
 	uint32_t sure;
 	uint32_t printed; /* the interned name that was made of it; 0: not yet */
 };
@@ -49,8 +49,9 @@ struct tdt__task_track {
 	uint32_t name;	/* interned; 0: not yet */
 	uint32_t wakes; /* the same: the name of a wake-up, and of a spawn */
 	uint32_t spawns;
-	struct tdt__waited waited; /* after the poll that goes on, or went on last */
-	bool open;		   /* a phase is open */
+	struct tdt__waited waited;
+	bool open;	/* a phase is */
+	uint64_t until; /* of its last phase that is over, ns */
 };
 
 /* A track of slices of the program's own. */
@@ -79,7 +80,6 @@ struct tdt__exporter {
 	size_t n_tasks, n_threads;
 	struct tdt__sampler sampler;
 	uint64_t flows;		/* what is added to the numbers of wake-ups */
-	uint64_t polls_from;	/* no poll from then on is lost */
 	uint64_t boot_ahead;	/* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as the trace has it */
 	struct tdt__loss *loss; /* in the order of time */
 	size_t n_losses, next_loss;
@@ -91,12 +91,6 @@ struct tdt__exporter {
 	size_t n_users, users_room;
 	struct tdt__index user_index;
 };
-
-/* Whether no poll since then is missing. */
-static inline bool tdt__export_is_sure(const struct tdt__exporter *exporter, uint64_t ns)
-{
-	return ns >= exporter->polls_from;
-}
 
 /* Tell the tracks of the process, of a thread and of a task, by their numbers. */
 uint64_t tdt__export_process(struct tdt__exporter *exporter);
@@ -122,11 +116,9 @@ void tdt__export_annotate(struct tdt__exporter *exporter, const char *name, uint
 void tdt__export_cpu(struct tdt__exporter *exporter, const struct tdt_event *event);
 
 void tdt__export_phase_names(struct tdt__exporter *exporter);
-/* Read what the task waits for after the poll that begins. */
-void tdt__export_waits(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
-		       struct tdt__waited *last);
+/* Write what the step changes, and the phases that go on when there are no more steps. */
 void tdt__export_phase(struct tdt__exporter *exporter, const struct tdt__step *step);
-void tdt__export_close_phase(struct tdt__exporter *exporter, uint32_t number, uint64_t ns);
+void tdt__export_last_phases(struct tdt__exporter *exporter);
 
 void tdt__export_counters(struct tdt__exporter *exporter);
 /* Write the samples that are due up to `ns`. */

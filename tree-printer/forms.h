@@ -16,6 +16,7 @@
 #include <tdt/dump.h>
 
 #include "frames.h"
+#include "json_writer.h"
 #include "strings.h"
 
 /*
@@ -57,22 +58,32 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
 		      const struct tdt_node *root, const struct tdt_print_options *options);
 
-/* Write `text` as it is. */
-void tdt__json_text(struct tdt__out *out, const char *text);
-/* Write a number, or a string of digits if readers would lose some of a number's digits. */
-void tdt__json_u64(struct tdt__out *out, uint64_t value);
-/* Write a string in quotes.  Returns 0 or -ENOMEM. */
-int tdt__json_string(struct tdt__out *out, const char *text);
 /*
- * Write the object of a task, of a misuse or of a process, or the array of a tree's nodes.  They
- * return 0 or -ENOMEM.
+ * Begin a document with the schema's version; and end it.  The second returns 0 or the first error.
  */
-int tdt__json_task(struct tdt__out *out, const struct tdt_trace_info *info);
-int tdt__json_misuse(struct tdt__out *out, const struct tdt_misuse *misuse);
-int tdt__json_process(struct tdt__out *out, const struct tdt_snapshot_process *process);
-int tdt__json_nodes(struct tdt__out *out, const struct tdt_node *root);
-/* Write the rings that are deadlocks, or those that are not: an array of arrays of tasks' ids. */
-void tdt__json_rings(struct tdt__out *out, const struct tdt_snapshot_cycle *cycles, size_t n,
-		     bool deadlocks);
+struct tdt__json tdt__json_document(struct tdt__out *out);
+int tdt__json_finish(struct tdt__json *json);
+
+/*
+ * Write a member: the object of a task, of a misuse (NULL: none) or of a process, or the array of a
+ * tree's nodes.  Lack of memory for the nodes is kept in `out`.
+ */
+void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_trace_info *info);
+void tdt__json_misuse(struct tdt__json *json, const struct tdt_misuse *misuse);
+void tdt__json_process(struct tdt__json *json, const struct tdt_snapshot_process *process);
+void tdt__json_nodes(struct tdt__json *json, const struct tdt_node *root);
+/* The members of the objects of a task and of a node alone. */
+void tdt__json_task_members(struct tdt__json *json, const struct tdt_trace_info *info);
+void tdt__json_node_members(struct tdt__json *json, const struct tdt_node *node);
+/*
+ * Write the rings: "deadlocks", those that are "unproven", and the other "rings", each an array of
+ * arrays of tasks' ids.
+ */
+void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *cycles, size_t n);
+/*
+ * Write the futurelocks, which are also in the waits of the tasks, in the same way; nothing if
+ * there are none.  Lack of memory is kept in `out`.
+ */
+void tdt__json_futurelocks(struct tdt__json *json, const struct tdt_snapshot *snapshot);
 
 #endif

@@ -8,7 +8,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "names.h"
+#include "terminal.h"
 #include "words.h"
+
+bool tdt__waits_in_vain(const struct tdt_trace_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		if (info->waits[i].futurelock != 0)
+			return true;
+	return false;
+}
 
 /* Add the waits of a task that are in a futurelock to the array, or only count them. */
 static void add_waits(struct tdt__futurelocks *locks, const struct tdt_trace_info *info)
@@ -75,4 +85,20 @@ int tdt__futurelocks_collect(struct tdt__futurelocks *locks, const struct tdt_sn
 	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);
 	join_locks(locks);
 	return 0;
+}
+
+void tdt__futurelock_line(struct tdt__string *string, const struct tdt__futurelock *lock,
+			  const struct tdt__names *names, const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, "futurelock");
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, lock->wait.owner, tdt__names_find(names, lock->wait.owner), options);
+	tdt__string_puts(string, " was handed ");
+	tdt__lock_name(string, &lock->wait, options);
+	tdt__duration(string, lock->wait.handed_ns);
+	tdt__string_puts(string, " ago and was polled since, but has not taken it: ");
+	tdt__count(string, lock->waits);
+	tdt__string_puts(string, lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
 }

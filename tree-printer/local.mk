@@ -25,6 +25,8 @@ libtdt_core_la_SOURCES += \
 	tree-printer/futurelocks.c \
 	tree-printer/futurelocks.h \
 	tree-printer/json.c \
+	tree-printer/json_writer.c \
+	tree-printer/json_writer.h \
 	tree-printer/names.c \
 	tree-printer/names.h \
 	tree-printer/operation.c \

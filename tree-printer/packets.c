@@ -22,6 +22,7 @@ enum {
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK = 60,
 
+	PACKET_CLOCK = 58,
 	DEFAULTS_CLOCK = 58,
 
 	SNAPSHOT_CLOCK = 1,
@@ -220,12 +221,14 @@ static void put_short(struct tdt__packets *packets, uint64_t since,
 	packets->used += (size_t)(at - start);
 }
 
-static void put_full(struct tdt__packets *packets, uint64_t since,
+static void put_full(struct tdt__packets *packets, uint64_t time, bool is_past,
 		     const struct tdt__packet_event *event)
 {
-	unsigned char head[4 * TDT__PROTO_MAX], body[EVENT_MAX];
+	unsigned char head[4 * TDT__PROTO_MAX], body[EVENT_MAX], *at = put_time(head, time);
 
-	put_packet(packets, head, (size_t)(put_time(head, since) - head), PACKET_EVENT, body,
+	if (is_past)
+		at = tdt__proto_uint(at, PACKET_CLOCK, MONOTONIC);
+	put_packet(packets, head, (size_t)(at - head), PACKET_EVENT, body,
 		   (size_t)(put_fields(body, event) - body), event->annotations);
 }
 
@@ -233,12 +236,16 @@ void tdt__packets_event(struct tdt__packets *packets, uint64_t ns,
 			const struct tdt__packet_event *event)
 {
 	const struct tdt__string *annotations = event->annotations;
-	uint64_t since = ns < packets->last ? 0 : ns - packets->last;
+	uint64_t since = ns - packets->last;
 
-	packets->last += since;
+	if (ns < packets->last) {
+		put_full(packets, ns, true, event);
+		return;
+	}
+	packets->last = ns;
 	if (packets->interned.n != 0 || packets->interned.failed ||
 	    (annotations != NULL && (annotations->n > SHORT_ANNOTATIONS || annotations->failed))) {
-		put_full(packets, since, event);
+		put_full(packets, since, false, event);
 		return;
 	}
 	if (sizeof(packets->buffer) - packets->used < 2 * EVENT_MAX)

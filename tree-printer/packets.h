@@ -6,9 +6,9 @@
  * The packets of a Perfetto trace: the way out to a file, the clocks, the tracks, the events, and
  * the texts and stacks that events refer to by numbers ("interned").
  *
- * All packets are one sequence.  Each has the time since the packet before, of a clock that only
+ * All packets are one sequence.  Most have the time since the packet before, of a clock that only
  * this sequence knows; the first packet says what that clock has to do with the system's clocks.
- * So times must not go back.
+ * An event from before the packet before has its time of CLOCK_MONOTONIC, which takes more bytes.
  */
 
 #include <errno.h>

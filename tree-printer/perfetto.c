@@ -32,10 +32,10 @@
 /* The stack of the first leaf of a poll; 0: there is none. */
 static uint32_t first_stack(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin)
 {
-	for (uint32_t i = 0; i < begin->n_parts; i++) {
+	for (uint32_t i = 0; i < begin->parts.n; i++) {
 		struct tdt__recorded_item part;
 
-		tdt__recording_part(exporter->recording, begin, i, &part);
+		tdt__recording_part(exporter->recording, &begin->parts, i, &part);
 		if (part.event.kind == TDT_EVENT_STACK)
 			return tdt__packets_stack(&exporter->packets, exporter->recording,
 						  part.event.a);
@@ -49,11 +49,11 @@ static void put_other_leaves(struct tdt__exporter *exporter, const struct tdt__r
 {
 	bool first = true;
 
-	for (uint32_t i = 0; i < begin->n_parts; i++) {
+	for (uint32_t i = 0; i < begin->parts.n; i++) {
 		struct tdt__packets *packets = &exporter->packets;
 		struct tdt__recorded_item part;
 
-		tdt__recording_part(exporter->recording, begin, i, &part);
+		tdt__recording_part(exporter->recording, &begin->parts, i, &part);
 		if (part.event.kind != TDT_EVENT_STACK)
 			continue;
 		if (!first)
@@ -73,7 +73,6 @@ static void put_poll_begin(struct tdt__exporter *exporter, const struct tdt__ste
 {
 	struct tdt__task_track *track = &exporter->task_track[step->task];
 	uint64_t thread = tdt__export_thread(exporter, step->item.thread);
-	bool has_flow = step->wake != 0 && tdt__export_is_sure(exporter, step->before.wake_ns);
 
 	tdt__export_event(exporter, step->item.ns,
 			  (struct tdt__packet_event){
@@ -81,11 +80,9 @@ static void put_poll_begin(struct tdt__exporter *exporter, const struct tdt__ste
 			      .track = thread,
 			      .name = tdt__export_task_name(exporter, step->task, "", &track->name),
 			      .callstack = first_stack(exporter, &step->item),
-			      .flow_end = has_flow ? exporter->flows + step->wake : 0 });
-	if (step->item.n_parts > 1)
+			      .flow_end = step->wake != 0 ? exporter->flows + step->wake : 0 });
+	if (step->item.parts.n > 1)
 		put_other_leaves(exporter, &step->item, thread);
-	tdt__export_waits(exporter, &step->item, &track->waited);
-	tdt__export_phase(exporter, step);
 }
 
 static void put_poll_end(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -98,7 +95,6 @@ static void put_poll_end(struct tdt__exporter *exporter, const struct tdt__step 
 	    exporter, step->item.ns,
 	    (struct tdt__packet_event){ .type = TDT__PACKET_END,
 					.track = tdt__export_thread(exporter, step->item.thread) });
-	tdt__export_phase(exporter, step);
 }
 
 static void put_poll(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -112,7 +108,6 @@ static void put_poll(struct tdt__exporter *exporter, const struct tdt__step *ste
 static void put_wake(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
 	struct tdt__task_track *track = &exporter->task_track[step->task];
-	bool has_flow = step->wake != 0 && tdt__export_is_sure(exporter, step->item.ns);
 
 	tdt__export_event(
 	    exporter, step->item.ns,
@@ -120,8 +115,7 @@ static void put_wake(struct tdt__exporter *exporter, const struct tdt__step *ste
 		.type = TDT__PACKET_INSTANT,
 		.track = tdt__export_thread(exporter, step->item.thread),
 		.name = tdt__export_task_name(exporter, step->task, "wakes ", &track->wakes),
-		.flow = has_flow ? exporter->flows + step->wake : 0 });
-	tdt__export_phase(exporter, step);
+		.flow = step->wake != 0 ? exporter->flows + step->wake : 0 });
 }
 
 static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -134,7 +128,6 @@ static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *st
 		.type = TDT__PACKET_INSTANT,
 		.track = tdt__export_thread(exporter, step->item.thread),
 		.name = tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns) });
-	tdt__export_phase(exporter, step);
 }
 
 static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -145,7 +138,6 @@ static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step
 			 outcome == TDT_PANICKED  ? "panicked"
 			 : outcome == TDT_PENDING ? "dropped"
 						  : "ready");
-	tdt__export_phase(exporter, step);
 }
 
 static void put_park(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
@@ -192,14 +184,12 @@ static void put_delay(struct tdt__exporter *exporter, const struct tdt__recorded
 
 /* --- The whole --- */
 
-static void put_stop(struct tdt__exporter *exporter, uint64_t ns)
+/* The recorder was started or stopped; a step of a task says that it is not known since then. */
+static void put_mark(struct tdt__exporter *exporter, const struct tdt__step *step,
+		     const char *words)
 {
-	tdt__export_mark(exporter, ns, exporter->process, "recording stopped");
-	for (uint32_t i = 0; i < exporter->n_tasks; i++)
-		if (exporter->timeline.task[i].polls == 0)
-			tdt__export_close_phase(exporter, i, ns);
-	exporter->sampler.value[TDT__COUNT_WAITING] = 0;
-	exporter->sampler.value[TDT__COUNT_RUNNABLE] = 0;
+	if (step->task == TDT__RECORDED_NONE)
+		tdt__export_mark(exporter, step->item.ns, exporter->process, words);
 }
 
 /* Tell the clocks again, if the machine was suspended. */
@@ -252,10 +242,10 @@ static void put_step(struct tdt__exporter *exporter, const struct tdt__step *ste
 		put_clock(exporter, item);
 		break;
 	case TDT_EVENT_START:
-		tdt__export_mark(exporter, item->ns, exporter->process, "recording started");
+		put_mark(exporter, step, "recording started");
 		break;
 	case TDT_EVENT_STOP:
-		put_stop(exporter, item->ns);
+		put_mark(exporter, step, "recording stopped");
 		break;
 	default:
 		break;
@@ -270,8 +260,10 @@ static void put_all_steps(struct tdt__exporter *exporter)
 		tdt__export_losses_until(exporter, step.item.ns);
 		tdt__export_samples(exporter, step.item.ns);
 		put_step(exporter, &step);
+		tdt__export_phase(exporter, &step);
 		tdt__export_count(exporter, &step);
 	}
+	tdt__export_last_phases(exporter);
 	tdt__export_samples(exporter,
 			    tdt__recording_until(exporter->recording) + exporter->sampler.every);
 }
@@ -298,7 +290,6 @@ static void write_packets(struct tdt__exporter *exporter)
 static int prepare_export(struct tdt__exporter *exporter, const struct tdt__recording *recording)
 {
 	exporter->recording = recording;
-	exporter->polls_from = tdt__recording_polls_from(recording);
 	exporter->task = tdt__recording_tasks(recording, &exporter->n_tasks);
 	exporter->thread = tdt__recording_threads(recording, &exporter->n_threads);
 	exporter->task_track = calloc(exporter->n_tasks + 1, sizeof(*exporter->task_track));

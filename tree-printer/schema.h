@@ -11,6 +11,8 @@
 
 #define SCHEMA 1
 
+static const char *const known_words[] = { "all", "part", "unknown" };
+
 static const char *const state_words[] = {
 	[TDT_TASK_WAITING] = "waiting",
 	[TDT_TASK_RUNNING] = "running",

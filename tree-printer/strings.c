@@ -178,6 +178,12 @@ static void write_out(struct tdt__out *out, const void *bytes, size_t n)
 		out->error = errno == 0 ? -EIO : -errno;
 }
 
+void tdt__out_fail(struct tdt__out *out, int error)
+{
+	if (out->error == 0)
+		out->error = error;
+}
+
 void tdt__out_flush(struct tdt__out *out)
 {
 	write_out(out, out->buffer, out->used);
@@ -202,7 +208,7 @@ int tdt__out_end(struct tdt__out *out, int err)
 {
 	tdt__out_flush(out);
 	errno = 0;
-	if (fflush(out->file) != 0 && out->error == 0)
-		out->error = errno == 0 ? -EIO : -errno;
+	if (fflush(out->file) != 0)
+		tdt__out_fail(out, errno == 0 ? -EIO : -errno);
 	return out->error != 0 ? out->error : err;
 }

@@ -62,10 +62,12 @@ struct tdt__out {
 
 void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
 void tdt__out_flush(struct tdt__out *out);
+/* Keep an error of what is written, as if it were of the stream: nothing more is written. */
+void tdt__out_fail(struct tdt__out *out, int error);
 
 /*
- * Write what is left, and flush the stream.  Returns the first error of writing if there was one,
- * else `err`.
+ * Write what is left, and flush the stream.  Returns the first error that was kept if there was
+ * one, else `err`.
  */
 int tdt__out_end(struct tdt__out *out, int err);
 

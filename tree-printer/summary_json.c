@@ -5,8 +5,6 @@
 
 #include "summaries.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include <tdt/recording.h>
@@ -16,324 +14,238 @@
 
 #include "recording/read.h"
 
-/* While a summary is written.  The first lack of memory is kept in `error`. */
+/* While a summary is written. */
 struct summary_json {
-	struct tdt__out *out;
+	struct tdt__json *json;
 	const struct tdt__summary_form *form;
 	const struct tdt__summary *summary;
 	const struct tdt__recorded_task *tasks;
 	const struct tdt__recorded_thread *threads;
-	int error;
-	bool first; /* the next member is the first one of its object or array */
 };
 
-/* ---- Members ---- */
-
-static void comma(struct summary_json *json)
-{
-	if (!json->first)
-		tdt__json_text(json->out, ",");
-	json->first = false;
-}
-
-static void json_key(struct summary_json *json, const char *key)
-{
-	comma(json);
-	tdt__json_text(json->out, "\"");
-	tdt__json_text(json->out, key);
-	tdt__json_text(json->out, "\":");
-}
-
-static void open_with(struct summary_json *json, const char *bracket)
-{
-	tdt__json_text(json->out, bracket);
-	json->first = true;
-}
-
-static void close_with(struct summary_json *json, const char *bracket)
-{
-	tdt__json_text(json->out, bracket);
-	json->first = false;
-}
-
-static void json_number(struct summary_json *json, const char *key, uint64_t value)
-{
-	json_key(json, key);
-	tdt__json_u64(json->out, value);
-}
-
-/* A number that is left out if it is 0. */
-static void known_number(struct summary_json *json, const char *key, uint64_t value)
-{
-	if (value != 0)
-		json_number(json, key, value);
-}
-
-static void known_address(struct summary_json *json, const char *key, uint64_t value)
-{
-	char text[32];
-
-	if (value == 0)
-		return;
-	json_key(json, key);
-	snprintf(text, sizeof(text), "\"0x%" PRIx64 "\"", value);
-	tdt__json_text(json->out, text);
-}
-
-/* A string that is left out if it is empty. */
-static void known_string(struct summary_json *json, const char *key, const char *text)
-{
-	if (text[0] == '\0')
-		return;
-	json_key(json, key);
-	if (tdt__json_string(json->out, text) != 0)
-		json->error = -ENOMEM;
-}
-
-static void true_if(struct summary_json *json, const char *key, bool value)
-{
-	if (!value)
-		return;
-	json_key(json, key);
-	tdt__json_text(json->out, "true");
-}
-
-static void task_member(struct summary_json *json, const char *key, uint32_t index)
+static void task_member(const struct summary_json *of, const char *key, uint32_t index)
 {
 	const struct tdt__recorded_task *task;
 
 	if (index == TDT__NO_TASK)
 		return;
-	task = &json->tasks[index];
-	json_key(json, key);
-	open_with(json, "{");
-	json_number(json, "id", task->id);
-	known_string(json, "name", task->name);
-	known_string(json, "file", task->file);
-	known_number(json, "line", task->line);
-	known_number(json, "column", task->column);
-	close_with(json, "}");
+	task = &of->tasks[index];
+	tdt__json_begin(of->json, key, '{');
+	tdt__json_u64(of->json, "id", task->id);
+	tdt__json_known_string(of->json, "name", task->name);
+	tdt__json_known_string(of->json, "file", task->file);
+	tdt__json_known_u64(of->json, "line", task->line);
+	tdt__json_known_u64(of->json, "column", task->column);
+	tdt__json_end(of->json, '}');
 }
 
-static void stack_member(struct summary_json *json, uint32_t stack)
+static void stack_member(const struct summary_json *of, uint32_t stack)
 {
-	const struct tdt_node *root = tdt__summary_root(json->form, stack);
+	const struct tdt_node *root = tdt__summary_root(of->form, stack);
 
-	if (root == NULL)
-		return;
-	json_key(json, "nodes");
-	if (tdt__json_nodes(json->out, root) != 0)
-		json->error = -ENOMEM;
+	if (root != NULL)
+		tdt__json_nodes(of->json, root);
 }
 
 /* ---- Entries ---- */
 
-static void panic_json(struct summary_json *json, const struct tdt__summary_panic *panic)
+static void panic_json(const struct summary_json *of, const struct tdt__summary_panic *panic)
 {
-	task_member(json, "task", panic->task);
-	json_number(json, "thread", panic->thread);
-	json_number(json, "at_ns", panic->at);
+	task_member(of, "task", panic->task);
+	tdt__json_u64(of->json, "thread", panic->thread);
+	tdt__json_u64(of->json, "at_ns", panic->at);
 }
 
-static void poll_json(struct summary_json *json, const struct tdt__summary_poll *poll)
+static void poll_json(const struct summary_json *of, const struct tdt__summary_poll *poll)
 {
 	static const char *const results[] = { "ready", "pending", "panicked" };
 
-	task_member(json, "task", poll->task);
-	json_number(json, "thread", poll->thread);
+	task_member(of, "task", poll->task);
+	tdt__json_u64(of->json, "thread", poll->thread);
 	if (poll->cpu != UINT16_MAX)
-		json_number(json, "cpu", poll->cpu);
-	json_number(json, "start_ns", poll->start);
-	json_number(json, "ns", poll->ns);
+		tdt__json_u64(of->json, "cpu", poll->cpu);
+	tdt__json_u64(of->json, "start_ns", poll->start);
+	tdt__json_u64(of->json, "ns", poll->ns);
 	if (!poll->going_on && poll->result <= TDT_PANICKED)
-		known_string(json, "result", results[poll->result]);
-	true_if(json, "going_on", poll->going_on);
-	known_number(json, "woken_by", poll->woken_by);
-	stack_member(json, poll->stack);
+		tdt__json_string(of->json, "result", results[poll->result]);
+	tdt__json_true(of->json, "going_on", poll->going_on);
+	tdt__json_known_u64(of->json, "woken_by", poll->woken_by);
+	stack_member(of, poll->stack);
 }
 
 /* The owner may be a task of which nothing but its id is known. */
-static void owner_member(struct summary_json *json, const struct tdt__summary_wait *wait)
+static void owner_member(const struct summary_json *of, const struct tdt__summary_wait *wait)
 {
-	task_member(json, "owner", wait->owner);
+	task_member(of, "owner", wait->owner);
 	if (wait->owner != TDT__NO_TASK || wait->what.owner == 0)
 		return;
-	json_key(json, "owner");
-	open_with(json, "{");
-	json_number(json, "id", wait->what.owner);
-	close_with(json, "}");
+	tdt__json_begin(of->json, "owner", '{');
+	tdt__json_u64(of->json, "id", wait->what.owner);
+	tdt__json_end(of->json, '}');
 }
 
-static void wait_json(struct summary_json *json, const struct tdt__summary_wait *wait)
+static void wait_json(const struct summary_json *of, const struct tdt__summary_wait *wait)
 {
 	enum tdt_wait_kind kind =
 	    (unsigned int)wait->what.kind <= TDT_WAIT_OTHER ? wait->what.kind : TDT_WAIT_OTHER;
 
-	task_member(json, "task", wait->task);
-	json_number(json, "start_ns", wait->start);
-	json_number(json, "ns", wait->ns);
-	true_if(json, "going_on", wait->going_on);
-	known_string(json, "kind", wait_words[kind]);
-	known_address(json, "object", wait->what.object);
-	known_string(json, "name", wait->what.name);
-	owner_member(json, wait);
-	json_number(json, "waits", wait->n);
-	json_number(json, "total_ns", wait->total);
-	stack_member(json, wait->stack);
+	task_member(of, "task", wait->task);
+	tdt__json_u64(of->json, "start_ns", wait->start);
+	tdt__json_u64(of->json, "ns", wait->ns);
+	tdt__json_true(of->json, "going_on", wait->going_on);
+	tdt__json_string(of->json, "kind", wait_words[kind]);
+	if (wait->what.object != 0)
+		tdt__json_address(of->json, "object", wait->what.object);
+	tdt__json_known_string(of->json, "name", wait->what.name);
+	owner_member(of, wait);
+	tdt__json_u64(of->json, "waits", wait->n);
+	tdt__json_u64(of->json, "total_ns", wait->total);
+	stack_member(of, wait->stack);
 }
 
-static void starved_json(struct summary_json *json, const struct tdt__summary_starved *entry)
+static void starved_json(const struct summary_json *of, const struct tdt__summary_starved *entry)
 {
-	task_member(json, "task", entry->task);
-	json_number(json, "thread", entry->thread);
-	json_number(json, "at_ns", entry->at);
-	json_number(json, "ns", entry->ns);
-	task_member(json, "behind", entry->behind);
-	json_number(json, "times", entry->n);
-	json_number(json, "total_ns", entry->total);
-	json_number(json, "polls", entry->polls);
+	task_member(of, "task", entry->task);
+	tdt__json_u64(of->json, "thread", entry->thread);
+	tdt__json_u64(of->json, "at_ns", entry->at);
+	tdt__json_u64(of->json, "ns", entry->ns);
+	task_member(of, "behind", entry->behind);
+	tdt__json_u64(of->json, "times", entry->n);
+	tdt__json_u64(of->json, "total_ns", entry->total);
+	tdt__json_u64(of->json, "polls", entry->polls);
 }
 
-static void latency_json(struct summary_json *json, const struct tdt__summary_latency *entry)
+static void latency_json(const struct summary_json *of, const struct tdt__summary_latency *entry)
 {
-	task_member(json, "task", entry->task);
-	true_if(json, "several", entry->several);
-	json_number(json, "polls", entry->n);
-	json_number(json, "median_ns", entry->median);
-	json_number(json, "p99_ns", entry->p99);
-	json_number(json, "most_ns", entry->most);
-	task_member(json, "slowest", entry->slowest);
-	json_number(json, "at_ns", entry->at);
+	task_member(of, "task", entry->task);
+	tdt__json_true(of->json, "several", entry->several);
+	tdt__json_u64(of->json, "polls", entry->n);
+	tdt__json_u64(of->json, "median_ns", entry->median);
+	tdt__json_u64(of->json, "p99_ns", entry->p99);
+	tdt__json_u64(of->json, "most_ns", entry->most);
+	task_member(of, "slowest", entry->slowest);
+	tdt__json_u64(of->json, "at_ns", entry->at);
 }
 
-static void busy_json(struct summary_json *json, const struct tdt__summary_busy *entry)
+static void busy_json(const struct summary_json *of, const struct tdt__summary_busy *entry)
 {
 	unsigned share = (unsigned)(tdt__summary_share(entry->share) * 10000 + 0.5);
 	char text[32];
 
-	task_member(json, "task", entry->task);
-	json_number(json, "polls", entry->polls);
-	json_number(json, "ns", entry->ns);
-	json_key(json, "cpus");
+	task_member(of, "task", entry->task);
+	tdt__json_u64(of->json, "polls", entry->polls);
+	tdt__json_u64(of->json, "ns", entry->ns);
 	snprintf(text, sizeof(text), "%u.%04u", share / 10000, share % 10000);
-	tdt__json_text(json->out, text);
+	tdt__json_raw(of->json, "share", text); /* no locale changes its point */
 }
 
-static void worker_json(struct summary_json *json, const struct tdt__summary_worker *worker)
+static void worker_json(const struct summary_json *of, const struct tdt__summary_worker *worker)
 {
-	json_number(json, "thread", worker->thread);
-	known_string(json, "name", worker->name);
-	json_number(json, "start_ns", worker->start);
-	json_number(json, "end_ns", worker->end);
-	json_number(json, "polls", worker->polls);
-	json_number(json, "polling_ns", worker->polling);
-	json_number(json, "parked_ns", worker->parked);
-	task_member(json, "polls_now", worker->task);
+	tdt__json_u64(of->json, "thread", worker->thread);
+	tdt__json_known_string(of->json, "name", worker->name);
+	tdt__json_u64(of->json, "start_ns", worker->start);
+	tdt__json_u64(of->json, "recorded_ns", worker->recorded);
+	tdt__json_u64(of->json, "polls", worker->polls);
+	tdt__json_u64(of->json, "polling_ns", worker->polling);
+	tdt__json_u64(of->json, "parked_ns", worker->parked);
+	task_member(of, "polls_now", worker->task);
 	if (worker->task != TDT__NO_TASK)
-		json_number(json, "since_ns", worker->since);
+		tdt__json_u64(of->json, "since_ns", worker->since);
 }
 
-static void ring_json(struct summary_json *json, const struct tdt__recorded_ring *ring)
+static void ring_json(const struct summary_json *of, const struct tdt__recorded_ring *ring)
 {
 	static const char *const kinds[] = { "unknown", "polls", "others", "remarkable",
 					     "service" };
 
-	json_number(json, "thread", json->threads[ring->thread].id);
-	known_string(json, "name", json->threads[ring->thread].name);
-	known_string(json, "kind", kinds[ring->kind <= TDT_RING_SERVICE ? ring->kind : 0]);
-	json_number(json, "start_ns", ring->from);
-	json_number(json, "slots", ring->slots);
-	json_number(json, "lost", ring->lost);
+	tdt__json_u64(of->json, "thread", of->threads[ring->thread].id);
+	tdt__json_known_string(of->json, "name", of->threads[ring->thread].name);
+	tdt__json_string(of->json, "kind", kinds[ring->kind <= TDT_RING_SERVICE ? ring->kind : 0]);
+	tdt__json_u64(of->json, "start_ns", ring->from);
+	tdt__json_u64(of->json, "slots", ring->slots);
+	tdt__json_u64(of->json, "lost", ring->lost);
 }
 
-static void delay_json(struct summary_json *json, const struct tdt__summary_delay *delay)
+static void delay_json(const struct summary_json *of, const struct tdt__summary_delay *delay)
 {
-	task_member(json, "task", delay->task);
-	known_number(json, "thread", delay->thread);
-	json_number(json, "at_ns", delay->at);
-	json_number(json, "ns", delay->ns);
-	true_if(json, "going_on", delay->going_on);
+	task_member(of, "task", delay->task);
+	tdt__json_known_u64(of->json, "thread", delay->thread);
+	tdt__json_u64(of->json, "at_ns", delay->at);
+	tdt__json_u64(of->json, "ns", delay->ns);
+	tdt__json_true(of->json, "going_on", delay->going_on);
 }
 
 /* ---- The whole ---- */
 
-#define JSON_LIST(json, key, list, entry_json)					\
+#define JSON_LIST(of, key, list, entry_json)					\
 	do {									\
-		json_key(json, key);						\
-		open_with(json, "[");						\
-		for (size_t i = 0; i < (list).n && (json)->out->error == 0; i++) { \
-			comma(json);						\
-			open_with(json, "{");					\
-			entry_json(json, &(list).entry[i]);			\
-			close_with(json, "}");					\
+		tdt__json_begin((of)->json, key, '[');				\
+		for (size_t i = 0; i < (list).n && (of)->json->out->error == 0; i++) { \
+			tdt__json_begin((of)->json, NULL, '{');			\
+			entry_json(of, &(list).entry[i]);			\
+			tdt__json_end((of)->json, '}');				\
 		}								\
-		close_with(json, "]");						\
+		tdt__json_end((of)->json, ']');					\
 	} while (0)
 
-static void head_json(struct summary_json *json)
+static void head_json(const struct summary_json *of)
 {
-	const struct tdt__summary *summary = json->summary;
+	const struct tdt__summary *summary = of->summary;
 	const struct tdt_recording *header = tdt__recording_header(summary->recording);
 
-	known_string(json, "program", header->program);
-	json_number(json, "pid", header->pid);
-	known_string(json, "library", header->library);
-	true_if(json, "stopped", header->recording == 0);
-	json_number(json, "start_ns", summary->start);
-	json_number(json, "whole_ns", summary->whole);
-	json_number(json, "end_ns", summary->end);
-	json_number(json, "end_real_ns", summary->end + summary->real);
-	json_number(json, "tasks", summary->tasks);
-	json_number(json, "polls", summary->polls);
-	json_number(json, "wakes", summary->wakes);
-	json_number(json, "spawned", summary->spawned);
-	json_number(json, "ended", summary->ended);
-	json_number(json, "panicked", summary->panicked);
-	json_number(json, "missed", header->missed);
-	json_number(json, "missed_polls", header->missed_polls);
-	json_number(json, "long_poll_ns", header->long_poll);
-	json_number(json, "long_wait_ns", header->long_wait);
+	tdt__json_known_string(of->json, "program", header->program);
+	tdt__json_u64(of->json, "pid", header->pid);
+	tdt__json_known_string(of->json, "library", header->library);
+	tdt__json_true(of->json, "stopped", header->recording == 0);
+	tdt__json_u64(of->json, "start_ns", summary->start);
+	tdt__json_u64(of->json, "whole_ns", summary->whole);
+	tdt__json_u64(of->json, "end_ns", summary->end);
+	tdt__json_u64(of->json, "end_real_ns", summary->end + summary->real);
+	tdt__json_u64(of->json, "tasks", summary->tasks);
+	tdt__json_u64(of->json, "polls", summary->polls);
+	tdt__json_u64(of->json, "wakes", summary->wakes);
+	tdt__json_u64(of->json, "spawned", summary->spawned);
+	tdt__json_u64(of->json, "ended", summary->ended);
+	tdt__json_u64(of->json, "panicked", summary->panicked);
+	tdt__json_u64(of->json, "missed", header->missed);
+	tdt__json_u64(of->json, "missed_polls", header->missed_polls);
+	tdt__json_u64(of->json, "lost_stacks", tdt__recording_stacks_lost(summary->recording));
+	tdt__json_u64(of->json, "long_poll_ns", header->long_poll);
+	tdt__json_u64(of->json, "long_wait_ns", header->long_wait);
 }
 
-static void lists_json(struct summary_json *json)
+static void lists_json(const struct summary_json *of)
 {
-	const struct tdt__summary *summary = json->summary;
+	const struct tdt__summary *summary = of->summary;
 	struct {
 		const struct tdt__recorded_ring *entry;
 		size_t n;
 	} rings;
 
 	rings.entry = tdt__recording_rings(summary->recording, &rings.n);
-	JSON_LIST(json, "panics", summary->panics, panic_json);
-	JSON_LIST(json, "slow_polls", summary->slow, poll_json);
-	JSON_LIST(json, "locks", summary->locks, wait_json);
-	JSON_LIST(json, "starved", summary->starved, starved_json);
-	JSON_LIST(json, "delays", summary->delays, delay_json);
-	JSON_LIST(json, "waits", summary->waits, wait_json);
-	JSON_LIST(json, "latency", summary->latency, latency_json);
-	JSON_LIST(json, "busy", summary->busy, busy_json);
-	JSON_LIST(json, "threads", summary->workers, worker_json);
-	JSON_LIST(json, "rings", rings, ring_json);
+	JSON_LIST(of, "panics", summary->panics, panic_json);
+	JSON_LIST(of, "slow_polls", summary->slow, poll_json);
+	JSON_LIST(of, "locks", summary->locks, wait_json);
+	JSON_LIST(of, "starved", summary->starved, starved_json);
+	JSON_LIST(of, "delays", summary->delays, delay_json);
+	JSON_LIST(of, "waits", summary->waits, wait_json);
+	JSON_LIST(of, "latency", summary->latency, latency_json);
+	JSON_LIST(of, "busy", summary->busy, busy_json);
+	JSON_LIST(of, "threads", summary->workers, worker_json);
+	JSON_LIST(of, "rings", rings, ring_json);
 }
 
 int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
 {
-	struct summary_json json = {
-		.out = out, .form = form, .summary = form->summary, .first = true
-	};
+	struct tdt__json json = tdt__json_document(out);
+	struct summary_json all = { .json = &json, .form = form, .summary = form->summary };
 	size_t n;
 
-	json.tasks = tdt__recording_tasks(form->summary->recording, &n);
-	json.threads = tdt__recording_threads(form->summary->recording, &n);
-
-	tdt__json_text(out, "{");
-	json_number(&json, "tdt", SCHEMA);
-	json_key(&json, "summary");
-	open_with(&json, "{");
-	head_json(&json);
-	close_with(&json, "}");
-	lists_json(&json);
-	if (json.error == 0) /* output that is cut short must not look complete */
-		tdt__json_text(out, "}\n");
-	return json.error;
+	all.tasks = tdt__recording_tasks(form->summary->recording, &n);
+	all.threads = tdt__recording_threads(form->summary->recording, &n);
+	tdt__json_begin(&json, "summary", '{');
+	head_json(&all);
+	tdt__json_end(&json, '}');
+	lists_json(&all);
+	return tdt__json_finish(&json);
 }

@@ -134,7 +134,7 @@ static void latencies(struct tdt__summary_lines *text)
 
 static void busiest(struct tdt__summary_lines *text)
 {
-	static const char *const cells[] = { "busiest tasks", "CPU", "in polls", "polls", "" };
+	static const char *const cells[] = { "busiest tasks", "in polls", "time", "polls", "" };
 	const struct tdt__summary *summary = text->summary;
 
 	if (summary->busy.n == 0)
@@ -176,7 +176,7 @@ static void workers(struct tdt__summary_lines *text)
 	table_heading(text, cells);
 	for (size_t i = 0; i < summary->workers.n; i++) {
 		const struct tdt__summary_worker *worker = &summary->workers.entry[i];
-		double span = (double)(worker->end - worker->start);
+		double span = (double)worker->recorded;
 		double polling = (double)worker->polling / span;
 		double parked = (double)worker->parked / span;
 

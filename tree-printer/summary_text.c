@@ -24,7 +24,7 @@
  *	from wake-up to poll           median       99 %       most      polls
  *	   "conn #"                  12.31 us   1.204 ms   49.80 ms     80,112
  *
- *	busiest tasks                     CPU   in polls      polls
+ *	busiest tasks                in polls       time      polls
  *	   7 "parser"                  46.1 %    1.204 s        112
  *
  *	threads                       polling     parked    neither      polls
@@ -77,17 +77,35 @@ static void head_missed(struct tdt__summary_lines *text)
 	tdt__lines_end(text);
 }
 
-/* The thread whose ring reaches back least far decides from when on all is known. */
+static void head_lost_stacks(struct tdt__summary_lines *text)
+{
+	uint32_t lost = tdt__recording_stacks_lost(text->summary->recording);
+
+	if (lost == 0)
+		return;
+	tdt__lines_begin(text);
+	tdt__lines_counted(&text->line, lost, " stack was", " stacks were");
+	tdt__string_puts(&text->line,
+			 " not recorded: their table was full, or no capture was left");
+	tdt__lines_end(text);
+}
+
+/* From when on no event is missing. */
 static void head_reach(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
 
-	if (summary->whole <= summary->start || summary->whole > summary->end)
+	if (summary->whole <= summary->start)
 		return;
 	tdt__lines_begin(text);
-	tdt__string_puts(&text->line, "Waits and latencies are those of the last");
-	tdt__duration(&text->line, summary->end - summary->whole);
-	tdt__string_puts(&text->line, ": older polls were overwritten.");
+	if (summary->whole < summary->end) {
+		tdt__string_puts(&text->line, "Waits and latencies are those of the last");
+		tdt__duration(&text->line, summary->end - summary->whole);
+		tdt__string_puts(&text->line, ": older events are missing.");
+	} else {
+		tdt__string_puts(&text->line, "Waits and latencies are not known: events are "
+					      "missing up to the end.");
+	}
 	tdt__lines_end(text);
 }
 
@@ -103,7 +121,7 @@ static void summary_head(struct tdt__summary_lines *text)
 	tdt__string_printf(line, "[%" PRIu32 "]", header->pid);
 	tdt__color(line, TDT__PLAIN, text->options);
 	tdt__string_puts(line, ":");
-	tdt__duration(line, summary->end - summary->start);
+	tdt__duration(line, tdt__recording_time(summary->recording, summary->start, summary->end));
 	tdt__string_puts(line, " until ");
 	tdt__wall_clock(line, summary, summary->end, true);
 	if (header->recording == 0)
@@ -112,6 +130,7 @@ static void summary_head(struct tdt__summary_lines *text)
 	head_counts(text);
 	head_reach(text);
 	head_missed(text);
+	head_lost_stacks(text);
 }
 
 /* ---- All of it ---- */

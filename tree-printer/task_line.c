@@ -22,6 +22,8 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
 {
 	tdt__task_state(string, info, deadlock, options);
 	tdt__task_time(string, info);
+	if (info->moved != 0)
+		tdt__string_puts(string, ", and moved when it was asked");
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);

@@ -159,9 +159,36 @@ void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *in
 	tdt__string_puts(string, " ");
 	if (color != NULL)
 		tdt__color(string, color, options);
-	tdt__string_puts(string, words[info->state]);
+	tdt__string_puts(string, info->moved != 0 ? "waited" : words[info->state]);
 	if (color != NULL)
 		tdt__color(string, TDT__PLAIN, options);
+}
+
+void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
+		    const struct tdt_print_options *options)
+{
+	if (cycle->deadlock) {
+		tdt__color(string, TDT__RED, options);
+		tdt__string_puts(string, "deadlock");
+		tdt__color(string, TDT__PLAIN, options);
+	} else {
+		tdt__string_puts(string,
+				 cycle->unproven ? "unproven ring of waits" : "ring of waits");
+	}
+}
+
+void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t most,
+		    const struct tdt_print_options *options)
+{
+	tdt__ring_kind(string, cycle, options);
+	for (size_t i = 0; i <= cycle->n && string->n < most; i++) {
+		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+
+		tdt__string_puts(string, i == 0   ? ": task "
+					 : i == 1 ? " waits for task "
+						  : ", which waits for task ");
+		tdt__task_name(string, task->id, task->name, options);
+	}
 }
 
 const char *tdt__for(enum tdt_task_state state)
@@ -207,12 +234,24 @@ static void outside_answer(struct tdt__string *string, const struct tdt_trace_in
 {
 	if (answer == TDT_ANSWER_FRESH &&
 	    (info->state == TDT_TASK_WAITING || info->state == TDT_TASK_RUNNABLE))
-		tdt__string_puts(string,
-				 info->asked != 0 ? ", asked just now" : ", read just now");
+		tdt__string_puts(string, info->asked == 0   ? ", read just now"
+					 : info->moved == 0 ? ", asked just now"
+							    : "");
 	if ((answer == TDT_ANSWER_LAST || answer == TDT_ANSWER_NONE) && info->asked != 0)
 		tdt__string_puts(string, ", did not answer");
 	if (answer == TDT_ANSWER_NONE)
 		tdt__string_puts(string, ", record only");
+}
+
+static void leaves_known(struct tdt__string *string, const struct tdt_trace_info *info)
+{
+	if (info->leaves == 0 || info->state == TDT_TASK_RUNNING || info->polls_since != 0 ||
+	    info->leaves_elsewhere != 0 || info->leaves_lost != 0)
+		return; /* there are other words for that */
+	if (info->leaves_known == TDT_LEAVES_PART)
+		tdt__string_puts(string, ", a part of all leaves");
+	if (info->leaves_known == TDT_LEAVES_UNKNOWN)
+		tdt__string_puts(string, ", perhaps not all leaves");
 }
 
 void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
@@ -220,6 +259,7 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *i
 {
 	enum tdt_answer answer = kind.answer;
 
+	leaves_known(string, info);
 	if (kind.recorded && answer == TDT_ANSWER_NONE)
 		tdt__string_puts(string, ", no stack was recorded");
 	else if (answer == TDT_ANSWER_NONE && info->unknown_stack != 0)

@@ -39,6 +39,9 @@ struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, siz
 void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 		    const struct tdt_print_options *options);
 
+/* The line that says that each age is at least what is printed. */
+#define TDT__AT_LEAST "all times are at least these, since a core file has no clock\n"
+
 /* The line of the first misuse of the library. */
 void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
 		      const struct tdt_print_options *options);
@@ -57,6 +60,15 @@ const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock);
  * "pending".  Adds nothing if that is unknown.
  */
 void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info);
+/* What a ring of waits is: "deadlock" (in red), or that it is unproven, or only a ring. */
+void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
+		    const struct tdt_print_options *options);
+/*
+ * `deadlock: task 5 "a" waits for task 6, which waits for task 5 "a"`: the tasks until there are
+ * `most` bytes.
+ */
+void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t most,
+		    const struct tdt_print_options *options);
 /* The word between a state and a duration. */
 const char *tdt__for(enum tdt_task_state state);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,

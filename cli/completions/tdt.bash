@@ -15,7 +15,8 @@ _tdt()
 	ps) options="$target "'--sort= --reverse --state= --name= --longer= --tree --dot
 		--threads --check --polling-longer= --waiting-longer= --timeout=' ;;
 	metrics) options='--pid= --format= --listen= --timeout= --verbose --help --version' ;;
-	record) options="$target "'--output= --summary --duration= --last= --no-symbols' ;;
+	record) options="$target "'--output= --summary --duration= --last= --no-symbols
+		--timeout=' ;;
 	print) options="$all "'--format= --addresses --full-paths --plumbing --depth= --summary
 		--perfetto= --full --rows= --since=' ;;
 	bt) options="$target "'--no-request --max-requests= --ptrace --no-symbols --format= --addresses
@@ -26,7 +27,7 @@ _tdt()
 	diff) options="$all "'--after= --pid= --no-request --max-requests= --ptrace --no-symbols
 		--debug-dir= --timeout= --format= --addresses --full --full-paths --plumbing
 		--verbose' ;;
-	set) options="$target --for=" ;;
+	set) options="$target --for= --timeout=" ;;
 	top) options='--pid= --interval= --rounds= --view= --sort= --name= --task= --no-request
 		--debug-dir= --timeout= --utf8 --ascii --color= --help --version' ;;
 	*) return ;;

@@ -38,7 +38,8 @@ set -l checks '__fish_seen_subcommand_from ps bt'
 complete -c tdt -n $checks -l check -d 'Exit with 1 if there is a deadlock'
 complete -c tdt -n $checks -l polling-longer -x -d 'Exit with 1 if a poll lasts longer'
 complete -c tdt -n $checks -l waiting-longer -x -d 'Exit with 1 if a task waits longer'
-complete -c tdt -n '__fish_seen_subcommand_from ps bt diff' -l timeout -x -d 'Give up after that'
+complete -c tdt -n '__fish_seen_subcommand_from ps bt diff record set' -l timeout -x \
+	-d 'Give up after that'
 
 set -l bt '__fish_seen_subcommand_from bt diff'
 complete -c tdt -n $bt -l no-request -d 'Make no request'

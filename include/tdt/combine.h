@@ -41,7 +41,9 @@ struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
  * Make a future that is ready when the first of `n` futures is.  `*winner` is then the index of
  * that future.  `winner` may be NULL.  Otherwise it must outlive the future; only the future's poll
  * writes `*winner`.  Children are polled in order, so if several are ready in one poll, the first
- * of them in the array wins.  The other children are dropped before the poll returns.  If a child
+ * of them in the array wins.  The other children are dropped before the poll returns.  What they
+ * waited for (a mutex, a connection, the receiver of a channel) still belongs to the caller, who
+ * can make new futures of it: tdt/sync.h shows a loop that works until it is stopped.  If a child
  * panics before one is ready, the remaining children are dropped, the result is TDT_PANICKED, and
  * `*winner` is not written.
  *

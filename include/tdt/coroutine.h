@@ -168,6 +168,7 @@ struct tdt_stack {
 	uintptr_t pc, sp, fp;
 	uint64_t entry;
 	uint32_t level;
+	uint32_t reserved;
 };
 
 /*

@@ -43,6 +43,7 @@ enum tdt_answer {
  */
 struct tdt_snapshot_group {
 	enum tdt_answer answer;
+	uint32_t reserved;
 	const struct tdt_trace *trace;   /* the trace of one of the tasks, for the tree; NULL with
 					    TDT_ANSWER_NONE */
 	const struct tdt_trace_info *const *tasks; /* sorted: the task that has been in its state
@@ -64,15 +65,17 @@ struct tdt_snapshot_group {
  * For a task that did not answer, because its workers are held up, its record serves instead, if
  * the runtime reports wake-ups: the task was neither woken nor polled meanwhile, and in its last
  * poll one leaf reported a wait, which is still true (for the end of a task, or for a lock that
- * begins with a struct tdt_lock and has the same owner now).  If the last watched tree is of that
- * poll, it must have no other leaf.  Otherwise a second leaf, which reported nothing, would be
- * overlooked.  `records` is set then.
+ * begins with a struct tdt_lock and has the same owner now).  It is proof if the task's last tree
+ * is of that poll, and has no other leaf: a watched tree, a list (tdt_leaf_at()), the stack of a
+ * suspended fiber.  Without such a tree a second leaf, which reported nothing, may be overlooked:
+ * `unproven` is set then instead of `deadlock`.
  */
 struct tdt_snapshot_cycle {
 	const struct tdt_trace_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
-	uint8_t records; /* 1: the deadlock rests on records, since not all of the tasks answered */
+	uint8_t unproven; /* 1: the ring is a deadlock unless a task of it has a leaf that its
+			     record does not know of */
 	uint8_t reserved[2];
 	uint32_t n_groups; /* of a deadlock: how many groups have its tasks, and no others.  The
 			      groups of all deadlocks come first among the groups, in the order of
@@ -114,7 +117,7 @@ struct tdt_snapshot {
 						    last three kinds, the one with the task that
 						    has been in its state for longer */
 	size_t n_groups;
-	const struct tdt_snapshot_cycle *cycles; /* deadlocks first */
+	const struct tdt_snapshot_cycle *cycles; /* deadlocks first, then what is unproven */
 	size_t n_cycles;
 	uint64_t panicked;                       /* the number of tasks that have panicked since the
 						    start */
@@ -130,7 +133,11 @@ struct tdt_snapshot {
 						    made of a recording (tdt(1), --dir): times are
 						    relative to its end, and trees are recorded
 						    stacks */
-	uint8_t reserved[6];
+	uint8_t at_least;                        /* 1: `outside` is 1, too, and the snapshot was
+						    made of a core file, which has no clock: all
+						    ages are as of the latest time in it, and may be
+						    longer */
+	uint8_t reserved[5];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
 };
 
@@ -223,9 +230,10 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  * the file with the rights that the process then has (a relative path begins at the current
  * directory), creates it for its owner only (mode 0600) if there is none, and appends the dump with
  * one write(2).  If `path` ends in ".json", the dump is one JSON object on one line, and
- * tdt-print(1) prints the file; otherwise it is text.  A file that is a symbolic link, or not a
- * regular file, is not written to.  If the file cannot be opened or written, the dump is lost, and
- * nothing else happens.  The same holds for an error of stderr.
+ * tdt-print(1) prints the file; otherwise it is text.  What is a symbolic link, no regular file, a
+ * file of another user than this one or root, one that all users may write to, or one that has
+ * several names (hard links), is not written to.  If the file cannot be opened or written, the dump
+ * is lost, and nothing else happens.  The same holds for an error of stderr.
  *
  * The signal's previous disposition is restored when the call is made with 0 or with another
  * signal.  A child of fork() ignores the signal until the child calls this function itself.

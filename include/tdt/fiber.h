@@ -134,8 +134,9 @@ void tdt_fiber_resume(struct tdt_fiber *fiber);
  * helps).  The tree of the fiber begins with this function, and whatever the library's switch
  * consists of needs no unwind information.
  *
- * The call itself answers a request that waits for the fiber, which takes some microseconds and,
- * for code that was not seen before, 2 KiB or more of the fiber's stack.
+ * The call itself answers a request that waits for the fiber, by a copy of the stack that the
+ * requester walks.  That takes a microsecond or two, and less than 1 KiB of the fiber's stack,
+ * besides what a waker of the requester needs that is called then.
  *
  * A scheduler that starts another fiber from the stack of this one first suspends this one.  If it
  * does not, this fiber counts as running.  It is then not shown as if the other's stack were its

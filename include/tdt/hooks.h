@@ -68,12 +68,13 @@ void tdt_worker_thread_unpark(void);
  * wrapper of libtdt passes the runtime's own wakers on, and does not see their wake-ups.
  *
  * Make the call before the task becomes runnable, so that it comes before the poll that the wake-up
- * leads to.  Make it once for all wake-ups that lead to one poll.
+ * leads to.  Make it for each wake-up, also if the task is runnable already: it may have been woken
+ * only to answer a request, which ends no wait, and then this wake-up is the one that counts.
  *
  * The call fires the probe task-wake.  It also stores two facts in the task's record: the time, and
  * the task that is being polled on the calling thread, which is the task that made the wake-up.
- * Nothing is stored if the task is woken only to answer a request.  (A runtime merges later
- * wake-ups before the poll into that one, so it does not report them.)
+ * Nothing is stored if the task is woken only to answer a request.  Of several wake-ups before the
+ * task is polled again, the first one counts: the others do nothing.
  *
  * A dump uses these reports when it decides whether a ring of tasks is a deadlock: a task that was
  * woken may be about to go on.  NULL does nothing.  Any thread.
@@ -259,7 +260,8 @@ struct tdt_lock {
  *	}
  *
  * Both calls are made by the code of the lock, one at a time for each lock.  tdt_lock_take() makes
- * two stores; tdt_lock_hand() also reads the clock, about 30 ns.  Any thread.
+ * two stores; tdt_lock_hand() also reads the clock, about 30 ns, and is an event of the flight
+ * recorder.  Any thread.
  */
 void tdt_lock_take(struct tdt_lock *lock, uint64_t task);
 void tdt_lock_hand(struct tdt_lock *lock, uint64_t task);

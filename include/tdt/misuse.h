@@ -52,6 +52,7 @@ enum tdt_misuse_kind {
 struct tdt_misuse {
 	size_t size;         /* @0  sizeof(struct tdt_misuse) of the library */
 	enum tdt_misuse_kind kind; /* @8 */
+	uint32_t reserved;   /* @12 */
 	uint64_t task;       /* @16 the id of the task that it was noticed at; 0: unknown */
 	char name[TDT_MISUSE_NAME_MAX + 1]; /* @24 the name of that task; empty: none */
 	const void *poll;    /* @88 the poll function of the future that was traced as that task;

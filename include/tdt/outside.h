@@ -61,13 +61,14 @@
  * All that a connection has requested ends with it, however it ends: close(2), the death of the
  * reader, or the end of the process.  A reader may have several connections.
  *
- * Whether the target is hostile is for the reader to judge: check the size of what you receive,
- * `n` and all parents of a tree.
+ * Whether the target is hostile is for the reader to judge: check the size of what you receive, `n`
+ * and all parents of a tree, and the kinds and names of waits.
  */
 
 #include <stdint.h>
 
 #include <tdt/registry.h>
+#include <tdt/tree.h>
 
 #pragma GCC visibility push(default)
 #ifdef __cplusplus
@@ -130,7 +131,8 @@ struct tdt_outside_trees {
 	struct tdt_outside_header header;
 	uint64_t timeout_ns; /* @32  the time for all of them: TDT_OUTSIDE_TIMEOUT_MAX_NS at most;
 				     0: one second */
-	uint32_t most;       /* @40  the most tasks to request; 0: 1,000 */
+	uint32_t most;       /* @40  the most tasks to request; 0: 1,000.  Of all tasks, fibers and
+				     tasks without a future come last: they need no request */
 	uint32_t n_ids;      /* @44  the number of `ids`; 0: all tasks that have not ended */
 	uint64_t ids[TDT_OUTSIDE_IDS]; /* @48  the tasks; the rest is 0.  Ids of tasks that have
 				     ended, or never were, are passed over */
@@ -150,10 +152,11 @@ enum tdt_outside_answer {
 
 /*
  * One message for each of the tasks, in any order.  `n` struct tdt_registry_entry of the tree
- * follow.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX bytes is cut off, as one
- * that is too large for a watched tree (TDT_CUT_LIMIT).  The task's state, and how long it had been
- * in this state, are in its record; `gap` of the tree is the time from the beginning of the
- * previous poll.
+ * follow, and then `n_waits` struct tdt_wait (tdt/tree.h; 96 bytes): what the leaves waited for, as
+ * they have reported it in that poll.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX
+ * bytes is cut off, as one that is too large for a watched tree (TDT_CUT_LIMIT); of the waits, the
+ * first ones are there that fit behind it.  The task's state, and how long it had been in this
+ * state, are in its record; `gap` of the tree is the time from the beginning of the previous poll.
  */
 struct tdt_outside_tree {
 	struct tdt_outside_header header;
@@ -162,10 +165,13 @@ struct tdt_outside_tree {
 	uint32_t answer;   /* @48  enum tdt_outside_answer */
 	uint32_t outcome;  /* @52  how the poll of a fresh tree ended: TDT_PENDING (the task waits),
 				   TDT_READY or TDT_PANICKED */
-	uint32_t astray;   /* @56  1: modules were unloaded meanwhile, the frames may be wrong */
-	uint32_t reserved; /* @60 */
+	uint16_t astray;   /* @56  1: modules were unloaded meanwhile, the frames may be wrong */
+	uint16_t n_waits;  /* @58 */
+	uint16_t known;    /* @60  enum tdt_leaves_known of a fresh tree (tdt/tree.h) */
+	uint16_t moved;    /* @62  1: as in struct tdt_trace_info; `gap` is how long the task had
+				   waited */
 	struct tdt_registry_tree tree; /* @64  without a tree, all is 0 */
-	/* the entries follow: @120 */
+	/* the entries follow: @120, and then the waits */
 };
 
 /* The answer, after the trees. */
@@ -173,8 +179,8 @@ struct tdt_outside_done {
 	struct tdt_outside_header header; /* `error` may be ENOMEM: there was no tree */
 	uint32_t tasks;    /* @32  the number of tasks that were requested, and of messages */
 	uint32_t fresh;    /* @36  of these, TDT_OUTSIDE_FRESH */
-	uint32_t left_out; /* @40  tasks that were not requested because of `most`, or for lack of
-				   memory */
+	uint32_t left_out; /* @40  tasks that were not requested because of `most`, but those that
+				   need no request, or for lack of memory */
 	uint32_t reserved; /* @44 */
 };
 
@@ -195,7 +201,8 @@ struct tdt_outside_watch {
  * neither the program nor any connection wants it.  If the program starts the recorder meanwhile,
  * the options are the program's from then on, in new rings unless these are the same.
  *
- * The rings are found by `rings` of the registry, and stay when the recorder has stopped.
+ * The rings are found by `rings` of the registry.  Unless the program has made them, their memory
+ * and their address space are given back when no connection wants them any more: read them before.
  *
  * Errors: ENOMEM, EAGAIN (no thread), EBUSY (another thread is just starting the recorder).
  */
@@ -238,10 +245,10 @@ struct tdt_outside_counters {
  *		tdt_listen();
  *		...
  *
- * The call takes two descriptors, which are closed on exec, and starts a thread, "tdt-door", with
- * all signals blocked.  The thread sleeps until a reader comes.  Each connection takes one more
- * descriptor.  If the program closes them all, as a daemon does, the door is closed for good, and
- * nothing else that gets their numbers is touched; call tdt_listen() again after that.
+ * The call takes two descriptors, which are closed on exec, and starts two threads with all signals
+ * blocked, "tdt-door" and "tdt-recorder", which sleep until a reader comes.  Each connection takes
+ * one more descriptor.  If the program closes them all, as a daemon does, the door is closed for
+ * good, and nothing else that gets their numbers is touched; call tdt_listen() again after that.
  *
  * A child of fork() has no door, and none of its parent's connections, until it calls tdt_listen()
  * itself (or, with TDT_OUTSIDE=1, makes a traced future).

@@ -118,6 +118,7 @@ struct tdt_print_options {
 					JSON and folded stacks always have all calls */
 	uint32_t max_depth;          /* the most levels of frames to print; a mark shows where more
 					follow.  0: all.  JSON always has all levels */
+	uint32_t reserved;
 };
 
 /*

@@ -28,10 +28,12 @@
  *
  * TDT_RECORD starts the recorder at the first traced future.  Its value is `ring_size` below: a
  * number, and K, M or G after it.  0 and the empty string mean off.  With TDT_RECORD,
- * TDT_RECORD_STACKS sets `stacks`: off, remarkable, or a number n for every n-th poll; and
- * TDT_RECORD_DIR sets `dir`.  If a value is not understood, or if the directory cannot be used,
- * `environment` in struct tdt_recorder_status says so; in the latter case the recorder runs
- * without files.  A set-user-ID program ignores the three variables.
+ * TDT_RECORD_STACKS sets `stacks`: off, remarkable, or a number n for every n-th poll;
+ * TDT_RECORD_DIR sets `dir`; and TDT_RECORD_DIR_SIZE, in the same units, sets `dir_size`.  If a
+ * value is not understood, or if the directory cannot be used, `environment` in struct
+ * tdt_recorder_status says so, and so does a line on standard error, if that is still the file that
+ * it was when the library was loaded; in the latter case the recorder runs without files.  A
+ * set-user-ID program ignores the four variables.
  */
 
 #include <tdt/print.h>
@@ -55,15 +57,17 @@ struct tdt_recorder_options {
 				  down to a power of two; at least TDT_RING_SIZE_MIN.  An event
 				  takes 32 bytes, or some more if it has a text */
 	size_t total_size;     /* the most bytes of a recording: 64 * `ring_size`, or 4 MiB if
-				  that is more.  Without `dir`, only what was written to takes
-				  memory */
+				  that is more.  Rings become larger as they are written to, so
+				  most recordings take less */
 	uint64_t long_poll_ns; /* polls of at least this duration are remarkable: 1 ms */
 	uint64_t long_wait_ns; /* so are waits for a worker of at least this: 100 ms */
 	int stacks;            /* enum tdt_recorder_stacks */
 	uint32_t every;        /* with TDT_STACKS_EVERY: 100 */
 	const char *dir;       /* a directory where the rings are kept in a file, which survives
 				  the process however that ends; NULL: they are in memory only */
-	size_t dir_size;       /* with `dir`: the most bytes of all such files there: 1 GiB */
+	size_t dir_size;       /* with `dir`: the most bytes of all such files there: 1 GiB.
+				  Processes that take room at the same moment may exceed it by
+				  what they take, mostly less than 1 MiB each */
 };
 
 #define TDT_RING_SIZE_MIN 4096
@@ -76,10 +80,12 @@ struct tdt_recorder_options {
  * threads to new ones, and sleeps for 20 ms in between (100 ms while no task is polled).
  *
  * If the recorder ran before, and was stopped, it goes on in the same rings, unless the sizes or
- * the directory are others: then the old rings are emptied, and new ones are made.
+ * the directory are others: then new ones are made, and the memory of the old ones is given back.
  *
- * With `dir`, the file is dir/tdt-PID-START.rec: START is when the process was started, in clock
- * ticks since boot (field 22 of /proc/PID/stat).  Only the owner may read it.  It stays when the
+ * With `dir`, the directory's last component is made if it is missing (mode 0700); it must not be a
+ * symbolic link (-ELOOP).  The file is dir/tdt-PID-START.rec: START is when the process was
+ * started, in clock ticks since boot (field 22 of /proc/PID/stat).  Only the owner may read it.  It
+ * grows with what is written; for that it is kept open, as is its directory.  It stays when the
  * process ends.  If the files of this library in the directory have more than `dir_size` bytes,
  * those of processes that are gone are removed, the oldest first.  A directory on a tmpfs
  * (/dev/shm) costs no more than memory does.
@@ -104,14 +110,17 @@ int tdt_recorder_stop(void);
 
 struct tdt_recorder_status {
 	size_t size;           /* sizeof(struct tdt_recorder_status), set by the caller */
-	bool recording;
+	uint32_t recording;    /* 1: it runs */
 	int environment;       /* 0, or a negative errno: what was wrong with TDT_RECORD,
-				  TDT_RECORD_STACKS or TDT_RECORD_DIR */
+				  TDT_RECORD_STACKS, TDT_RECORD_DIR or TDT_RECORD_DIR_SIZE */
 	uint64_t missed;       /* events that were not recorded, because no ring was free */
 	uint64_t missed_polls; /* as many of them were polls */
-	uint64_t lost_stacks;  /* stacks for which the table of stacks had no room */
-	uint32_t rings;        /* that are in use */
-	char path[4096];       /* of the file; empty: there is none */
+	uint64_t lost_stacks;  /* stacks for which the table of stacks had no room, and polls that
+				  were due to be captured when no spare capture was left */
+	uint64_t rings;        /* that are in use */
+	char *path;            /* where the caller wants the path of the file, which is empty if
+				  there is none; NULL: nowhere */
+	size_t path_size;      /* the bytes that `path` has room for; set by the caller */
 };
 
 /*
@@ -123,8 +132,8 @@ struct tdt_recorder_status {
  *		warn("TDT_RECORD: %s", strerror(-info.environment));
  *
  * Returns 0.  Returns -EINVAL and sets errno if `info` is NULL or its size is too small for `size`
- * itself; if the size is larger than that of the library, the rest is filled with zeros.  Any
- * thread.
+ * itself, and -ERANGE if the path and its NUL have no room; `info` is as it was then.  If the size
+ * is larger than that of the library, the rest is filled with zeros.  Any thread.
  */
 int tdt_recorder_info(struct tdt_recorder_status *info);
 
@@ -151,9 +160,9 @@ int tdt_recorder_info(struct tdt_recorder_status *info);
  *
  * Returns 0, or a negative errno and sets errno; then there is no new file, and an old one is
  * unchanged: -EINVAL (`path` is NULL or empty, or is no regular file), -ELOOP (it is a symbolic
- * link), -ENAMETOOLONG, -ENODATA (this process has not recorded anything), -ENOMEM, -EAGAIN (the
- * recorder was started with other options at the same time), or what open(2), write(2) or rename(2)
- * reports, such as -ENOENT, -EACCES, -ENOSPC.  Any thread; not in a signal handler.
+ * link), -ENAMETOOLONG, -ENODATA (this process has not recorded anything), -ENOMEM, or what
+ * open(2), write(2) or rename(2) reports, such as -ENOENT, -EACCES, -ENOSPC, -EFBIG (without the
+ * signal SIGXFSZ).  Any thread; not in a signal handler.
  */
 int tdt_recorder_snapshot(const char *path, uint64_t since_ns);
 

@@ -11,12 +11,12 @@
  *    │
  *    └▶ stacks: a table of distinct stacks ◀─ events refer to these
  *
- * A recording is one block of memory.  It contains no pointers: what this page calls an *offset* is
- * a number of bytes from the beginning of the block.  So the same bytes are a recording in the
- * memory of the process that records, in a file that this process has mapped (TDT_RECORD_DIR), in a
- * snapshot (tdt_recorder_snapshot()) and in a core file.  In the memory of a process the field
- * `rings` of struct tdt_registry (tdt/registry.h) is the address of the block, and 0 if the process
- * has never recorded.
+ * What this page calls an *offset* is a number of bytes from the beginning of the recording.  A
+ * recording is found in a file to which a process records (TDT_RECORD_DIR), in a snapshot
+ * (tdt_recorder_snapshot()), in the memory of a process and in its core file.  In memory, the slots
+ * of a ring lie at `address`, apart from the rest; everything else lies at its offset from the
+ * header.  The field `rings` of struct tdt_registry (tdt/registry.h) is the address of the header,
+ * and 0 if the process does not have a recording.
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
  * and each field is aligned to its own size, except where a payload is described.  A number after
@@ -36,21 +36,26 @@
  * occupies one slot, or several slots that follow each other: then the others have the kind
  * TDT_EVENT_MORE, and their `text` fields together are the *payload* of the event.
  *
- *	1. Read `head`: h1.
+ *	1. Read `head`, h1, and `room`.
  *	2. Copy the slots.
- *	3. Read `head` again: h2.  The slots from number h2 + TDT_EVENT_SLOTS_MAX - room up to
- *	   h1 - 1 are whole; so are all slots below h1, if h2 + TDT_EVENT_SLOTS_MAX <= room.
- *	   Discard the others, and those below `first`.  (In a process that is stopped or gone h2
- *	   is h1; in a snapshot `first` alone says what is whole.)
+ *	3. Read `head` again, h2, and `room`.  If `room` is another one, begin again.  The slots
+ *	   from number h2 + TDT_EVENT_SLOTS_MAX - room up to h1 - 1 are whole; so are all slots
+ *	   below h1, if h2 + TDT_EVENT_SLOTS_MAX <= room.  Discard the others, and those below
+ *	   `first`, which is read after the slots.  (In a process that is stopped or gone h2 is
+ *	   h1; in a snapshot `first` alone says what is whole.)
  *	4. Discard slots of the kind TDT_EVENT_MORE at the beginning: the event that they belong to
  *	   was overwritten.
  *
  * The events of a ring are in the order in which they were written.  A poll is written when it
  * ends, with the time when it began.
  *
- * A ring is given to another thread when its thread has ended.  Each thread begins with an event of
- * the kind TDT_EVENT_THREAD.  Events before the first such event that can still be read belong to
- * the thread that this event names as its predecessor; if there is none, to `thread`.
+ * A ring may become larger while its thread writes: then `room` doubles at a time at which the
+ * slots that are left lie where they belong in the larger ring.
+ *
+ * A ring is given to another thread when its thread has ended, or has got a larger one.  Each
+ * thread begins with an event of the kind TDT_EVENT_THREAD.  Events before the first such event
+ * that can still be read belong to the thread that this event names as its predecessor; if there
+ * is none, to `thread`.
  *
  * Memory that cannot be trusted
  *
@@ -66,7 +71,16 @@ extern "C" {
 #endif
 
 #define TDT_RECORDING_MAGIC "tdt-rec" /* and a NUL: 8 bytes */
-#define TDT_RECORDING_VERSION 1
+#define TDT_RECORDING_VERSION 2
+
+/*
+ * How the process ended.  A process that is killed cannot say so, and its fatal signals are its own
+ * business: which signal it was says the kernel, to the parent and in a core file.
+ */
+enum tdt_recording_end {
+	TDT_RECORDING_END_UNKNOWN = 0, /* it runs; or it was ended by a signal, _exit() or exec */
+	TDT_RECORDING_END_EXIT = 1     /* it called exit(), or main() returned */
+};
 
 enum tdt_recording_clock {
 	TDT_RECORDING_MONOTONIC = 1, /* nanoseconds of CLOCK_MONOTONIC */
@@ -79,7 +93,8 @@ struct tdt_recording {
 	char magic[8];          /* @0   TDT_RECORDING_MAGIC */
 	uint32_t version;       /* @8   TDT_RECORDING_VERSION */
 	uint32_t size;          /* @12  sizeof(struct tdt_recording) */
-	uint64_t bytes;         /* @16  of the whole block */
+	uint64_t bytes;         /* @16  of the whole recording, as far as it lies at offsets; in a
+				    file it grows */
 	uint64_t rings;         /* @24  offset of the table of rings */
 	uint32_t n_rings;       /* @32  the number of its entries */
 	uint32_t ring_size;     /* @36  sizeof(struct tdt_recording_ring) */
@@ -106,7 +121,12 @@ struct tdt_recording {
 	uint64_t listed;        /* @200 when the last complete listing of live tasks began, in
 				    ticks: each traced task that lived then has a TASK event
 				    since; 0: there was none */
-	uint64_t reserved[6];   /* @208 */
+	uint64_t alive;		/* @208 when the process last showed that it lives: each second
+				    while it records, in nanoseconds of CLOCK_BOOTTIME; 0: never */
+	uint64_t pid_namespace; /* @216 in which `pid` is its number: the inode; 0: unknown */
+	uint32_t end;		/* @224 enum tdt_recording_end */
+	uint32_t reserved0;	/* @228 */
+	uint64_t reserved[3];	/* @232 */
 };
 
 enum tdt_recording_ring_kind {
@@ -118,22 +138,29 @@ enum tdt_recording_ring_kind {
 				    modules, and of live tasks */
 };
 
-/* A ring: 64 bytes, which are one cache line. */
+/* A ring: 128 bytes.  Those that change while events are written are in the first 64. */
 struct tdt_recording_ring {
 	uint64_t head;      /* @0   the number of slots that were written so far */
 	uint64_t first;     /* @8   slots with a lower number are not whole */
 	uint64_t slots;     /* @16  offset of the slot with index 0 */
-	uint32_t room;      /* @24  the number of slots, a power of two; 0: there is no ring here */
+	uint32_t room;      /* @24  the number of slots, a power of two; 0: there is no ring here
+				    (yet) */
 	uint32_t kind;      /* @28  enum tdt_recording_ring_kind */
 	uint32_t thread;    /* @32  the id (gettid(2)) of the thread that writes, or wrote last;
 				    0: none did */
-	uint32_t reserved0; /* @36 */
+	uint32_t most;      /* @36  the number of slots that the ring of such a thread may get */
 	uint64_t task;      /* @40  the task that the thread polls now; 0: none.  (If the newest
 				    POLL of the ring has this task and began at `since`, that
 				    poll is over) */
 	uint64_t since;     /* @48  when that poll began; if `task` is 0, since when the thread is
 				    parked (0: it is not) */
 	uint64_t own;       /* @56  private to libtdt */
+	uint64_t address;   /* @64  in the memory of the process that records, and in its core
+				    file: the address of the slot with index 0; 0: it lies at its
+				    offset.  In a file it means nothing */
+	uint32_t ready;     /* @72  private to libtdt */
+	uint32_t reserved0; /* @76 */
+	uint64_t reserved[6]; /* @80 */
 };
 
 /* The most slots of one event. */
@@ -158,7 +185,17 @@ enum tdt_event_kind {
 	TDT_EVENT_TASK = 13,
 	TDT_EVENT_START = 14,
 	TDT_EVENT_STOP = 15,
-	TDT_EVENT_STATE = 16
+	TDT_EVENT_STATE = 16,
+	TDT_EVENT_LOCK = 17,
+	TDT_EVENT_RUN = 18
+};
+
+#define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
+
+enum tdt_recorded_state {
+	TDT_STATE_IDLE = 0,  /* not polled, and not woken since its last poll */
+	TDT_STATE_WOKEN = 1, /* not polled, and woken since */
+	TDT_STATE_POLLED = 2 /* being polled */
 };
 
 /*
@@ -167,6 +204,8 @@ enum tdt_event_kind {
  * POLL    A poll of `task` from `time` on.  It lasted (uint64_t)a << (detail >> 4) * 4 ticks.
  *         detail & 3: what it returned, TDT_READY, TDT_PENDING or TDT_PANICKED.  detail & 4: the
  *         poll began when the thread's previous poll ended, as far as its runtime reported.
+ *         detail & TDT_EVENT_POLL_REQUESTED: the poll was made for a request for a trace, and for
+ *         nothing else.
  *         `b`: the CPU on which it ended; UINT16_MAX: unknown.  `c`: the id of the task that last
  *         woke this one; 0: none, or unknown.
  * WAKE    `task` was woken.  `c`: the task that was being polled on this thread; 0: none.
@@ -200,13 +239,15 @@ enum tdt_event_kind {
  *         a byte with the number of bytes of the file's build-id; these bytes; the file's path
  *         with a NUL.
  * START   The recorder was started.    STOP   It was stopped.
- * STATE   Just after `time`, `task` was not being polled.  Its last poll had begun, or the task had
- *         been spawned, at `c`, in nanoseconds of CLOCK_MONOTONIC.  detail: enum tdt_wait_kind, of
- *         the first leaf that reported a wait in that poll.  `a`: how many leaves did.  `b`: 1 if
- *         the task was woken since; otherwise 0.
+ * STATE   `b`: what `task` did just after `time`, enum tdt_recorded_state.  Its last poll had
+ *         begun, or the task had been spawned, at `c`, in nanoseconds of CLOCK_MONOTONIC.  detail:
+ *         enum tdt_wait_kind, of the first leaf that reported a wait in that poll.  `a`: how many
+ *         leaves did; of a task that was being polled, the thread.
  *         Payload: 8 bytes each, the polls so far; when the task was spawned, and when it was last
  *         woken (0: never), in nanoseconds of CLOCK_MONOTONIC; the id of the task that woke it; and
  *         of the wait, the object and the owner.
+ * LOCK    The lock at address `c` was handed to `task` (tdt_lock_hand()).
+ * RUN     `task`, which tdt_task_new() made, goes on (`detail` is 0), or waits (TDT_PENDING).
  *
  * An *identity* is this payload: 8 bytes, the parent's id; 4 bytes, the line where the task was
  * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A
@@ -214,7 +255,7 @@ enum tdt_event_kind {
  *
  * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, and STACK of polls that were
  * found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of tasks that
- * panicked, and WAIT and STACK that belong to such a POLL.
+ * panicked, and TASK, WAIT and STACK that belong to such a POLL.
  */
 struct tdt_event {
 	uint8_t kind;   /* @0  enum tdt_event_kind */
@@ -249,7 +290,8 @@ struct tdt_recording_stacks {
 	uint64_t bytes;     /* @0   of the table: all of it lies in so many bytes */
 	uint64_t used;      /* @8   in bytes; may be more than `bytes` when the table is full */
 	uint32_t n_buckets; /* @16  a power of two */
-	uint32_t lost;      /* @20  stacks for which there was no room */
+	uint32_t lost;      /* @20  stacks for which there was no room, and polls that were due to
+				    be captured when no spare capture was left */
 	/* uint32_t bucket[n_buckets]: the number of the newest stack in it; 0: none */
 };
 

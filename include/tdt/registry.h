@@ -23,8 +23,11 @@
  * that there is nothing.  Times are in nanoseconds of CLOCK_MONOTONIC unless a field says
  * otherwise.
  *
- * Version 1 of the layout is final.  Later releases of the library that have the same version only
- * give a meaning to fields that are reserved here, which are 0 until then.
+ * Later releases of the library that have the same version give a meaning to fields that are
+ * reserved here, which are 0 until then, and append fields to the registry, the records and the
+ * panics: `size`, `record_size` and `panic_size` are at least those of the structs below.  A reader
+ * goes from record to record by `stride`, from panic to panic by `panic_size`, and reads the fields
+ * that it knows.
  *
  * Finding the registry
  *
@@ -70,8 +73,9 @@
  * different polls, so do not use the `wait_*` fields.
  *
  * It is known what a leaf waits for if `state` is TDT_TASK_RECORD_IDLE, `wait_count` is not 0, and
- * `wait_polls` is the lower half of `polls`.  If there is more than one leaf, this is only what the
- * first leaf waits for.  A mutex may have been handed on to another owner since.
+ * `wait_polls` is the lower half of `polls`.  If more than one leaf has reported, this is the first
+ * report about a lock, else the first one about a task, else the first one.  A mutex may have been
+ * handed on to another owner since.
  *
  * The string at `wait_name` belongs to the host.  It stays as it is while the leaf waits.  Read at
  * most TDT_TASK_RECORD_NAME_SIZE bytes of it, and then the record again.  Use the string only if
@@ -146,7 +150,7 @@
  *
  * The memory may be damaged, and names may contain any bytes.  In sound memory the list of slabs
  * has an end, no slab is in it twice, `used` is at most `room`, `stride` is at least
- * `record_size`, and all fixed sizes are those of the structs below.  A reader must check these
+ * `record_size`, and no size is smaller than that of the structs below.  A reader must check these
  * facts, must limit the number of records, of slots and of entries that it is willing to read, and
  * must not print names unescaped (see tests/outside/registry_reader.c).
  */
@@ -193,7 +197,7 @@ struct tdt_registry {
 					tdt_registry_thread */
 	uint64_t panics;       /* @128  address of an array of struct tdt_registry_panic */
 	uint32_t n_panics;     /* @136  the number of its structs */
-	uint32_t panic_size;   /* @140  sizeof(struct tdt_registry_panic) */
+	uint32_t panic_size;   /* @140  sizeof(struct tdt_registry_panic): from one to the next */
 	uint64_t rings;        /* @144  address of the struct tdt_recording (tdt/recording.h) of
 					this process; 0: it has never recorded */
 	uint64_t door_inode;   /* @152  the inode of the socket through which readers make requests
@@ -265,8 +269,7 @@ struct tdt_task_record {
 	uint64_t wait_owner;  /* @104 the id of a task */
 	uint64_t wait_name;   /* @112 address of the name of the object, ends with NUL; 0: it has no
 				      name */
-	uint8_t wait_kind;    /* @120 enum tdt_wait_kind, of the first leaf of that poll that
-				      reported */
+	uint8_t wait_kind;    /* @120 enum tdt_wait_kind */
 	uint8_t wait_count;   /* @121 the number of leaves of that poll that reported, at most
 				      255 */
 	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,

@@ -65,6 +65,7 @@ struct tdt_rt_config {
 	size_t size;
 	unsigned workers; /* the number of threads that poll tasks, at most TDT_RT_MAX_WORKERS; 0:
 			     one for each core that the calling thread may run on */
+	unsigned reserved;
 };
 
 #define TDT_RT_MAX_WORKERS 1024

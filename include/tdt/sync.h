@@ -88,14 +88,34 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex);
  *	tdt_oneshot(&sender, &receiver, free);
  *	worker = tdt_rt_spawn(rt, work(sender), ...);   // it calls tdt_oneshot_send(sender, result)
  *	TDT_AWAIT(tdt_oneshot_receive(receiver, &result, &error));
+ *	tdt_oneshot_receiver_free(receiver);
+ *
+ * The receiver outlives the futures that await the value.  A task that works until it is stopped
+ * makes a new one for each turn:
+ *
+ *	static struct tdt_future work_or_stop(struct server *server)
+ *	{
+ *		struct tdt_future either[] = {
+ *			work(server), tdt_oneshot_receive(server->stop, &server->why, NULL)
+ *		};
+ *
+ *		return tdt_select(either, 2, &server->winner);  // drops the one that has lost
+ *	}
+ *
+ *	do {                                    // in the server's poll
+ *		TDT_AWAIT(work_or_stop(server));
+ *	} while (server->winner == 0);
+ *
+ *	tdt_oneshot_receiver_free(server->stop);        // in the server's fini
  */
 struct tdt_oneshot_sender;
 struct tdt_oneshot_receiver;
 
 /*
  * Make a channel.  The caller owns both of its ends.  A value that was sent but never received is
- * passed to `value_free` (may be NULL), by the thread that frees the last end.  Returns 0, or a
- * negative errno and sets errno: -EINVAL (`sender` or `receiver` is NULL), -ENOMEM.
+ * passed to `value_free` (may be NULL), by the thread that frees the last end, or drops the last
+ * future.  Returns 0, or a negative errno and sets errno: -EINVAL (`sender` or `receiver` is NULL),
+ * -ENOMEM.
  */
 int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver **receiver,
 		void (*value_free)(void *value));
@@ -103,8 +123,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 /*
  * Give the channel a name, which traces and dumps show where a task waits for its value.  The name
  * is copied; its first TDT_WAIT_NAME_MAX bytes (tdt/tree.h) are shown.  NULL removes it.  Make this
- * call before the receiver is passed to tdt_oneshot_receive().  Returns 0, or a negative errno and
- * sets errno: -EINVAL (`receiver` is NULL), -ENOMEM.
+ * call before tdt_oneshot_receive().  Returns 0, or a negative errno and sets errno: -EINVAL
+ * (`receiver` is NULL), -ENOMEM.
  */
 int tdt_oneshot_set_name(struct tdt_oneshot_receiver *receiver, const char *name);
 
@@ -124,18 +144,24 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
 /*
  * Make a future that is ready when a value was sent, or when no value can be sent any more.  When
  * it is ready, either `*value` is the value, which now belongs to the caller, and `*error` is 0; or
- * `*value` is NULL and `*error` is -EPIPE, because the sender was freed.  `value` and `error` must
- * outlive the future; only the future's poll writes to them.  `error` may be NULL.  The future
- * takes `receiver` over, and frees it when the future is dropped.
+ * `*value` is NULL and `*error` is -EPIPE, because the sender was freed, or the receiver, or an
+ * earlier future has received the value.  `value` and `error` must outlive the future; only the
+ * future's poll writes to them.  `error` may be NULL.
  *
- * Returns TDT_FUTURE_NONE and sets errno to EINVAL if `receiver` or `value` is NULL.  Then the
- * receiver still belongs to the caller.
+ * `receiver` still belongs to the caller, who frees it.  If the future is dropped before it is
+ * ready, a later future of the same receiver gets the value.  A receiver has one future at a time.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`receiver` or `value` is NULL), EBUSY (the
+ * receiver's last future has not been dropped yet).
  */
 TDT_MUST_USE
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
 				      int *error);
 
-/* Free a receiver that no future has taken over.  NULL does nothing.  Any thread. */
+/*
+ * Free the receiver.  A future of it that still waits is woken, and gets -EPIPE.  NULL does
+ * nothing.  Any thread.
+ */
 void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver);
 
 #ifdef __cplusplus

@@ -31,6 +31,7 @@
 #include <tdt/tasks.h>     /* all live tasks and their records */
 #include <tdt/trace.h>     /* trace a future, request where it waits */
 #include <tdt/tree.h>      /* walk a trace, or build one */
+#include <tdt/version.h>   /* of these headers, and of the library */
 #include <tdt/watch.h>     /* keep the last tree of every task */
 
 #endif

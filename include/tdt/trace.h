@@ -83,6 +83,7 @@ struct tdt_task_attr {
 
 	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt() (tdt/hooks.h), which
 			     has to follow */
+	uint8_t reserved[7];
 };
 
 #define TDT_TASK_NAME_MAX 63
@@ -254,6 +255,7 @@ struct tdt_backtrace_options {
 	int64_t timeout_ns;  /* 0: 1 second; negative: EINVAL */
 	uint32_t max_frames; /* the most frames that are walked for a leaf; 0: TDT_MAX_FRAMES.  A
 				longer stack is truncated, and marked */
+	uint32_t reserved;
 };
 
 #define TDT_MAX_FRAMES 256

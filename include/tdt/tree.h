@@ -54,6 +54,15 @@ enum tdt_task_state {
 				  task */
 };
 
+/* Whether the leaves of a tree are all that the task waits in. */
+enum tdt_leaves_known {
+	TDT_LEAVES_ALL = 0,
+	TDT_LEAVES_PART = 1,   /* others may be missing: the tree is the stack of one coroutine of
+				  the task, or leaves were lost or are on other threads */
+	TDT_LEAVES_UNKNOWN = 2 /* the tree is of an earlier poll, or is a list that a poll gave
+				  (tdt_leaf_at()), or the task runs */
+};
+
 /* The kinds of objects that a leaf may wait for: see tdt_leaf_waits_on(). */
 enum tdt_wait_kind {
 	TDT_WAIT_UNKNOWN = 0,
@@ -104,7 +113,8 @@ struct tdt_trace_info {
 	uint32_t leaves_lost;      /* stacks that were discarded, for lack of memory or of room
 				      (tdt/watch.h) */
 	uint64_t state_ns;         /* how long the task had been in its state.  A poll that was
-				      made only to answer a request does not end a wait; before
+				      made only to answer a request does not end a wait, unless
+				      the task went on in it (`moved`); before
 				      the first poll, a wait begins when the task is spawned.
 				      TDT_TASK_RUNNABLE: the time since the last wake-up */
 	uint64_t polls;            /* polls of the task so far, including the one that answered;
@@ -120,14 +130,18 @@ struct tdt_trace_info {
 	uint32_t thread;           /* TDT_TASK_RUNNING: the id of the thread that polls the task
 				      (gettid(2)); otherwise 0 */
 	uint32_t n_waits;
-	const struct tdt_wait *waits; /* what the leaves wait for, as far as they report it; NULL:
-					 no leaf does */
+	const struct tdt_wait *waits; /* what the leaves wait for, as far as they report it: first
+					 the wait that says most, for a lock, or else for a task;
+					 NULL: no leaf does */
 	const char *syscall;       /* TDT_TASK_RUNNING: the system call in which the thread is
 				      blocked; NULL: none */
 	uint32_t leaves_unsure;    /* how many of `leaves` are at places where some leaves may be
 				      over, since the task may have gone on in the same poll; 0: no
 				      leaf is in doubt.  See "Leaves that are over" in
 				      tdt-trace(5).  It is set when the names are known */
+	uint32_t requested;        /* in a snapshot that was read from outside the process (tdt(1)):
+				      how many polls were made only for a request, and left the
+				      task waiting, modulo 128; otherwise 0 */
 	const char *const *owner_names; /* the names of the tasks that `waits` names as owners, as
 					   many as `n_waits`, NULL where a name is unknown; NULL:
 					   none is known.  The tasks in a dump have none: there
@@ -136,15 +150,18 @@ struct tdt_trace_info {
 				      stack that is not known as the task's own: it belongs to a
 				      coroutine or a fiber that was not reported, or to another
 				      fiber; otherwise 0 */
-	uint32_t asked;            /* in a snapshot that was read from outside the process (tdt(1)):
-				      1 if a request was made to the task; otherwise 0 */
-	uint32_t requested;        /* in such a snapshot: how many polls were made only for a
-				      request, and left the task waiting, modulo 128; otherwise 0 */
+	uint32_t asked;            /* in such a snapshot: 1 if a request was made to the task;
+				      otherwise 0 */
 	uint64_t spawned_ns;       /* in such a snapshot: the time since the task was spawned; 0:
 				      unknown */
 	uint64_t polled_ns;        /* in such a snapshot: the time since the last poll began that is
 				      not among `requested`, or before the first poll, since the
 				      task was spawned; 0: unknown */
+	enum tdt_leaves_known leaves_known; /* has a meaning if `leaves` is not 0 */
+	uint32_t moved;            /* 1: the task went on in the poll that answered, which was made
+				      only for that, and waits for something else now: its leaf
+				      reports another object.  `state_ns` is how long it had waited
+				      until then */
 };
 
 /*
@@ -218,6 +235,7 @@ struct tdt_frame {
 				    unloaded meanwhile */
 	uint8_t unnamed;         /* the names were not found in time: only module and offset are
 				    known */
+	uint8_t reserved[5];
 	const char *const *also; /* the other names of the function, at most 4, then NULL: compilers
 				    and linkers fold functions with the same code into one.  Weak
 				    names, and names that C reserves for libraries, count as

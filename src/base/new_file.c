@@ -45,7 +45,10 @@ int tdt__new_file_open(struct tdt__new_file *file, const char *path)
 		return error;
 	file->path = path;
 	file->fd = mkostemp(file->name, O_CLOEXEC);
-	return file->fd >= 0 ? 0 : -errno;
+	if (file->fd < 0)
+		return -errno;
+	tdt__write_signals_block(&file->signals);
+	return 0;
 }
 
 int tdt__new_file_write(const struct tdt__new_file *file, const void *bytes, size_t size)
@@ -65,8 +68,21 @@ int tdt__new_file_write(const struct tdt__new_file *file, const void *bytes, siz
 	return 0;
 }
 
+FILE *tdt__new_file_stream(const struct tdt__new_file *file)
+{
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *stream = NULL;
+
+	if (fd >= 0 && ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		stream = fdopen(fd, "w");
+	if (stream == NULL && fd >= 0)
+		close(fd);
+	return stream;
+}
+
 int tdt__new_file_close(struct tdt__new_file *file, int error)
 {
+	tdt__write_signals_restore(&file->signals);
 	if (close(file->fd) != 0 && error == 0)
 		error = -errno;
 	if (error == 0 && rename(file->name, file->path) != 0)

@@ -71,31 +71,11 @@ void tdt__pool_give(struct tdt__pool *pool, struct tdt__pool_item *item)
 		atomic_store_explicit(&item->next, (uint32_t)head, memory_order_relaxed);
 	/*
 	 * Release what was done with the item to the thread that takes it.  Pairs with
-	 * tdt__pool_take() and tdt__pool_take_all().
+	 * tdt__pool_take().
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head,
 						      next_head(head, item->index),
 						      memory_order_release, memory_order_relaxed));
-}
-
-struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool)
-{
-	uint64_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
-	struct tdt__pool_item *all;
-
-	/* Acquire what was done with the items.  Pairs with tdt__pool_give(). */
-	while (!atomic_compare_exchange_weak_explicit(&pool->head, &head, next_head(head, 0),
-						      memory_order_acquire, memory_order_relaxed))
-		;
-	all = tdt__pool_at(pool, (uint32_t)head);
-	for (struct tdt__pool_item *item = all; item != NULL; item = tdt__pool_next(pool, item))
-		atomic_fetch_sub_explicit(&pool->stock, 1, memory_order_relaxed);
-	return all;
-}
-
-struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__pool_item *item)
-{
-	return tdt__pool_at(pool, atomic_load_explicit(&item->next, memory_order_relaxed));
 }
 
 struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool)
@@ -119,9 +99,4 @@ struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool)
 	item->index = ++pool->made;
 	atomic_init(&item->next, 0);
 	return item;
-}
-
-void tdt__pool_unmake(struct tdt__pool *pool)
-{
-	pool->made--;
 }

@@ -11,12 +11,11 @@
  * if a thread has read the `next` of the topmost item and then exchanges the head successfully,
  * that item was still the topmost one (ABA).
  *
- *                               may overlap with
- *                               take, give, take_all   make
- *	tdt__pool_take              yes               yes   no lock, allocation or system call
- *	tdt__pool_give              yes               yes   the same
- *	tdt__pool_take_all          yes               yes   the same
- *	tdt__pool_make, _unmake     yes               -     one thread at a time
+ *                          may overlap with
+ *                          take, give   make
+ *	tdt__pool_take         yes     yes   no lock, allocation or system call
+ *	tdt__pool_give         yes     yes   the same
+ *	tdt__pool_make         yes     -     one thread at a time
  */
 
 #include <stdatomic.h>
@@ -61,10 +60,6 @@ struct tdt__pool {
 struct tdt__pool_item *tdt__pool_take(struct tdt__pool *pool);
 void tdt__pool_give(struct tdt__pool *pool, struct tdt__pool_item *item);
 
-/* Take all items, as a list.  Call tdt__pool_next() for an item before you give the item back. */
-struct tdt__pool_item *tdt__pool_take_all(struct tdt__pool *pool);
-struct tdt__pool_item *tdt__pool_next(struct tdt__pool *pool, const struct tdt__pool_item *item);
-
 /*
  * Make one more item.  It is not in the pool yet, and its memory behind struct tdt__pool_item is
  * not initialized.  NULL: there is no memory, or the pool has its largest size.
@@ -76,8 +71,5 @@ struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool);
  * that had the item.
  */
 struct tdt__pool_item *tdt__pool_at(const struct tdt__pool *pool, uint32_t index);
-
-/* Undo the last tdt__pool_make(), whose item was not given to the pool. */
-void tdt__pool_unmake(struct tdt__pool *pool);
 
 #endif

@@ -8,8 +8,11 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* libdw needs some hundred KiB; the host's limit may be lower, or there may be none. */
-#define STACK_SIZE ((size_t)2 << 20)
+/*
+ * libdw needs some hundred KiB; the host's limit may be lower, or there may be none.  A stack stays
+ * mapped when its thread has ended, and a reader outside is to leave less than 2 MiB behind.
+ */
+#define STACK_SIZE ((size_t)3 << 19)
 
 int tdt__service_start(void *(*run)(void *))
 {

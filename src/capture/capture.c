@@ -15,9 +15,11 @@
 
 #include <tdt/coroutine.h>
 
+#include "base/refs.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
 #include "capture/seal.h"
+#include "facts/wait.h"
 #include "host/readable.h"
 #include "registry/handle.h"
 #include "tree/named.h"
@@ -78,6 +80,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	capture->stacks.leaves = 0;
 	capture->stacks.lost = 0;
 	capture->stacks.elsewhere = 0;
+	capture->stacks.known = TDT_LEAVES_ALL;
 	tdt__named_unref(capture->stacks.named);
 	capture->stacks.named = NULL;
 	capture->open = false;
@@ -91,6 +94,7 @@ void tdt__capture_clear(struct tdt__capture *capture)
 	tdt__counted_release(capture, false);
 	capture->facts.n_waits = 0;
 	capture->facts.recorded = false;
+	capture->facts.moved = false;
 	atomic_store_explicit(&capture->stacks.astray, false, memory_order_relaxed);
 }
 
@@ -155,12 +159,7 @@ void tdt__capture_fini(struct tdt__capture *capture)
 
 void tdt__capture_unref(struct tdt__capture *capture)
 {
-	/*
-	 * Release what this holder wrote; the last holder acquires what all others wrote.  Pairs
-	 * with itself, and with is_sole().
-	 */
-	if (capture == NULL ||
-	    atomic_fetch_sub_explicit(&capture->refs, 1, memory_order_acq_rel) != 1)
+	if (capture == NULL || !tdt__refs_drop(&capture->refs)) /* pairs with is_sole(), too */
 		return;
 	tdt__capture_fini(capture);
 	free(capture);
@@ -632,5 +631,5 @@ void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait
 		capture->facts.waits = waits;
 		capture->waits_room = room;
 	}
-	capture->facts.waits[capture->facts.n_waits++] = *wait;
+	tdt__add_wait(capture->facts.waits, &capture->facts.n_waits, wait);
 }

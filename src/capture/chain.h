@@ -44,7 +44,7 @@ struct tdt__record_poll {
 /* The poll of `task` that is in progress on this thread; NULL: there is none. */
 static inline struct tdt__poll *tdt__poll_here(const struct tdt_handle *task)
 {
-	struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt__poll *poll = tdt__thread_here()->poll;
 
 	while (poll != NULL && poll->task != task)
 		poll = poll->outer;

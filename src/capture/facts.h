@@ -18,6 +18,7 @@ struct tdt__facts {
 	uint64_t polls;
 	uint64_t woken_ns;
 	uint64_t woken_by;
+	bool moved;
 	/* They are from the task's record, and not from a poll: see leaf_list.h. */
 	bool recorded;
 	/* Only of a poll in progress. */
@@ -36,6 +37,7 @@ static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_tra
 	info->polls = facts->polls;
 	info->woken_ns = facts->woken_ns;
 	info->woken_by = facts->woken_by;
+	info->moved = facts->moved;
 	info->thread = facts->thread;
 	info->syscall = facts->syscall;
 	info->n_waits = facts->n_waits;

@@ -230,6 +230,9 @@ bool tdt__leaf_list_capture(struct tdt__capture *capture, const struct tdt_handl
 	if (tdt__leaf_list_record(capture, address, record.id, record.polls) &&
 	    is_in_force(task, &record, address)) {
 		tdt__capture_complete(capture);
+		/* A list that a poll gave is one leaf beside others. */
+		if (!atomic_load_explicit(&task->leaf_answers, memory_order_relaxed))
+			capture->stacks.known = TDT_LEAVES_UNKNOWN;
 		return true;
 	}
 	tdt__capture_clear(capture);

@@ -6,9 +6,11 @@
 #include "capture/suspended.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refs.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
 #include "capture/judge.h"
@@ -147,32 +149,87 @@ static int copy_suspended(const struct tdt_handle *task, const struct tdt_fiber 
 	return error;
 }
 
-int tdt__suspended(struct tdt_handle *task, struct tdt__capture *capture)
-{
+/* What stood on the stack, and in the record. */
+struct tdt__standing {
+	atomic_uint holders;
+	struct tdt_handle *task; /* each holder has a reference to it */
 	struct tdt_task_record record;
-	struct tdt__pieces copy;
+	struct tdt__pieces copy; /* of a fiber that has run */
+};
+
+/* Returns as tdt__suspended(). */
+static int copy_standing(struct tdt__standing *standing)
+{
+	struct tdt_handle *task = standing->task;
 	struct look before;
 	int error = 0;
 
 	if (!look(task, &before))
 		return -EAGAIN;
-	copy.bytes = NULL;
 	if (before.polls != 0)
-		error = copy_suspended(task, tdt__fiber_at(before.fiber), &copy);
-	tdt__registry_read(task, &record);
-	if (!is_same(task, &before)) {
-		if (error == 0)
-			free(copy.bytes);
-		return -EAGAIN;
-	}
-	if (error != 0)
+		error = copy_suspended(task, tdt__fiber_at(before.fiber), &standing->copy);
+	tdt__registry_read(task, &standing->record);
+	if (is_same(task, &before))
 		return error;
-	if (before.polls != 0)
-		error = tdt__pieces_capture(&copy, capture);
+	if (error == 0)
+		free(standing->copy.bytes);
+	return -EAGAIN;
+}
+
+struct tdt__standing *tdt__standing_new(struct tdt_handle *task, int *error)
+{
+	struct tdt__standing *standing = malloc(sizeof *standing);
+
+	*error = -ENOMEM;
+	if (standing == NULL)
+		return NULL;
+	atomic_init(&standing->holders, 1);
+	standing->task = task;
+	standing->copy.bytes = NULL;
+	*error = copy_standing(standing);
+	if (*error == 0)
+		return standing;
+	free(standing);
+	return NULL;
+}
+
+struct tdt__standing *tdt__standing_ref(struct tdt__standing *standing)
+{
+	atomic_fetch_add_explicit(&standing->holders, 1, memory_order_relaxed);
+	return standing;
+}
+
+void tdt__standing_unref(struct tdt__standing *standing)
+{
+	if (standing == NULL || !tdt__refs_drop(&standing->holders))
+		return;
+	free(standing->copy.bytes);
+	free(standing);
+}
+
+int tdt__standing_capture(const struct tdt__standing *standing, struct tdt__capture *capture)
+{
+	int error = 0;
+
+	if (standing->copy.bytes != NULL)
+		error = tdt__pieces_capture(&standing->copy, capture);
 	else
 		tdt__capture_complete(capture);
-	free(copy.bytes);
-	tdt__capture_recorded(capture, task, &record);
+	/* The other leaves of the future, and the frames outside of the coroutine, are missing. */
+	if (!tdt__is_fiber(standing->task))
+		capture->stacks.known = TDT_LEAVES_PART;
+	tdt__capture_recorded(capture, standing->task, &standing->record);
+	return error;
+}
+
+int tdt__suspended(struct tdt_handle *task, struct tdt__capture *capture)
+{
+	int error;
+	struct tdt__standing *standing = tdt__standing_new(task, &error);
+
+	if (standing != NULL)
+		error = tdt__standing_capture(standing, capture);
+	tdt__standing_unref(standing);
 	return error;
 }
 

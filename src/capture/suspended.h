@@ -14,6 +14,7 @@
 
 struct tdt_handle;
 struct tdt__capture;
+struct tdt__standing;
 
 /* Whether a suspended stack of the task is known, or the task is a fiber that has not run yet. */
 bool tdt__is_suspended(const struct tdt_handle *task);
@@ -39,5 +40,17 @@ struct tdt__capture *tdt__suspended_capture(struct tdt_handle *task, uint32_t ma
  * about a microsecond, unless PCs are new.  Not async-signal-safe.
  */
 int tdt__suspended(struct tdt_handle *task, struct tdt__capture *capture);
+
+/*
+ * The two halves of that, for a fiber that answers requests itself: its stack may be small, so it
+ * only copies its stack.  Each requester makes a capture of the copy.
+ *
+ * tdt__standing_new() returns the copy, of which the caller holds one reference; NULL: `*error` is
+ * one of those above.  tdt__standing_capture() returns 0 or -ENOTSUP.
+ */
+struct tdt__standing *tdt__standing_new(struct tdt_handle *task, int *error);
+struct tdt__standing *tdt__standing_ref(struct tdt__standing *standing);
+void tdt__standing_unref(struct tdt__standing *standing); /* NULL does nothing */
+int tdt__standing_capture(const struct tdt__standing *standing, struct tdt__capture *capture);
 
 #endif

@@ -44,6 +44,7 @@
 #include "door/messages.h"
 #include "door/socket.h"
 #include "host/start.h"
+#include "recorder/recorder.h"
 #include "registry/registry.h"
 
 enum { INSIDE, OUTSIDE, ENDS };
@@ -262,6 +263,8 @@ static int listen_now(void)
 			close_door(-error);
 	}
 	pthread_mutex_unlock(&tdt__door_lock);
+	if (error == 0)
+		tdt__recorder_need_thread(); /* or else when a reader wants it */
 	return error;
 }
 

@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 #include "capture/capture.h"
+#include "capture/fiber.h"
+#include "capture/leaf_list.h"
 #include "dump/request_all.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -21,15 +23,17 @@
 
 #define TASKS_MOST 1000 /* unless the reader has another number */
 
+#define BODY (TDT_OUTSIDE_MESSAGE_MAX - sizeof(struct tdt_outside_tree))
+#define ENTRIES (BODY / sizeof(struct tdt_registry_entry))
+
 /* A message with a tree, as large as there may be. */
 struct tree_message {
 	struct tdt_outside_tree tree;
-	struct tdt_registry_entry
-	    entry[(TDT_OUTSIDE_MESSAGE_MAX - sizeof(struct tdt_outside_tree)) /
-		  sizeof(struct tdt_registry_entry)];
+	union {
+		struct tdt_registry_entry entry[ENTRIES];
+		char bytes[BODY]; /* the waits lie behind the entries */
+	};
 };
-
-#define ENTRIES (sizeof((struct tree_message *)NULL)->entry / sizeof(struct tdt_registry_entry))
 
 struct sending {
 	const struct tdt__door_socket *socket;
@@ -85,7 +89,14 @@ static void list_task(struct sending *sending, struct tdt_handle *task)
 	}
 }
 
-static void list_live(struct sending *sending)
+/* Whether a request never wakes the task, so that a reader needs none. */
+static bool needs_no_request(const struct tdt_handle *task)
+{
+	return tdt__is_fiber(task) || tdt__is_callback_task(task);
+}
+
+/* List those that need a request or, if there is still room, those that need none. */
+static void list_live(struct sending *sending, bool needless)
 {
 	struct tdt__cursor cursor = { 0 };
 	struct tdt_handle *task;
@@ -94,6 +105,8 @@ static void list_live(struct sending *sending)
 		struct tdt_task_record record;
 
 		if (tdt__registry_read(task, &record) && tdt__record_is_live(&record) &&
+		    needs_no_request(task) == needless &&
+		    !(needless && sending->n >= tasks_most(sending->wanted)) &&
 		    tdt__handle_ref_if_same(task, record.seq))
 			list_task(sending, task);
 	}
@@ -101,8 +114,10 @@ static void list_live(struct sending *sending)
 
 static void list_wanted(struct sending *sending)
 {
-	if (sending->wanted->n_ids == 0)
-		list_live(sending);
+	if (sending->wanted->n_ids == 0) {
+		list_live(sending, false);
+		list_live(sending, true);
+	}
 	for (uint32_t i = 0; i < sending->wanted->n_ids; i++) {
 		struct tdt_handle *task = tdt_task_find(sending->wanted->ids[i]);
 
@@ -132,12 +147,26 @@ static enum tdt_outside_answer no_tree(const struct tdt_handle *task, enum tdt_a
 	return TDT_OUTSIDE_NONE;
 }
 
+static void write_reported(struct tree_message *message, const struct tdt__facts *facts)
+{
+	size_t at = message->tree.tree.n * sizeof message->entry[0],
+	       room = (BODY - at) / sizeof facts->waits[0];
+
+	message->tree.n_waits = (uint16_t)(facts->n_waits < room ? facts->n_waits : room);
+	if (message->tree.n_waits != 0)
+		memcpy(message->bytes + at, facts->waits,
+		       message->tree.n_waits * sizeof facts->waits[0]);
+}
+
 static void write_capture(struct tree_message *message, struct tdt__capture *capture)
 {
 	message->tree.answer = TDT_OUTSIDE_FRESH;
 	message->tree.outcome = outcome_of_state(capture->facts.state);
+	message->tree.known = (uint16_t)capture->stacks.known;
+	message->tree.moved = capture->facts.moved;
 	message->tree.astray = atomic_load_explicit(&capture->stacks.astray, memory_order_relaxed);
 	tdt__tree_write(&message->tree.tree, message->entry, ENTRIES, capture);
+	write_reported(message, &capture->facts);
 }
 
 static void send_answer(void *arg, size_t index, enum tdt_answer answer,
@@ -161,7 +190,8 @@ static void send_answer(void *arg, size_t index, enum tdt_answer answer,
 	if (capture != NULL)
 		write_capture(message, capture);
 	message->tree.header.size =
-	    (uint32_t)(sizeof message->tree + message->tree.tree.n * sizeof message->entry[0]);
+	    (uint32_t)(sizeof message->tree + message->tree.tree.n * sizeof message->entry[0] +
+		       message->tree.n_waits * sizeof(struct tdt_wait));
 	sending->error = tdt__door_socket_send(sending->socket, message, message->tree.header.size,
 					       sending->deadline);
 	sending->done->tasks++;

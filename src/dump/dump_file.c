@@ -8,7 +8,8 @@
  *
  * The file may lie in a folder in which other users create files.  So the last part of its name
  * must not be a symbolic link, and only a regular file is written to: a FIFO or a device could
- * block, or act on what it reads.
+ * block, or act on what it reads.  Another user may have made the file to read the dumps, or may
+ * have given its name to another file of this user.
  */
 
 #include <config.h>
@@ -26,7 +27,22 @@
 
 #include <tdt/dump.h>
 
+#include "base/write_signals.h"
 #include "dump/path_pattern.h"
+
+/*
+ * Whether dumps may be appended to this file.  Root may have made it for the user.  That a group
+ * may write to it is the choice of some systems for all files (umask 002).
+ */
+static int check_file(const struct stat *about)
+{
+	if (!S_ISREG(about->st_mode))
+		return -EINVAL;
+	if ((about->st_uid != geteuid() && about->st_uid != 0) || about->st_nlink > 1 ||
+	    (about->st_mode & S_IWOTH) != 0)
+		return -EPERM;
+	return 0;
+}
 
 /* Returns a descriptor or a negative errno.  O_NONBLOCK: a FIFO without a reader is refused. */
 static int open_file(const char *name)
@@ -35,13 +51,15 @@ static int open_file(const char *name)
 	    name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 	    0600);
 	struct stat about;
+	int error;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+	error = fstat(fd, &about) == 0 ? check_file(&about) : -errno;
+	if (error == 0)
 		return fd;
 	close(fd);
-	return -EINVAL;
+	return error;
 }
 
 /* One call writes everything, except at a limit: of the disk, or of what a call can write. */
@@ -61,10 +79,13 @@ static int write_all(int fd, const char *text, size_t size)
 static int append(const char *name, const char *text, size_t size)
 {
 	int fd = open_file(name), error;
+	struct tdt__write_signals signals;
 
 	if (fd < 0)
 		return fd;
+	tdt__write_signals_block(&signals);
 	error = write_all(fd, text, size);
+	tdt__write_signals_restore(&signals);
 	close(fd);
 	return error;
 }

@@ -14,6 +14,7 @@
 
 #include <tdt/recording.h>
 
+#include "base/sanitized.h"
 #include "host/loaded.h"
 #include "recorder/clock.h"
 #include "recorder/rings.h"
@@ -100,7 +101,10 @@ static int supplement_copy(void **copy, size_t *size)
 	return tdt__supplement_append(&supplement.events, copy, size);
 }
 
-/* Acquire: what the next call reads was not written before what this call reads.  See copy.h. */
+/*
+ * Acquire: what the next call reads was not written before what this call reads.  See copy.h.
+ * ThreadSanitizer does not know fences.
+ */
 static int read_here(void *nothing, uint64_t address, void *to, size_t n)
 {
 	const uint64_t *from = (const uint64_t *)(uintptr_t)address;
@@ -108,50 +112,36 @@ static int read_here(void *nothing, uint64_t address, void *to, size_t n)
 
 	(void)nothing;
 	for (size_t i = 0; i < n / sizeof *word; i++)
-		word[i] = TDT__PEEK(from[i]);
+		word[i] =
+		    __atomic_load_n(&from[i], TDT__TSAN ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);
 	return 0;
 }
 
-static struct tdt_recording *current_recording(void)
-{
-	/* Acquire the table of rings.  Pairs with recorder.c's release. */
-	return atomic_load_explicit(&tdt__recording_block, memory_order_acquire);
-}
-
-/* -EAGAIN: another block came meanwhile, and this one lost its slots. */
-static int copy_block(struct tdt_recording *block, uint64_t since_ns, void **copy, size_t *size)
+/* The block is not freed meanwhile, and what it has is whole, also if another one comes. */
+static int copy_block(const struct tdt_recording *block, uint64_t since_ns, void **copy,
+		      size_t *size)
 {
 	struct tdt__recording_source source = { .read = read_here,
 						.address = (uintptr_t)block,
 						.now = tdt__ticks() };
 	uint64_t ticks = tdt__ticks_of_ns(since_ns);
-	int error;
 
 	if (since_ns != 0 && ticks < source.now)
 		source.since = source.now - ticks;
-	error = tdt__recording_copy(&source, copy, size);
-	if (error != 0 || current_recording() == block)
-		return error;
-	free(*copy);
-	*copy = NULL;
-	return -EAGAIN;
+	return tdt__recording_copy(&source, copy, size);
 }
-
-#define ATTEMPTS 3
 
 int tdt__recorder_copy(uint64_t since_ns, void **copy, size_t *size)
 {
-	int error = -EAGAIN;
+	const struct tdt_recording *block = tdt__block_enter();
+	int error;
 
 	*copy = NULL;
-	for (int i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
-		struct tdt_recording *block = current_recording();
-
-		if (block == NULL)
-			return -ENODATA;
-		error = copy_block(block, since_ns, copy, size);
-	}
+	if (block == NULL)
+		return -ENODATA;
+	error = copy_block(block, since_ns, copy, size);
+	tdt__block_leave();
 	if (error == 0)
 		error = supplement_copy(copy, size);
 	if (error != 0) {

@@ -6,7 +6,6 @@
 #include "dump/recorder_snapshot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,25 +23,22 @@
 #include "symbolize/namer.h"
 #include "tree-printer/perfetto_names.h"
 
-static int print_as_trace(int fd, const struct tdt__recording *recording,
+static int print_as_trace(const struct tdt__new_file *file, const struct tdt__recording *recording,
 			  const struct tdt__perfetto_options *options)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), error;
-	FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
+	FILE *out = tdt__new_file_stream(file);
+	int error;
 
-	if (out == NULL) {
-		error = -errno;
-		if (copy >= 0)
-			close(copy);
-		return error;
-	}
+	if (out == NULL)
+		return -errno;
 	error = tdt__perfetto_write(recording, options, out);
 	if (fclose(out) != 0 && error == 0)
 		error = -errno;
 	return error;
 }
 
-static int write_as_trace(int fd, const void *block, size_t size, bool gzip)
+static int write_as_trace(const struct tdt__new_file *file, const void *block, size_t size,
+			  bool gzip)
 {
 	struct tdt__perfetto_modules names = { .deadline = tdt__clock() + TDT__NAMER_TIME };
 	const struct tdt__perfetto_options options = { .gzip = gzip,
@@ -53,7 +49,7 @@ static int write_as_trace(int fd, const void *block, size_t size, bool gzip)
 
 	if (error == 0) {
 		names.modules = tdt__recorded_module_table(recording);
-		error = names.modules != NULL ? print_as_trace(fd, recording, &options) : -ENOMEM;
+		error = names.modules != NULL ? print_as_trace(file, recording, &options) : -ENOMEM;
 	}
 	tdt__modules_unref(names.modules);
 	tdt__recording_close(recording);
@@ -70,9 +66,9 @@ static bool is_named(const char *path, const char *suffix)
 static int write_form(const struct tdt__new_file *file, const void *block, size_t size)
 {
 	if (is_named(file->path, ".pftrace"))
-		return write_as_trace(file->fd, block, size, false);
+		return write_as_trace(file, block, size, false);
 	if (is_named(file->path, ".pftrace.gz"))
-		return write_as_trace(file->fd, block, size, true);
+		return write_as_trace(file, block, size, true);
 	return tdt__new_file_write(file, block, size);
 }
 

@@ -26,7 +26,8 @@
 #include "capture/judge.h"
 #include "capture/leaf_list.h"
 #include "dump/request_all.h"
-#include "host/peek.h"
+#include "facts/proof.h"
+#include "facts/record.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -52,7 +53,7 @@ struct member {
 	 */
 	bool waits_still;
 	bool answered; /* by a poll */
-	uint8_t own_polls; /* when it was listed: see own_polls() */
+	uint8_t own_polls; /* when it was listed: see tdt__own_polls() */
 };
 
 /* A snapshot that is being taken. */
@@ -173,13 +174,6 @@ static bool note_record(struct taking *taking, struct member *member,
 	return true;
 }
 
-/* How many polls were not made for requests alone, modulo TDT__REQUESTED_POLLS. */
-static uint8_t own_polls(const struct tdt_task_record *record)
-{
-	return (uint8_t)((record->polls - record->own_bits / TDT__REQUESTED_POLL) %
-			 TDT__REQUESTED_POLLS);
-}
-
 /* List a task.  False: there is no memory for it. */
 static bool list(struct taking *taking, struct tdt_handle *task, const struct tdt__task_info *said,
 		 const struct tdt_task_record *record)
@@ -196,7 +190,7 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	member->recorded.settled = 0;
 	member->waits_still = false;
 	member->answered = false;
-	member->own_polls = own_polls(record);
+	member->own_polls = tdt__own_polls(record);
 	member->task = task;
 	if (!tdt__findings_add(taking->findings, &member->recorded))
 		return false;
@@ -230,16 +224,6 @@ static void list_all(struct taking *taking)
 
 /* --- Locks ----------------------------------------------------------------------- */
 
-static bool read_memory(void *arg, uint64_t address, void *to, size_t size)
-{
-	int saved = errno;
-	bool whole = tdt__peek(to, address, size) == size;
-
-	(void)arg;
-	errno = saved;
-	return whole;
-}
-
 static struct tdt__member *recorded_at(void *arg, size_t index)
 {
 	return &member_at(arg, index)->recorded;
@@ -248,11 +232,12 @@ static struct tdt__member *recorded_at(void *arg, size_t index)
 /* Where the tasks of the snapshot and their locks are. */
 static struct tdt__lock_places lock_places(struct taking *taking)
 {
-	return (struct tdt__lock_places){ .arg = taking,
-					  .read = read_memory,
-					  .member = recorded_at,
-					  .n = members(taking),
-					  .now = taking->start };
+	struct tdt__lock_places places = tdt__locks_here(taking->start);
+
+	places.arg = taking;
+	places.member = recorded_at;
+	places.n = members(taking);
+	return places;
 }
 
 /* --- Answers --------------------------------------------------------------------- */
@@ -310,16 +295,13 @@ static void note_poll(struct taking *taking, struct member *member,
 	 */
 	if (same_wait)
 		info->state_ns = state_ns;
-	info->leaves = capture->stacks.leaves;
-	info->leaves_elsewhere = capture->stacks.elsewhere;
-	info->leaves_lost = capture->stacks.lost;
+	tdt__stacks_count(&capture->stacks, info);
 	note_waits(taking, member, capture);
 }
 
 /* Copy what the task's record says by now.  False: the task has ended. */
 static bool note_record_again(struct taking *taking, struct member *member)
 {
-	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__task_info said;
 	struct tdt_task_record record;
 
@@ -334,11 +316,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  said.info.waits, said.info.n_waits);
 	/* The name is kept already: only a wait where there was none needs memory. */
-	if (!note_record(taking, member, &said))
-		return false;
-	if (member->recorded.info.n_waits != 0)
-		tdt__lock_renew(&places, member->wait, said.info.id);
-	return true;
+	return note_record(taking, member, &said);
 }
 
 /* The time that it takes to sort and print a task, and to read a watched tree. */
@@ -397,6 +375,7 @@ static struct tdt__capture *last_list(struct tdt_handle *task)
 /* `unknown_stack`: see tdt__answer_fn. */
 static void no_answer(struct taking *taking, struct member *member, bool unknown_stack)
 {
+	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__capture *list = NULL;
 	struct tdt_trace *last = NULL;
 	struct tdt__stacks *tree = NULL;
@@ -406,6 +385,9 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 		return;
 	if (late) /* what was listed may be true still */
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
+	/* Old reports of several tasks may make a ring that there never was. */
+	if (member->recorded.info.n_waits != 0)
+		tdt__lock_renew(&places, member->wait, member->recorded.info.id);
 	member->recorded.info.unknown_stack =
 		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
 		!tdt__is_callback_task(member->task);
@@ -419,18 +401,13 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 		list = last_list(member->task);
 	if (list != NULL) {
 		tree = &list->stacks;
-		member->recorded.info.leaves = tree->leaves;
-		member->recorded.info.leaves_lost = tree->lost;
 	} else if (last != NULL) {
-		const struct tdt_trace_info *info = tdt_trace_info(last);
-
 		tree = last->stacks;
-		member->recorded.info.leaves = info->leaves;
-		member->recorded.info.leaves_elsewhere = info->leaves_elsewhere;
-		member->recorded.info.leaves_lost = info->leaves_lost;
-		member->recorded.info.age_ns = info->age_ns;
-		member->recorded.info.polls_since = info->polls_since;
+		member->recorded.info.age_ns = tdt_trace_info(last)->age_ns;
+		member->recorded.info.polls_since = tdt_trace_info(last)->polls_since;
 	}
+	if (tree != NULL)
+		tdt__stacks_count(tree, &member->recorded.info);
 	member->recorded.group = tdt__groups_add(&taking->findings->groups,
 						 tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
 						 member->recorded.info.state, tree);
@@ -476,100 +453,30 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 
 /* --- The result ---------------------------------------------------------------------- */
 
-/* Whether the record of a task that is not being polled names `wait` as its first wait. */
-static bool waits_still_for(const struct tdt_task_record *record, const struct tdt_wait *wait)
-{
-	const struct tdt_wait now = { .kind = record->wait_kind,
-				      .object = record->wait_object,
-				      .owner = record->wait_owner };
-
-	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls &&
-	       tdt__same_wait(&now, wait);
-}
-
-/* Whether `wait` is for the end of a task, or for a lock that its `owner` holds now. */
-static bool is_owned_still(const struct tdt_wait *wait)
-{
-	struct tdt_lock lock;
-
-	if (wait->kind == TDT_WAIT_TASK)
-		return true;
-	return wait->kind == TDT_WAIT_MUTEX &&
-	       tdt__peek(&lock, wait->object, sizeof lock) == sizeof lock &&
-	       memcmp(lock.magic, TDT_LOCK_MAGIC, sizeof lock.magic) == 0 &&
-	       lock.owner == wait->owner;
-}
-
 /*
- * Whether the runtime reports when the task is woken.  It did so once; or the task has not been
- * woken yet, since it was polled only once, and other wake-ups were reported.
+ * Find out what the task proves.  Since all tasks were listed it may have been polled for this
+ * snapshot and for other requests; if it was not woken, and still waits for the same object, then
+ * what all such tasks say is true of one moment: when the first request was made.
  */
-static bool reports_wakes(const struct taking *taking, const struct tdt_task_record *record)
+static void prove(struct taking *taking, struct member *member)
 {
-	return record->woken != 0 ||
-	       (taking->wakes && record->polls < TDT__REQUESTED_POLLS && own_polls(record) == 1);
-}
-
-/*
- * Whether the record of a task that did not answer proves for what its only leaf waits.  The number
- * of leaves is known from a watched tree of the task's last poll; otherwise leaves that report
- * nothing are overlooked.
- */
-static bool is_proof(const struct taking *taking, const struct member *member,
-		     const struct tdt_task_record *record)
-{
+	const struct tdt__lock_places places = lock_places(taking);
 	const struct tdt_trace_info *info = &member->recorded.info;
-	bool tree = info->leaves + info->leaves_elsewhere + info->leaves_lost != 0;
+	struct tdt_task_record record = { 0 };
+	bool read = tdt__registry_read(member->task, &record);
+	const struct tdt__witness witness = {
+		.info = info,
+		.now = &record,
+		.stood_still = read && member->waits_still &&
+			       record.polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
+			       tdt__own_polls(&record) == member->own_polls,
+		.others_woken = taking->wakes,
+		.answered_since = member->answered,
+		.answered_at = member->answered ? taking->start : 0,
+	};
 
-	if (tree && info->polls_since == 0 && info->leaves + info->leaves_elsewhere != 1)
-		return false;
-	return record->wait_count == 1 && reports_wakes(taking, record) &&
-	       is_owned_still(&info->waits[0]);
-}
-
-/*
- * Whether the task has stood still all the time.  Since all tasks were listed it has been polled
- * only for this snapshot and for other requests; it still waits for the same object, and it was not
- * woken since.  So what all such tasks say is true of one moment: when the first request was made.
- *
- * It must be certain that the task was not woken: a task that was handed a lock, and has not been
- * polled since, still says that it waits for the lock.
- */
-static bool stood_still(const struct member *member, struct tdt_task_record *record)
-{
-	const struct tdt_trace_info *info = &member->recorded.info;
-
-	return member->waits_still && info->n_waits != 0 && info->waits[0].owner != 0 &&
-	       tdt__registry_read(member->task, record) && record->state == TDT_TASK_RECORD_IDLE &&
-	       record->polls - info->polls < TDT__REQUESTED_POLLS / 2 &&
-	       own_polls(record) == member->own_polls && !tdt__is_runnable(record) &&
-	       waits_still_for(record, &info->waits[0]);
-}
-
-static enum tdt__proof member_proof(const struct taking *taking, const struct member *member)
-{
-	struct tdt_task_record record;
-
-	if (!stood_still(member, &record))
-		return TDT__UNSURE;
-	if (member->answered)
-		return TDT__BY_POLL;
-	return is_proof(taking, member, &record) ? TDT__BY_RECORD : TDT__UNSURE;
-}
-
-/* Until when the task is known to have been polled after each wake-up: see struct tdt__member. */
-static uint64_t settled(const struct taking *taking, const struct member *member)
-{
-	struct tdt_task_record record;
-
-	if (member->recorded.info.state != TDT_TASK_WAITING)
-		return 0;
-	if (member->answered)
-		return taking->start;
-	if (!tdt__registry_read(member->task, &record) || record.polls == 0 ||
-	    record.state != TDT_TASK_RECORD_IDLE || tdt__is_runnable(&record))
-		return 0;
-	return reports_wakes(taking, &record) ? taking->start : record.since;
+	member->recorded.proof = tdt__prove(&places, &witness);
+	member->recorded.settled = tdt__settled(&places, &witness);
 }
 
 /* Note which tasks have stood still, and give back the references to all of them. */
@@ -578,8 +485,7 @@ static void release_all(struct taking *taking)
 	for (size_t i = 0; i < members(taking); i++) {
 		struct member *member = member_at(taking, i);
 
-		member->recorded.proof = member_proof(taking, member);
-		member->recorded.settled = settled(taking, member);
+		prove(taking, member);
 		tdt_handle_unref(member->task);
 		member->task = NULL;
 	}
@@ -605,7 +511,9 @@ static void note_panics(struct tdt__findings *findings)
 		if (tdt__panic_trace(back, now, &trace) != 0)
 			continue;
 		*info = &trace->info;
-		*group++ = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace, info++, 1 };
+		*group++ = (struct tdt_snapshot_group){
+			.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = info++, .n = 1
+		};
 		public->n_panics++;
 	}
 }

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/leaf_poll.h"
+
 /* The state of both futures.  A child that has ended is TDT_FUTURE_NONE. */
 struct combined {
 	bool ended;
@@ -38,7 +40,9 @@ static tdt_poll_t end_combined(struct combined *combined, tdt_poll_t result)
 	return result;
 }
 
-static tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_join_all);
+
+tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
 {
 	struct combined *combined = state;
 	bool pending = false;
@@ -63,7 +67,9 @@ static tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
 	return pending ? TDT_PENDING : end_combined(combined, TDT_READY);
 }
 
-static tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_select);
+
+tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
 {
 	struct combined *combined = state;
 

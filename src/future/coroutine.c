@@ -108,7 +108,7 @@ static __attribute__((noinline)) void tdt__coroutine_resume(struct tdt__coroutin
 	tdt__san_left(&co->poller);
 	tdt_stack_leave(&co->stack);
 	note_waiting(co, outer);
-	tdt__thread.coroutine = outer;
+	tdt__thread_here()->coroutine = outer; /* the switch may have changed the thread */
 	pthread_setcancelstate(cancelling, NULL);
 }
 
@@ -298,5 +298,5 @@ __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 void tdt_stack_leave(struct tdt_stack *stack)
 {
 	if (stack != NULL)
-		tdt__thread.entered = stack->outer;
+		tdt__thread_here()->entered = stack->outer;
 }

@@ -15,7 +15,18 @@
 #include "host/start.h"
 #include "host/thread.h"
 
-TDT__STATIC_TLS struct tdt__thread tdt__thread;
+/* Used: by instructions that the compiler does not read, in tdt__thread_here(). */
+__attribute__((used)) TDT__STATIC_TLS struct tdt__thread tdt__thread;
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+__attribute__((noinline)) struct tdt__thread *tdt__thread_here(void)
+{
+	struct tdt__thread *here = &tdt__thread;
+
+	asm volatile("" : "+r"(here)); /* no two calls are the same to the compiler */
+	return here;
+}
+#endif
 
 struct tdt__thread *_Atomic tdt__threads[TDT__THREAD_SLOTS];
 
@@ -81,5 +92,6 @@ void tdt__thread_forked(void)
 	lineage.id[lineage.n++ % (sizeof lineage.id / sizeof lineage.id[0])] = tdt__thread.id;
 	tdt__thread.id = 0;
 	tdt__thread.ring = 0;
-	tdt__thread.missed = 0;
+	tdt__thread.generation = 0;
+	tdt__thread.no_ring = 0;
 }

@@ -46,11 +46,14 @@ struct tdt__thread {
 
 	/* What the recorder keeps for the thread (recorder/record.h); times are in its ticks. */
 	void *slots;            /* the slots of `ring` */
+	void *recording;    /* the block that `ring` belongs to */
+	uint64_t generation;    /* of the recording that `ring` belongs to; 0: there is no ring */
+	uint64_t writing;    /* 1: the thread accesses the recording (recorder/rings.h) */
 	uint64_t ended;         /* when the last poll ended; 0: the thread has parked since */
 	uint64_t ended_now;     /* `now` at that time */
 	uint64_t idle_since;    /* when the thread parked; 0: it has not, or was not recorded */
-	uint64_t outgrown;      /* of a small ring: the `head` at which it is too small */
-	uint32_t missed;        /* events since the last attempt to take a ring */
+	uint64_t outgrown;    /* the `head` of `ring` at which it is too small */
+	uint32_t no_ring;     /* there was none to take then (recorder/rings.c) */
 	uint32_t uncaptured;    /* polls since the last one that was captured for the recorder */
 
 	/* The poll that the runtime reports, and what is said of it elsewhere (task/hooked.c). */
@@ -87,12 +90,52 @@ void tdt__thread_forked(void);
 
 extern TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
+/*
+ * The record of the thread that runs now, also behind foreign code.
+ *
+ * A compiler takes for granted that a function stays on its thread.  It may find the address of
+ * `tdt__thread` once, and use it behind a call too (GCC and Clang do so on aarch64, GCC on x86-64
+ * with -mno-tls-direct-seg-refs).  But the stack may be that of a fiber, and then foreign code (a
+ * poll, a function of a waker, a switch of stacks) may return on another thread than it was called
+ * on.  The first thread may be gone by then, with its record.  So behind foreign code a function
+ * does not use `tdt__thread`: it calls this function, or one that is never inlined.
+ */
+#if defined(__x86_64__)
+static inline struct tdt__thread *tdt__thread_here(void)
+{
+	struct tdt__thread *here;
+
+	/* Volatile: otherwise two of them would become one.  The linker knows this pair. */
+	asm volatile("movq %%fs:0, %0\n\t"
+		     "addq tdt__thread@gottpoff(%%rip), %0"
+		     : "=r"(here));
+	return here;
+}
+#elif defined(__aarch64__)
+static inline struct tdt__thread *tdt__thread_here(void)
+{
+	struct tdt__thread *here;
+	uintptr_t offset;
+
+	asm volatile("adrp %1, :gottprel:tdt__thread\n\t"
+		     "ldr %1, [%1, :gottprel_lo12:tdt__thread]\n\t"
+		     "mrs %0, tpidr_el0\n\t"
+		     "add %0, %0, %1"
+		     : "=&r"(here), "=&r"(offset));
+	return here;
+}
+#else
+struct tdt__thread *tdt__thread_here(void);
+#endif
+
 /* Find out the id of this thread, with some system calls.  Called once in each thread. */
 uint32_t tdt__thread_id_find(void);
 
 static inline uint32_t tdt__thread_id(void)
 {
-	return __builtin_expect(tdt__thread.id != 0, 1) ? tdt__thread.id : tdt__thread_id_find();
+	uint32_t id = tdt__thread_here()->id;
+
+	return __builtin_expect(id != 0, 1) ? id : tdt__thread_id_find();
 }
 
 /*

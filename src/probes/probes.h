@@ -91,7 +91,7 @@ TDT__WORKER_PROBES(TDT__DECLARE)
  */
 #define TDT__PROBE_UNHOOKED(name, task)                                                            \
 	do {                                                                                       \
-		if (TDT__PROBED(name) && (task)->record.id != tdt__thread.hooked)                  \
+		if (TDT__PROBED(name) && (task)->record.id != tdt__thread_here()->hooked)          \
 			tdt_probe_##name(task);                                                    \
 	} while (0)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Laying out the block of a recording. */
+/* Laying out the block of a recording, and making its parts ready. */
 
 #include <config.h>
 
@@ -15,7 +15,7 @@
 #include "recorder/rings.h"
 
 _Static_assert(sizeof(struct tdt_recording) == 256, "the layout is public");
-_Static_assert(sizeof(struct tdt_recording_ring) == 64, "the layout is public");
+_Static_assert(sizeof(struct tdt_recording_ring) == 128, "the layout is public");
 _Static_assert(sizeof(struct tdt_event) == 32, "the layout is public");
 _Static_assert(sizeof(struct tdt_event_more) == 32, "the layout is public");
 _Static_assert(sizeof(struct tdt_recording_stacks) == 24, "the layout is public");
@@ -23,9 +23,16 @@ _Static_assert(sizeof(struct tdt_recording_stack) == 16, "the layout is public")
 _Static_assert(TDT_RING_SIZE_MIN / sizeof(struct tdt_event) > 2 * TDT_EVENT_SLOTS_MAX,
 	       "the smallest ring holds some of the largest events");
 
-#define BLOCK_PAGE 4096u
+#define SLOT_SIZE sizeof(struct tdt_event)
+#define PART 65536u /* the parts of the base begin at multiples of this: no page is larger */
+#define FIRST_SIZE 32768u
+#define FIRST_MOST 64u
 #define OTHERS_MOST 1024u
 #define OTHERS_LEAST 16u
+#define OTHERS_READY 64u      /* at the start */
+#define LARGE_READY 262144u   /* the bytes of a large ring that are ready at first */
+#define EXTENDED_READY 65536u /* the same of live tasks, and of stacks */
+#define CLOCKS_SIZE 65536u
 #define MODULES_SIZE 65536u
 
 static uint64_t between_sizes(uint64_t size, uint64_t least, uint64_t most)
@@ -34,6 +41,13 @@ static uint64_t between_sizes(uint64_t size, uint64_t least, uint64_t most)
 }
 
 /* All of these are powers of two, as `ring_size` is. */
+static uint64_t first_size(const struct tdt__block_plan *plan)
+{
+	if (plan->ring_size <= FIRST_SIZE)
+		return plan->ring_size;
+	return between_sizes(plan->ring_size / 16, TDT_RING_SIZE_MIN, FIRST_SIZE);
+}
+
 static uint64_t others_size(const struct tdt__block_plan *plan)
 {
 	return between_sizes(plan->ring_size / 16, TDT_RING_SIZE_MIN, 16384);
@@ -44,12 +58,13 @@ static uint64_t remarkable_size(const struct tdt__block_plan *plan)
 	return between_sizes(plan->ring_size / 64, TDT_RING_SIZE_MIN, 131072);
 }
 
-static uint64_t service_size(const struct tdt__block_plan *plan, enum tdt__service_ring ring)
+static uint64_t clocks_size(const struct tdt__block_plan *plan)
 {
-	if (ring == TDT__RING_CLOCKS)
-		return between_sizes(plan->ring_size / 16, 16384, 1048576);
-	if (ring == TDT__RING_MODULES)
-		return MODULES_SIZE;
+	return between_sizes(plan->ring_size / 16, 16384, CLOCKS_SIZE);
+}
+
+static uint64_t tasks_size(const struct tdt__block_plan *plan)
+{
 	return plan->is_file ? between_sizes(plan->ring_size, 65536, 16777216) : 0;
 }
 
@@ -58,139 +73,362 @@ static uint64_t stacks_size(const struct tdt__block_plan *plan)
 	return between_sizes(plan->ring_size / 4, 65536, 4194304);
 }
 
+static uint64_t first_pair(const struct tdt__block_plan *plan)
+{
+	return first_size(plan) + TDT_RING_SIZE_MIN;
+}
+
+static uint64_t large_pair(const struct tdt__block_plan *plan)
+{
+	return plan->ring_size + remarkable_size(plan);
+}
+
 static uint32_t ring_count(const struct tdt__block_plan *plan)
 {
-	return TDT__SERVICE_RINGS + 2 * plan->n_polls + plan->n_others;
+	return TDT__SERVICE_RINGS + 2 * plan->n_first + 2 * plan->n_large + plan->n_others;
 }
 
-static uint64_t whole_pages(uint64_t size)
+/* --- Where the parts lie ---------------------------------------------------- */
+
+/* The offsets of the parts of the base. */
+struct places {
+	uint64_t service, first, others, stacks, tasks, end;
+};
+
+static uint64_t part_after(uint64_t at, uint64_t size)
 {
-	return (size + BLOCK_PAGE - 1) & ~(uint64_t)(BLOCK_PAGE - 1);
+	return (at + size + PART - 1) & ~(uint64_t)(PART - 1);
 }
 
-/* The header, the table of rings, the stacks, and the rings of the service. */
-uint64_t tdt__block_plan_fixed(const struct tdt__block_plan *plan)
+static struct places places_of(const struct tdt__block_plan *plan)
 {
-	uint64_t size = sizeof(struct tdt_recording) +
-			ring_count(plan) * sizeof(struct tdt_recording_ring);
+	struct places places;
 
-	size = whole_pages(size) + stacks_size(plan);
-	for (int i = 0; i < TDT__SERVICE_RINGS; i++)
-		size += service_size(plan, i);
-	return size;
+	places.service = part_after(sizeof(struct tdt_recording),
+				    ring_count(plan) * sizeof(struct tdt_recording_ring));
+	places.first = part_after(places.service, clocks_size(plan) + MODULES_SIZE);
+	places.others = part_after(places.first, plan->n_first * first_pair(plan));
+	places.stacks = part_after(places.others, plan->n_others * others_size(plan));
+	places.tasks = part_after(places.stacks, stacks_size(plan));
+	places.end = part_after(places.tasks, tasks_size(plan));
+	return places;
+}
+
+static uint32_t rings_within(uint64_t size, uint64_t each, uint64_t most)
+{
+	return (uint32_t)between_sizes(size / each, 0, most);
 }
 
 bool tdt__block_plan(struct tdt__block_plan *plan)
 {
-	uint64_t others = plan->total_size / 16, left;
+	const uint64_t entries = 2 * sizeof(struct tdt_recording_ring);
+	bool alike = plan->ring_size <= FIRST_SIZE;
+	uint64_t left, base;
 
-	plan->n_polls = 0;
-	plan->n_others =
-		(uint32_t)between_sizes(others / others_size(plan), OTHERS_LEAST, OTHERS_MOST);
-	left = tdt__block_plan_fixed(plan) + plan->n_others * others_size(plan);
-	if (plan->total_size <= left)
+	plan->n_first = plan->n_large = 0;
+	plan->n_others = (uint32_t)between_sizes(plan->total_size / 16 / others_size(plan),
+						 OTHERS_LEAST, OTHERS_MOST);
+	base = places_of(plan).end + 2 * (uint64_t)PART; /* what the parts are rounded up by */
+	if (plan->total_size <= base)
 		return false;
-	left = (plan->total_size - left) / (plan->ring_size + remarkable_size(plan) +
-					    2 * sizeof(struct tdt_recording_ring));
-	plan->n_polls = left < UINT16_MAX ? (uint32_t)left : UINT16_MAX;
-	return plan->n_polls > 0;
+	left = plan->total_size - base;
+	if (alike) {
+		plan->n_first = rings_within(left, first_pair(plan) + entries, UINT16_MAX);
+		return plan->n_first > 0;
+	}
+	plan->n_first = rings_within(left / 4, first_pair(plan) + entries, FIRST_MOST);
+	left -= plan->n_first * (first_pair(plan) + entries);
+	plan->n_large = rings_within(left, large_pair(plan) + entries, UINT16_MAX);
+	return plan->n_first > 0 && plan->n_large > 0;
 }
 
-uint64_t tdt__block_size(const struct tdt__block_plan *plan)
+/* --- Making ready ----------------------------------------------------------- */
+
+/*
+ * Reserve address space.  Under mlockall(MCL_FUTURE) the kernel would fill the memory at once, and
+ * each part later: it does not fill what cannot be accessed, nor what is not locked.
+ */
+static char *reserve_space(uint64_t size)
 {
-	return tdt__block_plan_fixed(plan) + plan->n_others * others_size(plan) +
-	       plan->n_polls * (plan->ring_size + remarkable_size(plan));
+	char *memory =
+	    mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	munlock(memory, size);
+	madvise(memory, size, MADV_DONTDUMP);
+	/* A child that is made without the handlers of fork() gets zeros, in which no ring is. */
+	madvise(memory, size, MADV_WIPEONFORK);
+	return memory;
 }
 
-/* --- Filling in ------------------------------------------------------------ */
+/* Make `size` bytes at `memory`, whose offset is `offset`, ready, and what shares their pages. */
+static int make_ready(struct tdt__block *block, char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
 
-/* Describe the next ring of the table, whose slots begin at `*at`. */
-static struct tdt_recording_ring *fill_ring(struct tdt_recording_ring *ring, uint32_t kind,
+	memory -= before;
+	offset -= before;
+	size = (size + before + page - 1) / page * page;
+	if (block->plan.is_file)
+		return tdt__record_file_map(&block->file, memory, offset, size);
+	if (mprotect(memory, size, PROT_READ | PROT_WRITE) != 0)
+		return -errno;
+	madvise(memory, size, MADV_DODUMP);
+	return 0;
+}
+
+/* Part of the base. */
+static int ready_part(struct tdt__block *block, uint64_t offset, uint64_t size)
+{
+	return make_ready(block, (char *)block->base + offset, offset, size);
+}
+
+static void lengthen(struct tdt__block *block, uint64_t end)
+{
+	/* Release the slots to a reader that sees the length. */
+	if (end > block->base->bytes)
+		__atomic_store_n(&block->base->bytes, end, __ATOMIC_RELEASE);
+}
+
+int tdt__block_extend_ring(struct tdt__block *block, struct tdt_recording_ring *ring, uint64_t room)
+{
+	uint64_t have = ring->ready * SLOT_SIZE, want = room * SLOT_SIZE;
+	int error = make_ready(block, (char *)tdt__ring_slots(ring) + have, ring->slots + have,
+			       want - have);
+
+	if (error != 0)
+		return error;
+	if (block->plan.is_file)
+		lengthen(block, ring->slots + want);
+	/* Release the memory.  Pairs with grow_in_place(). */
+	__atomic_store_n(&ring->ready, (uint32_t)room, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int tdt__block_extend_stacks(struct tdt__block *block)
+{
+	struct tdt_recording_stacks *stacks = (void *)((char *)block->base + block->base->stacks);
+	uint64_t have = stacks->bytes;
+	int error;
+
+	if (have >= stacks_size(&block->plan) || TDT__PEEK(stacks->used) < have / 2)
+		return 0;
+	error = ready_part(block, block->base->stacks + have, have);
+	/* Release the memory.  Pairs with reserve_stack(). */
+	if (error == 0)
+		__atomic_store_n(&stacks->bytes, 2 * have, __ATOMIC_RELEASE);
+	return error;
+}
+
+/* Release the address and the memory to those who see the room.  Pairs with read_current(). */
+static void set_room(struct tdt_recording_ring *ring, uint64_t slots)
+{
+	__atomic_store_n(&ring->room, (uint32_t)slots, __ATOMIC_RELEASE);
+}
+
+/* Reserve a large pair.  The ring of what is remarkable comes first. */
+static int ready_large(struct tdt__block *block, uint32_t index)
+{
+	struct tdt_recording_ring *ring = tdt__block_ring(block->base, index);
+	uint64_t remarkable = remarkable_size(&block->plan);
+	uint64_t begin = between_sizes(block->plan.ring_size, 0, LARGE_READY);
+	char *memory = reserve_space(large_pair(&block->plan));
+	int error;
+
+	if (memory == NULL)
+		return -ENOMEM;
+	error = make_ready(block, memory, ring[1].slots, remarkable + begin);
+	if (error != 0) {
+		munmap(memory, large_pair(&block->plan));
+		return error;
+	}
+	if (block->plan.is_file)
+		lengthen(block, ring->slots + begin);
+	block->large[(index - TDT__BLOCK_LARGE) / 2] = memory;
+	TDT__POKE(ring[1].address, (uintptr_t)memory);
+	set_room(&ring[1], remarkable / SLOT_SIZE);
+	TDT__POKE(ring->address, (uintptr_t)memory + remarkable);
+	TDT__POKE(ring->ready, (uint32_t)(begin / SLOT_SIZE));
+	set_room(ring, begin / SLOT_SIZE);
+	return 0;
+}
+
+int tdt__block_ready_rings(struct tdt__block *block, uint32_t index, uint32_t n)
+{
+	struct tdt_recording_ring *ring = tdt__block_ring(block->base, index);
+	bool is_first = index < tdt__block_others(block);
+	int error;
+
+	if (index < tdt__block_first(block))
+		return ready_large(block, index);
+	error =
+	    ready_part(block, ring->slots,
+		       is_first ? n / 2 * first_pair(&block->plan) : n * others_size(&block->plan));
+	for (uint32_t i = 0; i < n && error == 0; i++)
+		set_room(&ring[i], ring[i].kind == TDT_RING_POLLS
+					   ? first_size(&block->plan) / SLOT_SIZE
+					   : ring[i].most);
+	return error;
+}
+
+/* --- Filling in ------------------------------------------------------------- */
+
+/* Describe the next ring of the table, whose slots begin at `*at`; it is not ready. */
+static struct tdt_recording_ring *fill_ring(struct tdt__block *block,
+					    struct tdt_recording_ring *ring, uint32_t kind,
 					    uint64_t size, uint64_t *at)
 {
 	ring->kind = kind;
 	ring->slots = *at;
-	ring->room = (uint32_t)(size / sizeof(struct tdt_event));
+	ring->address = (uintptr_t)block->base + *at;
+	ring->most = (uint32_t)(size / SLOT_SIZE);
 	*at += size;
 	return ring + 1;
 }
 
-static void fill_rings(struct tdt_recording *block, const struct tdt__block_plan *plan)
+static void fill_service(struct tdt__block *block, const struct places *places)
 {
-	struct tdt_recording_ring *ring = tdt__block_ring(block, 0);
-	uint64_t at = tdt__block_plan_fixed(plan);
+	struct tdt_recording_ring *ring = tdt__block_ring(block->base, 0);
+	uint64_t at = places->service, tasks = places->tasks;
 
-	for (int i = TDT__SERVICE_RINGS; i-- > 0;)
-		at -= service_size(plan, i);
-	for (int i = 0; i < TDT__SERVICE_RINGS; i++)
-		ring = fill_ring(ring, TDT_RING_SERVICE, service_size(plan, i), &at);
-	for (uint32_t i = 0; i < plan->n_polls; i++) {
-		ring = fill_ring(ring, TDT_RING_POLLS, plan->ring_size, &at);
-		ring = fill_ring(ring, TDT_RING_REMARKABLE, remarkable_size(plan), &at);
-	}
-	for (uint32_t i = 0; i < plan->n_others; i++)
-		ring = fill_ring(ring, TDT_RING_OTHERS, others_size(plan), &at);
+	ring = fill_ring(block, ring, TDT_RING_SERVICE, clocks_size(&block->plan), &at);
+	ring[-1].room = ring[-1].most;
+	ring = fill_ring(block, ring, TDT_RING_SERVICE, MODULES_SIZE, &at);
+	ring[-1].room = ring[-1].most;
+	fill_ring(block, ring, TDT_RING_SERVICE, tasks_size(&block->plan), &tasks);
 }
 
-static void fill_stacks(struct tdt_recording *block, const struct tdt__block_plan *plan)
+static void fill_rings(struct tdt__block *block, const struct places *places)
 {
-	struct tdt_recording_stacks *stacks = (void *)((char *)block + block->stacks);
+	const struct tdt__block_plan *plan = &block->plan;
+	struct tdt_recording_ring *ring = tdt__block_ring(block->base, TDT__SERVICE_RINGS);
+	uint64_t at = places->end;
 
-	stacks->bytes = stacks_size(plan);
-	stacks->n_buckets = (uint32_t)(stacks->bytes / 512);
+	for (uint32_t i = 0; i < plan->n_large; i++) {
+		uint64_t polls = at + remarkable_size(plan);
+
+		fill_ring(block, ring, TDT_RING_POLLS, plan->ring_size, &polls);
+		fill_ring(block, ring + 1, TDT_RING_REMARKABLE, remarkable_size(plan), &at);
+		ring += 2;
+		at = polls;
+	}
+	at = places->first;
+	for (uint32_t i = 0; i < plan->n_first; i++) {
+		ring = fill_ring(block, ring, TDT_RING_POLLS, first_size(plan), &at);
+		ring[-1].most = (uint32_t)(plan->ring_size / SLOT_SIZE);
+		ring = fill_ring(block, ring, TDT_RING_REMARKABLE, TDT_RING_SIZE_MIN, &at);
+	}
+	at = places->others;
+	for (uint32_t i = 0; i < plan->n_others; i++)
+		ring = fill_ring(block, ring, TDT_RING_OTHERS, others_size(plan), &at);
+}
+
+static void fill_stacks(struct tdt__block *block)
+{
+	struct tdt_recording_stacks *stacks = (void *)((char *)block->base + block->base->stacks);
+
+	stacks->bytes = EXTENDED_READY;
+	stacks->n_buckets = EXTENDED_READY / 512;
 	stacks->used = tdt__stacks_first(stacks);
 }
 
-void tdt__block_fill(struct tdt_recording *block, const struct tdt__block_plan *plan)
+static void fill_header(struct tdt__block *block, const struct places *places)
 {
-	memcpy(block->magic, TDT_RECORDING_MAGIC, sizeof block->magic);
-	block->version = TDT_RECORDING_VERSION;
-	block->size = sizeof *block;
-	block->bytes = tdt__block_size(plan);
-	block->rings = sizeof *block;
-	block->n_rings = ring_count(plan);
-	block->ring_size = sizeof(struct tdt_recording_ring);
-	block->stacks = whole_pages(block->rings + (uint64_t)block->n_rings * block->ring_size);
-	block->pid = (uint32_t)getpid();
-	strcpy(block->library, PACKAGE_VERSION);
-	fill_rings(block, plan);
-	fill_stacks(block, plan);
+	struct tdt_recording *base = block->base;
+
+	memcpy(base->magic, TDT_RECORDING_MAGIC, sizeof base->magic);
+	base->version = TDT_RECORDING_VERSION;
+	base->size = sizeof *base;
+	base->bytes = block->plan.is_file ? places->tasks : places->end;
+	base->rings = sizeof *base;
+	base->n_rings = ring_count(&block->plan);
+	base->ring_size = sizeof(struct tdt_recording_ring);
+	base->stacks = places->stacks;
+	base->pid = (uint32_t)getpid();
+	strcpy(base->library, PACKAGE_VERSION);
 }
 
-/* --- Memory ---------------------------------------------------------------- */
+/* --- The whole -------------------------------------------------------------- */
 
-#define EMPTY_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
-
-void *tdt__block_map(uint64_t size)
+static int ready_base(struct tdt__block *block, const struct places *places)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, EMPTY_FLAGS, -1, 0);
+	int error = ready_part(block, 0, places->first);
 
-	/* A child that is made without the handlers of fork() gets zeros, in which no ring is. */
-	if (memory != MAP_FAILED)
-		madvise(memory, size, MADV_WIPEONFORK);
-	return memory != MAP_FAILED ? memory : NULL;
+	if (error == 0)
+		error = ready_part(block, places->stacks, EXTENDED_READY);
+	if (error != 0)
+		return error;
+	fill_header(block, places);
+	fill_service(block, places);
+	fill_rings(block, places);
+	fill_stacks(block);
+	if (block->plan.is_file)
+		error = tdt__block_extend_ring(block, tdt__block_ring(block->base, TDT__RING_TASKS),
+					       EXTENDED_READY / SLOT_SIZE);
+	if (block->plan.is_file && error == 0)
+		tdt__block_ring(block->base, TDT__RING_TASKS)->room = EXTENDED_READY / SLOT_SIZE;
+	return error;
 }
 
-bool tdt__block_renew(struct tdt_recording *block, const struct tdt__block_plan *plan)
+static size_t block_bytes(const struct tdt__block_plan *plan)
 {
-	struct tdt__block_plan ours = *plan;
-	uint64_t size;
-
-	ours.is_file = false;
-	size = tdt__block_size(&ours);
-	if (mmap(block, size, PROT_READ | PROT_WRITE, EMPTY_FLAGS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		return false;
-	madvise(block, size, MADV_WIPEONFORK);
-	tdt__block_fill(block, &ours);
-	return true;
+	return sizeof(struct tdt__block) + plan->n_large * sizeof(char *);
 }
 
-/* Without room for another mapping, the slots stay as they are. */
-void tdt__block_drop_slots(struct tdt_recording *block)
+/*
+ * Not from the heap: with its first allocation a thread makes glibc reserve 64 MiB of address space
+ * for ever.  What makes and frees the blocks of readers does without.
+ */
+static struct tdt__block *map_block(const struct tdt__block_plan *plan)
 {
-	uint64_t from = tdt__block_ring(block, TDT__SERVICE_RINGS)->slots;
+	struct tdt__block *block = mmap(NULL, block_bytes(plan), PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	mmap((char *)block + from, block->bytes - from, PROT_READ | PROT_WRITE,
-	     EMPTY_FLAGS | MAP_FIXED, -1, 0);
+	return block != MAP_FAILED ? block : NULL;
+}
+
+static void unmap_block(struct tdt__block *block)
+{
+	munmap(block, block_bytes(&block->plan));
+}
+
+int tdt__block_make(struct tdt__block **made, const struct tdt__block_plan *plan, const char *dir,
+		    uint64_t dir_size)
+{
+	struct tdt__block *block = map_block(plan);
+	struct places places;
+	int error;
+
+	if (block == NULL)
+		return -ENOMEM;
+	block->plan = *plan;
+	block->plan.is_file = dir[0] != '\0';
+	places = places_of(&block->plan);
+	block->file.descriptor = block->file.dir = -1;
+	block->base = (void *)reserve_space(places.end);
+	error = block->base != NULL ? 0 : -ENOMEM;
+	if (error == 0 && block->plan.is_file)
+		error = tdt__record_file_make(&block->file, dir, dir_size);
+	if (error == 0)
+		error = ready_base(block, &places);
+	if (error == 0) {
+		*made = block;
+		return 0;
+	}
+	tdt__record_file_remove(&block->file);
+	if (block->base != NULL)
+		munmap(block->base, places.end);
+	unmap_block(block);
+	return error;
+}
+
+void tdt__block_free(struct tdt__block *block)
+{
+	for (uint32_t i = 0; i < block->plan.n_large; i++)
+		if (block->large[i] != NULL)
+			munmap(block->large[i], large_pair(&block->plan));
+	munmap(block->base, places_of(&block->plan).end);
+	tdt__record_file_close(&block->file);
+	unmap_block(block);
 }

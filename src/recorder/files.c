@@ -14,39 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <tdt/recording.h>
 
-/* --- Processes ------------------------------------------------------------- */
-
-/*
- * When the process was started, in clock ticks since boot.  0: there is no such process, or it
- * cannot be read.  The name of the program, in parentheses, may contain anything.
- */
-static uint64_t start_of(uint64_t pid)
-{
-	char text[1024], path[32], *at;
-	uint64_t start = 0;
-	ssize_t n;
-	int file;
-
-	snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return 0;
-	n = read(file, text, sizeof text - 1);
-	close(file);
-	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at != NULL)
-		start = strtoull(at, NULL, 10);
-	return start;
-}
+#include "base/write_signals.h"
+#include "recording/process.h"
 
 /* --- The files of a directory ---------------------------------------------- */
 
@@ -59,20 +33,21 @@ struct found {
 
 #define FOUND_MOST 4096 /* no more files are looked at */
 
-static bool is_recording(int dir, const char *name)
+static bool read_recording_header(int dir, const char *name, struct tdt_recording *header)
 {
-	char magic[8] = "";
 	int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = file >= 0 ? read(file, magic, sizeof magic) : -1;
+	ssize_t n = file >= 0 ? read(file, header, sizeof *header) : -1;
 
 	if (file >= 0)
 		close(file);
-	return n == sizeof magic && memcmp(magic, TDT_RECORDING_MAGIC, sizeof magic) == 0;
+	return n == sizeof *header &&
+	       memcmp(header->magic, TDT_RECORDING_MAGIC, sizeof header->magic) == 0;
 }
 
 /* Whether the file is a recording of ours, and if so, what is to be known of it. */
 static bool look_at_file(int dir, const char *name, struct found *found)
 {
+	struct tdt_recording header;
 	uint64_t pid, start;
 	struct stat about;
 	int n = 0;
@@ -82,12 +57,12 @@ static bool look_at_file(int dir, const char *name, struct found *found)
 	    name[n] != '\0' || n == 0)
 		return false;
 	if (fstatat(dir, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode) ||
-	    about.st_uid != geteuid() || !is_recording(dir, name))
+	    about.st_uid != geteuid() || !read_recording_header(dir, name, &header))
 		return false;
 	strcpy(found->name, name);
 	found->bytes = (uint64_t)about.st_blocks * 512;
 	found->changed = about.st_mtim;
-	found->is_gone = start_of(pid) != start;
+	found->is_gone = tdt__recorded_process_gone(&header, pid, start);
 	return true;
 }
 
@@ -110,6 +85,8 @@ static struct found *list_files(int dir, size_t *n)
 	const struct dirent *entry;
 
 	*n = 0;
+	if (entries != NULL)
+		rewinddir(entries); /* its position is that of the descriptor that is kept */
 	while (list != NULL && entries != NULL && *n < FOUND_MOST &&
 	       (entry = readdir(entries)) != NULL)
 		*n += look_at_file(dir, entry->d_name, &list[*n]);
@@ -137,7 +114,7 @@ static bool room_in_dir(int dir, uint64_t dir_size, uint64_t more)
 	for (size_t i = 0; i < n; i++)
 		all += list[i].bytes;
 	for (size_t i = 0; i < n && all > dir_size; i++)
-		if (list[i].is_gone && unlinkat(dir, list[i].name, 0) == 0)
+		if (list[i].is_gone && (unlinkat(dir, list[i].name, 0) == 0 || errno == ENOENT))
 			all -= list[i].bytes;
 	free(list);
 	return all <= dir_size;
@@ -161,129 +138,165 @@ static int create_file(int dir, const char *name)
 	return openat(dir, name, flags, 0600);
 }
 
-/* Whether a file may be so large.  Otherwise the kernel would send SIGXFSZ. */
-static bool may_have(uint64_t size)
+/* What is kept open of the directory. */
+static int open_dir(struct tdt__record_file *file, const char *dir)
 {
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	       size <= limit.rlim_cur;
-}
-
-static int map_file(int file, uint64_t size, uint64_t allocated, void **memory)
-{
-	int error;
-
-	if (!may_have(size))
-		return -EFBIG;
-	if (ftruncate(file, (off_t)size) != 0)
-		return -errno;
-	error = posix_fallocate(file, 0, (off_t)allocated);
-	if (error != 0)
-		return -error;
-	*memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	return *memory != MAP_FAILED ? 0 : -errno;
-}
-
-static int make_file(struct tdt__record_file *file, int dir, const char *name, uint64_t size,
-		     uint64_t allocated, void **memory)
-{
-	int opened = create_file(dir, name), error;
+	int opened = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat about;
 
 	if (opened < 0)
 		return -errno;
-	error = map_file(opened, size, allocated, memory);
-	if (error == 0 && fstat(opened, &about) == 0) {
-		file->device = about.st_dev;
-		file->inode = about.st_ino;
+	if (fstat(opened, &about) != 0) {
+		close(opened);
+		return -EIO;
 	}
-	close(opened);
-	if (error != 0)
-		unlinkat(dir, name, 0);
-	return error;
+	file->dir = opened;
+	file->dir_device = about.st_dev;
+	file->dir_inode = about.st_ino;
+	return 0;
 }
 
-static int make_in(struct tdt__record_file *file, const char *dir, int opened, uint64_t size,
-		   uint64_t allocated, void **memory)
+static int make_in(struct tdt__record_file *file, const char *dir)
 {
+	struct stat about;
 	char name[48];
 
 	snprintf(name, sizeof name, "tdt-%d-%" PRIu64 ".rec", getpid(),
-		 start_of((uint64_t)getpid()));
+		 tdt__process_start((uint64_t)getpid()));
 	if ((size_t)snprintf(file->path, sizeof file->path, "%s/%s", dir, name) >=
 	    sizeof file->path)
 		return -ENAMETOOLONG;
-	return make_file(file, opened, name, size, allocated, memory);
+	file->descriptor = create_file(file->dir, name);
+	if (file->descriptor < 0 || fstat(file->descriptor, &about) != 0)
+		return -errno;
+	file->device = about.st_dev;
+	file->inode = about.st_ino;
+	return 0;
 }
 
-int tdt__record_file_make(struct tdt__record_file *file, const char *dir, uint64_t dir_size,
-			  uint64_t size, uint64_t allocated, void **memory)
+int tdt__record_file_make(struct tdt__record_file *file, const char *dir, uint64_t dir_size)
 {
-	int opened = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+	int error;
 
-	file->path[0] = '\0';
-	file->dir_size = dir_size;
-	if (opened < 0)
-		return -errno;
-	error = room_in_dir(opened, dir_size, allocated)
-			? make_in(file, dir, opened, size, allocated, memory)
-			: -ENOSPC;
-	close(opened);
-	if (error != 0)
+	*file = (struct tdt__record_file){ .descriptor = -1, .dir = -1, .dir_size = dir_size };
+	error = open_dir(file, dir);
+	if (error == 0)
+		error = make_in(file, dir);
+	if (error != 0) {
+		tdt__record_file_close(file);
 		file->path[0] = '\0';
+	}
 	return error;
 }
 
-static int open_again(const struct tdt__record_file *file)
+/* --- What is kept open ------------------------------------------------------ */
+
+static bool is_that_file(int descriptor, dev_t device, ino_t inode)
 {
-	int opened = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat about;
 
-	if (opened < 0)
+	return fstat(descriptor, &about) == 0 && about.st_dev == device && about.st_ino == inode;
+}
+
+/*
+ * A descriptor of what is kept open, which the caller closes.  It is copied before it is looked at:
+ * the host may close the kept one at any time.  Otherwise what has the path, if it is the same.
+ */
+static int open_again(int kept, const char *path, int flags, dev_t device, ino_t inode)
+{
+	int copy = kept >= 0 ? fcntl(kept, F_DUPFD_CLOEXEC, 0) : -1;
+
+	if (copy >= 0 && is_that_file(copy, device, inode))
+		return copy;
+	if (copy >= 0)
+		close(copy);
+	copy = open(path, flags | O_CLOEXEC);
+	if (copy < 0)
 		return -errno;
-	if (fstat(opened, &about) == 0 && about.st_dev == file->device &&
-	    about.st_ino == file->inode)
-		return opened;
-	close(opened);
+	if (is_that_file(copy, device, inode))
+		return copy;
+	close(copy);
 	return -ESTALE;
+}
+
+static int open_file_again(const struct tdt__record_file *file)
+{
+	return open_again(file->descriptor, file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK,
+			  file->device, file->inode);
+}
+
+static int open_dir_again(const struct tdt__record_file *file)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%.*s/", (int)(strrchr(file->path, '/') - file->path),
+		 file->path);
+	return open_again(file->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, file->dir_device,
+			  file->dir_inode);
 }
 
 /* Whether the directory of the file has room for `more` bytes. */
 static bool has_room(const struct tdt__record_file *file, uint64_t more)
 {
-	size_t length = (size_t)(strrchr(file->path, '/') - file->path);
-	char path[PATH_MAX];
-	bool has;
-	int dir;
+	int dir = open_dir_again(file);
+	bool has = dir >= 0 && room_in_dir(dir, file->dir_size, more);
 
-	snprintf(path, sizeof path, "%.*s/", (int)length, file->path);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	has = dir >= 0 && room_in_dir(dir, file->dir_size, more);
 	if (dir >= 0)
 		close(dir);
 	return has;
 }
 
-int tdt__record_file_allocate(const struct tdt__record_file *file, uint64_t offset, uint64_t size)
+/*
+ * Under mlockall(MCL_FUTURE) the kernel fills a mapping with all its pages, unless it cannot be
+ * accessed.
+ */
+static int map_part(int opened, void *memory, uint64_t offset, uint64_t size)
 {
-	int opened = open_again(file), error = -ENOSPC;
+	if (mmap(memory, size, PROT_NONE, MAP_SHARED | MAP_FIXED, opened, (off_t)offset) ==
+	    MAP_FAILED)
+		return -errno;
+	munlock(memory, size);
+	return mprotect(memory, size, PROT_READ | PROT_WRITE) == 0 ? 0 : -errno;
+}
+
+int tdt__record_file_map(struct tdt__record_file *file, void *memory, uint64_t offset,
+			 uint64_t size)
+{
+	int opened = open_file_again(file), error = -ENOSPC;
+	struct tdt__write_signals signals;
 
 	if (opened < 0)
 		return opened;
+	tdt__write_signals_block(&signals);
 	if (has_room(file, size))
 		error = -posix_fallocate(opened, (off_t)offset, (off_t)size);
+	tdt__write_signals_restore(&signals);
+	if (error == 0)
+		error = map_part(opened, memory, offset, size);
 	close(opened);
 	return error;
 }
 
+static void close_kept(int *descriptor, dev_t device, ino_t inode)
+{
+	if (*descriptor >= 0 && is_that_file(*descriptor, device, inode))
+		close(*descriptor);
+	*descriptor = -1;
+}
+
+void tdt__record_file_close(struct tdt__record_file *file)
+{
+	close_kept(&file->descriptor, file->device, file->inode);
+	close_kept(&file->dir, file->dir_device, file->dir_inode);
+}
+
 void tdt__record_file_remove(struct tdt__record_file *file)
 {
-	int opened = file->path[0] != '\0' ? open_again(file) : -ENOENT;
+	struct stat about;
 
-	if (opened >= 0) {
+	if (file->path[0] != '\0' && lstat(file->path, &about) == 0 &&
+	    about.st_dev == file->device && about.st_ino == file->inode)
 		unlink(file->path);
-		close(opened);
-	}
+	tdt__record_file_close(file);
 	file->path[0] = '\0';
 }

@@ -15,21 +15,27 @@
 /* Write an event to the ring of this thread, whichever it has. */
 static void put(const struct tdt_event *event)
 {
-	struct tdt_recording_ring *ring = tdt__ring_any();
+	struct tdt_recording_ring *ring;
 
+	tdt__ring_enter();
+	ring = tdt__ring_any();
 	if (__builtin_expect(ring != NULL, 1))
 		tdt__ring_put(ring, tdt__thread.slots, event);
-	else
+	tdt__ring_leave();
+	if (__builtin_expect(ring == NULL, 0))
 		tdt__ring_missed(false);
 }
 
-static void put_long(const struct tdt_event *event, const void *payload, size_t size)
+void tdt__record_long(const struct tdt_event *event, const void *payload, size_t size)
 {
-	struct tdt_recording_ring *ring = tdt__ring_any();
+	struct tdt_recording_ring *ring;
 
+	tdt__ring_enter();
+	ring = tdt__ring_any();
 	if (ring != NULL)
 		tdt__ring_put_long(ring, tdt__thread.slots, event, payload, size);
-	else
+	tdt__ring_leave();
+	if (ring == NULL)
 		tdt__ring_missed(false);
 }
 
@@ -41,36 +47,42 @@ static void put_long(const struct tdt_event *event, const void *payload, size_t 
  */
 void tdt__record_begin_hooked(struct tdt__record_poll *poll, uint64_t id)
 {
-	struct tdt_recording_ring *ring = tdt__ring_of_polls();
+	struct tdt_recording_ring *ring;
 	bool inside = tdt__thread.poll != NULL;
 
+	tdt__ring_enter();
+	ring = tdt__ring_of_polls();
 	*poll = (struct tdt__record_poll){ .ring = ring, .is_recorded = true };
+	if (ring != NULL) {
+		poll->outer_task = inside ? TDT__PEEK(ring->task) : 0;
+		poll->outer_since = inside ? TDT__PEEK(ring->since) : 0;
+		poll->outer_own = inside ? TDT__PEEK(ring->own) : TDT__RING_TAKEN;
+		tdt__record_enter(poll, id, NULL);
+	}
+	tdt__ring_leave();
 	if (ring == NULL)
-		return;
-	poll->outer_task = inside ? TDT__PEEK(ring->task) : 0;
-	poll->outer_since = inside ? TDT__PEEK(ring->since) : 0;
-	poll->outer_own = inside ? TDT__PEEK(ring->own) : TDT__RING_TAKEN;
-	tdt__record_enter(poll, id, NULL);
+		tdt__ring_missed(true);
 }
 
 void tdt__record_end_hooked(struct tdt__record_poll *poll, uint64_t id, tdt_poll_t result)
 {
-	if (!tdt__thread.hooked_recorded)
+	if (!tdt__thread.hooked_recorded) {
 		tdt__record_end(poll, id, result);
-	else if (poll->ring != NULL && poll->ring == tdt__ring_mine())
+		return;
+	}
+	tdt__ring_enter();
+	if (poll->ring != NULL && poll->ring == tdt__ring_mine())
 		tdt__record_leave(poll);
+	tdt__ring_leave();
 	poll->is_recorded = false;
 }
 
 /* --- What is remarkable ---------------------------------------------------- */
 
-/*
- * The ring of what is remarkable lies behind the ring of polls, and so do its slots: the slots of a
- * ring of polls end where those of the next ring begin.
- */
+/* The ring of what is remarkable lies behind the ring of polls in the table. */
 static void *remarkable_slots(const struct tdt_recording_ring *ring)
 {
-	return (char *)tdt__thread.slots + ring->room * sizeof(struct tdt_event);
+	return tdt__ring_slots(ring + 1);
 }
 
 void tdt__record_delay(const struct tdt__record_poll *poll, const struct tdt_handle *task,
@@ -109,29 +121,27 @@ static uint64_t poll_first(const struct tdt_recording_ring *ring, uint64_t id, u
 
 /*
  * Copy what belongs to the poll whose event was written last: what its leaves wait for, and their
- * stacks.  A slot of the kind TDT_EVENT_MORE belongs to the event before it.
+ * stacks.  A slot of the kind TDT_EVENT_MORE belongs to the event before it, and readers see both
+ * or neither.
  */
 static void copy_leaves(struct tdt_recording_ring *ring, uint64_t id)
 {
-	uint64_t head = TDT__PEEK(ring->head) - 1;
+	uint64_t head = TDT__PEEK(ring->head) - 1, to = TDT__PEEK(ring[1].head);
+	tdt__record_word *words = remarkable_slots(ring);
 	bool copies = false;
 
 	for (uint64_t at = poll_first(ring, id, head); at < head; at++) {
 		const struct tdt_event *event = slot_at(ring, at);
 
-		if (event->kind != TDT_EVENT_MORE)
+		if (event->kind != TDT_EVENT_MORE) {
+			tdt__ring_advance(ring + 1, to);
 			copies = event->task == id &&
 				 (event->kind == TDT_EVENT_WAIT || event->kind == TDT_EVENT_STACK);
+		}
 		if (copies)
-			tdt__ring_put(ring + 1, remarkable_slots(ring), event);
+			tdt__slot_write(words + 4 * (to++ & (ring[1].room - 1)), event);
 	}
-}
-
-void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll)
-{
-	copy_leaves(ring, poll->task);
-	tdt__ring_put(ring + 1, remarkable_slots(ring), poll);
-	tdt__trigger_poll(poll->time, (uint64_t)poll->a << (poll->detail >> 4) * 4, false);
+	tdt__ring_advance(ring + 1, to);
 }
 
 /* --- Tasks ----------------------------------------------------------------- */
@@ -143,6 +153,33 @@ static size_t describe(const struct tdt_task_record *record, char payload[TDT__I
 	return tdt__describe_task(record, file, payload);
 }
 
+/*
+ * Other events that tell the task's name are overwritten long before this one.  A task that a
+ * runtime only reports has no record.
+ */
+static void copy_identity(struct tdt_recording_ring *ring)
+{
+	const struct tdt_handle *task =
+	    (void *)(uintptr_t)(TDT__PEEK(ring->own) & ~(uint64_t)TDT__RING_STATES);
+	struct tdt_event event = { .kind = TDT_EVENT_TASK, .time = tdt__ticks() };
+	char payload[TDT__IDENTITY_MAX];
+
+	if (task == NULL)
+		return;
+	event.task = task->record.id;
+	event.c = task->record.poll;
+	tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
+			   describe(&task->record, payload));
+}
+
+void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll)
+{
+	copy_identity(ring);
+	copy_leaves(ring, poll->task);
+	tdt__ring_put(ring + 1, remarkable_slots(ring), poll);
+	tdt__trigger_poll(poll->time, (uint64_t)poll->a << (poll->detail >> 4) * 4, false);
+}
+
 static void put_identity(struct tdt_event *event, const struct tdt_handle *task)
 {
 	char payload[TDT__IDENTITY_MAX];
@@ -151,7 +188,7 @@ static void put_identity(struct tdt_event *event, const struct tdt_handle *task)
 	event->time = tdt__ticks();
 	event->task = task->record.id;
 	event->c = task->record.poll;
-	put_long(event, payload, size);
+	tdt__record_long(event, payload, size);
 }
 
 void tdt__record_spawn(const struct tdt_handle *task)
@@ -169,12 +206,15 @@ void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
 	char payload[TDT__IDENTITY_MAX];
 
 	put_identity(&event, task);
+	if (outcome != TDT_PANICKED)
+		return;
+	tdt__ring_enter();
 	ring = tdt__ring_mine();
-	if (outcome == TDT_PANICKED && ring != NULL && ring->kind == TDT_RING_POLLS)
+	if (ring != NULL && ring->kind == TDT_RING_POLLS)
 		tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
 				   describe(&task->record, payload));
-	if (outcome == TDT_PANICKED)
-		tdt__trigger_panic();
+	tdt__ring_leave();
+	tdt__trigger_panic();
 }
 
 /* --- What runtimes and leaves report --------------------------------------- */
@@ -190,14 +230,42 @@ void tdt__record_wake(uint64_t id)
 	put(&event);
 }
 
+/* Such tasks take turns on a thread in any order: their runs are not nested, as polls are. */
+void tdt__record_run(uint64_t id, uint8_t detail)
+{
+	const struct tdt_event event = {
+		.kind = TDT_EVENT_RUN, .detail = detail, .time = tdt__ticks(), .task = id
+	};
+
+	put(&event);
+}
+
+void tdt__record_hand(const struct tdt_lock *lock, uint64_t id)
+{
+	const struct tdt_event event = {
+		.kind = TDT_EVENT_LOCK, .time = tdt__ticks(), .task = id, .c = (uintptr_t)lock
+	};
+
+	put(&event);
+}
+
+/* Unless the thread polls, its ring says since when it is idle; 0: it is not. */
+static void note_idle(uint64_t since)
+{
+	struct tdt_recording_ring *ring;
+
+	tdt__ring_enter();
+	ring = tdt__ring_any();
+	if (ring != NULL && TDT__PEEK(ring->task) == 0)
+		TDT__POKE(ring->since, since);
+	tdt__ring_leave();
+}
+
 void tdt__record_park(void)
 {
-	struct tdt_recording_ring *ring = tdt__ring_any();
-
 	tdt__thread.ended = 0;
 	tdt__thread.idle_since = tdt__ticks();
-	if (ring != NULL && TDT__PEEK(ring->task) == 0)
-		TDT__POKE(ring->since, tdt__thread.idle_since);
+	note_idle(tdt__thread.idle_since);
 }
 
 void tdt__record_unpark(void)
@@ -205,14 +273,12 @@ void tdt__record_unpark(void)
 	struct tdt_event event = { .kind = TDT_EVENT_PARK,
 				   .b = tdt__cpu(),
 				   .time = tdt__thread.idle_since };
-	struct tdt_recording_ring *ring = tdt__ring_any();
 	uint64_t now = tdt__ticks();
 
 	if (event.time == 0)
 		return;
 	tdt__thread.idle_since = 0;
-	if (ring != NULL && TDT__PEEK(ring->task) == 0)
-		TDT__POKE(ring->since, 0);
+	note_idle(0);
 	tdt__record_duration(&event, now > event.time ? now - event.time : 0);
 	put(&event);
 }
@@ -229,5 +295,5 @@ void tdt__record_wait(uint64_t id, enum tdt_wait_kind kind, const void *object, 
 	if (name == NULL)
 		put(&event);
 	else
-		put_long(&event, name, tdt__name_length(name));
+		tdt__record_long(&event, name, tdt__name_length(name));
 }

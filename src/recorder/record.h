@@ -39,6 +39,7 @@ static inline bool tdt__recording(void)
 /* A poll of the task was late, or lasted, or panicked. */
 void tdt__record_delay(const struct tdt__record_poll *poll, const struct tdt_handle *task,
 		       uint64_t waited);
+/* The ring still says that the poll goes on. */
 void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll);
 
 /*
@@ -86,15 +87,19 @@ static inline void tdt__record_enter(struct tdt__record_poll *poll, uint64_t id,
  */
 static inline void tdt__record_begin(struct tdt__record_poll *poll, const struct tdt_handle *task)
 {
-	struct tdt_recording_ring *ring = tdt__ring_of_polls();
+	struct tdt_recording_ring *ring;
 	uint64_t waited;
 
 	poll->is_recorded = true;
-	poll->ring = ring;
 	if (task->record.id == tdt__thread.hooked)
 		tdt__thread.hooked_recorded = true;
-	if (ring == NULL)
+	tdt__ring_enter();
+	poll->ring = ring = tdt__ring_of_polls();
+	if (ring == NULL) {
+		tdt__ring_leave();
+		tdt__ring_missed(true);
 		return;
+	}
 	poll->woken_by = tdt__was_woken(task, task->record.polls - 1)
 				 ? TDT__PEEK(task->record.woken_by)
 				 : 0;
@@ -105,6 +110,7 @@ static inline void tdt__record_begin(struct tdt__record_poll *poll, const struct
 	waited = tdt__record_waited(task);
 	if (__builtin_expect(waited >= TDT__PEEK(tdt__record_options.long_wait), 0))
 		tdt__record_delay(poll, task, waited);
+	tdt__ring_leave();
 }
 
 /* A duration as an event holds it: shifted right until it fits.  The shift goes to `detail`. */
@@ -139,20 +145,25 @@ static inline void tdt__record_end(struct tdt__record_poll *poll, uint64_t id, t
 	uint64_t end, length;
 
 	poll->is_recorded = false;
+	tdt__ring_enter();
 	if (ring == NULL || ring != tdt__ring_mine()) {
-		tdt__ring_missed(true);
+		tdt__ring_leave();
+		/* Given back in the poll; otherwise it is one of an earlier recording. */
+		if (ring != NULL && tdt__thread.generation == 0)
+			tdt__ring_missed(true);
 		return;
 	}
 	end = tdt__ticks();
 	length = end > poll->start ? end - poll->start : 0;
 	tdt__record_duration(&event, length);
 	tdt__ring_put(ring, tdt__thread.slots, &event);
-	tdt__record_leave(poll);
-	tdt__thread.ended = end;
-	tdt__thread.ended_now = tdt__thread.now;
 	if (__builtin_expect(length >= TDT__PEEK(tdt__record_options.long_poll), 0) ||
 	    __builtin_expect(result == TDT_PANICKED, 0))
 		tdt__record_remarkable(ring, &event);
+	tdt__record_leave(poll);
+	tdt__thread.ended = end;
+	tdt__thread.ended_now = tdt__thread.now;
+	tdt__ring_leave();
 }
 
 /*
@@ -164,11 +175,17 @@ void tdt__record_end_hooked(struct tdt__record_poll *poll, uint64_t id, tdt_poll
 
 /* --- Other events ---------------------------------------------------------- */
 
+/* Write an event with a payload to the ring of this thread, whichever it has. */
+void tdt__record_long(const struct tdt_event *event, const void *payload, size_t size);
+
 void tdt__record_wake(uint64_t id);
 void tdt__record_spawn(const struct tdt_handle *task);
 void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome);
 void tdt__record_park(void);
 void tdt__record_unpark(void);
+/* A task of tdt_task_new() goes on (0), or waits (TDT_PENDING). */
+void tdt__record_run(uint64_t id, uint8_t detail);
+void tdt__record_hand(const struct tdt_lock *lock, uint64_t id);
 void tdt__record_wait(uint64_t id, enum tdt_wait_kind kind, const void *object, uint64_t owner,
 		      const char *name);
 

@@ -2,9 +2,10 @@
 /*
  * Starting and stopping the recorder, and the recorder's thread.
  *
- * A block is made once, and is used again when the recorder is started again.  If the options ask
- * for another one, the old block loses its slots, but its header and tables stay mapped for ever: a
- * thread may be in the middle of writing an event.
+ * The program's block is used again when the recorder is started again.  If the options ask for
+ * another one, or if the recorder has only run for readers outside and they are gone, the block is
+ * *retired*: nobody begins to use it any more, and the recorder's thread frees it when nobody does.
+ * A thread may be in the middle of writing an event.
  */
 
 #include <config.h>
@@ -12,10 +13,10 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,11 +28,12 @@
 #include "host/start.h"
 #include "recorder/block.h"
 #include "recorder/clock.h"
-#include "recorder/files.h"
 #include "recorder/record.h"
+#include "recorder/request.h"
 #include "recorder/rings.h"
 #include "recorder/service.h"
 #include "recorder/trigger.h"
+#include "recording/process.h"
 #include "watch/watch.h"
 
 pthread_mutex_t tdt__recorder_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,18 +51,20 @@ struct settings {
 
 /* All under tdt__recorder_lock. */
 static struct settings in_force;
-static struct tdt__record_file record_file;
+static struct tdt__block *in_use; /* NULL: there is none */
+static bool for_readers;	   /* only readers outside have wanted the current block */
+static struct tdt__block *retired; /* those that may still be in use */
 static bool on;       /* the recorder runs */
 static bool for_program, for_outside; /* who wants it to run: the program, readers outside */
 static bool busy;     /* a thread starts the recorder, and has given up the lock */
-static bool has_thread;
+static atomic_bool has_thread; /* without the lock: whoever exchanges false for true starts it */
 static bool started;  /* tdt_recorder_start() was called: the environment no longer counts */
 static int environment_error;
 static pthread_cond_t switched = PTHREAD_COND_INITIALIZER; /* when `on` changes */
 
 static struct tdt_recording *the_block(void)
 {
-	return atomic_load_explicit(&tdt__recording_block, memory_order_relaxed);
+	return in_use != NULL ? in_use->base : NULL;
 }
 
 /* --- The options ----------------------------------------------------------- */
@@ -121,7 +125,7 @@ static int read_recorder_options(struct settings *settings,
 	if (options.dir[0] == '\0')
 		return -EINVAL;
 	/* The process may change its directory, and a child of fork() makes its file there, too. */
-	return realpath(options.dir, settings->dir) != NULL ? 0 : -errno;
+	return tdt__record_dir(settings->dir, options.dir);
 }
 
 /* --- The block ------------------------------------------------------------- */
@@ -143,58 +147,59 @@ static void fill_start(struct tdt_recording *block)
 	block->start = now.monotonic;
 	block->start_boot = now.boot;
 	block->start_real = now.real;
+	block->alive = now.boot;
+	block->pid_namespace = tdt__process_namespace();
 	strncpy(block->program, program_invocation_short_name, sizeof block->program - 1);
 }
 
-#define FIRST_MOST 16
-
-/* Rings of polls that are allocated in a file at first: a runtime has a worker on each CPU. */
-static uint32_t first_rings(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return cpus > 0 && cpus < FIRST_MOST ? (uint32_t)cpus + 1 : FIRST_MOST;
-}
-
 /* Make a block that no other thread knows.  Returns 0 or a negative errno. */
-static int make_block(const struct settings *settings, struct tdt__record_file *file,
-		      struct tdt_recording **made)
+static int make_block(const struct settings *settings, struct tdt__block **made, bool names_modules)
 {
-	uint64_t size = tdt__block_size(&settings->plan);
-	void *memory = NULL;
-	int error = 0;
+	struct tdt__block *block;
+	int error = tdt__block_make(&block, &settings->plan, settings->dir, settings->dir_size);
 
-	file->path[0] = '\0';
-	if (settings->dir[0] != '\0')
-		error = tdt__record_file_make(file, settings->dir, settings->dir_size, size,
-					      tdt__block_plan_fixed(&settings->plan), &memory);
-	else if ((memory = tdt__block_map(size)) == NULL)
-		error = -ENOMEM;
 	if (error != 0)
 		return error;
-	*made = memory;
-	tdt__block_fill(*made, &settings->plan);
-	fill_start(*made);
-	error = tdt__service_rings(*made, file, first_rings());
-	if (error == 0)
+	block->names_modules = names_modules;
+	fill_start(block->base);
+	error = tdt__service_rings(block);
+	if (error == 0) {
+		*made = block;
 		return 0;
-	munmap(memory, size);
-	tdt__record_file_remove(file);
+	}
+	tdt__record_file_remove(&block->file);
+	tdt__block_free(block);
 	return error;
 }
 
-/* Let threads use the block in place of the in_force one, which loses its slots. */
-static void publish_block(struct tdt_recording *block)
+/* Let threads use the block in the place of the current one, which is retired.  NULL: none. */
+static void publish_block(struct tdt__block *block)
 {
-	struct tdt_recording *old = the_block();
+	struct tdt__block *old = in_use;
 
-	/* Release the tables.  Pairs with the threads that take rings. */
-	atomic_store_explicit(&tdt__recording_block, block, memory_order_release);
-	TDT__POKE(tdt__registry.rings, (uintptr_t)block);
+	in_use = block;
+	/* Release the tables.  Sequentially consistent: pairs with tdt__block_enter(). */
+	atomic_store_explicit(&tdt__recording_block, the_block(), memory_order_seq_cst);
+	TDT__POKE(tdt__registry.rings, (uintptr_t)the_block());
+	tdt__rings_abandon();
 	if (old == NULL)
 		return;
-	tdt__rings_abandon(old);
-	tdt__block_drop_slots(old);
+	old->next = retired;
+	retired = old;
+}
+
+/* Free the retired blocks that nobody uses.  The recorder's thread. */
+static void free_retired(void)
+{
+	struct tdt__block **at = &retired, *block;
+
+	while ((block = *at) != NULL) {
+		if (tdt__block_is_left(block->base)) {
+			*at = block->next;
+			tdt__block_free(block);
+		} else
+			at = &block->next;
+	}
 }
 
 /* --- Starting and stopping ------------------------------------------------- */
@@ -240,30 +245,54 @@ static void sleep_ms(unsigned ms)
 	pthread_cond_clockwait(&switched, &tdt__recorder_lock, CLOCK_MONOTONIC, &until);
 }
 
+#define RETIRED_MS 10	 /* between two looks at retired blocks */
 #define ROUND_MS 20      /* between two rounds while there is something to see */
 #define IDLE_ROUND_MS 100
 #define FIRST_ROUND_MS 2 /* at first, when threads begin to poll and take rings */
 #define FIRST_ROUNDS 200u
 
+/* For those who make room in the directory, in another PID namespace: each second is enough. */
+static void show_life(struct tdt_recording *block)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	ns = (uint64_t)now.tv_sec * (uint64_t)TDT__SECOND;
+	if (TDT__PEEK(block->alive) < ns)
+		TDT__POKE(block->alive, ns + (uint64_t)now.tv_nsec);
+}
+
+/*
+ * The thread allocates before it does anything else.  With the first allocation of a thread, glibc
+ * reserves address space for ever: a host that listens has that from the beginning, and not from
+ * the first long poll of a recording on.
+ */
 static void *tdt_recorder_thread(void *nothing)
 {
+	void *volatile first = malloc(1);
 	unsigned rounds = 0; /* since the recorder was switched on */
 
 	(void)nothing;
+	free(first);
 	pthread_setname_np(pthread_self(), "tdt-recorder");
 	pthread_mutex_lock(&tdt__recorder_lock);
 	for (;;) {
-		struct tdt_recording *block = the_block();
-		struct tdt__record_file file = record_file;
+		struct tdt__block *block = in_use;
 		bool active;
 
+		free_retired();
 		if (!on) {
-			pthread_cond_wait(&switched, &tdt__recorder_lock);
+			if (retired != NULL)
+				sleep_ms(RETIRED_MS);
+			else
+				pthread_cond_wait(&switched, &tdt__recorder_lock);
 			rounds = 0;
 			continue;
 		}
 		pthread_mutex_unlock(&tdt__recorder_lock);
-		active = tdt__service_round(block, &file);
+		show_life(block->base);
+		active = tdt__service_round(block);
 		tdt__trigger_round();
 		pthread_mutex_lock(&tdt__recorder_lock);
 		if (on && rounds++ < FIRST_ROUNDS)
@@ -274,26 +303,43 @@ static void *tdt_recorder_thread(void *nothing)
 	return NULL;
 }
 
-/* Without the lock: see base/service.h.  `busy` keeps others away. */
-static int need_recorder_thread(void)
+/*
+ * At exit() and the end of main().  A child of a raw clone(2) may have the block of its
+ * parent.  What destructors after this one do, and threads meanwhile, is recorded still.
+ */
+__attribute__((destructor)) static void note_exit(void)
 {
-	int error = has_thread ? 0 : tdt__service_start(tdt_recorder_thread);
+	struct tdt_recording *block = tdt__block_enter();
 
-	has_thread = error == 0;
+	if (block == NULL)
+		return;
+	if (block->pid == (uint32_t)getpid())
+		TDT__POKE(block->end, TDT_RECORDING_END_EXIT);
+	tdt__block_leave();
+}
+
+/* Without the lock: see base/service.h. */
+int tdt__recorder_need_thread(void)
+{
+	bool had = atomic_exchange(&has_thread, true);
+	int error = had ? 0 : tdt__service_start(tdt_recorder_thread);
+
+	if (error != 0)
+		atomic_store(&has_thread, false);
 	return error;
 }
 
 /* Make what the recorder needs, without the lock. */
-static int prepare(const struct settings *settings, bool same, struct tdt__record_file *file,
-		   struct tdt_recording **block)
+static int prepare(const struct settings *settings, bool same, bool names_modules,
+		   struct tdt__block **block)
 {
-	int error = need_recorder_thread();
+	int error = tdt__recorder_need_thread();
 
 	tdt__ticks_begin();
 	if (error == 0 && settings->every != 0 && !tdt__watch_stock_spares())
 		error = -ENOMEM;
 	if (error == 0 && !same)
-		error = make_block(settings, file, block);
+		error = make_block(settings, block, names_modules);
 	return error;
 }
 
@@ -304,8 +350,7 @@ static int prepare(const struct settings *settings, bool same, struct tdt__recor
  */
 static int start_locked(const struct settings *settings, bool *wants)
 {
-	static struct tdt__record_file file;
-	struct tdt_recording *block = NULL;
+	struct tdt__block *block = NULL;
 	bool same = the_block() != NULL && same_block(settings, &in_force);
 	int error;
 
@@ -319,16 +364,19 @@ static int start_locked(const struct settings *settings, bool *wants)
 		switch_off();
 	busy = true;
 	pthread_mutex_unlock(&tdt__recorder_lock);
-	error = prepare(settings, same, &file, &block);
+	error = prepare(settings, same, wants == &for_program, &block);
 	pthread_mutex_lock(&tdt__recorder_lock);
 	busy = false;
 	if (error == 0 && block != NULL) {
 		publish_block(block);
-		record_file = file;
+		for_readers = true;
 	}
 	if (error == 0) {
 		in_force = *settings;
 		*wants = true;
+		for_readers &= wants == &for_outside;
+		if (!for_readers)
+			TDT__POKE(in_use->names_modules, true);
 	}
 	if (for_program || for_outside)
 		switch_on();
@@ -341,8 +389,11 @@ static int stop_locked(bool *wants)
 	if (!*wants)
 		return -EALREADY;
 	*wants = false;
-	if (on && !for_program && !for_outside)
-		switch_off();
+	if (!on || for_program || for_outside)
+		return 0;
+	switch_off();
+	if (for_readers)
+		publish_block(NULL);
 	return 0;
 }
 
@@ -425,22 +476,39 @@ static void fill_info(struct tdt_recorder_status *info, const struct tdt_recordi
 	info->missed_polls = TDT__PEEK(block->missed_polls);
 	info->lost_stacks = TDT__PEEK(stacks->lost);
 	info->rings = tdt__rings_taken(block);
-	strcpy(info->path, record_file.path);
+}
+
+/* False: it has no room. */
+static bool fill_path(const struct tdt_recorder_status *info, const struct tdt_recording *block)
+{
+	const char *path = block != NULL ? in_use->file.path : "";
+	size_t size = strlen(path) + 1;
+
+	if (info->path != NULL && size <= info->path_size)
+		memcpy(info->path, path, size);
+	return info->path == NULL || size <= info->path_size;
 }
 
 int tdt_recorder_info(struct tdt_recorder_status *info)
 {
-	struct tdt_recorder_status ours = { 0 };
+	struct tdt_recorder_status asked = { 0 }, ours = { 0 };
 	size_t size = info != NULL ? info->size : 0;
+	int error = size < sizeof size ? -EINVAL : 0;
 
-	if (size < sizeof size) {
-		errno = EINVAL;
-		return -EINVAL;
+	if (error == 0) {
+		memcpy(&asked, info, size < sizeof asked ? size : sizeof asked);
+		ours.size = size;
+		ours.path = asked.path;
+		ours.path_size = asked.path_size;
+		pthread_mutex_lock(&tdt__recorder_lock);
+		fill_info(&ours, the_block());
+		error = fill_path(&ours, the_block()) ? 0 : -ERANGE;
+		pthread_mutex_unlock(&tdt__recorder_lock);
 	}
-	pthread_mutex_lock(&tdt__recorder_lock);
-	fill_info(&ours, the_block());
-	pthread_mutex_unlock(&tdt__recorder_lock);
-	ours.size = size;
+	if (error != 0) {
+		errno = -error;
+		return error;
+	}
 	memset(info, 0, size);
 	memcpy(info, &ours, size < sizeof ours ? size : sizeof ours);
 	return 0;
@@ -448,69 +516,86 @@ int tdt_recorder_info(struct tdt_recorder_status *info)
 
 /* --- At a fork ------------------------------------------------------------- */
 
+/* Only this thread is left, and it does not write now.  The file is the parent's. */
+static void free_all(void)
+{
+	struct tdt__block *block;
+
+	while ((block = retired) != NULL) {
+		retired = block->next;
+		tdt__block_free(block);
+	}
+}
+
+/* Go on in memory.  False: there is no memory. */
+static bool begin_anew(void)
+{
+	static const char no_dir[] = "";
+	struct tdt__block *block;
+
+	if (tdt__block_make(&block, &in_force.plan, no_dir, 0) != 0)
+		return false;
+	block->names_modules = true;
+	fill_start(block->base);
+	publish_block(block);
+	return tdt__service_rings(block) == 0;
+}
+
 /*
- * The child goes on in memory, in a block at the same address.  A file would be too early: most
- * children only execute another program.  If there is no memory, the child does not record.  It
- * does not record either for readers of its parent.
+ * The child goes on in memory.  A file would be too early: most children only execute another
+ * program.  If there is no memory, the child does not record.  It does not record either for
+ * readers of its parent.
  */
 void tdt__recorder_forked(void)
 {
-	struct tdt_recording *block = the_block();
-
 	switched = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	has_thread = false;
 	busy = false;
-	record_file.path[0] = '\0';
-	if (block == NULL)
-		return;
 	for_outside = false;
-	if (!for_program || !tdt__block_renew(block, &in_force.plan)) {
-		atomic_store_explicit(&tdt__recording_block, NULL, memory_order_relaxed);
-		TDT__POKE(tdt__registry.rings, 0);
+	if (in_use != NULL)
+		publish_block(NULL);
+	free_all();
+	if (!for_program || !begin_anew()) {
+		if (in_use != NULL)
+			publish_block(NULL);
+		free_all();
 		tdt_recorder_on = 0;
 		tdt__epoch_forked(false);
 		on = for_program = false;
 		return;
 	}
-	fill_start(block);
-	tdt__service_rings(block, &record_file, 0);
-	apply_options(block, &in_force);
-	tdt__service_mark(block, TDT_EVENT_START);
-	block->recording = 1;
+	apply_options(in_use->base, &in_force);
+	tdt__service_mark(in_use->base, TDT_EVENT_START);
+	TDT__POKE(in_use->base->recording, 1);
 }
 
 /*
  * Without the lock; `busy` keeps others away.  If no file can be made, the child goes on in memory.
  */
-static struct tdt_recording *make_own_file(const struct settings *settings,
-					   struct tdt__record_file *file)
+static struct tdt__block *make_own_file(const struct settings *settings)
 {
-	struct tdt_recording *block = NULL;
+	struct tdt__block *block = NULL;
 
-	if (settings->dir[0] == '\0' || make_block(settings, file, &block) != 0)
-		file->path[0] = '\0';
-	return block;
+	return settings->dir[0] != '\0' && make_block(settings, &block, true) == 0 ? block : NULL;
 }
 
 void tdt__recorder_resume(void)
 {
-	static struct tdt__record_file file;
-	struct tdt_recording *block;
+	struct tdt__block *block;
 
 	pthread_mutex_lock(&tdt__recorder_lock);
 	if (on && !busy && !has_thread) {
 		busy = true;
 		pthread_mutex_unlock(&tdt__recorder_lock);
-		need_recorder_thread();
-		block = make_own_file(&in_force, &file);
+		tdt__recorder_need_thread();
+		block = make_own_file(&in_force);
 		pthread_mutex_lock(&tdt__recorder_lock);
 		busy = false;
 		if (block != NULL) {
 			publish_block(block);
-			record_file = file;
-			apply_options(block, &in_force);
-			tdt__service_mark(block, TDT_EVENT_START);
-			TDT__POKE(block->recording, on);
+			apply_options(block->base, &in_force);
+			tdt__service_mark(block->base, TDT_EVENT_START);
+			TDT__POKE(block->base->recording, on);
 		}
 	}
 	pthread_mutex_unlock(&tdt__recorder_lock);
@@ -564,12 +649,16 @@ bool tdt__recorder_parse_stacks(const char *text, struct tdt_recorder_options *o
 static int read_environment(struct tdt_recorder_options *options)
 {
 	const char *size = secure_getenv("TDT_RECORD"),
+		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE"),
 		   *stacks = secure_getenv("TDT_RECORD_STACKS");
-	int64_t bytes = size != NULL ? tdt__recorder_parse_size(size) : 0;
+	int64_t bytes = size != NULL ? tdt__recorder_parse_size(size) : 0,
+		dir_bytes = dir_size != NULL ? tdt__recorder_parse_size(dir_size) : 0;
 
-	if (bytes < 0 || (stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)))
+	if (bytes < 0 || dir_bytes < 0 ||
+	    (stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)))
 		return -EINVAL;
 	options->ring_size = (size_t)bytes;
+	options->dir_size = (size_t)dir_bytes;
 	options->dir = secure_getenv("TDT_RECORD_DIR");
 	if (options->dir != NULL && options->dir[0] == '\0')
 		options->dir = NULL;
@@ -596,16 +685,38 @@ static int start_by_environment(struct tdt_recorder_options *options)
 	return error;
 }
 
+/* Say why the environment's request failed.  Without the lock, since a fork waits for that. */
+static void say_failure(int error, bool records)
+{
+	const char *stacks = secure_getenv("TDT_RECORD_STACKS"),
+		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE");
+	struct tdt_recorder_options options;
+
+	if (records)
+		tdt__record_say("TDT_RECORD_DIR", error, "recording in memory only");
+	else if (stacks != NULL && !tdt__recorder_parse_stacks(stacks, &options))
+		tdt__record_say("TDT_RECORD_STACKS", error, "nothing is recorded");
+	else if (dir_size != NULL && tdt__recorder_parse_size(dir_size) < 0)
+		tdt__record_say("TDT_RECORD_DIR_SIZE", error, "nothing is recorded");
+	else
+		tdt__record_say("TDT_RECORD", error, "nothing is recorded");
+}
+
 static void record_by_environment(void)
 {
 	struct tdt_recorder_options options = { .size = sizeof options };
-	int saved = errno, wanted = read_environment(&options);
+	int saved = errno, wanted = read_environment(&options), error;
+	bool records;
 
 	pthread_mutex_lock(&tdt__recorder_lock);
 	environment_error = wanted < 0 ? wanted : 0;
 	if (wanted > 0 && !started)
 		environment_error = start_by_environment(&options);
+	error = environment_error;
+	records = for_program;
 	pthread_mutex_unlock(&tdt__recorder_lock);
+	if (error != 0)
+		say_failure(error, records);
 	errno = saved;
 }
 

@@ -28,6 +28,12 @@ int tdt__recorder_outside_start(const struct tdt_recorder_options *options, bool
 /* Readers do not want it any more. */
 void tdt__recorder_outside_stop(bool *by_program);
 
+/*
+ * Have the recorder's thread, with all that it takes of the process for ever.  Returns 0 or a
+ * negative errno.  What a recording takes besides is given back.
+ */
+int tdt__recorder_need_thread(void);
+
 /* In a child of fork, under tdt__recorder_lock: go on in a block of its own. */
 void tdt__recorder_forked(void);
 

@@ -5,9 +5,9 @@
 /*
  * Which thread writes to which ring.
  *
- * A thread takes a ring with its first event, and keeps it.  It gives the ring back when it is no
- * worker any more; the ring of a thread that has ended is given back by the recorder's thread.  The
- * field `own` of a ring says whose it is:
+ * A thread takes a ring with its first event, and keeps it until it gets a larger one (block.h). It
+ * gives the ring back when it is no worker any more; the ring of a thread that has ended is given
+ * back by the recorder's thread.  The field `own` of a ring says whose it is:
  *
  *	TDT__RING_ABSENT   nobody may take it, because its memory is not there yet
  *	TDT__RING_FREE     any thread may take it
@@ -21,8 +21,19 @@
  *     tdt__thread.ring = this                  own = free
  *     own = taken
  *
- * When there is a new block, `thread` of each ring of the old block becomes 0.  So a thread knows
- * that its ring is its own if `thread` is its id.
+ * Blocks come and go.  Each has a *generation*, a number that is never used again.  A thread may
+ * access its ring, and `task` of its ring, only between tdt__ring_enter() and tdt__ring_leave(),
+ * and only if the ring is of the current generation.
+ *
+ *   thread that writes                       recorder's thread
+ *     writing = 1                              generation = another
+ *     light barrier                            heavy barrier
+ *     is the generation another one?           is any thread that has a ring of the block writing,
+ *     write the event                          or any thread a user of the block?
+ *     writing = 0                              free the block
+ *
+ * So a block is only freed when nobody accesses it.  Who takes a ring has none yet, and takes more
+ * time anyway: it counts as a user of the block, as do those who copy the block.
  */
 
 #include <stdbool.h>
@@ -46,6 +57,22 @@
  */
 extern struct tdt_recording *_Atomic tdt__recording_block __attribute__((visibility("hidden")));
 
+/* Of the current block.  Only tdt__rings_abandon() changes it. */
+extern uint64_t tdt__recording_generation __attribute__((visibility("hidden")));
+
+/*
+ * Begin and end an access to the current block that takes more than some instructions.  The block
+ * is not freed meanwhile.  NULL: there is none, and nothing is to be ended.
+ */
+struct tdt_recording *tdt__block_enter(void);
+void tdt__block_leave(void);
+
+/*
+ * Whether nobody accesses the block, which is no longer the current one.  A false answer may be too
+ * careful.  Called by the recorder's thread.
+ */
+bool tdt__block_is_left(const struct tdt_recording *block);
+
 /*
  * Take a ring for this thread: one of polls, if it is about to poll.  NULL: there is none.  The
  * first call of a thread makes some system calls.
@@ -53,11 +80,10 @@ extern struct tdt_recording *_Atomic tdt__recording_block __attribute__((visibil
 struct tdt_recording_ring *tdt__ring_take(bool polls);
 
 /*
- * This thread has filled its small ring: a ring of polls replaces it, as long as most of those are
- * free.  Returns the ring to write to.  (The thread of a runtime that waits for the system makes
- * most wake-ups, and never polls.)
+ * This thread has come to `outgrown`: its ring becomes larger, or a larger one replaces it, if one
+ * is ready.  Returns the ring to write to.
  */
-struct tdt_recording_ring *tdt__ring_grow(struct tdt_recording_ring *small);
+struct tdt_recording_ring *tdt__ring_grow(struct tdt_recording_ring *ring);
 
 /* Give back the ring of this thread, if it has one. */
 void tdt__ring_give(void);
@@ -69,14 +95,14 @@ void tdt__ring_give(void);
  */
 uint32_t tdt__rings_recycle(struct tdt_recording *block, uint32_t from, uint32_t most);
 
-/* Let threads take the rings of the table from `from` up to `to`, whose memory is there. */
+/* Let threads take the rings of the table from `from` up to `to`, which are ready. */
 void tdt__rings_free(struct tdt_recording *block, uint32_t from, uint32_t to);
 
 /* How many rings of polls or others are taken. */
 uint32_t tdt__rings_taken(const struct tdt_recording *block);
 
-/* Tell the threads that have rings of this block that they are not theirs any more. */
-void tdt__rings_abandon(struct tdt_recording *block);
+/* Another block was published: tell the threads that their rings are not theirs any more. */
+void tdt__rings_abandon(void);
 
 /* An event was not recorded, because this thread got no ring. */
 void tdt__ring_missed(bool poll);
@@ -127,12 +153,25 @@ static inline void tdt__ring_put(struct tdt_recording_ring *ring, void *slots,
 void tdt__ring_put_long(struct tdt_recording_ring *ring, void *slots, const struct tdt_event *event,
 			const void *payload, size_t size);
 
+static inline void tdt__ring_enter(void)
+{
+	TDT__POKE(tdt__thread.writing, 1);
+	/* Without a heavy barrier, no block is freed: so no fence is needed instead of this one. */
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void tdt__ring_leave(void)
+{
+	/* Release what was written.  Pairs with tdt__block_is_left(). */
+	__atomic_store_n(&tdt__thread.writing, 0, __ATOMIC_RELEASE);
+}
+
 /* The ring of this thread; NULL: it has none. */
 static inline struct tdt_recording_ring *tdt__ring_mine(void)
 {
 	struct tdt_recording_ring *ring = (void *)(uintptr_t)tdt__thread.ring;
 
-	if (__builtin_expect(ring == NULL, 0) ||
+	if (__builtin_expect(tdt__thread.generation != TDT__PEEK(tdt__recording_generation), 0) ||
 	    __builtin_expect(TDT__PEEK(ring->thread) != tdt__thread.id, 0))
 		return NULL;
 	return ring;
@@ -145,8 +184,7 @@ static inline struct tdt_recording_ring *tdt__ring_any(void)
 
 	if (__builtin_expect(ring == NULL, 0))
 		return tdt__ring_take(false);
-	if (__builtin_expect(ring->kind != TDT_RING_POLLS, 0) &&
-	    TDT__PEEK(ring->head) >= tdt__thread.outgrown)
+	if (__builtin_expect(TDT__PEEK(ring->head) >= tdt__thread.outgrown, 0))
 		return tdt__ring_grow(ring);
 	return ring;
 }
@@ -155,9 +193,11 @@ static inline struct tdt_recording_ring *tdt__ring_of_polls(void)
 {
 	struct tdt_recording_ring *ring = tdt__ring_mine();
 
-	return __builtin_expect(ring != NULL && ring->kind == TDT_RING_POLLS, 1)
-		       ? ring
-		       : tdt__ring_take(true);
+	if (__builtin_expect(ring == NULL, 0) || __builtin_expect(ring->kind != TDT_RING_POLLS, 0))
+		return tdt__ring_take(true);
+	if (__builtin_expect(TDT__PEEK(ring->head) >= tdt__thread.outgrown, 0))
+		return tdt__ring_grow(ring);
+	return ring;
 }
 
 #endif

@@ -16,7 +16,6 @@
 #include "host/peek.h"
 #include "recorder/block.h"
 #include "recorder/clock.h"
-#include "recorder/files.h"
 #include "recorder/recorder.h"
 #include "recorder/rings.h"
 #include "recorder/stacks.h"
@@ -24,6 +23,7 @@
 #include "recording/describe.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "registry/task_info.h"
 #include "symbolize/modules.h"
 #include "unwind/unwinder.h"
 #include "watch/watch.h"
@@ -36,7 +36,7 @@ void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_
 	struct tdt_recording_ring *to = tdt__block_ring(block, (uint32_t)ring);
 
 	if (to->room != 0)
-		tdt__ring_put_long(to, tdt__block_slots(block, to), event, payload, size);
+		tdt__ring_put_long(to, tdt__ring_slots(to), event, payload, size);
 }
 
 void tdt__service_clock(struct tdt_recording *block)
@@ -61,68 +61,44 @@ void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind)
 
 /* --- Rings that threads may take ------------------------------------------- */
 
-#define AHEAD_POLLS 2u   /* so many free rings are kept ready */
-#define AHEAD_OTHERS 16u /* the same of small rings; as many are allocated at a time */
+#define AHEAD_SMALL 64u /* so many free rings are kept ready, and as many are made at a time */
+#define AHEAD_LARGE 2u /* two workers fill their first rings before the first round */
 
 /*
- * Allocate the slots of `n` rings that follow each other in the table, and let threads take them.
+ * Rings are made ready in the order of the table, `at_once` at a time, as long as fewer than
+ * `ahead` of those from `from` up to `to` are free.  Each is one of `step` entries.
  */
-static int ready_rings(struct tdt_recording *block, const struct tdt__record_file *file,
-		       uint32_t index, uint32_t n)
+static int keep_ready(struct tdt__block *block, uint32_t from, uint32_t to, uint32_t step,
+		      uint32_t ahead, uint32_t at_once)
 {
-	const struct tdt_recording_ring *first = tdt__block_ring(block, index),
-					*last = tdt__block_ring(block, index + n - 1);
-	uint64_t end = last->slots + last->room * sizeof(struct tdt_event);
-	int error = tdt__record_file_allocate(file, first->slots, end - first->slots);
-
-	if (error == 0)
-		tdt__rings_free(block, index, index + n);
-	return error;
-}
-
-/* Count the free rings of a kind, and find the first one that is absent; 0: none is. */
-static uint32_t count_free(const struct tdt_recording *block, uint32_t kind, uint32_t *absent)
-{
-	uint32_t n = 0;
-
-	*absent = 0;
-	for (uint32_t i = TDT__SERVICE_RINGS; i < block->n_rings && *absent == 0; i++) {
-		const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
-		uint64_t own = TDT__PEEK(ring->own);
-
-		n += ring->kind == kind && own == TDT__RING_FREE;
-		if (ring->kind == kind && own == TDT__RING_ABSENT)
-			*absent = i;
-	}
-	return n;
-}
-
-static int keep_ready(struct tdt_recording *block, const struct tdt__record_file *file,
-		      uint32_t kind, uint32_t ahead, uint32_t at_once)
-{
-	uint32_t absent;
+	uint32_t free = 0, absent = from, n = at_once * step;
 	int error = 0;
 
-	while (error == 0 && count_free(block, kind, &absent) < ahead && absent != 0)
-		error = ready_rings(block, file, absent,
-				    at_once < block->n_rings - absent ? at_once
-								      : block->n_rings - absent);
+	for (; absent < to; absent += step) {
+		uint64_t own = TDT__PEEK(tdt__block_ring(block->base, absent)->own);
+
+		if (own == TDT__RING_ABSENT)
+			break;
+		free += own == TDT__RING_FREE;
+	}
+	for (; free < ahead && absent < to && error == 0; free += at_once, absent += n) {
+		n = n < to - absent ? n : to - absent;
+		error = tdt__block_ready_rings(block, absent, n);
+		if (error == 0)
+			tdt__rings_free(block->base, absent, absent + n);
+	}
 	return error;
 }
 
-/* The rings are absent in the order of the table, because they are allocated in that order. */
-int tdt__service_rings(struct tdt_recording *block, const struct tdt__record_file *file,
-		       uint32_t polls)
+int tdt__service_rings(struct tdt__block *block)
 {
-	int error;
+	uint32_t first = tdt__block_first(block), others = tdt__block_others(block);
+	int error = keep_ready(block, first, others, 2, AHEAD_SMALL, AHEAD_SMALL);
 
-	if (file->path[0] == '\0') {
-		tdt__rings_free(block, TDT__SERVICE_RINGS, block->n_rings);
-		return 0;
-	}
-	error = keep_ready(block, file, TDT_RING_POLLS, polls, 2);
-	return error != 0 ? error
-			  : keep_ready(block, file, TDT_RING_OTHERS, AHEAD_OTHERS, AHEAD_OTHERS);
+	if (error == 0)
+		error =
+		    keep_ready(block, others, block->base->n_rings, 1, AHEAD_SMALL, AHEAD_SMALL);
+	return error == 0 ? keep_ready(block, TDT__BLOCK_LARGE, first, 2, AHEAD_LARGE, 1) : error;
 }
 
 /* --- What the thread remembers from one round to the next ------------------ */
@@ -231,7 +207,6 @@ static void look_at_poll(struct tdt_recording *block, uint32_t i, uint64_t now)
 		 own = __atomic_load_n(&ring->own, __ATOMIC_ACQUIRE),
 		 age = now > since ? now - since : 0;
 
-	i -= TDT__SERVICE_RINGS;
 	if (id == 0 || i >= LOOKED_AT || age < TDT__PEEK(tdt__record_options.long_poll))
 		return;
 	if (seen.polls[i].since != since) {
@@ -248,7 +223,30 @@ static void look_at_poll(struct tdt_recording *block, uint32_t i, uint64_t now)
 	read_poll(block, ring, id, own);
 }
 
-/* --- Memory that is written to for the first time -------------------------- */
+/* --- Room for what is written next ----------------------------------------- */
+
+/*
+ * Have room for so many slots.  If there is none, the next attempt is a second later, since a look
+ * at a directory takes time.
+ */
+static void extend_ring(struct tdt__block *block, struct tdt_recording_ring *ring, uint64_t room)
+{
+	uint64_t now = tdt__clock();
+
+	if (now >= seen.allocates && tdt__block_extend_ring(block, ring, room) != 0)
+		seen.allocates = now + TDT__SECOND;
+}
+
+/* Make more of a large ring ready, before its thread has filled half of what it has. */
+static void extend_ahead(struct tdt__block *block, struct tdt_recording_ring *ring)
+{
+	uint64_t head = TDT__PEEK(ring->head), room = ring->ready;
+
+	while (room != 0 && room < ring->most && head > room / 2)
+		room *= 2;
+	if (room != ring->ready)
+		extend_ring(block, ring, room);
+}
 
 #define TOUCHED_AHEAD 524288u
 
@@ -260,18 +258,17 @@ static void look_at_poll(struct tdt_recording *block, uint32_t i, uint64_t now)
  * Give the slots memory that the thread will write next, so that it makes no page faults.  A kernel
  * older than 5.14 refuses.
  */
-static void touch_ahead(const struct tdt_recording *block, uint32_t i)
+static void touch_ahead(const struct tdt_recording_ring *ring, uint64_t *touched)
 {
-	const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
-	uint64_t size = ring->room * sizeof(struct tdt_event),
+	uint64_t ready = ring->ready != 0 ? ring->ready : ring->room,
+		 size = ready * sizeof(struct tdt_event),
 		 want = TDT__PEEK(ring->head) * sizeof(struct tdt_event) + TOUCHED_AHEAD;
-	uint64_t *touched = &seen.touched[i - TDT__SERVICE_RINGS];
 
 	want = want < size ? want & ~(uint64_t)4095 : size;
 	if (want < *touched + TOUCHED_AHEAD / 2 && want < size)
 		return;
 	if (want > *touched)
-		madvise((char *)tdt__block_slots(block, ring) + *touched, want - *touched,
+		madvise((char *)tdt__ring_slots(ring) + *touched, want - *touched,
 			MADV_POPULATE_WRITE);
 	*touched = want;
 }
@@ -284,33 +281,47 @@ static void look_for_trigger(const struct tdt_recording_ring *ring, uint64_t now
 		tdt__trigger_poll(since, now - since, true);
 }
 
-/*
- * Look at all rings of polls.  Returns whether any thread polls, or recorded something since the
- * last time.  Free rings are taken in the order of the table, so behind one that was never used
- * there is none that was.
- */
-static bool look_at_rings(struct tdt_recording *block)
-{
-	uint64_t heads = 0, now = tdt__ticks();
-	bool polls = false, moved;
+/* What was found in the rings. */
+struct rings_seen {
+	uint64_t heads, now;
+	bool polls;
+};
 
-	for (uint32_t i = TDT__SERVICE_RINGS; i < block->n_rings; i += 2) {
-		const struct tdt_recording_ring *ring = tdt__block_ring(block, i);
+/*
+ * Look at the rings of polls from one index up to another.  Free rings are taken in the order of
+ * the table, so behind one that was never used there is none that was.
+ */
+static void look_at_rings_of(struct tdt__block *block, uint32_t from, uint32_t to,
+			     struct rings_seen *found)
+{
+	for (uint32_t i = from; i < to; i += 2) {
+		struct tdt_recording_ring *ring = tdt__block_ring(block->base, i);
 		uint64_t head = TDT__PEEK(ring->head);
 
-		if (ring->kind != TDT_RING_POLLS || (head == 0 && TDT__PEEK(ring->thread) == 0))
+		if (head == 0 && TDT__PEEK(ring->thread) == 0)
 			break;
-		heads += head;
-		polls |= TDT__PEEK(ring->task) != 0;
+		found->heads += head;
+		found->polls |= TDT__PEEK(ring->task) != 0;
+		extend_ahead(block, ring);
 		if (i < LOOKED_AT)
-			touch_ahead(block, i);
-		look_for_trigger(ring, now);
+			touch_ahead(ring, &seen.touched[i]);
+		look_for_trigger(ring, found->now);
 		if (TDT__PEEK(tdt__record_options.stacks))
-			look_at_poll(block, i, now);
+			look_at_poll(block->base, i, found->now);
 	}
-	moved = heads != seen.heads;
-	seen.heads = heads;
-	return polls || moved;
+}
+
+/* Returns whether any thread polls, or recorded something since the last time. */
+static bool look_at_rings(struct tdt__block *block)
+{
+	struct rings_seen found = { .now = tdt__ticks() };
+	bool moved;
+
+	look_at_rings_of(block, TDT__BLOCK_LARGE, tdt__block_first(block), &found);
+	look_at_rings_of(block, tdt__block_first(block), tdt__block_others(block), &found);
+	moved = found.heads != seen.heads;
+	seen.heads = found.heads;
+	return found.polls || moved;
 }
 
 /* --- Modules --------------------------------------------------------------- */
@@ -433,6 +444,19 @@ size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event 
 	return tdt__describe_task(record, file, payload);
 }
 
+/* Have room for another event about a task, as long as the ring may become larger. */
+static void extend_tasks(struct tdt__block *block)
+{
+	struct tdt_recording_ring *ring = tdt__block_ring(block->base, TDT__RING_TASKS);
+
+	if (ring->room == ring->most || ring->head >= ring->room ||
+	    ring->head + 2 * TDT_EVENT_SLOTS_MAX <= ring->room)
+		return;
+	extend_ring(block, ring, 2 * (uint64_t)ring->room);
+	/* Release the memory.  Pairs with read_current(). */
+	__atomic_store_n(&ring->room, ring->ready, __ATOMIC_RELEASE);
+}
+
 static void write_task(struct tdt_recording *block, const struct tdt_task_record *record)
 {
 	char payload[TDT__DESCRIPTION_MAX];
@@ -445,29 +469,34 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 }
 
 /*
- * Have the state of a task that is not being polled, which was read after `time`.  With it, the
- * events since then say all of a task that has been waiting for hours.
+ * Have the state of a task, which was read after `time`.  With it, the events since then say all of
+ * a task that has been waiting for hours, or whose poll has gone on since before there was a ring.
  */
 static void write_state(struct tdt_recording *block, const struct tdt_task_record *record,
 			uint64_t time)
 {
-	bool waits = record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls;
-	const struct tdt_event event = { .kind = TDT_EVENT_STATE,
-					 .detail = waits ? record->wait_kind : TDT_WAIT_UNKNOWN,
-					 .b = tdt__is_runnable(record),
-					 .a = waits ? record->wait_count : 0,
-					 .time = time,
-					 .task = record->id,
-					 .c = record->since };
-	const uint64_t payload[] = { record->polls,
-				     record->spawned,
-				     record->woken,
-				     record->woken_by,
-				     waits ? record->wait_object : 0,
-				     waits ? record->wait_owner : 0 };
+	bool polled = tdt__record_state(record) == TDT_TASK_RUNNING;
+	struct tdt__lock_places locks = tdt__locks_here(0);
+	struct tdt_wait wait = polled ? (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN }
+				      : tdt__wait_of_record(record);
+	const struct tdt_event event = {
+		.kind = TDT_EVENT_STATE,
+		.detail = (uint8_t)wait.kind,
+		.b = polled						? TDT_STATE_POLLED
+		     : tdt__record_state(record) == TDT_TASK_RUNNABLE ? TDT_STATE_WOKEN
+								       : TDT_STATE_IDLE,
+		.a = polled			   ? record->thread
+		     : tdt__record_has_wait(record) ? record->wait_count
+						    : 0,
+		.time = time,
+		.task = record->id,
+		.c = record->since
+	};
+	uint64_t payload[] = { record->polls,	 record->spawned, record->woken,
+			       record->woken_by, wait.object,	  0 };
 
-	if (record->state != TDT_TASK_RECORD_IDLE)
-		return;
+	tdt__lock_renew(&locks, &wait, record->id);
+	payload[5] = wait.owner;
 	pthread_mutex_lock(&tdt__recorder_lock);
 	tdt__service_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
 	pthread_mutex_unlock(&tdt__recorder_lock);
@@ -477,7 +506,7 @@ static void write_state(struct tdt_recording *block, const struct tdt_task_recor
  * Have the identities of live tasks in a file: when the process is gone, its registry is too.  A
  * task's own event is overwritten some time.  Returns how many were written.
  */
-static uint64_t put_tasks(struct tdt_recording *block, uint64_t spawned_since)
+static uint64_t put_tasks(struct tdt__block *block, uint64_t spawned_since)
 {
 	struct tdt__cursor cursor = { .slab = NULL };
 	struct tdt_task_record record;
@@ -490,9 +519,10 @@ static uint64_t put_tasks(struct tdt_recording *block, uint64_t spawned_since)
 		if (TDT__PEEK(task->record.spawned) < spawned_since ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
-		meet_code(block, (uintptr_t)record.poll);
-		write_task(block, &record);
-		write_state(block, &record, before);
+		meet_code(block->base, (uintptr_t)record.poll);
+		extend_tasks(block);
+		write_task(block->base, &record);
+		write_state(block->base, &record, before);
 		n++;
 	}
 	return n;
@@ -510,18 +540,18 @@ static uint64_t put_tasks(struct tdt_recording *block, uint64_t spawned_since)
  * A reader tells by the last complete listing which tasks have ended since they were written: the
  * END of most tasks is overwritten before.
  */
-static void list_live_tasks(struct tdt_recording *block, uint64_t now)
+static void list_live_tasks(struct tdt__block *block, uint64_t now)
 {
 	uint64_t begun = tdt__ticks() - tdt__ticks_of_ns(SLACK_NS), n = put_tasks(block, 0);
 
-	TDT__POKE(block->listed, begun);
+	TDT__POKE(block->base->listed, begun);
 	seen.all_tasks = now;
 	seen.all_after = n < ALL_TASKS_NS / LISTED_TASK_NS ? n * LISTED_TASK_NS : ALL_TASKS_NS;
 }
 
-static void put_new_tasks(struct tdt_recording *block, uint64_t now)
+static void put_new_tasks(struct tdt__block *block, uint64_t now)
 {
-	if (tdt__block_ring(block, TDT__RING_TASKS)->room == 0)
+	if (tdt__block_ring(block->base, TDT__RING_TASKS)->room == 0)
 		return;
 	if (seen.second == 0 || now - seen.all_tasks >= seen.all_after)
 		list_live_tasks(block, now);
@@ -529,10 +559,10 @@ static void put_new_tasks(struct tdt_recording *block, uint64_t now)
 		put_tasks(block, seen.second - SLACK_NS);
 }
 
-static void each_second(struct tdt_recording *block, uint64_t now)
+static void each_second(struct tdt__block *block, uint64_t now)
 {
 	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_clock(block);
+	tdt__service_clock(block->base);
 	pthread_mutex_unlock(&tdt__recorder_lock);
 	put_new_tasks(block, now);
 	if (TDT__PEEK(tdt__record_options.every) != 0)
@@ -550,25 +580,39 @@ static bool missed_more(const struct tdt_recording *block)
 	return missed != before;
 }
 
-/* If there is no room for another ring, the next attempt is a second later. */
-static void have_rings(struct tdt_recording *block, const struct tdt__record_file *file,
-		       uint64_t now)
+/* Whether a thread that needs a large ring may find none. */
+static bool rings_run_out(const struct tdt__block *block)
 {
-	seen.recycle_from = tdt__rings_recycle(block, seen.recycle_from, RECYCLED_AT_ONCE);
+	for (uint32_t i = TDT__BLOCK_LARGE; i < tdt__block_first(block); i += 2) {
+		uint64_t own = TDT__PEEK(tdt__block_ring(block->base, i)->own);
+
+		if (own == TDT__RING_FREE || own == TDT__RING_ABSENT)
+			return own == TDT__RING_ABSENT;
+	}
+	return false;
+}
+
+/* If there is no room for another ring, the next attempt is a second later. */
+static void have_rings(struct tdt__block *block, uint64_t now)
+{
+	seen.recycle_from = tdt__rings_recycle(block->base, seen.recycle_from, RECYCLED_AT_ONCE);
 	seen.recycled = now;
-	if (now >= seen.allocates && tdt__service_rings(block, file, AHEAD_POLLS) != 0)
+	if (now >= seen.allocates && tdt__service_rings(block) != 0)
 		seen.allocates = now + TDT__SECOND;
 }
 
-bool tdt__service_round(struct tdt_recording *block, const struct tdt__record_file *file)
+bool tdt__service_round(struct tdt__block *block)
 {
 	uint64_t now = tdt__clock();
 
-	begin_block(block);
-	if (missed_more(block) || now - seen.recycled >= RECYCLE_NS)
-		have_rings(block, file, now);
+	begin_block(block->base);
+	if (missed_more(block->base) || rings_run_out(block) || now - seen.recycled >= RECYCLE_NS)
+		have_rings(block, now);
 	if (now - seen.second >= TDT__SECOND)
 		each_second(block, now);
-	meet_new_code(block);
+	if (TDT__PEEK(block->names_modules))
+		meet_new_code(block->base);
+	if (now >= seen.allocates && tdt__block_extend_stacks(block) != 0)
+		seen.allocates = now + TDT__SECOND;
 	return look_at_rings(block);
 }

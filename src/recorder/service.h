@@ -16,8 +16,8 @@
 
 #include "recording/describe.h"
 
+struct tdt__block;
 struct tdt__module;
-struct tdt__record_file;
 struct tdt_task_record;
 
 /* Write an event to a ring of the service.  Under tdt__recorder_lock. */
@@ -40,16 +40,15 @@ size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event 
 			 char payload[TDT__DESCRIPTION_MAX]);
 
 /*
- * Let threads take rings.  With a file, they are allocated there first, until `polls` free rings of
- * polls are ready, and some small ones.  Returns 0 or a negative errno.
+ * Make rings ready, and let threads take them, until some of each kind are free.  Returns 0 or a
+ * negative errno.
  */
-int tdt__service_rings(struct tdt_recording *block, const struct tdt__record_file *file,
-		       uint32_t polls);
+int tdt__service_rings(struct tdt__block *block);
 
 /*
  * One round of the recorder's thread.  Returns whether threads recorded anything since the last
  * round, or poll now.  Takes tdt__recorder_lock.
  */
-bool tdt__service_round(struct tdt_recording *block, const struct tdt__record_file *file);
+bool tdt__service_round(struct tdt__block *block);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "recorder/block.h"
 #include "tree/stacks.h"
+#include "watch/spare_captures.h"
 
 #define STACK_UNIT 8u
 
@@ -24,6 +25,11 @@ static uint64_t stack_hash(const uint64_t *pc, uint32_t n, uint8_t cut)
 		hash ^= hash >> 29;
 	}
 	return hash;
+}
+
+static struct tdt_recording_stacks *stacks_of(struct tdt_recording *block)
+{
+	return (void *)((char *)block + block->stacks);
 }
 
 static struct tdt_recording_stack *stack_at(struct tdt_recording_stacks *table, uint32_t number)
@@ -47,14 +53,21 @@ static uint32_t find_recorded(struct tdt_recording_stacks *table, uint32_t numbe
 	return number;
 }
 
-/* Reserve room for a stack.  Relaxed: the room belongs to this thread alone.  0: there is none. */
+/*
+ * Reserve room for a stack, and none if there is not enough: the table may become larger.  Relaxed:
+ * the room belongs to this thread alone.  0: there is none.
+ */
 static uint32_t reserve_stack(struct tdt_recording_stacks *table, uint64_t size)
 {
-	uint64_t at = TDT__PEEK(table->used);
+	/* Acquire the memory of the table.  Pairs with tdt__block_extend_stacks(). */
+	uint64_t at = TDT__PEEK(table->used),
+		 bytes = __atomic_load_n(&table->bytes, __ATOMIC_ACQUIRE);
 
-	if (at + size <= table->bytes)
-		at = __atomic_fetch_add(&table->used, size, __ATOMIC_RELAXED);
-	return at + size <= table->bytes ? (uint32_t)(at / STACK_UNIT) : 0;
+	while (at + size <= bytes)
+		if (__atomic_compare_exchange_n(&table->used, &at, at + size, true,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return (uint32_t)(at / STACK_UNIT);
+	return 0;
 }
 
 static uint32_t write_stack(struct tdt_recording_stacks *table, uint64_t hash, const uint64_t *pc,
@@ -116,7 +129,7 @@ uint32_t tdt__stack_number_of(struct tdt_recording *block, const struct tdt__sta
 	}
 	if (n == 0)
 		return 0;
-	return tdt__stack_number((void *)((char *)block + block->stacks), pc, n,
+	return tdt__stack_number(stacks_of(block), pc, n,
 				 tdt__is_frame(index) ? TDT_CUT_LIMIT
 						      : (uint8_t)(index - TDT__PARENT_TOP));
 }
@@ -142,11 +155,32 @@ static void put_leaves(struct tdt_recording *block, struct tdt_recording_ring *r
 
 void tdt__record_stacks(uint64_t id, const struct tdt__stacks *stacks)
 {
-	/* Acquire the table of stacks.  Pairs with recorder.c's release. */
-	struct tdt_recording *block =
-		atomic_load_explicit(&tdt__recording_block, memory_order_acquire);
-	struct tdt_recording_ring *ring = tdt__ring_mine();
+	struct tdt_recording_ring *ring;
 
-	if (block != NULL && ring != NULL && TDT__PEEK(tdt__record_options.stacks))
-		put_leaves(block, ring, id, stacks);
+	tdt__ring_enter();
+	ring = tdt__ring_mine();
+	if (ring != NULL && TDT__PEEK(tdt__record_options.stacks))
+		put_leaves(tdt__thread.recording, ring, id, stacks);
+	tdt__ring_leave();
+}
+
+struct tdt__capture *tdt__record_capture(void)
+{
+	uint32_t every = TDT__PEEK(tdt__record_options.every);
+	struct tdt_recording *block;
+	struct tdt__capture *capture;
+
+	if (every == 0 || tdt__thread.uncaptured < every)
+		return NULL;
+	capture = tdt__spare_take();
+	if (capture != NULL) {
+		tdt__thread.uncaptured = 0;
+		return capture;
+	}
+	block = tdt__block_enter();
+	if (block != NULL) {
+		__atomic_fetch_add(&stacks_of(block)->lost, 1, __ATOMIC_RELAXED);
+		tdt__block_leave();
+	}
+	return NULL;
 }

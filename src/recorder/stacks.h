@@ -17,6 +17,7 @@
 #include "host/thread.h"
 #include "recorder/record.h"
 
+struct tdt__capture;
 struct tdt__stacks;
 
 /* The most return addresses of a stack; the others are cut off. */
@@ -48,15 +49,11 @@ static inline bool tdt__record_capture_due(void)
 	return every != 0 && ++tdt__thread.uncaptured >= every;
 }
 
-/* The same in the poll that is captured: the count begins again. */
-static inline bool tdt__record_captures(void)
-{
-	uint32_t every = TDT__PEEK(tdt__record_options.every);
-
-	if (every == 0 || tdt__thread.uncaptured < every)
-		return false;
-	tdt__thread.uncaptured = 0;
-	return true;
-}
+/*
+ * The poll may be captured for the recorder.  Returns a spare capture if that is due, and begins
+ * the count again; NULL: it is not due.  It also returns NULL if no spare capture is left: then the
+ * stacks of this poll count as lost, and the thread's next poll is due.
+ */
+struct tdt__capture *tdt__record_capture(void);
 
 #endif

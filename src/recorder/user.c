@@ -47,16 +47,6 @@ static void add_argument(struct user_payload *payload, uint8_t type, uint64_t va
 	payload->size += sizeof value;
 }
 
-static void record_user(const struct tdt_event *event, const struct user_payload *payload)
-{
-	struct tdt_recording_ring *ring = tdt__ring_any();
-
-	if (ring != NULL)
-		tdt__ring_put_long(ring, tdt__thread.slots, event, payload->bytes, payload->size);
-	else
-		tdt__ring_missed(false);
-}
-
 void tdt_record_event(const char *provider, const char *name, uint64_t task, unsigned n,
 		      const uint8_t *types, const uint64_t *values)
 {
@@ -76,5 +66,5 @@ void tdt_record_event(const char *provider, const char *name, uint64_t task, uns
 		add_argument(&payload, types[i], values[i], n - 1 - i);
 	event.detail = (uint8_t)n;
 	event.time = tdt__ticks();
-	record_user(&event, &payload);
+	tdt__record_long(&event, payload.bytes, payload.size);
 }

@@ -22,7 +22,7 @@
 struct copying {
 	const struct tdt__recording_source *source;
 	struct tdt_recording header; /* the source's */
-	uint64_t slots_read; /* of all rings: no more than the block has room for */
+	uint64_t slots_read;	     /* of all rings: no more than the source has */
 	char *block;	     /* the copy */
 	size_t size, room;
 };
@@ -88,19 +88,6 @@ static bool lies_inside(const struct copying *copying, uint64_t offset, uint64_t
 	       n <= copying->header.bytes - offset;
 }
 
-/*
- * Whether the block is as long as its header says: a damaged header must not make a copy of more
- * memory than there is.  Returns 0 or a negative errno.
- */
-static int check_length(struct copying *copying)
-{
-	uint64_t bytes = copying->header.bytes, last;
-
-	if (bytes % sizeof(last) != 0 || bytes < sizeof(copying->header))
-		return -EINVAL;
-	return read_at(copying, bytes - sizeof(last), &last, sizeof(last));
-}
-
 static int begin_copy(struct copying *copying)
 {
 	struct tdt_recording *header = &copying->header, *copy;
@@ -113,13 +100,11 @@ static int begin_copy(struct copying *copying)
 	if (header->version != TDT_RECORDING_VERSION || header->size < sizeof(*header) ||
 	    header->ring_size < sizeof(struct tdt_recording_ring))
 		return -ENOTSUP;
-	if (copying->source->bytes != 0 && header->bytes > copying->source->bytes)
+	if (header->bytes % sizeof(uint64_t) != 0 || header->bytes < sizeof(*header) ||
+	    (copying->source->bytes != 0 && header->bytes > copying->source->bytes))
 		return -EINVAL;
 	if (!lies_inside(copying, header->rings, (uint64_t)header->n_rings * header->ring_size))
 		return -EINVAL;
-	err = check_length(copying);
-	if (err != 0)
-		return err;
 	if (!extend_by_zeros(copying, sizeof(*header)))
 		return -ENOMEM;
 	copy = (void *)copying->block;
@@ -133,15 +118,38 @@ static int begin_copy(struct copying *copying)
 	return extend_by_zeros(copying, (size_t)header->n_rings * copy->ring_size) ? 0 : -ENOMEM;
 }
 
-/* Whether the entry describes a ring, and the block has room for all rings that were described. */
+/* Whether the slots of the ring lie in memory apart from the rest. */
+static bool lies_apart(const struct copying *copying, const struct tdt_recording_ring *ring)
+{
+	return copying->source->address != 0 && ring->address != 0;
+}
+
+/* Whether the entry describes a ring, and there is memory for all rings that were described. */
 static bool describes_ring(struct copying *copying, const struct tdt_recording_ring *ring)
 {
+	bool apart = lies_apart(copying, ring);
+	uint64_t bytes = copying->source->bytes;
+
 	if (ring->room == 0 || (ring->room & (ring->room - 1)) != 0 ||
-	    ring->room > TDT__RING_ROOM_MAX ||
-	    !lies_inside(copying, ring->slots, ring->room * SLOT))
+	    ring->room > TDT__RING_ROOM_MAX)
+		return false;
+	if (apart ? ring->address % 8 != 0 : !lies_inside(copying, ring->slots, ring->room * SLOT))
 		return false;
 	copying->slots_read += ring->room;
-	return copying->slots_read <= copying->header.bytes / SLOT;
+	if (bytes == 0)
+		return apart || copying->slots_read <= copying->header.bytes / SLOT;
+	return copying->slots_read <= bytes / SLOT;
+}
+
+/* Read slots of the ring, from the one with the index `index` on. */
+static int read_slots_at(const struct copying *copying, const struct tdt_recording_ring *ring,
+			 uint64_t index, void *to, uint64_t n)
+{
+	const struct tdt__recording_source *source = copying->source;
+
+	if (!lies_apart(copying, ring))
+		return read_at(copying, ring->slots + index * SLOT, to, n * SLOT);
+	return source->read(source->data, ring->address + index * SLOT, to, n * SLOT);
 }
 
 /* The slots of one ring in the copy: the slot with the number k is at k modulo `room`. */
@@ -189,8 +197,8 @@ static int read_slots(struct copying *copying, const struct tdt_recording_ring *
 		return -ENOMEM;
 	for (uint64_t k = put->first; k < end && err == 0; k += n) {
 		n = run_of(put->room, k, run_of(ring->room, k, end) + k);
-		err = read_at(copying, ring->slots + (k & (ring->room - 1)) * SLOT,
-			      slot_of(copying, put, k), n * SLOT);
+		err =
+		    read_slots_at(copying, ring, k & (ring->room - 1), slot_of(copying, put, k), n);
 	}
 	if (put->end - put->first < put->room)
 		memset(slot_of(copying, put, end), 0, (put->room - end) * SLOT);
@@ -198,8 +206,8 @@ static int read_slots(struct copying *copying, const struct tdt_recording_ring *
 }
 
 /*
- * Read the task that is being polled.  If it changed in between, its time may be that of another
- * poll.
+ * Read an entry, twice.  If the task that is being polled changed in between, its time may be that
+ * of another poll.  A ring gets its room after its address, so the second look has the address.
  */
 static int read_current(struct copying *copying, uint64_t offset, struct tdt_recording_ring *ring)
 {
@@ -212,6 +220,8 @@ static int read_current(struct copying *copying, uint64_t offset, struct tdt_rec
 		ring->task = 0;
 		ring->since = 0;
 	}
+	if (err == 0)
+		ring->address = again.address;
 	return err;
 }
 
@@ -283,6 +293,8 @@ static void enter_ring(struct copying *copying, struct tdt_recording_ring ring,
 	ring.head = put->end;
 	ring.slots = put->at;
 	ring.own = 0;
+	ring.address = 0;
+	ring.ready = 0;
 	memcpy(copying->block + header->rings + header->n_rings++ * sizeof(ring), &ring,
 	       sizeof(ring));
 	if (newest > header->taken)
@@ -313,10 +325,23 @@ static int read_ring_slots(struct copying *copying, uint64_t offset,
 		err = read_current(copying, offset, after);
 	if (err != 0)
 		return err;
-	whole = first_whole(copying, ring, after->head);
+	whole = first_whole(copying, after, after->head);
+	if (after->room != ring->room) /* it became larger meanwhile: nothing is sure */
+		whole = put->end;
 	if (whole > put->first)
 		put->first = whole < put->end ? whole : put->end;
 	return 0;
+}
+
+/* Go on with what was read again of the entry.  False: it does not describe a ring any more. */
+static bool take_over(struct copying *copying, struct tdt_recording_ring *before,
+		      const struct tdt_recording_ring *after)
+{
+	bool grown = after->room != before->room;
+
+	before->head = after->head;
+	before->room = after->room;
+	return !grown || describes_ring(copying, before);
 }
 
 #define TRIES 16
@@ -332,12 +357,13 @@ static int copy_ring(struct copying *copying, uint64_t offset)
 	size_t size = copying->size;
 	struct put put;
 	uint64_t first;
-	int err = read_at(copying, offset, &before, sizeof(before)), tries = 0;
+	int err = read_current(copying, offset, &before), tries = 0;
 
 	if (err != 0 || !describes_ring(copying, &before))
 		return err;
 	do {
-		before.head = tries > 0 ? after.head : before.head;
+		if (tries > 0 && !take_over(copying, &before, &after))
+			return 0;
 		copying->size = size;
 		err = read_ring_slots(copying, offset, &before, &after, &put);
 	} while (err == 0 && put.first == put.end && put.end != 0 && ++tries < TRIES);
@@ -381,11 +407,16 @@ static int copy_stacks(struct copying *copying)
 	return err;
 }
 
+/*
+ * From the last ring to the first one: a thread that gets another ring goes to one that lies before
+ * its own (block.h).  So it is met in one of them, and what another thread writes to the ring that
+ * it has left does not hide it.
+ */
 static int copy_all(struct copying *copying)
 {
 	int err = begin_copy(copying);
 
-	for (uint32_t i = 0; err == 0 && i < copying->header.n_rings; i++)
+	for (uint32_t i = copying->header.n_rings; err == 0 && i-- > 0;)
 		err = copy_ring(copying,
 				copying->header.rings + (uint64_t)i * copying->header.ring_size);
 	if (err == 0)

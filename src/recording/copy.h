@@ -20,10 +20,10 @@ typedef int tdt__recording_read_fn(void *data, uint64_t address, void *to, size_
 struct tdt__recording_source {
 	tdt__recording_read_fn *read;
 	void *data;
-	uint64_t address; /* of the block */
+	uint64_t address; /* of the header in memory; 0: all lies at its offset */
 	/*
-	 * The bytes that can be read there: a block that says it has more is damaged.  0: unknown,
-	 * and the block is trusted.
+	 * The bytes that can be read in all: a recording that says it has more is damaged.  0:
+	 * unknown, and the recording is trusted.
 	 */
 	uint64_t bytes;
 	/*

@@ -117,11 +117,11 @@ static void fill(const struct tdt__recording *recording, struct tdt__recording_h
 		.ns = head->ns,
 		.thread = head->thread,
 		.remarkable = ring->kind == TDT_RING_REMARKABLE,
-		.n_parts = head->n_parts,
-		.ring = head->ring,
+		.parts = { head->n_parts, head->ring, head->entry - head->n_parts },
 		.slot = slot,
-		.entry = head->entry,
 	};
+	if (item->event.kind == TDT_EVENT_STATE)
+		item->parts.n = 1;
 	if (head->kind == TDT__RECORDED_EVENT)
 		return;
 	item->begin = tdt__recording_ns_near(recording, item->event.time, &head->near);
@@ -158,18 +158,15 @@ void tdt__recording_end(struct tdt__recording_cursor *cursor)
 }
 
 void tdt__recording_part(const struct tdt__recording *recording,
-			 const struct tdt__recorded_item *begin, uint32_t i,
+			 const struct tdt__recorded_parts *parts, uint32_t i,
 			 struct tdt__recorded_item *part)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[begin->ring];
-	uint32_t entry = ring->entry[begin->entry - begin->n_parts + i];
+	const struct tdt__sorted_ring *ring = &recording->ring[parts->ring];
+	uint32_t slot = ring->entry[parts->entry + i] >> TDT__ENTRY_BITS;
 
 	*part = (struct tdt__recorded_item){
-		.event = *tdt__slot(ring, entry >> TDT__ENTRY_BITS),
-		.ns = begin->ns,
-		.thread = begin->thread,
-		.remarkable = begin->remarkable,
-		.ring = begin->ring,
-		.slot = entry >> TDT__ENTRY_BITS,
+		.event = *tdt__slot(ring, slot),
+		.parts.ring = parts->ring,
+		.slot = slot,
 	};
 }

@@ -31,10 +31,9 @@ struct tdt__recorded_span {
 };
 
 /*
- * Add the polls that ended in the span, and the times from a wake-up to a poll that began in it.
- * The latter are the latencies of summary.h: from the first wake-up since the previous poll began,
- * or from the end of that poll if this is later.  A latency is left out if events may be missing
- * that were recorded before the wake-up.  Returns 0 or -ENOMEM.
+ * Add the polls that ended in the span, and the latencies that ended in it (timeline.h).  A latency
+ * is left out if events may be missing that were recorded before the wake-up.  Returns 0 or
+ * -ENOMEM.
  */
 int tdt__durations_count(const struct tdt__recording *recording,
 			 const struct tdt__recorded_span *span, struct tdt__durations *polls,

@@ -100,15 +100,29 @@ uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id)
 	return i;
 }
 
-uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id)
+/* The entry of an array that begins with this number; TDT__INDEX_NONE: there is none. */
+static inline uint32_t find_number(const struct tdt__index *index, const void *array, size_t size,
+				   uint64_t number)
 {
 	size_t tried = 0;
 	uint32_t i;
 
 	do {
-		i = tdt__index_next(&recording->task_index, tdt__hash_id(id), &tried);
-	} while (i != TDT__INDEX_NONE && recording->task[i].id != id);
+		i = tdt__index_next(index, tdt__hash_id(number), &tried);
+	} while (i != TDT__INDEX_NONE &&
+		 *(const uint64_t *)(const void *)((const char *)array + i * size) != number);
 	return i;
+}
+
+uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id)
+{
+	return find_number(&recording->task_index, recording->task, sizeof(*recording->task), id);
+}
+
+uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t address)
+{
+	return find_number(&recording->lock_index, recording->lock, sizeof(*recording->lock),
+			   address);
 }
 
 /* The task with this id, which is added if it is new.  NULL: no memory. */
@@ -162,24 +176,40 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__sort
 	const struct tdt_event *event = tdt__slot(ring, slot);
 	struct tdt__recorded_task *task = learn_task(recording, event->task);
 	char payload[TDT__PAYLOAD_MAX + 1];
+	uint64_t ns;
 
 	if (task == NULL)
 		return -ENOMEM;
 	if (event->kind == TDT_EVENT_POLL || event->kind == TDT_EVENT_WAKE ||
-	    event->kind == TDT_EVENT_DELAY)
+	    event->kind == TDT_EVENT_DELAY || event->kind == TDT_EVENT_RUN)
 		return 0;
+	task->identified |= ring->kind != TDT_RING_REMARKABLE;
 	if (event->c != 0)
 		task->poll_function = event->c;
-	if (event->kind == TDT_EVENT_SPAWN) {
-		task->spawned = tdt__recording_ns(recording, event->time);
-		task->spawn_seen = true;
-	}
-	if (event->kind == TDT_EVENT_END) {
-		task->ended = tdt__recording_ns(recording, event->time);
-		task->end_seen = true;
-		task->outcome = event->detail;
-	}
+	ns = tdt__recording_ns(recording, event->time);
+	if (event->kind == TDT_EVENT_SPAWN && ns > task->spawned)
+		task->spawned = ns;
+	if (event->kind == TDT_EVENT_END && ns > task->ended)
+		task->ended = ns;
 	return identify(recording, task, payload, tdt__slot_payload(ring, slot, payload));
+}
+
+static int collect_lock(struct tdt__recording *recording, uint64_t address)
+{
+	uint64_t *locks;
+
+	if (tdt__recording_lock(recording, address) != TDT__RECORDED_NONE)
+		return 0;
+	locks =
+	    tdt__grown(recording->lock, recording->n_locks, &recording->locks_room, sizeof(*locks));
+	if (locks == NULL)
+		return -ENOMEM;
+	recording->lock = locks;
+	if (tdt__index_reserve(&recording->lock_index, recording->n_locks + 1) != 0)
+		return -ENOMEM;
+	tdt__index_add(&recording->lock_index, tdt__hash_id(address), (uint32_t)recording->n_locks);
+	locks[recording->n_locks++] = address;
+	return 0;
 }
 
 static int collect_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
@@ -247,7 +277,10 @@ static int collect_event(struct tdt__recording *recording, const struct tdt__sor
 	case TDT_EVENT_SPAWN:
 	case TDT_EVENT_END:
 	case TDT_EVENT_TASK:
+	case TDT_EVENT_RUN:
 		return collect_task(recording, ring, slot);
+	case TDT_EVENT_LOCK:
+		return collect_lock(recording, tdt__slot(ring, slot)->c);
 	case TDT_EVENT_THREAD:
 		return collect_thread(recording, ring, slot);
 	case TDT_EVENT_MODULE:
@@ -275,8 +308,10 @@ void tdt__recording_forget(struct tdt__recording *recording)
 	tdt__index_fini(&recording->string_index);
 	tdt__index_fini(&recording->task_index);
 	tdt__index_fini(&recording->thread_index);
+	tdt__index_fini(&recording->lock_index);
 	free(recording->string);
 	free(recording->task);
 	free(recording->thread);
+	free(recording->lock);
 	free(recording->module);
 }

@@ -34,7 +34,18 @@ size_t tdt__recording_payload(const struct tdt__recording *recording,
 			      const struct tdt__recorded_item *item,
 			      char payload[TDT__PAYLOAD_MAX + 1])
 {
-	return tdt__slot_payload(&recording->ring[item->ring], item->slot, payload);
+	return tdt__slot_payload(&recording->ring[item->parts.ring], item->slot, payload);
+}
+
+bool tdt__recorded_listed(const struct tdt__recording *recording,
+			  const struct tdt__recorded_item *item, struct tdt__listed_state *listed)
+{
+	char payload[TDT__PAYLOAD_MAX + 1];
+
+	if (tdt__recording_payload(recording, item, payload) < sizeof(*listed))
+		return false;
+	memcpy(listed, payload, sizeof(*listed));
+	return true;
 }
 
 bool tdt__recorded_user(struct tdt__recorded_user *user, const struct tdt_event *event,

@@ -178,20 +178,32 @@ static uint64_t first_written(const struct tdt__sorted_ring *ring, uint32_t slot
 	return ring->current.kind != TDT_EVENT_MORE ? ring->current.time : UINT64_MAX;
 }
 
-/* The thread's events are all there from `ticks` on.  (whole_from is in ticks until all is read.)
+/* Whether threads write their events to the ring: not only what is remarkable in them. */
+static bool is_of_thread(const struct tdt__sorted_ring *ring)
+{
+	return ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS;
+}
+
+/*
+ * The ring has all events from `ticks` on that the thread wrote to it.  The thread may have had
+ * other rings before: see reckon_whole().  (whole_from is in ticks until all is read.)
  */
 static int note_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
 		       uint32_t id, uint64_t ticks)
 {
 	uint32_t number = tdt__recording_thread(recording, id);
+	struct tdt__recorded_thread *thread;
 
 	if (number == TDT__RECORDED_NONE)
 		return -ENOMEM;
-	if ((ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS) &&
-	    ticks < recording->thread[number].whole_from)
-		recording->thread[number].whole_from = ticks;
+	thread = &recording->thread[number];
+	if (is_of_thread(ring) && ticks < thread->whole_from)
+		thread->whole_from = ticks;
+	if (is_of_thread(ring) && ring->first != 0 && id == ring->thread_before &&
+	    ticks > thread->lost_until)
+		thread->lost_until = ticks;
 	if (ring->kind == TDT_RING_POLLS)
-		recording->thread[number].worker |= ring->current.kind == TDT_EVENT_PARK;
+		thread->worker |= ring->current.kind == TDT_EVENT_PARK;
 	return 0;
 }
 
@@ -226,13 +238,95 @@ static void note_times(struct tdt__recording *recording, struct tdt__sorted_ring
 		recording->until = tdt__recording_ns(recording, last);
 	if (from < recording->from)
 		recording->from = from;
-	if (ring->first == 0)
-		return;
-	if (ring->kind == TDT_RING_POLLS && from > recording->polls_from)
-		recording->polls_from = from;
-	if ((ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS) &&
-	    from > recording->whole_from)
-		recording->whole_from = from;
+	if (ring->first != 0 && is_of_thread(ring) && from > recording->sure_from)
+		recording->sure_from = from;
+}
+
+/* An event that found no ring is as missing as one that was overwritten. */
+static void note_missed(struct tdt__recording *recording)
+{
+	const struct tdt_recording *header = &recording->header;
+	uint64_t last = header->missed_last != 0 ? tdt__recording_ns(recording, header->missed_last)
+						 : UINT64_MAX;
+
+	if (header->missed != 0 && last > recording->sure_from)
+		recording->sure_from = last;
+}
+
+/* What a thread wrote to a small ring does not help if its large one has lost what followed. */
+static void reckon_whole(struct tdt__recording *recording)
+{
+	for (size_t i = 0; i < recording->n_threads; i++) {
+		struct tdt__recorded_thread *thread = &recording->thread[i];
+
+		if (thread->whole_from < thread->lost_until)
+			thread->whole_from = thread->lost_until;
+	}
+}
+
+static int begin_pause(struct tdt__recording *recording, uint64_t ns)
+{
+	size_t n = recording->n_pauses;
+	struct tdt__pause *pause = tdt__grown(recording->pause, n, &recording->pauses_room,
+					      sizeof(*pause)),
+			  *last;
+
+	if (pause == NULL)
+		return -ENOMEM;
+	recording->pause = pause;
+	last = n > 0 ? &pause[n - 1] : NULL;
+	pause[recording->n_pauses++] =
+	    (struct tdt__pause){ ns, UINT64_MAX,
+				 last != NULL ? last->before + (last->until - last->from) : 0 };
+	return 0;
+}
+
+/* Note the pauses, if the ring is the one in which the recorder notes them. */
+static int note_pauses(struct tdt__recording *recording, const struct tdt__sorted_ring *ring)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < ring->n && ring->kind == TDT_RING_SERVICE && err == 0; i++) {
+		const struct tdt_event *event = tdt__slot(ring, i);
+		struct tdt__pause *last =
+		    recording->n_pauses > 0 ? &recording->pause[recording->n_pauses - 1] : NULL;
+		bool paused = last != NULL && last->until == UINT64_MAX;
+		uint64_t ns = tdt__recording_ns(recording, event->time);
+
+		if (event->kind == TDT_EVENT_START && paused && ns >= last->from)
+			last->until = ns;
+		else if (event->kind == TDT_EVENT_STOP && !paused &&
+			 (last == NULL || ns >= last->until))
+			err = begin_pause(recording, ns);
+	}
+	return err;
+}
+
+/* How long the pauses before `ns` are. */
+static uint64_t paused_before(const struct tdt__recording *recording, uint64_t ns)
+{
+	const struct tdt__pause *pause = recording->pause;
+	size_t low = 0, high = recording->n_pauses;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pause[middle].from < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	pause += low - 1;
+	return pause->before + (pause->until < ns ? pause->until : ns) - pause->from;
+}
+
+uint64_t tdt__recording_time(const struct tdt__recording *recording, uint64_t from, uint64_t until)
+{
+	if (until <= from)
+		return 0;
+	return until - from - (paused_before(recording, until) - paused_before(recording, from));
 }
 
 static int collect(struct tdt__recording *recording)
@@ -242,8 +336,11 @@ static int collect(struct tdt__recording *recording)
 	for (size_t i = 0; i < recording->n_rings && err == 0; i++) {
 		err = note_threads(recording, &recording->ring[i]);
 		if (err == 0)
+			err = note_pauses(recording, &recording->ring[i]);
+		if (err == 0)
 			err = tdt__recording_collect(recording, &recording->ring[i]);
 	}
+	reckon_whole(recording);
 	return err;
 }
 
@@ -253,6 +350,7 @@ static void reckon_times(struct tdt__recording *recording)
 	recording->from = UINT64_MAX;
 	for (size_t i = 0; i < recording->n_rings; i++)
 		note_times(recording, &recording->ring[i], i);
+	note_missed(recording);
 	for (size_t i = 0; i < recording->n_threads; i++)
 		if (recording->thread[i].whole_from != UINT64_MAX)
 			recording->thread[i].whole_from =
@@ -304,6 +402,7 @@ void tdt__recording_close(struct tdt__recording *recording)
 	free(recording->ring_facts);
 	free(recording->clock);
 	free(recording->piece);
+	free(recording->pause);
 	tdt__recording_forget(recording);
 	free(recording);
 }
@@ -323,26 +422,18 @@ uint64_t tdt__recording_until(const struct tdt__recording *recording)
 	return recording->until;
 }
 
-uint64_t tdt__recording_whole_from(const struct tdt__recording *recording)
-{
-	return recording->whole_from;
-}
-
-uint64_t tdt__recording_polls_from(const struct tdt__recording *recording)
-{
-	return recording->polls_from;
-}
-
 uint64_t tdt__recording_sure_from(const struct tdt__recording *recording)
 {
-	const struct tdt_recording *header = &recording->header;
-	uint64_t missed = 0;
+	return recording->sure_from;
+}
 
-	if (header->missed != 0)
-		missed = header->missed_last != 0
-			     ? tdt__recording_ns(recording, header->missed_last)
-			     : UINT64_MAX;
-	return missed > recording->whole_from ? missed : recording->whole_from;
+uint64_t tdt__recording_whole_from(const struct tdt__recording *recording)
+{
+	size_t n = recording->n_pauses;
+	uint64_t whole = recording->sure_from;
+
+	return n > 0 && recording->pause[n - 1].until > whole ? recording->pause[n - 1].until
+							      : whole;
 }
 
 static bool has_tasks(const struct tdt__sorted_ring *ring)

@@ -25,7 +25,7 @@
  *
  * The block must not change while the recording is open, so the memory of a process that records
  * must be copied first (copy.h), and a file should be read and not mapped: somebody may truncate
- *it.
+ * it.
  *
  * Several threads may read one recording at a time, each with a cursor of its own.
  */
@@ -55,6 +55,8 @@ struct tdt__recorded_thread {
 	 * there are only events that were remarkable.
 	 */
 	uint64_t whole_from;
+	/* Private: up to then a ring that the thread still has, or has left, lost some; ticks. */
+	uint64_t lost_until;
 };
 
 struct tdt__recorded_task {
@@ -65,11 +67,10 @@ struct tdt__recorded_task {
 	const char *file; /* where the task was spawned */
 	uint32_t line;
 	uint32_t column;
-	uint64_t spawned; /* the time of its SPAWN, ns; 0: that is not in the rings */
-	uint64_t ended;	  /* the time of its END, ns; 0: the same */
-	uint8_t outcome;  /* if it has ended: TDT_READY, TDT_PANICKED or TDT_PENDING (dropped) */
-	bool spawn_seen;
-	bool end_seen;
+	uint64_t spawned; /* the time of its last SPAWN, ns; 0: that is not in the rings */
+	uint64_t ended;	  /* the time of its last END, ns; 0: the same.  A task that is spawned
+			     later has the same id */
+	bool identified;  /* by an event that is not only remarkable */
 };
 
 struct tdt__recorded_module {
@@ -105,6 +106,14 @@ enum tdt__recorded_kind {
 	TDT__RECORDED_END = 2	 /* it ends */
 };
 
+/* The WAIT and STACK events of a poll. */
+struct tdt__recorded_parts {
+	uint32_t n;
+	/* Private. */
+	uint32_t ring;
+	uint32_t entry;
+};
+
 /*
  * What the cursor returns.  WAIT events, and STACK events without a time, are not returned by
  * themselves: they are parts of the BEGIN of their poll (tdt__recording_part()).
@@ -119,11 +128,9 @@ struct tdt__recorded_item {
 	uint32_t thread;	/* the number of the thread on which it was */
 	bool remarkable;	/* it is from a ring of remarkable events: what was around it is
 				   not in the recording */
-	uint32_t n_parts;
+	struct tdt__recorded_parts parts; /* of the BEGIN of a poll; of a STATE, itself */
 	/* Private. */
-	uint32_t ring;
 	uint32_t slot;
-	uint32_t entry;
 };
 
 /* Private. */
@@ -150,23 +157,17 @@ uint64_t tdt__recording_from(const struct tdt__recording *recording);
 uint64_t tdt__recording_until(const struct tdt__recording *recording);
 
 /*
- * From this time on no event of any thread was overwritten, ns.  Before it, tasks may have been
- * polled and woken that look idle.  (The header's `missed` counts events that are missing
- * anywhere.)
- */
-uint64_t tdt__recording_whole_from(const struct tdt__recording *recording);
-
-/*
- * The same of polls alone.  The rings of threads that only wake tasks are small, so their events
- * are lost first.
- */
-uint64_t tdt__recording_polls_from(const struct tdt__recording *recording);
-
-/*
- * From this time on no event is missing at all: none of any thread was overwritten, and none found
- * no ring.  UINT64_MAX: events are missing, and nobody knows when.
+ * From this time on no event is missing: none of any thread was overwritten, and none found no
+ * ring, ns.  Before it, tasks may have been polled and woken that look idle.  UINT64_MAX: events
+ * are missing, and nobody knows when.
  */
 uint64_t tdt__recording_sure_from(const struct tdt__recording *recording);
+
+/* From this time on no event is missing, nor was the recorder stopped, ns. */
+uint64_t tdt__recording_whole_from(const struct tdt__recording *recording);
+
+/* How much of the time from `from` to `until` the recorder ran, as far as it says so, ns. */
+uint64_t tdt__recording_time(const struct tdt__recording *recording, uint64_t from, uint64_t until);
 
 /*
  * Each traced task that lived at this time has a TASK event since, ns.  So a task that has an
@@ -211,15 +212,24 @@ int tdt__recording_begin(struct tdt__recording_cursor *cursor,
 bool tdt__recording_next(struct tdt__recording_cursor *cursor, struct tdt__recorded_item *item);
 void tdt__recording_end(struct tdt__recording_cursor *cursor);
 
-/* Part `i` of the BEGIN of a poll: a WAIT or a STACK.  Only `event` and the payload are set. */
+/* Part `i`.  Only `event` and the payload are set. */
 void tdt__recording_part(const struct tdt__recording *recording,
-			 const struct tdt__recorded_item *begin, uint32_t i,
+			 const struct tdt__recorded_parts *parts, uint32_t i,
 			 struct tdt__recorded_item *part);
 
 /* Copy the payload of an item's event, and a NUL behind it.  Returns its length. */
 size_t tdt__recording_payload(const struct tdt__recording *recording,
 			      const struct tdt__recorded_item *item,
 			      char payload[TDT__PAYLOAD_MAX + 1]);
+
+/* The payload of a STATE. */
+struct tdt__listed_state {
+	uint64_t polls, spawned, woken, woken_by, object, owner;
+};
+
+/* Read the payload of a STATE.  False: it is damaged. */
+bool tdt__recorded_listed(const struct tdt__recording *recording,
+			  const struct tdt__recorded_item *item, struct tdt__listed_state *listed);
 
 /* The provider, the name and the arguments of a USER event. */
 struct tdt__recorded_user {

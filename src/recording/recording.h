@@ -41,6 +41,12 @@ struct tdt__clock_piece {
 	double scale; /* nanoseconds in a tick */
 };
 
+/* From a STOP to the next START, ns. */
+struct tdt__pause {
+	uint64_t from, until;
+	uint64_t before; /* in the pauses before */
+};
+
 struct tdt__recording {
 	const char *block;
 	uint64_t size; /* of the block, as far as it is used */
@@ -51,7 +57,9 @@ struct tdt__recording {
 	struct tdt__recorded_clock *clock;
 	struct tdt__clock_piece *piece;
 	size_t n_clocks; /* and pieces */
-	uint64_t from, until, whole_from, polls_from;
+	uint64_t from, until, sure_from;
+	struct tdt__pause *pause; /* in the order of time */
+	size_t n_pauses, pauses_room;
 
 	struct tdt__recorded_thread *thread;
 	size_t n_threads, threads_room;
@@ -59,6 +67,9 @@ struct tdt__recording {
 	struct tdt__recorded_task *task;
 	size_t n_tasks, tasks_room;
 	struct tdt__index task_index;
+	uint64_t *lock; /* the addresses of the locks that were handed to tasks */
+	size_t n_locks, locks_room;
+	struct tdt__index lock_index;
 	struct tdt__recorded_module *module;
 	size_t n_modules, modules_room;
 
@@ -120,6 +131,9 @@ uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id);
 /* The number of a thread that is there; TDT__RECORDED_NONE: it is not. */
 uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint32_t id);
 void tdt__recording_forget(struct tdt__recording *recording);
+
+/* The number of a lock; TDT__RECORDED_NONE: it was not handed to any task. */
+uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t address);
 
 /* clocks.c: find out how ticks become nanoseconds.  0 or -ENOMEM. */
 int tdt__recording_read_clocks(struct tdt__recording *recording);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The summary of a recording, made in one pass over its items in the order of time: see
- * summary_items.c for what an item changes, and summary_end.c for what is listed then.
+ * The summary of a recording, made in one pass over the steps of its tasks: see summary_items.c for
+ * what a step changes, and summary_end.c for what is listed then.
  */
 
 #include <config.h>
@@ -18,38 +18,25 @@
 
 /* ---- The pass ---- */
 
-/* Pass over all items.  Returns 0 or -ENOMEM. */
+/* Pass over all steps.  Returns 0 or -ENOMEM. */
 static int sum_up(struct tdt__summing *summing)
 {
-	struct tdt__recording_cursor cursor;
-	struct tdt__recorded_item item;
-	int err = tdt__recording_begin(&cursor, summing->recording);
+	struct tdt__timeline timeline;
+	struct tdt__step step;
+	int err = tdt__timeline_begin(&timeline, summing->recording);
 
 	if (err != 0)
 		return err;
-	while (!summing->failed && tdt__recording_next(&cursor, &item))
-		tdt__summing_item(summing, &item);
-	tdt__recording_end(&cursor);
-	if (summing->failed)
-		return -ENOMEM;
-	tdt__summing_end(summing);
-	return 0;
+	summing->timeline = &timeline;
+	while (!summing->failed && tdt__timeline_next(&timeline, &step))
+		tdt__summing_step(summing, &step);
+	if (!summing->failed)
+		tdt__summing_end(summing);
+	tdt__timeline_end(&timeline);
+	return summing->failed ? -ENOMEM : 0;
 }
 
 /* ---- Times ---- */
-
-/* From when on no event of a thread that polls was overwritten. */
-static uint64_t whole_from(const struct tdt__recording *recording)
-{
-	size_t n;
-	const struct tdt__recorded_ring *ring = tdt__recording_rings(recording, &n);
-	uint64_t from = 0;
-
-	for (; n > 0; n--, ring++)
-		if (ring->kind == TDT_RING_POLLS && ring->lost > 0 && ring->from > from)
-			from = ring->from;
-	return from;
-}
 
 static void set_times(struct tdt__summing *summing, const struct tdt__summary_limits *limits)
 {
@@ -57,60 +44,49 @@ static void set_times(struct tdt__summing *summing, const struct tdt__summary_li
 	const struct tdt_recording *header = tdt__recording_header(summing->recording);
 
 	summary->end = tdt__recording_until(summing->recording);
-	summary->whole = whole_from(summing->recording);
+	summary->whole = tdt__recording_sure_from(summing->recording);
 	summary->real = tdt__recording_real(summing->recording);
-	summing->floor = limits->since != 0 && limits->since < summary->end
-			     ? summary->end - limits->since
-			     : 0;
-	summing->from = summary->whole > summing->floor ? summary->whole : summing->floor;
+	summing->floor =
+	    limits->since != 0 && limits->since < summary->end ? summary->end - limits->since : 0;
 	summing->long_poll = header->long_poll != 0 ? header->long_poll : LEAST_LONG;
 	summing->long_wait = header->long_wait != 0 ? header->long_wait : LEAST_LONG;
 	summary->start = summary->end;
 	for (size_t i = 0; i < summing->n_threads; i++) {
 		uint64_t start = summing->thread[i].whole_from;
+		struct tdt__track *track = &summing->track[i];
 
-		summing->track[i].start = start > summing->floor ? start : summing->floor;
-		if (summing->track[i].start < summary->start)
-			summary->start = summing->track[i].start;
+		track->start = start > summing->floor ? start : summing->floor;
+		track->recorded =
+		    tdt__recording_time(summing->recording, track->start, summary->end);
+		if (track->start < summary->start)
+			summary->start = track->start;
 	}
 }
 
 /* ---- The whole ---- */
 
+/* Do the same with each list. */
+#define EACH_LIST(X) \
+	X(panics) X(slow) X(locks) X(waits) X(starved) X(delays) X(latency) X(busy) X(workers)
+
 /* Make room for the lists, each of which has at most `rows` entries. */
 static int make_lists(struct tdt__summary *summary, size_t rows)
 {
-	summary->panics.entry = calloc(rows, sizeof(*summary->panics.entry));
-	summary->slow.entry = calloc(rows, sizeof(*summary->slow.entry));
-	summary->locks.entry = calloc(rows, sizeof(*summary->locks.entry));
-	summary->waits.entry = calloc(rows, sizeof(*summary->waits.entry));
-	summary->starved.entry = calloc(rows, sizeof(*summary->starved.entry));
-	summary->delays.entry = calloc(rows, sizeof(*summary->delays.entry));
-	summary->latency.entry = calloc(rows, sizeof(*summary->latency.entry));
-	summary->busy.entry = calloc(rows, sizeof(*summary->busy.entry));
-	summary->workers.entry = calloc(rows, sizeof(*summary->workers.entry));
-	return summary->panics.entry != NULL && summary->slow.entry != NULL &&
-		       summary->locks.entry != NULL && summary->waits.entry != NULL &&
-		       summary->starved.entry != NULL && summary->delays.entry != NULL &&
-		       summary->latency.entry != NULL && summary->busy.entry != NULL &&
-		       summary->workers.entry != NULL
-		   ? 0
-		   : -ENOMEM;
+	bool made = true;
+
+#define MAKE_LIST(list)                                                      \
+	summary->list.entry = calloc(rows, sizeof(*summary->list.entry));    \
+	made = made && summary->list.entry != NULL;
+	EACH_LIST(MAKE_LIST)
+	return made ? 0 : -ENOMEM;
 }
 
 void tdt__summary_free(struct tdt__summary *summary)
 {
 	if (summary == NULL)
 		return;
-	free(summary->panics.entry);
-	free(summary->slow.entry);
-	free(summary->locks.entry);
-	free(summary->waits.entry);
-	free(summary->starved.entry);
-	free(summary->delays.entry);
-	free(summary->latency.entry);
-	free(summary->busy.entry);
-	free(summary->workers.entry);
+#define FREE_LIST(list) free(summary->list.entry);
+	EACH_LIST(FREE_LIST)
 	free(summary);
 }
 

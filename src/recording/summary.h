@@ -22,9 +22,8 @@
  *   starved   A task is starved while it is runnable, the only thread that ever polled it is not
  *             parked, and another worker is.
  *
- * These three are measured only from the time on from which no poll of any thread was overwritten.
- * Even then, wake-ups by threads that do not poll may be missing.  A wait lasts to the next poll
- * then.
+ * These three are measured only where no event is missing that may have ended them (timeline.h).
+ * Shares are those of the time that is recorded of a thread.
  */
 
 #include <stdbool.h>
@@ -98,7 +97,7 @@ struct tdt__summary_worker {
 	uint32_t thread;
 	const char *name; /* "": none, or unknown */
 	uint64_t start;   /* from when on all is recorded */
-	uint64_t end;
+	uint64_t recorded; /* ns, since then: without the time in which the recorder was stopped */
 	uint64_t polls;
 	uint64_t polling; /* ns */
 	uint64_t parked;
@@ -128,7 +127,7 @@ struct tdt__summary_panic {
 struct tdt__summary {
 	const struct tdt__recording *recording;
 	uint64_t start;    /* of the oldest event, those that are only remarkable left out */
-	uint64_t whole;    /* from when on no poll was overwritten */
+	uint64_t whole;	   /* from when on no event is missing */
 	uint64_t end;      /* when the recording ended: the snapshot, or the last event */
 	uint64_t real;     /* CLOCK_REALTIME - CLOCK_MONOTONIC at the end, modulo 2^64 */
 	uint64_t tasks;    /* how many were polled, woken, spawned, or ended */

@@ -23,16 +23,23 @@ static void end_tracks(struct tdt__summing *summing)
 	}
 }
 
-/* A task that is runnable, and has not been polled yet. */
-static void end_late(struct tdt__summing *summing, uint32_t number)
+/* A task that waits, or is runnable and has not been polled yet. */
+static void end_phase(struct tdt__summing *summing, uint32_t number,
+		      const struct tdt__timeline_task *task)
 {
-	struct tdt__tracked *task = &summing->tracked[number];
-	uint64_t now = summing->summary->end;
+	struct tdt__timeline_phase last = tdt__timeline_last(task);
+	uint64_t now = summing->summary->end, since = task->since;
 
-	if (task->activity != TDT__IS_RUNNABLE || task->since < summing->from)
+	if (last.until == 0)
+		last.until = now;
+	if (last.phase == TDT__WAITING)
+		tdt__summing_end_wait(summing, number, task, &last, true);
+	if (task->phase == TDT__POLLING && task->sure && (task->polls == 0 || task->runs))
+		tdt__summing_add_run(summing, number, task, UINT64_MAX);
+	if (task->phase != TDT__RUNNABLE || !task->sure || since < summing->floor)
 		return;
-	tdt__summing_add_delay(summing, number, 0, task->since, tdt__span(task->since, now), true);
-	tdt__summing_measure_starving(summing, task, now);
+	tdt__summing_add_delay(summing, number, 0, since, tdt__span(since, now), true);
+	tdt__summing_measure_starving(summing, &summing->tracked[number], since, now);
 }
 
 /* ---- The lists ---- */
@@ -73,7 +80,7 @@ static void list_thread(struct tdt__summing *summing, size_t i)
 	const struct tdt__track *track = &summing->track[i];
 	struct tdt__summary_worker *worker;
 
-	if (track->start >= summing->summary->end || (track->polls == 0 && !thread->worker))
+	if (track->recorded == 0 || (track->polls == 0 && !thread->worker))
 		return;
 	worker = TDT__INSERT(summing, summing->summary->workers, struct tdt__summary_worker,
 			     polling, track->polling_ns);
@@ -82,7 +89,7 @@ static void list_thread(struct tdt__summing *summing, size_t i)
 	*worker = (struct tdt__summary_worker){ .thread = thread->id,
 						.name = thread->name,
 						.start = track->start,
-						.end = summing->summary->end,
+						.recorded = track->recorded,
 						.polls = track->polls,
 						.polling = track->polling_ns,
 						.parked = track->parked_ns,
@@ -128,16 +135,14 @@ static void list_family(struct tdt__summing *summing, const struct tdt__summary_
 void tdt__summing_end(struct tdt__summing *summing)
 {
 	summing->counts = true;
-	for (uint32_t i = 0; i < summing->n_tasks; i++) {
-		tdt__summing_end_wait(summing, i, summing->summary->end, true);
-		end_late(summing, i);
-	}
+	for (uint32_t i = 0; i < summing->n_tasks; i++)
+		end_phase(summing, i, &summing->timeline->task[i]);
 	end_tracks(summing);
 	for (uint32_t i = 0; i < summing->n_tasks; i++)
 		list_tasks(summing, i);
 	for (size_t i = 0; i < summing->n_threads; i++)
 		list_thread(summing, i);
-	tdt__summary_groups_find_quantiles(&summing->groups);
+	summing->failed |= tdt__summary_groups_find_quantiles(&summing->groups) != 0;
 	for (uint32_t i = 0; i < summing->groups.n_waits; i++)
 		list_waits(summing, &summing->groups.waits[i].wait);
 	for (uint32_t i = 0; i < summing->groups.n_families; i++)

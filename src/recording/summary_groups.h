@@ -17,6 +17,7 @@
 
 #include "base/index.h"
 #include "recording/summary.h"
+#include "recording/waits.h"
 
 struct tdt__recorded_task;
 
@@ -44,12 +45,6 @@ struct tdt__summary_groups {
 	size_t n_latencies, latencies_room;
 };
 
-/* Whether a task has what is waited for, and can give it up. */
-static inline bool tdt__is_lock_wait(const struct tdt_wait *wait)
-{
-	return wait->kind == TDT_WAIT_MUTEX || (wait->kind != TDT_WAIT_TASK && wait->owner != 0);
-}
-
 /*
  * The number of the group of a wait of task `task` (its number); TDT__NO_GROUP: no memory.
  * `stack`: where it waits; 0: unknown.
@@ -65,8 +60,8 @@ void tdt__summary_groups_add_wait(struct tdt__summary_groups *groups, uint32_t g
 int tdt__summary_groups_add_latency(struct tdt__summary_groups *groups, uint32_t task, uint64_t at,
 			    uint64_t ns);
 
-/* Find the quantiles of all families.  Call it once, after the last latency. */
-void tdt__summary_groups_find_quantiles(struct tdt__summary_groups *groups);
+/* Find the quantiles of all families, after the last latency.  Returns 0 or -ENOMEM. */
+int tdt__summary_groups_find_quantiles(struct tdt__summary_groups *groups);
 
 void tdt__summary_groups_fini(struct tdt__summary_groups *groups);
 

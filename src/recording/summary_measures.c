@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include <tdt/future.h>
+
 /* ---- Lists that keep the worst entries ---- */
 
 void *tdt__summing_insert(void *entries, size_t *n, size_t *found, size_t rows, size_t size,
@@ -41,12 +43,18 @@ void *tdt__summing_insert(void *entries, size_t *n, size_t *found, size_t rows, 
 
 uint64_t tdt__summing_any_parked(const struct tdt__summing *summing, uint64_t now)
 {
-	return summing->any_parked + (summing->parked > 0 ? tdt__span(summing->any_since, now) : 0);
+	if (summing->parked == 0)
+		return summing->any_parked;
+	return summing->any_parked +
+	       tdt__recording_time(summing->recording, summing->any_since, now);
 }
 
-uint64_t tdt__summing_own_parked(const struct tdt__track *track, uint64_t now)
+uint64_t tdt__summing_own_parked(const struct tdt__summing *summing, const struct tdt__track *track,
+				 uint64_t now)
 {
-	return track->parked_ns + (track->parked ? tdt__span(track->parked_since, now) : 0);
+	if (!track->parked)
+		return track->parked_ns;
+	return track->parked_ns + tdt__recording_time(summing->recording, track->parked_since, now);
 }
 
 void tdt__summing_park(struct tdt__summing *summing, struct tdt__track *track, uint64_t now)
@@ -54,7 +62,7 @@ void tdt__summing_park(struct tdt__summing *summing, struct tdt__track *track, u
 	if (track->parked)
 		return;
 	track->parked = true;
-	track->parked_since = now;
+	track->parked_since = now > track->start ? now : track->start;
 	if (summing->parked++ == 0)
 		summing->any_since = now;
 }
@@ -66,21 +74,30 @@ void tdt__summing_unpark(struct tdt__summing *summing, struct tdt__track *track,
 	summing->any_parked = tdt__summing_any_parked(summing, now);
 	summing->any_since = now;
 	summing->parked--;
-	track->parked_ns = tdt__summing_own_parked(track, now);
+	track->parked_ns = tdt__summing_own_parked(summing, track, now);
 	track->parked = false;
 }
 
 /* ---- Waits ---- */
 
-void tdt__summing_end_wait(struct tdt__summing *summing, uint32_t number, uint64_t now,
-			   bool going_on)
+void tdt__summing_end_wait(struct tdt__summing *summing, uint32_t number,
+			   const struct tdt__timeline_task *task,
+			   const struct tdt__timeline_phase *wait, bool going_on)
 {
-	struct tdt__tracked *task = &summing->tracked[number];
+	struct tdt__recorded_waits waits;
+	uint32_t group;
 
-	if (task->activity == TDT__IS_WAITING && task->since >= summing->from &&
-	    task->group != TDT__NO_GROUP)
-		tdt__summary_groups_add_wait(&summing->groups, task->group, number, task->stack,
-					     task->since, tdt__span(task->since, now), going_on);
+	if (!wait->sure || wait->since < summing->floor)
+		return;
+	tdt__recorded_waits(summing->recording, &task->parts, &waits);
+	tdt__timeline_renew(summing->timeline, number, task, &waits.main);
+	group = tdt__summary_groups_wait(&summing->groups, number, &waits.main, waits.stack);
+	if (group == TDT__NO_GROUP)
+		summing->failed = true;
+	else
+		tdt__summary_groups_add_wait(&summing->groups, group, number, waits.stack,
+					     wait->since, tdt__span(wait->since, wait->until),
+					     going_on);
 }
 
 /* ---- Runnable tasks ---- */
@@ -101,7 +118,7 @@ static uint32_t find_longest(const struct tdt__track *track, uint64_t since, uin
 }
 
 void tdt__summing_measure_starving(struct tdt__summing *summing, struct tdt__tracked *task,
-				   uint64_t now)
+				   uint64_t since, uint64_t now)
 {
 	const struct tdt__track *track;
 	uint64_t any, own;
@@ -110,7 +127,7 @@ void tdt__summing_measure_starving(struct tdt__summing *summing, struct tdt__tra
 		return;
 	track = &summing->track[task->threads];
 	any = tdt__summing_any_parked(summing, now) - task->any_parked;
-	own = tdt__summing_own_parked(track, now) - task->own_parked;
+	own = tdt__summing_own_parked(summing, track, now) - task->own_parked;
 	if (any < own || any - own < summing->long_poll)
 		return;
 	task->starved++;
@@ -118,8 +135,8 @@ void tdt__summing_measure_starving(struct tdt__summing *summing, struct tdt__tra
 	if (any - own <= task->starved_ns)
 		return;
 	task->starved_ns = any - own;
-	task->starved_at = task->since;
-	task->behind = find_longest(track, task->since, now);
+	task->starved_at = since;
+	task->behind = find_longest(track, since, now);
 }
 
 void tdt__summing_add_delay(struct tdt__summing *summing, uint32_t task, uint32_t thread,
@@ -165,7 +182,7 @@ void tdt__summing_count_poll(struct tdt__summing *summing, const struct tdt__rec
 {
 	struct tdt__tracked *task = &summing->tracked[number];
 	struct tdt__track *track = &summing->track[item->thread];
-	uint64_t begin = item->begin > track->start ? item->begin : track->start;
+	uint64_t begin = item->begin > track->start ? item->begin : track->start, ns;
 
 	summing->summary->polls += summing->counts;
 	task->polls += summing->counts;
@@ -174,8 +191,28 @@ void tdt__summing_count_poll(struct tdt__summing *summing, const struct tdt__rec
 		end = summing->summary->end;
 	if (end <= begin)
 		return;
-	task->ns += end - begin;
-	task->share += (double)(end - begin) / (double)(summing->summary->end - track->start);
+	ns = tdt__recording_time(summing->recording, begin, end);
+	task->ns += ns;
+	if (track->recorded != 0)
+		task->share += (double)ns / (double)track->recorded;
 	if (outermost)
-		track->polling_ns += end - begin;
+		track->polling_ns += ns;
+}
+
+/* Runs of several tasks may overlap: they are not of their thread's time in polls. */
+void tdt__summing_add_run(struct tdt__summing *summing, uint32_t number,
+			  const struct tdt__timeline_task *task, uint64_t end)
+{
+	const struct tdt__recorded_item run = {
+		.event = { .b = UINT16_MAX, .detail = TDT_PENDING },
+		.begin = task->since,
+		.end = end,
+		.thread = task->thread,
+	};
+	uint64_t until = end != UINT64_MAX ? end : summing->summary->end;
+
+	if (task->thread >= summing->n_threads)
+		return;
+	tdt__summing_add_poll(summing, &run, number, until, 0);
+	tdt__summing_count_poll(summing, &run, number, until, false);
 }

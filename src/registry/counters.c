@@ -37,21 +37,11 @@ static void add_counters(struct tdt_counts *sum)
 	}
 }
 
-static void grow_to(uint64_t *longest, uint64_t since, uint64_t now)
-{
-	if (now > since && now - since > *longest)
-		*longest = now - since;
-}
-
-/* What a record says of its task, as far as it matters here. */
-struct seen {
-	uint32_t state;
-	uint64_t polls, since;
-	bool runnable;
-};
-
-/* False: the record has no task, or is being passed from one task to another. */
-static bool see_record(const struct tdt_handle *task, struct seen *seen)
+/*
+ * Copy what matters here of a record.  False: it has no task, or is being passed from one task to
+ * another.
+ */
+static bool see_record(const struct tdt_handle *task, struct tdt_task_record *seen)
 {
 	/* Acquire what the task was made with.  Pairs with tdt__registry_publish(). */
 	uint32_t seq = __atomic_load_n(&task->record.seq, __ATOMIC_ACQUIRE);
@@ -60,25 +50,12 @@ static bool see_record(const struct tdt_handle *task, struct seen *seen)
 	seen->state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
 	seen->polls = TDT__PEEK(task->record.polls);
 	seen->since = TDT__PEEK(task->record.since);
-	seen->runnable = tdt__was_woken(task, seen->polls);
+	seen->woken = TDT__PEEK(task->record.woken);
+	seen->woken_polls = TDT__PEEK(task->record.woken_polls);
 	/* Read all of it before `seq` again.  Pairs with the fence in tdt__registry_take(). */
 	atomic_thread_fence(memory_order_acquire);
 	return seq % 2 == 0 && TDT__PEEK(task->record.seq) == seq &&
 	       seen->state != TDT_TASK_RECORD_FREE;
-}
-
-static void count_task(struct tdt_counts *sum, const struct seen *seen, uint64_t now)
-{
-	sum->polls += seen->polls;
-	if (seen->state == TDT_TASK_RECORD_POLLING) {
-		sum->running++;
-		grow_to(&sum->longest_poll_ns, seen->since, now);
-	} else if (seen->state == TDT_TASK_RECORD_IDLE && seen->runnable) {
-		sum->runnable++;
-	} else if (seen->state == TDT_TASK_RECORD_IDLE) {
-		sum->waiting++;
-		grow_to(&sum->longest_wait_ns, seen->since, now);
-	}
 }
 
 /* Returns the number of records that are in the making: their tasks may be counted as spawned. */
@@ -86,14 +63,17 @@ static uint64_t add_records(struct tdt_counts *sum)
 {
 	struct tdt__cursor cursor = { 0 };
 	uint64_t now = tdt__clock(), making = 0;
+	struct tdt_task_record seen = { 0 };
 	struct tdt_handle *task;
-	struct seen seen;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL)
-		if (see_record(task, &seen))
-			count_task(sum, &seen, now);
-		else
+		if (see_record(task, &seen)) {
+			sum->polls += seen.polls;
+			tdt__count_state(sum, tdt__record_state(&seen),
+					 tdt__time_since(now, seen.since));
+		} else {
 			making += TDT__PEEK(task->record.seq) % 2;
+		}
 	return making;
 }
 

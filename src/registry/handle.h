@@ -15,6 +15,7 @@
 #include <tdt/registry.h>
 #include <tdt/trace.h>
 
+#include "facts/record.h"
 #include "registry/registry.h"
 
 struct tdt__joiner;
@@ -31,13 +32,10 @@ enum tdt__outcome {
 
 /*
  * The bits of record.own_bits.  TDT__OWN_CLONE: when the saved waker was made, the
- * runtime's `clone` returned the waker that the poll was given.  All other bits count, modulo
- * TDT__REQUESTED_POLLS, the polls that were made only for a request and after which the task still
- * waited.
+ * runtime's `clone` returned the waker that the poll was given.  All other bits count the polls
+ * that were made only for a request: see tdt__requested_polls().
  */
 #define TDT__OWN_CLONE 1u
-#define TDT__REQUESTED_POLL 2u   /* adds one such poll to the count */
-#define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 
 /*
  * The waker that a child is polled with while a capture is made or a tracer is attached to
@@ -135,15 +133,8 @@ static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
  */
 static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 {
-	return TDT__PEEK(task->record.woken) != 0 &&
-	       TDT__PEEK(task->record.woken_polls) == (uint32_t)polls;
-}
-
-/* The same of the poll that a copy of the record is of: whether the task is runnable. */
-static inline bool tdt__is_runnable(const struct tdt_task_record *record)
-{
-	return record->state == TDT_TASK_RECORD_IDLE && record->woken != 0 &&
-	       record->woken_polls == (uint32_t)record->polls;
+	return tdt__woken_since(TDT__PEEK(task->record.woken), TDT__PEEK(task->record.woken_polls),
+				polls);
 }
 
 /*

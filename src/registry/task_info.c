@@ -22,23 +22,6 @@ _Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_N
 
 #define STATES ((1u << TDT_TASK_WAITING) | (1u << TDT_TASK_RUNNING) | (1u << TDT_TASK_RUNNABLE))
 
-static uint64_t since(uint64_t now, uint64_t then)
-{
-	return then != 0 && now > then ? now - then : 0;
-}
-
-static enum tdt_task_state state_of(const struct tdt_task_record *record)
-{
-	switch (record->state) {
-	case TDT_TASK_RECORD_POLLING:
-		return TDT_TASK_RUNNING;
-	case TDT_TASK_RECORD_ENDED:
-		return record->outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
-	default:
-		return tdt__is_runnable(record) ? TDT_TASK_RUNNABLE : TDT_TASK_WAITING;
-	}
-}
-
 /* Whether the task was not polled since the record was copied, so that its leaf still waits. */
 static bool is_not_polled_since(const struct tdt_handle *task, const struct tdt_task_record *record)
 {
@@ -71,34 +54,35 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 	struct tdt_trace_info *info = &ours->info;
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->wait = (struct tdt_wait){ .kind = record->wait_kind,
-					.object = record->wait_object,
-					.owner = record->wait_owner };
-	*info = (struct tdt_trace_info){
-		.size = sizeof *info,
-		.id = record->id,
-		.name = ours->name[0] != '\0' ? ours->name : NULL,
-		.file = (const char *)(uintptr_t)record->file,
-		.line = record->line,
-		.column = record->column,
-		.state = state_of(record),
-		.state_ns = since(now, record->since),
-		.polls = record->polls,
-		.parent = record->parent,
-		.woken_ns = since(now, record->woken),
-		.woken_by = record->woken_by,
-	};
-	if (info->state == TDT_TASK_RUNNABLE)
-		info->state_ns = info->woken_ns;
-	if (info->state == TDT_TASK_RUNNING)
-		info->thread = record->thread;
-	if (info->state == TDT_TASK_WAITING && record->wait_count != 0 &&
-	    record->wait_polls == (uint32_t)record->polls) {
+	ours->wait = tdt__wait_of_record(record);
+	*info = tdt__record_info(record, ours->name, (const char *)(uintptr_t)record->file, now);
+	if (info->state == TDT_TASK_WAITING && tdt__record_has_wait(record)) {
 		info->n_waits = 1;
 		info->waits = &ours->wait;
 		if (record->wait_name != 0)
 			read_wait_name(&ours->wait, task, record);
 	}
+}
+
+static bool read_own(void *arg, uint64_t address, void *to, size_t size)
+{
+	int saved = errno;
+	bool whole = tdt__peek(to, address, size) == size;
+
+	(void)arg;
+	errno = saved;
+	return whole;
+}
+
+struct tdt__lock_places tdt__locks_here(uint64_t now)
+{
+	return (struct tdt__lock_places){ .read = read_own, .now = now };
+}
+
+void tdt__task_info_renew(struct tdt__task_info *ours, struct tdt__lock_places *places)
+{
+	if (ours->info.n_waits != 0)
+		tdt__lock_renew(places, &ours->wait, ours->info.id);
 }
 
 /* A runnable task has not gone on yet, so a filter for waiting tasks lets it through. */

@@ -8,6 +8,8 @@
 
 #include <tdt/tasks.h>
 
+#include "tree/futurelocks.h"
+
 struct tdt_handle;
 struct tdt_task_record;
 
@@ -24,6 +26,12 @@ struct tdt__task_info {
  */
 void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now);
+
+/* Where locks of this process lie, as of `now`. */
+struct tdt__lock_places tdt__locks_here(uint64_t now);
+
+/* Have the wait of the task name the present holder of its lock: see tdt__lock_renew(). */
+void tdt__task_info_renew(struct tdt__task_info *info, struct tdt__lock_places *places);
 
 /* Copy a caller's filter, and check it.  Returns 0 or a negative errno. */
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);

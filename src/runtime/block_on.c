@@ -54,8 +54,7 @@ static void blocker_wake_by_ref(const struct tdt_waker *waker)
 {
 	struct blocker *blocker = blocker_of(waker);
 
-	if (!atomic_load_explicit(&blocker->woken, memory_order_relaxed))
-		tdt_task_woken(blocker->handle); /* before the poll that follows the wake-up */
+	tdt_task_woken(blocker->handle); /* before the poll that follows the wake-up */
 	/*
 	 * Always an exchange, even if `woken` is set already: it releases what came before the
 	 * wake-up to the poll that follows.  Pairs with the exchange in run_future().
@@ -142,7 +141,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 		tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
 		error = run_future(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
 		tdt_future_drop(&fut);
-		tdt__current = (struct tdt__current){ 0 };
+		tdt__current_clear();
 		unref_blocker(blocker);
 	}
 	if (error != 0)

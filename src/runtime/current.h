@@ -28,4 +28,11 @@ struct tdt__current {
 /* Each thread uses only its own. */
 extern __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 
+/*
+ * What is called behind foreign code (a poll, a waker) is never inlined: a compiler may keep the
+ * address of `tdt__current`, and the foreign code may return on another thread.
+ */
+void tdt__current_clear(void);
+void tdt__current_gather(struct tdt__driver *driver);
+
 #endif

@@ -49,7 +49,7 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/worker.h \
 	src/runtime/yield.c \
 	src/runtime/yield.h
-libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(LIBUV_CFLAGS)
+libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 
 lib_LTLIBRARIES += libtdt-rt.la

@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/leaf_poll.h"
 #include "runtime/mutex.h"
 
-static tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_mutex_lock);
+
+tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
 {
 	struct tdt__lock_place *place = state;
 

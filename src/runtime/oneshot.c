@@ -33,7 +33,7 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 	channel = calloc(1, sizeof(*channel));
 	if (channel == NULL)
 		return -ENOMEM;
-	atomic_init(&channel->ends, 2);
+	atomic_init(&channel->holders, 2);
 	channel->value_free = value_free;
 	*sender = (struct tdt_oneshot_sender *)channel;
 	*receiver = (struct tdt_oneshot_receiver *)channel;
@@ -51,16 +51,16 @@ static bool settle_channel(struct tdt__channel *channel, int state)
 	return atomic_compare_exchange_strong(&channel->state, &open, state);
 }
 
-static void unref_channel(struct tdt__channel *channel)
+void tdt__channel_unref(struct tdt__channel *channel)
 {
 	/*
-	 * Release: what this end did.  Acquire: the last end sees what the other one did.  This
+	 * Release: what this holder did.  Acquire: the last holder sees what the others did.  This
 	 * decrement pairs with itself.
 	 */
-	if (atomic_fetch_sub_explicit(&channel->ends, 1, memory_order_acq_rel) != 1)
+	if (atomic_fetch_sub_explicit(&channel->holders, 1, memory_order_acq_rel) != 1)
 		return;
 	if (atomic_load_explicit(&channel->state, memory_order_relaxed) == TDT__SENT &&
-	    !channel->ended && channel->value_free != NULL)
+	    !channel->taken && channel->value_free != NULL)
 		channel->value_free(channel->value);
 	free(channel->name);
 	free(channel);
@@ -87,7 +87,7 @@ int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
 	sent = settle_channel(channel, TDT__SENT);
 	if (sent)
 		tdt__slot_wake(&channel->slot);
-	unref_channel(channel);
+	tdt__channel_unref(channel);
 	if (sent)
 		return 0;
 	errno = EPIPE;
@@ -102,18 +102,16 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender)
 		return;
 	if (settle_channel(channel, TDT__CLOSED))
 		tdt__slot_wake(&channel->slot);
-	unref_channel(channel);
-}
-
-void tdt__channel_leave(struct tdt__channel *channel)
-{
-	settle_channel(channel, TDT__GONE);
-	tdt__slot_clear(&channel->slot);
-	unref_channel(channel);
+	tdt__channel_unref(channel);
 }
 
 void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver)
 {
-	if (receiver != NULL)
-		tdt__channel_leave((struct tdt__channel *)receiver);
+	struct tdt__channel *channel = (struct tdt__channel *)receiver;
+
+	if (channel == NULL)
+		return;
+	if (settle_channel(channel, TDT__GONE))
+		tdt__slot_wake(&channel->slot);
+	tdt__channel_unref(channel);
 }

@@ -3,14 +3,14 @@
 #define TDT_RUNTIME_ONESHOT_H
 
 /*
- * A channel for one value: its two ends (oneshot.c), and the future that awaits the value
- * (oneshot_receive.c).
+ * A channel for one value: its two ends (oneshot.c), and the futures that await the value, one at a
+ * time (oneshot_receive.c).
  *
  * The owner of the value:
  *
  *            send         receive
- *   sender ───────▶ SENT ─────────▶ receiver
- *                     │ if no future receives the value, the last end that is freed frees it
+ *   sender ───────▶ SENT ─────────▶ the awaiter, and `taken` is set
+ *                     │ if no future receives the value, the last holder of the channel frees it
  *
  * The states:
  *
@@ -32,21 +32,22 @@ struct tdt_oneshot_receiver;
 enum tdt__channel_state { TDT__OPEN, TDT__SENT, TDT__CLOSED, TDT__GONE };
 
 struct tdt__channel {
-	_Atomic int state; /* enum tdt__channel_state */
-	atomic_uint ends;  /* the number of ends that are not freed yet */
-	void *value;	   /* the sender writes it while OPEN, the receiver reads it when SENT */
+	_Atomic int state;   /* enum tdt__channel_state */
+	atomic_uint holders; /* of its ends and of its future, those that are not freed yet */
+	void *value;	     /* the sender writes it while OPEN, the future reads it when SENT */
 	void (*value_free)(void *value); /* may be NULL.  Constant */
-	struct tdt__slot slot;		 /* the receiver's */
+	struct tdt__slot slot;		 /* the future's */
 
-	/* Only the receiver uses these. */
+	/* Only the receiver and its future use these. */
 	char *name; /* NULL: none */
-	void **out;
-	int *error; /* may be NULL */
-	bool ended; /* the future has returned its result; a value that was SENT is its awaiter's */
+	void **out; /* of the future; NULL: there is no future */
+	int *error; /* of the future; may be NULL */
+	bool ended; /* the future has returned its result */
+	bool taken; /* a future has returned the value, which is its awaiter's */
 };
 
-/* Free the receiver's end. */
-void tdt__channel_leave(struct tdt__channel *channel);
+/* Give up what one end, or the future, holds. */
+void tdt__channel_unref(struct tdt__channel *channel);
 
 struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value,
 					   int *error);

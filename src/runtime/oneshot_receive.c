@@ -7,6 +7,7 @@
 
 #include <tdt/hooks.h>
 
+#include "base/leaf_poll.h"
 #include "runtime/oneshot.h"
 
 /* Acquire: what the sender wrote.  Pairs with settle_channel() in oneshot.c. */
@@ -15,7 +16,9 @@ static int state_of_channel(struct tdt__channel *channel)
 	return atomic_load(&channel->state);
 }
 
-static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_oneshot_receive);
+
+tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
 {
 	struct tdt__channel *channel = state;
 	bool sent;
@@ -30,16 +33,21 @@ static tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
 		}
 	}
 	channel->ended = true;
-	sent = state_of_channel(channel) == TDT__SENT;
+	sent = state_of_channel(channel) == TDT__SENT && !channel->taken;
+	channel->taken |= sent;
 	*channel->out = sent ? channel->value : NULL;
 	if (channel->error != NULL)
 		*channel->error = sent ? 0 : -EPIPE;
 	return TDT_READY;
 }
 
-static void drop_receiver(void *state)
+static void drop_receive(void *state)
 {
-	tdt__channel_leave(state);
+	struct tdt__channel *channel = state;
+
+	channel->out = NULL;
+	tdt__slot_clear(&channel->slot);
+	tdt__channel_unref(channel);
 }
 
 struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value,
@@ -51,7 +59,13 @@ struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver
 		errno = EINVAL;
 		return TDT_FUTURE_NONE;
 	}
+	if (channel->out != NULL) {
+		errno = EBUSY;
+		return TDT_FUTURE_NONE;
+	}
+	atomic_fetch_add_explicit(&channel->holders, 1, memory_order_relaxed);
 	channel->out = value;
 	channel->error = error;
-	return (struct tdt_future){ channel, tdt_oneshot_receive, drop_receiver };
+	channel->ended = false;
+	return (struct tdt_future){ channel, tdt_oneshot_receive, drop_receive };
 }

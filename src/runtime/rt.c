@@ -20,6 +20,16 @@
 
 __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 
+__attribute__((noinline)) void tdt__current_clear(void)
+{
+	tdt__current = (struct tdt__current){ 0 };
+}
+
+__attribute__((noinline)) void tdt__current_gather(struct tdt__driver *driver)
+{
+	tdt__current.gathers = driver;
+}
+
 struct tdt_rt *tdt_rt_current(void)
 {
 	return tdt__current.rt;

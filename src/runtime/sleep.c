@@ -9,6 +9,7 @@
 
 #include <tdt/hooks.h>
 
+#include "base/leaf_poll.h"
 #include "runtime/current.h"
 #include "runtime/timer.h"
 
@@ -22,11 +23,14 @@ static tdt_poll_t end_sleep(struct tdt__timer *timer, tdt_poll_t result)
 
 static tdt_poll_t wait(struct tdt__timer *timer)
 {
-	tdt_leaf_waits_on(TDT_WAIT_TIMER, timer, 0);
+	/* The next sleep may have its timer in the same place. */
+	tdt_leaf_waits_on(TDT_WAIT_TIMER, (const void *)(uintptr_t)(timer->number + 1), 0);
 	return TDT_PENDING;
 }
 
-static tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_sleep_ms);
+
+tdt_poll_t tdt_sleep_ms(void *state, struct tdt_context *cx)
 {
 	struct tdt__timer *timer = state;
 

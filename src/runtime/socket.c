@@ -68,11 +68,11 @@ static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
 	const struct tdt_waker *waker = tdt__slot_take(slot);
 
 	if (waker != NULL && tdt__task_has_waker(waker))
-		tdt__current.gathers = driver;
+		tdt__current_gather(driver);
 	else
 		tdt__worker_notify_gathered();
 	tdt_waker_wake(waker);
-	tdt__current.gathers = NULL;
+	tdt__current_gather(NULL);
 }
 
 static void wake_sides(struct tdt__socket *socket, unsigned bits, struct tdt__driver *driver)

@@ -59,7 +59,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 					  [TDT__NOTIFIED] = TDT__NOTIFIED };
 	struct tdt__task *task = task_of_waker(waker);
 	unsigned state = atomic_load_explicit(&task->state, memory_order_relaxed);
-	bool told = false;
+	unsigned told = TDT__IDLE; /* the state in which the wake-up was reported */
 
 	/* False in a child of fork() in which a backtrace of a task of the parent is requested. */
 	if (!tdt__rt_is_here(task->rt))
@@ -67,18 +67,20 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	do {
 		if (state == TDT__DONE)
 			return;
-		/* After the exchange it would be too late: the next poll may begin at once. */
-		if (state == TDT__RUNNING && !told) {
+		/*
+		 * After the exchange it would be too late: the next poll may begin at once.  The
+		 * library decides whether the report is news: a wake-up for a request is none, and
+		 * may have led to any of these states.
+		 */
+		if (state != TDT__IDLE && state != told)
 			tdt_task_woken(task->handle);
-			told = true;
-		}
+		told = state;
 	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state],
 							memory_order_acq_rel,
 							memory_order_relaxed));
 	if (state != TDT__IDLE)
 		return;
-	if (!told)
-		tdt_task_woken(task->handle);
+	tdt_task_woken(task->handle); /* the task belongs to this thread, and is not polled yet */
 	tdt__worker_schedule(task->rt, task);
 }
 

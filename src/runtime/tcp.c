@@ -20,6 +20,8 @@
 
 #include <tdt/hooks.h>
 
+#include "base/leaf_poll.h"
+
 /* The first member of each future's state. */
 struct operation {
 	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
@@ -107,7 +109,9 @@ static ssize_t send_all(struct transfer *transfer)
 	return (ssize_t)transfer->size;
 }
 
-static tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_tcp_read);
+
+tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
 {
 	struct transfer *transfer = state;
 	tdt_poll_t polled;
@@ -124,7 +128,9 @@ static tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
 	return polled;
 }
 
-static tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_tcp_write);
+
+tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 {
 	struct transfer *transfer = state;
 	tdt_poll_t polled;
@@ -274,7 +280,9 @@ static int accept_one(struct opening *opening)
 	return 0;
 }
 
-static tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_tcp_accept);
+
+tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 {
 	struct opening *opening = state;
 	tdt_poll_t polled;
@@ -320,7 +328,9 @@ static int connect_further(struct opening *opening)
 	return -error;
 }
 
-static tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_tcp_connect);
+
+tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 {
 	struct opening *opening = state;
 	tdt_poll_t polled;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/leaf_poll.h"
 #include "runtime/sleep.h"
 
 enum { FUTURE, SLEEP, CHILDREN };
@@ -28,8 +29,10 @@ static tdt_poll_t end_timeout(struct timeout *timeout, tdt_poll_t result)
 	return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 }
 
+TDT__LEAF_POLL(tdt_timeout);
+
 /* One call polls both children, so that in a backtrace both are branches of this frame. */
-static tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
 {
 	struct timeout *timeout = state;
 	size_t children = CHILDREN;

@@ -10,11 +10,15 @@
 
 #include <stdlib.h>
 
+#include "base/leaf_poll.h"
+
 #include "runtime/yield.h"
 
 enum stage { NEW, YIELDED, ENDED };
 
-static tdt_poll_t tdt_yield_now(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_yield_now);
+
+tdt_poll_t tdt_yield_now(void *state, struct tdt_context *cx)
 {
 	enum stage *stage = state;
 

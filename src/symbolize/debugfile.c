@@ -17,6 +17,9 @@
 #include <elfutils/libdwelf.h>
 #include <zlib.h>
 
+#include "base/regular_file.h"
+#include "symbolize/modules.h"
+
 static char default_path[] = ":.debug:/usr/lib/debug";
 char *tdt__debugfile_path = default_path;
 
@@ -29,18 +32,6 @@ void tdt__debugfile_by_environment(void)
 	asks_debuginfod = wanted != NULL && strcmp(wanted, "1") == 0;
 }
 
-int tdt__debugfile_open(const char *path)
-{
-	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 static bool same_build_id(int fd, const unsigned char *bits, size_t n)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -50,6 +41,38 @@ static bool same_build_id(int fd, const unsigned char *bits, size_t n)
 
 	elf_end(elf);
 	return same;
+}
+
+/*
+ * Search the directories of tdt__debugfile_path that have .build-id/, which are the absolute ones,
+ * for the debug file with that build-id.
+ */
+static int open_by_build_id(const unsigned char *bits, size_t n, char **found)
+{
+	char place[PATH_MAX], hex[2 * TDT__BUILD_ID_MAX + 1];
+	size_t length;
+
+	if (n < 2 || n > TDT__BUILD_ID_MAX)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bits[i]);
+	for (const char *at = tdt__debugfile_path;; at += length + 1) {
+		int fd = -1;
+
+		length = strcspn(at, ":");
+		if (at[0] == '/' &&
+		    snprintf(place, sizeof place, "%.*s/.build-id/%.2s/%s.debug", (int)length, at,
+			     hex, hex + 2) < PATH_MAX)
+			fd = tdt__regular_open(AT_FDCWD, place);
+		if (fd >= 0 && same_build_id(fd, bits, n)) {
+			*found = strdup(place);
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+		if (at[length] == '\0')
+			return -1;
+	}
 }
 
 /* The checksum in .gnu_debuglink is the CRC-32 of zlib. */
@@ -127,7 +150,7 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 
 		length = strcspn(at, ":");
 		if (name_place(place, at, length, path, debuglink != NULL ? debuglink : own))
-			fd = tdt__debugfile_open(place);
+			fd = tdt__regular_open(AT_FDCWD, place);
 		if (fd >= 0 && !is_same_file(path, fd) && is_of(elf, fd, debuglink, crc)) {
 			*found = strdup(place);
 			return fd;
@@ -143,18 +166,24 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
  * Search by build-id, then by the name that the module gives for its debug file, beside the
  * module's path and beside the real path of the module.
  *
- * dwfl_standard_find_debuginfo() does the same and then requests the file from debuginfod.  For
- * that it calls dlopen(), whether or not a server is configured.  So it waits for the loader's
- * lock, which may be held for ever while a constructor runs, and then it waits for the server.
- * Therefore it is called only if the user wants debuginfod.  The name passed to it is one that it
- * does not find, because a FIFO of the right name would block it.
+ * dwfl_standard_find_debuginfo() does the same, opens whatever has the right name, and then
+ * requests the file from debuginfod.  For that it calls dlopen(), whether or not a server is
+ * configured.  So it waits for the loader's lock, which may be held for ever while a constructor
+ * runs, and then it waits for the server.  Therefore it is called only if the user wants
+ * debuginfod.  The name passed to it is one that it does not find.
  */
 int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,
 			const char *path, const char *debuglink, GElf_Word crc, char **found)
 {
-	int fd = dwfl_build_id_find_debuginfo(elf, info, name, base, path, debuglink, crc, found);
+	const unsigned char *bits;
+	GElf_Addr where;
+	int n = dwfl_module_build_id(elf, &bits, &where), fd = -1;
 	char *real;
 
+	if (debuglink != NULL && crc == 0)
+		return -1; /* tdt__debugfile_find_shared() finds what libdwfl searches for now */
+	if (n > 0)
+		fd = open_by_build_id(bits, (size_t)n, found);
 	if (fd < 0 && path != NULL) {
 		fd = open_beside(elf, path, debuglink, crc, found);
 		real = fd < 0 ? realpath(path, NULL) : NULL;
@@ -164,5 +193,42 @@ int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_A
 	}
 	if (fd < 0 && asks_debuginfod)
 		fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, ".", crc, found);
+	return fd;
+}
+
+/* Open `name`, which is relative to the file `path`, if its build-id is the right one. */
+static int open_shared(const char *path, const char *name, const unsigned char *bits, size_t n,
+		       char **found)
+{
+	const char *slash = strrchr(path, '/');
+	int length = name[0] != '/' && slash != NULL ? (int)(slash + 1 - path) : 0, fd = -1;
+	char place[PATH_MAX];
+
+	if (snprintf(place, sizeof place, "%.*s%s", length, path, name) < PATH_MAX)
+		fd = tdt__regular_open(AT_FDCWD, place);
+	if (fd >= 0 && same_build_id(fd, bits, n)) {
+		*found = strdup(place);
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int tdt__debugfile_find_shared(Dwfl_Module *elf, const char *path, Dwarf *dwarf, char **found)
+{
+	const char *name;
+	const void *bits;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits);
+	void *none = NULL;
+	int fd;
+
+	if (n <= 0)
+		return -1;
+	fd = open_by_build_id(bits, (size_t)n, found);
+	if (fd < 0 && path != NULL)
+		fd = open_shared(path, name, bits, (size_t)n, found);
+	if (fd < 0 && asks_debuginfod)
+		fd = dwfl_standard_find_debuginfo(elf, &none, "", 0, path, ".", 0, found);
 	return fd;
 }

@@ -23,17 +23,18 @@ extern char *tdt__debugfile_path;
 void tdt__debugfile_by_environment(void);
 
 /*
- * Open `path`.  Returns a descriptor, or -1 if `path` is not a regular file.  By now `path` may
- * name another file than the one that was loaded, and a FIFO must not block the caller.
- */
-int tdt__debugfile_open(const char *path);
-
-/*
  * The function that libdwfl calls to find the debug file of `elf` (find_debuginfo in
  * Dwfl_Callbacks).  It looks in the directories of tdt__debugfile_path.  Returns the file's
  * descriptor, and sets `*found` to its path, which the caller frees; -1: there is no such file.
  */
 int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_Addr base,
 			const char *path, const char *debuglink, GElf_Word crc, char **found);
+
+/*
+ * Find the file with what dwz moved out of several modules, of which `dwarf` is one; it was read
+ * from the file `path` of the module `elf`.  Otherwise libdw opens whatever .gnu_debugaltlink
+ * names.  Returns as above.
+ */
+int tdt__debugfile_find_shared(Dwfl_Module *elf, const char *path, Dwarf *dwarf, char **found);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "base/regular_file.h"
 #include "symbolize/debugfile.h"
 #include "symbolize/maps.h"
 #include "symbolize/modules.h"
@@ -53,14 +54,14 @@ bool tdt__debuginfo_reserve(void)
 
 bool tdt__debuginfo_descriptors(void)
 {
-	int fd[TDT__DEBUGINFO_FILES];
+	int fd[TDT__DEBUGINFO_FILES + 1]; /* one is open twice for a moment */
 	bool lack = false;
 
-	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++) {
+	for (int i = 0; i <= TDT__DEBUGINFO_FILES; i++) {
 		fd[i] = open("/", O_PATH | O_CLOEXEC);
 		lack = lack || (fd[i] < 0 && (errno == EMFILE || errno == ENFILE));
 	}
-	for (int i = 0; i < TDT__DEBUGINFO_FILES; i++)
+	for (int i = 0; i <= TDT__DEBUGINFO_FILES; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	return !lack;
@@ -201,7 +202,7 @@ static bool open_as(struct tdt__debuginfo *info, const char *path, const char *b
 		.find_debuginfo = find_debuginfo,
 		.debuginfo_path = &tdt__debugfile_path,
 	};
-	struct opened opened = { .info = info, .fd = tdt__debugfile_open(path) };
+	struct opened opened = { .info = info, .fd = tdt__regular_open(AT_FDCWD, path) };
 	GElf_Addr start, end, bias;
 	int fd = opened.fd;
 	bool right = false;
@@ -274,51 +275,55 @@ static void __attribute__((noreturn)) leave_libdw(void)
 	longjmp(*way_out, 1);
 }
 
-/*
- * Whether `name` exists and is not a regular file.  libdw takes `name` relative to the file `path`.
- */
-static bool is_special(const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-	char place[PATH_MAX];
-	struct stat status;
-	int n;
-
-	if (name[0] == '/' || slash == NULL)
-		n = snprintf(place, sizeof place, "%s", name);
-	else
-		n = snprintf(place, sizeof place, "%.*s/%s", (int)(slash - path), path, name);
-	return n < (int)sizeof place && stat(place, &status) == 0 && !S_ISREG(status.st_mode);
-}
-
-/*
- * Whether the file with what dwz moved out of several modules is not a regular file.  libdw opens
- * that file itself, and a FIFO would block it.
- */
-static bool shares_special(const struct tdt__debuginfo *info, Dwarf *dwarf)
+static bool shares_more(Dwarf *dwarf)
 {
 	const void *id;
 	const char *name;
 
-	if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) <= 0)
-		return false;
-	for (int i = 0; i < info->n_files; i++)
-		if (info->file[i].path != NULL && is_special(info->file[i].path, name))
-			return true;
-	return false;
+	return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0;
+}
+
+/*
+ * Open what dwz moved out of this module and others.  Returns false if it is missing: then libdw
+ * must not meet a reference to it, because it would open any file of that name.  For the same
+ * reason that file must not name another one.
+ */
+static bool open_shared_dwarf(struct tdt__debuginfo *info, Dwarf *dwarf)
+{
+	char *found = NULL;
+	Dwarf *shared;
+	Elf *elf;
+	int fd = -1;
+
+	if (!shares_more(dwarf))
+		return true;
+	for (int i = 0; i < info->n_files && fd < 0; i++)
+		fd = tdt__debugfile_find_shared(info->elf, info->file[i].path, dwarf, &found);
+	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	shared = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	if (shared != NULL && shares_more(shared)) {
+		dwarf_end(shared);
+		shared = NULL;
+	}
+	if (shared != NULL) {
+		remember_file(info, fd, found);
+		dwarf_new_oom_handler(shared, leave_libdw);
+		dwarf_setalt(dwarf, shared);
+	} else if (fd >= 0) {
+		elf_end(elf);
+		close(fd);
+	}
+	free(found);
+	return shared != NULL;
 }
 
 Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias)
 {
 	Dwarf *dwarf = info->elf != NULL ? dwfl_module_getdwarf(info->elf, bias) : NULL;
-	Dwarf *shared;
 
-	if (dwarf == NULL || shares_special(info, dwarf))
+	if (dwarf == NULL || !open_shared_dwarf(info, dwarf))
 		return NULL;
 	dwarf_new_oom_handler(dwarf, leave_libdw);
-	shared = dwarf_getalt(dwarf); /* what dwz moved out of several modules */
-	if (shared != NULL)
-		dwarf_new_oom_handler(shared, leave_libdw);
 	return dwarf;
 }
 

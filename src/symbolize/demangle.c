@@ -32,6 +32,32 @@ static int same_mangled(const void *left, const void *right)
 		      ((const struct name *)right)->mangled) == 0;
 }
 
+/* How many bytes the name of a leaf's poll has without its end; 0: it is none (leaf_poll.h). */
+static size_t leaf_length(const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(name, "tdt_", 4) == 0 && length > 5 &&
+			       strcmp(name + length - 5, ".poll") == 0
+		       ? length - 5
+		       : 0;
+}
+
+static char *name_in_source(const char *mangled)
+{
+	size_t leaf = leaf_length(mangled);
+	char *name;
+
+	if (leaf != 0)
+		return strndup(mangled, leaf);
+	/*
+	 * Names of Rust's older scheme look like C++ names that end with a hash, so Rust's
+	 * demangler is tried first.
+	 */
+	name = rust_demangle(mangled, DMGL_NO_OPTS);
+	return name != NULL ? name : cplus_demangle_v3(mangled, DMGL_NO_OPTS);
+}
+
 static struct name *demangle(const char *mangled)
 {
 	struct name *name = malloc(sizeof(*name));
@@ -39,13 +65,7 @@ static struct name *demangle(const char *mangled)
 	if (name == NULL)
 		return NULL;
 	name->mangled = mangled;
-	/*
-	 * Names of Rust's older scheme look like C++ names that end with a hash, so Rust's
-	 * demangler is tried first.
-	 */
-	name->demangled = rust_demangle(mangled, DMGL_NO_OPTS);
-	if (name->demangled == NULL)
-		name->demangled = cplus_demangle_v3(mangled, DMGL_NO_OPTS);
+	name->demangled = name_in_source(mangled);
 	if (name->demangled != NULL)
 		return name;
 	free(name);
@@ -70,7 +90,7 @@ const char *tdt__demangle(const char *name)
 	struct name sought = { .mangled = name };
 	struct name *known;
 
-	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+	if ((name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) && leaf_length(name) == 0)
 		return NULL;
 	if (names == NULL)
 		names = htab_create_alloc(64, hash_mangled, same_mangled, NULL, calloc, free);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refs.h"
+
 /* --- Paths ------------------------------------------------------------------- */
 
 const char *tdt__module_path(const struct tdt__module *module)
@@ -147,12 +149,7 @@ struct tdt__modules *tdt__modules_ref(struct tdt__modules *modules)
 
 void tdt__modules_unref(struct tdt__modules *modules)
 {
-	/*
-	 * Release: this holder's accesses come before the table is freed.  Acquire, for the last
-	 * holder: the accesses of all others do too.  Pairs with itself.
-	 */
-	if (modules != NULL &&
-	    atomic_fetch_sub_explicit(&modules->refs, 1, memory_order_acq_rel) == 1)
+	if (modules != NULL && tdt__refs_drop(&modules->refs))
 		table_free(modules);
 }
 

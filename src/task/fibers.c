@@ -316,18 +316,22 @@ void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at)
 
 /*
  * Answer the requests for the fiber, whose caller stands still until this returns.  All of them get
- * one capture: that of the request with the highest limit of frames.
+ * one copy of the stack.
  */
 static __attribute__((noinline, cold)) void answer_standing(struct tdt_handle *task)
 {
 	struct tdt__request *requests = tdt__requests_take(task, NULL);
-	struct tdt__capture *capture = tdt__request_capture(requests);
+	struct tdt__standing *standing;
 	int error;
 
 	if (requests == NULL)
 		return;
-	error = tdt__suspended(task, capture);
-	tdt__requests_answer(task, requests, error == 0 ? capture : NULL, error);
+	standing = tdt__standing_new(task, &error);
+	for (struct tdt__request *request = requests; request != NULL && standing != NULL;
+	     request = request->next)
+		request->standing = tdt__standing_ref(standing);
+	tdt__requests_answer(task, requests, NULL, error);
+	tdt__standing_unref(standing);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "registry/handle.h"
 
+#include "base/refs.h"
 #include "capture/chain.h"
 #include "host/thread.h"
 #include "registry/registry.h"
@@ -45,12 +46,7 @@ static void release_record(struct tdt_handle *task)
 
 void tdt_handle_unref(struct tdt_handle *handle)
 {
-	/*
-	 * Release what this holder did; acquire, in the last holder, what all others did.  Pairs
-	 * with itself.
-	 */
-	if (handle != NULL &&
-	    atomic_fetch_sub_explicit(&handle->refs, 1, memory_order_acq_rel) == 1)
+	if (handle != NULL && tdt__refs_drop(&handle->refs))
 		release_record(handle);
 }
 

@@ -72,12 +72,17 @@ void tdt_worker_now(uint64_t monotonic_ns)
 
 void tdt_task_woken(struct tdt_handle *handle)
 {
+	uint64_t polls;
+
 	if (handle == NULL)
 		return;
 	if (handle != tdt__thread.waking) { /* a wake-up for a request does not end the wait */
+		polls = TDT__PEEK(handle->record.polls);
+		if (tdt__was_woken(handle, polls))
+			return;
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
-		TDT__POKE(handle->record.woken_polls, (uint32_t)TDT__PEEK(handle->record.polls));
+		TDT__POKE(handle->record.woken_polls, (uint32_t)polls);
 		if (tdt__recording())
 			tdt__record_wake(handle->record.id);
 	}
@@ -158,4 +163,6 @@ void tdt_lock_hand(struct tdt_lock *lock, uint64_t task)
 		return;
 	tdt_lock_take(lock, task);
 	TDT__POKE(lock->handed, tdt__clock());
+	if (tdt__recording())
+		tdt__record_hand(lock, task);
 }

@@ -24,6 +24,7 @@
 
 #include <tdt/hooks.h>
 
+#include "base/leaf_poll.h"
 #include "registry/handle.h"
 #include "task/request.h"
 
@@ -92,7 +93,9 @@ static const struct tdt_waker *enter_list(struct tdt__joiner *joiner, const stru
 	return old;
 }
 
-static tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
+TDT__LEAF_POLL(tdt_join);
+
+tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
 {
 	static const int results[] = {
 		[TDT__OUTCOME_READY] = 0,

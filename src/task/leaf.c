@@ -17,6 +17,7 @@
 #include "host/barrier.h"
 #include "host/thread.h"
 #include "probes/probes.h"
+#include "recorder/record.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/request.h"
@@ -69,6 +70,8 @@ static void go_on(struct tdt_handle *task)
 		 */
 		__atomic_store_n(&task->record.state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
 		TDT__PROBE_TASK(task__poll__start, task);
+		if (tdt__recording())
+			tdt__record_run(task->record.id, 0);
 	}
 	/* The caller may change the list after this.  Pairs with tdt__barrier_copied(). */
 	tdt__barrier_light();
@@ -82,6 +85,16 @@ static void set_leaf(struct tdt_handle *task, struct tdt_leaf *leaf, bool answer
 	atomic_store_explicit(&task->leaf_answers, answers, memory_order_relaxed);
 	/* Release the list.  Pairs with tdt__leaf_list_capture(). */
 	__atomic_store_n(&task->record.leaf, (uintptr_t)leaf, __ATOMIC_RELEASE);
+}
+
+/* The task, which has nothing but callbacks, ran. */
+static void end_run(struct tdt_handle *task)
+{
+	TDT__PROBE_TASK(task__poll__end, task);
+	if (tdt__recording())
+		tdt__record_run(task->record.id, TDT_PENDING);
+	/* Release all that the task did.  Pairs with the acquire in tdt__request_see(). */
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
 }
 
 /* The record has the last list of the poll. */
@@ -107,11 +120,8 @@ static void wait_at(struct tdt_handle *task, struct tdt_leaf *leaf)
 	bool ran = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING;
 
 	set_leaf(task, leaf, true);
-	if (ran) {
-		TDT__PROBE_TASK(task__poll__end, task);
-		/* Release all that the task did.  Pairs with the acquire in tdt__request_see(). */
-		__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-	}
+	if (ran)
+		end_run(task);
 	tdt__barrier_light();
 	if (__builtin_expect(TDT__PEEK(task->record.own_request) != 0, 0))
 		tdt__leaf_answer(task);
@@ -184,10 +194,8 @@ void tdt_task_end(struct tdt_handle *task)
 	if (task == NULL || !tdt__is_callback_task(task))
 		return;
 	/* The last poll ends the task: before it, the task is idle. */
-	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING) {
-		TDT__PROBE_TASK(task__poll__end, task);
-		__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-	}
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING)
+		end_run(task);
 	tdt__traced_poll(task, &cx);
 	tdt__traced_drop(task);
 	tdt_handle_unref(task);

@@ -137,31 +137,16 @@ static bool read_panic(uint64_t number, struct tdt_registry_panic *copy)
 	return seq % 2 == 0 && TDT__PEEK(from->seq) == seq && copy->number == number;
 }
 
-/* The stacks' tree is of an earlier poll if the last one was not captured. */
 static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64_t now)
 {
-	struct tdt_trace_info info = {
-		.size = sizeof info,
-		.id = panic->id,
-		.name = panic->name[0] != '\0' ? panic->name : NULL,
-		.file = (const char *)(uintptr_t)panic->file,
-		.line = panic->line,
-		.column = panic->column,
-		.state = TDT_TASK_PANICKED,
-		.state_ns = now > panic->when ? now - panic->when : 0,
-		.polls = panic->polls,
-		.parent = panic->parent,
-	};
+	const struct tdt_trace_info info =
+	    tdt__panic_info(panic, (const char *)(uintptr_t)panic->file, now);
 	struct tdt__stacks *stacks = tdt__tree_stacks(&panic->tree, panic->entry);
 	struct tdt__unloads count = { 0 };
 
 	if (stacks == NULL) {
 		errno = ENOMEM;
 		return NULL;
-	}
-	if (panic->tree.n != 0 && panic->tree.polls != panic->polls) {
-		info.polls_since = panic->polls - panic->tree.polls;
-		info.age_ns = now > panic->tree.when ? now - panic->tree.when : 0;
 	}
 	tdt__judge(stacks, &count);
 	return tdt__trace_of(&info, stacks);

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/refs.h"
 #include "capture/capture.h"
 #include "capture/counted.h"
+#include "capture/suspended.h"
 #include "host/barrier.h"
 #include "host/thread.h"
 #include "registry/handle.h"
@@ -93,6 +95,7 @@ struct tdt__request *tdt__request_new(struct tdt_handle *task, uint32_t max_fram
 
 void tdt__request_free(struct tdt__request *request)
 {
+	tdt__standing_unref(request->standing);
 	tdt__capture_unref(request->capture);
 	tdt_waker_drop(request->waker);
 	sem_destroy(&request->answered);
@@ -133,7 +136,7 @@ bool tdt__requests_claim(struct tdt_handle *task)
 
 static void restore_waking(const struct tdt_handle **outer)
 {
-	tdt__thread.waking = *outer;
+	tdt__thread_here()->waking = *outer;
 }
 
 void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
@@ -252,7 +255,15 @@ struct tdt__capture *tdt__request_empty(struct tdt__request *request, int *error
 {
 	struct tdt__capture *capture = request->capture;
 
+	if (request->standing != NULL)
+		request->error = tdt__standing_capture(request->standing, capture);
+	tdt__standing_unref(request->standing);
+	if (request->error != 0) {
+		tdt__capture_unref(capture);
+		capture = NULL;
+	}
 	*error = request->error;
+	request->standing = NULL;
 	request->capture = NULL;
 	request->error = 0;
 	return capture;
@@ -338,6 +349,7 @@ static void deliver(struct tdt__inbox *inbox, struct tdt__request *request)
 {
 	struct tdt__request *first = atomic_load_explicit(&inbox->list, memory_order_relaxed);
 
+	tdt__tsan_release(&inbox->list);
 	do
 		request->next = first;
 	while (!atomic_compare_exchange_weak_explicit(&inbox->list, &first, request,
@@ -397,7 +409,8 @@ void tdt__requests_answer(struct tdt_handle *task, struct tdt__request *requests
 	 * prepared the capture may release it at once.
 	 */
 	for (struct tdt__request *request = requests; request != NULL; request = request->next) {
-		put_capture(request, capture);
+		if (request->standing == NULL)
+			put_capture(request, capture);
 		request->error = error;
 	}
 	while (requests != NULL) {
@@ -443,7 +456,11 @@ void tdt__inbox_init(struct tdt__inbox *inbox)
 
 struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox)
 {
-	return atomic_exchange_explicit(&inbox->list, NULL, memory_order_acquire);
+	struct tdt__request *list =
+	    atomic_exchange_explicit(&inbox->list, NULL, memory_order_acquire);
+
+	tdt__tsan_acquire(&inbox->list);
+	return list;
 }
 
 void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)

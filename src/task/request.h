@@ -41,6 +41,8 @@ struct tdt__request {
 	enum tdt__request_state state;
 	/* Prepared by the requester; then the answer, which may be another requester's. */
 	struct tdt__capture *capture;
+	/* Once answered by a fiber: of what the requester makes the capture.  NULL: no fiber. */
+	struct tdt__standing *standing;
 	int error;                     /* once answered: 0, or a negative errno and no capture */
 	const struct tdt_waker *waker; /* of an async requester: woken by the answer; owned */
 	/* Of a requester of many tasks: gets the answered request.  NULL: none. */

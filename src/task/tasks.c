@@ -14,6 +14,7 @@
 
 int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 {
+	struct tdt__lock_places locks = tdt__locks_here(tdt__clock());
 	struct tdt__task_info info;
 	struct tdt_task_record record;
 
@@ -22,7 +23,8 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 		return -EINVAL;
 	}
 	tdt__registry_read(handle, &record);
-	tdt__task_info(&info, handle, &record, tdt__clock());
+	tdt__task_info(&info, handle, &record, locks.now);
+	tdt__task_info_renew(&info, &locks);
 	return each(handle, &info.info, arg);
 }
 
@@ -32,25 +34,26 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	struct tdt__cursor cursor = { 0 };
 	struct tdt__task_info info;
 	struct tdt_task_record record;
+	struct tdt__lock_places locks;
 	struct tdt_handle *task;
-	uint64_t now;
 	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
 
 	if (result != 0) {
 		errno = -result;
 		return result;
 	}
-	now = tdt__clock();
+	locks = tdt__locks_here(tdt__clock());
 	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
-		tdt__task_info(&info, task, &record, now);
+		tdt__task_info(&info, task, &record, locks.now);
 		if (!tdt__filter_lets(&ours, &info.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
+		tdt__task_info_renew(&info, &locks);
 		result = each(task, &info.info, arg);
 		tdt_handle_unref(task);
-		now = tdt__clock(); /* the callback may have taken long */
+		locks = tdt__locks_here(tdt__clock()); /* the callback may have taken long */
 	}
 	return result;
 }

@@ -9,21 +9,25 @@
 #include <tdt/registry.h>
 #include <tdt/tree.h>
 
+#include "facts/wait.h"
 #include "registry/registry.h"
 
 /*
- * Note a wait of a leaf.  The first wait since the task went on is kept, and the others are
- * counted.
+ * Note a wait of a leaf.  The main wait since the task went on is kept, and the others are counted.
  */
 static inline void tdt__note_wait(struct tdt_task_record *record, enum tdt_wait_kind kind,
 				    const void *object, uint64_t owner, const char *name)
 {
 	uint32_t polls = (uint32_t)record->polls;
+	uint8_t count = 1;
 
 	if (record->wait_count != 0 && record->wait_polls == polls) {
 		if (record->wait_count < UINT8_MAX)
 			TDT__POKE(record->wait_count, record->wait_count + 1);
-		return;
+		if (tdt__wait_weight(kind, owner) <=
+		    tdt__wait_weight(record->wait_kind, record->wait_owner))
+			return;
+		count = record->wait_count;
 	}
 	/*
 	 * Release: a reader that sees one of these values sees that this poll began, and a reader
@@ -33,7 +37,7 @@ static inline void tdt__note_wait(struct tdt_task_record *record, enum tdt_wait_
 	__atomic_store_n(&record->wait_object, (uintptr_t)object, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_owner, owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_name, (uintptr_t)name, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->wait_count, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&record->wait_count, count, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
 }
 

@@ -77,13 +77,27 @@ static __attribute__((noinline)) void wake_for_requests(struct tdt_handle *task,
 		tdt__request_wake(task, waker, waker->vtable->wake_by_ref);
 }
 
+static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
+				   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
+				   [TDT__OUTCOME_DROPPED] = TDT_PENDING };
+
+/* Never inlined: it uses the thread's record behind foreign code (host/thread.h). */
+static __attribute__((noinline)) void note_end(struct tdt_handle *task, enum tdt__outcome outcome,
+					       const struct tdt__capture *capture)
+{
+	TDT__PROBE_UNHOOKED(task__terminate, task);
+	if (tdt__recording())
+		tdt__record_ended(task, results[outcome]);
+	tdt__thread.traced_end = task->record.id;
+	if (outcome == TDT__OUTCOME_PANICKED) {
+		TDT__COUNT(panicked);
+		tdt__panic_note(task, capture);
+	}
+}
+
 __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__outcome outcome,
 					     const struct tdt__capture *capture)
 {
-	static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
-					   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
-					   [TDT__OUTCOME_DROPPED] = TDT_PENDING };
-
 	/*
 	 * Acquire what the poll that saved the waker wrote, perhaps on another thread.  Pairs with
 	 * save_waker().  Requesters only take wakers away, so if there is none, none will come.
@@ -94,16 +108,8 @@ __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__
 	 * This is done once, although all of this runs again (called by left()) if a waker that is
 	 * called here unwinds.
 	 */
-	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
-		TDT__PROBE_UNHOOKED(task__terminate, task);
-		if (tdt__recording())
-			tdt__record_ended(task, results[outcome]);
-		tdt__thread.traced_end = task->record.id;
-		if (outcome == TDT__OUTCOME_PANICKED) {
-			TDT__COUNT(panicked);
-			tdt__panic_note(task, capture);
-		}
-	}
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
+		note_end(task, outcome, capture);
 	/*
 	 * Release to requesters that find the task ended.  Pairs with the acquire in
 	 * tdt__request_see().
@@ -165,7 +171,7 @@ static inline void enter_poll(struct tdt__poll *poll, struct tdt_handle *task)
  */
 static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll *poll)
 {
-	struct tdt__poll **link = &tdt__thread.poll;
+	struct tdt__poll **link = &tdt__thread_here()->poll;
 
 	while (*link != NULL && *link != poll)
 		link = &(*link)->outer;
@@ -173,15 +179,17 @@ static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll 
 		tdt__misuse(TDT_MISUSE_THREAD, poll->task);
 		return;
 	}
-	tdt__misuse(TDT_MISUSE_ORDER, tdt__thread.poll->task);
+	tdt__misuse(TDT_MISUSE_ORDER, tdt__thread_here()->poll->task);
 	*link = poll->outer;
 }
 
 /* Polls of one thread end in the reverse order of their beginnings. */
 static inline void leave_poll(struct tdt__poll *poll)
 {
-	if (LIKELY(tdt__thread.poll == poll))
-		tdt__thread.poll = poll->outer;
+	struct tdt__thread *here = tdt__thread_here(); /* the child may have changed the thread */
+
+	if (LIKELY(here->poll == poll))
+		here->poll = poll->outer;
 	else
 		leave_middle(poll);
 }
@@ -199,8 +207,9 @@ static void note_frames(struct tdt_handle *task, const struct tdt__capture *capt
 	TDT__POKE(task->record.own_hint, units < UINT8_MAX ? (uint8_t)units : UINT8_MAX);
 }
 
-static void answer_requests(struct tdt_handle *task, struct tdt__poll *poll,
-			    enum tdt_task_state state)
+/* Never inlined, as note_end(). */
+static __attribute__((noinline)) void
+answer_requests(struct tdt_handle *task, struct tdt__poll *poll, enum tdt_task_state state)
 {
 	struct tdt__capture *capture = poll->capture;
 
@@ -262,12 +271,22 @@ static inline struct tdt__poll *init_recorded(struct recorded *recorded)
 	return &recorded->poll;
 }
 
-/* Before finish_poll(): from then on, another thread may poll the task. */
-static inline void end_record(struct recorded *recorded, const struct tdt_handle *task,
-			      tdt_poll_t result)
+/*
+ * Before finish_poll(): from then on, another thread may poll the task.  Never inlined, as
+ * note_end().
+ */
+static __attribute__((noinline)) void end_record(struct recorded *recorded,
+						 const struct tdt_handle *task, tdt_poll_t result)
 {
 	if (recorded->record.is_recorded)
 		tdt__record_end(&recorded->record, task->record.id, result);
+}
+
+/* Never inlined, as note_end(). */
+static __attribute__((noinline)) void record_stacks(const struct tdt_handle *task,
+						    const struct tdt__capture *capture)
+{
+	tdt__record_stacks(task->record.id, &capture->stacks);
 }
 
 /* The same as left(). */
@@ -279,6 +298,34 @@ static inline void left_recorded(struct recorded *recorded)
 }
 
 /* --- The three kinds of poll ---------------------------------------------- */
+
+/* What the only leaf that made a report waits for, and in which poll. */
+struct only_wait {
+	uint64_t object;
+	uint32_t polls;
+	uint8_t kind, count;
+};
+
+static struct only_wait only_wait_of(const struct tdt_task_record *record)
+{
+	return (struct only_wait){ .object = record->wait_object,
+				   .polls = record->wait_polls,
+				   .kind = record->wait_kind,
+				   .count = record->wait_count };
+}
+
+/*
+ * Whether the task has gone on in the poll that has ended.  Of several leaves, a poll may poll
+ * some, in any order.
+ */
+static bool has_moved(const struct tdt_task_record *record, const struct only_wait *before)
+{
+	struct only_wait now = only_wait_of(record);
+
+	return before->count == 1 && before->polls + 1 == now.polls && now.count == 1 &&
+	       now.polls == (uint32_t)record->polls &&
+	       (now.kind != before->kind || now.object != before->object);
+}
 
 /*
  * A poll that may have a request, that is watched, or whose start or clones a tracer wants to see.
@@ -292,6 +339,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	struct recorded recorded __attribute__((cleanup(left_recorded)));
 	struct tdt__poll *poll = init_recorded(&recorded);
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
+	const struct only_wait wait = only_wait_of(&task->record);
 	struct tdt__seal seal;
 	int only_requested = 0;
 	tdt_poll_t result;
@@ -303,8 +351,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
 	poll->capture = tdt__request_capture(poll->requests);
 	tdt__watch_begin(task, &poll->capture);
-	if (tdt__recording() && poll->capture == NULL && tdt__record_captures())
-		poll->capture = tdt__spare_take();
+	if (tdt__recording() && poll->capture == NULL)
+		poll->capture = tdt__record_capture();
 	if (poll->capture != NULL) {
 		tdt__seal_init(&seal);
 		poll->capture->seal = &seal;
@@ -326,6 +374,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	TDT__PROBE_UNHOOKED(task__poll__start, task);
 	if (tdt__recording())
 		tdt__record_begin(&recorded.record, task);
+	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
+		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
 	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(poll);
@@ -338,11 +388,19 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		if (result == TDT_PENDING)
 			tdt__counted_settle(poll->capture);
 		if (recorded.record.is_recorded)
-			tdt__record_stacks(task->record.id, &poll->capture->stacks);
+			record_stacks(task, poll->capture);
 	}
 	end_record(&recorded, task, result);
-	/* The task was polled only for a request and still waits, so it has waited all the time. */
-	if (only_requested && result == TDT_PENDING) {
+	/*
+	 * The task was polled only for a request and still waits, so it has waited all the time;
+	 * unless it went on, or a wake-up came after the poll began, of something that the poll may
+	 * have seen.
+	 */
+	only_requested = only_requested && result == TDT_PENDING &&
+			 !tdt__was_woken(task, task->record.polls - 1);
+	if (poll->capture != NULL)
+		poll->capture->facts.moved = only_requested && has_moved(&task->record, &wait);
+	if (only_requested && !has_moved(&task->record, &wait)) {
 		TDT__POKE(task->record.since, since);
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));

@@ -141,7 +141,7 @@ static uint32_t find_named_node(const struct graph *graph, uint64_t id)
 /* Whether each leaf of the task has reported what it waits for. */
 static bool has_reported_all(const struct tdt_trace_info *info, enum tdt__proof proof)
 {
-	if (proof == TDT__BY_RECORD)
+	if (proof == TDT__BY_RECORD || proof == TDT__BY_TREE)
 		return info->n_waits == 1;
 	return proof == TDT__BY_POLL && info->leaves > 0 && info->n_waits == info->leaves &&
 	       info->leaves_elsewhere == 0 && info->leaves_lost == 0;
@@ -385,8 +385,8 @@ static int by_seriousness(const void *a, const void *b)
 {
 	const struct tdt_snapshot_cycle *x = a, *y = b;
 
-	if (x->deadlock != y->deadlock)
-		return x->deadlock ? -1 : 1;
+	if (x->deadlock != y->deadlock || x->unproven != y->unproven)
+		return x->deadlock || (x->unproven && !y->deadlock) ? -1 : 1;
 	return by_id(&x->tasks[0], &y->tasks[0]);
 }
 
@@ -418,7 +418,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 {
 	uint32_t n, begin = 0;
 	size_t used = 0;
-	bool records;
+	bool closed, records;
 
 	for (uint32_t end = 0; begin < graph->n; begin = end) {
 		uint32_t component = graph->node[graph->members[begin]].component;
@@ -431,11 +431,12 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 		n = find_ring(graph, &graph->members[begin], end - begin, &cycles->tasks[used]);
 		if (n == 0)
 			continue;
+		closed = graph->node[graph->members[begin]].closed;
 		cycles->cycle[cycles->n++] = (struct tdt_snapshot_cycle){
 			.tasks = &cycles->tasks[used],
 			.n = n,
-			.deadlock = graph->node[graph->members[begin]].closed,
-			.records = records && graph->node[graph->members[begin]].closed,
+			.deadlock = closed && !records,
+			.unproven = closed && records,
 		};
 		used += n;
 	}

@@ -12,7 +12,8 @@
  * select with a timeout).  The ring is a *deadlock* if it lies in a closed set: all tasks of the
  * set wait, each of their leaves has reported what it waits for, and that is always a task of the
  * set.  No task of the set is ever woken, neither by another task of the set nor by anything else,
- * whether the tasks wait in joins or in selects.
+ * whether the tasks wait in joins or in selects.  If that is known from records alone, a leaf that
+ * reports nothing may have been overlooked, and the ring is *unproven*.
  */
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@
 #include <tdt/dump.h>
 
 struct tdt__cycles {
-	struct tdt_snapshot_cycle *cycle; /* deadlocks first, then by id */
+	struct tdt_snapshot_cycle *cycle; /* deadlocks first, then unproven ones, then by id */
 	size_t n;
 	const struct tdt_trace_info **tasks; /* of all cycles */
 };
@@ -29,7 +30,8 @@ struct tdt__cycles {
 /* How it is known that what `info` says of a waiting task is true of one moment that all share. */
 enum tdt__proof {
 	TDT__UNSURE,    /* it is not known */
-	TDT__BY_RECORD, /* from the record of a task whose only leaf has reported its wait */
+	TDT__BY_RECORD, /* from a record: one leaf has reported its wait; others may be silent */
+	TDT__BY_TREE,   /* from a record, and a tree that shows that there is no other leaf */
 	TDT__BY_POLL    /* from a poll, whose leaves are counted in `info` */
 };
 typedef enum tdt__proof tdt__proof_fn(const struct tdt_trace_info *info);

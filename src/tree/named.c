@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/refs.h"
 
 #define NAMED_BIT ((uintptr_t)1 << (8 * sizeof(uintptr_t) - 1))
 
@@ -70,12 +71,7 @@ struct tdt__named *tdt__named_ref(struct tdt__named *list)
 
 void tdt__named_unref(struct tdt__named *list)
 {
-	/*
-	 * Release: this holder's accesses come before the frame is freed.  Acquire, for the last
-	 * holder: the accesses of all others do too.  Pairs with itself.
-	 */
-	while (list != NULL &&
-	       atomic_fetch_sub_explicit(&list->refs, 1, memory_order_acq_rel) == 1) {
+	while (list != NULL && tdt__refs_drop(&list->refs)) {
 		struct tdt__named *next = list->next;
 
 		free(list);

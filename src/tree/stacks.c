@@ -32,6 +32,7 @@ struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks)
 	copy->leaves = stacks->leaves;
 	copy->lost = stacks->lost;
 	copy->elsewhere = stacks->elsewhere;
+	copy->known = stacks->known;
 	copy->modules = tdt__modules_ref(stacks->modules);
 	copy->named = tdt__named_ref(stacks->named);
 	copy->unloads = stacks->unloads;

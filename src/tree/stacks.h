@@ -62,6 +62,7 @@ struct tdt__stacks {
 	uint32_t leaves;
 	uint32_t lost;                /* leaves for which there was no memory */
 	uint32_t elsewhere;           /* leaves on other threads, which are not in the stacks */
+	enum tdt_leaves_known known;  /* of the poll that they are of, but for the two above */
 	struct tdt__modules *modules; /* by which the frames are named */
 	struct tdt__named *named;     /* frames that have names instead of PCs; NULL: none */
 	/* How many unloads of modules came before the first frame was recorded: see judge.h. */
@@ -80,6 +81,19 @@ struct tdt__stacks {
  */
 struct tdt__stacks *tdt__stacks_new(uint32_t room);
 struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks);
+
+/* Say what is known of the leaves.  `polls_since` and `state` of `info` are set by then. */
+static inline void tdt__stacks_count(const struct tdt__stacks *stacks, struct tdt_trace_info *info)
+{
+	info->leaves = stacks->leaves;
+	info->leaves_elsewhere = stacks->elsewhere;
+	info->leaves_lost = stacks->lost;
+	info->leaves_known = stacks->known;
+	if (info->polls_since != 0 || info->state == TDT_TASK_RUNNING)
+		info->leaves_known = TDT_LEAVES_UNKNOWN;
+	else if (stacks->elsewhere != 0 || stacks->lost != 0)
+		info->leaves_known = TDT_LEAVES_PART;
+}
 
 /* Remove the frames that belong to no leaf.  No walk needs the frames any more. */
 void tdt__stacks_prune(struct tdt__stacks *stacks);

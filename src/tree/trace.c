@@ -156,9 +156,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 		return NULL;
 	}
 	copy_name(trace);
-	trace->info.leaves = stacks->leaves;
-	trace->info.leaves_elsewhere = stacks->elsewhere;
-	trace->info.leaves_lost = stacks->lost;
+	tdt__stacks_count(stacks, &trace->info);
 	return trace;
 }
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/refs.h"
 #include "host/lasting.h"
 #include "host/loaded.h"
 #include "host/pages.h"
@@ -490,11 +491,7 @@ struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules)
 
 void tdt__rules_put(struct tdt__rules *rules)
 {
-	/*
-	 * Release: what this holder did comes before the free.  Acquire, by the last holder: sees
-	 * what all other holders did.  Pairs with itself.
-	 */
-	if (rules == NULL || atomic_fetch_sub_explicit(&rules->refs, 1, memory_order_acq_rel) != 1)
+	if (rules == NULL || !tdt__refs_drop(&rules->refs))
 		return;
 	tdt__modules_unref(rules->modules);
 	free(rules);

@@ -39,11 +39,11 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 	time = as_of != 0 ? as_of : tdt__clock();
 	tdt__task_info(&now, handle, &record, time);
 	tdt__judge(tree.stacks, &count);
+	now.info.polls_since = record.polls - tree.polls;
 	trace = tdt__trace_of(&now.info, tree.stacks);
 	if (trace == NULL)
 		return NULL;
 	trace->info.age_ns = time > tree.when ? time - tree.when : 0;
-	trace->info.polls_since = record.polls - tree.polls;
 	return trace;
 }
 

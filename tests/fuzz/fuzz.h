@@ -63,7 +63,7 @@ static inline void claim_harmless(const char *text, size_t n, bool utf8, bool co
 	}
 }
 
-/* The same of JSON, which is ASCII.  (jansson leaves DEL as it is, which terminals pass over.) */
+/* The same of JSON, which is ASCII.  (DEL stays as it is: terminals pass over it.) */
 static inline void claim_json(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

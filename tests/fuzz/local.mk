@@ -8,6 +8,8 @@
 fuzz_door = tests/fuzz/fuzz_door.c tests/fuzz/fuzz.h
 fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
 fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
+	cli/bound.c \
+	cli/bound.h \
 	cli/print.c \
 	cli/print.h \
 	cli/program.c \
@@ -61,6 +63,8 @@ fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h cli/serve.h
 fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
 	cli/apart.c \
 	cli/apart.h \
+	cli/bound.c \
+	cli/bound.h \
 	cli/outside.c \
 	cli/program.c \
 	cli/program.h \
@@ -178,7 +182,7 @@ SECONDS = 60
 fuzz:
 	+@sh $(srcdir)/tests/fuzz/have_fuzzer.sh || exit; \
 	CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'; CXXFLAGS=$$CFLAGS; export CFLAGS CXXFLAGS; \
-	name=fuzz; flags='CC=clang CXX=clang++ --with-sanitizers=address,undefined'; \
+	cc=clang cxx=clang++ name=fuzz flags=--with-sanitizers=address,undefined; \
 	goal='fuzz-here SECONDS=$(SECONDS)'; $(in_own_build)
 
 fuzz-here: $(fuzz_programs)

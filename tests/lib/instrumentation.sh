@@ -3,14 +3,14 @@
 # Options that make a compiler put code of its own into functions, or align their frames.  Source
 # this after tap.sh.
 #
-# instrumented COMPILER COMMAND...: calls `COMMAND COMPILER FLAGS...` with different flags: all
-# options at once, at several levels; or with INSTRUMENTATION=each in the environment (make
-# check-instrumentation) each option alone, at each level.  Programs are linked with hooks.o, which
-# defines what instrumented code calls.
+# instrumented COMPILER COMMAND...: calls `COMMAND COMPILER FLAGS...` with all options at once, at
+# -O0; with TDT_TEST_FULL=1 at several levels; with INSTRUMENTATION=each (make
+# check-instrumentation) with each option alone, at each level.  Programs are linked with hooks.o,
+# which defines what instrumented code calls.
 
 build_hooks()
 {
-	"$CC" -O2 -g -c "${top_srcdir:?}/tests/outside/fixtures/hooks.c" -o hooks.o
+	$CC -O2 -g -c "${top_srcdir:?}/tests/outside/fixtures/hooks.c" -o hooks.o
 }
 
 instrumented()
@@ -28,10 +28,12 @@ instrumented()
 	all="-fstack-protector-all -finstrument-functions -fsanitize-coverage=$coverage --coverage"
 	all="$all -fcf-protection=full -mstackrealign"
 	if test "${INSTRUMENTATION-}" != each; then
-		for flags in -O0 "-O1 -pg" -O2 "-Os -flto" "-O2 -fsanitize=address"; do
+		call_with "-O0 $all" "$@"
+		test "${TDT_TEST_FULL-}" = 1 || return 0
+		for flags in "-O1 -pg" -O2 "-Os -flto" "-O2 -fsanitize=address"; do
 			call_with "$flags $all" "$@"
 		done
-		return
+		return 0
 	fi
 	for level in -O0 -O1 -O2 -O3 -Os; do
 		for flags in -fstack-protector-all -finstrument-functions \

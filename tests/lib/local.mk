@@ -2,38 +2,97 @@
 # What several tests share: helpers that are compiled into suites, modules that suites load, and
 # functions that scripts source.
 
-# Small futures and wakers; and a malloc that fails when told to.
-tests_futures = tests/lib/futures.c tests/lib/futures.h tests/lib/rested_fork.h tests/lib/test.h
-tests_threads = tests/lib/threads.c tests/lib/threads.h
-tests_recorded = tests/lib/recorded.c tests/lib/recorded.h
-tests_leaf = tests/lib/leaf.c tests/lib/leaf.h tests/lib/must.h tests/lib/test.h
-tests_no_memory = tests/lib/no_memory.c tests/lib/no_memory.h tests/lib/sanitized.h
+# The helpers of the suites, compiled once, with main(): the linker takes what a suite refers to.
+check_LIBRARIES += tests/lib/libhelpers.a
+tests_helpers = tests/lib/libhelpers.a
+tests_lib_libhelpers_a_SOURCES = \
+	tests/lib/apart.c \
+	tests/lib/apart.h \
+	tests/lib/bell.c \
+	tests/lib/bell.h \
+	tests/lib/calls.h \
+	tests/lib/driven.h \
+	tests/lib/driver_thread.c \
+	tests/lib/driver_thread.h \
+	tests/lib/dumped.c \
+	tests/lib/dumped.h \
+	tests/lib/expected.c \
+	tests/lib/expected.h \
+	tests/lib/fibered.c \
+	tests/lib/fibered.h \
+	tests/lib/find_registry.h \
+	tests/lib/folder.h \
+	tests/lib/futures.c \
+	tests/lib/futures.h \
+	tests/lib/gate.c \
+	tests/lib/gate.h \
+	tests/lib/hand.h \
+	tests/lib/host_plugins.c \
+	tests/lib/host_plugins.h \
+	tests/lib/idle.c \
+	tests/lib/idle.h \
+	tests/lib/leaf.c \
+	tests/lib/leaf.h \
+	tests/lib/listed.h \
+	tests/lib/main.c \
+	tests/lib/must.h \
+	tests/lib/naive_kept.h \
+	tests/lib/no_memory.h \
+	tests/lib/poll_now.c \
+	tests/lib/poll_now.h \
+	tests/lib/printed.c \
+	tests/lib/printed.h \
+	tests/lib/recorded.c \
+	tests/lib/recorded.h \
+	tests/lib/recording_maker.c \
+	tests/lib/recording_maker.h \
+	tests/lib/refuse_call.h \
+	tests/lib/request_waiting.h \
+	tests/lib/requester.c \
+	tests/lib/requester.h \
+	tests/lib/rested_fork.h \
+	tests/lib/sanitized.h \
+	tests/lib/seeded.h \
+	tests/lib/self.h \
+	tests/lib/stepped.c \
+	tests/lib/stepped.h \
+	tests/lib/steps.c \
+	tests/lib/steps.h \
+	tests/lib/stuck_task.c \
+	tests/lib/stuck_task.h \
+	tests/lib/switched.c \
+	tests/lib/switched.h \
+	tests/lib/test.h \
+	tests/lib/threads.c \
+	tests/lib/threads.h \
+	tests/lib/unwinding.h \
+	tests/lib/visitor.c \
+	tests/lib/visitor.h
+if RUNTIME
+tests_lib_libhelpers_a_SOURCES += tests/lib/driven.c
+endif
+tests_lib_libhelpers_a_CPPFLAGS = $(AM_CPPFLAGS) $(tests_plugins_cppflags)
+tests_lib_libhelpers_a_CFLAGS = $(tests_cflags)
 
-# A waker for a thread that waits.
-tests_bell = tests/lib/bell.c tests/lib/bell.h tests/lib/must.h
+# Functions of the C library that tests have fail or wait.  The linker would take these for every
+# suite: a suite that wants them names the archive, in front of the others.
+check_LIBRARIES += tests/lib/libcalls.a tests/lib/libmemory.a
+tests_calls = tests/lib/libcalls.a
+tests_memory = tests/lib/libmemory.a
+tests_lib_libcalls_a_SOURCES = tests/lib/calls.c
+tests_lib_libcalls_a_CFLAGS = $(tests_cflags)
+tests_lib_libmemory_a_SOURCES = tests/lib/no_memory.c
+tests_lib_libmemory_a_CFLAGS = $(tests_cflags)
 
-# A task on the requester's thread; and what its captures are compared with.
-tests_poll_now = tests/lib/poll_now.c tests/lib/poll_now.h
-tests_expected = tests/lib/expected.c tests/lib/expected.h tests/lib/test.h $(tests_poll_now)
-
-# Traces to be printed.
-tests_printed = tests/lib/printed.c tests/lib/printed.h tests/lib/test.h
-tests_dumped = tests/lib/dumped.c tests/lib/dumped.h $(tests_printed)
-
-# Recordings of given events.
+# The same for programs that are no suites: recordings of given events, a reader at the door,
+# fibers.
 tests_recording_maker = \
 	tests/lib/recording_maker.c tests/lib/recording_maker.h tests/lib/must.h
-
-# A driver, and tasks on the thread of the test; and what the kernel says of the driver's thread.
-tests_driven = tests/lib/driven.c tests/lib/driven.h tests/lib/must.h $(tests_futures)
-tests_driver_thread = tests/lib/driver_thread.c tests/lib/driver_thread.h
-tests_rt_core = libtdt-rt-core.la libtdt.la $(CHECK_LIBS)
-
-# A reader at the door.
 tests_visitor = \
 	tests/lib/visitor.c tests/lib/visitor.h tests/lib/find_registry.h tests/lib/must.h
-
-tests_requester = tests/lib/requester.c tests/lib/requester.h $(tests_futures)
+tests_fibered = \
+	tests/lib/fibered.c tests/lib/fibered.h tests/lib/must.h src/future/sanitizers.h \
+	src/future/switch.h
 
 # Modules that are loaded; -rpath makes libtool build them shared.
 tests_plugin_ldflags = -module -avoid-version -shared -rpath /nowhere
@@ -42,7 +101,11 @@ check_LTLIBRARIES += tests/lib/ghost_plugin.la
 tests_lib_ghost_plugin_la_SOURCES = tests/lib/ghost_plugin.c
 tests_lib_ghost_plugin_la_LDFLAGS = $(tests_plugin_ldflags)
 
-# Modules that tests load.
+# Modules that tests load, and where they are.
+tests_plugins = \
+	tests/lib/ghost_plugin.la tests/lib/plugin_a.la tests/lib/plugin_b.la \
+	$(tests_host_plugins_la)
+tests_plugins_cppflags = -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 check_LTLIBRARIES += tests/lib/plugin_a.la tests/lib/plugin_b.la
 tests_lib_plugin_a_la_SOURCES = tests/lib/plugin.c
 tests_lib_plugin_a_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=a -DPLUGIN_FRAME=1024
@@ -73,22 +136,14 @@ tests_lib_host_plugin_e_la_SOURCES = tests/lib/host_plugin.c tests/lib/host_plug
 tests_lib_host_plugin_e_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_NAME=e -DPLUGIN_FRAME=1024
 tests_lib_host_plugin_e_la_LDFLAGS = $(tests_plugin_ldflags) -Wl,-s
 
-# Hosts whose plugins come and go, whose loader is busy, whose files can't be read: in calls of libc
-# that tests hold up, since tests/lib/calls.c defines them in the executable.
-tests_calls = tests/lib/calls.c tests/lib/calls.h tests/lib/apart.c tests/lib/apart.h
+# Hosts whose plugins come and go.
 tests_host_plugins = tests/lib/host_plugins.c tests/lib/host_plugins.h tests/lib/host_plugin.h
-tests_host_cppflags = $(AM_CPPFLAGS) -DPLUGINS='"$(abs_top_builddir)/tests/lib/.libs"'
 tests_host_plugins_la = \
 	tests/lib/host_plugin_a.la \
 	tests/lib/host_plugin_b.la \
 	tests/lib/host_plugin_c.la \
 	tests/lib/host_plugin_d.la \
 	tests/lib/host_plugin_e.la
-
-tests_fibered = \
-	tests/lib/fibered.c tests/lib/fibered.h tests/lib/must.h src/future/sanitizers.h \
-	src/future/switch.h
-tests_switched = tests/lib/switched.c tests/lib/switched.h tests/lib/must.h src/future/sanitizers.h
 
 # Preloaded by make check-delays.
 check_LTLIBRARIES += tests/lib/delays.la
@@ -135,12 +190,6 @@ tests_lib_libodd_frames_o2_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_FRAMES=odd_frames_
 tests_lib_libodd_frames_o2_la_CFLAGS = $(AM_CFLAGS)
 $(tests_lib_libodd_frames_o2_la_OBJECTS): CFLAGS += -O2
 
-tests_stuck_task = \
-	tests/lib/stuck_task.c tests/lib/stuck_task.h tests/lib/must.h tests/lib/sanitized.h \
-	tests/lib/test.h
-
-tests_gate = tests/lib/gate.c tests/lib/gate.h $(tests_stuck_task)
-
 # Functions with frames of all kinds, compiled in several ways.
 check_LTLIBRARIES += \
 	tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la \
@@ -157,8 +206,10 @@ tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
 EXTRA_DIST += \
 	tests/lib/driver.sh \
+	tests/lib/flaky.sh \
 	tests/lib/instrumentation.sh \
 	tests/lib/outside.sh \
+	tests/lib/slowest.sh \
 	tests/lib/tap.sh \
 	tests/lib/trace_processor.mjs \
 	tests/lib/trace_processor.sh \

@@ -5,7 +5,8 @@
 tdt=${top_builddir:?}/tdt
 mkfifo "$tmp/input"
 
-# start COMMAND...: leaves $pid when the program says that it is ready.
+# start COMMAND...: leaves $pid when the program says that it is ready.  The wrapper of a program
+# that was built with shared libraries execs it, so it has the same id.
 start()
 {
 	: >"$tmp/said" # the program before was ready, too
@@ -13,15 +14,9 @@ start()
 	exec 3>"$tmp/input"
 	until grep -q ready "$tmp/said"; do
 		kill -0 $! || return 1
-		sleep 0.1
+		sleep 0.05
 	done
 	pid=$!
-}
-
-# A program of the build; libtool execs it, or its wrapper does.
-start_built()
-{
-	start "$top_builddir/libtool" --mode=execute "$@"
 }
 
 stop()

@@ -9,6 +9,9 @@
 
 #include <check.h>
 
+#include <tdt/recorder.h>
+
+#include "lib/must.h"
 #include "registry/registry.h"
 
 const struct tdt_recording *recorded_block(void)
@@ -18,6 +21,17 @@ const struct tdt_recording *recorded_block(void)
 	ck_assert_ptr_nonnull(block);
 	ck_assert_mem_eq(block->magic, TDT_RECORDING_MAGIC, sizeof block->magic);
 	return block;
+}
+
+const char *recorded_path(void)
+{
+	static char path[4096];
+	struct tdt_recorder_status info = { .size = sizeof info,
+					    .path = path,
+					    .path_size = sizeof path };
+
+	MUST(tdt_recorder_info(&info) == 0);
+	return path;
 }
 
 const struct tdt_recording_ring *recorded_ring(uint32_t index)
@@ -41,9 +55,8 @@ const struct tdt_recording_ring *recorded_ring_of(uint32_t thread,
 static struct tdt_event slot(const struct tdt_recording_ring *ring, uint64_t number)
 {
 	const tdt__record_word *from =
-		(const tdt__record_word *)(const void *)((const char *)recorded_block() +
-							 ring->slots) +
-		4 * (number & (ring->room - 1));
+	    (const tdt__record_word *)(uintptr_t)TDT__PEEK(ring->address) +
+	    4 * (number & (TDT__PEEK(ring->room) - 1));
 	tdt__record_word words[4];
 	struct tdt_event event;
 
@@ -67,10 +80,11 @@ bool recorded_next(const struct tdt_recording_ring *ring, uint64_t *at, struct r
 {
 	/* Acquire the slots.  Pairs with tdt__ring_advance(). */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint32_t room = TDT__PEEK(ring->room);
 	struct tdt_event more;
 
-	if (head > ring->room && *at < head - ring->room)
-		*at = head - ring->room;
+	if (head > room && *at < head - room)
+		*at = head - room;
 	while (*at < head && slot(ring, *at).kind == TDT_EVENT_MORE)
 		(*at)++;
 	if (*at >= head)

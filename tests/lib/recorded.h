@@ -24,6 +24,9 @@ struct recorded {
 /* The block; fails the test if there is none. */
 const struct tdt_recording *recorded_block(void);
 
+/* The path of the recorder's file, until the next call; empty: there is none. */
+const char *recorded_path(void);
+
 /* The ring with this index in the table. */
 const struct tdt_recording_ring *recorded_ring(uint32_t index);
 

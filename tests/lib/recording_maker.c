@@ -261,7 +261,7 @@ void maker_user(struct maker *maker, unsigned ring, uint64_t time, uint64_t task
 	    payload, provider_size + name_size + n);
 }
 
-static struct tdt_recording_stacks *stacks_of(struct maker *maker)
+struct tdt_recording_stacks *maker_stacks(struct maker *maker)
 {
 	if (maker->stacks == NULL) {
 		maker->stacks_size = sizeof(struct tdt_recording_stacks) + 4 * BUCKETS;
@@ -278,7 +278,7 @@ uint32_t maker_stack(struct maker *maker, const uint64_t *pcs, uint16_t n, uint8
 	uint32_t *bucket, number;
 	size_t at;
 
-	stacks_of(maker);
+	maker_stacks(maker);
 	at = maker->stacks_size;
 	number = (uint32_t)(at / 8);
 	maker->stacks_size += sizeof(stack) + 8 * (size_t)n;
@@ -319,8 +319,8 @@ void *maker_block(struct maker *maker, size_t *size)
 	block = grown(NULL, *size);
 	memcpy(block, &maker->header, sizeof(maker->header));
 	if (maker->stacks != NULL) {
-		stacks_of(maker)->bytes = maker->stacks_size;
-		stacks_of(maker)->used = maker->stacks_size;
+		maker_stacks(maker)->bytes = maker->stacks_size;
+		maker_stacks(maker)->used = maker->stacks_size;
 		memcpy(block + maker->header.stacks, maker->stacks, maker->stacks_size);
 	}
 	for (unsigned i = 0; i < maker->n_rings; i++) {

@@ -72,6 +72,9 @@ void maker_user(struct maker *maker, unsigned ring, uint64_t time, uint64_t task
 		const char *provider, const char *name, uint8_t n_arguments, const void *arguments,
 		size_t n);
 
+/* The table of stacks.  All but `lost` is the maker's; valid until the next call. */
+struct tdt_recording_stacks *maker_stacks(struct maker *maker);
+
 /* Add a stack to the table of stacks.  Returns its number. */
 uint32_t maker_stack(struct maker *maker, const uint64_t *pcs, uint16_t n, uint8_t cut);
 

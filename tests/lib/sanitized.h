@@ -33,6 +33,12 @@
 #endif
 
 /*
+ * With a sanitizer calls of libc's functions go through its own, which are compiled in ways that
+ * tell little.
+ */
+#define SANITIZED (ASAN || TSAN)
+
+/*
  * Whether a child of fork() that is to be ended by an alarm was, with ThreadSanitizer, whose
  * allocator may be locked in the child by a thread that it does not have: then it waits for ever.
  */

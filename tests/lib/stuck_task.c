@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,6 +101,33 @@ struct tdt_trace *stuck_task_ask(const struct stuck_task *task)
 	return trace;
 }
 
+void stuck_init(struct stuck *stuck, const struct stuck_poll *kind)
+{
+	*stuck = (struct stuck){ .in = kind->in, .sleep_ms = 1500 };
+	MUST(pipe(stuck->pipe) == 0);
+	stuck->epoll = epoll_create1(EPOLL_CLOEXEC);
+	MUST(stuck->epoll >= 0);
+	MUST(epoll_ctl(stuck->epoll, EPOLL_CTL_ADD, stuck->pipe[0],
+		       &(struct epoll_event){ .events = EPOLLIN }) == 0);
+	pthread_mutex_init(&stuck->mutex, NULL);
+	pthread_mutex_lock(&stuck->mutex);
+}
+
+void stuck_let_go(struct stuck *stuck)
+{
+	atomic_store(&stuck->over, true);
+	MUST(write(stuck->pipe[1], "", 1) == 1);
+	pthread_mutex_unlock(&stuck->mutex);
+}
+
+void stuck_fini(struct stuck *stuck)
+{
+	close(stuck->pipe[0]);
+	close(stuck->pipe[1]);
+	close(stuck->epoll);
+	pthread_mutex_destroy(&stuck->mutex);
+}
+
 char *stuck_path(const struct tdt_trace *trace)
 {
 	char *text = NULL;
@@ -125,12 +153,9 @@ char *stuck_path(const struct tdt_trace *trace)
 	return text;
 }
 
-bool stuck_in_valgrind(void)
+const char *stuck_impossible(void)
 {
-	if (!in_valgrind())
-		return false;
-	puts("1..0 # SKIP under valgrind threads are not where the kernel says");
-	return true;
+	return in_valgrind() ? "under valgrind threads are not where the kernel says" : NULL;
 }
 
 int stuck_signal(void)

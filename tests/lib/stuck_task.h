@@ -12,12 +12,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/sanitized.h"
-
-/*
- * With a sanitizer calls of libc's functions go through its own, which are compiled in ways that
- * tell little.
- */
-#define SANITIZED (ASAN || TSAN)
+#include "lib/stuck.h"
 
 /*
  * ThreadSanitizer calls a handler later, at a place of its choice, with the registers of the time
@@ -51,6 +46,11 @@ void stuck_task_settle(const struct stuck_task *task, bool runs);
 /* Ask, for 30 seconds at most: a trace of TDT_TASK_RUNNING with one stack, or the test fails. */
 struct tdt_trace *stuck_task_ask(const struct stuck_task *task);
 
+/* Before a poll gets stuck as `kind` says; let it go on; and after it is over. */
+void stuck_init(struct stuck *stuck, const struct stuck_poll *kind);
+void stuck_let_go(struct stuck *stuck);
+void stuck_fini(struct stuck *stuck);
+
 /*
  * The functions on the one stack of `trace`, outermost first, with blanks between: "a b c".  Before
  * a function that was inlined is a +, before one whose caller was guessed a ~; a cut is "cut:N", a
@@ -59,10 +59,10 @@ struct tdt_trace *stuck_task_ask(const struct stuck_task *task);
 char *stuck_path(const struct tdt_trace *trace);
 
 /*
- * Whether the program runs under valgrind, where the kernel's word on a thread is about valgrind's
- * own stack.  Says that it has skipped all, then.
+ * Why a suite cannot run here: under valgrind the kernel's word on a thread is about valgrind's own
+ * stack.  NULL: it can.
  */
-bool stuck_in_valgrind(void);
+const char *stuck_impossible(void);
 
 /*
  * The signal that has a handler of whatever kind, from the highest on; 0: none of the real-time

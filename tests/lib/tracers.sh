@@ -54,29 +54,6 @@ kill_started()
 	done
 }
 
-# wait_until COMMAND...: try it until it succeeds, for some minutes.
-wait_until()
-{
-	try_till $(($(date +%s) + 180)) "$@" && return
-	echo "waited in vain: $*" >&2
-	return 1
-}
-
-# try_till SECOND COMMAND...: no variable, as the command may wait, too.
-try_till()
-{
-	until all_but_first "$@"; do
-		test "$(date +%s)" -le "$1" || return
-		sleep 0.1
-	done
-}
-
-all_but_first()
-{
-	shift
-	"$@"
-}
-
 has_ended()
 {
 	case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) in

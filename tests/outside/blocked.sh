@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # A poll that is blocked in coroutines is shown with all its callers, whatever compiler and level.
+# TDT_TEST_FULL=1 tries more levels.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -25,13 +26,15 @@ blocked()
 	diff -u want got
 }
 
+set -- -O0 -O2
+test "${TDT_TEST_FULL-}" != 1 || set -- "$@" -O1 -O3 -Os "-O2 -fno-omit-frame-pointer" "-O2 -flto"
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	if [ -z "$compiler" ]; then
 		skip "blocked polls" "there is one compiler less"
 		continue
 	fi
 	echo 'int main(void) { return 0; }' >empty.c
-	for flags in -O0 -O1 -O2 -O3 -Os "-O2 -fno-omit-frame-pointer" "-O2 -flto"; do
+	for flags; do
 		# shellcheck disable=SC2086 # lists of flags
 		if ! "$compiler" $flags empty.c -o empty 2>/dev/null; then
 			skip "$compiler $flags" "its linker can't"

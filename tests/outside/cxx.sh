@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # C++20 coroutines: what they do as futures, and that each stands in the tree at every poll, on the
-# line of its co_await, whatever compiler, level and instrumentation.
+# line of its co_await, whatever compiler, level and instrumentation.  TDT_TEST_FULL=1 tries more of
+# these.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/instrumentation.sh
@@ -64,7 +65,7 @@ build_claims()
 # shellcheck disable=SC2086
 build_tree()
 {
-	"$CC" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
+	$CC -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
 		"$@" -std=c++20 $warnings -g main.o "$fixtures/tree_coroutine.cc" hooks.o $shared \
 			-o tree
 }
@@ -164,31 +165,37 @@ instrumented_claims()
 	claims $*
 }
 
+# if_works CLAIMS COMPILER "FLAGS"
+# shellcheck disable=SC2086 # a list of flags
+if_works()
+{
+	if works "$2" $3; then
+		"$1" "$2" $3
+	else
+		skip "$2 $3" "it can't"
+	fi
+}
+
 claim "the hooks of instrumented programs are built" build_hooks
 claim "the manual has a C++ program" of_manual greet.cc
 for compiler in $compilers; do
-	claims "$compiler" -O0
 	claims "$compiler" -O2
-	# As on a machine where no frames are made up.
-	claims "$compiler" -O2 -fno-dwarf2-cfi-asm
-	if works "$compiler" -fsanitize=address,undefined; then
-		claims "$compiler" -O1 -fsanitize=address,undefined
-	else
-		skip "$compiler -fsanitize=address,undefined" "it can't"
+	if test "${TDT_TEST_FULL-}" = 1; then
+		claims "$compiler" -O0
+		# As on a machine where no frames are made up.
+		claims "$compiler" -O2 -fno-dwarf2-cfi-asm
+		if_works claims "$compiler" "-O1 -fsanitize=address,undefined"
+		instrumented "$compiler" instrumented_claims
 	fi
-	instrumented "$compiler" instrumented_claims
 	if test -n "$why_no_trees"; then
 		skip "trees with $compiler" "$why_no_trees"
 		continue
 	fi
 	manual "$compiler"
-	for flags in "-O0" "-O2" "-O2 -fno-omit-frame-pointer" "-O3" "-O2 -flto"; do
-		# shellcheck disable=SC2086
-		if works "$compiler" $flags; then
-			trees "$compiler" $flags
-		else
-			skip "$compiler $flags" "it can't"
-		fi
+	set -- -O2 "-O2 -flto"
+	test "${TDT_TEST_FULL-}" != 1 || set -- "$@" -O0 "-O2 -fno-omit-frame-pointer" -O3
+	for flags; do
+		if_works trees "$compiler" "$flags"
 	done
 	instrumented "$compiler" trees
 done

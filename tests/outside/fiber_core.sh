@@ -18,10 +18,11 @@ mkfifo "$tmp/in"
 "$program" <"$tmp/in" >"$tmp/records" &
 pid=$!
 exec 3>"$tmp/in"
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-	test "$(wc -l <"$tmp/records")" = 2 && break
-	sleep 1
-done
+has_records()
+{
+	test "$(wc -l <"$tmp/records")" = 2
+}
+wait_until has_records
 gdb -nx -batch -ex "generate-core-file $tmp/core" -p "$pid" </dev/null >"$tmp/gdb" 2>&1
 exec 3>&-
 wait "$pid"

@@ -3,7 +3,8 @@
 # Coroutines of libraries that know nothing of tdt are tasks, with the right trees, waiting and
 # under load: of a library of the demo's own, of Boost, of GNU Pth (linked and preloaded), and with
 # the adapter of tdt-coroutines(7).  MINICORO=DIRECTORY, where minicoro.h is, tries that with
-# minicoro itself.  ROUNDS=NUMBER takes so many snapshots under load.
+# minicoro itself.  ROUNDS=NUMBER takes so many snapshots under load.  TDT_TEST_FULL=1 also builds
+# for -O0.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 test "$SANITIZERS" = no || skip_all "a sanitized library needs a sanitized program"
@@ -15,7 +16,9 @@ demo=$top_srcdir/demo
 fixtures=$top_srcdir/tests/outside/fixtures
 flags="-g -Wall -Wextra -Werror -fno-optimize-sibling-calls -I$top_srcdir/include -I$demo"
 libs="-L$top_builddir/.libs -Wl,-rpath,$top_builddir/.libs -ltdt"
-rounds=${ROUNDS-500}
+rounds=${ROUNDS-100}
+levels=-O2
+test "${TDT_TEST_FULL-}" != 1 || rounds=${ROUNDS-500} levels="-O0 -O2"
 
 # at FILE FUNCTION TEXT [AS]: `FUNCTION at demo/FILE:LINE`, of the first line from the start of the
 # function that has TEXT; AS is how the tree calls the function.
@@ -123,8 +126,9 @@ small()
 
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	test -n "$compiler" || continue
-	small "$compiler" -O0
-	small "$compiler" -O2
+	for level in $levels; do
+		small "$compiler" "$level"
+	done
 done
 
 # --- Boost ---
@@ -168,8 +172,9 @@ END
 	after=-lboost_context
 	for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		test -n "$compiler" || continue
-		load "Boost" "$compiler" -O0 "$fixtures/fiber_load_boost.cc"
-		load "Boost" "$compiler" -O2 "$fixtures/fiber_load_boost.cc"
+		for level in $levels; do
+			load "Boost" "$compiler" "$level" "$fixtures/fiber_load_boost.cc"
+		done
 	done
 }
 if test -x "$top_builddir/demo/fibers-boost"; then
@@ -192,8 +197,8 @@ of_pth()
 preloaded()
 {
 	adapter=$tmp/libpth-fibers.so
-	"$CC" $flags -O2 -shared -fPIC "$demo/pth_fibers.c" -o "$adapter" $libs -lpth &&
-		"$CC" $flags -O2 "$demo/fibers-pth.c" -o "$tmp/bakery" -lpth &&
+	$CC $flags -O2 -shared -fPIC "$demo/pth_fibers.c" -o "$adapter" $libs -lpth &&
+		$CC $flags -O2 "$demo/fibers-pth.c" -o "$tmp/bakery" -lpth &&
 		mkdir "$tmp/programs" &&
 		printf '#!/bin/sh\nLD_PRELOAD=%s exec %s\n' "$adapter" "$tmp/bakery" \
 			>"$tmp/programs/fibers-pth" &&
@@ -237,7 +242,8 @@ END
 	sh "$demo/fibers-demo.sh" "$tmp/programs" | sed '1,/Pth/d' | of_pth >"$tmp/got"
 	same "fibers-pth, not changed, prints where its threads wait" "$tmp/pth" "$tmp/got"
 	after="$demo/pth_fibers.c -lpth"
-	load "Pth" "$CC" -O2 "$fixtures/fiber_load_pth.c"
+	# shellcheck disable=SC2086 # $CC may hold options
+	load "Pth" $CC -O2 "$fixtures/fiber_load_pth.c"
 }
 if test -x "$top_builddir/demo/fibers-pth"; then
 	pth

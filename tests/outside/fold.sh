@@ -95,7 +95,7 @@ build_cxx()
 	mkdir -p "$app/_deps/pool-src/include" "$app/src"
 	cp "$from/pool.hpp" "$app/_deps/pool-src/include"
 	cp "$from/serve.cc" "$app/src"
-	(cd "$app" && "${CXX:?}" -std=c++20 -g "$@" -I"$app/_deps/pool-src/include" \
+	(cd "$app" && ${CXX:?} -std=c++20 -g "$@" -I"$app/_deps/pool-src/include" \
 		-I"$source/include" src/serve.cc -L"$libs" -Wl,-rpath,"$libs" -ltdt-rt -ltdt \
 		-o "$tmp/serve")
 }

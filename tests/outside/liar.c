@@ -17,7 +17,7 @@
  *	names     names are not UTF-8, have escapes, and do not end
  *	layout    there is a second registry, with another layout
  *	stacks    the stacks of polls have no end, and belong to other processes
- *	stalls    whoever reads the records waits for ever (exit status 77: that is not permitted)
+ *	stalls    whoever looks for modules waits for ever (exit status 77: that is not permitted)
  *	chaos     all of it changes at random, all the time
  */
 
@@ -211,19 +211,22 @@ static void tell_stacks(void)
 	record[3].leaf = address_of(&list);
 }
 
-/* The records are said to lie in memory that this process would have to supply first. */
+/* A file is mapped, as modules are, in memory that this process would have to supply first. */
 static void tell_stalls(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register stalled = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC), file = memfd_create("stalls", 0);
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory;
 
-	stalled.range = (struct uffdio_range){ address_of(map(size)), size };
+	MUST(ftruncate(file, (off_t)size) == 0);
+	memory = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	MUST(memory != MAP_FAILED);
+	stalled.range = (struct uffdio_range){ address_of(memory), size };
 	if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 ||
 	    ioctl(faults, UFFDIO_REGISTER, &stalled) != 0)
 		exit(77);
-	slab[0].records = stalled.range.start;
 }
 
 /* --- Chaos ----------------------------------------------------------------------------- */

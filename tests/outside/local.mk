@@ -40,6 +40,14 @@ tests_outside_recorded_CFLAGS = $(AM_CFLAGS)
 tests_outside_recorded_LDADD = libtdt-rt.la libtdt.la -lpthread
 endif
 
+# A program at the leaves of the library.
+if RUNTIME
+check_PROGRAMS += tests/outside/leaves
+tests_outside_leaves_SOURCES = tests/outside/leaves.c tests/lib/must.h
+tests_outside_leaves_CFLAGS = $(AM_CFLAGS)
+tests_outside_leaves_LDADD = libtdt-rt.la libtdt.la -lpthread
+endif
+
 # All that the library does, for strace to look at.
 check_PROGRAMS += tests/outside/syscalls
 tests_outside_syscalls_SOURCES = tests/outside/syscalls.c $(tests_visitor)
@@ -56,10 +64,15 @@ tests_outside_fiber_core_LDADD = libtdt-core.la -lpthread
 check_PROGRAMS += tests/outside/planted
 tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/must.h
 tests_outside_planted_CFLAGS = $(AM_CFLAGS)
-tests_outside_planted_LDADD = libtdt.la -lpthread
+tests_outside_planted_LDADD = libtdt.la -ldl -lpthread
 
-# Benchmarks, and what looks at what they print.
-check_PROGRAMS += $(BENCHES) bench/compare tests/outside/bench_line
+# Benchmarks, and what looks at what they print.  With sanitizers they make long runs, and no
+# figures.
+check_PROGRAMS += bench/compare
+if !SANITIZED
+check_PROGRAMS += $(BENCHES) tests/outside/bench_line
+dist_check_SCRIPTS += tests/outside/bench.sh
+endif
 tests_outside_bench_line_SOURCES = tests/outside/bench_line.c
 tests_outside_bench_line_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_outside_bench_line_LDADD = $(JANSSON_LIBS)
@@ -69,6 +82,7 @@ check_PROGRAMS += tests/outside/registry_image tests/outside/registry_reader
 check_PROGRAMS += tests/outside/registry_tasks tests/outside/registry_tasks_static
 tests_outside_registry_image_SOURCES = tests/outside/registry_image.c tests/lib/must.h
 tests_outside_registry_image_CFLAGS = $(AM_CFLAGS)
+tests_outside_registry_image_LDADD =
 tests_outside_registry_reader_SOURCES = tests/outside/registry_reader.c
 tests_outside_registry_reader_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_outside_registry_reader_LDADD = -lelf
@@ -91,6 +105,7 @@ tests_outside_liar_CFLAGS = $(AM_CFLAGS)
 tests_outside_liar_LDADD = -lpthread
 tests_outside_without_call_SOURCES = tests/outside/without_call.c tests/lib/refuse_call.h
 tests_outside_without_call_CFLAGS = $(AM_CFLAGS)
+tests_outside_without_call_LDADD =
 check_PROGRAMS += tests/outside/metered
 tests_outside_metered_SOURCES = tests/outside/metered.c tests/lib/must.h
 tests_outside_metered_CFLAGS = $(AM_CFLAGS)
@@ -101,16 +116,22 @@ check_PROGRAMS += tests/outside/waits
 tests_outside_waits_SOURCES = tests/outside/waits.c bench/waits.c bench/waits.h tests/lib/must.h
 tests_outside_waits_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_waits_LDADD = $(tests_rt) -lm
-tests_outside_outside_shop_SOURCES = tests/outside/outside_shop.cc
+tests_outside_outside_shop_SOURCES = tests/outside/outside_shop.cc tests/lib/at_rest.h
 tests_outside_outside_shop_CXXFLAGS = $(AM_CXXFLAGS) -g
 tests_outside_outside_shop_LDADD = $(tests_rt)
-tests_outside_outside_bank_SOURCES = tests/outside/outside_bank.c tests/lib/must.h
+tests_outside_outside_bank_SOURCES = \
+	tests/outside/outside_bank.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_bank_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_futurelock
 tests_outside_outside_futurelock_SOURCES = tests/outside/outside_futurelock.c tests/lib/must.h
 tests_outside_outside_futurelock_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_futurelock_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/matrix
+tests_outside_matrix_SOURCES = tests/outside/matrix.c tests/lib/at_rest.h tests/lib/must.h
+tests_outside_matrix_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_matrix_LDADD = $(tests_rt) -ldl
+EXTRA_tests_outside_matrix_DEPENDENCIES = tests/lib/plugin_a.la
 check_PROGRAMS += tests/outside/diff_tasks
 tests_outside_diff_tasks_SOURCES = tests/outside/diff_tasks.c tests/lib/must.h
 tests_outside_diff_tasks_CFLAGS = $(AM_CFLAGS) -g
@@ -142,6 +163,7 @@ EXTRA_DIST += \
 	tests/outside/fixtures/over.h \
 	tests/outside/fixtures/over.rs \
 	tests/outside/fixtures/over_main.c \
+	tests/outside/fixtures/remote_stub.py \
 	tests/outside/fixtures/runner.c \
 	tests/outside/fixtures/small_coroutines/minicoro.h \
 	tests/outside/fixtures/split.c \
@@ -162,19 +184,44 @@ EXTRA_DIST += \
 	tests/outside/fold/serve.cc \
 	tests/outside/fold/serve.rs \
 	tests/outside/lines.c \
+	tests/outside/matrix.py \
+	tests/outside/matrix.tsv \
 	tests/outside/perfetto.proto \
 	tests/outside/profile.proto \
 	tests/outside/rust/tree.rs
 
+# The slowest first: see TESTS.
 dist_check_SCRIPTS += \
+	tests/outside/variants.sh \
+	tests/outside/cxx.sh \
+	tests/outside/crates.sh \
+	tests/outside/user_probes.sh \
+	tests/outside/tdt_hostile.sh \
+	tests/outside/tdt_rest.sh \
+	tests/outside/walk.sh \
+	tests/outside/probes.sh \
+	tests/outside/tdt_ps.sh \
+	tests/outside/tdt_tree.sh \
+	tests/outside/tools.sh \
+	tests/outside/tdt_record.sh \
+	tests/outside/tdt_targets.sh \
+	tests/outside/perfetto.sh \
+	tests/outside/tdt_requests.sh \
+	tests/outside/tdt_top.sh \
+	tests/outside/tdt_examples.sh
+# These run nothing of what is built here; but the matrix does, which compares answers, and switches
+# stacks of which no sanitizer knows.
+if !SANITIZED
+dist_check_SCRIPTS += \
+	tests/outside/wrong_code.sh \
+	tests/outside/matrix.sh \
 	tests/outside/aarch64.sh \
-	tests/outside/bench.sh \
+	tests/outside/completions.sh
+endif
+dist_check_SCRIPTS += \
 	tests/outside/blocked.sh \
 	tests/outside/compare.sh \
-	tests/outside/completions.sh \
-	tests/outside/crates.sh \
 	tests/outside/crates_race.sh \
-	tests/outside/cxx.sh \
 	tests/outside/damaged_dwarf.sh \
 	tests/outside/demo.sh \
 	tests/outside/fences.sh \
@@ -188,30 +235,19 @@ dist_check_SCRIPTS += \
 	tests/outside/lines.sh \
 	tests/outside/odd_frames.sh \
 	tests/outside/over.sh \
-	tests/outside/perfetto.sh \
-	tests/outside/probes.sh \
 	tests/outside/registry.sh \
 	tests/outside/rust.sh \
+	tests/outside/stripped.sh \
+	tests/outside/summary.sh \
 	tests/outside/switch.sh \
 	tests/outside/symbolize_variants.sh \
 	tests/outside/syscalls.sh \
 	tests/outside/tdt_bt.sh \
 	tests/outside/tdt_diff.sh \
 	tests/outside/tdt_dump.sh \
-	tests/outside/summary.sh \
-	tests/outside/tdt_examples.sh \
-	tests/outside/tdt_hostile.sh \
 	tests/outside/tdt_last.sh \
 	tests/outside/tdt_metrics.sh \
 	tests/outside/tdt_profile.sh \
-	tests/outside/tdt_ps.sh \
-	tests/outside/tdt_top.sh \
-	tests/outside/tdt_record.sh \
-	tests/outside/tdt_requests.sh \
-	tests/outside/tdt_rest.sh \
-	tests/outside/tdt_targets.sh \
-	tests/outside/tdt_tree.sh \
-	tests/outside/tools.sh \
 	tests/outside/tools_echo.sh \
 	tests/outside/trace_bpftrace.sh \
 	tests/outside/trace_gdb.sh \
@@ -219,14 +255,19 @@ dist_check_SCRIPTS += \
 	tests/outside/trace_perf.sh \
 	tests/outside/trace_user_probes.sh \
 	tests/outside/unwinder.sh \
-	tests/outside/user_probes.sh \
-	tests/outside/variants.sh \
-	tests/outside/walk.sh \
-	tests/outside/warm.sh \
-	tests/outside/wrong_code.sh
+	tests/outside/warm.sh
+
+# The tests that are shortened in `make check`, in full.
+check-full: all
+	@TDT_TEST_FULL=1; export TDT_TEST_FULL; $(MAKE) $(AM_MAKEFLAGS) check \
+		TESTS="`cd $(srcdir) && echo $$(grep -l TDT_TEST_FULL $(dist_check_SCRIPTS))`"
 
 # The trees of programs that are compiled with each option of tests/lib/instrumentation.sh, at each
 # level.  It takes some 15 minutes.
 check-instrumentation: all
-	@INSTRUMENTATION=each; export INSTRUMENTATION; \
+	@INSTRUMENTATION=each; TDT_TEST_FULL=1; export INSTRUMENTATION TDT_TEST_FULL; \
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='tests/outside/variants.sh tests/outside/cxx.sh'
+
+# What cargo has built for crates.sh.
+clean-crates:
+	rm -rf build-crates

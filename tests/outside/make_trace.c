@@ -124,6 +124,7 @@ static void make_many(uint64_t polls)
 static void make_lost(void)
 {
 	maker_header(maker)->missed = 5;
+	maker_header(maker)->missed_last = 1;
 	maker_header(maker)->missed_polls = 3;
 	maker_poll(maker, second, 1001 * MS, 1000, 20, TDT_PENDING);
 	for (uint64_t i = 0; i < 2000; i++)
@@ -161,8 +162,8 @@ static void *make(const char *scenario, size_t *size)
 	begin();
 	if (strcmp(scenario, "story") == 0)
 		make_story();
-	else if (strcmp(scenario, "many") == 0)
-		make_many(100000);
+	else if (strncmp(scenario, "many", 4) == 0)
+		make_many(strtoul(scenario + 4, NULL, 10));
 	else if (strcmp(scenario, "lost") == 0)
 		make_lost();
 	else

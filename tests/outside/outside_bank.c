@@ -4,8 +4,12 @@
  * other, a task blocks its thread in read(), another one computes, and sessions wait.  Its trees
  * are watched if TDT_WATCH says so.
  *
- *	outside_bank [SESSIONS]    prints "ready"; ends with its input.  For each line of its
- *	                           input, it prints a dump of its own to stderr, as JSON.
+ *	outside_bank [SESSIONS [rests [heals]]]
+ *
+ * It prints "ready", and ends with its input.  For each line of its input, it prints a dump of its
+ * own to stderr, as JSON, and then "dumped".  With `rests`, the task that computes only pretends
+ * to, and leaves the CPU to others.  With `heals` there is no deadlock: beside its lock, each
+ * transfer waits at a leaf that reports nothing.
  */
 
 #include <config.h>
@@ -19,6 +23,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/at_rest.h"
 #include "lib/must.h"
 
 struct work {
@@ -30,8 +35,42 @@ struct work {
 static struct tdt_mutex *alice, *bob;
 static atomic_int halfway; /* transfers that have locked their first account */
 static atomic_bool over, computing, reading;
+static bool rests, heals;
 static int ends[2];
 static struct tdt_rt *rt;
+
+/* Some call of another library, which reports no waits. */
+static tdt_poll_t silent_poll(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker **waker = state;
+
+	if (*waker != NULL)
+		tdt_waker_drop(*waker);
+	*waker = tdt_waker_clone(cx->waker);
+	TDT_KEEP_FRAME();
+	return TDT_PENDING;
+}
+
+static void silent_drop(void *state)
+{
+	const struct tdt_waker **waker = state;
+
+	if (*waker != NULL)
+		tdt_waker_drop(*waker);
+	free(state);
+}
+
+static struct tdt_future lock_account(struct tdt_mutex *account)
+{
+	struct tdt_future either[2] = { tdt_mutex_lock(account) };
+
+	if (!heals)
+		return either[0];
+	either[1] =
+	    (struct tdt_future){ calloc(1, sizeof(struct tdt_waker *)), silent_poll, silent_drop };
+	MUST(either[1].state != NULL);
+	return tdt_select(either, 2, NULL);
+}
 
 static tdt_poll_t transfer_poll(void *state, struct tdt_context *cx)
 {
@@ -43,7 +82,7 @@ static tdt_poll_t transfer_poll(void *state, struct tdt_context *cx)
 	while (atomic_load(&halfway) < 2)
 		TDT_AWAIT(tdt_sleep_ms(1));
 	TDT_AWAIT(tdt_sleep_ms(50)); /* until a watch has ticked */
-	TDT_AWAIT(tdt_mutex_lock(work->second));
+	TDT_AWAIT(lock_account(work->second));
 	TDT_END();
 }
 
@@ -68,7 +107,8 @@ static __attribute__((noinline)) void compute(void)
 {
 	atomic_store(&computing, true);
 	while (!atomic_load_explicit(&over, memory_order_relaxed))
-		;
+		if (rests)
+			pause();
 }
 
 static tdt_poll_t report_poll(void *state, struct tdt_context *cx)
@@ -142,12 +182,57 @@ static void dump_own(void)
 	MUST(tdt_dump(stderr, &options) == 0);
 }
 
+static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+{
+	(void)handle;
+	(void)arg;
+	return info->n_waits != 0 && info->waits[0].kind == TDT_WAIT_MUTEX;
+}
+
+static void wait_for_transfer(uint64_t id)
+{
+	struct tdt_handle *handle = tdt_task_find(id);
+
+	MUST(handle != NULL);
+	while (tdt_task_inspect(handle, waits_for_mutex, NULL) == 0)
+		usleep(1000);
+	tdt_handle_unref(handle);
+}
+
+/* Have the transfer polled until the watch has its tree of the last poll. */
+static void wait_for_tree(uint64_t id)
+{
+	struct tdt_handle *handle = tdt_task_find(id);
+	struct tdt_trace *trace;
+	bool fresh = false;
+
+	MUST(handle != NULL);
+	while (getenv("TDT_WATCH") != NULL && !fresh) {
+		tdt_trace_free(tdt_backtrace(handle));
+		trace = tdt_backtrace_last(handle);
+		fresh = trace != NULL && tdt_trace_info(trace)->polls_since == 0;
+		tdt_trace_free(trace);
+		usleep(1000);
+	}
+	tdt_handle_unref(handle);
+}
+
+static void wait_for_trees(const char *done)
+{
+	wait_for_tree(2);
+	wait_for_tree(3);
+	puts(done);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
 	int byte;
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	rests = argc > 2;
+	heals = argc > 3;
 	rt = tdt_rt_new(&config);
 	alice = tdt_mutex_new();
 	bob = tdt_mutex_new();
@@ -165,11 +250,14 @@ int main(int argc, char **argv)
 	      TDT_TASK_ATTR(.name = "report", .id = 5));
 	while (!atomic_load(&computing) || !atomic_load(&reading) || atomic_load(&halfway) < 2)
 		usleep(1000);
-	usleep(400000); /* until all of them wait */
-	puts("ready");
-	fflush(stdout);
+	wait_for_transfer(2);
+	wait_for_transfer(3);
+	wait_for_rest(2);
+	wait_for_trees("ready");
 	while ((byte = getchar()) != EOF)
-		if (byte == '\n')
+		if (byte == '\n') {
 			dump_own();
+			wait_for_trees("dumped");
+		}
 	_exit(EXIT_SUCCESS); /* its tasks never end */
 }

@@ -13,6 +13,8 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/at_rest.h"
+
 namespace shop
 {
 
@@ -66,7 +68,7 @@ int main()
 	}
 	while (shop::waiting < 2)
 		usleep(1000);
-	usleep(100000); /* until they are suspended */
+	wait_for_rest(0);
 	std::puts("ready");
 	std::fflush(stdout);
 	while (std::getchar() != EOF)

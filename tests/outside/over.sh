@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Tasks that go on in the very poll that is captured: every leaf that waits is in the tree, and what
-# is over is left out or marked, whatever language, compiler and level.
+# is over is left out or marked, whatever language, compiler and level.  TDT_TEST_FULL=1 has more of
+# these.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -85,14 +86,14 @@ build_c()
 # shellcheck disable=SC2086
 build_cxx()
 {
-	"$CC" -g $include -c "$fixtures/over_main.c" -o main.o &&
+	$CC -g $include -c "$fixtures/over_main.c" -o main.o &&
 		"$@" -std=c++20 -g $include main.o "$fixtures/over.cc" $shared -o program
 }
 
 # shellcheck disable=SC2086
 build_rust()
 {
-	"$CC" -g $include -c "$fixtures/over_main.c" -o main.o &&
+	$CC -g $include -c "$fixtures/over_main.c" -o main.o &&
 		rustc --edition 2021 -g "$@" -L "native=$libs" -C link-arg=main.o \
 			-C "link-arg=-Wl,-rpath,$libs" \
 			-o program "$fixtures/over.rs"
@@ -104,12 +105,14 @@ works()
 	"$@" empty.c -o empty >/dev/null 2>&1
 }
 
+set -- -O2
+test "${TDT_TEST_FULL-}" != 1 || set -- -O0 -O2 -Os "-O2 -flto" "-O2 -DKEEP" "-O1 -gdwarf-4"
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	if test -z "$compiler"; then
 		skip "C" "there is one compiler less"
 		continue
 	fi
-	for flags in -O0 -O2 -Os "-O2 -flto" "-O2 -DKEEP" "-O1 -gdwarf-4"; do
+	for flags; do
 		# shellcheck disable=SC2086
 		if works "$compiler" $flags; then
 			claim "$compiler $flags builds them" build_c "$compiler" $flags
@@ -120,21 +123,25 @@ for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	done
 done
 
+set -- -O2
+test "${TDT_TEST_FULL-}" != 1 || set -- -O0 -O2 "-O2 -DKEEP"
 for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 	if test -z "$compiler" || test "$(uname -m)" != x86_64 || ! echo '#include <coroutine>' |
 		"$compiler" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
 		skip "C++" "there is one compiler with coroutines less"
 		continue
 	fi
-	for flags in -O0 -O2 "-O2 -DKEEP"; do
+	for flags; do
 		# shellcheck disable=SC2086
 		claim "$compiler $flags builds them" build_cxx "$compiler" $flags
 		claims "$compiler $flags"
 	done
 done
 
+set -- -Copt-level=0
+test "${TDT_TEST_FULL-}" != 1 || set -- "$@" -Copt-level=2 "-Copt-level=2 --cfg keep"
 if rustc --version >&2; then
-	for flags in -Copt-level=0 -Copt-level=2 "-Copt-level=2 --cfg keep"; do
+	for flags; do
 		# shellcheck disable=SC2086
 		claim "rustc $flags builds them" build_rust $flags
 		claims "rustc $flags"
@@ -145,9 +152,10 @@ fi
 
 # Without debug information anything may be inlined unseen: nothing is left out but in coroutines,
 # which are one stack.
+# shellcheck disable=SC2086 # $CC may hold options
 stripped()
 {
-	build_c "$CC" -O2 && strip "$@" program
+	build_c $CC -O2 && strip "$@" program
 }
 
 # With symbols both reads of this one are there.

@@ -9,11 +9,12 @@
  *	planted tick    the same, and polls ticker meanwhile
  *	planted hang    the same as stay, while tasks hang, for tdt_last.sh
  *	planted settle  the same, and then ticker's polls overwrite what the main thread has recorded
- *	planted bury    the same, and polls ticker all the time
+ *	planted bury    the same, but the recorder lists no live tasks meanwhile, nor afterwards
+ *	planted inside  the same as bury, and is in a poll of ticker when it says that it is ready
  *
  * What happens:
  *
- *	worker a  pinned, roamer, holder │ spinner, which computes for 50 ms │ pinned
+ *	worker a  pinned, roamer, holder │ spinner, which takes 50 ms or more │ pinned
  *	worker b  reader                 │ wakes pinned and roamer, parks    │ roamer
  *
  *	reader waits for a lock that holder has: 80 ms later holder wakes it.  Then rash panics.
@@ -21,13 +22,19 @@
  * In a hang, stuck waits for a lock that owner has, owner waits for nothing that is known, late was
  * woken and is not polled, fresh was never polled, and stone is being polled, in pause().
  *
+ * What the recorder is to do meanwhile is waited for: it calls pthread_cond_clockwait() at the end
+ * of each round, and the one of this program counts these calls.
+ *
  * Before that, worker a polls ticker now and then: the recorder looks more often while tasks are
  * polled.
  */
 
 #include <config.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -65,6 +72,8 @@ static pthread_barrier_t barrier;
 static struct timespec locked; /* since then reader waits */
 static struct tdt_traced stuck, owner, late, fresh, stone;
 static char gate; /* the lock in a hang */
+static bool stays_in_ticker;
+static sem_t computes, was_parked; /* spinner does, and worker b was meanwhile */
 
 /* ---- Time ---- */
 
@@ -88,6 +97,83 @@ static void sleep_ms(long ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * MS }, NULL);
 }
 
+/* ---- The recorder's rounds ---- */
+
+static atomic_int wanted;   /* so many rounds are to end yet until `round_over` is posted */
+static atomic_bool is_held; /* the recorder posts `held`, and begins no other round */
+static sem_t round_over, held;
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		; /* a signal was handled */
+}
+
+static bool is_recorder(void)
+{
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name, 0, 0, 0);
+	return strcmp(name, "tdt-recorder") == 0;
+}
+
+static void end_round(pthread_mutex_t *mutex)
+{
+	if (atomic_load(&wanted) != 0 && atomic_fetch_sub(&wanted, 1) == 1)
+		sem_post(&round_over);
+	if (!atomic_load(&is_held))
+		return;
+	pthread_mutex_unlock(mutex);
+	sem_post(&held);
+	while (atomic_load(&is_held))
+		sleep_ms(1);
+	pthread_mutex_lock(mutex);
+}
+
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+			   const struct timespec *until)
+{
+	int (*wait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+
+	*(void **)&wait = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+	if (is_recorder())
+		end_round(mutex);
+	return wait(cond, mutex, clock, until);
+}
+
+static bool is_recording(void)
+{
+	struct tdt_recorder_status status = { .size = sizeof status };
+
+	MUST(tdt_recorder_info(&status) == 0);
+	return status.recording;
+}
+
+static void hold_recorder(void)
+{
+	if (!is_recording())
+		return;
+	atomic_store(&is_held, true);
+	wait_for(&held);
+}
+
+/* Wait until the recorder has made a whole round. */
+static void wait_for_round(void)
+{
+	if (!is_recording())
+		return;
+	atomic_store(&wanted, 2); /* the first of them may be in progress */
+	wait_for(&round_over);
+}
+
+/* Wait until it has also done what it does once a second: it has listed the live tasks. */
+static void wait_for_listing(void)
+{
+	if (is_recording())
+		sleep_ms(1000);
+	wait_for_round();
+}
+
 /* ---- Polls ---- */
 
 static tdt_poll_t wait_once(void *state, struct tdt_context *cx)
@@ -107,6 +193,24 @@ static tdt_poll_t wait_always(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
+static __attribute__((noreturn)) void stay_ready(void)
+{
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static tdt_poll_t ticker_poll(void *state, struct tdt_context *cx)
+{
+	const bool *stays = state;
+
+	(void)cx;
+	if (*stays)
+		stay_ready();
+	return TDT_PENDING;
+}
+
 static __attribute__((noinline)) unsigned long spin(long ns)
 {
 	volatile unsigned long turns = 0;
@@ -117,11 +221,24 @@ static __attribute__((noinline)) unsigned long spin(long ns)
 	return turns;
 }
 
+/* The recorder reads the stack of the poll while it is blocked: no signal has to come in time. */
+static __attribute__((noinline)) void wait_to_be_read(void)
+{
+	wait_for(&was_parked);
+	atomic_store(&is_held, false);
+	wait_for_round();
+}
+
 static tdt_poll_t spinner_poll(void *state, struct tdt_context *cx)
 {
+	unsigned long turns;
+
 	(void)state;
 	(void)cx;
-	return spin(50 * MS) == 0 ? TDT_PENDING : TDT_READY;
+	sem_post(&computes);
+	turns = spin(50 * MS);
+	wait_to_be_read();
+	return turns == 0 ? TDT_PENDING : TDT_READY;
 }
 
 static tdt_poll_t reader_poll(void *state, struct tdt_context *cx)
@@ -183,6 +300,7 @@ static void *worker_a(void *nothing)
 	poll_now(&holder);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
+	hold_recorder();
 	poll_now(&spinner);
 	poll_now(&pinned);
 	pthread_barrier_wait(&barrier);
@@ -205,10 +323,11 @@ static void *worker_b(void *nothing)
 	poll_now(&reader);
 	locked = now();
 	pthread_barrier_wait(&barrier);
-	sleep_ms(5); /* spinner computes now */
+	wait_for(&computes);
 	tdt_task_woken(pinned.handle);
 	tdt_task_woken(roamer.handle);
 	park_ms(20);
+	sem_post(&was_parked);
 	poll_now(&roamer);
 	while (ns_since(locked) < 80 * MS)
 		park_ms(1);
@@ -225,7 +344,7 @@ static void run(void)
 	static bool states[4];
 	pthread_t threads[2];
 
-	ticker = spawn(wait_always, NULL, "ticker");
+	ticker = spawn(ticker_poll, &stays_in_ticker, "ticker");
 	pinned = spawn(wait_once, &states[0], "pinned");
 	roamer = spawn(wait_once, &states[1], "roamer");
 	holder = spawn(holder_poll, &states[2], "holder");
@@ -278,7 +397,7 @@ static void hang(void)
 	poll_now(&owner);
 	for (int i = 0; i < 10; i++) { /* one of these polls is captured, if they all are to be */
 		poll_now(&stuck);
-		sleep_ms(20);
+		wait_for_round();
 	}
 	poll_now(&late);
 	tdt_task_woken(late.handle);
@@ -305,30 +424,37 @@ static int summarize(bool json)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	bool ticks = strcmp(mode, "tick") == 0, always = strcmp(mode, "bury") == 0;
-	bool buries = always || strcmp(mode, "settle") == 0;
+	bool ticks = strcmp(mode, "tick") == 0, inside = strcmp(mode, "inside") == 0;
+	bool is_unlisted = inside || strcmp(mode, "bury") == 0;
+	bool buries = is_unlisted || strcmp(mode, "settle") == 0;
 	bool hangs = buries || strcmp(mode, "hang") == 0;
 	bool stays = ticks || hangs || strcmp(mode, "stay") == 0;
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	sem_init(&round_over, 0, 0);
+	sem_init(&held, 0, 0);
+	sem_init(&computes, 0, 0);
+	sem_init(&was_parked, 0, 0);
 	if (!stays)
 		MUST(tdt_recorder_start(NULL) == 0);
-	sleep_ms(100); /* the rings of the workers are ready then */
+	wait_for_round(); /* the rings of the workers are ready then */
 	run();
 	if (!stays)
 		return summarize(argc > 1);
 	if (hangs)
 		hang();
-	sleep_ms(1500); /* the recorder has written down the modules then */
+	wait_for_listing(); /* the modules are written down, too */
+	if (is_unlisted)
+		hold_recorder();
 	if (buries)
 		bury();
+	stays_in_ticker = inside;
+	if (inside)
+		poll_now(&ticker);
+	if (!ticks)
+		stay_ready();
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	while (always)
-		poll_now(&ticker);
 	for (;; sleep_ms(5))
-		if (ticks)
-			poll_now(&ticker);
-		else
-			pause();
+		poll_now(&ticker);
 }

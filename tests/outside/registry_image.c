@@ -130,6 +130,15 @@ static bool damage(struct memory *memory, struct files *files, const char *how)
 		memory->registry.n_panics = UINT32_MAX;
 	} else if (strcmp(how, "panic-size") == 0) {
 		memory->registry.panic_size = 0;
+	} else if (strcmp(how, "shorter") == 0) {
+		memory->registry.record_size -= 8;
+	} else if (strcmp(how, "later") == 0) {
+		memory->registry.size += 64;
+		memory->registry.panic_size += 8;
+		/* What was every second record is now more of the one before. */
+		memory->registry.record_size *= 2;
+		memory->registry.stride *= 2;
+		memory->slab[1].used = memory->slab[1].room = RECORDS / 2;
 	} else if (strcmp(how, "stride") == 0) {
 		memory->registry.stride = 0;
 		memory->slab[1].used = memory->slab[1].room = UINT32_MAX;

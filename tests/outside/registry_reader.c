@@ -302,8 +302,8 @@ static bool is_registry(uint64_t address)
 
 	if (!read_memory(address, &registry, sizeof registry) || registry.self != address)
 		return false;
-	if (registry.version == TDT_REGISTRY_VERSION && registry.size == sizeof registry &&
-	    registry.record_size == sizeof(struct tdt_task_record) &&
+	if (registry.version == TDT_REGISTRY_VERSION && registry.size >= sizeof registry &&
+	    registry.record_size >= sizeof(struct tdt_task_record) &&
 	    registry.stride >= registry.record_size && registry.stride <= 65536)
 		return true;
 	fprintf(stderr, "registry_reader: a registry at %#" PRIx64 " has another layout\n",
@@ -567,10 +567,10 @@ static void print_panics(const struct tdt_registry *registry)
 	uint32_t before, after;
 
 	if (registry->n_panics > MOST_PANICS || (registry->n_panics != 0 &&
-	    registry->panic_size != sizeof(struct tdt_registry_panic)))
+	    registry->panic_size < sizeof(struct tdt_registry_panic)))
 		refuse("panics have another layout");
 	for (uint32_t i = 0; i < registry->n_panics; i++) {
-		uint64_t at = registry->panics + i * sizeof panic;
+		uint64_t at = registry->panics + i * (uint64_t)registry->panic_size;
 
 		if (!read_memory(at, &before, sizeof before) ||
 		    !read_memory(at, &panic, sizeof panic) ||

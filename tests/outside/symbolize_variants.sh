@@ -264,18 +264,56 @@ shared_dwarf()
 	check "debug information shared by dwz"
 }
 
-# A section that names a file like those of dwz, where a FIFO is: libdw would wait for it, so its
-# debug information is left alone.
-shared_fifo()
+# not_opened CLAIM MODULE: that naming the trail in MODULE opens no `special`
+not_opened()
+{
+	symbolize "$work/$2" "$id" "$work/debug" special
+	check "$1 is not opened"
+}
+
+# What is not regular is not even opened, whatever leads to it: opening a device may do something.
+special_files()
 {
 	build "$cc" -g -O0 "$sources/chain.c"
+	id=$(build_id fixture)
+	cp fixture whole
+	strip whole
+	expect_nothing
+	not_opened "$1 in place of the module" special
+	printf '%s\0' "../../../../../../..$work/special" >link
+	truncate -s %4 link
+	printf '\001\002\003\004' >>link
+	objcopy --add-section .gnu_debuglink=link whole linked
+	not_opened "$1 where .gnu_debuglink leads" linked
+	cp whole whole.debug
+	ln -f special whole.debug
+	not_opened "$1 with the name that is guessed where there is no .gnu_debuglink" whole
+	rm whole.debug
 	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail >expected
-	printf 'fifo\0\001\002\003\004' >alt_link
-	objcopy --add-section .gnu_debugaltlink=alt_link fixture
-	mkfifo fifo
-	cut -d ' ' -f 1 trail | timeout 10 "$helper" "$work/fixture" "$(build_id fixture)" |
-		sed 's/ \[.*//' >got
-	check "a FIFO in place of a file shared by dwz is not waited for"
+	printf '%s\0\001\002\003\004' "../../../../../../..$work/special" >link
+	objcopy --add-section .gnu_debugaltlink=link fixture shares
+	not_opened "$1 where .gnu_debugaltlink leads" shares
+	printf '%s\0' "$work/shares" >link
+	echo "$id" | sed 's/../\\x&/g' | xargs -0 printf '%b' | head -c 20 >>link
+	objcopy --add-section .gnu_debugaltlink=link fixture chained
+	not_opened "$1 where .gnu_debugaltlink of the shared file leads" chained
+	build "$cc" -g -gsplit-dwarf -O0 "$sources/chain.c"
+	id=$(build_id fixture)
+	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail >expected
+	ln -f special fixture-chain.dwo
+	not_opened "$1 in place of the split debug information" fixture
+	rm special fixture-chain.dwo
+}
+
+each_special_file()
+{
+	mkfifo special
+	special_files "a FIFO"
+	if mknod special c 1 3 2>/dev/null; then
+		special_files "a device"
+	else
+		skip "a device" "no right to make one"
+	fi
 }
 
 rust()
@@ -390,7 +428,7 @@ large_files
 libraries
 split_dwarf
 shared_dwarf
-shared_fifo
+each_special_file
 rust
 cross_check
 lambdas

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -32,6 +33,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/folder.h"
 #include "lib/must.h"
 #include "lib/visitor.h"
 
@@ -468,27 +470,30 @@ static void watch(struct task *task)
 /* The first round of the recorder's thread comes at once. */
 static void recording(struct task *task)
 {
-	char dir[] = "/tmp/tdt-syscalls-XXXXXX";
+	char dir[FOLDER_SIZE];
 	struct tdt_recorder_options options = { .size = sizeof options,
 						.ring_size = TDT_RING_SIZE_MIN,
 						.stacks = TDT_STACKS_EVERY,
 						.every = 1,
 						.dir = dir };
-	struct tdt_recorder_status status = { .size = sizeof status };
+	char path[4096];
+	struct tdt_recorder_status status = { .size = sizeof status,
+					      .path = path,
+					      .path_size = sizeof path };
 
-	MUST(mkdtemp(dir) != NULL);
+	MUST(make_folder(dir));
 	phase("Recording");
 	MUST(tdt_recorder_start(&options) == 0);
 	poll_task(task);
 	usleep(50000);
 	MUST(tdt_recorder_info(&status) == 0 && tdt_recorder_stop() == 0);
 	host();
-	MUST(unlink(status.path) == 0 && rmdir(dir) == 0);
+	MUST(unlink(path) == 0 && rmdir(dir) == 0);
 }
 
 static void snapshot_to(const char *dir, const char *name)
 {
-	char path[64];
+	char path[IN_FOLDER_SIZE];
 
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	MUST(tdt_recorder_snapshot(path, 0) == 0);
@@ -497,9 +502,9 @@ static void snapshot_to(const char *dir, const char *name)
 
 static void snapshots(void)
 {
-	char dir[] = "/tmp/tdt-syscalls-XXXXXX";
+	char dir[FOLDER_SIZE];
 
-	MUST(mkdtemp(dir) != NULL);
+	MUST(make_folder(dir));
 	phase("Snapshots; host: unlink");
 	snapshot_to(dir, "rec");
 	snapshot_to(dir, "rec.pftrace.gz");
@@ -559,18 +564,18 @@ static void one_dump(const char *path, int n)
 
 static void dump_on_signal(void)
 {
-	char path[] = "/tmp/syscalls.XXXXXX";
-	int file = mkstemp(path);
+	char dir[FOLDER_SIZE], path[IN_FOLDER_SIZE];
+	struct stat about;
 	struct task task;
 
-	MUST(file >= 0);
+	MUST(make_folder(dir));
+	snprintf(path, sizeof path, "%s/dump", dir);
 	task_init(&task, counting_poll, NULL);
 	poll_task(&task);
 	one_dump(NULL, 2);
 	one_dump(path, 3);
-	MUST(lseek(file, 0, SEEK_END) > 0);
-	close(file);
-	unlink(path);
+	MUST(stat(path, &about) == 0 && about.st_size > 0);
+	MUST(unlink(path) == 0 && rmdir(dir) == 0);
 	phase("Dumps on a signal");
 	MUST(tdt_dump_on_signal(0) == 0);
 	host(); /* its thread ends */

@@ -57,13 +57,13 @@ tables()
 }
 
 # PHASE|CALL for each that strace has seen.  A thread of the library ends in peace what a phase had
-# it begin.
+# it begin; the thread of the door has its own phase, as it looks for readers now and then.
 calls()
 {
 	awk '
 		FNR == NR {
 			if ($0 ~ /prctl[(]PR_SET_NAME, "tdt-/)
-				ours[$1]
+				ours[$1] = $0 ~ /"tdt-door"/ ? "Listening" : ""
 			next
 		}
 		$2 ~ /^execve[(]/ && / = 0$/ {
@@ -87,7 +87,7 @@ calls()
 			call = $2
 			sub(/[(].*/, "", call)
 			if ($1 in ours)
-				seen[last "|" call]
+				seen[(ours[$1] != "" ? ours[$1] : last) "|" call]
 			else if (phase != "the host" && index(host, " " call " ") == 0)
 				seen[phase "|" call]
 		}

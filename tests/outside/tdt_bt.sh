@@ -57,7 +57,7 @@ as_own()
 		skip "$what: the stacks" "a sanitizer's function stands between read() and the poll"
 	fi
 	claim "$what: the deadlock is named" says \
-		'^deadlock (from records): task 2 "alice to bob" waits for a mutex "bob"' "$@"
+		'^deadlock: task 2 "alice to bob" waits for a mutex "bob"' "$@"
 	claim "$what: and found by --check" sh -c '"$@" >/dev/null; test $? = 1' - \
 		"$tdt" bt --check "$@"
 	claim "$what: one task alone" says '^1 task: 1 as last watched' "$@" 6
@@ -95,10 +95,7 @@ checks()
 has_dumped()
 {
 	echo >&3
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		grep -q '"groups".*}$' "$tmp/dumped" && break
-		sleep 0.5
-	done
+	wait_until grep -q dumped "$tmp/said"
 	"$tdt" print --format=folded --plumbing "$tmp/dumped" | sort >"$tmp/own"
 	test -s "$tmp/own"
 }
@@ -115,7 +112,7 @@ TDT_WATCH=10ms
 export TDT_WATCH
 if test "${WITH_RUNTIME:?}" != yes; then
 	skip "the trees of a process" "there is no runtime"
-elif ! start_built "$bank" 3; then
+elif ! start "$bank" 3; then
 	cat "$tmp/said" "$tmp/dumped" >&2
 	claim "the bank starts" false
 elif ! may_read; then
@@ -145,12 +142,18 @@ trees took"' - "$tdt" bt --verbose "$pid"
 		skip "the trees of a core file" "gdb made none: $(tail -n 1 "$tmp/gdb")"
 	else
 		as_own "a core file" "--core=$tmp/core"
+		claim "that a wait is longer may be known of a core file" \
+			exits 1 --waiting-longer=1ms "--core=$tmp/core" 6
+		claim "that it is not is unknown" exits 3 --waiting-longer=1h "--core=$tmp/core" 6
 		"$tdt" bt --json "--core=$tmp/core" | "$tdt" print |
 			sed 's/ (took.*//' >"$tmp/saved"
 		"$tdt" bt "--core=$tmp/core" | sed 's/ (took.*//' >"$tmp/printed"
 		same "tdt print prints the same from JSON" "$tmp/saved" "$tmp/printed"
 		stacks "--core=$tmp/core" --exe=/bin/ls >"$tmp/outside"
 		same "a file with another build-id is not the program" "$tmp/own" "$tmp/outside"
+		head -c 200000 "$tmp/core" >"$tmp/short"
+		claim "a truncated core file is called so" \
+			fails "is truncated" "--core=$tmp/short"
 		rm -f "$tmp/core"
 	fi
 	stop
@@ -165,10 +168,10 @@ fibers()
 }
 
 cat >"$tmp/fibers" <<'END'
-shallow;first;fibered_yield
-deep;second;second;second;first;fibered_yield
+fibered_entry;shallow;first;fibered_yield
+fibered_entry;deep;second;second;second;first;fibered_yield
 END
-"$top_builddir/libtool" --mode=execute "$top_builddir/tests/outside/fiber_core" <"$tmp/input" \
+"$top_builddir/tests/outside/fiber_core" <"$tmp/input" \
 	>"$tmp/records" &
 pid=$!
 exec 3>"$tmp/input"

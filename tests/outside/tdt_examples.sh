@@ -78,7 +78,7 @@ $(grep -e "$1" "$2")
 END
 }
 
-if ! start "$tmp/$name" 3; then
+if ! start "$tmp/$name" 3 rests; then
 	cat "$tmp/dumped" >&2
 	claim "the process starts" false
 	plan

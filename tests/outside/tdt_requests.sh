@@ -6,10 +6,9 @@
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/outside.sh
 . "${top_srcdir:?}/tests/lib/outside.sh"
-DEBUGINFOD_URLS=
 LC_ALL=C
-TDT_OUTSIDE=1
-export DEBUGINFOD_URLS LC_ALL TDT_OUTSIDE
+unset TDT_OUTSIDE
+export LC_ALL
 tree=${top_builddir:?}/tdt-tree
 
 test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
@@ -54,7 +53,7 @@ polls()
 # --- A process that stands still, and was not watched ---
 
 bank=$top_builddir/tests/outside/outside_bank
-start_built "$bank" 3 || skip_all "the bank does not start here"
+start "$bank" 3 rests || skip_all "the bank does not start here"
 if ! may_request; then
 	stop
 	skip_all "requests cannot be made here: $(cat "$tmp/why")"
@@ -64,27 +63,35 @@ fi
 has_dumped()
 {
 	echo >&3
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		grep -q '"groups".*}$' "$tmp/dumped" && break
-		sleep 0.5
-	done
+	wait_until grep -q dumped "$tmp/said"
 	"$tree" --format=folded --plumbing "$tmp/dumped" | sort |
 		sed '/^reload;/d; /^report;/d' >"$tmp/own"
 	test -s "$tmp/own"
 }
 
-# rings COMMAND...: whether the command has task 6 polled.
+# rings TASK COMMAND...: whether the command has the task polled.
 rings()
 {
-	before=$(polls 6)
+	rung=$1
+	shift
+	before=$(polls "$rung")
 	"$@" >/dev/null
-	echo "$before and $(polls 6) polls"
-	test "$(polls 6)" -gt "$before"
+	echo "$before and $(polls "$rung") polls"
+	test "$(polls "$rung")" -gt "$before"
 }
 
 silent()
 {
 	! rings "$@"
+}
+
+# exits STATUS ARGUMENTS...: tdt bt ends with the status.
+exits()
+{
+	expected=$1
+	shift
+	timeout 60 "$tdt" bt "$@" >"$tmp/listed" 2>"$tmp/why"
+	test $? = "$expected"
 }
 
 claim "the process prints a dump of its own" has_dumped
@@ -93,13 +100,18 @@ same "all trees are those that the process itself prints" "$tmp/own" "$tmp/outsi
 claim "each waiting task has answered" says '^8 tasks, 1 deadlock: 6 answered, ' "$pid"
 claim "and says so" says '^3 tasks pending .*, asked just now: .*"session 1"' "$pid"
 claim "the deadlock is proved by the answers" says '^deadlock: task 2 "alice to bob"' "$pid"
-claim "a request wakes its task" rings "$tdt" bt "$pid" 6
-claim "and no other" silent "$tdt" bt "$pid" 7
-claim "--no-request wakes none" silent "$tdt" bt --no-request "$pid"
+claim "a request wakes its task" rings 6 "$tdt" bt "$pid" 6
+claim "and no other" silent 6 "$tdt" bt "$pid" 7
+claim "--no-request wakes none" silent 2 "$tdt" bt --no-request "$pid"
 claim "and says what there is" says '^task 6 .*, record only' --no-request "$pid" 6
-claim "--check never rings" silent "$tdt" bt --check "$pid"
-claim "nor does --waiting-longer" silent "$tdt" bt --waiting-longer=1h "$pid"
-claim "nor does tdt ps --check" silent "$tdt" ps --check "$pid"
+claim "--check finds the deadlock" exits 1 --check "$pid"
+claim "by requests to its tasks" rings 2 "$tdt" bt --check "$pid"
+claim "and to no other" silent 6 "$tdt" bt --check "$pid"
+claim "without requests it is unproven" exits 3 --check --no-request "$pid"
+claim "and --check says so" grep -q '^tdt: a ring of waits is unproven' "$tmp/why"
+claim "--check makes no request where there is no ring" silent 6 "$tdt" bt --check "$pid" 6
+claim "nor does --waiting-longer" silent 6 "$tdt" bt --waiting-longer=1h "$pid"
+claim "tdt ps --check makes none at all" silent 2 "$tdt" ps --check "$pid"
 claim "--max-requests limits the requests" notes '^tdt: [0-9]* tasks were only read' \
 	--max-requests=2 "$pid"
 claim "to that many" grep -q ': 2 answered, ' "$tmp/listed"
@@ -122,6 +134,12 @@ watched()
 	"$tdt" set --json --for=1ms "$pid" watch=1h | sed 's/.*"watch_ns":\([0-9]*\).*/\1/'
 }
 
+# unwatched: the process has noticed that nobody else wants a watch.
+unwatched()
+{
+	test "$(watched)" = $hour
+}
+
 # start_set: have the tasks watched, until $set ends.  The target ends with descriptor 3.
 start_set()
 {
@@ -138,15 +156,14 @@ hour=3600000000000
 claim "a watch that is requested is in force" test "$(
 	"$tdt" set --json --for=1ms "$pid" watch=10ms record=64K)" = \
 	'{"tdt":1,"set":{"watch_ns":10000000,"recording":true}}'
-claim "and ends with the command" test "$(watched)" = $hour
+claim "and ends with the command" wait_until unwatched
 for signal in TERM KILL; do
 	start_set
 	claim "it is in force until SIG$signal" test "$(watched)" = 10000000
 	kill -$signal $set
 	wait $set 2>/dev/null
 	status=$?
-	sleep 0.2
-	claim "and no longer" test "$(watched)" = $hour
+	claim "and no longer" wait_until unwatched
 	test $signal = KILL || claim "a signal ends it in peace" test $status = 0
 done
 start_set
@@ -164,12 +181,10 @@ claim "tdt set notices the end of the process" test $status = 2
 cat "$tmp/ended" >&2
 claim "and says so" grep -q 'has ended' "$tmp/ended"
 
-TDT_OUTSIDE=0
-start_built "$bank" 3
+start env TDT_OUTSIDE=0 "$bank" 3 rests
 claim "a process that refuses requests is read" notes 'started with TDT_OUTSIDE=0' "$pid"
 claim "but not set" sh -c '"$@" 2>/dev/null; test $? = 2' - "$tdt" set "$pid" watch=10ms
 stop
-TDT_OUTSIDE=1
 
 # --- A server that is wedged, one that works, and a program in C++ ---
 
@@ -177,7 +192,7 @@ TDT_OUTSIDE=1
 serve()
 {
 	: >"$tmp/said" # or what the server before has said might be read
-	"$top_builddir/libtool" --mode=execute "$top_builddir/demo/echo-server" --port=0 "$@" \
+	"$top_builddir/demo/echo-server" --port=0 "$@" \
 		>"$tmp/said" 2>&1 &
 	pid=$!
 	until grep -q ' port ' "$tmp/said"; do
@@ -192,7 +207,13 @@ serve()
 		kill -0 $client && kill -0 "$pid" || return 1
 		sleep 0.1
 	done
-	sleep 0.5
+}
+
+# is_wedged: the third connection waits for the mutex that it holds, and the ticker for that.  Other
+# connections may have had their echo before.
+is_wedged()
+{
+	test "$("$tdt" ps "$pid" | grep -c '^ *[25] .* a mutex .* held by ')" = 2
 }
 
 end_server()
@@ -210,7 +231,7 @@ all_answer()
 }
 
 messages=1
-if serve --wedge --report=100; then
+if serve --wedge --report=100 && wait_until is_wedged; then
 	before=$(polls 2)
 	sleep 0.3
 	claim "a wedged server polls nothing" test "$(polls 2)" = "$before"
@@ -218,8 +239,8 @@ if serve --wedge --report=100; then
 	claim "at the mutex" grep -q '`- tdt_mutex_lock at ' "$tmp/listed"
 	claim "and which of them wedged it" grep -q '^deadlock: task 5 "connection 3"' \
 		"$tmp/listed"
-	claim "which the records prove as before" sh -c '"$@" >/dev/null; test $? = 1' - \
-		"$tdt" ps --check "$pid"
+	claim "which --check finds" exits 1 --check "$pid"
+	claim "one task says who holds its mutex" says 'held by task 5 "connection 3"$' "$pid" 2
 	end_server
 else
 	claim "a wedged server starts" false
@@ -234,7 +255,7 @@ else
 	claim "a server starts" false
 fi
 
-start_built "$top_builddir/tests/outside/outside_shop" || cat "$tmp/dumped"
+start "$top_builddir/tests/outside/outside_shop" || cat "$tmp/dumped"
 claim "where coroutines in C++ wait" says 'shop::Clerk::take_order' "$pid"
 claim "both at once" grep -q '^2 tasks pending .*, asked just now: ' "$tmp/listed"
 stop

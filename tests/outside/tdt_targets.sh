@@ -244,7 +244,7 @@ fi
 stop
 
 # shellcheck disable=SC2016 # the inner shell's
-sh -c '"$0" </dev/null >/dev/null & echo $! >"$1"; exec sleep 5' "$program" "$tmp/zombie" &
+sh -c '"$0" </dev/null >/dev/null & echo $! >"$1"; exec sleep 1000' "$program" "$tmp/zombie" &
 parent=$!
 until grep -q '^State:.Z' "/proc/$(cat "$tmp/zombie" 2>/dev/null)/status" 2>/dev/null; do
 	sleep 0.1

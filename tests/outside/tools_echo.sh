@@ -193,7 +193,7 @@ waits()
 		'tdt_sleep_ms tdt_timeout connection_poll'; do
 		awk '/^@waits/ { printf "\n"; next }
 			/^@/ { on = 0 }
-			{ sub(/\+.*/, "", $1); printf "%s ", $1 }' \
+			{ sub(/([.]poll)?\+.*/, "", $1); printf "%s ", $1 }' \
 			"$tmp/wait-stacks.out" | grep -q "$functions" ||
 			{ echo "not there: $functions"; return 1; }
 	done

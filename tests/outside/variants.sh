@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The same tree whatever compiler, level, instrumentation, debug information and kind of linking
-# made the program.
+# made the program.  TDT_TEST_FULL=1 tries more of these.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/instrumentation.sh
@@ -65,7 +65,7 @@ build_cxx()
 	c=$1
 	cxx=$2
 	shift 2
-	"$c" "$@" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
+	$c "$@" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
 		"$cxx" "$@" -g main.o "$fixtures/tree.cc" $shared -o tree
 }
 
@@ -84,38 +84,39 @@ same_tree()
 	fi
 }
 
+echo 'int main(void) { return 0; }' >empty.c
+set -- -O2 "-O2 -flto"
+if test "${TDT_TEST_FULL-}" = 1; then
+	for level in 0 1 3 s; do
+		set -- "$@" "-O$level -fomit-frame-pointer" "-O$level -fno-omit-frame-pointer"
+	done
+	set -- "$@" "-O2 -fno-omit-frame-pointer" "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" \
+		"-O2 -ffunction-sections -Wl,--gc-sections" "-Os -flto"
+fi
+# shellcheck disable=SC2086 # lists of flags
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
 	if [ -z "$compiler" ]; then
 		skip "C" "there is one compiler less"
 		continue
 	fi
-	for level in 0 1 2 3 s; do
-		for fp in -fomit-frame-pointer -fno-omit-frame-pointer; do
-			same_tree tree.c.want "$compiler -O$level $fp" build "$compiler" -O$level \
-				$fp
-		done
+	for flags; do
+		if "$compiler" $flags empty.c -o empty 2>/dev/null; then
+			same_tree tree.c.want "$compiler $flags" build "$compiler" $flags
+		else
+			skip "$compiler $flags" "it can't"
+		fi
 	done
-	for flags in "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" \
-		"-O2 -ffunction-sections -Wl,--gc-sections"; do
-		# shellcheck disable=SC2086
-		same_tree tree.c.want "$compiler $flags" build "$compiler" $flags
-	done
-	echo 'int main(void) { return 0; }' >empty.c
-	if "$compiler" -flto empty.c -o empty 2>/dev/null; then
-		same_tree tree.c.want "$compiler -O2 -flto" build "$compiler" -O2 -flto
-		same_tree tree.c.want "$compiler -Os -flto" build "$compiler" -Os -flto
-	else
-		skip "$compiler -flto" "its linker can't"
-	fi
 done
 
+set -- "-O2 -fomit-frame-pointer"
+test "${TDT_TEST_FULL-}" != 1 ||
+	set -- "$@" -O0 "-O3 -gdwarf-4" "-Os -fno-omit-frame-pointer"
 for cxx in "$TEST_GXX" "$TEST_CLANGXX"; do
 	if [ -z "$cxx" ]; then
 		skip "C++" "there is one compiler less"
 		continue
 	fi
-	for flags in -O0 "-O2 -fomit-frame-pointer" "-O3 -gdwarf-4" \
-		"-Os -fno-omit-frame-pointer"; do
+	for flags; do
 		# shellcheck disable=SC2086
 		same_tree tree.cc.want "$cxx $flags" build_cxx "$CC" "$cxx" $flags
 	done
@@ -124,7 +125,7 @@ done
 # libtdt itself in the program, compiled with it.
 build_lto()
 {
-	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib jansson) &&
+	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer \
 			-w -I"$top_builddir" \
 			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
@@ -148,7 +149,9 @@ lto_sources()
 		"$top_srcdir/src/future/switch_x86_64.S" ;; esac
 }
 
-if [ -n "$TEST_GCC" ]; then
+if [ "${TDT_TEST_FULL-}" != 1 ]; then
+	skip "all in one by -flto" "it takes long (TDT_TEST_FULL=1 has it done)"
+elif [ -n "$TEST_GCC" ]; then
 	same_tree tree.c.want "all in one by -flto" build_lto
 else
 	skip "all in one by -flto" "there is no gcc"
@@ -159,7 +162,7 @@ fi
 build_static()
 {
 	flags=$($PKG_CONFIG --static --libs "$top_builddir/src/tdt.pc") &&
-		"$CC" -O2 -g -I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" \
+		$CC -O2 -g -I"$top_srcdir/include" "$fixtures/tree_main.c" "$fixtures/tree.c" \
 			-fuse-ld=lld -Wl,--gc-sections \
 			${flags%%-ltdt*} "$top_builddir/.libs/libtdt.a" ${flags#*-ltdt} -o tree
 }
@@ -167,7 +170,7 @@ build_static()
 what="the static library, linked by lld with --gc-sections"
 if test ! -e "$top_builddir/.libs/libtdt.a"; then
 	skip "$what" "built without a static library"
-elif "$CC" -fuse-ld=lld empty.c -o empty 2>/dev/null; then
+elif $CC -fuse-ld=lld empty.c -o empty 2>/dev/null; then
 	same_tree tree.c.want "$what" build_static
 else
 	skip "$what" "there is no lld"
@@ -191,8 +194,10 @@ build_split()
 {
 	"$@" -g "$fixtures/tree_main.c" "$fixtures/split.c" $shared -o tree
 }
+set -- 2
+test "${TDT_TEST_FULL-}" != 1 || set -- 0 1 2 3
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
-	for level in 0 1 2 3; do
+	for level; do
 		if [ -n "$compiler" ]; then
 			same_tree split.want "split functions, $compiler -O$level" build_split \
 				"$compiler" -O$level
@@ -205,7 +210,7 @@ done
 # An own combinator that ends in a call which becomes a jump is lost; all others are there.
 lost()
 {
-	"$CC" -O2 -g -DCARELESS "$fixtures/tree_main.c" "$fixtures/tree.c" $shared -o tree &&
+	$CC -O2 -g -DCARELESS "$fixtures/tree_main.c" "$fixtures/tree.c" $shared -o tree &&
 		./tree >got &&
 		! grep careless_poll got && test "$(grep -c _poll got)" = 8
 }
@@ -217,7 +222,7 @@ build_instrumented()
 {
 	fixture=$1
 	shift
-	"$CC" -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
+	$CC -g -I"$top_srcdir/include" -c "$fixtures/tree_main.c" -o main.o &&
 		"$@" -g main.o "$fixtures/$fixture" hooks.o $shared -o tree
 }
 
@@ -239,9 +244,10 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 done
 
 # Without debug information in the program.
+# shellcheck disable=SC2086 # $CC may hold options
 stripped()
 {
-	build "$CC" -O0 && objcopy --only-keep-debug tree tree.debug && strip "$@" tree
+	build $CC -O0 && objcopy --only-keep-debug tree tree.debug && strip "$@" tree
 }
 
 if command -v objcopy >/dev/null && command -v strip >/dev/null; then

@@ -58,7 +58,16 @@ says_space()
 }
 claim "a path with a space is refused" says_space
 
+refuses "a provider's name that can't be one is refused" --with-usdt-provider=a-b <<'END'
+configure: error: --with-usdt-provider=a-b: not a name (letters, digits and _)
+END
+
 # --- What is missing ---
+
+# These runs get far: what the build's configure knows of the compiler they need not find out.
+sed -n 's/^\(\(lt\|am\)_cv_.*\)/\1/p; s/^\(ac_cv_\(prog\|c\|cxx\|header_std\)_.*\)/\1/p' \
+	"${top_builddir:?}/config.log" >"$tmp/site"
+export CONFIG_SITE="$tmp/site" CC CXX
 
 cat >"$tmp/pkg-config" <<'END'
 #!/bin/sh

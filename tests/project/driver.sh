@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What `make check` prints of each test (tests/lib/driver.sh), on tests that print made-up results.
+# What `make check` prints of each test (tests/lib/driver.sh), on tests that print made-up results,
+# and of the slowest ones (tests/lib/slowest.sh).
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
@@ -75,7 +76,8 @@ mv log expected_log
 mv trs expected_trs
 echo "$results" | by_driver >/dev/null
 same "the log is automake's" expected_log log
-same "so are the results of which recheck and the summary are made" expected_trs trs
+grep -v '^:seconds: ' trs >trs_of_automake
+same "so are the results of which recheck and the summary are made" expected_trs trs_of_automake
 echo "$results" | TDT_TEST_VERBOSE=1 by_driver >got
 same "TDT_TEST_VERBOSE=1 prints each claim" all got
 echo "$results" | V=1 by_driver >got
@@ -84,6 +86,47 @@ same "V=1 prints each claim, too" all got
 echo "echo ok 1 - one; echo 1..1" | colors=yes by_driver >got
 printf '\033[0;32mPASS\033[m: tests/a  1 claim T\n' >expected
 same "the line has the color of its result" expected got
+
+# slowest BEGIN: what slowest.sh prints of the tests that have ended since then.
+slowest()
+{
+	sh "$top_srcdir/tests/lib/slowest.sh" "$1" >got
+}
+
+mkdir -p build-slow/tests
+mv trs tests_of_this_run.trs
+echo ":seconds: 9.5 1.0 tests/b.sh" >build-slow/tests/b.trs
+sed -i 's/^:seconds: [0-9.]* [0-9.]* /:seconds: 10.0 11.3 /' tests_of_this_run.trs
+for i in $(seq 20); do
+	echo ":seconds: 0.$((100 + i)) 0.0" >"short_$i.trs"
+	echo ":seconds: 99.0 99.0" >"old_$i.trs"
+	touch -d '1 hour ago' "old_$i.trs"
+done
+slowest "$(($(date +%s) - 1800))"
+head -n 3 got >first
+cat >expected <<'END'
+the slowest tests, in seconds, and their CPU time:
+   10.0    11.3  tests_of_this_run
+    9.5     1.0  build-slow/tests/b.sh
+END
+same "the slowest tests of this run are named as TESTS wants it, those of builds below, too" \
+	expected first
+claim "ten of them" test "$(wc -l <got)" = 11
+slowest "$(($(date +%s) + 1800))"
+same "without tests nothing is said" /dev/null got
+
+# It takes the processor for as long as it takes, and that is what is written down.
+echo 'i=0; while test $i -lt 200000; do i=$((i + 1)); done; echo ok 1 - one; echo 1..1' |
+	by_driver >/dev/null
+has_computed()
+{
+	sed -n 's/^:seconds: [0-9.]* \([0-9.]*\) .*/\1/p' trs >seconds
+	cat seconds
+	test -s seconds && test "$(cat seconds)" != 0.0
+}
+claim "the CPU time is that of the test" has_computed
+echo "$results" | V=1 by_driver >/dev/null
+claim "with V=1 the seconds are noted, too" grep -q '^:seconds: ' trs
 
 # A directory is no log: the TAP driver fails.
 fails()

@@ -21,10 +21,10 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check check-fail clean fail fuzz jobs
+.PHONY: all demo check check-fail check-jobs clean fail fuzz jobs
 all demo check clean fuzz: ; @echo "$@ $(V)" >>log
 fail check-fail: ; @false
-jobs: ; @echo "$(filter -j%,$(MAKEFLAGS))" >>log
+jobs check-jobs: ; @echo "$(filter -j%,$(MAKEFLAGS))" >>log
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -35,6 +35,8 @@ S["TEST_CLANG"]="clang"
 X
 END
 chmod +x bootstrap configure config.status.fake
+mkdir -p tests/lib
+echo 'echo "the slowest since $1"' >tests/lib/slowest.sh
 
 # logs TEXT [MAKE'S ARGUMENTS]: what runs is, a line each, as standard input says.
 logs()
@@ -71,11 +73,29 @@ END
 logs "there is a job for each CPU" jobs <<END
 -j$(nproc)
 END
+logs "also with a mere -j" -j jobs <<END
+-j$(nproc)
+END
 logs "unless make was told otherwise" -j7 jobs <<'END'
 -j7
 END
 logs "or that there is one" -j1 jobs <<'END'
 -j1
+END
+fresh
+logs "a goal that tests has two for each CPU" check-jobs <<END
+bootstrap
+bootstrap packages-for-check
+configure
+-j$(($(nproc) * 2))
+END
+logs "also with a mere -j" -j check-jobs <<END
+bootstrap packages-for-check
+-j$(($(nproc) * 2))
+END
+logs "but as many as make was told" -j7 check-jobs <<'END'
+bootstrap packages-for-check
+-j7
 END
 logs "the first goal that fails is the last" clean fail all <<'END'
 clean
@@ -93,10 +113,11 @@ fails()
 	! "$MAKE" "$@" >output 2>&1
 }
 claim "and says how long it took" says_time check
+claim "and which tests were the slowest" grep -Eqx 'the slowest since [0-9]+' output
 claim "a goal that fails is a failure of make" fails check-fail
 claim "and also says how long it took, if it is one that tests" says_time check-fail
 "$MAKE" all clean >output
-claim "others do not say that" sh -c '! grep took output'
+claim "others do not say that" sh -c '! grep -E "took|slowest" output'
 
 fresh
 logs "a fresh clone gets as far as the demo, configured as asked" demo \

@@ -39,7 +39,7 @@ installed()
 	done
 }
 claim "the licences and the news are installed" installed doc/tdt \
-	LICENSE-APACHE LICENSE-MIT NOTICE NEWS README.md
+	LICENSE-APACHE LICENSE-MIT NOTICE NEWS README.md SECURITY.md
 old_name()
 {
 	program=$(find "$root" -name tdt-tree)
@@ -145,6 +145,24 @@ if test "$WITH_RUNTIME" != no; then
 else
 	skip "programs are built with tdt-rt.pc" "configured without the runtime"
 fi
+
+# races COMPILER: that a host with ThreadSanitizer sees.
+# shellcheck disable=SC2046
+races()
+{
+	"$1" -fsanitize=thread -g -O1 "$top_srcdir/tests/project/tsan_host.c" \
+		$(pc --cflags --libs tdt) -o "$tmp/user" && run_shared
+}
+echo 'int main(void) { return 0; }' >"$tmp/empty.c"
+for compiler in "$TEST_GCC" "$TEST_CLANG"; do
+	name="a host with the ThreadSanitizer of ${compiler:-another compiler} sees no races"
+	if test -n "$compiler" && "$compiler" -fsanitize=thread "$tmp/empty.c" -o "$tmp/empty" &&
+		"$tmp/empty"; then
+		claim "$name" races "$compiler"
+	else
+		skip "$name" "such programs cannot be built, or do not run here"
+	fi
+done
 
 # gdb looks for the script below auto-load/ where the library lies below /.
 load_script()

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The folders of the sources lie on top of each other, and no file includes one of a folder above
-# its own.
+# its own.  Each source is in a local.mk.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
 # From the bottom up.  What lies in src/ itself, above all of them, is fork.c.
-folders='base symbolize tree recording tree-printer host unwind registry probes capture watch'
-folders="$folders recorder task future dump door runtime"
+folders='base symbolize tree facts recording tree-printer host unwind registry probes capture'
+folders="$folders watch recorder task future dump door runtime"
 
 # What the reader may use: nothing that runs in the process that it reads.
-reader='base symbolize tree recording tree-printer'
+reader='base symbolize tree facts recording tree-printer'
 
 # upward_includes ROOT: each include that points upwards, or that names no folder, with file and
 # line.
@@ -76,9 +76,29 @@ none_beyond_reader()
 	test ! -s "$tmp/beyond"
 }
 
+# unlisted ROOT: each source that no local.mk has: the tarball would lack it.
+unlisted()
+{
+	(
+		cd "$1" || exit
+		cat ./*/local.mk src/*/local.mk 2>/dev/null |
+			grep -oE '[a-z-]+/[A-Za-z0-9_/-]+[.][chS]' | sort -u >"$tmp/listed"
+		find src include reader cli tree-printer -name '*.[chS]' 2>/dev/null | sort |
+			comm -23 - "$tmp/listed"
+	)
+}
+
+all_listed()
+{
+	unlisted "$1" >"$tmp/missing"
+	cat "$tmp/missing" >&2
+	test ! -s "$tmp/missing"
+}
+
 claim "the sources are where they are looked for" test -f "$top_srcdir/src/capture/seal.h"
 claim "no include points upwards" none_upward "$top_srcdir"
 claim "the reader uses nothing that runs in its target" none_beyond_reader "$top_srcdir"
+claim "each source is listed, for the tarball" all_listed "$top_srcdir"
 
 # The check can fail.
 mkdir -p "$tmp/wrong/src/tree" "$tmp/wrong/src/attic" "$tmp/wrong/tree-printer"
@@ -88,6 +108,11 @@ echo '#include "stacks.h"' >"$tmp/wrong/src/tree/trace.h"
 echo '#include "base/index.h"' >"$tmp/wrong/src/attic/chest.h"
 echo '#include "printer.h"' >"$tmp/wrong/tree-printer/text.c"
 echo '#include "tree/trace.h"' >"$tmp/wrong/tree-printer/printer.h"
+printf 'a_SOURCES = \\\n\tsrc/tree/trace.c \\\n\tsrc/fork.c\n' >"$tmp/wrong/src/local.mk"
+unlisted "$tmp/wrong" >"$tmp/got"
+printf '%s\n' src/attic/chest.h src/tree/trace.h tree-printer/printer.h tree-printer/text.c \
+	>"$tmp/want"
+same "a source that is not listed is found" "$tmp/want" "$tmp/got"
 upward_includes "$tmp/wrong" >"$tmp/got"
 cat >"$tmp/want" <<'END'
 src/attic/chest.h:1:#include "base/index.h": what is the place of this folder?

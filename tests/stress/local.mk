@@ -28,7 +28,8 @@ check-fibers: tests/stress/fibers
 	tests/stress/fibers $(FIBERS_SECONDS)
 FIBERS_SECONDS = 60
 
-# A host that does all at once what may harm it while it is traced: `make check-host`.
+# Hosts under limits; and a host that does all at once what may harm it while it is traced: `make
+# check-host`.
 check_PROGRAMS += tests/stress/host
 tests_stress_host_SOURCES = \
 	tests/stress/host.c \
@@ -40,12 +41,14 @@ tests_stress_host_SOURCES = \
 	tests/lib/sanitized.h \
 	tests/lib/seeded.h \
 	$(tests_host_plugins)
-tests_stress_host_CPPFLAGS = $(tests_host_cppflags)
+tests_stress_host_CPPFLAGS = $(AM_CPPFLAGS) $(tests_plugins_cppflags)
 tests_stress_host_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_stress_host_LDADD = libtdt.la -ldl -lpthread
 EXTRA_tests_stress_host_DEPENDENCIES = $(tests_host_plugins_la)
 
 check-host: tests/stress/host
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/unit/host/check_limits \
+		check_PROGRAMS=tests/unit/host/check_limits
 	tests/stress/host $(HOSTFLAGS) $(SECONDS)
 HOSTFLAGS =
 

@@ -192,20 +192,12 @@ static tdt_poll_t sender_poll(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-static struct tdt_future receive(struct end *end)
-{
-	struct tdt_oneshot_receiver *receiver = end->receiver;
-
-	end->receiver = NULL;
-	return tdt_oneshot_receive(receiver, &end->value, &end->error);
-}
-
 static tdt_poll_t receiver_poll(void *state, struct tdt_context *cx)
 {
 	struct end *end = state;
 
 	TDT_BEGIN(&end->async, cx);
-	TDT_AWAIT(receive(end));
+	TDT_AWAIT(tdt_oneshot_receive(end->receiver, &end->value, &end->error));
 	MUST(end->error == 0 && end->value == (void *)(uintptr_t)1);
 	atomic_fetch_add(&received, 1);
 	TDT_END();

@@ -7,11 +7,14 @@
 check_PROGRAMS += tests/truth/generate tests/truth/generate_cxx tests/truth/step
 tests_truth_generate_SOURCES = tests/truth/generate.c tests/truth/random.h
 tests_truth_generate_CFLAGS = $(AM_CFLAGS)
+tests_truth_generate_LDADD =
 tests_truth_generate_cxx_SOURCES = tests/truth/generate_cxx.c tests/truth/random.h
 tests_truth_generate_cxx_CFLAGS = $(AM_CFLAGS)
+tests_truth_generate_cxx_LDADD =
 tests_truth_step_SOURCES = tests/truth/step.c tests/truth/step.h tests/lib/must.h
 tests_truth_step_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_truth_step_CFLAGS = $(AM_CFLAGS)
+tests_truth_step_LDADD =
 dist_check_SCRIPTS += tests/outside/truth.sh
 
 check-truth: libtdt.la tests/truth/generate tests/truth/generate_cxx tests/truth/step

@@ -5,7 +5,7 @@
 # build directory:
 #
 #	run.sh for SECONDS          those of corpus/, then random ones, from TDT_TEST_SEED on
-#	run.sh programs FILE...
+#	run.sh programs FILE...     prints the status of each, too
 #	run.sh impossible           prints why they can't be compared here, if so
 #
 # Prints what was wrong, and sums it up.  The status is 1 if a program has a mismatch; it is kept
@@ -185,7 +185,9 @@ programs()
 		*) program=$PWD/$program ;;
 		esac
 		try "$program"
-		add_status $?
+		result=$?
+		add_status $result
+		echo "truth: $result of ${program##*/}"
 	done
 }
 

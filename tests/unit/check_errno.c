@@ -99,7 +99,9 @@ static void end_stuck(void)
 
 /* --- Calls, each the first of its process ------------------------------------------ */
 
-START_TEST(the_first_trace_of_a_task)
+CASE(is_left_alone_by)
+
+TEST(the_first_trace_of_a_task)
 {
 	struct tdt_traced traced;
 
@@ -108,9 +110,8 @@ START_TEST(the_first_trace_of_a_task)
 	KEEPS_ERRNO(tdt_future_drop(&traced.future));
 	KEEPS_ERRNO(tdt_handle_unref(traced.handle));
 }
-END_TEST
 
-START_TEST(the_first_backtrace)
+TEST(the_first_backtrace)
 {
 	struct tdt_trace *trace;
 
@@ -120,9 +121,8 @@ START_TEST(the_first_backtrace)
 	KEEPS_ERRNO(ck_assert_ptr_nonnull(tdt_trace_root(trace)));
 	KEEPS_ERRNO(tdt_trace_free(trace));
 }
-END_TEST
 
-START_TEST(the_first_backtrace_with_a_limit)
+TEST(the_first_backtrace_with_a_limit)
 {
 	struct tdt_trace *trace;
 
@@ -131,9 +131,8 @@ START_TEST(the_first_backtrace_with_a_limit)
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(the_first_backtrace_with_options)
+TEST(the_first_backtrace_with_options)
 {
 	const struct tdt_backtrace_options options = { .size = sizeof(options) };
 	struct tdt_trace *trace;
@@ -143,9 +142,8 @@ START_TEST(the_first_backtrace_with_options)
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(the_first_backtrace_as_a_future)
+TEST(the_first_backtrace_as_a_future)
 {
 	struct tdt_trace *trace;
 	struct tdt_future requester;
@@ -159,9 +157,8 @@ START_TEST(the_first_backtrace_as_a_future)
 	KEEPS_ERRNO(tdt_future_drop(&requester));
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(the_first_backtrace_of_a_poll_that_goes_on)
+TEST(the_first_backtrace_of_a_poll_that_goes_on)
 {
 	struct tdt_trace *trace;
 
@@ -175,9 +172,8 @@ START_TEST(the_first_backtrace_of_a_poll_that_goes_on)
 	tdt_trace_free(trace);
 	end_stuck();
 }
-END_TEST
 
-START_TEST(the_first_print)
+TEST(the_first_print, .to = 3)
 {
 	static const enum tdt_print_format formats[] = { TDT_PRINT_TEXT, TDT_PRINT_JSON,
 							 TDT_PRINT_FOLDED };
@@ -193,9 +189,8 @@ START_TEST(the_first_print)
 	tdt_trace_free(trace);
 	fclose(out);
 }
-END_TEST
 
-START_TEST(the_first_snapshot)
+TEST(the_first_snapshot)
 {
 	const struct tdt_snapshot *snapshot;
 	FILE *out = tmpfile();
@@ -207,9 +202,8 @@ START_TEST(the_first_snapshot)
 	KEEPS_ERRNO(tdt_snapshot_free(snapshot));
 	fclose(out);
 }
-END_TEST
 
-START_TEST(the_first_dump)
+TEST(the_first_dump)
 {
 	FILE *out = tmpfile();
 
@@ -219,9 +213,8 @@ START_TEST(the_first_dump)
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_all(out), 0));
 	fclose(out);
 }
-END_TEST
 
-START_TEST(the_first_dump_of_a_poll_that_goes_on)
+TEST(the_first_dump_of_a_poll_that_goes_on)
 {
 	FILE *out = tmpfile();
 
@@ -231,7 +224,6 @@ START_TEST(the_first_dump_of_a_poll_that_goes_on)
 	end_stuck();
 	fclose(out);
 }
-END_TEST
 
 static int visit(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
 {
@@ -241,7 +233,7 @@ static int visit(struct tdt_handle *handle, const struct tdt_trace_info *info, v
 	return 0;
 }
 
-START_TEST(the_first_look_at_all_tasks)
+TEST(the_first_look_at_all_tasks)
 {
 	int n = 0;
 
@@ -251,9 +243,8 @@ START_TEST(the_first_look_at_all_tasks)
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_task_inspect(task.traced.handle, visit, &n), 0));
 	ck_assert_int_eq(n, 2);
 }
-END_TEST
 
-START_TEST(the_first_find)
+TEST(the_first_find)
 {
 	struct tdt_handle *found;
 
@@ -262,9 +253,8 @@ START_TEST(the_first_find)
 	ck_assert_ptr_eq(found, task.traced.handle);
 	tdt_handle_unref(found);
 }
-END_TEST
 
-START_TEST(the_first_watch)
+TEST(the_first_watch)
 {
 	struct tdt_trace *trace;
 
@@ -280,17 +270,15 @@ START_TEST(the_first_watch)
 	tdt_trace_free(trace);
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(0), 0));
 }
-END_TEST
 
-START_TEST(the_first_dump_on_signal)
+TEST(the_first_dump_on_signal)
 {
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0));
 	KEEPS_ERRNO(raise(SIGUSR2));
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(0), 0));
 }
-END_TEST
 
-START_TEST(the_first_combinators)
+TEST(the_first_combinators)
 {
 	struct tdt_future futures[2] = { future_of(leaf_poll, NULL), future_of(leaf_poll, NULL) };
 	struct tdt_future join, select;
@@ -302,7 +290,6 @@ START_TEST(the_first_combinators)
 	KEEPS_ERRNO(tdt_future_drop(&select));
 	KEEPS_ERRNO(poll_now_end(&task));
 }
-END_TEST
 
 static int co_main(void *arg)
 {
@@ -310,7 +297,7 @@ static int co_main(void *arg)
 	return 0;
 }
 
-START_TEST(the_first_coroutine)
+TEST(the_first_coroutine)
 {
 	struct tdt_future future;
 
@@ -319,9 +306,8 @@ START_TEST(the_first_coroutine)
 				     TDT_READY));
 	KEEPS_ERRNO(tdt_future_drop(&future));
 }
-END_TEST
 
-START_TEST(the_first_hooks)
+TEST(the_first_hooks)
 {
 	KEEPS_ERRNO(tdt_worker_thread_start());
 	KEEPS_ERRNO(tdt_worker_thread_park());
@@ -332,9 +318,8 @@ START_TEST(the_first_hooks)
 	start();
 	KEEPS_ERRNO(tdt_task_woken(task.traced.handle));
 }
-END_TEST
 
-START_TEST(the_first_built_trace)
+TEST(the_first_built_trace)
 {
 	const struct tdt_trace_info info = { .size = sizeof(info), .id = 1 };
 	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME };
@@ -343,32 +328,4 @@ START_TEST(the_first_built_trace)
 	KEEPS_ERRNO(trace = tdt_trace_new(&info));
 	KEEPS_ERRNO(ck_assert_ptr_nonnull(tdt_trace_add(trace, NULL, &frame, 1)));
 	KEEPS_ERRNO(tdt_trace_free(trace));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("errno");
-	TCase *tcase = tcase_create("is_left_alone_by");
-
-	tcase_add_test(tcase, the_first_trace_of_a_task);
-	tcase_add_test(tcase, the_first_backtrace);
-	tcase_add_test(tcase, the_first_backtrace_with_a_limit);
-	tcase_add_test(tcase, the_first_backtrace_with_options);
-	tcase_add_test(tcase, the_first_backtrace_as_a_future);
-	tcase_add_test(tcase, the_first_backtrace_of_a_poll_that_goes_on);
-	tcase_add_loop_test(tcase, the_first_print, 0, 3);
-	tcase_add_test(tcase, the_first_snapshot);
-	tcase_add_test(tcase, the_first_dump);
-	tcase_add_test(tcase, the_first_dump_of_a_poll_that_goes_on);
-	tcase_add_test(tcase, the_first_look_at_all_tasks);
-	tcase_add_test(tcase, the_first_find);
-	tcase_add_test(tcase, the_first_watch);
-	tcase_add_test(tcase, the_first_dump_on_signal);
-	tcase_add_test(tcase, the_first_combinators);
-	tcase_add_test(tcase, the_first_coroutine);
-	tcase_add_test(tcase, the_first_hooks);
-	tcase_add_test(tcase, the_first_built_trace);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

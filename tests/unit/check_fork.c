@@ -20,14 +20,16 @@
 
 #include "host/loaded.h"
 #include "lib/futures.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
+#include "lib/seeded.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
 #include "unwind/unwinder.h"
 
-#define CHILDREN 200
+#define CHILDREN (test_in_full() ? 200 : 40)
 #define CAPTURERS 2
 
 /* --- A task of one thread -------------------------------------------------------- */
@@ -38,19 +40,9 @@ struct task {
 	struct tdt_traced traced;
 };
 
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
 static void wake(const struct tdt_waker *waker)
 {
 	atomic_fetch_add(&((struct task *)(uintptr_t)waker)->wakes, 1);
-}
-
-static void drop_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
 }
 
 static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
@@ -60,15 +52,10 @@ static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static void task_init(struct task *task, tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 		      void *state)
 {
-	static const struct tdt_waker_vtable vtable = { clone_itself, wake, wake, drop_waker };
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake, wake, ignore_waker };
 
 	task->waker.vtable = &vtable;
 	atomic_init(&task->wakes, 0);
@@ -238,7 +225,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	for (int i = 0; i < CAPTURERS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
 	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, NULL), 0);
-	for (int i = 0; i < CHILDREN; i++) {
+	for (int i = 0, n = CHILDREN; i < n; i++) {
 		pid_t child = fork();
 		int status;
 
@@ -261,7 +248,9 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	pthread_join(naming, NULL);
 }
 
-START_TEST(children_forked_while_others_capture_can_ask_themselves)
+CASE(fork)
+
+TEST(children_forked_while_others_capture_can_ask_themselves)
 {
 #if ASAN
 	printf("# not tried: AddressSanitizer's allocator may be locked in a child\n");
@@ -272,9 +261,8 @@ START_TEST(children_forked_while_others_capture_can_ask_themselves)
 	fork_children(false);
 #endif
 }
-END_TEST
 
-START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
+TEST(children_forked_while_others_capture_can_ask_from_a_thread)
 {
 #if ASAN || TSAN
 	printf("# not tried: AddressSanitizer's allocator may be locked in a child, "
@@ -283,7 +271,6 @@ START_TEST(children_forked_while_others_capture_can_ask_from_a_thread)
 	fork_children(true);
 #endif
 }
-END_TEST
 
 /* A poll that forks, and goes on in both. */
 static tdt_poll_t fork_in_poll(void *state, struct tdt_context *cx)
@@ -292,7 +279,7 @@ static tdt_poll_t fork_in_poll(void *state, struct tdt_context *cx)
 	return wait_on(NULL, cx);
 }
 
-START_TEST(a_poll_that_forks_answers_on_both_sides)
+TEST(a_poll_that_forks_answers_on_both_sides)
 {
 	pid_t child;
 	struct task task;
@@ -307,7 +294,6 @@ START_TEST(a_poll_that_forks_answers_on_both_sides)
 	waitpid(child, &status, 0);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* A task, its runtime's waker, and whether it was polled. */
 struct polled {
@@ -349,7 +335,7 @@ static void polled_fini(struct polled *polled)
 /*
  * The runtime of a task that another thread polls is not there, and its locks may be held for ever.
  */
-START_TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
+TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 {
 	struct polled mine, theirs;
 	pthread_t thread;
@@ -374,18 +360,4 @@ START_TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
 	polled_fini(&mine);
 	polled_fini(&theirs);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fork");
-	TCase *forks = tcase_create("fork");
-
-	tcase_add_test(forks, children_forked_while_others_capture_can_ask_themselves);
-	tcase_add_test(forks, children_forked_while_others_capture_can_ask_from_a_thread);
-	tcase_add_test(forks, a_poll_that_forks_answers_on_both_sides);
-	tcase_add_test(forks, a_child_wakes_only_tasks_of_the_thread_that_forked);
-	suite_add_tcase(suite, forks);
-	return test_run(suite);
 }

@@ -19,6 +19,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
@@ -32,11 +33,6 @@
 static struct tdt_future polled;
 static bool polling;
 
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
 static void poll_polled(const struct tdt_waker *waker)
 {
 	struct tdt_context cx = { waker };
@@ -48,19 +44,9 @@ static void poll_polled(const struct tdt_waker *waker)
 	polling = false;
 }
 
-static void drop_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
 static const struct tdt_waker_vtable vtable = { clone_itself, poll_polled, poll_polled,
-						drop_waker };
+						ignore_waker };
 static const struct tdt_waker waker = { &vtable };
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
@@ -75,16 +61,9 @@ static struct tdt_future traced(struct tdt_future future)
 	return traced.future;
 }
 
-static tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
 static struct tdt_future wait(void)
 {
-	return future_of(wait_poll);
+	return future_of(stay_pending);
 }
 
 /* Poll it some times, so that all is known that will be, then once from mark to mark. */
@@ -217,12 +196,16 @@ static tdt_poll_t search_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
+static void count_wait(void)
+{
+	mark_poll(future_of(stay_pending));
+}
+
 #define CONTROL(name)                                                                              \
 	static void count_##name(void)                                                             \
 	{                                                                                          \
 		mark_poll(future_of(name##_poll));                                                 \
 	}
-CONTROL(wait)
 CONTROL(allocate)
 CONTROL(add)
 CONTROL(exchange)
@@ -239,7 +222,11 @@ static struct steps count(void (*run)(void))
 	return steps_count(run, NULL);
 }
 
-START_TEST(what_a_hot_path_must_not_do_is_counted)
+SUITE_SKIP(steps_impossible())
+
+CASE(paths)
+
+TEST(what_a_hot_path_must_not_do_is_counted)
 {
 	struct steps steps = count(count_wait);
 
@@ -257,7 +244,6 @@ START_TEST(what_a_hot_path_must_not_do_is_counted)
 	ck_assert_int_eq(count(count_look_up).look_ups, 1);
 	ck_assert_int_eq(count(count_search).searches, 1);
 }
-END_TEST
 
 /* --- A task without a request --------------------------------------------------------------- */
 
@@ -342,7 +328,7 @@ static void run_fiber(void)
 	STEPS_MARK();
 }
 
-START_TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
+TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 {
 	static const struct {
 		const char *what;
@@ -363,14 +349,13 @@ START_TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 		expect_nothing(&steps);
 	}
 }
-END_TEST
 
 static void poll_untold(void)
 {
 	mark_poll(traced(wait()));
 }
 
-START_TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
+TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
 {
 	struct steps steps = count(poll_untold);
 
@@ -379,7 +364,6 @@ START_TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_n
 	steps.clocks = 0;
 	expect_nothing(&steps);
 }
-END_TEST
 
 /* --- By a worker of libtdt-rt ----------------------------------------------------------------- */
 
@@ -423,7 +407,7 @@ static void poll_by_a_worker(void)
 	pause();
 }
 
-START_TEST(neither_does_one_by_a_worker_of_the_runtime)
+TEST(neither_does_one_by_a_worker_of_the_runtime)
 {
 	struct steps steps =
 	    steps_count(poll_by_a_worker, (void (*)(void))(uintptr_t)tdt__traced_poll);
@@ -431,7 +415,6 @@ START_TEST(neither_does_one_by_a_worker_of_the_runtime)
 	steps_print("a worker's poll", &steps);
 	expect_nothing(&steps);
 }
-END_TEST
 
 /* --- A capture -------------------------------------------------------------------------------- */
 
@@ -531,7 +514,7 @@ static void capture_nested(void)
 	capture(level(20, nested_leaf), 0);
 }
 
-START_TEST(a_capture_of_known_code_does_nothing_that_takes_long)
+TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 {
 	static const struct {
 		const char *what;
@@ -553,7 +536,6 @@ START_TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 		expect_nothing(&steps);
 	}
 }
-END_TEST
 
 /* --- A tracer --------------------------------------------------------------------------------- */
 
@@ -573,7 +555,7 @@ static void poll_clone_probed(void)
 	poll_told_the_time(traced(level(4, one_leaf)));
 }
 
-START_TEST(neither_does_an_enabled_probe)
+TEST(neither_does_an_enabled_probe)
 {
 	struct steps alone = count(poll_async), steps = count(poll_probed);
 
@@ -584,7 +566,6 @@ START_TEST(neither_does_an_enabled_probe)
 	steps_print("one whose leaf's clone is probed", &steps);
 	expect_nothing(&steps);
 }
-END_TEST
 
 #endif
 
@@ -609,7 +590,7 @@ static void poll_watched(void)
  * Nothing but the exchanges by which it takes a capture, and gives it back, to pools that all
  * threads have.
  */
-START_TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
+TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 {
 	struct steps steps;
 
@@ -624,7 +605,6 @@ START_TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 	steps.locked = 0;
 	expect_nothing(&steps);
 }
-END_TEST
 
 /* Step by step, each poll would last long enough to be remarkable. */
 static void poll_recorded(void)
@@ -638,7 +618,7 @@ static void poll_recorded(void)
 }
 
 /* It reads the clock once, since the runtime has not read it after the previous poll. */
-START_TEST(a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long)
+TEST(a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long)
 {
 	struct steps steps = count(poll_recorded);
 
@@ -646,32 +626,4 @@ START_TEST(a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long)
 	ck_assert_int_eq(steps.clocks, 1);
 	steps.clocks = 0;
 	expect_nothing(&steps);
-}
-END_TEST
-
-int main(void)
-{
-	const char *impossible = steps_impossible();
-	Suite *suite;
-	TCase *paths;
-
-	if (impossible != NULL) {
-		printf("1..0 # SKIP %s\n", impossible);
-		return EXIT_SUCCESS;
-	}
-	suite = suite_create("hot_paths");
-	paths = tcase_create("paths");
-	tcase_add_test(paths, what_a_hot_path_must_not_do_is_counted);
-	tcase_add_test(paths, a_poll_nobody_asks_about_does_nothing_that_takes_long);
-	tcase_add_test(paths,
-		       without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more);
-	tcase_add_test(paths, neither_does_one_by_a_worker_of_the_runtime);
-	tcase_add_test(paths, a_capture_of_known_code_does_nothing_that_takes_long);
-#if TDT_PROBES
-	tcase_add_test(paths, neither_does_an_enabled_probe);
-#endif
-	tcase_add_test(paths, a_recorded_poll_reads_one_clock_and_does_no_more_that_takes_long);
-	tcase_add_test(paths, a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more);
-	suite_add_tcase(suite, paths);
-	return test_run(suite);
 }

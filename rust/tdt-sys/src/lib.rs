@@ -94,6 +94,7 @@ pub struct tdt_task_attr {
     pub default_name: *const c_char,
     pub default_name_length: usize,
     pub id_later: u8,
+    pub reserved: [u8; 7],
 }
 
 #[repr(C)]
@@ -109,6 +110,7 @@ pub struct tdt_backtrace_options {
     pub size: usize,
     pub timeout_ns: i64,
     pub max_frames: u32,
+    pub reserved: u32,
 }
 
 pub const TDT_MAX_FRAMES: c_int = 256;
@@ -170,12 +172,14 @@ pub struct tdt_trace_info {
     pub waits: *const tdt_wait,
     pub syscall: *const c_char,
     pub leaves_unsure: u32,
+    pub requested: u32,
     pub owner_names: *const *const c_char,
     pub unknown_stack: u32,
     pub asked: u32,
-    pub requested: u32,
     pub spawned_ns: u64,
     pub polled_ns: u64,
+    pub leaves_known: c_uint,
+    pub moved: u32,
 }
 
 pub type tdt_node_kind = c_uint;
@@ -212,6 +216,7 @@ pub struct tdt_frame {
     pub inlined: u8,
     pub guessed: u8,
     pub unnamed: u8,
+    pub reserved: [u8; 5],
     pub also: *const *const c_char,
 }
 
@@ -239,6 +244,7 @@ pub struct tdt_print_options {
     pub plumbing: u8,
     pub full: u8,
     pub max_depth: u32,
+    pub reserved: u32,
 }
 
 // --- tdt/tasks.h ---

@@ -57,23 +57,24 @@ fn claims() -> String {
         tdt_future { state, poll, drop }
         tdt_task_attr {
             size, id, name, file, line, column, file_length, name_length, default_name,
-            default_name_length, id_later
+            default_name_length, id_later, reserved
         }
         tdt_traced { future, handle }
-        tdt_backtrace_options { size, timeout_ns, max_frames }
+        tdt_backtrace_options { size, timeout_ns, max_frames, reserved }
         tdt_wait { kind, futurelock, object, owner, name, handed_ns }
         tdt_trace_info {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
-            waits, syscall, leaves_unsure, owner_names, unknown_stack, asked, requested,
-            spawned_ns, polled_ns
+            waits, syscall, leaves_unsure, requested, owner_names, unknown_stack, asked,
+            spawned_ns, polled_ns, leaves_known, moved
         }
         tdt_frame {
             size, kind, cut, pc, function, file, directory, line, column, module, module_offset,
-            symbol, symbol_offset, build_id, inlined, guessed, unnamed, also
+            symbol, symbol_offset, build_id, inlined, guessed, unnamed, reserved, also
         }
         tdt_print_options {
-            size, format, utf8, color, addresses, full_paths, plumbing, full, max_depth
+            size, format, utf8, color, addresses, full_paths, plumbing, full, max_depth,
+            reserved
         }
         tdt_task_filter { size, name, longer_than_ns, states, reserved }
         tdt_dump_options { size, timeout_ns, filter, print, max_frames, max_ids }

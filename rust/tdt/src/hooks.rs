@@ -125,6 +125,7 @@ mod with_tasks {
             default_name: ptr::null(),
             default_name_length: 0,
             id_later: 0,
+            reserved: [0; 7],
         }
     }
 

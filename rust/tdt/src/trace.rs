@@ -111,6 +111,7 @@ pub(crate) fn print_options(
         plumbing: plumbing.into(),
         full: plumbing.into(),
         max_depth: 0,
+        reserved: 0,
     }
 }
 

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The mutex is tokio's, and dumps know who holds it.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::time::Duration;
 
 use tdt::sync::{
     MappedMutexGuard, Mutex, MutexGuard, OwnedMutexGuard, OwnedSemaphorePermit, RwLock,
-    RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
 };
-use tdt::{Builder, Handle, TraceExt, WaitKind};
+use tdt::{Backtrace, Builder, Handle, TraceExt, WaitKind};
+
+mod random;
+
+use random::Random;
 
 fn runtime(workers: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
@@ -495,6 +502,232 @@ fn who_is_handed_the_mutex_and_dropped_hands_it_on() {
         }
         assert_eq!(*mutex.try_lock().unwrap(), 2);
     }
+}
+
+// --- Wakers that panic. ---
+
+thread_local! {
+    /// So many calls of the functions of fused wakers are left until one panics; 0: none will.
+    static FUSE: Cell<u32> = const { Cell::new(0) };
+    /// The fused wakers that exist.
+    static WAKERS: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What each function of a fused waker does: of all their calls, one panics.
+fn burn(wakers: isize) {
+    WAKERS.with(|count| count.set(count.get() + wakers));
+    let left = FUSE.with(Cell::get);
+    FUSE.with(|fuse| fuse.set(left.saturating_sub(1)));
+    if left == 1 {
+        resume_unwind(Box::new("for a test")); // prints nothing
+    }
+}
+
+/// A clone is made after the panic that there may be, and ended before it.
+unsafe fn clone_fused(data: *const ()) -> RawWaker {
+    burn(0);
+    WAKERS.with(|count| count.set(count.get() + 1));
+    RawWaker::new(data, &FUSED)
+}
+
+static FUSED: RawWakerVTable =
+    RawWakerVTable::new(clone_fused, |_| burn(-1), |_| burn(0), |_| burn(-1));
+
+fn fused_waker() -> Waker {
+    WAKERS.with(|count| count.set(count.get() + 1));
+    // SAFETY: there is no data.
+    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &FUSED)) }
+}
+
+fn panics(run: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(run)).is_err()
+}
+
+#[test]
+fn a_waker_that_panics_in_downgrade_gives_no_permit_twice() {
+    let lock = RwLock::new(String::from("a"));
+    let writing = lock.try_write().unwrap();
+    let waker = fused_waker();
+    let mut cx = Context::from_waker(&waker);
+    let mut read = Box::pin(lock.read());
+    assert!(read.as_mut().poll(&mut cx).is_pending());
+
+    FUSE.with(|fuse| fuse.set(1)); // it burns when the reader is woken
+    assert!(panics(|| drop(writing.downgrade())));
+    let reading = match read.as_mut().poll(&mut cx) {
+        Poll::Ready(reading) => reading,
+        Poll::Pending => panic!("the lock was not handed to the reader"),
+    };
+    assert!(lock.try_write().is_err(), "somebody writes what another one reads");
+    assert_eq!(*reading, "a");
+    drop(reading);
+    assert_eq!(*lock.try_write().unwrap(), "a");
+}
+
+#[test]
+fn too_many_permits_leave_those_that_are_held_as_they_were() {
+    let few = Semaphore::new(1);
+    let permit = few.try_acquire().unwrap();
+    assert!(panics(|| few.add_permits(usize::MAX)));
+    drop(permit);
+    assert_eq!(few.available_permits(), 1);
+}
+
+/// All locks of this crate.
+struct Locks {
+    mutex: Arc<Mutex<(u8, u8)>>,
+    lock: Arc<RwLock<u8>>,
+    few: Arc<Semaphore>,
+}
+
+const PERMITS: usize = 3;
+
+/// What may be held.
+#[allow(dead_code)] // some guards are only kept
+enum Held<'a> {
+    Mutex(MutexGuard<'a, (u8, u8)>),
+    Part(MappedMutexGuard<'a, u8>),
+    OwnedMutex(OwnedMutexGuard<(u8, u8)>),
+    Read(RwLockReadGuard<'a, u8>),
+    Write(RwLockWriteGuard<'a, u8>),
+    OwnedRead(tdt::sync::OwnedRwLockReadGuard<u8>),
+    OwnedWrite(tdt::sync::OwnedRwLockWriteGuard<u8>),
+    Permits(SemaphorePermit<'a>, usize),
+    OwnedPermit(OwnedSemaphorePermit),
+}
+
+impl Locks {
+    fn new() -> Locks {
+        let (mutex, lock) = (Arc::new(Mutex::new((0, 0))), Arc::new(RwLock::new(0)));
+        Locks { mutex, lock, few: Arc::new(Semaphore::new(PERMITS)) }
+    }
+
+    async fn acquire(&self, kind: u64) -> Held<'_> {
+        match kind {
+            0 => Held::Mutex(self.mutex.lock().await),
+            1 => Held::Part(MutexGuard::map(self.mutex.lock().await, |pair| &mut pair.0)),
+            2 => Held::OwnedMutex(self.mutex.clone().lock_owned().await),
+            3 | 4 => Held::Read(self.lock.read().await),
+            5 | 6 => Held::Write(self.lock.write().await),
+            7 => Held::OwnedRead(self.lock.clone().read_owned().await),
+            8 => Held::OwnedWrite(self.lock.clone().write_owned().await),
+            9 => Held::OwnedPermit(self.few.clone().acquire_owned().await.unwrap()),
+            n => {
+                let n = (n - 9) as u32;
+                Held::Permits(self.few.acquire_many(n).await.unwrap(), n as usize)
+            }
+        }
+    }
+}
+
+const KINDS: u64 = 12;
+
+/// Nobody has what another one has alone.
+fn expect_no_conflict(held: &[Held<'_>]) {
+    let (mut mutex, mut readers, mut writers, mut permits) = (0, 0, 0, 0);
+    for held in held {
+        match held {
+            Held::Mutex(_) | Held::Part(_) | Held::OwnedMutex(_) => mutex += 1,
+            Held::Read(_) | Held::OwnedRead(_) => readers += 1,
+            Held::Write(_) | Held::OwnedWrite(_) => writers += 1,
+            Held::Permits(_, n) => permits += n,
+            Held::OwnedPermit(_) => permits += 1,
+        }
+    }
+    assert!(mutex <= 1 && permits <= PERMITS, "{mutex} have a mutex, {permits} permits are had");
+    assert!(writers <= 1 && writers * readers == 0, "{writers} write while {readers} read");
+}
+
+type Waiting<'a> = Pin<Box<dyn Future<Output = Held<'a>> + 'a>>;
+
+/// Poll a future with a new waker.  One that has ended, or has panicked, is dropped.
+fn poll_one<'a>(waiting: &mut Vec<Waiting<'a>>, held: &mut Vec<Held<'a>>, at: usize) {
+    let mut future = waiting.swap_remove(at);
+    let waker = fused_waker();
+    match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(got) => held.push(got),
+        Poll::Pending => waiting.push(future),
+    }
+}
+
+/// Ask a task where it waits, with a new waker.
+fn ask(task: &Handle) -> Backtrace {
+    let (waker, mut request) = (fused_waker(), task.backtrace());
+    let _ = Pin::new(&mut request).poll(&mut Context::from_waker(&waker));
+    request
+}
+
+/// Wait for locks, get them and give them up, in an order that `random` gives.  Some of those that
+/// wait are traced, and are asked where they wait.
+fn use_locks(locks: &Locks, mut random: Random) {
+    let (mut waiting, mut held): (Vec<Waiting<'_>>, _) = (Vec::new(), Vec::new());
+    let (mut handles, mut requests) = (Vec::new(), Vec::new());
+    for _ in 0..60 {
+        let at = |count: usize, random: &mut Random| random.below(count as u64) as usize;
+        panics(|| match random.below(9) {
+            0..=2 if waiting.len() < 8 => {
+                let future = locks.acquire(random.below(KINDS));
+                if random.below(2) == 0 {
+                    let traced = future.traced();
+                    handles.push(traced.handle());
+                    waiting.push(Box::pin(traced));
+                } else {
+                    waiting.push(Box::pin(future));
+                }
+                let last = waiting.len() - 1;
+                poll_one(&mut waiting, &mut held, last);
+            }
+            3 | 4 if !waiting.is_empty() => {
+                let at = at(waiting.len(), &mut random);
+                poll_one(&mut waiting, &mut held, at);
+            }
+            5 if !waiting.is_empty() => {
+                let at = at(waiting.len(), &mut random);
+                drop(waiting.swap_remove(at));
+            }
+            6 if !handles.is_empty() => {
+                let at = at(handles.len(), &mut random);
+                requests.push(ask(&handles.swap_remove(at)));
+            }
+            _ if !held.is_empty() => {
+                let at = at(held.len(), &mut random);
+                match held.swap_remove(at) {
+                    Held::Write(guard) => held.push(Held::Read(guard.downgrade())),
+                    other => drop(other),
+                }
+            }
+            _ => {}
+        });
+        expect_no_conflict(&held);
+    }
+    while let Some(last) = held.pop() {
+        panics(|| drop(last));
+    }
+    while let Some(last) = waiting.pop() {
+        panics(|| drop(last));
+    }
+    while let Some(last) = requests.pop() {
+        panics(|| drop(last));
+    }
+}
+
+#[test]
+fn whichever_waker_panics_nobody_has_what_another_one_has() {
+    let (mut random, mut panics) = (Random::new(), 0);
+    for _ in 0..20 {
+        let (script, mut fuse, mut burnt) = (random.split().0, 0, true);
+        while burnt {
+            fuse += 1;
+            FUSE.with(|left| left.set(fuse));
+            let locks = Locks::new();
+            use_locks(&locks, Random(script));
+            burnt = FUSE.with(Cell::get) == 0;
+            FUSE.with(|left| left.set(0));
+            assert_eq!(WAKERS.with(Cell::get), 0, "wakers that were not dropped once");
+        }
+        panics += fuse - 1;
+    }
+    assert!(panics > 100, "{panics} panics");
 }
 
 // --- What users of tokio's types expect. ---

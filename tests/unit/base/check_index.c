@@ -88,7 +88,9 @@ static void expect_many(uint32_t many, hash_fn *hash)
 	tdt__index_fini(&the_index);
 }
 
-START_TEST(nothing_is_found_where_nothing_was_added)
+CASE(finding)
+
+TEST(nothing_is_found_where_nothing_was_added)
 {
 	begin();
 	ck_assert_uint_eq(find(0, mixed), TDT__INDEX_NONE);
@@ -98,37 +100,32 @@ START_TEST(nothing_is_found_where_nothing_was_added)
 	ck_assert_uint_eq(find(0, mixed), TDT__INDEX_NONE);
 	tdt__index_fini(&the_index);
 }
-END_TEST
 
-START_TEST(every_entry_is_found_and_nothing_else)
+TEST(every_entry_is_found_and_nothing_else)
 {
 	add_many(MOST, mixed);
 	expect_many(MOST, mixed);
 }
-END_TEST
 
-START_TEST(entries_with_one_hash_are_told_apart_by_their_keys)
+TEST(entries_with_one_hash_are_told_apart_by_their_keys)
 {
 	add_many(300, all_alike);
 	expect_many(300, all_alike);
 }
-END_TEST
 
-START_TEST(a_search_goes_on_at_the_first_slot_after_the_last)
+TEST(a_search_goes_on_at_the_first_slot_after_the_last)
 {
 	add_many(300, at_the_end);
 	expect_many(300, at_the_end);
 }
-END_TEST
 
-START_TEST(entries_with_one_slot_and_different_hashes_are_found)
+TEST(entries_with_one_slot_and_different_hashes_are_found)
 {
 	add_many(300, low_bits_alike);
 	expect_many(300, low_bits_alike);
 }
-END_TEST
 
-START_TEST(only_entries_with_the_hash_are_offered)
+TEST(only_entries_with_the_hash_are_offered)
 {
 	uint32_t offered = 0, i;
 	size_t tried = 0;
@@ -141,9 +138,10 @@ START_TEST(only_entries_with_the_hash_are_offered)
 	ck_assert_uint_eq(offered, 1);
 	tdt__index_fini(&the_index);
 }
-END_TEST
 
-START_TEST(room_that_was_reserved_needs_no_more_memory)
+CASE(memory)
+
+TEST(room_that_was_reserved_needs_no_more_memory)
 {
 	const struct tdt__index_slot *before;
 
@@ -155,9 +153,8 @@ START_TEST(room_that_was_reserved_needs_no_more_memory)
 	ck_assert_ptr_eq(the_index.slot, before);
 	expect_many(1000, mixed);
 }
-END_TEST
 
-START_TEST(half_of_the_slots_stay_free)
+TEST(half_of_the_slots_stay_free)
 {
 	begin();
 	for (uint32_t i = 0; i < 5000; i++) {
@@ -167,7 +164,6 @@ START_TEST(half_of_the_slots_stay_free)
 	}
 	tdt__index_fini(&the_index);
 }
-END_TEST
 
 static int reserve_a_thousand(void *argument)
 {
@@ -179,13 +175,12 @@ static int reserve_a_thousand(void *argument)
 	return error;
 }
 
-START_TEST(without_memory_reserving_says_so)
+TEST(without_memory_reserving_says_so)
 {
 	no_memory_each(reserve_a_thousand, NULL, 1);
 }
-END_TEST
 
-START_TEST(without_memory_the_entries_that_are_there_are_still_found)
+TEST(without_memory_the_entries_that_are_there_are_still_found)
 {
 	int no_more, one_more;
 	size_t full;
@@ -202,18 +197,18 @@ START_TEST(without_memory_the_entries_that_are_there_are_still_found)
 	ck_assert_int_eq(one_more, -ENOMEM);
 	expect_many(300, mixed);
 }
-END_TEST
 
-START_TEST(more_entries_than_have_numbers_are_refused)
+TEST(more_entries_than_have_numbers_are_refused)
 {
 	begin();
 	ck_assert_int_eq(tdt__index_reserve(&the_index, UINT32_MAX), -ENOMEM);
 	ck_assert_int_eq(tdt__index_reserve(&the_index, SIZE_MAX), -ENOMEM);
 	ck_assert_ptr_null(the_index.slot);
 }
-END_TEST
 
-START_TEST(hashes_of_near_numbers_differ_in_the_low_bits)
+CASE(hashes)
+
+TEST(hashes_of_near_numbers_differ_in_the_low_bits)
 {
 	static bool used[1 << 12];
 	unsigned different = 0;
@@ -227,9 +222,8 @@ START_TEST(hashes_of_near_numbers_differ_in_the_low_bits)
 	/* Random slots would be 39 % of 4,096, which is 1,611. */
 	ck_assert_uint_gt(different, 1500);
 }
-END_TEST
 
-START_TEST(bytes_are_hashed_in_parts_as_in_one)
+TEST(bytes_are_hashed_in_parts_as_in_one)
 {
 	uint64_t whole = tdt__hash_bytes(TDT__HASH_START, "abcdef", 6);
 	uint64_t first = tdt__hash_bytes(TDT__HASH_START, "abc", 3);
@@ -239,31 +233,4 @@ START_TEST(bytes_are_hashed_in_parts_as_in_one)
 	ck_assert_uint_eq(tdt__hash_bytes(TDT__HASH_START, "", 0), TDT__HASH_START);
 	/* The published value of FNV-1a. */
 	ck_assert_uint_eq(tdt__hash_bytes(TDT__HASH_START, "a", 1), UINT64_C(0xaf63dc4c8601ec8c));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("index");
-	TCase *finding = tcase_create("finding");
-	TCase *memory = tcase_create("memory");
-	TCase *hashes = tcase_create("hashes");
-
-	tcase_add_test(finding, nothing_is_found_where_nothing_was_added);
-	tcase_add_test(finding, every_entry_is_found_and_nothing_else);
-	tcase_add_test(finding, entries_with_one_hash_are_told_apart_by_their_keys);
-	tcase_add_test(finding, a_search_goes_on_at_the_first_slot_after_the_last);
-	tcase_add_test(finding, entries_with_one_slot_and_different_hashes_are_found);
-	tcase_add_test(finding, only_entries_with_the_hash_are_offered);
-	suite_add_tcase(suite, finding);
-	tcase_add_test(memory, room_that_was_reserved_needs_no_more_memory);
-	tcase_add_test(memory, half_of_the_slots_stay_free);
-	tcase_add_test(memory, without_memory_reserving_says_so);
-	tcase_add_test(memory, without_memory_the_entries_that_are_there_are_still_found);
-	tcase_add_test(memory, more_entries_than_have_numbers_are_refused);
-	suite_add_tcase(suite, memory);
-	tcase_add_test(hashes, hashes_of_near_numbers_differ_in_the_low_bits);
-	tcase_add_test(hashes, bytes_are_hashed_in_parts_as_in_one);
-	suite_add_tcase(suite, hashes);
-	return test_run(suite);
 }

@@ -59,17 +59,17 @@ static void check_exact(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 
 /* --- Trees -------------------------------------------------------------------- */
 
-START_TEST(a_chain_of_functions_is_exact)
+CASE(capture)
+
+TEST(a_chain_of_functions_is_exact)
 {
 	check_exact(chain, 1);
 }
-END_TEST
 
-START_TEST(leaves_side_by_side_share_their_callers)
+TEST(leaves_side_by_side_share_their_callers)
 {
 	check_exact(branches, 5);
 }
-END_TEST
 
 static NOINLINE tdt_poll_t a_b_a_c(void *state, struct tdt_context *cx)
 {
@@ -85,11 +85,10 @@ static NOINLINE tdt_poll_t a_b_a_c(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(children_come_in_the_order_they_were_first_seen)
+TEST(children_come_in_the_order_they_were_first_seen)
 {
 	check_exact(a_b_a_c, 4);
 }
-END_TEST
 
 static NOINLINE tdt_poll_t clones_thrice(void *state, struct tdt_context *cx)
 {
@@ -107,11 +106,10 @@ static NOINLINE tdt_poll_t calls_clones_thrice(void *state, struct tdt_context *
 	return TDT_PENDING;
 }
 
-START_TEST(below_a_function_that_may_be_a_combinator_each_clone_is_counted)
+TEST(below_a_function_that_may_be_a_combinator_each_clone_is_counted)
 {
 	check_exact(calls_clones_thrice, 6);
 }
-END_TEST
 
 static NOINLINE tdt_poll_t yields(void *state, struct tdt_context *cx)
 {
@@ -120,11 +118,10 @@ static NOINLINE tdt_poll_t yields(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_that_wakes_its_task_is_a_leaf)
+TEST(a_leaf_that_wakes_its_task_is_a_leaf)
 {
 	check_exact(yields, 1);
 }
-END_TEST
 
 static NOINLINE tdt_poll_t recurse(unsigned depth, struct tdt_context *cx)
 {
@@ -147,11 +144,10 @@ static tdt_poll_t recursion(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(recursion_is_exact)
+TEST(recursion_is_exact)
 {
 	check_exact(recursion, 12);
 }
-END_TEST
 
 /* A join of `n`, of which every third is another leaf, and what a join of them looks like. */
 static void check_join(size_t n)
@@ -167,17 +163,15 @@ static void check_join(size_t n)
 	check_exact_future(join, (uint32_t)n);
 }
 
-START_TEST(sixty_four_leaves_under_one_join)
+TEST(sixty_four_leaves_under_one_join)
 {
 	check_join(64);
 }
-END_TEST
 
-START_TEST(five_thousand_leaves_under_one_join)
+TEST(five_thousand_leaves_under_one_join)
 {
 	check_join(5000);
 }
-END_TEST
 
 static tdt_poll_t clones_nothing(void *state, struct tdt_context *cx)
 {
@@ -185,7 +179,7 @@ static tdt_poll_t clones_nothing(void *state, struct tdt_context *cx)
 	return state != NULL ? TDT_READY : TDT_PENDING;
 }
 
-START_TEST(a_poll_that_clones_nothing_gives_a_tree_of_nothing)
+TEST(a_poll_that_clones_nothing_gives_a_tree_of_nothing)
 {
 	struct poll_now task;
 	struct tdt_trace *trace;
@@ -198,7 +192,6 @@ START_TEST(a_poll_that_clones_nothing_gives_a_tree_of_nothing)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- Shared callers that only look shared ------------------------------------- */
 
@@ -232,11 +225,10 @@ static NOINLINE tdt_poll_t twins(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(equal_inner_frames_under_other_callers_are_others)
+TEST(equal_inner_frames_under_other_callers_are_others)
 {
 	check_exact(twins, 4);
 }
-END_TEST
 
 /*
  * The same at every depth: as many calls as `mask` has bits, each of one function or its twin.
@@ -278,11 +270,10 @@ static NOINLINE tdt_poll_t all_masks(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_caller_that_is_another_is_found_at_every_depth)
+TEST(a_caller_that_is_another_is_found_at_every_depth)
 {
 	check_exact(all_masks, ALIKE << BITS);
 }
-END_TEST
 
 /*
  * Frames that are gone, whose return addresses and saved registers lie untouched in a hole of the
@@ -340,11 +331,10 @@ static NOINLINE tdt_poll_t holes(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers)
+TEST(callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers)
 {
 	check_exact(holes, 128);
 }
-END_TEST
 
 /*
  * A function that realigns its frame finds its CFA in memory: called with stacks that differ by
@@ -393,11 +383,10 @@ static NOINLINE tdt_poll_t realigns(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(realigned_frames_are_exact)
+TEST(realigned_frames_are_exact)
 {
 	check_exact(realigns, 24);
 }
-END_TEST
 
 /* --- Depth ---------------------------------------------------------------------- */
 
@@ -419,7 +408,7 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(ten_thousand_frames_are_all_there)
+TEST(ten_thousand_frames_are_all_there)
 {
 	struct poll_now task;
 	struct tdt_trace *trace;
@@ -434,9 +423,8 @@ START_TEST(ten_thousand_frames_are_all_there)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
-START_TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
+TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
 {
 	static const uint32_t limits[] = { 0, 1, 2, 77, DEEP };
 	struct poll_now task;
@@ -457,11 +445,10 @@ START_TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
 	}
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- Traced futures inside traced futures --------------------------------------- */
 
-START_TEST(nested_futures_answer_each_with_its_own)
+TEST(nested_futures_answer_each_with_its_own)
 {
 	struct tdt_traced inner = tdt_traced(future_of(chain, NULL));
 	struct nested nested = { inner.future, NULL };
@@ -489,7 +476,6 @@ START_TEST(nested_futures_answer_each_with_its_own)
 	tdt_handle_unref(inner.handle);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- Lack of memory ---------------------------------------------------------------- */
 
@@ -522,7 +508,7 @@ static tdt_poll_t five_hundred_deep(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
+TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 {
 	struct scarce scarce = { .poll = five_hundred_deep };
 	struct poll_now task;
@@ -557,9 +543,8 @@ START_TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 		ck_assert_int_lt(i, 20);
 	}
 }
-END_TEST
 
-START_TEST(a_warm_capture_allocates_nothing)
+TEST(a_warm_capture_allocates_nothing)
 {
 	struct scarce scarce = { .poll = five_hundred_deep, .first = -1 };
 	struct poll_now task;
@@ -571,10 +556,11 @@ START_TEST(a_warm_capture_allocates_nothing)
 	ck_assert_int_eq(scarce.error, EDOM);
 	poll_now_end(&task);
 }
-END_TEST
+
+CASE(warm)
 
 /* For warm.sh, which looks at the system calls between the last two sched_yield(). */
-START_TEST(a_warm_capture_between_marks)
+TEST(a_warm_capture_between_marks)
 {
 	struct poll_now task, requester;
 	struct tdt_trace *trace;
@@ -597,7 +583,6 @@ START_TEST(a_warm_capture_between_marks)
 	}
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- Big frames ------------------------------------------------------------------------------ */
 
@@ -639,7 +624,9 @@ static void *check_big(void *data)
 	return NULL;
 }
 
-START_TEST(frames_of_mebibytes_are_exact)
+CASE(capture)
+
+TEST(frames_of_mebibytes_are_exact)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -649,35 +636,4 @@ START_TEST(frames_of_mebibytes_are_exact)
 	ck_assert_int_eq(pthread_create(&thread, &attr, check_big, NULL), 0);
 	pthread_join(thread, NULL);
 	pthread_attr_destroy(&attr);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("capture");
-	TCase *tests = tcase_create("capture"), *warm = tcase_create("warm");
-
-	suite_add_tcase(suite, tests);
-	suite_add_tcase(suite, warm);
-	tcase_add_test(warm, a_warm_capture_between_marks);
-	tcase_add_test(tests, a_chain_of_functions_is_exact);
-	tcase_add_test(tests, leaves_side_by_side_share_their_callers);
-	tcase_add_test(tests, children_come_in_the_order_they_were_first_seen);
-	tcase_add_test(tests, below_a_function_that_may_be_a_combinator_each_clone_is_counted);
-	tcase_add_test(tests, a_leaf_that_wakes_its_task_is_a_leaf);
-	tcase_add_test(tests, recursion_is_exact);
-	tcase_add_test(tests, sixty_four_leaves_under_one_join);
-	tcase_add_test(tests, five_thousand_leaves_under_one_join);
-	tcase_add_test(tests, a_poll_that_clones_nothing_gives_a_tree_of_nothing);
-	tcase_add_test(tests, equal_inner_frames_under_other_callers_are_others);
-	tcase_add_test(tests, a_caller_that_is_another_is_found_at_every_depth);
-	tcase_add_test(tests, callers_that_are_gone_but_lie_there_still_are_not_taken_for_callers);
-	tcase_add_test(tests, realigned_frames_are_exact);
-	tcase_add_test(tests, ten_thousand_frames_are_all_there);
-	tcase_add_test(tests, a_stack_beyond_the_limit_is_cut_and_says_so);
-	tcase_add_test(tests, nested_futures_answer_each_with_its_own);
-	tcase_add_test(tests, without_memory_a_capture_is_cut_and_the_future_goes_on);
-	tcase_add_test(tests, a_warm_capture_allocates_nothing);
-	tcase_add_test(tests, frames_of_mebibytes_are_exact);
-	return test_run(suite);
 }

@@ -19,6 +19,7 @@
 #include <tdt/watch.h>
 
 #include "capture/counted.h"
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -134,35 +135,33 @@ static uint32_t leaves_of_two(int first, int second)
 
 /* --- Which leaves wait ---------------------------------------------------------------------- */
 
-START_TEST(a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait)
+CASE(leaves)
+
+TEST(a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait)
 {
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, WAITS), 1);
 	ck_assert_uint_eq(leaves_of_two(WAITS, GOES_ON), 1);
 	ck_assert_uint_eq(leaves_of_two(WAITS, WAITS), 2);
 }
-END_TEST
 
-START_TEST(if_all_gave_their_wakers_up_nothing_is_known_and_all_stay)
+TEST(if_all_gave_their_wakers_up_nothing_is_known_and_all_stay)
 {
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, GOES_ON), 2);
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, YIELDS), 2);
 }
-END_TEST
 
-START_TEST(a_leaf_whose_waker_was_woken_did_wait)
+TEST(a_leaf_whose_waker_was_woken_did_wait)
 {
 	ck_assert_uint_eq(leaves_of_two(IS_WOKEN, WAITS), 2);
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, IS_WOKEN), 1);
 }
-END_TEST
 
-START_TEST(a_leaf_whose_waker_is_kept_by_a_resource_stays)
+TEST(a_leaf_whose_waker_is_kept_by_a_resource_stays)
 {
 	ck_assert_uint_eq(leaves_of_two(GOES_ON_AND_IS_KEPT, WAITS), 2);
 }
-END_TEST
 
-START_TEST(of_many_leaves_at_one_place_as_many_stay_as_wait)
+TEST(of_many_leaves_at_one_place_as_many_stay_as_wait)
 {
 	struct leaves leaves = { .n = MOST, .result = TDT_PENDING };
 	uint32_t wait = 0;
@@ -186,16 +185,14 @@ START_TEST(of_many_leaves_at_one_place_as_many_stay_as_wait)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_poll_that_ends_the_task_shows_all_that_registered)
+TEST(a_poll_that_ends_the_task_shows_all_that_registered)
 {
 	struct leaves leaves = two(GOES_ON, WAITS);
 
 	leaves.result = TDT_READY;
 	ck_assert_uint_eq(leaves_of(&leaves), 2);
 }
-END_TEST
 
 static tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
 {
@@ -215,7 +212,7 @@ static void outer_drop(void *state)
 	tdt_future_drop(state);
 }
 
-START_TEST(a_traced_future_inside_another_shares_its_clones_with_it)
+TEST(a_traced_future_inside_another_shares_its_clones_with_it)
 {
 	struct leaves leaves = two(GOES_ON, WAITS);
 	struct tdt_traced inner = tdt_traced(leaves_future(&leaves));
@@ -236,7 +233,6 @@ START_TEST(a_traced_future_inside_another_shares_its_clones_with_it)
 	test_task_fini(&task);
 	tdt_handle_unref(inner.handle);
 }
-END_TEST
 
 /* --- Which polls give them -------------------------------------------------------------------- */
 
@@ -272,7 +268,9 @@ static bool is_counted(const struct test_task *task)
 	return seen != &task->waker.waker;
 }
 
-START_TEST(only_polls_made_for_a_request_give_counted_clones)
+CASE(polls)
+
+TEST(only_polls_made_for_a_request_give_counted_clones)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
@@ -287,9 +285,8 @@ START_TEST(only_polls_made_for_a_request_give_counted_clones)
 	ck_assert(!is_counted(&task));
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(watched_polls_do_when_they_are_told_to)
+TEST(watched_polls_do_when_they_are_told_to)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
@@ -311,9 +308,8 @@ START_TEST(watched_polls_do_when_they_are_told_to)
 	ck_assert_int_eq(tdt_watch(0), 0);
 	test_task_fini(&other);
 }
-END_TEST
 
-START_TEST(none_do_when_that_is_turned_off)
+TEST(none_do_when_that_is_turned_off)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
@@ -326,10 +322,9 @@ START_TEST(none_do_when_that_is_turned_off)
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, WAITS), 2);
 	test_task_fini(&task);
 }
-END_TEST
 
 #if TDT_PROBES
-START_TEST(a_poll_that_only_a_tracer_wants_gives_none)
+TEST(a_poll_that_only_a_tracer_wants_gives_none)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
@@ -342,10 +337,9 @@ START_TEST(a_poll_that_only_a_tracer_wants_gives_none)
 	ck_assert(!is_counted(&task));
 	test_task_fini(&task);
 }
-END_TEST
 #endif
 
-START_TEST(a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself)
+TEST(a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself)
 {
 	struct test_waker waker;
 
@@ -353,7 +347,6 @@ START_TEST(a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself)
 	ck_assert_ptr_eq(tdt_waker_beneath(&waker.waker), &waker.waker);
 	ck_assert_ptr_null(tdt_waker_beneath(NULL));
 }
-END_TEST
 
 /* --- As good as the runtime's ----------------------------------------------------------------- */
 
@@ -369,7 +362,9 @@ static const struct tdt_waker *take_counted(struct test_task *task, const struct
 	return waker;
 }
 
-START_TEST(each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_last_holder)
+CASE(wakers)
+
+TEST(each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_last_holder)
 {
 	const struct tdt_waker *slot, *waker, *second;
 	struct tdt_future future = look(&slot);
@@ -400,9 +395,8 @@ START_TEST(each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_wit
 	ck_assert_int_eq(task.waker.alive, alive - 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(it_outlives_the_task_and_the_trace)
+TEST(it_outlives_the_task_and_the_trace)
 {
 	const struct tdt_waker *slot, *waker;
 	struct tdt_future future = look(&slot);
@@ -417,9 +411,8 @@ START_TEST(it_outlives_the_task_and_the_trace)
 	tdt_waker_drop(waker);
 	ck_assert_int_eq(task.waker.alive, 0);
 }
-END_TEST
 
-START_TEST(while_a_trace_is_kept_its_clones_are_used_again)
+TEST(while_a_trace_is_kept_its_clones_are_used_again)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
@@ -445,9 +438,8 @@ START_TEST(while_a_trace_is_kept_its_clones_are_used_again)
 		test_requester_fini(&requester[i]);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_child_of_fork_may_use_what_its_parent_was_given)
+TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 {
 	const struct tdt_waker *slot, *waker;
 	struct tdt_future future = look(&slot);
@@ -471,7 +463,6 @@ START_TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 	tdt_waker_drop(waker);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Other threads ---------------------------------------------------------------------------- */
 
@@ -521,7 +512,7 @@ static void on_signal(int signal)
 }
 
 /* Its runtime's waker may be used in a handler, too. */
-START_TEST(it_may_be_woken_and_dropped_in_a_signal_handler)
+TEST(it_may_be_woken_and_dropped_in_a_signal_handler)
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;
 	struct tdt_waker waker = { &many_vtable };
@@ -548,7 +539,6 @@ START_TEST(it_may_be_woken_and_dropped_in_a_signal_handler)
 	ck_assert_int_eq(alive, 0);
 	sigaction(SIGUSR1, &old, NULL);
 }
-END_TEST
 
 static unsigned seed;
 
@@ -591,14 +581,9 @@ static tdt_poll_t slots_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void slots_drop(void *state)
+TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 {
-	(void)state;
-}
-
-START_TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
-{
-	struct tdt_future future = { NULL, slots_poll, slots_drop };
+	struct tdt_future future = { NULL, slots_poll, drop_nothing };
 	struct tdt_waker waker = { &many_vtable };
 	struct tdt_context cx = { &waker };
 	struct tdt_traced traced = tdt_traced(future);
@@ -629,15 +614,16 @@ START_TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 	tdt_handle_unref(traced.handle);
 	ck_assert_int_eq(alive, 0);
 }
-END_TEST
 
 /* --- How many there are ----------------------------------------------------------------------- */
 
 #define HOLDERS 2000
 #define PASSERS 20000
 
+CASE(number)
+
 /* Others hold all of them, so each of these misses one: but only one task at a time is there. */
-START_TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
+TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 {
 	static struct test_task holder[HOLDERS];
 	static const struct tdt_waker *held[HOLDERS], *slot;
@@ -669,45 +655,4 @@ START_TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 	while (n-- > 0)
 		test_task_fini(&holder[n]);
 	ck_assert_int_eq(tdt_watch(0), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("counted");
-	TCase *leaves = tcase_create("leaves"), *polls = tcase_create("polls"),
-	      *wakers = tcase_create("wakers"), *number = tcase_create("number");
-
-	tcase_add_test(leaves,
-		       a_leaf_that_gave_its_waker_up_beside_one_that_keeps_it_does_not_wait);
-	tcase_add_test(leaves, if_all_gave_their_wakers_up_nothing_is_known_and_all_stay);
-	tcase_add_test(leaves, a_leaf_whose_waker_was_woken_did_wait);
-	tcase_add_test(leaves, a_leaf_whose_waker_is_kept_by_a_resource_stays);
-	tcase_add_test(leaves, of_many_leaves_at_one_place_as_many_stay_as_wait);
-	tcase_add_test(leaves, a_poll_that_ends_the_task_shows_all_that_registered);
-	tcase_add_test(leaves, a_traced_future_inside_another_shares_its_clones_with_it);
-	suite_add_tcase(suite, leaves);
-
-	tcase_add_test(polls, only_polls_made_for_a_request_give_counted_clones);
-	tcase_add_test(polls, watched_polls_do_when_they_are_told_to);
-	tcase_add_test(polls, none_do_when_that_is_turned_off);
-#if TDT_PROBES
-	tcase_add_test(polls, a_poll_that_only_a_tracer_wants_gives_none);
-#endif
-	tcase_add_test(polls, a_waker_of_the_runtimes_own_has_nothing_beneath_it_but_itself);
-	suite_add_tcase(suite, polls);
-
-	tcase_add_test(
-	    wakers,
-	    each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_last_holder);
-	tcase_add_test(wakers, it_outlives_the_task_and_the_trace);
-	tcase_add_test(wakers, while_a_trace_is_kept_its_clones_are_used_again);
-	tcase_add_test(wakers, it_may_be_woken_and_dropped_in_a_signal_handler);
-	tcase_add_test(wakers, a_child_of_fork_may_use_what_its_parent_was_given);
-	tcase_add_test(wakers, other_threads_may_wake_and_drop_them_while_they_are_counted);
-	suite_add_tcase(suite, wakers);
-
-	tcase_add_test(number, for_tasks_that_come_and_go_no_more_are_made_than_there_are);
-	suite_add_tcase(suite, number);
-	return test_run(suite);
 }

@@ -16,6 +16,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/test.h"
 
@@ -51,11 +52,6 @@ static tdt_poll_t gate_poll(void *state, struct tdt_context *cx)
 	if (gate->takes || (gate->open && !gate->keeps))
 		gate_empty(gate);
 	return gate->open ? gate->result : TDT_PENDING;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 static struct tdt_future pass(struct gate *gate)
@@ -183,7 +179,9 @@ static void wake(struct gate *gate)
 
 /* --- Clones that outlive ------------------------------------------------------------- */
 
-START_TEST(clones_wake_and_are_given_back_after_their_task_has_ended)
+CASE(outlive)
+
+TEST(clones_wake_and_are_given_back_after_their_task_has_ended, .to = 4)
 {
 	struct gate first = { .keeps = true }, second = { .keeps = true };
 	struct tdt_trace *trace;
@@ -204,10 +202,9 @@ START_TEST(clones_wake_and_are_given_back_after_their_task_has_ended)
 	if (_i >= 2)
 		tdt_trace_free(trace);
 }
-END_TEST
 
 /* Nobody has taken the answer, and the task is gone; then the clone. */
-START_TEST(clones_outlive_a_request_that_is_withdrawn)
+TEST(clones_outlive_a_request_that_is_withdrawn, .to = 2)
 {
 	struct gate gate = { .keeps = true };
 	struct requester requester;
@@ -224,9 +221,8 @@ START_TEST(clones_outlive_a_request_that_is_withdrawn)
 	wake(&gate);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
-START_TEST(a_poll_that_panics_keeps_no_waker)
+TEST(a_poll_that_panics_keeps_no_waker)
 {
 	struct gate first = { .open = true }, second = { .open = true, .result = TDT_PANICKED };
 	struct tdt_trace *trace;
@@ -238,9 +234,8 @@ START_TEST(a_poll_that_panics_keeps_no_waker)
 	drop_task();
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
-START_TEST(clones_of_a_counted_clone_hold_it)
+TEST(clones_of_a_counted_clone_hold_it)
 {
 	struct gate first = { .keeps = true, .open = true }, second = { .open = false };
 	const struct tdt_waker *more[2];
@@ -262,11 +257,12 @@ START_TEST(clones_of_a_counted_clone_hold_it)
 	gate_empty(&second);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* --- What is shown -------------------------------------------------------------------- */
 
-START_TEST(a_leaf_that_was_woken_in_its_poll_waits)
+CASE(shown)
+
+TEST(a_leaf_that_was_woken_in_its_poll_waits)
 {
 	struct gate first = { .yields = true }, second = { .open = false };
 
@@ -277,10 +273,9 @@ START_TEST(a_leaf_that_was_woken_in_its_poll_waits)
 	gate_empty(&second);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* It is against the rules of tdt_leaf_wakers(); and where it is alone, the tree is not empty. */
-START_TEST(a_leaf_that_takes_out_what_it_needs_is_shown_where_no_other_waits)
+TEST(a_leaf_that_takes_out_what_it_needs_is_shown_where_no_other_waits)
 {
 	struct gate first = { .takes = true }, second = { .takes = true };
 
@@ -290,11 +285,10 @@ START_TEST(a_leaf_that_takes_out_what_it_needs_is_shown_where_no_other_waits)
 	drop_task();
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 #define MANY 5000
 
-START_TEST(thousands_of_leaves_are_all_there_and_all_wake)
+TEST(thousands_of_leaves_are_all_there_and_all_wake)
 {
 	static struct gate gate[MANY];
 	static struct tdt_future future[MANY];
@@ -319,10 +313,9 @@ START_TEST(thousands_of_leaves_are_all_there_and_all_wake)
 		gate_empty(&gate[i]);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* They are used again: nothing grows with the number of requests. */
-START_TEST(request_after_request_takes_no_more_clones)
+TEST(request_after_request_takes_no_more_clones)
 {
 	struct gate first = { .open = true, .result = TDT_PENDING }, second = { .open = false };
 	const struct tdt_waker *seen[256];
@@ -343,9 +336,8 @@ START_TEST(request_after_request_takes_no_more_clones)
 	drop_task();
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
-START_TEST(a_runtime_without_memory_for_a_waker_has_it_told)
+TEST(a_runtime_without_memory_for_a_waker_has_it_told)
 {
 	struct gate gate = { .open = false };
 	struct tdt_trace *trace;
@@ -359,7 +351,6 @@ START_TEST(a_runtime_without_memory_for_a_waker_has_it_told)
 	drop_task();
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* --- A traced future in another ---------------------------------------------------------- */
 
@@ -377,7 +368,9 @@ static struct tdt_future inner(struct tdt_future future)
 /* Bits of the loop: which tasks are requested. */
 enum { ASK_OUTER = 1, ASK_INNER = 2 };
 
-START_TEST(both_trees_of_a_task_in_a_task_show_what_waits)
+CASE(nested)
+
+TEST(both_trees_of_a_task_in_a_task_show_what_waits, .to = 4)
 {
 	struct gate gate[4] = { { .open = false } };
 	struct requester outer_requester, inner_requester;
@@ -411,7 +404,6 @@ START_TEST(both_trees_of_a_task_in_a_task_show_what_waits)
 	tdt_handle_unref(inner_handle);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* A leaf with a waker of its own between: a set of futures each of which has one. */
 struct set {
@@ -425,22 +417,13 @@ static struct set *set_of(const struct tdt_waker *waker)
 	return (struct set *)(uintptr_t)waker;
 }
 
-static const struct tdt_waker *set_clone(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
 static void set_wake(const struct tdt_waker *waker)
 {
 	tdt_waker_wake_by_ref(set_of(waker)->parent);
 }
 
-static void set_no_drop(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable set_vtable = { set_clone, set_wake, set_wake, set_no_drop };
+static const struct tdt_waker_vtable set_vtable = { clone_itself, set_wake, set_wake,
+						    ignore_waker };
 
 static tdt_poll_t set_poll(void *state, struct tdt_context *cx)
 {
@@ -460,7 +443,7 @@ static void set_drop(void *state)
 	tdt_waker_drop(set->parent);
 }
 
-START_TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
+TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
 {
 	struct gate gate[2] = { { .open = false } };
 	struct set set = { .waker = { &set_vtable }, .child = inner(in_turn(&gate[0], &gate[1])) };
@@ -485,11 +468,12 @@ START_TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
 	gate_empty(&gate[1]);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* --- Hosts that turn them off -------------------------------------------------------------- */
 
-START_TEST(a_runtime_that_casts_wakers_gets_its_own)
+CASE(runtimes)
+
+TEST(a_runtime_that_casts_wakers_gets_its_own)
 {
 	struct gate gate = { .open = false };
 
@@ -501,9 +485,8 @@ START_TEST(a_runtime_that_casts_wakers_gets_its_own)
 	gate_empty(&gate);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
-START_TEST(a_runtime_that_asks_what_is_beneath_gets_its_own)
+TEST(a_runtime_that_asks_what_is_beneath_gets_its_own)
 {
 	struct gate gate = { .open = false };
 
@@ -516,9 +499,8 @@ START_TEST(a_runtime_that_asks_what_is_beneath_gets_its_own)
 	ck_assert_ptr_eq(tdt_waker_beneath(gate.slot), &runtime.waker);
 	gate_empty(&gate);
 }
-END_TEST
 
-START_TEST(a_watched_poll_gives_the_runtimes_own_unless_it_is_told)
+TEST(a_watched_poll_gives_the_runtimes_own_unless_it_is_told, .to = 2)
 {
 	struct gate gate = { .open = false };
 	struct tdt_trace *trace;
@@ -542,10 +524,9 @@ START_TEST(a_watched_poll_gives_the_runtimes_own_unless_it_is_told)
 	} while (_i == 1 && gate.slot == &runtime.waker);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* There are not as many counted clones as leaves of a burst. */
-START_TEST(in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf)
+TEST(in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf)
 {
 	static struct gate gate[MANY];
 	static struct tdt_traced burst[MANY];
@@ -574,7 +555,6 @@ START_TEST(in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf)
 	}
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* --- Plugins and children -------------------------------------------------------------------- */
 
@@ -590,8 +570,10 @@ static void *open_plugin(struct tdt_future *future)
 	return library;
 }
 
+CASE(hosts)
+
 /* Its destructor drops the clone, while the loader unloads it. */
-START_TEST(a_plugin_that_holds_a_clone_is_unloaded)
+TEST(a_plugin_that_holds_a_clone_is_unloaded, .to = 2)
 {
 	struct gate gate = { .open = false };
 	struct tdt_trace *trace;
@@ -616,7 +598,6 @@ START_TEST(a_plugin_that_holds_a_clone_is_unloaded)
 	wake(&gate);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-END_TEST
 
 /* What the child does with clones that its parent made, and with new ones. */
 static void in_child(struct gate *first, struct gate *second, struct requester *requester)
@@ -646,7 +627,7 @@ static void in_child(struct gate *first, struct gate *second, struct requester *
 }
 
 /* Between a capture and the drop of its clones, or between a request and its capture. */
-START_TEST(a_child_of_fork_has_clones_that_wake)
+TEST(a_child_of_fork_has_clones_that_wake, .to = 2)
 {
 	struct gate first = { .open = false }, second = { .open = false };
 	struct requester requester;
@@ -671,45 +652,4 @@ START_TEST(a_child_of_fork_has_clones_that_wake)
 	drop_task();
 	gate_empty(&second);
 	ck_assert_int_eq(runtime.alive, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ghosts");
-	TCase *tcase;
-
-	tcase = tcase_create("outlive");
-	tcase_add_loop_test(tcase, clones_wake_and_are_given_back_after_their_task_has_ended, 0, 4);
-	tcase_add_loop_test(tcase, clones_outlive_a_request_that_is_withdrawn, 0, 2);
-	tcase_add_test(tcase, a_poll_that_panics_keeps_no_waker);
-	tcase_add_test(tcase, clones_of_a_counted_clone_hold_it);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("shown");
-	tcase_add_test(tcase, a_leaf_that_was_woken_in_its_poll_waits);
-	tcase_add_test(tcase, a_leaf_that_takes_out_what_it_needs_is_shown_where_no_other_waits);
-	tcase_add_test(tcase, thousands_of_leaves_are_all_there_and_all_wake);
-	tcase_add_test(tcase, request_after_request_takes_no_more_clones);
-	tcase_add_test(tcase, a_runtime_without_memory_for_a_waker_has_it_told);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("nested");
-	tcase_add_loop_test(tcase, both_trees_of_a_task_in_a_task_show_what_waits, 0, 4);
-	tcase_add_test(tcase, a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("runtimes");
-	tcase_add_test(tcase, a_runtime_that_casts_wakers_gets_its_own);
-	tcase_add_test(tcase, a_runtime_that_asks_what_is_beneath_gets_its_own);
-	tcase_add_loop_test(tcase, a_watched_poll_gives_the_runtimes_own_unless_it_is_told, 0, 2);
-	tcase_add_test(tcase, in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("hosts");
-	tcase_add_loop_test(tcase, a_plugin_that_holds_a_clone_is_unloaded, 0, 2);
-	tcase_add_loop_test(tcase, a_child_of_fork_has_clones_that_wake, 0, 2);
-	suite_add_tcase(suite, tcase);
-
-	return test_run(suite);
 }

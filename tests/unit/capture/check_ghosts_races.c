@@ -16,6 +16,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -148,11 +149,6 @@ static tdt_poll_t scatter(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static struct runtime runtime;
 static struct tdt_traced task;
 static unsigned scattered = 1;
@@ -218,7 +214,9 @@ static pthread_t begin(void *(*run)(void *arg), void *arg)
 	return thread;
 }
 
-START_TEST(other_threads_wake_clone_and_drop_them)
+CASE(hands)
+
+TEST(other_threads_wake_clone_and_drop_them)
 {
 	static unsigned seed[3] = { 11, 12, 13 };
 	pthread_t thread[3], requester;
@@ -235,7 +233,6 @@ START_TEST(other_threads_wake_clone_and_drop_them)
 	pthread_join(requester, NULL);
 	end();
 }
-END_TEST
 
 static unsigned interrupted = 1;
 static volatile sig_atomic_t signals;
@@ -261,7 +258,7 @@ static void *signalling(void *thread)
 }
 
 /* They interrupt polls, captures, and the same being done by the thread itself. */
-START_TEST(signal_handlers_wake_clone_and_drop_them)
+TEST(signal_handlers_wake_clone_and_drop_them)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	pthread_t self = pthread_self(), requester, signaller;
@@ -280,7 +277,6 @@ START_TEST(signal_handlers_wake_clone_and_drop_them)
 	pthread_join(requester, NULL);
 	end();
 }
-END_TEST
 
 /* --- On libtdt-rt ------------------------------------------------------------------------------
  */
@@ -340,7 +336,9 @@ static bool give_item(void)
 	return give;
 }
 
-START_TEST(a_task_of_libtdt_rt_misses_no_wake_up)
+CASE(runtime)
+
+TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 {
 	int rounds = SLOW ? 1000 : 20000;
 	struct tdt_rt *rt = tdt_rt_new(NULL);
@@ -371,7 +369,6 @@ START_TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 	tdt_handle_unref(task.handle);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 #define MESSAGES (SLOW ? 300 : 5000)
 
@@ -415,7 +412,7 @@ static struct tdt_future talker(struct tdt_tcp *tcp, bool answers)
 }
 
 /* Its sockets know the runtime's wakers, and get counted clones of them. */
-START_TEST(sockets_of_libtdt_rt_miss_no_wake_up)
+TEST(sockets_of_libtdt_rt_miss_no_wake_up)
 {
 	struct tdt_rt *rt = tdt_rt_new(NULL);
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
@@ -448,23 +445,4 @@ START_TEST(sockets_of_libtdt_rt_miss_no_wake_up)
 	tdt_handle_unref(task.handle);
 	tdt_tcp_listener_free(listener);
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ghosts_races");
-	TCase *tcase;
-
-	tcase = tcase_create("hands");
-	tcase_add_test(tcase, other_threads_wake_clone_and_drop_them);
-	tcase_add_test(tcase, signal_handlers_wake_clone_and_drop_them);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("runtime");
-	tcase_add_test(tcase, a_task_of_libtdt_rt_misses_no_wake_up);
-	tcase_add_test(tcase, sockets_of_libtdt_rt_miss_no_wake_up);
-	suite_add_tcase(suite, tcase);
-
-	return test_run(suite);
 }

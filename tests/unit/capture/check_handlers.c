@@ -105,7 +105,13 @@ static tdt_poll_t spinning_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_poll_that_is_read_takes_little_of_the_signal_stack)
+SUITE_SKIP(SANITIZED || in_valgrind()
+	       ? "a sanitizer or valgrind has handlers of its own before ours"
+	       : NULL)
+
+CASE(handlers)
+
+TEST(a_poll_that_is_read_takes_little_of_the_signal_stack)
 {
 	struct stuck_task task = { 0 };
 	atomic_bool ready = false;
@@ -119,9 +125,8 @@ START_TEST(a_poll_that_is_read_takes_little_of_the_signal_stack)
 	stuck_task_end(&task);
 	expect_little("a poll that is read", spun.by_ours, spun.by_empty);
 }
-END_TEST
 
-START_TEST(a_dump_on_a_signal_takes_little_of_the_signal_stack)
+TEST(a_dump_on_a_signal_takes_little_of_the_signal_stack)
 {
 	size_t by_empty;
 
@@ -130,22 +135,4 @@ START_TEST(a_dump_on_a_signal_takes_little_of_the_signal_stack)
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	ck_assert_int_eq(raise(SIGUSR1), 0);
 	expect_little("a dump on a signal", used(), by_empty);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (SANITIZED || in_valgrind()) {
-		puts("1..0 # SKIP a sanitizer or valgrind has handlers of its own before ours");
-		return EXIT_SUCCESS;
-	}
-	suite = suite_create("handlers");
-	tests = tcase_create("handlers");
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, a_poll_that_is_read_takes_little_of_the_signal_stack);
-	tcase_add_test(tests, a_dump_on_a_signal_takes_little_of_the_signal_stack);
-	return test_run(suite);
 }

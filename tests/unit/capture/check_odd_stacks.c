@@ -19,6 +19,7 @@
 
 #include "lib/expected.h"
 #include "lib/poll_now.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 
 /* --- Other stacks -------------------------------------------------------------------- */
@@ -79,7 +80,9 @@ static tdt_poll_t polls_leaf_on_coroutine(void *state, struct tdt_context *cx)
 	return switched.result;
 }
 
-START_TEST(a_leaf_on_another_stack_is_cut_there)
+CASE(odd_stacks)
+
+TEST(a_leaf_on_another_stack_is_cut_there)
 {
 	struct poll_now task;
 	struct tdt_trace *trace;
@@ -96,7 +99,6 @@ START_TEST(a_leaf_on_another_stack_is_cut_there)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* A task that lives on a coroutine's stack altogether. */
 static tdt_poll_t poll_on_coroutine(void *state, struct tdt_context *cx)
@@ -107,7 +109,7 @@ static tdt_poll_t poll_on_coroutine(void *state, struct tdt_context *cx)
 	return switched.result;
 }
 
-START_TEST(a_task_polled_on_a_coroutine_is_exact)
+TEST(a_task_polled_on_a_coroutine_is_exact)
 {
 	struct tdt_traced traced = tdt_traced(future_of(branches, NULL));
 	struct poll_now task;
@@ -132,7 +134,6 @@ START_TEST(a_task_polled_on_a_coroutine_is_exact)
 	tdt_handle_unref(traced.handle);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* Both ways at once: a task on a coroutine has its leaf called on the thread's stack. */
 static NOINLINE void leaf_for_coroutine(void)
@@ -149,7 +150,7 @@ static tdt_poll_t goes_back(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
+TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 {
 	struct tdt_traced traced = tdt_traced(future_of(goes_back, NULL));
 	struct poll_now task;
@@ -170,11 +171,9 @@ START_TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 	tdt_handle_unref(traced.handle);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- A task on a signal stack ---------------------------------------------------------- */
 
-#ifndef __SANITIZE_THREAD__ /* which allows no allocation in a signal handler */
 static struct poll_now *signalled;
 
 static void poll_in_handler(int number)
@@ -183,7 +182,12 @@ static void poll_in_handler(int number)
 	poll_now(signalled);
 }
 
-START_TEST(a_task_polled_on_a_signal_stack_is_exact)
+static const char *no_allocation_in_handlers(void)
+{
+	return TSAN ? "ThreadSanitizer allows no allocation in a signal handler" : NULL;
+}
+
+TEST(a_task_polled_on_a_signal_stack_is_exact, .skip = no_allocation_in_handlers)
 {
 	stack_t stack = { .ss_size = 256 << 10 };
 	struct sigaction action = { .sa_handler = poll_in_handler, .sa_flags = SA_ONSTACK };
@@ -208,8 +212,6 @@ START_TEST(a_task_polled_on_a_signal_stack_is_exact)
 	sigaltstack(&stack, NULL);
 	free(stack.ss_sp);
 }
-END_TEST
-#endif
 
 /* --- Code without unwind information (x86-64) ------------------------------------------------- */
 
@@ -290,7 +292,7 @@ static struct tdt_trace *ask_bare(void (*function)(struct tdt_context *cx))
 	return trace;
 }
 
-START_TEST(assembly_with_a_frame_pointer_is_guessed_through)
+TEST(assembly_with_a_frame_pointer_is_guessed_through)
 {
 	struct tdt_trace *trace = ask_bare(bare_with_fp);
 	enum tdt_cut cut;
@@ -308,9 +310,8 @@ START_TEST(assembly_with_a_frame_pointer_is_guessed_through)
 #endif
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(assembly_without_a_frame_pointer_is_cut)
+TEST(assembly_without_a_frame_pointer_is_cut)
 {
 	static void (*const functions[])(struct tdt_context * cx) = { bare_without_fp,
 								      bare_with_data_in_fp };
@@ -326,7 +327,6 @@ START_TEST(assembly_without_a_frame_pointer_is_cut)
 		tdt_trace_free(trace);
 	}
 }
-END_TEST
 
 /* push %rbp; mov %rsp, %rbp; sub $size, %rsp; mov $function, %rax; call *%rax; leave; ret */
 static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struct tdt_context *cx))
@@ -340,7 +340,7 @@ static void make_thunk(unsigned char *code, uint8_t size, void (*function)(struc
 	memcpy(code + 10, &function, sizeof function);
 }
 
-START_TEST(code_made_at_run_time_is_guessed_and_never_remembered)
+TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 {
 	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -366,7 +366,6 @@ START_TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 	}
 	munmap(code, 4096);
 }
-END_TEST
 #endif
 
 /* --- Damaged stacks --------------------------------------------------------------------------- */
@@ -442,7 +441,7 @@ static void jump_back(void)
 	damaged.record[2][0] = (uintptr_t)damaged.record[0];
 }
 
-START_TEST(a_frame_that_leads_out_of_the_stack_is_cut)
+TEST(a_frame_that_leads_out_of_the_stack_is_cut)
 {
 	static void (*const damages[])(void) = { clear_frame_pointer, jump_out_of_stack,
 						 jump_back };
@@ -463,7 +462,6 @@ START_TEST(a_frame_that_leads_out_of_the_stack_is_cut)
 	}
 	poll_now_end(&task);
 }
-END_TEST
 
 static uintptr_t garbage(void)
 {
@@ -491,7 +489,7 @@ static void spread_garbage(void)
 		damaged.record[next_random() % ACTIVATIONS][next_random() % 2] = garbage();
 }
 
-START_TEST(no_garbage_on_the_stack_does_harm)
+TEST(no_garbage_on_the_stack_does_harm)
 {
 	struct poll_now task;
 
@@ -506,29 +504,4 @@ START_TEST(no_garbage_on_the_stack_does_harm)
 		tdt_trace_free(trace);
 	}
 	poll_now_end(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("odd_stacks");
-	TCase *tests = tcase_create("odd_stacks");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, a_leaf_on_another_stack_is_cut_there);
-	tcase_add_test(tests, a_task_polled_on_a_coroutine_is_exact);
-	tcase_add_test(tests, a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other);
-#ifndef __SANITIZE_THREAD__
-	tcase_add_test(tests, a_task_polled_on_a_signal_stack_is_exact);
-#else
-	printf("# no task is polled on a signal stack: the thread sanitizer doesn't allow it\n");
-#endif
-#if defined(__x86_64__)
-	tcase_add_test(tests, assembly_with_a_frame_pointer_is_guessed_through);
-	tcase_add_test(tests, assembly_without_a_frame_pointer_is_cut);
-	tcase_add_test(tests, code_made_at_run_time_is_guessed_and_never_remembered);
-#endif
-	tcase_add_test(tests, a_frame_that_leads_out_of_the_stack_is_cut);
-	tcase_add_test(tests, no_garbage_on_the_stack_does_harm);
-	return test_run(suite);
 }

@@ -85,7 +85,9 @@ static void check_plugin_tree(const struct tdt_trace *trace, const char *caller,
 	free(text);
 }
 
-START_TEST(a_plugin_that_was_closed_has_its_names)
+CASE(plugins)
+
+TEST(a_plugin_that_was_closed_has_its_names)
 {
 	struct plugin plugin;
 	struct poll_now task;
@@ -99,9 +101,8 @@ START_TEST(a_plugin_that_was_closed_has_its_names)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
-START_TEST(a_plugin_in_the_place_of_another_is_exact)
+TEST(a_plugin_in_the_place_of_another_is_exact)
 {
 	struct plugin plugin;
 	struct poll_now task;
@@ -120,9 +121,8 @@ START_TEST(a_plugin_in_the_place_of_another_is_exact)
 	poll_now_end(&task);
 	dlclose(plugin.library);
 }
-END_TEST
 
-START_TEST(a_plugin_opened_after_the_question_has_its_names)
+TEST(a_plugin_opened_after_the_question_has_its_names)
 {
 	struct plugin plugin = { NULL, NULL };
 	struct poll_now task, requester;
@@ -140,13 +140,12 @@ START_TEST(a_plugin_opened_after_the_question_has_its_names)
 	poll_now_end(&task);
 	dlclose(plugin.library);
 }
-END_TEST
 
 /*
  * The plugin is replaced between request and answer: so the requester's rules are wrong, and
  * must not be believed because newer ones were learned for a frame further out.
  */
-START_TEST(a_plugin_replaced_after_the_question_is_exact)
+TEST(a_plugin_replaced_after_the_question_is_exact)
 {
 	struct plugin plugin;
 	struct poll_now task, requester;
@@ -171,13 +170,12 @@ START_TEST(a_plugin_replaced_after_the_question_is_exact)
 	poll_now_end(&task);
 	dlclose(plugin.library);
 }
-END_TEST
 
 /*
  * The plugin was replaced, and the task ends at the second request: the first answer is given, and
  * says what it is.
  */
-START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
+TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 {
 	struct plugin plugin;
 	struct poll_now task, requester;
@@ -201,12 +199,11 @@ START_TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 	tdt_trace_free(trace);
 	dlclose(plugin.library);
 }
-END_TEST
 
 /*
  * A trace that was never right, however often it was requested, is given all the same; and says so.
  */
-START_TEST(plugins_replaced_at_every_question_are_marked)
+TEST(plugins_replaced_at_every_question_are_marked)
 {
 	struct plugin plugin;
 	struct poll_now task, requester;
@@ -233,10 +230,9 @@ START_TEST(plugins_replaced_at_every_question_are_marked)
 	poll_now_end(&task);
 	dlclose(plugin.library);
 }
-END_TEST
 
 /* Requests the outer and the inner task; the plugin is replaced in between. */
-START_TEST(nested_futures_are_walked_by_the_newest_rules)
+TEST(nested_futures_are_walked_by_the_newest_rules)
 {
 	struct plugin plugin;
 	struct tdt_traced inner = tdt_traced(future_of(calls_plugin, &plugin));
@@ -276,7 +272,6 @@ START_TEST(nested_futures_are_walked_by_the_newest_rules)
 	tdt_handle_unref(inner.handle);
 	dlclose(plugin.library);
 }
-END_TEST
 
 static struct plugin opened_late;
 
@@ -289,7 +284,7 @@ static void open_late(void)
  * The walk is the inner one's, and so is what it learns on its way; the outer one's frames need
  * names as well.
  */
-START_TEST(nested_futures_all_know_a_plugin_opened_meanwhile)
+TEST(nested_futures_all_know_a_plugin_opened_meanwhile)
 {
 	struct tdt_traced inner = tdt_traced(future_of(calls_plugin, &opened_late));
 	struct nested nested = { inner.future, NULL };
@@ -311,7 +306,6 @@ START_TEST(nested_futures_all_know_a_plugin_opened_meanwhile)
 	tdt_handle_unref(inner.handle);
 	dlclose(opened_late.library);
 }
-END_TEST
 
 static tdt_poll_t calls_late_without_memory(void *state, struct tdt_context *cx)
 {
@@ -326,7 +320,7 @@ static tdt_poll_t calls_late_without_memory(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(rules_that_there_is_no_memory_for_are_not_guessed)
+TEST(rules_that_there_is_no_memory_for_are_not_guessed)
 {
 	bool scarce = false;
 	struct poll_now task;
@@ -345,9 +339,8 @@ START_TEST(rules_that_there_is_no_memory_for_are_not_guessed)
 	poll_now_end(&task);
 	dlclose(opened_late.library);
 }
-END_TEST
 
-START_TEST(a_plugin_opened_by_a_relative_path_has_its_names)
+TEST(a_plugin_opened_by_a_relative_path_has_its_names)
 {
 	struct plugin plugin;
 	struct poll_now task;
@@ -364,24 +357,4 @@ START_TEST(a_plugin_opened_by_a_relative_path_has_its_names)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 	dlclose(plugin.library);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("plugins");
-	TCase *tests = tcase_create("plugins");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, a_plugin_that_was_closed_has_its_names);
-	tcase_add_test(tests, a_plugin_in_the_place_of_another_is_exact);
-	tcase_add_test(tests, a_plugin_opened_after_the_question_has_its_names);
-	tcase_add_test(tests, a_plugin_replaced_after_the_question_is_exact);
-	tcase_add_test(tests, an_answer_gone_astray_is_given_if_no_better_one_comes);
-	tcase_add_test(tests, plugins_replaced_at_every_question_are_marked);
-	tcase_add_test(tests, nested_futures_are_walked_by_the_newest_rules);
-	tcase_add_test(tests, nested_futures_all_know_a_plugin_opened_meanwhile);
-	tcase_add_test(tests, rules_that_there_is_no_memory_for_are_not_guessed);
-	tcase_add_test(tests, a_plugin_opened_by_a_relative_path_has_its_names);
-	return test_run(suite);
 }

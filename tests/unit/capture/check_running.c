@@ -13,42 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/must.h"
-#include "lib/stuck.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
-
-static void stuck_init(struct stuck *stuck, const struct stuck_poll *kind)
-{
-	*stuck = (struct stuck){ .in = kind->in, .sleep_ms = 1500 };
-	ck_assert_int_eq(pipe(stuck->pipe), 0);
-	stuck->epoll = epoll_create1(EPOLL_CLOEXEC);
-	ck_assert_int_ge(stuck->epoll, 0);
-	ck_assert_int_eq(epoll_ctl(stuck->epoll, EPOLL_CTL_ADD, stuck->pipe[0],
-				   &(struct epoll_event){ .events = EPOLLIN }),
-			 0);
-	pthread_mutex_init(&stuck->mutex, NULL);
-	pthread_mutex_lock(&stuck->mutex);
-}
-
-static void stuck_let_go(struct stuck *stuck)
-{
-	atomic_store(&stuck->over, true);
-	ck_assert_int_eq(write(stuck->pipe[1], "", 1), 1);
-	pthread_mutex_unlock(&stuck->mutex);
-}
-
-static void stuck_fini(struct stuck *stuck)
-{
-	close(stuck->pipe[0]);
-	close(stuck->pipe[1]);
-	close(stuck->epoll);
-	pthread_mutex_destroy(&stuck->mutex);
-}
 
 static inline void leave_out_marks(char *path)
 {
@@ -112,50 +82,31 @@ static void check_kind(const struct stuck_poll *kind)
 
 #define KINDS 8
 
-START_TEST(polls_compiled_without_optimization_are_read)
+SUITE_SKIP(stuck_impossible())
+
+CASE(running)
+
+TEST(polls_compiled_without_optimization_are_read, .to = KINDS)
 {
 	check_kind(&stuck_o0[_i]);
 }
-END_TEST
 
-START_TEST(polls_compiled_with_little_optimization_are_read)
+TEST(polls_compiled_with_little_optimization_are_read, .to = KINDS)
 {
 	check_kind(&stuck_o1[_i]);
 }
-END_TEST
 
-START_TEST(polls_compiled_to_protect_their_stacks_are_read)
+TEST(polls_compiled_to_protect_their_stacks_are_read, .to = KINDS)
 {
 	check_kind(&stuck_protected[_i]);
 }
-END_TEST
 
-START_TEST(polls_compiled_with_frame_pointers_are_read)
+TEST(polls_compiled_with_frame_pointers_are_read, .to = KINDS)
 {
 	check_kind(&stuck_with_fp[_i]);
 }
-END_TEST
 
-START_TEST(polls_compiled_without_frame_pointers_are_read)
+TEST(polls_compiled_without_frame_pointers_are_read, .to = KINDS)
 {
 	check_kind(&stuck_without_fp[_i]);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (stuck_in_valgrind())
-		return EXIT_SUCCESS;
-	suite = suite_create("running");
-	tests = tcase_create("running");
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, polls_compiled_without_optimization_are_read, 0, KINDS);
-	tcase_add_loop_test(tests, polls_compiled_with_little_optimization_are_read, 0, KINDS);
-	tcase_add_loop_test(tests, polls_compiled_to_protect_their_stacks_are_read, 0, KINDS);
-	tcase_add_loop_test(tests, polls_compiled_with_frame_pointers_are_read, 0, KINDS);
-	tcase_add_loop_test(tests, polls_compiled_without_frame_pointers_are_read, 0, KINDS);
-	return test_run(suite);
 }

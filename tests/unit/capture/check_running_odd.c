@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "lib/gate.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
@@ -81,7 +82,11 @@ static void out_of_the_stack(void)
 	damaged.record[2][0] = (uintptr_t)&damaged;
 }
 
-START_TEST(a_damaged_stack_is_cut_and_marked)
+SUITE_SKIP(stuck_impossible())
+
+CASE(running_odd)
+
+TEST(a_damaged_stack_is_cut_and_marked, .to = 6)
 {
 	static void (*const damages[])(void) = { loop, no_code, out_of_the_stack };
 	struct tdt_trace *trace;
@@ -96,7 +101,6 @@ START_TEST(a_damaged_stack_is_cut_and_marked)
 	free(path);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 static uintptr_t garbage(void)
 {
@@ -125,14 +129,13 @@ static void spread_garbage(void)
 			      [random_below(&damaged.seed, 2)] = garbage();
 }
 
-START_TEST(no_garbage_on_the_stack_does_harm)
+TEST(no_garbage_on_the_stack_does_harm)
 {
 	damaged.seed = seed_of_run();
 	damaged.damage = spread_garbage;
 	for (int round = 0; round < 100; round++)
 		tdt_trace_free(gate_ask(damaged_poll, NULL, round % 2, NULL));
 }
-END_TEST
 
 /* --- Stale frames -------------------------------------------------------------------- */
 
@@ -174,7 +177,7 @@ static tdt_poll_t stale_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
+TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
 {
 	struct tdt_trace *trace = gate_ask(stale_poll, NULL, false, NULL);
 	const char *want = "stale_poll stale_calls stale_stay ";
@@ -188,7 +191,6 @@ START_TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
 	free(path);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* --- Memory ------------------------------------------------------------------------------- */
 
@@ -231,7 +233,7 @@ static tdt_poll_t hole_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_hole_in_the_stack_ends_it)
+TEST(a_hole_in_the_stack_ends_it, .to = 2)
 {
 	struct tdt_trace *trace;
 	char *path;
@@ -248,7 +250,6 @@ START_TEST(a_hole_in_the_stack_ends_it)
 	tdt_trace_free(trace);
 	free_stack();
 }
-END_TEST
 
 static NOINLINE void deeper(unsigned levels)
 {
@@ -281,7 +282,7 @@ static void expect_the_innermost(const struct tdt_trace *trace)
 	free(path);
 }
 
-START_TEST(ten_megabytes_of_stack_are_cut_at_the_limit)
+TEST(ten_megabytes_of_stack_are_cut_at_the_limit, .to = 2)
 {
 	struct tdt_trace *trace;
 
@@ -292,7 +293,6 @@ START_TEST(ten_megabytes_of_stack_are_cut_at_the_limit)
 	tdt_trace_free(trace);
 	free_stack();
 }
-END_TEST
 
 /* --- Other stacks ---------------------------------------------------------------------------- */
 
@@ -319,14 +319,13 @@ static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
 /*
  * Nobody can tell it from a scheduler that the coroutine has switched to in the middle of its poll.
  */
-START_TEST(a_poll_gone_to_a_stack_nobody_tells_of_is_not_read)
+TEST(a_poll_gone_to_a_stack_nobody_tells_of_is_not_read, .to = 2)
 {
 	void *memory = malloc(256 << 10);
 
 	ck_assert_int_eq(gate_ask_in_vain(coroutine_poll, memory, _i), -ENOTSUP);
 	free(memory);
 }
-END_TEST
 
 /* The handler of a signal that is raised in the poll. */
 static void stay_in_handler(int signal)
@@ -347,7 +346,7 @@ static tdt_poll_t raising_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read)
+TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read, .to = 2)
 {
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	void *memory;
@@ -361,7 +360,6 @@ START_TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read)
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, memory, _i), -ENOTSUP);
 	free(memory);
 }
-END_TEST
 
 /* The whole task in a handler: it is all on the signal stack. */
 static struct tdt_future inner_future;
@@ -373,11 +371,6 @@ static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 	gate_stay();
 	USE(cx);
 	return TDT_READY;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 static void poll_in_handler(int signal)
@@ -392,7 +385,7 @@ static tdt_poll_t polls_in_handler(void *state, struct tdt_context *cx)
 	return raising_poll(state, cx);
 }
 
-START_TEST(a_task_polled_on_a_signal_stack_is_whole)
+TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 {
 	struct sigaction action = { .sa_handler = poll_in_handler, .sa_flags = SA_ONSTACK };
 	struct stuck_task task = { 0 };
@@ -429,7 +422,6 @@ START_TEST(a_task_polled_on_a_signal_stack_is_whole)
 	tdt_handle_unref(inner.handle);
 	free(memory);
 }
-END_TEST
 
 /* --- vfork ------------------------------------------------------------------------------------ */
 
@@ -454,7 +446,7 @@ static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_thread_in_vfork_gives_what_can_be_known)
+TEST(a_thread_in_vfork_gives_what_can_be_known)
 {
 	struct tdt_trace *trace;
 
@@ -465,27 +457,4 @@ START_TEST(a_thread_in_vfork_gives_what_can_be_known)
 	trace = gate_ask(vfork_poll, NULL, false, NULL);
 	ck_assert_str_eq(tdt_trace_info(trace)->syscall, "vfork");
 	tdt_trace_free(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (stuck_in_valgrind())
-		return EXIT_SUCCESS;
-	suite = suite_create("running_odd");
-	tests = tcase_create("running_odd");
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, a_damaged_stack_is_cut_and_marked, 0, 6);
-	tcase_add_test(tests, no_garbage_on_the_stack_does_harm);
-	tcase_add_test(tests, frames_of_calls_that_are_over_are_not_taken_for_live_ones);
-	tcase_add_loop_test(tests, a_hole_in_the_stack_ends_it, 0, 2);
-	tcase_add_loop_test(tests, ten_megabytes_of_stack_are_cut_at_the_limit, 0, 2);
-	tcase_add_loop_test(tests, a_poll_gone_to_a_stack_nobody_tells_of_is_not_read, 0, 2);
-	tcase_add_loop_test(tests, a_poll_in_a_handler_on_a_signal_stack_is_not_read, 0, 2);
-	tcase_add_loop_test(tests, a_task_polled_on_a_signal_stack_is_whole, 0, 2);
-	tcase_add_test(tests, a_thread_in_vfork_gives_what_can_be_known);
-	return test_run(suite);
 }

@@ -96,7 +96,11 @@ static int read_late(void *argument)
 	return read_within(LATE);
 }
 
-START_TEST(every_lack_of_memory_is_told)
+SUITE_SKIP(stuck_impossible())
+
+CASE(running_refused)
+
+TEST(every_lack_of_memory_is_told, .to = 2)
 {
 	start(_i);
 	ck_assert_int_eq(read_within(LATE), 0); /* what is learned on the way is kept */
@@ -104,11 +108,10 @@ START_TEST(every_lack_of_memory_is_told)
 	ck_assert_int_eq(read_within(LATE), 0);
 	end();
 }
-END_TEST
 
 /* --- Descriptors ---------------------------------------------------------------------- */
 
-START_TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent)
+TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent, .to = 2)
 {
 	struct rlimit limit, none;
 	struct tdt_trace *trace;
@@ -127,7 +130,6 @@ START_TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent)
 	ck_assert_int_eq(read_within(LATE), 0);
 	end();
 }
-END_TEST
 
 /* --- A thread that is held up in the handler --------------------------------------------- */
 
@@ -152,7 +154,7 @@ size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size)
 	return __real_tdt__peek(to, address, size);
 }
 
-START_TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
+TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
 {
 	start(true);
 	/* More often than there are slots. */
@@ -165,10 +167,9 @@ START_TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
 	}
 	end();
 }
-END_TEST
 
 /* Whether it runs there or is blocked there, the poll is elsewhere. */
-START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
+TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal, .to = 2)
 {
 	start(true);
 	atomic_store(&hold_blocked, _i);
@@ -181,11 +182,10 @@ START_TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal)
 	ck_assert_int_eq(read_within(LATE), 0);
 	end();
 }
-END_TEST
 
 /* --- A thread whose memory the kernel does not copy --------------------------------------- */
 
-START_TEST(where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack)
+TEST(where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack)
 {
 	know_stack = true;
 	start(true);
@@ -194,24 +194,4 @@ START_TEST(where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack)
 		ck_assert_int_eq(read_within(LATE), 0);
 	atomic_store(&refuse, false);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (stuck_in_valgrind())
-		return EXIT_SUCCESS;
-	suite = suite_create("running_refused");
-	tests = tcase_create("running_refused");
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, every_lack_of_memory_is_told, 0, 2);
-	tcase_add_loop_test(tests, without_a_descriptor_it_is_not_read_and_nothing_is_sent, 0, 2);
-	tcase_add_test(tests, a_thread_that_is_held_up_in_the_handler_is_not_waited_for);
-	tcase_add_test(tests, where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack);
-	tcase_add_loop_test(tests, who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal,
-			    0, 2);
-	return test_run(suite);
 }

@@ -22,6 +22,7 @@
 
 #include "future/sanitizers.h"
 #include "lib/gate.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/stuck_task.h"
 #include "lib/switched.h"
@@ -84,11 +85,6 @@ static tdt_poll_t polls(void *state, struct tdt_context *cx)
 	return result;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static struct tdt_future coroutine(tdt_coroutine_fn *fn, void *arg)
 {
 	struct tdt_future future = tdt_coroutine(fn, arg, NULL);
@@ -108,7 +104,11 @@ static struct tdt_trace *ask(struct tdt_future future, bool spin)
 
 /* --- Coroutines of ours --------------------------------------------------------------- */
 
-START_TEST(a_poll_stuck_in_a_coroutine_is_seen_with_all_its_callers)
+SUITE_SKIP(stuck_impossible())
+
+CASE(running_stacks)
+
+TEST(a_poll_stuck_in_a_coroutine_is_seen_with_all_its_callers, .to = 2)
 {
 	struct tdt_trace *trace = ask(coroutine(stays, NULL), _i);
 
@@ -116,7 +116,6 @@ START_TEST(a_poll_stuck_in_a_coroutine_is_seen_with_all_its_callers)
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
 	expect_path(trace, _i, "polls stays stay_inside gate_stay");
 }
-END_TEST
 
 static tdt_poll_t awaited_poll(void *state, struct tdt_context *cx)
 {
@@ -133,12 +132,11 @@ static NOINLINE int awaits(void *arg)
 	return error;
 }
 
-START_TEST(what_a_coroutine_awaits_is_seen_with_it)
+TEST(what_a_coroutine_awaits_is_seen_with_it, .to = 2)
 {
 	expect_path(ask(coroutine(awaits, NULL), _i), _i,
 		    "polls awaits awaited_poll stays stay_inside gate_stay");
 }
-END_TEST
 
 /* So many coroutines inside of another. */
 static NOINLINE int nests(void *arg)
@@ -150,16 +148,15 @@ static NOINLINE int nests(void *arg)
 	return error;
 }
 
-START_TEST(coroutines_in_coroutines_are_seen_through)
+TEST(coroutines_in_coroutines_are_seen_through, .to = 2)
 {
 	unsigned depth = 4;
 
 	expect_path(ask(coroutine(nests, &depth), _i), _i,
 		    "polls nests nests nests nests stays stay_inside gate_stay");
 }
-END_TEST
 
-START_TEST(more_stacks_than_are_looked_at_are_cut_at_the_limit)
+TEST(more_stacks_than_are_looked_at_are_cut_at_the_limit, .to = 2)
 {
 	unsigned depth = DEEPEST;
 	struct tdt_trace *trace = ask(coroutine(nests, &depth), _i);
@@ -171,7 +168,6 @@ START_TEST(more_stacks_than_are_looked_at_are_cut_at_the_limit)
 		    "nests nests nests "
 		    "nests stays stay_inside gate_stay");
 }
-END_TEST
 
 /*
  * A traced task of its own inside of a coroutine, or inside of one in that: its stack begins there.
@@ -219,20 +215,18 @@ static void expect_own_path(struct tdt_future *child, bool spin, const char *exp
 	tdt_handle_unref(own.handle);
 }
 
-START_TEST(a_task_in_a_coroutine_is_seen_from_its_own_poll_on)
+TEST(a_task_in_a_coroutine_is_seen_from_its_own_poll_on, .to = 2)
 {
 	expect_own_path(NULL, _i, "own_poll stays stay_inside gate_stay");
 }
-END_TEST
 
-START_TEST(a_task_in_a_coroutine_is_seen_with_the_coroutines_in_it)
+TEST(a_task_in_a_coroutine_is_seen_with_the_coroutines_in_it, .to = 2)
 {
 	struct tdt_future child = coroutine(stays, NULL);
 
 	expect_own_path(&child, _i, "own_poll stays stay_inside gate_stay");
 	tdt_future_drop(&child);
 }
-END_TEST
 
 /* --- Of others -------------------------------------------------------------------------- */
 
@@ -289,14 +283,13 @@ static struct tdt_trace *ask_foreign(bool tells_base, bool spin)
 	return trace;
 }
 
-START_TEST(a_stack_that_was_told_of_is_seen_through)
+TEST(a_stack_that_was_told_of_is_seen_through, .to = 2)
 {
 	expect_path(ask_foreign(true, _i), _i,
 		    "foreign_poll foreign_entry stays stay_inside gate_stay");
 }
-END_TEST
 
-START_TEST(a_stack_whose_base_nobody_told_is_cut_at_its_end)
+TEST(a_stack_whose_base_nobody_told_is_cut_at_its_end, .to = 2)
 {
 	struct tdt_trace *trace = ask_foreign(false, _i);
 	char *path = stuck_path(trace);
@@ -309,7 +302,6 @@ START_TEST(a_stack_whose_base_nobody_told_is_cut_at_its_end)
 	free(path);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* Entered, and not gone to yet: the poll is where it was. */
 static tdt_poll_t entering_poll(void *state, struct tdt_context *cx)
@@ -321,7 +313,7 @@ static tdt_poll_t entering_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(a_stack_that_was_entered_but_not_gone_to_hides_nothing)
+TEST(a_stack_that_was_entered_but_not_gone_to_hides_nothing, .to = 2)
 {
 	static _Alignas(16) char memory[64 << 10];
 
@@ -329,7 +321,6 @@ START_TEST(a_stack_that_was_entered_but_not_gone_to_hides_nothing)
 	expect_path(gate_ask(entering_poll, NULL, _i, NULL), _i,
 		    "entering_poll stays stay_inside gate_stay");
 }
-END_TEST
 
 /* What was entered is memory that is gone, or leads in a circle: a host's fault. */
 static tdt_poll_t astray_poll(void *state, struct tdt_context *cx)
@@ -345,7 +336,7 @@ static tdt_poll_t astray_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(stacks_that_lead_in_a_circle_do_no_harm)
+TEST(stacks_that_lead_in_a_circle_do_no_harm, .to = 2)
 {
 	static _Alignas(16) char memory[64 << 10];
 	struct tdt_stack stack = { .low = memory, .size = sizeof memory };
@@ -353,7 +344,6 @@ START_TEST(stacks_that_lead_in_a_circle_do_no_harm)
 	expect_path(gate_ask(astray_poll, &stack, _i, NULL), _i,
 		    "astray_poll stays stay_inside gate_stay");
 }
-END_TEST
 
 /* A handler on a stack that nobody tells of, in a coroutine. */
 static void stay_in_handler(int signal)
@@ -382,7 +372,7 @@ static tdt_poll_t raising_poll(void *state, struct tdt_context *cx)
 	return result;
 }
 
-START_TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read)
+TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read, .to = 2)
 {
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	struct tdt_future co;
@@ -396,7 +386,6 @@ START_TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read)
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, &co, _i), -ENOTSUP);
 	tdt_future_drop(&co);
 }
-END_TEST
 
 /* --- That were switched away from in the middle of a poll ---------------------------------- */
 
@@ -484,7 +473,7 @@ static char *dump(void)
 }
 
 /* Blocked and spinning, and with either stack of the scheduler. */
-START_TEST(a_poll_switched_away_from_is_not_read)
+TEST(a_poll_switched_away_from_is_not_read, .to = 4)
 {
 	struct stuck_task settles = { 0 };
 	char *text;
@@ -506,7 +495,6 @@ START_TEST(a_poll_switched_away_from_is_not_read)
 	gate_open();
 	end_two();
 }
-END_TEST
 
 /* A task that lives on a coroutine nobody tells of, and is where it was polled. */
 static void stays_there(struct switched *co, struct tdt_context *cx)
@@ -522,7 +510,7 @@ static void *run_alone(void *co)
 	return NULL;
 }
 
-START_TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen)
+TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen, .to = 2)
 {
 	struct switched co = { .act = stays_there, .result = TDT_READY };
 	struct stuck_task settles = { 0 };
@@ -548,31 +536,4 @@ START_TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen)
 	MUST(pthread_join(two.thread, NULL) == 0);
 	switched_fini(&co);
 	munmap(memory, SWITCHED_STACK);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (stuck_in_valgrind())
-		return EXIT_SUCCESS;
-	suite = suite_create("running_stacks");
-	tests = tcase_create("running_stacks");
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, a_poll_stuck_in_a_coroutine_is_seen_with_all_its_callers, 0, 2);
-	tcase_add_loop_test(tests, what_a_coroutine_awaits_is_seen_with_it, 0, 2);
-	tcase_add_loop_test(tests, coroutines_in_coroutines_are_seen_through, 0, 2);
-	tcase_add_loop_test(tests, more_stacks_than_are_looked_at_are_cut_at_the_limit, 0, 2);
-	tcase_add_loop_test(tests, a_task_in_a_coroutine_is_seen_from_its_own_poll_on, 0, 2);
-	tcase_add_loop_test(tests, a_task_in_a_coroutine_is_seen_with_the_coroutines_in_it, 0, 2);
-	tcase_add_loop_test(tests, a_stack_that_was_told_of_is_seen_through, 0, 2);
-	tcase_add_loop_test(tests, a_stack_whose_base_nobody_told_is_cut_at_its_end, 0, 2);
-	tcase_add_loop_test(tests, a_stack_that_was_entered_but_not_gone_to_hides_nothing, 0, 2);
-	tcase_add_loop_test(tests, stacks_that_lead_in_a_circle_do_no_harm, 0, 2);
-	tcase_add_loop_test(tests, a_handler_on_a_signal_stack_in_a_coroutine_is_not_read, 0, 2);
-	tcase_add_loop_test(tests, a_poll_switched_away_from_is_not_read, 0, 4);
-	tcase_add_loop_test(tests, a_poll_stuck_on_a_stack_nobody_tells_of_is_seen, 0, 2);
-	return test_run(suite);
 }

@@ -140,7 +140,9 @@ static NOINLINE void tree(void)
 	USE(&seed);
 }
 
-START_TEST(what_leaves_share_is_what_each_has)
+CASE(random)
+
+TEST(what_leaves_share_is_what_each_has)
 {
 	ck_assert_int_eq(tdt__start(), 0);
 	seed = seed_of_run();
@@ -165,15 +167,4 @@ START_TEST(what_leaves_share_is_what_each_has)
 	 * nothing.
 	 */
 	ck_assert(TDT_WALK_RULES ? sealed > 0 : sealed == 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("shared_frames");
-	TCase *tcase = tcase_create("random");
-
-	tcase_add_test(tcase, what_leaves_share_is_what_each_has);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

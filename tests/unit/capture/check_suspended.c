@@ -109,7 +109,9 @@ static void goes_far(struct fibered *it)
 
 /* --- The suite --------------------------------------------------------------------------- */
 
-START_TEST(the_frames_are_those_that_the_unwinder_finds)
+CASE(frames)
+
+TEST(the_frames_are_those_that_the_unwinder_finds)
 {
 	unsigned seed = seed_of_run();
 
@@ -127,7 +129,6 @@ START_TEST(the_frames_are_those_that_the_unwinder_finds)
 		fibered_fini(&it);
 	}
 }
-END_TEST
 
 /* --- Stacks that end before their base ---------------------------------------------------- */
 
@@ -145,7 +146,7 @@ static void outermost(struct fibered *it)
 	USE(it);
 }
 
-START_TEST(a_function_without_a_caller_is_the_outermost)
+TEST(a_function_without_a_caller_is_the_outermost, .to = 2)
 {
 	struct fibered it = { .run = outermost, .mute_base = _i == 1 };
 	struct tdt_trace *trace;
@@ -161,7 +162,6 @@ START_TEST(a_function_without_a_caller_is_the_outermost)
 	tdt_trace_free(trace);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- Stacks that are moved ------------------------------------------------------------- */
 
@@ -200,7 +200,9 @@ static char *left_at(const struct fibered *it)
 #endif
 }
 
-START_TEST(a_stack_that_was_copied_away_is_read_where_it_lies)
+CASE(moved)
+
+TEST(a_stack_that_was_copied_away_is_read_where_it_lies)
 {
 	struct fibered it = { .run = goes_deep };
 	struct tdt_handle *handle;
@@ -229,10 +231,9 @@ START_TEST(a_stack_that_was_copied_away_is_read_where_it_lies)
 	ck_assert(it.ended && it.arg == &it);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* Only a part of it is where it says: what is missing is not made up. */
-START_TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
+TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
 {
 	struct fibered it = { .run = goes_deep };
 	struct tdt_trace *trace;
@@ -262,11 +263,12 @@ START_TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
 	free(to);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- Limits ------------------------------------------------------------------------------ */
 
-START_TEST(a_stack_of_more_frames_than_the_limit_is_cut_there)
+CASE(limits)
+
+TEST(a_stack_of_more_frames_than_the_limit_is_cut_there)
 {
 	struct fibered it = { .run = goes_deep };
 	struct tdt_backtrace_options options = { .size = sizeof options, .max_frames = 5 };
@@ -281,28 +283,4 @@ START_TEST(a_stack_of_more_frames_than_the_limit_is_cut_there)
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	tdt_trace_free(trace);
 	fibered_fini(&it);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *suite = suite_create("suspended");
-	TCase *frames = tcase_create("frames");
-	TCase *moved = tcase_create("moved");
-	TCase *limits = tcase_create("limits");
-
-	tcase_add_test(frames, the_frames_are_those_that_the_unwinder_finds);
-	tcase_add_loop_test(frames, a_function_without_a_caller_is_the_outermost, 0, 2);
-	suite_add_tcase(suite, frames);
-	tcase_add_test(moved, a_stack_that_was_copied_away_is_read_where_it_lies);
-	tcase_add_test(moved, a_stack_of_which_a_part_was_lost_is_cut_there);
-	suite_add_tcase(suite, moved);
-	tcase_add_test(limits, a_stack_of_more_frames_than_the_limit_is_cut_there);
-	suite_add_tcase(suite, limits);
-	return suite;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

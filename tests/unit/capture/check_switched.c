@@ -11,6 +11,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/switched.h"
 #include "lib/test.h"
@@ -96,7 +97,9 @@ static void begin_all(unsigned n)
 	ck_assert_uint_eq(tdt_current_task_id(), id_of(&cors[n - 1]));
 }
 
-START_TEST(two_polls_may_end_in_either_order)
+CASE(switched)
+
+TEST(two_polls_may_end_in_either_order, .to = 2)
 {
 	start(2, goes_away_once);
 	begin_all(2);
@@ -104,9 +107,8 @@ START_TEST(two_polls_may_end_in_either_order)
 	end(!_i, 2);
 	expect_none(2);
 }
-END_TEST
 
-START_TEST(three_polls_may_end_in_any_order)
+TEST(three_polls_may_end_in_any_order, .to = 6)
 {
 	static const unsigned orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 					      { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
@@ -117,7 +119,6 @@ START_TEST(three_polls_may_end_in_any_order)
 		end(orders[_i][i], 3);
 	expect_none(3);
 }
-END_TEST
 
 /*
  * Polls one in the other: the inner one of each coroutine goes away too, and ends before the outer
@@ -141,11 +142,6 @@ static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static void polls_inner(struct switched *co, struct tdt_context *cx)
 {
 	struct inner inner = { .co = co };
@@ -157,7 +153,7 @@ static void polls_inner(struct switched *co, struct tdt_context *cx)
 	switched_away(co);
 }
 
-START_TEST(polls_in_polls_may_end_in_either_order)
+TEST(polls_in_polls_may_end_in_either_order, .to = 2)
 {
 	start(2, polls_inner);
 	switched_resume(&cors[0]);
@@ -169,9 +165,8 @@ START_TEST(polls_in_polls_may_end_in_either_order)
 	end(!_i, 2);
 	expect_none(2);
 }
-END_TEST
 
-START_TEST(a_poll_may_end_in_the_middle_of_one_that_began_later)
+TEST(a_poll_may_end_in_the_middle_of_one_that_began_later)
 {
 	start(2, goes_away_once);
 	switched_resume(&cors[0]);
@@ -185,7 +180,6 @@ START_TEST(a_poll_may_end_in_the_middle_of_one_that_began_later)
 	end(1, 2);
 	expect_none(2);
 }
-END_TEST
 
 /* --- What is captured ------------------------------------------------------------------- */
 
@@ -230,7 +224,7 @@ static void expect_leaves(struct test_requester *requester, const char *own, con
 }
 
 /* Whichever stack lies above the other, and whichever poll ends first. */
-START_TEST(no_leaf_is_recorded_for_a_poll_switched_away_from)
+TEST(no_leaf_is_recorded_for_a_poll_switched_away_from, .to = 4)
 {
 	struct test_requester requester[2];
 	struct switched *first = &cors[_i % 2], *second = &cors[!(_i % 2)];
@@ -248,19 +242,4 @@ START_TEST(no_leaf_is_recorded_for_a_poll_switched_away_from)
 	expect_leaves(&requester[0], "first_leaves", "second_leaves");
 	expect_leaves(&requester[1], "second_leaves", "first_leaves");
 	expect_none(2);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("switched");
-	TCase *tests = tcase_create("switched");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(tests, two_polls_may_end_in_either_order, 0, 2);
-	tcase_add_loop_test(tests, three_polls_may_end_in_any_order, 0, 6);
-	tcase_add_loop_test(tests, polls_in_polls_may_end_in_either_order, 0, 2);
-	tcase_add_test(tests, a_poll_may_end_in_the_middle_of_one_that_began_later);
-	tcase_add_loop_test(tests, no_leaf_is_recorded_for_a_poll_switched_away_from, 0, 4);
-	return test_run(suite);
 }

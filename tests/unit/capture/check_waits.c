@@ -56,7 +56,9 @@ static void expect_waits_in(struct tdt_future future, const char *expected)
 	tdt_future_drop(&future);
 }
 
-START_TEST(waiting_for_a_mutex)
+CASE(waits)
+
+TEST(waiting_for_a_mutex)
 {
 	struct tdt_mutex *mutex = tdt_mutex_new();
 
@@ -65,9 +67,8 @@ START_TEST(waiting_for_a_mutex)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(waiting_for_a_value)
+TEST(waiting_for_a_value)
 {
 	struct tdt_oneshot_sender *sender;
 	struct tdt_oneshot_receiver *receiver;
@@ -76,11 +77,11 @@ START_TEST(waiting_for_a_value)
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
 	expect_waits_in(tdt_oneshot_receive(receiver, &value, NULL),
 			"user_poll;tdt_oneshot_receive 1\n");
+	tdt_oneshot_receiver_free(receiver);
 	tdt_oneshot_sender_free(sender);
 }
-END_TEST
 
-START_TEST(waiting_for_the_end_of_a_task)
+TEST(waiting_for_the_end_of_a_task)
 {
 	struct tdt_traced other = tdt_traced(tdt_yield_now());
 
@@ -88,7 +89,6 @@ START_TEST(waiting_for_the_end_of_a_task)
 	tdt_future_drop(&other.future);
 	tdt_handle_unref(other.handle);
 }
-END_TEST
 
 static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
 {
@@ -100,14 +100,13 @@ static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct td
 	return result;
 }
 
-START_TEST(letting_others_go_first)
+TEST(letting_others_go_first)
 {
 	expect_waits_in(future_of(yielding_poll, NULL),
 			"user_poll;yielding_poll;tdt_yield_now 1\n");
 }
-END_TEST
 
-START_TEST(waiting_for_several_at_once)
+TEST(waiting_for_several_at_once)
 {
 	struct tdt_mutex *mutex = tdt_mutex_new();
 	struct tdt_future both[2];
@@ -121,10 +120,9 @@ START_TEST(waiting_for_several_at_once)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 /* With nothing of the user's around it. */
-START_TEST(a_task_that_is_nothing_else)
+TEST(a_task_that_is_nothing_else)
 {
 	struct tdt_mutex *mutex = tdt_mutex_new();
 	struct poll_now task;
@@ -138,7 +136,6 @@ START_TEST(a_task_that_is_nothing_else)
 	poll_now_end(&task);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 /* --- What only a thread of the runtime can wait for ------------------------------------------ */
 
@@ -161,19 +158,17 @@ static void expect_task_waits_in(struct tdt_future future, const char *expected)
 	tdt_future_drop(&future);
 }
 
-START_TEST(waiting_for_a_time)
+TEST(waiting_for_a_time)
 {
 	expect_task_waits_in(tdt_sleep_ms(UINT64_MAX), "user_poll;tdt_sleep_ms 1\n");
 }
-END_TEST
 
-START_TEST(waiting_for_a_time_and_something_else)
+TEST(waiting_for_a_time_and_something_else)
 {
 	expect_task_waits_in(tdt_timeout(future_of(yielding_poll, NULL), UINT64_MAX, NULL),
 			     "user_poll;tdt_timeout;yielding_poll;tdt_yield_now 1\n"
 			     "user_poll;tdt_timeout;tdt_sleep_ms 1\n");
 }
-END_TEST
 
 /* Make a connection, of which nobody reads or writes an end. */
 struct connecting {
@@ -195,7 +190,7 @@ static tdt_poll_t connect_poll(void *state, struct tdt_context *cx)
 }
 
 /* 0: to accept, 1: to read, 2: to write. */
-START_TEST(waiting_for_a_socket)
+TEST(waiting_for_a_socket, .to = 3)
 {
 	static char plenty[64 << 20];
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
@@ -227,7 +222,6 @@ START_TEST(waiting_for_a_socket)
 	tdt_tcp_free(ends[0]);
 	tdt_tcp_free(ends[1]);
 }
-END_TEST
 
 /* Start a task that awaits `future`, request its trace, and compare the name in its only wait. */
 static void expect_wait_name(struct tdt_future future, const char *expected)
@@ -248,7 +242,7 @@ static void expect_wait_name(struct tdt_future future, const char *expected)
 	poll_now_end(&task);
 }
 
-START_TEST(a_mutex_is_shown_by_the_name_it_was_given)
+TEST(a_mutex_is_shown_by_the_name_it_was_given)
 {
 	struct tdt_mutex *mutex = tdt_mutex_new();
 
@@ -263,9 +257,8 @@ START_TEST(a_mutex_is_shown_by_the_name_it_was_given)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(so_is_a_channel)
+TEST(so_is_a_channel)
 {
 	struct tdt_oneshot_sender *sender;
 	struct tdt_oneshot_receiver *receiver;
@@ -274,11 +267,11 @@ START_TEST(so_is_a_channel)
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
 	ck_assert_int_eq(tdt_oneshot_set_name(receiver, "result"), 0);
 	expect_wait_name(tdt_oneshot_receive(receiver, &value, NULL), "result");
+	tdt_oneshot_receiver_free(receiver);
 	tdt_oneshot_sender_free(sender);
 }
-END_TEST
 
-START_TEST(so_is_a_listener)
+TEST(so_is_a_listener)
 {
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
 	struct tdt_future accepting;
@@ -302,26 +295,4 @@ START_TEST(so_is_a_listener)
 	tdt_rt_free(rt);
 	tdt_future_drop(&accepting);
 	tdt_tcp_listener_free(listener);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("waits");
-	TCase *waits = tcase_create("waits");
-
-	tcase_add_test(waits, waiting_for_a_mutex);
-	tcase_add_test(waits, waiting_for_a_value);
-	tcase_add_test(waits, waiting_for_the_end_of_a_task);
-	tcase_add_test(waits, letting_others_go_first);
-	tcase_add_test(waits, waiting_for_several_at_once);
-	tcase_add_test(waits, a_task_that_is_nothing_else);
-	tcase_add_test(waits, waiting_for_a_time);
-	tcase_add_test(waits, waiting_for_a_time_and_something_else);
-	tcase_add_loop_test(waits, waiting_for_a_socket, 0, 3);
-	tcase_add_test(waits, a_mutex_is_shown_by_the_name_it_was_given);
-	tcase_add_test(waits, so_is_a_channel);
-	tcase_add_test(waits, so_is_a_listener);
-	suite_add_tcase(suite, waits);
-	return test_run(suite);
 }

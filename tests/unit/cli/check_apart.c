@@ -17,7 +17,7 @@
 #include "lib/test.h"
 
 static const char *why;
-static unsigned seconds = APART_SECONDS;
+static unsigned seconds = 30;
 
 /* Call do_apart() with stdout in a file, and put into `text` what was written there. */
 static int written(apart_fn *work, const char *say_what, char *text, size_t size)
@@ -107,25 +107,25 @@ static int take_memory(FILE *out, void *arg)
 	return memory != NULL ? 0 : -ENOMEM;
 }
 
-START_TEST(what_the_work_writes_is_written)
+CASE(apart)
+
+TEST(what_the_work_writes_is_written)
 {
 	char text[64];
 
 	ck_assert_int_eq(written(say, "well done", text, sizeof text), 0);
 	ck_assert_str_eq(text, "well done");
 }
-END_TEST
 
-START_TEST(work_that_fails_writes_nothing)
+TEST(work_that_fails_writes_nothing)
 {
 	char text[64];
 
 	ck_assert_int_eq(written(say_and_fail, "half done", text, sizeof text), -ENOSPC);
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(nor_does_work_that_crashes)
+TEST(nor_does_work_that_crashes)
 {
 	char text[64];
 
@@ -133,9 +133,8 @@ START_TEST(nor_does_work_that_crashes)
 	ck_assert_str_eq(text, "");
 	ck_assert_str_eq(why, "crashed");
 }
-END_TEST
 
-START_TEST(work_without_an_end_is_ended)
+TEST(work_without_an_end_is_ended)
 {
 	char text[64];
 
@@ -145,27 +144,24 @@ START_TEST(work_without_an_end_is_ended)
 	ck_assert_int_eq(written(sleep_for_ever, NULL, text, sizeof text), -ECANCELED);
 	ck_assert_str_eq(why, "took too long");
 }
-END_TEST
 
-START_TEST(a_status_of_the_work_is_passed_on_with_what_it_wrote)
+TEST(a_status_of_the_work_is_passed_on_with_what_it_wrote)
 {
 	char text[64];
 
 	ck_assert_int_eq(written(say_and_find, "a deadlock", text, sizeof text), 1);
 	ck_assert_str_eq(text, "a deadlock");
 }
-END_TEST
 
-START_TEST(work_that_writes_without_an_end_is_ended)
+TEST(work_that_writes_without_an_end_is_ended)
 {
 	char text[64];
 
 	ck_assert_int_eq(written(write_too_much, NULL, text, sizeof text), -ECANCELED);
 	ck_assert_str_eq(why, "made too much of it");
 }
-END_TEST
 
-START_TEST(memory_is_limited)
+TEST(memory_is_limited)
 {
 	char text[64];
 
@@ -173,21 +169,4 @@ START_TEST(memory_is_limited)
 		puts("# not tried: sanitizers and valgrind have memory of their own");
 	else
 		ck_assert_int_eq(written(take_memory, NULL, text, sizeof text), -ENOMEM);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *all = suite_create("apart");
-	TCase *cases = tcase_create("apart");
-
-	tcase_add_test(cases, what_the_work_writes_is_written);
-	tcase_add_test(cases, work_that_fails_writes_nothing);
-	tcase_add_test(cases, nor_does_work_that_crashes);
-	tcase_add_test(cases, work_without_an_end_is_ended);
-	tcase_add_test(cases, a_status_of_the_work_is_passed_on_with_what_it_wrote);
-	tcase_add_test(cases, work_that_writes_without_an_end_is_ended);
-	tcase_add_test(cases, memory_is_limited);
-	suite_add_tcase(all, cases);
-	return test_run(all);
 }

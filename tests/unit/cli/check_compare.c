@@ -71,7 +71,9 @@ static enum compare_fate fate_of_one(const char *f, struct tdt_trace_info earlie
 	ck_assert_int_eq(fate_of_one(f, (struct tdt_trace_info)earlier, g,			\
 				     (struct tdt_trace_info)later), expected)
 
-START_TEST(a_task_that_was_not_polled_did_not_move)
+CASE(fates)
+
+TEST(a_task_that_was_not_polled_did_not_move)
 {
 	FATE(FATE_STUCK, "f:1*", THEN(10, 50, .id = 1, .polls = 3), "f:1*",
 	     NOW(10, 50, .id = 1, .polls = 3));
@@ -80,9 +82,8 @@ START_TEST(a_task_that_was_not_polled_did_not_move)
 	FATE(FATE_MOVED, "f:1*", THEN(10, 50, .id = 1, .polls = 3), "f:2*",
 	     NOW(10, 60, .id = 1, .polls = 4));
 }
-END_TEST
 
-START_TEST(a_task_that_did_not_move_keeps_its_tree)
+TEST(a_task_that_did_not_move_keeps_its_tree)
 {
 	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1), later = NOW(10, 50, .id = 1);
 
@@ -97,18 +98,16 @@ START_TEST(a_task_that_did_not_move_keeps_its_tree)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
-START_TEST(a_tree_of_an_older_poll_is_no_place)
+TEST(a_tree_of_an_older_poll_is_no_place)
 {
 	FATE(FATE_MOVED, "f:1*", THEN(10, 50, .id = 1, .polls = 3, .polls_since = 1), "f:1*",
 	     NOW(10, 60, .id = 1, .polls = 4));
 	FATE(FATE_STUCK, "f:1*", THEN(10, 50, .id = 1, .polls = 3, .polls_since = 1), "f:2*",
 	     NOW(10, 50, .id = 1, .polls = 4, .requested = 1));
 }
-END_TEST
 
-START_TEST(polls_that_were_requested_do_not_count)
+TEST(polls_that_were_requested_do_not_count)
 {
 	FATE(FATE_STUCK, "f:1*", THEN(10, 50, .id = 1, .polls = 3, .requested = 1), "f:1*",
 	     NOW(10, 50, .id = 1, .polls = 5, .requested = 3));
@@ -117,25 +116,22 @@ START_TEST(polls_that_were_requested_do_not_count)
 	FATE(FATE_RETURNED, "f:1*", THEN(10, 50, .id = 1, .polls = 3, .requested = 1), "f:1*",
 	     NOW(10, 50, .id = 1, .polls = 6, .requested = 3));
 }
-END_TEST
 
-START_TEST(a_task_that_a_requested_poll_let_go_on_has_moved)
+TEST(a_task_that_a_requested_poll_let_go_on_has_moved)
 {
 	FATE(FATE_MOVED, "f:1*", THEN(10, 50, .id = 1, .polls = 3, .requested = 1), "f:2*",
 	     NOW(10, 50, .id = 1, .polls = 4, .requested = 2));
 }
-END_TEST
 
-START_TEST(many_polls_are_not_taken_for_none)
+TEST(many_polls_are_not_taken_for_none)
 {
 	FATE(FATE_RETURNED, "f:1*", THEN(10, 50, .id = 1, .polls = 3), "f:1*",
 	     NOW(10, 60, .id = 1, .polls = 131));
 	FATE(FATE_RETURNED, "f:1*", TASK(.id = 1, .polls = 3), "f:1*", TASK(.id = 1, .polls = 131));
 	FATE(FATE_STUCK, "f:1*", TASK(.id = 1, .polls = 3), "f:1*", TASK(.id = 1, .polls = 3));
 }
-END_TEST
 
-START_TEST(a_poll_that_goes_on_is_one_wherever_it_is)
+TEST(a_poll_that_goes_on_is_one_wherever_it_is)
 {
 	FATE(FATE_STUCK, "f:1*",
 	     THEN(10, 50, .id = 1, .polls = 3, .state = TDT_TASK_RUNNING), "g:1*",
@@ -144,9 +140,8 @@ START_TEST(a_poll_that_goes_on_is_one_wherever_it_is)
 	     THEN(10, 50, .id = 1, .polls = 3, .state = TDT_TASK_RUNNING), "g:1*",
 	     NOW(10, 50, .id = 1, .polls = 3));
 }
-END_TEST
 
-START_TEST(a_task_without_a_known_place_does_not_come_back_to_it)
+TEST(a_task_without_a_known_place_does_not_come_back_to_it)
 {
 	static const struct tdt_wait lock[] = { { .kind = TDT_WAIT_MUTEX, .name = "a" } };
 
@@ -156,9 +151,8 @@ START_TEST(a_task_without_a_known_place_does_not_come_back_to_it)
 	     THEN(10, 50, .id = 1, .polls = 3, .waits = lock, .n_waits = 1), NULL,
 	     NOW(10, 60, .id = 1, .polls = 4, .waits = lock, .n_waits = 1));
 }
-END_TEST
 
-START_TEST(an_id_that_was_given_again_is_another_task)
+TEST(an_id_that_was_given_again_is_another_task)
 {
 	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1), later = NOW(20, 50, .id = 1);
 
@@ -171,9 +165,8 @@ START_TEST(an_id_that_was_given_again_is_another_task)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
-START_TEST(tasks_that_have_ended_are_gone)
+TEST(tasks_that_have_ended_are_gone)
 {
 	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1);
 	const struct tdt_trace_info later = NOW(10, 50, .id = 1, .state = TDT_TASK_READY);
@@ -188,7 +181,6 @@ START_TEST(tasks_that_have_ended_are_gone)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
 /* Three tasks at `f` have not moved, one at `g` has not; `h` has one task, and later three. */
 static void fill(void)
@@ -211,7 +203,9 @@ static void fill(void)
 	dumped_group(after, TDT_ANSWER_FRESH, "h:1*", &later[4], 3);
 }
 
-START_TEST(the_group_with_most_tasks_comes_first)
+CASE(groups)
+
+TEST(the_group_with_most_tasks_comes_first)
 {
 	const struct compare_group *group;
 
@@ -226,9 +220,8 @@ START_TEST(the_group_with_most_tasks_comes_first)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
-START_TEST(in_a_group_the_task_that_waits_longest_comes_first)
+TEST(in_a_group_the_task_that_waits_longest_comes_first)
 {
 	const struct tdt_trace_info *const *tasks;
 
@@ -239,9 +232,8 @@ START_TEST(in_a_group_the_task_that_waits_longest_comes_first)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
-START_TEST(the_place_that_has_grown_most_comes_first)
+TEST(the_place_that_has_grown_most_comes_first)
 {
 	fill();
 	compare_both();
@@ -254,9 +246,8 @@ START_TEST(the_place_that_has_grown_most_comes_first)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
-START_TEST(of_other_processes_only_places_are_compared)
+TEST(of_other_processes_only_places_are_compared)
 {
 	const struct tdt_snapshot_process others[] = {
 		{ .pid = 9, .registry = 2, .start_real_ns = 3 },
@@ -275,18 +266,16 @@ START_TEST(of_other_processes_only_places_are_compared)
 	}
 	teardown();
 }
-END_TEST
 
-START_TEST(the_later_snapshot_is_the_second_one)
+TEST(the_later_snapshot_is_the_second_one)
 {
 	fill();
 	then.now_ns = LATER + 1;
 	ck_assert_int_eq(compare(&comparison, &before->snapshot, &after->snapshot), -EINVAL);
 	teardown();
 }
-END_TEST
 
-START_TEST(places_without_trees_grow_only_if_none_has_one)
+TEST(places_without_trees_grow_only_if_none_has_one)
 {
 	const struct tdt_trace_info task = BARE(.id = 1, .file = "a.c", .line = 1);
 	const struct tdt_trace_info running = TASK(.id = 2, .state = TDT_TASK_RUNNING);
@@ -304,7 +293,6 @@ START_TEST(places_without_trees_grow_only_if_none_has_one)
 	comparison_fini(&comparison);
 	teardown();
 }
-END_TEST
 
 static int compare_once(void *argument)
 {
@@ -316,37 +304,9 @@ static int compare_once(void *argument)
 	return error;
 }
 
-START_TEST(every_allocation_of_a_comparison_may_fail)
+TEST(every_allocation_of_a_comparison_may_fail)
 {
 	fill();
 	no_memory_each(compare_once, NULL, 8);
 	teardown();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("compare");
-	TCase *fates = tcase_create("fates"), *groups = tcase_create("groups");
-
-	tcase_add_test(fates, a_task_that_was_not_polled_did_not_move);
-	tcase_add_test(fates, a_task_that_did_not_move_keeps_its_tree);
-	tcase_add_test(fates, a_tree_of_an_older_poll_is_no_place);
-	tcase_add_test(fates, polls_that_were_requested_do_not_count);
-	tcase_add_test(fates, a_task_that_a_requested_poll_let_go_on_has_moved);
-	tcase_add_test(fates, many_polls_are_not_taken_for_none);
-	tcase_add_test(fates, a_poll_that_goes_on_is_one_wherever_it_is);
-	tcase_add_test(fates, a_task_without_a_known_place_does_not_come_back_to_it);
-	tcase_add_test(fates, an_id_that_was_given_again_is_another_task);
-	tcase_add_test(fates, tasks_that_have_ended_are_gone);
-	suite_add_tcase(suite, fates);
-	tcase_add_test(groups, the_group_with_most_tasks_comes_first);
-	tcase_add_test(groups, in_a_group_the_task_that_waits_longest_comes_first);
-	tcase_add_test(groups, the_place_that_has_grown_most_comes_first);
-	tcase_add_test(groups, of_other_processes_only_places_are_compared);
-	tcase_add_test(groups, the_later_snapshot_is_the_second_one);
-	tcase_add_test(groups, places_without_trees_grow_only_if_none_has_one);
-	tcase_add_test(groups, every_allocation_of_a_comparison_may_fail);
-	suite_add_tcase(suite, groups);
-	return test_run(suite);
 }

@@ -28,6 +28,7 @@ static void set_up(void)
 			    .dumps = 8 },
 		.since = 1700000000000000001,
 		.deadlocks = 9,
+		.unproven = 8,
 	};
 }
 
@@ -73,7 +74,10 @@ static void prints(const char *expected)
 	"tdt_longest_wait_seconds 12.000000034\n"                                                  \
 	"# TYPE tdt_deadlocks gauge\n"                                                             \
 	"# HELP tdt_deadlocks Rings of tasks that wait for each other for ever.\n"                 \
-	"tdt_deadlocks 9\n"
+	"tdt_deadlocks 9\n"                                                                        \
+	"# TYPE tdt_rings_unproven gauge\n"                                                        \
+	"# HELP tdt_rings_unproven Rings that are deadlocks unless a task has a silent leaf.\n"    \
+	"tdt_rings_unproven 8\n"
 #define OPEN_PAGE                                                                                 \
 	UP "1\n" TASKS COUNTERS(COUNTER) LONGEST("# UNIT tdt_longest_poll_seconds seconds\n",      \
 						 "# UNIT tdt_longest_wait_seconds seconds\n")
@@ -107,29 +111,28 @@ static void set_durations(void)
 	page.polls.sum = page.latencies.sum = 1500000000;
 }
 
-START_TEST(openmetrics_names_families_and_units_and_says_where_it_ends)
+CASE(all, .setup = set_up)
+
+TEST(openmetrics_names_families_and_units_and_says_where_it_ends)
 {
 	prints(OPEN_PAGE "# EOF\n");
 }
-END_TEST
 
-START_TEST(the_older_form_names_samples)
+TEST(the_older_form_names_samples)
 {
 	page.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE);
 }
-END_TEST
 
-START_TEST(durations_that_only_grow_are_histograms)
+TEST(durations_that_only_grow_are_histograms)
 {
 	set_durations();
 	prints(OPEN_PAGE OPEN_HISTOGRAMS("histogram", "") "# EOF\n");
 	page.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE HISTOGRAMS("histogram", "", "", ""));
 }
-END_TEST
 
-START_TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
+TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
 {
 	set_durations();
 	page.recorded_ns = 2000000000;
@@ -142,17 +145,15 @@ START_TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
 	page.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE);
 }
-END_TEST
 
-START_TEST(of_a_process_that_was_not_read_nothing_is_said)
+TEST(of_a_process_that_was_not_read_nothing_is_said)
 {
 	set_durations();
 	page.up = false;
 	prints(UP "0\n# EOF\n");
 }
-END_TEST
 
-START_TEST(without_a_time_nothing_says_when_the_counting_began)
+TEST(without_a_time_nothing_says_when_the_counting_began)
 {
 	char *text = NULL;
 	size_t size;
@@ -164,9 +165,8 @@ START_TEST(without_a_time_nothing_says_when_the_counting_began)
 	ck_assert_ptr_null(strstr(text, "_created"));
 	free(text);
 }
-END_TEST
 
-START_TEST(the_names_of_bounds_are_their_values)
+TEST(the_names_of_bounds_are_their_values)
 {
 	char *text = NULL, *at;
 	size_t size;
@@ -182,22 +182,4 @@ START_TEST(the_names_of_bounds_are_their_values)
 				  tdt__duration_bound[i]);
 	}
 	free(text);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("metrics page");
-	TCase *all = tcase_create("all");
-
-	tcase_add_checked_fixture(all, set_up, NULL);
-	tcase_add_test(all, openmetrics_names_families_and_units_and_says_where_it_ends);
-	tcase_add_test(all, the_older_form_names_samples);
-	tcase_add_test(all, durations_that_only_grow_are_histograms);
-	tcase_add_test(all, durations_of_a_span_are_gauges_which_the_older_form_lacks);
-	tcase_add_test(all, of_a_process_that_was_not_read_nothing_is_said);
-	tcase_add_test(all, without_a_time_nothing_says_when_the_counting_began);
-	tcase_add_test(all, the_names_of_bounds_are_their_values);
-	suite_add_tcase(suite, all);
-	return test_run(suite);
 }

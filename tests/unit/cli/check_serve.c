@@ -139,7 +139,9 @@ static const char *body_of(const char *answer)
 
 /* --- Requests ----------------------------------------------------------------------- */
 
-START_TEST(the_page_is_served_in_the_form_that_the_client_accepts)
+CASE(requests, .setup = set_up, .teardown = tear_down)
+
+TEST(the_page_is_served_in_the_form_that_the_client_accepts)
 {
 	start_server();
 	ck_assert_str_eq(answer_to(GET),
@@ -152,9 +154,8 @@ START_TEST(the_page_is_served_in_the_form_that_the_client_accepts)
 			 "version=1.0.0; charset=utf-8\r\n"
 			 "Content-Length: 5\r\nConnection: close\r\n\r\nopen\n");
 }
-END_TEST
 
-START_TEST(only_the_header_accept_chooses_the_form)
+TEST(only_the_header_accept_chooses_the_form)
 {
 	start_server();
 	ck_assert_str_eq(body_of(answer_to("GET /metrics?accept=application/openmetrics-text "
@@ -162,9 +163,8 @@ START_TEST(only_the_header_accept_chooses_the_form)
 					   "User-Agent: application/openmetrics-text\r\n\r\n")),
 			 "prom\n");
 }
-END_TEST
 
-START_TEST(a_head_has_no_body)
+TEST(a_head_has_no_body)
 {
 	const char *answer;
 
@@ -174,9 +174,8 @@ START_TEST(a_head_has_no_body)
 	ck_assert_ptr_nonnull(strstr(answer, "Content-Length: 5\r\n"));
 	ck_assert_str_eq(body_of(answer), "");
 }
-END_TEST
 
-START_TEST(a_request_for_something_else_is_refused)
+TEST(a_request_for_something_else_is_refused)
 {
 	static const char *const paths[] = { "/", "/metric", "/metricsx", "/metrics/", "//metrics",
 					     "/..//metrics" };
@@ -188,9 +187,8 @@ START_TEST(a_request_for_something_else_is_refused)
 		ck_assert(begins(answer_to(request), "HTTP/1.1 404 "));
 	}
 }
-END_TEST
 
-START_TEST(what_is_no_request_is_refused)
+TEST(what_is_no_request_is_refused)
 {
 	static const char *const requests[] = {
 		"\n\n",
@@ -211,17 +209,15 @@ START_TEST(what_is_no_request_is_refused)
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
 		ck_assert(begins(answer_to(requests[i]), "HTTP/1.1 400 "));
 }
-END_TEST
 
-START_TEST(a_page_that_cannot_be_made_is_an_error)
+TEST(a_page_that_cannot_be_made_is_an_error)
 {
 	page_error = -EIO;
 	start_server();
 	ck_assert(begins(answer_to(GET), "HTTP/1.1 500 "));
 }
-END_TEST
 
-START_TEST(a_request_may_come_in_pieces)
+TEST(a_request_may_come_in_pieces)
 {
 	int connection;
 	char text[1024];
@@ -235,7 +231,6 @@ START_TEST(a_request_may_come_in_pieces)
 	hear(connection, text, sizeof text);
 	ck_assert_str_eq(body_of(text), "prom\n");
 }
-END_TEST
 
 /* --- Hostile clients ---------------------------------------------------------------- */
 
@@ -244,7 +239,9 @@ static void serves_others(void)
 	ck_assert_str_eq(body_of(answer_to(GET)), "prom\n");
 }
 
-START_TEST(a_request_without_an_end_is_refused)
+CASE(hostile, .setup = set_up, .teardown = tear_down)
+
+TEST(a_request_without_an_end_is_refused)
 {
 	char chunk[1024], text[1024];
 	int connection;
@@ -259,9 +256,8 @@ START_TEST(a_request_without_an_end_is_refused)
 	ck_assert(text[0] == '\0' || begins(text, "HTTP/1.1 431 "));
 	serves_others();
 }
-END_TEST
 
-START_TEST(a_request_with_nul_bytes_does_no_harm)
+TEST(a_request_with_nul_bytes_does_no_harm)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\nX: \0\r\n\r\n\0\n\n";
 	int connection;
@@ -276,9 +272,8 @@ START_TEST(a_request_with_nul_bytes_does_no_harm)
 	close(connection);
 	serves_others();
 }
-END_TEST
 
-START_TEST(a_client_that_goes_away_does_no_harm)
+TEST(a_client_that_goes_away_does_no_harm)
 {
 	start_server();
 	close(connect_to_server());
@@ -292,9 +287,8 @@ START_TEST(a_client_that_goes_away_does_no_harm)
 	}
 	serves_others();
 }
-END_TEST
 
-START_TEST(a_client_that_sends_too_slowly_has_to_go)
+TEST(a_client_that_sends_too_slowly_has_to_go)
 {
 	char text[1024];
 	int connection;
@@ -306,9 +300,8 @@ START_TEST(a_client_that_sends_too_slowly_has_to_go)
 	hear(connection, text, sizeof text);
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(even_if_it_never_stops_sending)
+TEST(even_if_it_never_stops_sending)
 {
 	int connection;
 
@@ -320,7 +313,6 @@ START_TEST(even_if_it_never_stops_sending)
 	close(connection);
 	serves_others();
 }
-END_TEST
 
 /* How many descriptors the server has. */
 static unsigned count_descriptors(void)
@@ -339,7 +331,7 @@ static unsigned count_descriptors(void)
 }
 
 /* What the kernel has taken from the server already stays for the client. */
-START_TEST(a_client_that_does_not_take_its_answer_has_to_go)
+TEST(a_client_that_does_not_take_its_answer_has_to_go)
 {
 	static char part[1 << 16];
 	unsigned without;
@@ -362,9 +354,8 @@ START_TEST(a_client_that_does_not_take_its_answer_has_to_go)
 	ck_assert_uint_lt(got, LARGE);
 	close(connection);
 }
-END_TEST
 
-START_TEST(a_crowd_that_says_nothing_does_not_keep_others_away)
+TEST(a_crowd_that_says_nothing_does_not_keep_others_away)
 {
 	int crowd[CROWD];
 
@@ -375,9 +366,8 @@ START_TEST(a_crowd_that_says_nothing_does_not_keep_others_away)
 	for (int i = 0; i < CROWD; i++)
 		close(crowd[i]);
 }
-END_TEST
 
-START_TEST(nor_does_a_crowd_that_takes_no_answer)
+TEST(nor_does_a_crowd_that_takes_no_answer)
 {
 	int crowd[CROWD];
 	char text[1024];
@@ -396,7 +386,6 @@ START_TEST(nor_does_a_crowd_that_takes_no_answer)
 	for (int i = 0; i < CROWD; i++)
 		close(crowd[i]);
 }
-END_TEST
 
 /* --- Addresses ---------------------------------------------------------------------- */
 
@@ -413,21 +402,21 @@ static void listens(const char *where, const char *expected)
 	close(listener);
 }
 
-START_TEST(a_port_alone_is_one_of_the_loopback_interface)
+CASE(addresses, .setup = set_up, .teardown = tear_down)
+
+TEST(a_port_alone_is_one_of_the_loopback_interface)
 {
 	listens("0", "http://127.0.0.1:");
 	listens(":0", "http://127.0.0.1:");
 }
-END_TEST
 
-START_TEST(another_address_is_taken_if_it_is_given)
+TEST(another_address_is_taken_if_it_is_given)
 {
 	listens("127.0.0.2:0", "http://127.0.0.2:");
 	listens("0.0.0.0:0", "http://0.0.0.0:");
 }
-END_TEST
 
-START_TEST(addresses_of_ipv6_are_understood_with_and_without_brackets)
+TEST(addresses_of_ipv6_are_understood_with_and_without_brackets)
 {
 	int tried = serve_listen("[::1]:0");
 
@@ -442,9 +431,8 @@ START_TEST(addresses_of_ipv6_are_understood_with_and_without_brackets)
 	start_at("[::1]:0");
 	serves_others();
 }
-END_TEST
 
-START_TEST(what_is_no_address_is_not_understood)
+TEST(what_is_no_address_is_not_understood)
 {
 	static const char *const wrong[] = {
 		"", ":", "x", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
@@ -456,9 +444,8 @@ START_TEST(what_is_no_address_is_not_understood)
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
 		ck_assert_int_eq(serve_listen(wrong[i]), -EINVAL);
 }
-END_TEST
 
-START_TEST(a_port_that_is_in_use_is_reported)
+TEST(a_port_that_is_in_use_is_reported)
 {
 	char where[32];
 	struct sockaddr_in address;
@@ -468,38 +455,4 @@ START_TEST(a_port_that_is_in_use_is_reported)
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
 	snprintf(where, sizeof where, "127.0.0.1:%u", ntohs(address.sin_port));
 	ck_assert_int_eq(serve_listen(where), -EADDRINUSE);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("serve");
-	TCase *requests = tcase_create("requests"), *hostile = tcase_create("hostile"),
-	      *addresses = tcase_create("addresses"), *cases[] = { requests, hostile, addresses };
-
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		tcase_add_checked_fixture(cases[i], set_up, tear_down);
-		suite_add_tcase(suite, cases[i]);
-	}
-	tcase_add_test(requests, the_page_is_served_in_the_form_that_the_client_accepts);
-	tcase_add_test(requests, only_the_header_accept_chooses_the_form);
-	tcase_add_test(requests, a_head_has_no_body);
-	tcase_add_test(requests, a_request_for_something_else_is_refused);
-	tcase_add_test(requests, what_is_no_request_is_refused);
-	tcase_add_test(requests, a_page_that_cannot_be_made_is_an_error);
-	tcase_add_test(requests, a_request_may_come_in_pieces);
-	tcase_add_test(hostile, a_request_without_an_end_is_refused);
-	tcase_add_test(hostile, a_request_with_nul_bytes_does_no_harm);
-	tcase_add_test(hostile, a_client_that_goes_away_does_no_harm);
-	tcase_add_test(hostile, a_client_that_sends_too_slowly_has_to_go);
-	tcase_add_test(hostile, even_if_it_never_stops_sending);
-	tcase_add_test(hostile, a_client_that_does_not_take_its_answer_has_to_go);
-	tcase_add_test(hostile, a_crowd_that_says_nothing_does_not_keep_others_away);
-	tcase_add_test(hostile, nor_does_a_crowd_that_takes_no_answer);
-	tcase_add_test(addresses, a_port_alone_is_one_of_the_loopback_interface);
-	tcase_add_test(addresses, another_address_is_taken_if_it_is_given);
-	tcase_add_test(addresses, addresses_of_ipv6_are_understood_with_and_without_brackets);
-	tcase_add_test(addresses, what_is_no_address_is_not_understood);
-	tcase_add_test(addresses, a_port_that_is_in_use_is_reported);
-	return test_run(suite);
 }

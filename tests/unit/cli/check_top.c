@@ -95,7 +95,9 @@ static void shows_not(const struct top_round *round, unsigned width, unsigned he
 
 /* --- Rounds ------------------------------------------------------------------------- */
 
-START_TEST(the_first_round_has_no_rates)
+CASE(top, .setup = set_up, .teardown = tear_down, .timeout = 60)
+
+TEST(the_first_round_has_no_rates)
 {
 	now->polls = 100;
 	add_task(now, 1, "a", 5);
@@ -105,9 +107,8 @@ START_TEST(the_first_round_has_no_rates)
 	ck_assert_double_lt(now->task[0].rate, 0);
 	ck_assert_int_eq(now->place[0].more, 0);
 }
-END_TEST
 
-START_TEST(rates_are_of_the_time_between_two_rounds)
+TEST(rates_are_of_the_time_between_two_rounds)
 {
 	last->polls = 100;
 	last->spawned = 10;
@@ -122,18 +123,16 @@ START_TEST(rates_are_of_the_time_between_two_rounds)
 	ck_assert_double_lt(now->task[0].rate, 0);
 	ck_assert_double_eq(now->task[1].rate, 3);
 }
-END_TEST
 
-START_TEST(a_count_that_goes_back_is_no_rate)
+TEST(a_count_that_goes_back_is_no_rate)
 {
 	last->polls = 100;
 	now->polls = 50;
 	top_round_take(now, last);
 	ck_assert_double_eq(now->poll_rate, 0);
 }
-END_TEST
 
-START_TEST(places_are_compared_by_their_keys)
+TEST(places_are_compared_by_their_keys)
 {
 	add_place(last, 1, 5);
 	add_place(last, 2, 9);
@@ -145,9 +144,8 @@ START_TEST(places_are_compared_by_their_keys)
 	ck_assert_int_eq(now->place[1].more, 2);
 	ck_assert_int_eq(now->place[2].more, 1);
 }
-END_TEST
 
-START_TEST(the_cpu_time_of_a_thread_becomes_a_share)
+TEST(the_cpu_time_of_a_thread_becomes_a_share)
 {
 	last->n_threads = now->n_threads = 2;
 	last->thread[0].id = now->thread[0].id = 5;
@@ -159,9 +157,8 @@ START_TEST(the_cpu_time_of_a_thread_becomes_a_share)
 	ck_assert_double_eq(now->thread[0].cpu, 0.5);
 	ck_assert_double_lt(now->thread[1].cpu, 0);
 }
-END_TEST
 
-START_TEST(a_round_that_lies_can_be_shown)
+TEST(a_round_that_lies_can_be_shown)
 {
 	memset(now, 0xff, sizeof *now);
 	top_round_take(now, last);
@@ -175,9 +172,8 @@ START_TEST(a_round_that_lies_can_be_shown)
 	choice.question.open = true;
 	free(drawn(now, 80, 24));
 }
-END_TEST
 
-START_TEST(control_characters_do_not_get_through)
+TEST(control_characters_do_not_get_through)
 {
 	add_task(now, 1, "a\033]0;b", 1);
 	strcpy(now->tree, "x\033[2Jy\x9b" "2Jz\302\233" "2J\n");
@@ -189,10 +185,9 @@ START_TEST(control_characters_do_not_get_through)
 	shows(now, 80, 24, "x?[2Jy?2Jz?2J");
 	shows_not(now, 80, 24, "\033[2J");
 }
-END_TEST
 
 /* The copyright sign; an end of writing from right to left; and what is no UTF-8. */
-START_TEST(only_characters_that_the_terminal_knows_get_through)
+TEST(only_characters_that_the_terminal_knows_get_through)
 {
 	add_task(now, 1, "a\302\251b\342\200\256c\300d\342\202", 1);
 	top_round_take(now, last);
@@ -201,9 +196,8 @@ START_TEST(only_characters_that_the_terminal_knows_get_through)
 	shows(now, 80, 24, "a\302\251b?c?d?? ");
 	print.utf8 = TDT_PRINT_NO;
 }
-END_TEST
 
-START_TEST(histograms_count_by_powers_of_two)
+TEST(histograms_count_by_powers_of_two)
 {
 	struct top_histogram histogram = { 0 };
 
@@ -218,9 +212,8 @@ START_TEST(histograms_count_by_powers_of_two)
 	ck_assert_uint_eq(top_histogram_share(&histogram, 0.99), 8000);
 	ck_assert_uint_eq(top_histogram_share(&histogram, 1), UINT64_MAX);
 }
-END_TEST
 
-START_TEST(a_share_is_not_above_the_longest)
+TEST(a_share_is_not_above_the_longest)
 {
 	struct top_histogram histogram = { 0 };
 
@@ -228,7 +221,6 @@ START_TEST(a_share_is_not_above_the_longest)
 	top_histogram_add(&histogram, 4100);
 	ck_assert_uint_eq(top_histogram_share(&histogram, 0.5), 4100);
 }
-END_TEST
 
 /* --- The screen --------------------------------------------------------------------- */
 
@@ -249,7 +241,7 @@ static void fits(const struct top_round *round, unsigned width, unsigned height)
 	free(text);
 }
 
-START_TEST(every_view_fits_every_size)
+TEST(every_view_fits_every_size)
 {
 	static const unsigned sizes[][2] = { { 80, 24 }, { 132, 40 }, { 40, 10 }, { 20, 5 } };
 
@@ -273,25 +265,22 @@ START_TEST(every_view_fits_every_size)
 			choice.help = false;
 		}
 }
-END_TEST
 
-START_TEST(a_window_that_is_too_small_says_so)
+TEST(a_window_that_is_too_small_says_so)
 {
 	shows(now, 19, 24, "too small");
 	shows(now, 80, 4, "too small");
 	shows_not(now, 20, 5, "too small");
 }
-END_TEST
 
-START_TEST(before_the_first_round_it_reads)
+TEST(before_the_first_round_it_reads)
 {
 	shows(NULL, 80, 24, "reading...");
 	strcpy(choice.trouble, "no process");
 	shows(NULL, 80, 24, "no process");
 }
-END_TEST
 
-START_TEST(the_selected_row_is_on_the_screen)
+TEST(the_selected_row_is_on_the_screen)
 {
 	for (uint64_t i = 1; i <= 100; i++)
 		add_task(now, i, "name", i);
@@ -300,9 +289,8 @@ START_TEST(the_selected_row_is_on_the_screen)
 	top_press(&choice, TOP_KEY_END, now);
 	shows(now, 80, 24, "    100 name");
 }
-END_TEST
 
-START_TEST(text_that_is_not_for_a_screen_is_not_cut)
+TEST(text_that_is_not_for_a_screen_is_not_cut)
 {
 	add_task(now, 1, "a", 1);
 	memset(now->task[0].where, 'w', TOP_TEXT - 2);
@@ -312,9 +300,8 @@ START_TEST(text_that_is_not_for_a_screen_is_not_cut)
 	shows(now, 80, 24, "www>\033[0m\n");
 	shows_not(now, 0, 40, TOP_REVERSE);
 }
-END_TEST
 
-START_TEST(a_deadlock_is_red_if_there_are_colors)
+TEST(a_deadlock_is_red_if_there_are_colors)
 {
 	add_task(now, 1, "a", 1);
 	now->task[0].deadlock = true;
@@ -324,9 +311,8 @@ START_TEST(a_deadlock_is_red_if_there_are_colors)
 	shows(now, 0, 40, "\033[31mwaiting");
 	print.color = TDT_PRINT_NO;
 }
-END_TEST
 
-START_TEST(a_cut_counts_columns_and_keeps_colors)
+TEST(a_cut_counts_columns_and_keeps_colors)
 {
 	struct tdt__string text = { 0 };
 	const char line[] = "\033[31mab\xc3\xa4" "de\033[0m";
@@ -336,9 +322,8 @@ START_TEST(a_cut_counts_columns_and_keeps_colors)
 	ck_assert_str_eq(text.bytes, "\033[31mab\xc3\xa4\xe2\x80\xa6\033[0m");
 	tdt__string_free(&text);
 }
-END_TEST
 
-START_TEST(what_the_process_does_is_said)
+TEST(what_the_process_does_is_said)
 {
 	now->state = 'T';
 	shows(now, 80, 24, "stopped");
@@ -348,9 +333,8 @@ START_TEST(what_the_process_does_is_said)
 	choice.question.id = 9;
 	shows(now, 80, 24, "task 9 is not there");
 }
-END_TEST
 
-START_TEST(without_a_recording_there_are_no_times)
+TEST(without_a_recording_there_are_no_times)
 {
 	choice.question.view = TOP_VIEW_TIMES;
 	shows(now, 80, 24, "reading the recording");
@@ -360,9 +344,8 @@ START_TEST(without_a_recording_there_are_no_times)
 	top_histogram_add(&now->times.polls, 5000);
 	shows(now, 80, 24, "8.000 us         1 ##############");
 }
-END_TEST
 
-START_TEST(on_a_low_screen_a_row_has_several_buckets)
+TEST(on_a_low_screen_a_row_has_several_buckets)
 {
 	choice.question.view = TOP_VIEW_TIMES;
 	now->times.there = true;
@@ -374,11 +357,10 @@ START_TEST(on_a_low_screen_a_row_has_several_buckets)
 	shows(now, 80, 24, "     2 ##############");
 	shows(now, 80, 24, "longer         1 #######");
 }
-END_TEST
 
 /* --- Keys --------------------------------------------------------------------------- */
 
-START_TEST(enter_opens_a_task_and_escape_closes_it)
+TEST(enter_opens_a_task_and_escape_closes_it)
 {
 	add_task(now, 1, "a", 1);
 	add_task(now, 5, "b", 1);
@@ -391,9 +373,8 @@ START_TEST(enter_opens_a_task_and_escape_closes_it)
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 1);
 }
-END_TEST
 
-START_TEST(o_goes_to_the_holder_and_escape_comes_back)
+TEST(o_goes_to_the_holder_and_escape_comes_back)
 {
 	add_task(now, 1, "a", 1);
 	top_press(&choice, TOP_KEY_ENTER, now);
@@ -411,9 +392,8 @@ START_TEST(o_goes_to_the_holder_and_escape_comes_back)
 	top_press(&choice, TOP_KEY_BACK, now);
 	ck_assert(!choice.question.open);
 }
-END_TEST
 
-START_TEST(the_selected_task_is_followed)
+TEST(the_selected_task_is_followed)
 {
 	add_task(last, 1, "a", 1);
 	add_task(last, 2, "b", 1);
@@ -427,9 +407,8 @@ START_TEST(the_selected_task_is_followed)
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 0);
 }
-END_TEST
 
-START_TEST(a_filter_is_typed)
+TEST(a_filter_is_typed)
 {
 	top_press(&choice, '/', now);
 	ck_assert(choice.typing);
@@ -449,9 +428,8 @@ START_TEST(a_filter_is_typed)
 	top_press(&choice, TOP_KEY_BACK, now);
 	ck_assert_str_eq(choice.question.filter, "");
 }
-END_TEST
 
-START_TEST(keys_change_the_question)
+TEST(keys_change_the_question)
 {
 	top_press(&choice, '>', now);
 	ck_assert_int_eq(choice.question.sort, TOP_BY_FOR);
@@ -468,9 +446,8 @@ START_TEST(keys_change_the_question)
 	ck_assert_int_eq(choice.question.view, TOP_VIEW_TASKS);
 	ck_assert(choice.anew);
 }
-END_TEST
 
-START_TEST(other_keys_do_what_the_help_says)
+TEST(other_keys_do_what_the_help_says)
 {
 	top_press(&choice, '?', now);
 	shows(now, 80, 24, "any key: back");
@@ -488,9 +465,8 @@ START_TEST(other_keys_do_what_the_help_says)
 	top_press(&choice, 'q', now);
 	ck_assert(choice.quit);
 }
-END_TEST
 
-START_TEST(keys_before_the_first_round_do_no_harm)
+TEST(keys_before_the_first_round_do_no_harm)
 {
 	static const int keys[] = { TOP_KEY_UP, TOP_KEY_DOWN,  TOP_KEY_END, TOP_KEY_ENTER,
 				    'o',	TOP_KEY_BACK, TOP_KEY_OTHER, 's' };
@@ -499,7 +475,6 @@ START_TEST(keys_before_the_first_round_do_no_harm)
 		top_press(&choice, keys[i], NULL);
 	ck_assert(!choice.question.open && !choice.quit);
 }
-END_TEST
 
 /* --- Memory ------------------------------------------------------------------------- */
 
@@ -516,7 +491,7 @@ static int draw_a_screen(void *arg)
 	return failed ? -ENOMEM : 0;
 }
 
-START_TEST(without_memory_the_screen_says_that_it_failed)
+TEST(without_memory_the_screen_says_that_it_failed)
 {
 	if (!no_memory_possible()) {
 		puts("# not tried: allocations can't be made to fail here");
@@ -525,9 +500,8 @@ START_TEST(without_memory_the_screen_says_that_it_failed)
 	now->when = last->when + 1;
 	no_memory_each(draw_a_screen, NULL, 2);
 }
-END_TEST
 
-START_TEST(without_memory_a_round_is_compared_with_none)
+TEST(without_memory_a_round_is_compared_with_none)
 {
 	if (!no_memory_possible()) {
 		puts("# not tried: allocations can't be made to fail here");
@@ -541,45 +515,4 @@ START_TEST(without_memory_a_round_is_compared_with_none)
 	top_round_take(now, last);
 	ck_assert_int_ge(no_memory_end(), 2);
 	ck_assert_double_lt(now->task[0].rate, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("top");
-	TCase *test_case = tcase_create("top");
-
-	tcase_add_checked_fixture(test_case, set_up, tear_down);
-	tcase_set_timeout(test_case, 60);
-	tcase_add_test(test_case, the_first_round_has_no_rates);
-	tcase_add_test(test_case, rates_are_of_the_time_between_two_rounds);
-	tcase_add_test(test_case, a_count_that_goes_back_is_no_rate);
-	tcase_add_test(test_case, places_are_compared_by_their_keys);
-	tcase_add_test(test_case, the_cpu_time_of_a_thread_becomes_a_share);
-	tcase_add_test(test_case, a_round_that_lies_can_be_shown);
-	tcase_add_test(test_case, control_characters_do_not_get_through);
-	tcase_add_test(test_case, only_characters_that_the_terminal_knows_get_through);
-	tcase_add_test(test_case, histograms_count_by_powers_of_two);
-	tcase_add_test(test_case, a_share_is_not_above_the_longest);
-	tcase_add_test(test_case, every_view_fits_every_size);
-	tcase_add_test(test_case, a_window_that_is_too_small_says_so);
-	tcase_add_test(test_case, before_the_first_round_it_reads);
-	tcase_add_test(test_case, the_selected_row_is_on_the_screen);
-	tcase_add_test(test_case, text_that_is_not_for_a_screen_is_not_cut);
-	tcase_add_test(test_case, a_deadlock_is_red_if_there_are_colors);
-	tcase_add_test(test_case, a_cut_counts_columns_and_keeps_colors);
-	tcase_add_test(test_case, what_the_process_does_is_said);
-	tcase_add_test(test_case, without_a_recording_there_are_no_times);
-	tcase_add_test(test_case, on_a_low_screen_a_row_has_several_buckets);
-	tcase_add_test(test_case, enter_opens_a_task_and_escape_closes_it);
-	tcase_add_test(test_case, o_goes_to_the_holder_and_escape_comes_back);
-	tcase_add_test(test_case, the_selected_task_is_followed);
-	tcase_add_test(test_case, a_filter_is_typed);
-	tcase_add_test(test_case, keys_change_the_question);
-	tcase_add_test(test_case, other_keys_do_what_the_help_says);
-	tcase_add_test(test_case, keys_before_the_first_round_do_no_harm);
-	tcase_add_test(test_case, without_memory_the_screen_says_that_it_failed);
-	tcase_add_test(test_case, without_memory_a_round_is_compared_with_none);
-	suite_add_tcase(suite, test_case);
-	return test_run(suite);
 }

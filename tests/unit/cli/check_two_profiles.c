@@ -56,7 +56,9 @@ static void expect_stack(size_t i, const char *text, uint64_t before, uint64_t a
 	ck_assert_uint_eq(stacks.stack[i].count[1], after);
 }
 
-START_TEST(stacks_with_one_text_are_one)
+CASE(two_profiles)
+
+TEST(stacks_with_one_text_are_one)
 {
 	ck_assert_int_eq(read_text(0, "a;b 1\n\na c 2\r\na;b 3"), 0);
 	ck_assert_int_eq(read_text(1, "a;b 5\na;bc 6\n"), 0);
@@ -67,9 +69,8 @@ START_TEST(stacks_with_one_text_are_one)
 	ck_assert(stacks.total[0] == 6 && stacks.total[1] == 11);
 	stacks_fini(&stacks);
 }
-END_TEST
 
-START_TEST(a_table_may_grow)
+TEST(a_table_may_grow)
 {
 	char text[3000 * 8] = "";
 	size_t at = 0;
@@ -82,9 +83,8 @@ START_TEST(a_table_may_grow)
 	expect_stack(2999, "2999", 1, 1);
 	stacks_fini(&stacks);
 }
-END_TEST
 
-START_TEST(a_line_that_is_no_stack_is_named)
+TEST(a_line_that_is_no_stack_is_named)
 {
 	static const char *const damaged[] = { "a;b", " 1", "a -1", "a +1", "a 1x", "a ",
 					       "a 18446744073709551616" };
@@ -98,18 +98,16 @@ START_TEST(a_line_that_is_no_stack_is_named)
 		stacks_fini(&stacks);
 	}
 }
-END_TEST
 
-START_TEST(counts_that_are_too_large_are_refused)
+TEST(counts_that_are_too_large_are_refused)
 {
 	ck_assert_int_eq(read_text(0, "a 18446744073709551615\nb 1\n"), -EOVERFLOW);
 	stacks_fini(&stacks);
 }
-END_TEST
 
 #define P "{\"tdt\":1,\"profile\":{},\"places\":["
 
-START_TEST(a_profile_has_folded_stacks)
+TEST(a_profile_has_folded_stacks)
 {
 	struct reader reader;
 	const char *text = P "{\"state\":\"waiting\",\"kind\":\"mutex\",\"task\":\"c *\",\"ns\":7,"
@@ -123,9 +121,8 @@ START_TEST(a_profile_has_folded_stacks)
 	expect_stack(1, "(no name);polling;(unknown)", 0, 8);
 	stacks_fini(&stacks);
 }
-END_TEST
 
-START_TEST(what_is_no_profile_is_refused_with_the_place_and_reason)
+TEST(what_is_no_profile_is_refused_with_the_place_and_reason)
 {
 	static const struct {
 		const char *text, *message;
@@ -149,7 +146,6 @@ START_TEST(what_is_no_profile_is_refused_with_the_place_and_reason)
 		stacks_fini(&stacks);
 	}
 }
-END_TEST
 
 /* What is printed, for the caller to free. */
 static char *print_form(enum tdt_print_format format)
@@ -175,7 +171,7 @@ static void expect_form(enum tdt_print_format format, const char *expected)
 	free(text);
 }
 
-START_TEST(each_form_has_both_counts)
+TEST(each_form_has_both_counts)
 {
 	ck_assert_int_eq(read_text(0, "a;b 10\na;c 30\n"), 0);
 	ck_assert_int_eq(read_text(1, "a;b 3\na;d\033 1\n"), 0);
@@ -194,9 +190,8 @@ START_TEST(each_form_has_both_counts)
 		    "+25.0 %   0.0 %  25.0 %  a;d\\x1b\n");
 	stacks_fini(&stacks);
 }
-END_TEST
 
-START_TEST(empty_profiles_have_no_shares)
+TEST(empty_profiles_have_no_shares)
 {
 	ck_assert_int_eq(read_text(0, "a 0\n"), 0);
 	expect_form(TDT_PRINT_TEXT,
@@ -206,7 +201,6 @@ START_TEST(empty_profiles_have_no_shares)
 		    " 0.0 %   0.0 %  0.0 %  a\n");
 	stacks_fini(&stacks);
 }
-END_TEST
 
 static int add_once(void *argument)
 {
@@ -218,26 +212,7 @@ static int add_once(void *argument)
 	return error;
 }
 
-START_TEST(every_allocation_of_a_table_may_fail)
+TEST(every_allocation_of_a_table_may_fail)
 {
 	no_memory_each(add_once, NULL, 2);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("two_profiles");
-	TCase *cases = tcase_create("two_profiles");
-
-	tcase_add_test(cases, stacks_with_one_text_are_one);
-	tcase_add_test(cases, a_table_may_grow);
-	tcase_add_test(cases, a_line_that_is_no_stack_is_named);
-	tcase_add_test(cases, counts_that_are_too_large_are_refused);
-	tcase_add_test(cases, a_profile_has_folded_stacks);
-	tcase_add_test(cases, what_is_no_profile_is_refused_with_the_place_and_reason);
-	tcase_add_test(cases, each_form_has_both_counts);
-	tcase_add_test(cases, empty_profiles_have_no_shares);
-	tcase_add_test(cases, every_allocation_of_a_table_may_fail);
-	suite_add_tcase(suite, cases);
-	return test_run(suite);
 }

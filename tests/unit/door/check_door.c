@@ -24,6 +24,7 @@
 #include <tdt/trace.h>
 
 #include "door/socket.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -110,7 +111,9 @@ static void find_opened(struct descriptors *all)
 
 /* --- Opening the door ---------------------------------------------------- */
 
-START_TEST(the_door_is_open_when_the_program_listens)
+CASE(open)
+
+TEST(the_door_is_open_when_the_program_listens)
 {
 	expect_no_door(0);
 	ck_assert_int_eq(threads_named("tdt-door"), 0);
@@ -121,9 +124,8 @@ START_TEST(the_door_is_open_when_the_program_listens)
 	UNTIL(threads_named("tdt-door") == 1);
 	close(visitor_door()); /* the inode is that of the descriptor */
 }
-END_TEST
 
-START_TEST(it_is_opened_once)
+TEST(it_is_opened_once)
 {
 	uint64_t inode;
 	int n;
@@ -137,9 +139,8 @@ START_TEST(it_is_opened_once)
 	ck_assert_int_eq(count_open(), n);
 	UNTIL(threads_named("tdt-door") == 1);
 }
-END_TEST
 
-START_TEST(its_descriptors_are_closed_on_exec)
+TEST(its_descriptors_are_closed_on_exec)
 {
 	struct descriptors all;
 	int connection;
@@ -153,9 +154,8 @@ START_TEST(its_descriptors_are_closed_on_exec)
 		ck_assert_int_ne(fcntl(all.opened[i], F_GETFD) & FD_CLOEXEC, 0);
 	close(connection);
 }
-END_TEST
 
-START_TEST(it_takes_the_number_of_no_standard_stream)
+TEST(it_takes_the_number_of_no_standard_stream)
 {
 	int saved = dup(0), connection;
 
@@ -170,7 +170,6 @@ START_TEST(it_takes_the_number_of_no_standard_stream)
 	ck_assert_int_eq(dup(saved), 0);
 	close(connection);
 }
-END_TEST
 
 /* Wait until the thread sleeps without a limit; its short sleeps are shorter than this. */
 static void await_quiet(void)
@@ -184,16 +183,15 @@ static void await_quiet(void)
 }
 
 /* Otherwise the test does not end. */
-START_TEST(its_thread_sleeps_while_no_reader_comes)
+TEST(its_thread_sleeps_while_no_reader_comes)
 {
 	ck_assert_int_eq(tdt_listen(), 0);
 	close(visitor_come(visitor_door()));
 	UNTIL(threads_named("tdt-door") == 1);
 	await_quiet();
 }
-END_TEST
 
-START_TEST(without_a_thread_there_is_no_door)
+TEST(without_a_thread_there_is_no_door)
 {
 	int n;
 
@@ -212,7 +210,6 @@ START_TEST(without_a_thread_there_is_no_door)
 	ck_assert_int_eq(tdt_listen(), 0);
 	close(visitor_come(visitor_door()));
 }
-END_TEST
 
 static void allow_descriptors(int n)
 {
@@ -241,7 +238,7 @@ static int next_free(void)
 	return fd;
 }
 
-START_TEST(without_descriptors_there_is_no_door)
+TEST(without_descriptors_there_is_no_door)
 {
 	int free_at = next_free(), n = count_open();
 
@@ -258,9 +255,8 @@ START_TEST(without_descriptors_there_is_no_door)
 	allow_descriptors(MOST_FDS);
 	ck_assert_int_eq(tdt_listen(), 0);
 }
-END_TEST
 
-START_TEST(without_a_descriptor_for_it_a_reader_is_sent_away)
+TEST(without_a_descriptor_for_it_a_reader_is_sent_away)
 {
 	int door, connection, n;
 
@@ -285,9 +281,8 @@ START_TEST(without_a_descriptor_for_it_a_reader_is_sent_away)
 	close(connection);
 	close(door);
 }
-END_TEST
 
-START_TEST(without_any_descriptors_left_readers_are_served_all_the_same)
+TEST(without_any_descriptors_left_readers_are_served_all_the_same)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct tdt_outside_counters counters;
@@ -303,11 +298,12 @@ START_TEST(without_any_descriptors_left_readers_are_served_all_the_same)
 	allow_descriptors(MOST_FDS);
 	close(connection);
 }
-END_TEST
 
 /* --- Readers come and go ------------------------------------------------- */
 
-START_TEST(a_hello_says_who_answers)
+CASE(readers)
+
+TEST(a_hello_says_who_answers)
 {
 	struct tdt_outside_hello hello;
 	int connection;
@@ -325,7 +321,6 @@ START_TEST(a_hello_says_who_answers)
 	ck_assert_str_eq(hello.library, PACKAGE_VERSION);
 	close(connection);
 }
-END_TEST
 
 /* Knock with a message that is not sound; its refusal must be `error`, and the connection ends. */
 static void expect_refused(int door, const void *message, size_t size, int error)
@@ -343,7 +338,7 @@ static void expect_refused(int door, const void *message, size_t size, int error
 	visitor_end(ends[0]);
 }
 
-START_TEST(a_hello_that_is_not_sound_is_refused)
+TEST(a_hello_that_is_not_sound_is_refused)
 {
 	const struct tdt_outside_header sound = VISITOR_HEADER(tdt_outside_header, HELLO);
 	struct tdt_outside_header wrong = sound;
@@ -369,9 +364,8 @@ START_TEST(a_hello_that_is_not_sound_is_refused)
 	close(visitor_come(door));
 	close(door);
 }
-END_TEST
 
-START_TEST(a_hello_without_one_packet_socket_is_passed_over)
+TEST(a_hello_without_one_packet_socket_is_passed_over)
 {
 	const struct tdt_outside_header hello = VISITOR_HEADER(tdt_outside_header, HELLO);
 	int door, n, pipes[2], streams[2], packets[2];
@@ -391,9 +385,8 @@ START_TEST(a_hello_without_one_packet_socket_is_passed_over)
 	UNTIL(count_open() == n);
 	close(door);
 }
-END_TEST
 
-START_TEST(one_reader_too_many_is_refused_until_another_one_goes)
+TEST(one_reader_too_many_is_refused_until_another_one_goes)
 {
 	const struct tdt_outside_header hello = VISITOR_HEADER(tdt_outside_header, HELLO);
 	int connection[TDT_OUTSIDE_CONNECTIONS], door, n;
@@ -412,9 +405,8 @@ START_TEST(one_reader_too_many_is_refused_until_another_one_goes)
 		close(connection[i]);
 	UNTIL(count_open() == n);
 }
-END_TEST
 
-START_TEST(an_empty_packet_ends_its_connection_alone)
+TEST(an_empty_packet_ends_its_connection_alone)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct tdt_outside_counters counters;
@@ -430,7 +422,6 @@ START_TEST(an_empty_packet_ends_its_connection_alone)
 		visitor_ask(other, &request, sizeof request, &counters, sizeof counters), 0);
 	close(other);
 }
-END_TEST
 
 /* --- The death of a reader ----------------------------------------------- */
 
@@ -476,7 +467,7 @@ static bool is_recording(void)
 
 #define DEATHS 40
 
-START_TEST(a_reader_may_die_at_any_moment)
+TEST(a_reader_may_die_at_any_moment)
 {
 	unsigned seed = seed_of_run();
 	int door, connection, n, deaths = in_valgrind() || TSAN ? 4 : DEATHS;
@@ -504,7 +495,6 @@ START_TEST(a_reader_may_die_at_any_moment)
 	close(visitor_come(door));
 	close(door);
 }
-END_TEST
 
 /* --- fork() -------------------------------------------------------------- */
 
@@ -517,7 +507,9 @@ static int status_of(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(a_child_has_neither_its_parents_door_nor_its_connections)
+CASE(fork)
+
+TEST(a_child_has_neither_its_parents_door_nor_its_connections)
 {
 	struct descriptors all;
 	int connection;
@@ -540,7 +532,6 @@ START_TEST(a_child_has_neither_its_parents_door_nor_its_connections)
 	close(connection);
 	close(visitor_come(visitor_door()));
 }
-END_TEST
 
 /* In the child, whose thread must be a new one. */
 static void listen_in_child(uint64_t parents)
@@ -556,7 +547,7 @@ static void listen_in_child(uint64_t parents)
 	_exit(0);
 }
 
-START_TEST(a_child_may_listen_itself)
+TEST(a_child_may_listen_itself)
 {
 	pid_t child;
 
@@ -572,7 +563,6 @@ START_TEST(a_child_may_listen_itself)
 	ck_assert_int_eq(status_of(child), 0);
 	close(visitor_come(visitor_door()));
 }
-END_TEST
 
 /* --- A program that closes what it does not know ------------------------- */
 
@@ -641,7 +631,9 @@ static void expect_whole(const int *fds, int n, const int peer[])
 	}
 }
 
-START_TEST(a_program_may_close_all_and_use_the_numbers_again)
+CASE(closed)
+
+TEST(a_program_may_close_all_and_use_the_numbers_again)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct descriptors all;
@@ -665,10 +657,9 @@ START_TEST(a_program_may_close_all_and_use_the_numbers_again)
 	close(visitor_come(door));
 	close(door);
 }
-END_TEST
 
 /* The program closes only one of the door's two descriptors, or only the connection. */
-START_TEST(a_program_may_close_any_one_of_them)
+TEST(a_program_may_close_any_one_of_them, .to = 3)
 {
 	struct descriptors all;
 	int door, connection, peer, spare;
@@ -691,10 +682,9 @@ START_TEST(a_program_may_close_any_one_of_them)
 	close(door);
 	expect_whole(&all.opened[_i], 1, &peer);
 }
-END_TEST
 
 /* While the thread still finds out that the old door is closed. */
-START_TEST(a_program_that_has_closed_the_door_may_listen_again_at_once)
+TEST(a_program_that_has_closed_the_door_may_listen_again_at_once)
 {
 	struct descriptors all;
 
@@ -713,10 +703,9 @@ START_TEST(a_program_that_has_closed_the_door_may_listen_again_at_once)
 		ck_assert_int_eq(tdt_listen(), 0);
 	}
 }
-END_TEST
 
 /* It is closed then, until the program listens again. */
-START_TEST(a_reader_may_shut_the_door_down)
+TEST(a_reader_may_shut_the_door_down, .to = 3)
 {
 	static const int how[] = { SHUT_RDWR, SHUT_RD, SHUT_WR };
 	int door, connection;
@@ -733,7 +722,6 @@ START_TEST(a_reader_may_shut_the_door_down)
 	close(connection);
 	close(door);
 }
-END_TEST
 
 /* --- The environment ----------------------------------------------------- */
 
@@ -744,30 +732,27 @@ static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void no_drop(void *state)
-{
-	(void)state;
-}
-
 /* The library begins with the first traced future. */
 static void begin(void)
 {
-	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, never_polled, no_drop }));
+	struct tdt_traced traced =
+	    tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing }));
 
 	MUST(traced.handle != NULL);
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 }
 
-START_TEST(an_operator_lets_readers_in)
+CASE(environment)
+
+TEST(an_operator_lets_readers_in)
 {
 	ck_assert_int_eq(setenv("TDT_OUTSIDE", "1", 1), 0);
 	begin();
 	close(visitor_come(visitor_door()));
 }
-END_TEST
 
-START_TEST(an_operator_refuses_readers)
+TEST(an_operator_refuses_readers)
 {
 	ck_assert_int_eq(setenv("TDT_OUTSIDE", "0", 1), 0);
 	begin();
@@ -778,9 +763,8 @@ START_TEST(an_operator_refuses_readers)
 	expect_no_door(EPERM);
 	ck_assert_int_eq(threads_named("tdt-door"), 0);
 }
-END_TEST
 
-START_TEST(a_refusal_is_for_children_too_whatever_their_environment)
+TEST(a_refusal_is_for_children_too_whatever_their_environment)
 {
 	pid_t child;
 
@@ -793,9 +777,8 @@ START_TEST(a_refusal_is_for_children_too_whatever_their_environment)
 	}
 	ck_assert_int_eq(status_of(child), 0);
 }
-END_TEST
 
-START_TEST(other_values_mean_nothing)
+TEST(other_values_mean_nothing, .to = 5)
 {
 	static const char *const values[] = { "", "2", "01", "yes", "1 " };
 
@@ -805,10 +788,9 @@ START_TEST(other_values_mean_nothing)
 	ck_assert_int_eq(tdt_listen(), 0);
 	close(visitor_come(visitor_door()));
 }
-END_TEST
 
 /* A child that traces futures listens again if the operator wants it. */
-START_TEST(the_operator_means_children_too)
+TEST(the_operator_means_children_too)
 {
 	pid_t child;
 
@@ -826,46 +808,4 @@ START_TEST(the_operator_means_children_too)
 		_exit(0);
 	}
 	ck_assert_int_eq(status_of(child), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("door");
-	TCase *open_case = tcase_create("open"), *readers = tcase_create("readers"),
-	      *fork_case = tcase_create("fork"), *closed = tcase_create("closed"),
-	      *environment = tcase_create("environment");
-
-	tcase_add_test(open_case, the_door_is_open_when_the_program_listens);
-	tcase_add_test(open_case, it_is_opened_once);
-	tcase_add_test(open_case, its_descriptors_are_closed_on_exec);
-	tcase_add_test(open_case, it_takes_the_number_of_no_standard_stream);
-	tcase_add_test(open_case, its_thread_sleeps_while_no_reader_comes);
-	tcase_add_test(open_case, without_a_thread_there_is_no_door);
-	tcase_add_test(open_case, without_descriptors_there_is_no_door);
-	tcase_add_test(open_case, without_a_descriptor_for_it_a_reader_is_sent_away);
-	tcase_add_test(open_case, without_any_descriptors_left_readers_are_served_all_the_same);
-	suite_add_tcase(suite, open_case);
-	tcase_add_test(readers, a_hello_says_who_answers);
-	tcase_add_test(readers, a_hello_that_is_not_sound_is_refused);
-	tcase_add_test(readers, a_hello_without_one_packet_socket_is_passed_over);
-	tcase_add_test(readers, one_reader_too_many_is_refused_until_another_one_goes);
-	tcase_add_test(readers, an_empty_packet_ends_its_connection_alone);
-	tcase_add_test(readers, a_reader_may_die_at_any_moment);
-	suite_add_tcase(suite, readers);
-	tcase_add_test(fork_case, a_child_has_neither_its_parents_door_nor_its_connections);
-	tcase_add_test(fork_case, a_child_may_listen_itself);
-	suite_add_tcase(suite, fork_case);
-	tcase_add_test(closed, a_program_may_close_all_and_use_the_numbers_again);
-	tcase_add_loop_test(closed, a_program_may_close_any_one_of_them, 0, 3);
-	tcase_add_test(closed, a_program_that_has_closed_the_door_may_listen_again_at_once);
-	tcase_add_loop_test(closed, a_reader_may_shut_the_door_down, 0, 3);
-	suite_add_tcase(suite, closed);
-	tcase_add_test(environment, an_operator_lets_readers_in);
-	tcase_add_test(environment, an_operator_refuses_readers);
-	tcase_add_test(environment, a_refusal_is_for_children_too_whatever_their_environment);
-	tcase_add_loop_test(environment, other_values_mean_nothing, 0, 5);
-	tcase_add_test(environment, the_operator_means_children_too);
-	suite_add_tcase(suite, environment);
-	return test_run(suite);
 }

@@ -21,6 +21,7 @@
 #include <tdt/runtime.h>
 
 #include "lib/find_registry.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/test.h"
 #include "lib/visitor.h"
@@ -42,15 +43,11 @@ static tdt_poll_t wait_for_ever(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 /* Tasks that nobody will ever wake; polled once, as their records say. */
 static void be_wedged(int when_ready)
 {
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){ sizeof(struct tdt_rt_config), 2 });
+	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){
+		.size = sizeof(struct tdt_rt_config), .workers = 2 });
 
 	MUST(rt != NULL);
 	for (uintptr_t i = 0; i < TASKS; i++) {
@@ -165,7 +162,9 @@ static void receive_all_fresh(int connection)
 		send_for_trees(connection);
 }
 
-START_TEST(each_task_of_a_wedged_process_gives_its_tree)
+CASE(wedged, .setup = start_target, .teardown = kill_target)
+
+TEST(each_task_of_a_wedged_process_gives_its_tree)
 {
 	int door = take_door(), connection;
 
@@ -177,9 +176,8 @@ START_TEST(each_task_of_a_wedged_process_gives_its_tree)
 	close(connection);
 	close(door);
 }
-END_TEST
 
-START_TEST(readers_at_the_same_time_all_get_trees)
+TEST(readers_at_the_same_time_all_get_trees)
 {
 	int door = take_door(), connection[4];
 
@@ -195,9 +193,8 @@ START_TEST(readers_at_the_same_time_all_get_trees)
 	}
 	close(door);
 }
-END_TEST
 
-START_TEST(the_connection_ends_with_the_target)
+TEST(the_connection_ends_with_the_target)
 {
 	int door = take_door(), connection;
 
@@ -207,18 +204,4 @@ START_TEST(the_connection_ends_with_the_target)
 	kill(target, SIGKILL);
 	visitor_end(connection);
 	close(door);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("door_rt");
-	TCase *tcase = tcase_create("wedged");
-
-	tcase_add_checked_fixture(tcase, start_target, kill_target);
-	tcase_add_test(tcase, each_task_of_a_wedged_process_gives_its_tree);
-	tcase_add_test(tcase, readers_at_the_same_time_all_get_trees);
-	tcase_add_test(tcase, the_connection_ends_with_the_target);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

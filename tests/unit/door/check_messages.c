@@ -130,16 +130,17 @@ static void expect_refusal(const void *message, size_t size, int error)
 	go(&reader);
 }
 
-START_TEST(a_message_that_is_too_short_for_a_header_is_refused)
+CASE(refused)
+
+TEST(a_message_that_is_too_short_for_a_header_is_refused)
 {
 	const struct tdt_outside_header sound = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 
 	for (size_t size = 1; size < sizeof sound; size++)
 		expect_refusal(&sound, size, EPROTO);
 }
-END_TEST
 
-START_TEST(a_message_of_another_length_than_it_says_is_refused)
+TEST(a_message_of_another_length_than_it_says_is_refused)
 {
 	struct tdt_outside_header header = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	const uint32_t sizes[] = { 0, 1, sizeof header - 1, sizeof header + 1, UINT32_MAX };
@@ -149,10 +150,9 @@ START_TEST(a_message_of_another_length_than_it_says_is_refused)
 		expect_refusal(&header, sizeof header, EPROTO);
 	}
 }
-END_TEST
 
 /* Each kind with a byte less, a byte more, and much more, as the header says. */
-START_TEST(a_message_of_another_size_than_its_kind_is_refused)
+TEST(a_message_of_another_size_than_its_kind_is_refused)
 {
 	static const size_t sizes[] = { [TDT_OUTSIDE_HELLO] = sizeof(struct tdt_outside_header),
 					[TDT_OUTSIDE_TREES] = sizeof(struct tdt_outside_trees),
@@ -181,9 +181,8 @@ START_TEST(a_message_of_another_size_than_its_kind_is_refused)
 		}
 	}
 }
-END_TEST
 
-START_TEST(another_version_is_refused_whatever_else_is_wrong)
+TEST(another_version_is_refused_whatever_else_is_wrong)
 {
 	struct tdt_outside_header header = { .version = 0, .kind = 99, .error = 1, .number = 8 };
 
@@ -191,9 +190,8 @@ START_TEST(another_version_is_refused_whatever_else_is_wrong)
 	header.version = TDT_OUTSIDE_VERSION + 1;
 	expect_refusal(&header, sizeof header, EPROTONOSUPPORT);
 }
-END_TEST
 
-START_TEST(an_unknown_kind_is_refused)
+TEST(an_unknown_kind_is_refused)
 {
 	static const uint16_t kinds[] = { 0, TDT_OUTSIDE_TREE, TDT_OUTSIDE_COUNTERS + 1,
 					  UINT16_MAX };
@@ -204,9 +202,8 @@ START_TEST(an_unknown_kind_is_refused)
 		expect_refusal(&header, sizeof header, EOPNOTSUPP);
 	}
 }
-END_TEST
 
-START_TEST(reserved_fields_must_be_zero)
+TEST(reserved_fields_must_be_zero)
 {
 	struct tdt_outside_header header = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 
@@ -219,9 +216,8 @@ START_TEST(reserved_fields_must_be_zero)
 		header.reserved[i] = 0;
 	}
 }
-END_TEST
 
-START_TEST(absurd_trees_are_refused)
+TEST(absurd_trees_are_refused)
 {
 	const struct tdt_outside_trees sound = { VISITOR_HEADER(tdt_outside_trees, TREES),
 						 .most = 1 };
@@ -243,9 +239,8 @@ START_TEST(absurd_trees_are_refused)
 	trees.ids[TDT_OUTSIDE_IDS - 1] = 1;
 	expect_refusal(&trees, sizeof trees, EINVAL);
 }
-END_TEST
 
-START_TEST(an_absurd_interval_is_refused)
+TEST(an_absurd_interval_is_refused)
 {
 	struct tdt_outside_watch request = { VISITOR_HEADER(tdt_outside_watch, WATCH),
 					     .interval_ns = UINT64_C(1) << 63 };
@@ -254,9 +249,8 @@ START_TEST(an_absurd_interval_is_refused)
 	request.interval_ns = UINT64_MAX;
 	expect_refusal(&request, sizeof request, EINVAL);
 }
-END_TEST
 
-START_TEST(absurd_recordings_are_refused)
+TEST(absurd_recordings_are_refused)
 {
 	const struct tdt_outside_record sound = small_recording();
 	struct tdt_outside_record request = sound;
@@ -284,11 +278,12 @@ START_TEST(absurd_recordings_are_refused)
 	request.by_program = 1;
 	expect_refusal(&request, sizeof request, EINVAL);
 }
-END_TEST
 
 /* --- The watch ----------------------------------------------------------- */
 
-START_TEST(the_shortest_interval_is_in_force)
+CASE(watch)
+
+TEST(the_shortest_interval_is_in_force)
 {
 	struct reader one = come(), other = come();
 
@@ -305,9 +300,8 @@ START_TEST(the_shortest_interval_is_in_force)
 	ck_assert_int_eq(tdt_watch(0), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 }
-END_TEST
 
-START_TEST(a_program_that_stops_its_watch_leaves_those_of_readers)
+TEST(a_program_that_stops_its_watch_leaves_those_of_readers)
 {
 	struct reader reader = come();
 
@@ -318,9 +312,8 @@ START_TEST(a_program_that_stops_its_watch_leaves_those_of_readers)
 	go(&reader);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 }
-END_TEST
 
-START_TEST(an_interval_has_a_lower_limit)
+TEST(an_interval_has_a_lower_limit)
 {
 	struct reader reader = come();
 
@@ -329,7 +322,6 @@ START_TEST(an_interval_has_a_lower_limit)
 	go(&reader);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 }
-END_TEST
 
 /* --- The recorder -------------------------------------------------------- */
 
@@ -337,7 +329,9 @@ static const struct tdt_recorder_options programs = { .size = sizeof programs,
 						      .ring_size = 131072,
 						      .total_size = 4 << 20 };
 
-START_TEST(a_recording_ends_with_the_last_connection_that_wants_it)
+CASE(recorder)
+
+TEST(a_recording_ends_with_the_last_connection_that_wants_it)
 {
 	struct reader one = come(), other = come();
 
@@ -354,9 +348,8 @@ START_TEST(a_recording_ends_with_the_last_connection_that_wants_it)
 	go(&other);
 	ck_assert(!is_recording());
 }
-END_TEST
 
-START_TEST(the_programs_recording_goes_on_as_it_is)
+TEST(the_programs_recording_goes_on_as_it_is)
 {
 	struct reader reader = come();
 	uint64_t rings;
@@ -371,9 +364,8 @@ START_TEST(the_programs_recording_goes_on_as_it_is)
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	ck_assert(!is_recording());
 }
-END_TEST
 
-START_TEST(a_recording_outlives_the_programs_as_long_as_a_reader_wants_it)
+TEST(a_recording_outlives_the_programs_as_long_as_a_reader_wants_it)
 {
 	struct reader reader = come();
 
@@ -385,9 +377,8 @@ START_TEST(a_recording_outlives_the_programs_as_long_as_a_reader_wants_it)
 	go(&reader);
 	ck_assert(!is_recording());
 }
-END_TEST
 
-START_TEST(the_programs_options_replace_those_of_readers)
+TEST(the_programs_options_replace_those_of_readers)
 {
 	struct reader reader = come();
 	uint64_t rings;
@@ -403,10 +394,9 @@ START_TEST(the_programs_options_replace_those_of_readers)
 	ck_assert(!is_recording());
 	go(&reader);
 }
-END_TEST
 
 /* What the program could not start leaves the recording of the reader. */
-START_TEST(a_start_that_fails_leaves_a_readers_recording)
+TEST(a_start_that_fails_leaves_a_readers_recording)
 {
 	const struct tdt_recorder_options bad = { .size = sizeof bad,
 						  .dir = "/proc/self/no such directory" };
@@ -422,9 +412,8 @@ START_TEST(a_start_that_fails_leaves_a_readers_recording)
 	go(&reader);
 	ck_assert(!is_recording());
 }
-END_TEST
 
-START_TEST(without_a_size_the_rings_are_those_of_the_last_recording)
+TEST(without_a_size_the_rings_are_those_of_the_last_recording)
 {
 	struct tdt_outside_record request = small_recording(), to;
 	struct reader reader = come();
@@ -440,11 +429,12 @@ START_TEST(without_a_size_the_rings_are_those_of_the_last_recording)
 	ck_assert(is_recording());
 	go(&reader);
 }
-END_TEST
 
 /* --- Counters, hello ----------------------------------------------------- */
 
-START_TEST(counters_are_those_of_the_program)
+CASE(rest)
+
+TEST(counters_are_those_of_the_program)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct tdt_counts counts = { .size = sizeof counts };
@@ -462,9 +452,8 @@ START_TEST(counters_are_those_of_the_program)
 	ck_assert_uint_eq(to.waiting, counts.waiting);
 	go(&reader);
 }
-END_TEST
 
-START_TEST(a_second_hello_is_answered_like_the_first)
+TEST(a_second_hello_is_answered_like_the_first)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, HELLO);
 	struct reader reader = come();
@@ -474,11 +463,10 @@ START_TEST(a_second_hello_is_answered_like_the_first)
 	ck_assert_uint_eq(to.pid, (uint32_t)getpid());
 	go(&reader);
 }
-END_TEST
 
 /* --- Readers that do not receive ----------------------------------------- */
 
-START_TEST(a_reader_that_does_not_receive_is_given_up)
+TEST(a_reader_that_does_not_receive_is_given_up)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct reader reader = come();
@@ -489,9 +477,8 @@ START_TEST(a_reader_that_does_not_receive_is_given_up)
 	ck_assert_int_eq(error, -ETIMEDOUT);
 	go(&reader);
 }
-END_TEST
 
-START_TEST(an_answer_to_nobody_ends_the_connection)
+TEST(an_answer_to_nobody_ends_the_connection)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct reader reader = come();
@@ -501,9 +488,8 @@ START_TEST(an_answer_to_nobody_ends_the_connection)
 	reader.fd = -1;
 	go(&reader);
 }
-END_TEST
 
-START_TEST(an_answer_does_not_go_to_another_file_with_the_same_number)
+TEST(an_answer_does_not_go_to_another_file_with_the_same_number)
 {
 	const struct tdt_outside_header request = VISITOR_HEADER(tdt_outside_header, COUNTERS);
 	struct reader reader = come();
@@ -517,11 +503,10 @@ START_TEST(an_answer_does_not_go_to_another_file_with_the_same_number)
 	go(&reader);
 	ck_assert_int_eq(write(fd, "x", 1), 1); /* it is open */
 }
-END_TEST
 
 /* --- A child, and no memory ---------------------------------------------- */
 
-START_TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
+TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
 {
 	struct reader reader = come();
 	int status;
@@ -540,7 +525,6 @@ START_TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
 	ck_assert(is_recording());
 	go(&reader);
 }
-END_TEST
 
 /* Have a request answered with the allocations from the `first` on failing.  Returns the error. */
 static int answer_without(int first, const struct reader *reader, const void *message, size_t size)
@@ -557,7 +541,7 @@ static int answer_without(int first, const struct reader *reader, const void *me
 	return to[0].error;
 }
 
-START_TEST(without_memory_a_request_is_refused_and_changes_nothing)
+TEST(without_memory_a_request_is_refused_and_changes_nothing)
 {
 	const struct tdt_outside_record to_record = small_recording();
 	const struct tdt_outside_watch to_watch = { VISITOR_HEADER(tdt_outside_watch, WATCH),
@@ -577,43 +561,4 @@ START_TEST(without_memory_a_request_is_refused_and_changes_nothing)
 		ck_assert_int_eq(is_recording(), error == 0);
 	}
 	go(&reader);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("messages");
-	TCase *refused = tcase_create("refused"), *watch_case = tcase_create("watch"),
-	      *recorder = tcase_create("recorder"), *rest = tcase_create("rest");
-
-	tcase_add_test(refused, a_message_that_is_too_short_for_a_header_is_refused);
-	tcase_add_test(refused, a_message_of_another_length_than_it_says_is_refused);
-	tcase_add_test(refused, a_message_of_another_size_than_its_kind_is_refused);
-	tcase_add_test(refused, another_version_is_refused_whatever_else_is_wrong);
-	tcase_add_test(refused, an_unknown_kind_is_refused);
-	tcase_add_test(refused, reserved_fields_must_be_zero);
-	tcase_add_test(refused, absurd_trees_are_refused);
-	tcase_add_test(refused, an_absurd_interval_is_refused);
-	tcase_add_test(refused, absurd_recordings_are_refused);
-	suite_add_tcase(suite, refused);
-	tcase_add_test(watch_case, the_shortest_interval_is_in_force);
-	tcase_add_test(watch_case, a_program_that_stops_its_watch_leaves_those_of_readers);
-	tcase_add_test(watch_case, an_interval_has_a_lower_limit);
-	suite_add_tcase(suite, watch_case);
-	tcase_add_test(recorder, a_recording_ends_with_the_last_connection_that_wants_it);
-	tcase_add_test(recorder, the_programs_recording_goes_on_as_it_is);
-	tcase_add_test(recorder, a_recording_outlives_the_programs_as_long_as_a_reader_wants_it);
-	tcase_add_test(recorder, the_programs_options_replace_those_of_readers);
-	tcase_add_test(recorder, a_start_that_fails_leaves_a_readers_recording);
-	tcase_add_test(recorder, without_a_size_the_rings_are_those_of_the_last_recording);
-	suite_add_tcase(suite, recorder);
-	tcase_add_test(rest, counters_are_those_of_the_program);
-	tcase_add_test(rest, a_second_hello_is_answered_like_the_first);
-	tcase_add_test(rest, a_reader_that_does_not_receive_is_given_up);
-	tcase_add_test(rest, an_answer_to_nobody_ends_the_connection);
-	tcase_add_test(rest, an_answer_does_not_go_to_another_file_with_the_same_number);
-	tcase_add_test(rest, a_child_has_nothing_of_what_readers_of_its_parent_want);
-	tcase_add_test(rest, without_memory_a_request_is_refused_and_changes_nothing);
-	suite_add_tcase(suite, rest);
-	return test_run(suite);
 }

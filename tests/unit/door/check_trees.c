@@ -13,10 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/hooks.h>
+#include <tdt/leaf.h>
 #include <tdt/trace.h>
 
 #include "base/clock.h"
 #include "door/trees.h"
+#include "lib/fibered.h"
 #include "lib/listed.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
@@ -32,6 +35,7 @@
 struct job {
 	struct poll_now task;
 	int leaves; /* 0: one */
+	int reports; /* waits that it reports */
 	bool ready; /* its next poll ends it */
 	void (*act)(void);
 	int polls;
@@ -65,6 +69,8 @@ static tdt_poll_t poll_job(void *state, struct tdt_context *cx)
 		job->act();
 	if (job->ready)
 		return TDT_READY;
+	for (int i = 0; i < job->reports; i++)
+		tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, &job->leaves + i, 40 + (uint64_t)i, "gate");
 	for (int i = 0; i == 0 || i < job->leaves; i++)
 		wait_lower(cx, i);
 	return TDT_PENDING;
@@ -141,7 +147,8 @@ static void check_tree(const union arrived *message, ssize_t n)
 	uint32_t leaves = 0;
 
 	ck_assert_uint_eq(tree->header.size, (size_t)n);
-	ck_assert_uint_eq((size_t)n, sizeof *tree + tree->tree.n * sizeof message->whole.entry[0]);
+	ck_assert_uint_eq((size_t)n, sizeof *tree + tree->tree.n * sizeof message->whole.entry[0] +
+					 tree->n_waits * sizeof(struct tdt_wait));
 	ck_assert_uint_eq(tree->header.version, TDT_OUTSIDE_VERSION);
 	ck_assert_uint_eq(tree->header.kind, TDT_OUTSIDE_TREE);
 	ck_assert_uint_eq(tree->header.number, 7);
@@ -185,14 +192,15 @@ static const union arrived *expect_next(const struct job *job, enum tdt_outside_
 
 /* --- Tasks that answer --------------------------------------------------- */
 
-START_TEST(without_tasks_there_are_no_trees)
+CASE(fresh, .setup = open_ends, .teardown = close_ends)
+
+TEST(without_tasks_there_are_no_trees)
 {
 	request_all();
 	ck_assert(done.tasks == 0 && done.fresh == 0 && done.left_out == 0);
 }
-END_TEST
 
-START_TEST(a_waiting_task_is_woken_once_and_gives_its_tree)
+TEST(a_waiting_task_is_woken_once_and_gives_its_tree)
 {
 	struct job job = { .leaves = 1 };
 	const union arrived *message;
@@ -209,9 +217,8 @@ START_TEST(a_waiting_task_is_woken_once_and_gives_its_tree)
 	ck_assert(done.tasks == 1 && done.fresh == 1 && done.left_out == 0);
 	end(&job);
 }
-END_TEST
 
-START_TEST(each_of_many_tasks_gives_its_tree)
+TEST(each_of_many_tasks_gives_its_tree)
 {
 	static struct job jobs[100];
 	uint64_t sum = 0;
@@ -229,9 +236,8 @@ START_TEST(each_of_many_tasks_gives_its_tree)
 	}
 	ck_assert_uint_eq(sum, 0);
 }
-END_TEST
 
-START_TEST(a_poll_may_end_the_task_instead)
+TEST(a_poll_may_end_the_task_instead)
 {
 	struct job job = { .leaves = 1 };
 	const union arrived *message;
@@ -244,9 +250,48 @@ START_TEST(a_poll_may_end_the_task_instead)
 	ck_assert_uint_eq(message->tree.tree.leaves, 0);
 	end(&job);
 }
-END_TEST
 
-START_TEST(a_tree_that_is_too_large_is_cut_off)
+static const struct tdt_wait *waits_of(const union arrived *message)
+{
+	return (const void *)&message->whole.entry[message->tree.tree.n];
+}
+
+TEST(all_waits_of_the_poll_come_with_the_tree)
+{
+	struct job job = { .leaves = 2, .reports = 2 };
+	const struct tdt_wait *waits;
+	const union arrived *message;
+
+	start(&job);
+	request_all();
+	message = expect_next(&job, TDT_OUTSIDE_FRESH);
+	ck_assert_uint_eq(message->tree.n_waits, 2);
+	waits = waits_of(message);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(waits[i].kind, TDT_WAIT_MUTEX);
+		ck_assert_uint_eq(waits[i].object, (uintptr_t)(&job.leaves + i));
+		ck_assert_uint_eq(waits[i].owner, 40 + (uint64_t)i);
+		ck_assert_str_eq(waits[i].name, "gate");
+	}
+	end(&job);
+}
+
+TEST(of_many_waits_those_come_that_fit)
+{
+	struct job job = { .reports = 1000 };
+	const union arrived *message;
+
+	start(&job);
+	request_all();
+	message = expect_next(&job, TDT_OUTSIDE_FRESH);
+	ck_assert_uint_gt(message->tree.header.size,
+			  TDT_OUTSIDE_MESSAGE_MAX - sizeof(struct tdt_wait));
+	ck_assert_uint_eq(waits_of(message)[message->tree.n_waits - 1].owner,
+			  40 + message->tree.n_waits - 1U);
+	end(&job);
+}
+
+TEST(a_tree_that_is_too_large_is_cut_off)
 {
 	struct job job = { .leaves = 6000 };
 	const union arrived *message;
@@ -260,11 +305,12 @@ START_TEST(a_tree_that_is_too_large_is_cut_off)
 	ck_assert_uint_eq(message->tree.tree.leaves + message->tree.tree.lost, 6000);
 	end(&job);
 }
-END_TEST
 
 /* --- Which tasks --------------------------------------------------------- */
 
-START_TEST(only_the_listed_tasks_are_woken)
+CASE(which, .setup = open_ends, .teardown = close_ends)
+
+TEST(only_the_listed_tasks_are_woken)
 {
 	struct job jobs[4] = { { .leaves = 1 } };
 	struct tdt_outside_trees wanted = all_within(10000 * MS);
@@ -282,9 +328,8 @@ START_TEST(only_the_listed_tasks_are_woken)
 		end(&jobs[i]);
 	}
 }
-END_TEST
 
-START_TEST(no_more_tasks_are_woken_than_the_reader_wants)
+TEST(no_more_tasks_are_woken_than_the_reader_wants)
 {
 	struct job jobs[7] = { { .leaves = 1 } };
 	struct tdt_outside_trees wanted = all_within(10000 * MS);
@@ -301,9 +346,36 @@ START_TEST(no_more_tasks_are_woken_than_the_reader_wants)
 	}
 	ck_assert_int_eq(polls, 7 + 3);
 }
-END_TEST
 
-START_TEST(without_a_number_at_most_a_thousand_are_woken)
+static void yields(struct fibered *it)
+{
+	fibered_yield(it);
+}
+
+TEST(tasks_that_need_no_request_take_no_place_from_those_that_do, .to = 2)
+{
+	struct tdt_outside_trees wanted = all_within(10000 * MS);
+	struct tdt_handle *callbacks = tdt_task_new(NULL);
+	struct fibered fiber = { .run = yields };
+	struct job jobs[2] = { { .leaves = 1 } };
+
+	fibered_init(&fiber, NULL);
+	fibered_resume(&fiber);
+	for (int i = 0; i < 2; i++)
+		start(&jobs[i]);
+	wanted.most = 2 + (unsigned)_i;
+	ck_assert_int_eq(request(&wanted), 0);
+	ck_assert_uint_eq(done.tasks, wanted.most);
+	ck_assert_uint_eq(done.left_out, 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(jobs[i].polls, 2);
+		end(&jobs[i]);
+	}
+	fibered_fini(&fiber);
+	tdt_task_end(callbacks);
+}
+
+TEST(without_a_number_at_most_a_thousand_are_woken)
 {
 	static struct job jobs[1003];
 	const struct tdt_outside_trees wanted = all_within(1); /* so few are sent */
@@ -316,11 +388,12 @@ START_TEST(without_a_number_at_most_a_thousand_are_woken)
 	for (int i = 0; i < 1003; i++)
 		end(&jobs[i]);
 }
-END_TEST
 
 /* --- Tasks that do not answer -------------------------------------------- */
 
-START_TEST(a_task_that_is_not_polled_gives_no_tree)
+CASE(none, .setup = open_ends, .teardown = close_ends)
+
+TEST(a_task_that_is_not_polled_gives_no_tree)
 {
 	struct job job = { .leaves = 1 };
 	const struct tdt_outside_trees wanted = all_within(20 * MS);
@@ -332,7 +405,6 @@ START_TEST(a_task_that_is_not_polled_gives_no_tree)
 	ck_assert(done.tasks == 1 && done.fresh == 0);
 	end(&job);
 }
-END_TEST
 
 static struct job dropped;
 
@@ -344,7 +416,7 @@ static void drop_the_other(void)
 	dropped.task.traced.future.state = NULL;
 }
 
-START_TEST(a_task_that_ends_before_its_poll_gives_no_tree)
+TEST(a_task_that_ends_before_its_poll_gives_no_tree)
 {
 	struct job dropper = { .leaves = 1 };
 	struct tdt_outside_trees wanted = all_within(10000 * MS);
@@ -367,7 +439,6 @@ START_TEST(a_task_that_ends_before_its_poll_gives_no_tree)
 	end(&dropper);
 	tdt_handle_unref(dropped.task.traced.handle);
 }
-END_TEST
 
 static sem_t go_on;
 
@@ -381,7 +452,7 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 }
 
 /* With so much time, the test would last for as long if the request did not see that. */
-START_TEST(a_poll_that_lasts_is_reported_at_once_and_gets_no_signal)
+TEST(a_poll_that_lasts_is_reported_at_once_and_gets_no_signal)
 {
 	const struct tdt_outside_trees wanted = all_within(10000 * MS);
 	struct stuck_task task = { .before = NULL };
@@ -401,11 +472,12 @@ START_TEST(a_poll_that_lasts_is_reported_at_once_and_gets_no_signal)
 	sem_post(&go_on);
 	stuck_task_end(&task);
 }
-END_TEST
 
 /* --- Readers that do not receive, and no memory -------------------------- */
 
-START_TEST(a_reader_that_does_not_receive_is_given_up)
+CASE(trouble, .setup = open_ends, .teardown = close_ends)
+
+TEST(a_reader_that_does_not_receive_is_given_up)
 {
 	static struct job jobs[100];
 	const struct tdt_outside_trees wanted = all_within(1 * MS);
@@ -420,9 +492,8 @@ START_TEST(a_reader_that_does_not_receive_is_given_up)
 	for (int i = 0; i < 100; i++)
 		end(&jobs[i]);
 }
-END_TEST
 
-START_TEST(for_a_reader_that_is_gone_no_task_is_waited_for)
+TEST(for_a_reader_that_is_gone_no_task_is_waited_for)
 {
 	const struct tdt_outside_trees wanted = all_within(10000 * MS);
 	struct job jobs[2] = { { .leaves = 1 } };
@@ -437,9 +508,8 @@ START_TEST(for_a_reader_that_is_gone_no_task_is_waited_for)
 	for (int i = 0; i < 2; i++)
 		end(&jobs[i]);
 }
-END_TEST
 
-START_TEST(without_memory_there_are_fewer_trees)
+TEST(without_memory_there_are_fewer_trees)
 {
 	static struct job jobs[3];
 	const struct tdt_outside_trees wanted = all_within(10000 * MS);
@@ -469,36 +539,4 @@ START_TEST(without_memory_there_are_fewer_trees)
 	ck_assert_uint_eq(done.fresh, 3);
 	for (int i = 0; i < 3; i++)
 		end(&jobs[i]);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("trees");
-	TCase *fresh = tcase_create("fresh"), *which = tcase_create("which"),
-	      *none = tcase_create("none"), *trouble = tcase_create("trouble");
-
-	tcase_add_checked_fixture(fresh, open_ends, close_ends);
-	tcase_add_test(fresh, without_tasks_there_are_no_trees);
-	tcase_add_test(fresh, a_waiting_task_is_woken_once_and_gives_its_tree);
-	tcase_add_test(fresh, each_of_many_tasks_gives_its_tree);
-	tcase_add_test(fresh, a_poll_may_end_the_task_instead);
-	tcase_add_test(fresh, a_tree_that_is_too_large_is_cut_off);
-	suite_add_tcase(suite, fresh);
-	tcase_add_checked_fixture(which, open_ends, close_ends);
-	tcase_add_test(which, only_the_listed_tasks_are_woken);
-	tcase_add_test(which, no_more_tasks_are_woken_than_the_reader_wants);
-	tcase_add_test(which, without_a_number_at_most_a_thousand_are_woken);
-	suite_add_tcase(suite, which);
-	tcase_add_checked_fixture(none, open_ends, close_ends);
-	tcase_add_test(none, a_task_that_is_not_polled_gives_no_tree);
-	tcase_add_test(none, a_task_that_ends_before_its_poll_gives_no_tree);
-	tcase_add_test(none, a_poll_that_lasts_is_reported_at_once_and_gets_no_signal);
-	suite_add_tcase(suite, none);
-	tcase_add_checked_fixture(trouble, open_ends, close_ends);
-	tcase_add_test(trouble, a_reader_that_does_not_receive_is_given_up);
-	tcase_add_test(trouble, for_a_reader_that_is_gone_no_task_is_waited_for);
-	tcase_add_test(trouble, without_memory_there_are_fewer_trees);
-	suite_add_tcase(suite, trouble);
-	return test_run(suite);
 }

@@ -11,6 +11,7 @@
 
 #include <tdt/dump.h>
 
+#include "lib/idle.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 
@@ -22,11 +23,6 @@ static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
-}
-
-static void nothing_drop(void *state)
-{
-	(void)state;
 }
 
 static char *dump(const struct tdt_dump_options *options)
@@ -42,14 +38,16 @@ static char *dump(const struct tdt_dump_options *options)
 	return text;
 }
 
-START_TEST(a_dump_has_the_tasks_that_live_and_no_others)
+CASE(all)
+
+TEST(a_dump_has_the_tasks_that_live_and_no_others)
 {
 	struct tdt_traced traced;
 	char *text = dump(NULL);
 
 	ck_assert_int_eq(strncmp(text, "no tasks", 8), 0);
 	free(text);
-	traced = tdt_traced_with((struct tdt_future){ &traced, waiting_poll, nothing_drop },
+	traced = tdt_traced_with((struct tdt_future){ &traced, waiting_poll, drop_nothing },
 				 TDT_TASK_ATTR(.name = "here", .id = 77));
 	text = dump(DUMP(.timeout_ns = 1000000)); /* nobody polls it */
 	ck_assert_int_eq(strncmp(text, "1 task: 1 without a tree", 24), 0);
@@ -68,9 +66,8 @@ START_TEST(a_dump_has_the_tasks_that_live_and_no_others)
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
-START_TEST(wrong_options_are_told_before_anybody_is_asked)
+TEST(wrong_options_are_told_before_anybody_is_asked)
 {
 	char *text = NULL;
 	size_t size;
@@ -86,16 +83,4 @@ START_TEST(wrong_options_are_told_before_anybody_is_asked)
 	fclose(file);
 	ck_assert_str_eq(text, "");
 	free(text);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_all");
-	TCase *all = tcase_create("all");
-
-	tcase_add_test(all, a_dump_has_the_tasks_that_live_and_no_others);
-	tcase_add_test(all, wrong_options_are_told_before_anybody_is_asked);
-	suite_add_tcase(suite, all);
-	return test_run(suite);
 }

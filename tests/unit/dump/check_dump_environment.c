@@ -23,6 +23,8 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/folder.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -58,15 +60,11 @@ static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void no_drop(void *state)
-{
-	(void)state;
-}
-
 /* The library starts its threads with the first traced future. */
 static void make_task(void)
 {
-	struct tdt_traced traced = tdt_traced(((struct tdt_future){ NULL, never_polled, no_drop }));
+	struct tdt_traced traced =
+	    tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing }));
 
 	MUST(traced.handle != NULL);
 	tdt_future_drop(&traced.future);
@@ -91,7 +89,7 @@ static int dumps_in(const char *path)
 /* The file that TDT_DUMP names, in this process. */
 static const char *file_of(pid_t process)
 {
-	static char path[128];
+	static char path[IN_FOLDER_SIZE];
 
 	snprintf(path, sizeof path, "%s/%ld.tdt", FOLDER, (long)process);
 	return path;
@@ -146,7 +144,7 @@ static void has_closed_everything(void)
 
 static void writes_json(void)
 {
-	char path[128];
+	char path[IN_FOLDER_SIZE];
 
 	snprintf(path, sizeof path, "%s/%ld.json", FOLDER, (long)getpid());
 	make_task();
@@ -210,7 +208,7 @@ static void forks_with_tasks(void)
 static void chooses_another_signal(void)
 {
 	struct sigaction action;
-	char other[128];
+	char other[IN_FOLDER_SIZE];
 
 	snprintf(other, sizeof other, "%s/other", FOLDER);
 	MUST(tdt_dump_on_signal(SIGUSR2) == 0);
@@ -262,7 +260,7 @@ static void overwrites_its_environment(void)
 /* The folder is made after the first dump. */
 static void has_no_folder_yet(void)
 {
-	char folder[128], path[160];
+	char folder[IN_FOLDER_SIZE], path[IN_FOLDER_SIZE + 8];
 
 	snprintf(folder, sizeof folder, "%s/late", FOLDER);
 	snprintf(path, sizeof path, "%s/dump", folder);
@@ -300,10 +298,10 @@ static const struct {
 	ROLE(starts_no_threads),
 };
 
-static int play(const char *name)
+int test_play(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		if (strcmp(roles[i].name, name) == 0) {
+		if (argc == 2 && strcmp(roles[i].name, argv[1]) == 0) {
 			roles[i].play();
 			return EXIT_SUCCESS;
 		}
@@ -313,17 +311,17 @@ static int play(const char *name)
 
 /* --- The tests ------------------------------------------------------------------------------ */
 
-static char folder[] = "/tmp/check_dump_environment.XXXXXX";
+static char folder[FOLDER_SIZE];
 
 static void setup(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(make_folder(folder));
 	setenv("CHECK_FOLDER", folder, 1);
 }
 
 static void teardown(void)
 {
-	char command[sizeof folder + 16];
+	char command[IN_FOLDER_SIZE];
 
 	snprintf(command, sizeof command, "rm -rf %s", folder);
 	ck_assert_int_eq(system(command), 0);
@@ -334,7 +332,7 @@ static void teardown(void)
 static int status_of(const char *role, const char *value)
 {
 	size_t n = strcspn(value, "@");
-	char variable[256], program[PATH_MAX] = "";
+	char variable[2 * FOLDER_SIZE], program[PATH_MAX] = "";
 	int status = -1;
 	pid_t child;
 
@@ -355,31 +353,30 @@ static int status_of(const char *role, const char *value)
 #define TO_FILE "USR1:@/%p.tdt"
 #define GOES_WELL(role, value) ck_assert_int_eq(status_of(role, value), 0)
 
-START_TEST(a_signal_before_the_first_task_harms_nobody)
+CASE(variable, .setup = setup, .teardown = teardown)
+
+TEST(a_signal_before_the_first_task_harms_nobody)
 {
 	GOES_WELL("only_raises", "USR1");
 	GOES_WELL("only_raises", "SIGUSR1:");
 	GOES_WELL("only_raises", "10:/nowhere/at/all");
 	GOES_WELL("only_raises", TO_FILE);
 }
-END_TEST
 
-START_TEST(from_the_first_task_on_it_dumps)
+TEST(from_the_first_task_on_it_dumps)
 {
 	GOES_WELL("has_a_task_later", TO_FILE);
 	GOES_WELL("writes_json", "USR1:@/%p.json");
 	GOES_WELL("prints_to_stderr", "USR1");
 }
-END_TEST
 
-START_TEST(a_file_needs_no_stderr)
+TEST(a_file_needs_no_stderr)
 {
 	GOES_WELL("has_closed_everything", TO_FILE);
 }
-END_TEST
 
 /* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
-START_TEST(children_of_fork_have_files_of_their_own)
+TEST(children_of_fork_have_files_of_their_own)
 {
 	GOES_WELL("becomes_a_daemon", TO_FILE);
 	if (TSAN)
@@ -387,85 +384,49 @@ START_TEST(children_of_fork_have_files_of_their_own)
 	else
 		GOES_WELL("forks_with_tasks", TO_FILE);
 }
-END_TEST
 
-START_TEST(the_program_may_choose_another_signal_or_the_same)
+TEST(the_program_may_choose_another_signal_or_the_same)
 {
 	GOES_WELL("chooses_another_signal", TO_FILE);
 	GOES_WELL("chooses_the_same_signal", TO_FILE);
 }
-END_TEST
 
-START_TEST(a_handler_of_the_program_s_stays)
+TEST(a_handler_of_the_program_s_stays)
 {
 	GOES_WELL("has_a_handler", TO_FILE);
 }
-END_TEST
 
-START_TEST(a_signal_that_was_ignored_dumps)
+TEST(a_signal_that_was_ignored_dumps)
 {
 	signal(SIGUSR1, SIG_IGN);
 	GOES_WELL("has_a_task_later", TO_FILE);
 }
-END_TEST
 
-START_TEST(the_program_may_overwrite_its_environment)
+TEST(the_program_may_overwrite_its_environment)
 {
 	GOES_WELL("overwrites_its_environment", TO_FILE);
 }
-END_TEST
 
-START_TEST(a_file_that_cannot_be_opened_loses_one_dump_only)
+TEST(a_file_that_cannot_be_opened_loses_one_dump_only)
 {
 	GOES_WELL("has_no_folder_yet", "USR1:@/late/dump");
 }
-END_TEST
 
-START_TEST(without_a_thread_the_signal_does_nothing)
+TEST(without_a_thread_the_signal_does_nothing)
 {
 	GOES_WELL("starts_no_threads", TO_FILE);
 }
-END_TEST
 
-START_TEST(a_value_that_is_not_understood_changes_nothing)
+TEST(a_value_that_is_not_understood_changes_nothing)
 {
 	static const char *const wrong[] = { "", "USR3", "USR2", "KILL", "SEGV", "32", "65" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(status_of("only_raises", wrong[i]) == SIGUSR1, "%s", wrong[i]);
 }
-END_TEST
 
-START_TEST(a_set_user_id_program_ignores_it)
+TEST(a_set_user_id_program_ignores_it)
 {
 	setenv("CHECK_SECURE", "1", 1);
 	ck_assert_int_eq(status_of("only_raises", "USR1"), SIGUSR1);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *suite = suite_create("dump_environment");
-	TCase *variable = tcase_create("variable");
-
-	tcase_add_checked_fixture(variable, setup, teardown);
-	tcase_add_test(variable, a_signal_before_the_first_task_harms_nobody);
-	tcase_add_test(variable, from_the_first_task_on_it_dumps);
-	tcase_add_test(variable, a_file_needs_no_stderr);
-	tcase_add_test(variable, children_of_fork_have_files_of_their_own);
-	tcase_add_test(variable, the_program_may_choose_another_signal_or_the_same);
-	tcase_add_test(variable, a_handler_of_the_program_s_stays);
-	tcase_add_test(variable, a_signal_that_was_ignored_dumps);
-	tcase_add_test(variable, the_program_may_overwrite_its_environment);
-	tcase_add_test(variable, a_file_that_cannot_be_opened_loses_one_dump_only);
-	tcase_add_test(variable, without_a_thread_the_signal_does_nothing);
-	tcase_add_test(variable, a_value_that_is_not_understood_changes_nothing);
-	tcase_add_test(variable, a_set_user_id_program_ignores_it);
-	suite_add_tcase(suite, variable);
-	return suite;
-}
-
-int main(int argc, char **argv)
-{
-	return argc == 2 ? play(argv[1]) : test_run(suite());
 }

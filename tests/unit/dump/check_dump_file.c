@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,11 @@
 
 #include "dump/dump_file.h"
 #include "dump/path_pattern.h"
+#include "lib/folder.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
-static char folder[] = "/tmp/check_dump_file.XXXXXX", path[64], other[64];
+static char folder[FOLDER_SIZE], path[IN_FOLDER_SIZE], other[IN_FOLDER_SIZE];
 static enum tdt_print_format format; /* that of the last dump */
 static int dump_error;
 
@@ -41,7 +41,7 @@ int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
 
 static void setup(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(make_folder(folder));
 	snprintf(path, sizeof path, "%s/dump", folder);
 	snprintf(other, sizeof other, "%s/other", folder);
 	dump_error = 0;
@@ -69,7 +69,9 @@ static const char *content(const char *name)
 
 /* --- Names ----------------------------------------------------------------------------- */
 
-START_TEST(a_path_has_the_process_and_the_time_in_place_of_p_and_t)
+CASE(names)
+
+TEST(a_path_has_the_process_and_the_time_in_place_of_p_and_t)
 {
 	char name[PATH_MAX];
 
@@ -82,9 +84,8 @@ START_TEST(a_path_has_the_process_and_the_time_in_place_of_p_and_t)
 	ck_assert(tdt__path_of_pattern(name, "%d %% %n %", 1, 345));
 	ck_assert_str_eq(name, "%d %% %n %");
 }
-END_TEST
 
-START_TEST(a_name_that_is_too_long_is_refused)
+TEST(a_name_that_is_too_long_is_refused)
 {
 	char pattern[PATH_MAX + 1] = "", name[PATH_MAX];
 
@@ -98,11 +99,12 @@ START_TEST(a_name_that_is_too_long_is_refused)
 	memcpy(pattern + PATH_MAX - 3, "xxx", 4);
 	ck_assert(!tdt__path_of_pattern(name, pattern, 1, 345));
 }
-END_TEST
 
 /* --- Files ------------------------------------------------------------------------------ */
 
-START_TEST(dumps_are_appended_to_a_file_of_the_owner)
+CASE(files, .setup = setup, .teardown = teardown)
+
+TEST(dumps_are_appended_to_a_file_of_the_owner)
 {
 	struct stat about;
 
@@ -113,9 +115,8 @@ START_TEST(dumps_are_appended_to_a_file_of_the_owner)
 	ck_assert_int_eq(tdt__dump_to_file(path), 0);
 	ck_assert_str_eq(content(path), "a dump\na dump\n");
 }
-END_TEST
 
-START_TEST(the_end_of_the_path_says_whether_it_is_json)
+TEST(the_end_of_the_path_says_whether_it_is_json)
 {
 	ck_assert_int_eq(tdt__dump_to_file(path), 0);
 	ck_assert_int_eq(format, TDT_PRINT_TEXT);
@@ -127,9 +128,8 @@ START_TEST(the_end_of_the_path_says_whether_it_is_json)
 	ck_assert_int_eq(tdt__dump_to_file(other), 0);
 	ck_assert_int_eq(format, TDT_PRINT_TEXT);
 }
-END_TEST
 
-START_TEST(of_a_dump_that_fails_text_is_written_and_json_is_not)
+TEST(of_a_dump_that_fails_text_is_written_and_json_is_not)
 {
 	dump_error = -ENOMEM;
 	ck_assert_int_eq(tdt__dump_to_file(path), 0);
@@ -138,17 +138,68 @@ START_TEST(of_a_dump_that_fails_text_is_written_and_json_is_not)
 	ck_assert_int_eq(tdt__dump_to_file(other), -ENOMEM);
 	ck_assert_int_eq(access(other, F_OK), -1);
 }
-END_TEST
 
-START_TEST(a_symbolic_link_is_not_followed)
+TEST(a_symbolic_link_is_not_followed)
 {
 	ck_assert_int_eq(symlink(other, path), 0);
 	ck_assert_int_eq(tdt__dump_to_file(path), -ELOOP);
 	ck_assert_int_eq(access(other, F_OK), -1);
 }
-END_TEST
 
-START_TEST(a_fifo_is_refused_and_blocks_nobody)
+/* Put a file there that another user may have made. */
+static void put_file(mode_t mode, uid_t owner)
+{
+	int file = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
+
+	ck_assert_int_ge(file, 0);
+	ck_assert_int_eq(fchmod(file, mode), 0);
+	ck_assert_int_eq(fchown(file, owner, (gid_t)-1), 0);
+	close(file);
+}
+
+static const char *is_not_root(void)
+{
+	return geteuid() != 0 ? "only root can give a file away" : NULL;
+}
+
+TEST(a_file_of_another_user_is_not_appended_to, .skip = is_not_root)
+{
+	put_file(0644, 65534);
+	ck_assert_int_eq(tdt__dump_to_file(path), -EPERM);
+	ck_assert_str_eq(content(path), "");
+}
+
+TEST(one_of_root_is, .skip = is_not_root)
+{
+	put_file(0660, 0);
+	ck_assert_int_eq(chown(path, 0, 65534), 0);
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	ck_assert_int_eq(setegid(65534), 0);
+	ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(tdt__dump_to_file(path), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_str_eq(content(path), "a dump\n");
+}
+
+TEST(a_file_that_all_may_write_to_is_not_appended_to)
+{
+	put_file(0666, geteuid());
+	ck_assert_int_eq(tdt__dump_to_file(path), -EPERM);
+	ck_assert_str_eq(content(path), "");
+	ck_assert_int_eq(chmod(path, 0664), 0);
+	ck_assert_int_eq(tdt__dump_to_file(path), 0);
+}
+
+/* The other name may be that of any file of the user's. */
+TEST(a_file_with_another_name_is_not_appended_to)
+{
+	put_file(0600, geteuid());
+	ck_assert_int_eq(link(path, other), 0);
+	ck_assert_int_eq(tdt__dump_to_file(path), -EPERM);
+	ck_assert_str_eq(content(path), "");
+}
+
+TEST(a_fifo_is_refused_and_blocks_nobody)
 {
 	char byte;
 	int reader;
@@ -161,9 +212,8 @@ START_TEST(a_fifo_is_refused_and_blocks_nobody)
 	ck_assert_int_eq(read(reader, &byte, 1), 0);
 	close(reader);
 }
-END_TEST
 
-START_TEST(other_things_than_files_are_refused)
+TEST(other_things_than_files_are_refused)
 {
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	ck_assert_int_eq(tdt__dump_to_file(path), -EISDIR);
@@ -171,18 +221,19 @@ START_TEST(other_things_than_files_are_refused)
 	snprintf(other, sizeof other, "%s/none/dump", folder);
 	ck_assert_int_eq(tdt__dump_to_file(other), -ENOENT);
 }
-END_TEST
 
-START_TEST(a_file_that_may_not_grow_is_an_error)
+TEST(a_file_that_may_not_grow_is_an_error)
 {
-	const struct rlimit limit = { 3, 3 };
+	const struct rlimit limit = { 3, RLIM_INFINITY }, none = { RLIM_INFINITY, RLIM_INFINITY };
+	int error;
 
-	signal(SIGXFSZ, SIG_IGN); /* the thread that dumps blocks it */
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	ck_assert_int_eq(tdt__dump_to_file(path), -EFBIG);
+	/* Check writes to a file of its own with each assertion. */
+	setrlimit(RLIMIT_FSIZE, &limit);
+	error = tdt__dump_to_file(path);
+	setrlimit(RLIMIT_FSIZE, &none);
+	ck_assert_int_eq(error, -EFBIG);
 	ck_assert_str_eq(content(path), "a d");
 }
-END_TEST
 
 /* --- What it takes and leaves -------------------------------------------------------------- */
 
@@ -198,7 +249,7 @@ static int descriptors(void)
 	return n;
 }
 
-START_TEST(no_descriptor_stays_open)
+TEST(no_descriptor_stays_open)
 {
 	int before = descriptors();
 
@@ -206,14 +257,13 @@ START_TEST(no_descriptor_stays_open)
 	ck_assert_int_eq(tdt__dump_to_file("/dev/null"), -EINVAL);
 	ck_assert_int_eq(descriptors(), before);
 }
-END_TEST
 
 static int dump_to(void *name)
 {
 	return tdt__dump_to_file(name);
 }
 
-START_TEST(without_memory_nothing_is_written)
+TEST(without_memory_nothing_is_written)
 {
 	int error;
 
@@ -227,27 +277,4 @@ START_TEST(without_memory_nothing_is_written)
 	ck_assert_int_eq(access(other, F_OK), -1);
 	no_memory_each(dump_to, other, 2);
 	ck_assert_int_eq(access(other, F_OK), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_file");
-	TCase *names = tcase_create("names"), *files = tcase_create("files");
-
-	tcase_add_test(names, a_path_has_the_process_and_the_time_in_place_of_p_and_t);
-	tcase_add_test(names, a_name_that_is_too_long_is_refused);
-	suite_add_tcase(suite, names);
-	tcase_add_checked_fixture(files, setup, teardown);
-	tcase_add_test(files, dumps_are_appended_to_a_file_of_the_owner);
-	tcase_add_test(files, the_end_of_the_path_says_whether_it_is_json);
-	tcase_add_test(files, of_a_dump_that_fails_text_is_written_and_json_is_not);
-	tcase_add_test(files, a_symbolic_link_is_not_followed);
-	tcase_add_test(files, a_fifo_is_refused_and_blocks_nobody);
-	tcase_add_test(files, other_things_than_files_are_refused);
-	tcase_add_test(files, a_file_that_may_not_grow_is_an_error);
-	tcase_add_test(files, no_descriptor_stays_open);
-	tcase_add_test(files, without_memory_nothing_is_written);
-	suite_add_tcase(suite, files);
-	return test_run(suite);
 }

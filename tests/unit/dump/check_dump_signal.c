@@ -22,6 +22,7 @@
 
 #include <tdt/dump.h>
 
+#include "lib/folder.h"
 #include "lib/must.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -98,7 +99,9 @@ static bool does(int signo, void (*handler)(int))
 	return action.sa_handler == handler;
 }
 
-START_TEST(a_signal_dumps_on_a_thread_with_all_signals_blocked)
+CASE(signals)
+
+TEST(a_signal_dumps_on_a_thread_with_all_signals_blocked)
 {
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
 	errno = EDOM;
@@ -113,9 +116,8 @@ START_TEST(a_signal_dumps_on_a_thread_with_all_signals_blocked)
 	ck_assert(does(SIGUSR1, SIG_DFL));
 	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
 }
-END_TEST
 
-START_TEST(the_handler_leaves_errno_alone)
+TEST(the_handler_leaves_errno_alone)
 {
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	errno = EDOM;
@@ -123,9 +125,8 @@ START_TEST(the_handler_leaves_errno_alone)
 	ck_assert_int_eq(errno, EDOM);
 	ck_assert(reaches(&ended, 1));
 }
-END_TEST
 
-START_TEST(signals_during_a_dump_lead_to_one_more)
+TEST(signals_during_a_dump_lead_to_one_more)
 {
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	atomic_store(&held, true);
@@ -138,9 +139,8 @@ START_TEST(signals_during_a_dump_lead_to_one_more)
 	usleep(100000);
 	ck_assert_int_eq(atomic_load(&begun), 2);
 }
-END_TEST
 
-START_TEST(setting_and_unsetting_dump_nothing)
+TEST(setting_and_unsetting_dump_nothing)
 {
 	for (int i = 0; i < 200; i++) {
 		ck_assert_int_eq(tdt_dump_on_signal(i % 2 ? SIGUSR1 : SIGUSR2), 0);
@@ -152,9 +152,8 @@ START_TEST(setting_and_unsetting_dump_nothing)
 	ck_assert(threads_become(1));
 	expect_dump(SIGUSR1);
 }
-END_TEST
 
-START_TEST(another_signal_takes_over)
+TEST(another_signal_takes_over)
 {
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGHUP, SIG_DFL); /* nohup has it ignored */
@@ -170,14 +169,13 @@ START_TEST(another_signal_takes_over)
 	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
 	ck_assert(does(SIGHUP, SIG_DFL));
 }
-END_TEST
 
 static void theirs(int signo)
 {
 	(void)signo;
 }
 
-START_TEST(a_signal_that_somebody_handles_is_left_to_him)
+TEST(a_signal_that_somebody_handles_is_left_to_him)
 {
 	signal(SIGUSR1, theirs);
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EBUSY);
@@ -192,9 +190,8 @@ START_TEST(a_signal_that_somebody_handles_is_left_to_him)
 	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
 	ck_assert(does(SIGUSR2, theirs));
 }
-END_TEST
 
-START_TEST(a_signal_that_the_host_took_back_dumps_again)
+TEST(a_signal_that_the_host_took_back_dumps_again)
 {
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	signal(SIGUSR1, SIG_IGN);
@@ -203,9 +200,8 @@ START_TEST(a_signal_that_the_host_took_back_dumps_again)
 	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
 	ck_assert(does(SIGUSR1, SIG_IGN));
 }
-END_TEST
 
-START_TEST(what_can_t_dump_is_refused)
+TEST(what_can_t_dump_is_refused)
 {
 	static const int wrong[] = {
 		-1, 65, 1000, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL
@@ -218,7 +214,6 @@ START_TEST(what_can_t_dump_is_refused)
 	}
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
 }
-END_TEST
 
 /* Whether the file exists, and is then removed. */
 static bool was_written(const char *path)
@@ -228,11 +223,11 @@ static bool was_written(const char *path)
 	return unlink(path) == 0;
 }
 
-START_TEST(dumps_go_to_the_file_of_the_last_call)
+TEST(dumps_go_to_the_file_of_the_last_call)
 {
-	char folder[] = "/tmp/check_dump_signal.XXXXXX", path[64], named[64];
+	char folder[FOLDER_SIZE], path[IN_FOLDER_SIZE], named[IN_FOLDER_SIZE];
 
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(make_folder(folder));
 	snprintf(path, sizeof path, "%s/%%p", folder);
 	snprintf(named, sizeof named, "%s/%ld", folder, (long)getpid());
 	errno = EDOM;
@@ -252,9 +247,8 @@ START_TEST(dumps_go_to_the_file_of_the_last_call)
 	usleep(100000);
 	ck_assert_int_eq(rmdir(folder), 0); /* nothing was written since */
 }
-END_TEST
 
-START_TEST(a_wrong_path_is_refused_and_changes_nothing)
+TEST(a_wrong_path_is_refused_and_changes_nothing)
 {
 	char path[PATH_MAX + 1] = "/tmp/none/";
 
@@ -271,9 +265,8 @@ START_TEST(a_wrong_path_is_refused_and_changes_nothing)
 	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), 0);
 	expect_dump(SIGUSR1);
 }
-END_TEST
 
-START_TEST(without_a_thread_nothing_is_changed)
+TEST(without_a_thread_nothing_is_changed)
 {
 	no_threads = true;
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EAGAIN);
@@ -283,9 +276,10 @@ START_TEST(without_a_thread_nothing_is_changed)
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
 	expect_dump(SIGUSR1);
 }
-END_TEST
 
-START_TEST(blocked_calls_go_on_after_the_signal)
+CASE(hosts)
+
+TEST(blocked_calls_go_on_after_the_signal)
 {
 	int ends[2];
 	char byte;
@@ -305,9 +299,8 @@ START_TEST(blocked_calls_go_on_after_the_signal)
 	ck_assert(reaches(&ended, 1));
 	waitpid(child, NULL, 0);
 }
-END_TEST
 
-START_TEST(a_closed_stderr_and_a_closed_pipe_harm_nobody)
+TEST(a_closed_stderr_and_a_closed_pipe_harm_nobody)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
 
@@ -327,7 +320,6 @@ START_TEST(a_closed_stderr_and_a_closed_pipe_harm_nobody)
 	expect_dump(SIGUSR1);
 	ck_assert_int_eq(atomic_load(&last_error), 0);
 }
-END_TEST
 
 /* As a daemon does it: all from 3 on are closed, and are sockets then. */
 static void reuse_descriptors(void)
@@ -348,7 +340,7 @@ static void reuse_descriptors(void)
 	MUST(recv(pair[1], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
 
-START_TEST(no_descriptor_of_a_host_s_is_touched)
+TEST(no_descriptor_of_a_host_s_is_touched)
 {
 	int status = -1;
 	pid_t child = fork(); /* Check has descriptors, too */
@@ -360,7 +352,6 @@ START_TEST(no_descriptor_of_a_host_s_is_touched)
 	waitpid(child, &status, 0);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
 static bool child_may_have_threads(void)
@@ -405,7 +396,7 @@ static int in_child(void)
 	return status;
 }
 
-START_TEST(a_child_ignores_the_signal_until_it_asks_for_it)
+TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 {
 	if (!child_may_have_threads())
 		return;
@@ -415,9 +406,8 @@ START_TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 	ck_assert_int_eq(atomic_load(&begun), 1);
 	expect_dump(SIGUSR1);
 }
-END_TEST
 
-START_TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
+TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 {
 	int status = -1;
 	pid_t child;
@@ -443,7 +433,6 @@ START_TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 	atomic_store(&held, false);
 	ck_assert(reaches(&ended, 2));
 }
-END_TEST
 
 static void *raise_often(void *arg)
 {
@@ -453,7 +442,9 @@ static void *raise_often(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_may_raise_it_all_at_once)
+CASE(signals)
+
+TEST(threads_may_raise_it_all_at_once)
 {
 	pthread_t threads[4];
 	int before;
@@ -466,32 +457,4 @@ START_TEST(threads_may_raise_it_all_at_once)
 	before = atomic_load(&begun);
 	ck_assert(before >= 0 && before <= 8000);
 	ck_assert(reaches(&ended, 1));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_signal");
-	TCase *signals = tcase_create("signals"), *hosts = tcase_create("hosts");
-
-	tcase_add_test(signals, a_signal_dumps_on_a_thread_with_all_signals_blocked);
-	tcase_add_test(signals, the_handler_leaves_errno_alone);
-	tcase_add_test(signals, signals_during_a_dump_lead_to_one_more);
-	tcase_add_test(signals, setting_and_unsetting_dump_nothing);
-	tcase_add_test(signals, another_signal_takes_over);
-	tcase_add_test(signals, a_signal_that_somebody_handles_is_left_to_him);
-	tcase_add_test(signals, a_signal_that_the_host_took_back_dumps_again);
-	tcase_add_test(signals, what_can_t_dump_is_refused);
-	tcase_add_test(signals, dumps_go_to_the_file_of_the_last_call);
-	tcase_add_test(signals, a_wrong_path_is_refused_and_changes_nothing);
-	tcase_add_test(signals, without_a_thread_nothing_is_changed);
-	tcase_add_test(signals, threads_may_raise_it_all_at_once);
-	suite_add_tcase(suite, signals);
-	tcase_add_test(hosts, blocked_calls_go_on_after_the_signal);
-	tcase_add_test(hosts, a_closed_stderr_and_a_closed_pipe_harm_nobody);
-	tcase_add_test(hosts, no_descriptor_of_a_host_s_is_touched);
-	tcase_add_test(hosts, a_child_ignores_the_signal_until_it_asks_for_it);
-	tcase_add_test(hosts, a_child_may_be_forked_in_the_middle_of_a_dump);
-	suite_add_tcase(suite, hosts);
-	return test_run(suite);
 }

@@ -21,7 +21,9 @@ static bool is_signal(const char *value, int signo)
 	       choice.path[0] == '\0';
 }
 
-START_TEST(a_signal_may_be_named_with_sig_and_without)
+CASE(values)
+
+TEST(a_signal_may_be_named_with_sig_and_without)
 {
 	ck_assert(is_signal("USR1", SIGUSR1));
 	ck_assert(is_signal("SIGUSR1", SIGUSR1));
@@ -29,17 +31,15 @@ START_TEST(a_signal_may_be_named_with_sig_and_without)
 	ck_assert(is_signal("SIGWINCH", SIGWINCH));
 	ck_assert(is_signal("SYS", SIGSYS));
 }
-END_TEST
 
-START_TEST(a_signal_may_be_a_number)
+TEST(a_signal_may_be_a_number)
 {
 	ck_assert(is_signal("10", 10));
 	ck_assert(is_signal("012", 12));
 	ck_assert(is_signal("64", 64));
 }
-END_TEST
 
-START_TEST(real_time_signals_count_from_both_ends)
+TEST(real_time_signals_count_from_both_ends)
 {
 	char last[32];
 
@@ -52,18 +52,16 @@ START_TEST(real_time_signals_count_from_both_ends)
 	snprintf(last, sizeof last, "RTMIN+%d", SIGRTMAX - SIGRTMIN + 1);
 	ck_assert(!tdt__dump_variable(last, &choice));
 }
-END_TEST
 
-START_TEST(everything_behind_the_first_colon_is_the_path)
+TEST(everything_behind_the_first_colon_is_the_path)
 {
 	ck_assert(tdt__dump_variable("USR2:/var/log/a:b.%p.json", &choice));
 	ck_assert_int_eq(choice.signo, SIGUSR2);
 	ck_assert_str_eq(choice.path, "/var/log/a:b.%p.json");
 	ck_assert(is_signal("USR2:", SIGUSR2));
 }
-END_TEST
 
-START_TEST(other_values_are_not_understood)
+TEST(other_values_are_not_understood)
 {
 	static const char *const wrong[] = {
 		"",	      ":",	  ":/tmp/x", "usr1",   "USR3",	    "SIG",
@@ -75,9 +73,8 @@ START_TEST(other_values_are_not_understood)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!tdt__dump_variable(wrong[i], &choice), "%s", wrong[i]);
 }
-END_TEST
 
-START_TEST(a_path_is_shorter_than_path_max)
+TEST(a_path_is_shorter_than_path_max)
 {
 	char value[PATH_MAX + 8] = "USR1:";
 
@@ -85,20 +82,4 @@ START_TEST(a_path_is_shorter_than_path_max)
 	ck_assert(tdt__dump_variable(value, &choice));
 	value[5 + PATH_MAX - 1] = 'x';
 	ck_assert(!tdt__dump_variable(value, &choice));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_variable");
-	TCase *values = tcase_create("values");
-
-	tcase_add_test(values, a_signal_may_be_named_with_sig_and_without);
-	tcase_add_test(values, a_signal_may_be_a_number);
-	tcase_add_test(values, real_time_signals_count_from_both_ends);
-	tcase_add_test(values, everything_behind_the_first_colon_is_the_path);
-	tcase_add_test(values, other_values_are_not_understood);
-	tcase_add_test(values, a_path_is_shorter_than_path_max);
-	suite_add_tcase(suite, values);
-	return test_run(suite);
 }

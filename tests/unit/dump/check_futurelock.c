@@ -16,6 +16,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/test.h"
 
@@ -154,7 +155,9 @@ static void expect_handed_trace(struct tdt_handle *task)
 	tdt_trace_free(trace);
 }
 
-START_TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
+CASE(found)
+
+TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 {
 	char part[128], *text;
 
@@ -180,9 +183,8 @@ START_TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 	free(text);
 	stop();
 }
-END_TEST
 
-START_TEST(json_says_so_too)
+TEST(json_says_so_too)
 {
 	char part[128], *text;
 
@@ -198,9 +200,8 @@ START_TEST(json_says_so_too)
 	free(text);
 	stop();
 }
-END_TEST
 
-START_TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
+TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
 {
 	char part[128], *text;
 
@@ -216,9 +217,10 @@ START_TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
 	free(text);
 	stop();
 }
-END_TEST
 
-START_TEST(a_future_that_is_dropped_hands_the_mutex_on)
+CASE(none)
+
+TEST(a_future_that_is_dropped_hands_the_mutex_on)
 {
 	char *text;
 
@@ -235,7 +237,6 @@ START_TEST(a_future_that_is_dropped_hands_the_mutex_on)
 	free(text);
 	stop();
 }
-END_TEST
 
 /* --- While no task can be polled -------------------------------------------------- */
 
@@ -247,11 +248,6 @@ static tdt_poll_t block(void *state, struct tdt_context *cx)
 	while (atomic_load(&stuck))
 		sched_yield();
 	return TDT_READY;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 static void count_futurelocks(const struct tdt_snapshot *snapshot, size_t *handed, size_t *locks)
@@ -268,7 +264,7 @@ static void count_futurelocks(const struct tdt_snapshot *snapshot, size_t *hande
 		}
 }
 
-START_TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
+TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = SECOND / 10 };
 	struct tdt_handle *first, *blocker;
@@ -296,20 +292,4 @@ START_TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
 	tdt_handle_unref(first);
 	tdt_handle_unref(blocker);
 	stop();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("futurelock");
-	TCase *found = tcase_create("found"), *none = tcase_create("none");
-
-	tcase_add_test(found, a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock);
-	tcase_add_test(found, json_says_so_too);
-	tcase_add_test(found, a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too);
-	suite_add_tcase(suite, found);
-	tcase_add_test(none, a_future_that_is_dropped_hands_the_mutex_on);
-	tcase_add_test(none, a_task_that_could_not_be_polled_has_forgotten_nothing);
-	suite_add_tcase(suite, none);
-	return test_run(suite);
 }

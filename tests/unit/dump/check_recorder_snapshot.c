@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers dump/recorder_snapshot, dump/recorder_copy, base/new_file.  What is in a snapshot, while
- * threads write and while they do not; and what happens to the file.
+ * Covers dump/recorder_snapshot, dump/recorder_copy, base/new_file, base/write_signals.  What is in
+ * a snapshot, while threads write and while they do not; and what happens to the file.
  */
 
 #include <config.h>
@@ -24,7 +24,9 @@
 #include <tdt/tdt.h>
 
 #include "dump/recorder_snapshot.h"
+#include "lib/folder.h"
 #include "lib/hand.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/sanitized.h"
@@ -33,12 +35,12 @@
 
 /* --- A folder for the snapshots ----------------------------------------------------------- */
 
-static char folder[] = "/tmp/tdt-snapshot-XXXXXX";
-static char path[64];
+static char folder[FOLDER_SIZE];
+static char path[IN_FOLDER_SIZE];
 
 static void begin(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(make_folder(folder));
 	snprintf(path, sizeof path, "%s/rec", folder);
 }
 
@@ -56,7 +58,7 @@ static int files(void)
 
 static void end(void)
 {
-	char command[64];
+	char command[IN_FOLDER_SIZE];
 
 	snprintf(command, sizeof command, "rm -rf %s", folder);
 	ck_assert_int_eq(system(command), 0);
@@ -78,9 +80,9 @@ struct snapshot {
 	struct tdt__recording *recording;
 };
 
-static struct snapshot read_snapshot(void)
+static struct snapshot read_file(void)
 {
-	struct snapshot snapshot;
+	struct snapshot snapshot = { 0 };
 	struct stat about;
 	int fd = open(path, O_RDONLY);
 
@@ -90,7 +92,19 @@ static struct snapshot read_snapshot(void)
 	MUST(snapshot.block != NULL);
 	MUST(read(fd, snapshot.block, snapshot.size) == about.st_size);
 	close(fd);
-	MUST(tdt__recording_open(&snapshot.recording, snapshot.block, snapshot.size) == 0);
+	return snapshot;
+}
+
+static void open_snapshot(struct snapshot *snapshot)
+{
+	MUST(tdt__recording_open(&snapshot->recording, snapshot->block, snapshot->size) == 0);
+}
+
+static struct snapshot read_snapshot(void)
+{
+	struct snapshot snapshot = read_file();
+
+	open_snapshot(&snapshot);
 	return snapshot;
 }
 
@@ -132,7 +146,9 @@ static const struct tdt__recorded_task *find_task(const struct snapshot *snapsho
 
 /* --- What is in it -------------------------------------------------------------------------- */
 
-START_TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
+CASE(content, .timeout = 60)
+
+TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 {
 	const struct tdt__recorded_module *modules;
 	const struct tdt__recorded_task *task;
@@ -169,9 +185,8 @@ START_TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 	hand_end(&before);
 	end();
 }
-END_TEST
 
-START_TEST(a_snapshot_may_leave_out_what_is_old)
+TEST(a_snapshot_may_leave_out_what_is_old)
 {
 	const struct timespec pause = { 0, 300000000 };
 	struct snapshot snapshot;
@@ -195,9 +210,8 @@ START_TEST(a_snapshot_may_leave_out_what_is_old)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
-START_TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
+TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
 {
 	struct snapshot snapshot;
 	struct hand hand;
@@ -215,7 +229,6 @@ START_TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
 /* The first bytes of a snapshot in the form that the suffix chooses. */
 static void expect_form(const char *suffix, const char *bytes, size_t n)
@@ -231,7 +244,7 @@ static void expect_form(const char *suffix, const char *bytes, size_t n)
 	ck_assert_mem_eq(start, bytes, n);
 }
 
-START_TEST(the_suffix_chooses_the_form)
+TEST(the_suffix_chooses_the_form)
 {
 	struct hand hand;
 
@@ -246,7 +259,6 @@ START_TEST(the_suffix_chooses_the_form)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
 /* Whether the file contains the text. */
 static bool has_text(const char *text)
@@ -261,7 +273,7 @@ static bool has_text(const char *text)
 	return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-START_TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
+TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
 {
 	struct hand hand;
 
@@ -276,7 +288,6 @@ START_TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
 /* --- While threads write ------------------------------------------------------------ */
 
@@ -349,9 +360,9 @@ static void check_numbers(const struct snapshot *snapshot, const uint64_t least[
 		ck_assert_uint_lt(which, WRITERS);
 		ck_assert_uint_eq(~number, next_number(&user));
 		ck_assert(next[which] == 0 || number == next[which] ||
-			  (ring[which] != item.ring && number > next[which]));
+			  (ring[which] != item.parts.ring && number > next[which]));
 		next[which] = number + 1;
-		ring[which] = item.ring;
+		ring[which] = item.parts.ring;
 	}
 	tdt__recording_end(&cursor);
 	for (int i = 0; i < WRITERS; i++) {
@@ -361,38 +372,58 @@ static void check_numbers(const struct snapshot *snapshot, const uint64_t least[
 	ck_assert_int_ge(count_lost(snapshot), absent);
 }
 
-START_TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong)
+#define SNAPSHOTS 20
+
+/*
+ * A thread that begins to write may take the small ring of one that has just got a large one, and
+ * overwrite it.  If the copy has passed the large one before, it has nothing of that thread, and
+ * does not say so.  So all threads have begun before the first snapshot.
+ */
+static void wait_for_writers(void)
 {
+	for (int i = 0; i < WRITERS; i++)
+		while (atomic_load(&written[i]) == 0)
+			usleep(1000);
+}
+
+/* They are looked at when nobody writes any more: that takes long. */
+TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, .from = 9, .to = 13)
+{
+	static struct snapshot snapshots[SNAPSHOTS];
+	static uint64_t least[SNAPSHOTS][WRITERS];
 	pthread_t threads[WRITERS];
-	int lost = 0, n = (int)times_here(20);
+	int lost = 0, n = (int)times_here(SNAPSHOTS);
 
 	begin();
 	start(64 << _i);
 	for (int i = 0; i < WRITERS; i++)
 		MUST(pthread_create(&threads[i], NULL, write_events,
 				    (void *)(uintptr_t)&written[i]) == 0);
+	wait_for_writers();
 	for (int i = 0; i < n; i++) {
-		uint64_t least[WRITERS];
-		struct snapshot snapshot;
-
 		for (int j = 0; j < WRITERS; j++)
-			least[j] = atomic_load(&written[j]);
-		snapshot = take(0);
-		check_numbers(&snapshot, least);
-		lost += count_lost(&snapshot);
-		free_snapshot(&snapshot);
+			least[i][j] = atomic_load(&written[j]);
+		ck_assert_int_eq(tdt_recorder_snapshot(path, 0), 0);
+		snapshots[i] = read_file();
 	}
-	ck_assert_int_le(lost, n > 1 ? n * WRITERS - 1 : WRITERS);
 	atomic_store(&over, true);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(threads[i], NULL);
+	for (int i = 0; i < n; i++) {
+		open_snapshot(&snapshots[i]);
+		check_numbers(&snapshots[i], least[i]);
+		lost += count_lost(&snapshots[i]);
+		free_snapshot(&snapshots[i]);
+	}
+	ck_assert_int_le(lost, n > 1 ? n * WRITERS - 1 : WRITERS);
 	end();
 }
-END_TEST
 
 /* --- The file -------------------------------------------------------------------------- */
 
-START_TEST(without_a_recording_there_is_no_snapshot)
+CASE(file)
+
+TEST(without_a_recording_there_is_no_snapshot)
 {
 	begin();
 	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), -ENODATA);
@@ -400,11 +431,10 @@ START_TEST(without_a_recording_there_is_no_snapshot)
 	ck_assert_int_eq(files(), 0);
 	end();
 }
-END_TEST
 
 static int snapshot_to(const char *name)
 {
-	char whole[128];
+	char whole[IN_FOLDER_SIZE];
 
 	snprintf(whole, sizeof whole, "%s/%s", folder, name);
 	return tdt_recorder_snapshot(whole, 0);
@@ -412,13 +442,13 @@ static int snapshot_to(const char *name)
 
 static void make_link(const char *to, const char *name)
 {
-	char whole[128];
+	char whole[IN_FOLDER_SIZE];
 
 	snprintf(whole, sizeof whole, "%s/%s", folder, name);
 	ck_assert_int_eq(symlink(to, whole), 0);
 }
 
-START_TEST(a_path_that_is_no_regular_file_is_refused)
+TEST(a_path_that_is_no_regular_file_is_refused)
 {
 	static char longest[PATH_MAX];
 	struct stat about;
@@ -441,11 +471,23 @@ START_TEST(a_path_that_is_no_regular_file_is_refused)
 	ck_assert_int_eq(files(), 2);
 	end();
 }
-END_TEST
 
-START_TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
+/* Check writes to a file of its own with each assertion: so the limit holds for this call only. */
+static int snapshot_within(rlim_t bytes)
 {
-	const struct rlimit limit = { 4096, 4096 };
+	const struct rlimit limit = { bytes, RLIM_INFINITY };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	int error;
+
+	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	error = tdt_recorder_snapshot(path, 0);
+	MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
+	return error;
+}
+
+/* The signal of the limit would end a process that does nothing about it, as most do. */
+TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
+{
 	struct snapshot snapshot;
 	struct hand hand;
 
@@ -457,9 +499,7 @@ START_TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 	free_snapshot(&snapshot);
 	for (int i = 0; i < 200; i++)
 		hand_poll(&hand);
-	signal(SIGXFSZ, SIG_IGN);
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), -EFBIG);
+	ck_assert_int_eq(snapshot_within(4096), -EFBIG);
 	ck_assert_int_eq(files(), 1);
 	snapshot = read_snapshot();
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
@@ -467,7 +507,51 @@ START_TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 	hand_end(&hand);
 	end();
 }
-END_TEST
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signo)
+{
+	(void)signo;
+	signals++;
+}
+
+static void expect_too_large(void)
+{
+	snprintf(path, sizeof path, "%s/rec.pftrace", folder);
+	ck_assert_int_eq(snapshot_within(4096), -EFBIG);
+	snprintf(path, sizeof path, "%s/rec", folder);
+	ck_assert_int_eq(snapshot_within(4096), -EFBIG);
+	ck_assert_int_eq(files(), 0);
+}
+
+TEST(the_signal_of_the_limit_stays_the_programs_own)
+{
+	sigset_t set, mask;
+	struct hand hand;
+
+	begin();
+	start(0);
+	hand_begin(&hand, 999, TDT_READY, "hand");
+	for (int i = 0; i < 200; i++)
+		hand_poll(&hand);
+	signal(SIGXFSZ, count_signal);
+	expect_too_large();
+	ck_assert_int_eq(signals, 0);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	ck_assert_int_eq(sigismember(&mask, SIGXFSZ), 0);
+	/* One that is pending already is the program's. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	raise(SIGXFSZ);
+	expect_too_large();
+	ck_assert_int_eq(signals, 0);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	ck_assert_int_eq(signals, 1);
+	hand_end(&hand);
+	end();
+}
 
 static int snapshot_there(void *nothing)
 {
@@ -475,7 +559,7 @@ static int snapshot_there(void *nothing)
 	return tdt_recorder_snapshot(path, 0);
 }
 
-START_TEST(without_memory_there_is_no_snapshot)
+TEST(without_memory_there_is_no_snapshot)
 {
 	struct hand hand;
 
@@ -489,9 +573,10 @@ START_TEST(without_memory_there_is_no_snapshot)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
-START_TEST(a_child_of_fork_has_a_recording_of_its_own)
+CASE(content)
+
+TEST(a_child_of_fork_has_a_recording_of_its_own)
 {
 	struct hand hand;
 	int status;
@@ -517,7 +602,6 @@ START_TEST(a_child_of_fork_has_a_recording_of_its_own)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
 /* --- By a signal -------------------------------------------------------------------------- */
 
@@ -531,10 +615,12 @@ static bool become_files(int n)
 	return files() == n && stat(path, &about) == 0;
 }
 
-START_TEST(a_signal_writes_a_snapshot)
+CASE(by_signal)
+
+TEST(a_signal_writes_a_snapshot)
 {
 	struct snapshot snapshot;
-	char pattern[64];
+	char pattern[IN_FOLDER_SIZE];
 	struct hand hand;
 
 	begin();
@@ -558,9 +644,8 @@ START_TEST(a_signal_writes_a_snapshot)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
-START_TEST(a_signal_needs_a_path)
+TEST(a_signal_needs_a_path)
 {
 	static char longest[PATH_MAX + 1];
 
@@ -571,36 +656,25 @@ START_TEST(a_signal_needs_a_path)
 	ck_assert_int_eq(tdt_recorder_on_signal(SIGKILL, "x"), -EINVAL);
 	ck_assert_ptr_eq(signal(SIGUSR2, SIG_DFL), SIG_DFL);
 }
-END_TEST
-
-static tdt_poll_t wait_poll(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
-static void no_drop(void *state)
-{
-	(void)state;
-}
 
 /* What the environment's program does: it polls once, sends the signal, and waits to be ended. */
-static int run_by_environment(void)
+int test_play(int argc, char **argv)
 {
-	struct tdt_traced task = tdt_traced(((struct tdt_future){ NULL, wait_poll, no_drop }));
+	struct tdt_traced task =
+	    tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 
+	MUST(argc == 2 && strcmp(argv[1], "environment") == 0);
 	test_waker_init(&waker);
 	MUST(task.handle != NULL && tdt_future_poll(&task.future, &cx) == TDT_PENDING);
 	raise(SIGUSR2);
 	return (int)sleep(60);
 }
 
-START_TEST(the_environment_chooses_a_signal_and_a_file)
+TEST(the_environment_chooses_a_signal_and_a_file)
 {
-	char self[PATH_MAX] = "", mode[] = "environment", value[80];
+	char self[PATH_MAX] = "", mode[] = "environment", value[IN_FOLDER_SIZE + 8];
 	char *arguments[] = { self, mode, NULL };
 	struct snapshot snapshot;
 	pid_t child;
@@ -624,37 +698,4 @@ START_TEST(the_environment_chooses_a_signal_and_a_file)
 	kill(child, SIGKILL);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 	end();
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-	Suite *suite = suite_create("recorder_snapshot");
-	TCase *content = tcase_create("content");
-	TCase *file = tcase_create("file");
-	TCase *by_signal = tcase_create("by_signal");
-
-	if (argc == 2 && strcmp(argv[1], "environment") == 0)
-		return run_by_environment();
-	tcase_set_timeout(content, 60);
-	tcase_add_test(content, a_snapshot_has_each_poll_and_the_names_of_tasks);
-	tcase_add_test(content, a_snapshot_may_leave_out_what_is_old);
-	tcase_add_test(content, what_was_recorded_can_be_had_after_the_recorder_was_stopped);
-	tcase_add_test(content, the_suffix_chooses_the_form);
-	tcase_add_test(content, a_trace_has_the_names_of_tasks_and_of_their_functions);
-	tcase_add_loop_test(
-	    content, a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 9,
-	    13);
-	tcase_add_test(content, a_child_of_fork_has_a_recording_of_its_own);
-	suite_add_tcase(suite, content);
-	tcase_add_test(file, without_a_recording_there_is_no_snapshot);
-	tcase_add_test(file, a_path_that_is_no_regular_file_is_refused);
-	tcase_add_test(file, a_snapshot_that_cannot_be_written_leaves_the_previous_one);
-	tcase_add_test(file, without_memory_there_is_no_snapshot);
-	suite_add_tcase(suite, file);
-	tcase_add_test(by_signal, a_signal_writes_a_snapshot);
-	tcase_add_test(by_signal, a_signal_needs_a_path);
-	tcase_add_test(by_signal, the_environment_chooses_a_signal_and_a_file);
-	suite_add_tcase(suite, by_signal);
-	return test_run(suite);
 }

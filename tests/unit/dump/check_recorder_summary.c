@@ -16,6 +16,7 @@
 
 #include <tdt/recorder.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
@@ -32,37 +33,11 @@
 
 /* ---- Tasks ---- */
 
-static const struct tdt_waker *clone_waker(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void ignore_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { clone_waker, ignore_waker, ignore_waker,
-						ignore_waker };
-static const struct tdt_waker waker = { &vtable };
-
-static tdt_poll_t pend(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
-static void drop(void *state)
-{
-	(void)state;
-}
-
 static void poll_times(const char *name, unsigned n)
 {
-	struct tdt_traced task = tdt_traced_with((struct tdt_future){ NULL, pend, drop },
-						 TDT_TASK_ATTR(.name = name));
-	struct tdt_context cx = { &waker };
+	struct tdt_traced task = tdt_traced_with(
+	    (struct tdt_future){ NULL, stay_pending, drop_nothing }, TDT_TASK_ATTR(.name = name));
+	struct tdt_context cx = { &idle_waker };
 
 	MUST(task.handle != NULL);
 	while (n-- > 0)
@@ -101,13 +76,14 @@ static void expect_error(FILE *out, const struct tdt_summary_options *options, i
 
 /* ---- Tests ---- */
 
-START_TEST(a_process_that_has_not_recorded_has_no_data)
+CASE(own)
+
+TEST(a_process_that_has_not_recorded_has_no_data)
 {
 	expect_error(stderr, NULL, ENODATA);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+TEST(wrong_options_are_refused)
 {
 	struct {
 		struct tdt_summary_options options;
@@ -123,9 +99,8 @@ START_TEST(wrong_options_are_refused)
 	expect_error(stderr, SUMMARY(PRINT(.utf8 = (enum tdt_print_choice)7)), EINVAL);
 	expect_error(stderr, &larger.options, E2BIG);
 }
-END_TEST
 
-START_TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
+TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
 {
 	char *text;
 
@@ -147,9 +122,8 @@ START_TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
 	ck_assert_ptr_nonnull(strstr(text, "\"polls\":12,"));
 	free(text);
 }
-END_TEST
 
-START_TEST(what_is_older_is_left_out)
+TEST(what_is_older_is_left_out)
 {
 	char *text;
 
@@ -160,7 +134,6 @@ START_TEST(what_is_older_is_left_out)
 	ck_assert_ptr_nonnull(strstr(text, "\n0 polls, 0 wake-ups, 0 tasks\n"));
 	free(text);
 }
-END_TEST
 
 static atomic_bool over;
 
@@ -171,7 +144,7 @@ static void *poll_until_over(void *nothing)
 	return nothing;
 }
 
-START_TEST(other_threads_write_meanwhile)
+TEST(other_threads_write_meanwhile)
 {
 	pthread_t thread;
 	int summaries = 0;
@@ -189,14 +162,13 @@ START_TEST(other_threads_write_meanwhile)
 	atomic_store(&over, true);
 	MUST(pthread_join(thread, NULL) == 0);
 }
-END_TEST
 
 static int try_summary(void *file)
 {
 	return tdt_recorder_summary(file, NULL);
 }
 
-START_TEST(each_lack_of_memory_is_reported)
+TEST(each_lack_of_memory_is_reported)
 {
 	FILE *null = fopen("/dev/null", "w");
 
@@ -207,11 +179,12 @@ START_TEST(each_lack_of_memory_is_reported)
 	no_memory_each(try_summary, null, no_memory_possible() ? 20 : 0);
 	fclose(null);
 }
-END_TEST
 
 /* ---- Modules ---- */
 
-START_TEST(modules_that_overlap_are_added_once)
+CASE(modules)
+
+TEST(modules_that_overlap_are_added_once)
 {
 	struct maker *maker = maker_new();
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 256, 1);
@@ -239,22 +212,4 @@ START_TEST(modules_that_overlap_are_added_once)
 	tdt__recording_close(recording);
 	free(block);
 	maker_free(maker);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("recorder summary");
-	TCase *own = tcase_create("own"), *modules = tcase_create("modules");
-
-	tcase_add_test(own, a_process_that_has_not_recorded_has_no_data);
-	tcase_add_test(own, wrong_options_are_refused);
-	tcase_add_test(own, polls_are_summed_up_whether_the_recorder_runs_or_has_stopped);
-	tcase_add_test(own, what_is_older_is_left_out);
-	tcase_add_test(own, other_threads_write_meanwhile);
-	tcase_add_test(own, each_lack_of_memory_is_reported);
-	tcase_add_test(modules, modules_that_overlap_are_added_once);
-	suite_add_tcase(suite, own);
-	suite_add_tcase(suite, modules);
-	return test_run(suite);
 }

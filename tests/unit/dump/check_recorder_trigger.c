@@ -18,7 +18,9 @@
 #include <tdt/tdt.h>
 
 #include "dump/hourly.h"
+#include "lib/folder.h"
 #include "lib/hand.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -27,8 +29,8 @@
 
 #define MS UINT64_C(1000000)
 
-static char folder[] = "/tmp/tdt-trigger-XXXXXX";
-static char pattern[64];
+static char folder[FOLDER_SIZE];
+static char pattern[IN_FOLDER_SIZE];
 
 /* The snapshots that are whole: their names are numbers of processes. */
 static int snapshots(void)
@@ -46,7 +48,7 @@ static int snapshots(void)
 /* Forget the snapshots that were taken. */
 static void remove_all(void)
 {
-	char command[64];
+	char command[IN_FOLDER_SIZE];
 
 	snprintf(command, sizeof command, "rm -f %s/*", folder);
 	MUST(system(command) == 0);
@@ -70,7 +72,7 @@ static struct tdt_recorder_trigger trigger;
 
 static void begin(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(make_folder(folder));
 	snprintf(pattern, sizeof pattern, "%s/%%p", folder);
 	trigger = (struct tdt_recorder_trigger){ .size = sizeof trigger, .path = pattern };
 	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
@@ -96,14 +98,10 @@ static tdt_poll_t sleepy_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void no_drop(void *state)
-{
-	(void)state;
-}
-
 static void poll_for_ms(useconds_t ms)
 {
-	struct tdt_traced task = tdt_traced(((struct tdt_future){ &ms, sleepy_poll, no_drop }));
+	struct tdt_traced task =
+	    tdt_traced(((struct tdt_future){ &ms, sleepy_poll, drop_nothing }));
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 
@@ -113,7 +111,9 @@ static void poll_for_ms(useconds_t ms)
 	tdt_handle_unref(task.handle);
 }
 
-START_TEST(a_long_poll_triggers_a_snapshot)
+CASE(what, .timeout = 60)
+
+TEST(a_long_poll_triggers_a_snapshot)
 {
 	begin();
 	trigger.long_poll_ns = 500 * MS;
@@ -124,7 +124,6 @@ START_TEST(a_long_poll_triggers_a_snapshot)
 	ck_assert(come());
 	end();
 }
-END_TEST
 
 static void *poll_for_a_minute(void *nothing)
 {
@@ -132,7 +131,7 @@ static void *poll_for_a_minute(void *nothing)
 	return nothing;
 }
 
-START_TEST(a_poll_that_does_not_end_triggers_one_snapshot)
+TEST(a_poll_that_does_not_end_triggers_one_snapshot)
 {
 	pthread_t thread;
 
@@ -145,9 +144,8 @@ START_TEST(a_poll_that_does_not_end_triggers_one_snapshot)
 	ck_assert(comes_none());
 	end();
 }
-END_TEST
 
-START_TEST(a_panic_triggers_a_snapshot)
+TEST(a_panic_triggers_a_snapshot)
 {
 	struct hand hand;
 
@@ -165,9 +163,8 @@ START_TEST(a_panic_triggers_a_snapshot)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
-START_TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
+TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 {
 	struct hand hand;
 
@@ -189,9 +186,8 @@ START_TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 	hand_end(&hand);
 	end();
 }
-END_TEST
 
-START_TEST(null_ends_the_triggers)
+TEST(null_ends_the_triggers)
 {
 	begin();
 	trigger.long_poll_ns = 5 * MS;
@@ -201,9 +197,8 @@ START_TEST(null_ends_the_triggers)
 	ck_assert(comes_none());
 	end();
 }
-END_TEST
 
-START_TEST(a_child_of_fork_keeps_the_triggers)
+TEST(a_child_of_fork_keeps_the_triggers)
 {
 	pid_t child;
 	int status;
@@ -225,11 +220,12 @@ START_TEST(a_child_of_fork_keeps_the_triggers)
 	ck_assert_int_eq(status, 0);
 	end();
 }
-END_TEST
 
 /* --- How often -------------------------------------------------------------------------------- */
 
-START_TEST(no_more_snapshots_are_taken_than_the_limit_says)
+CASE(often, .timeout = 60)
+
+TEST(no_more_snapshots_are_taken_than_the_limit_says)
 {
 	begin();
 	trigger.long_poll_ns = 5 * MS;
@@ -245,9 +241,8 @@ START_TEST(no_more_snapshots_are_taken_than_the_limit_says)
 	ck_assert(comes_none());
 	end();
 }
-END_TEST
 
-START_TEST(the_limit_is_that_of_any_hour)
+TEST(the_limit_is_that_of_any_hour)
 {
 	struct tdt__hourly hourly = { .most = 3 };
 
@@ -259,9 +254,8 @@ START_TEST(the_limit_is_that_of_any_hour)
 	ck_assert(!tdt__hourly_allows(&hourly, 7 + TDT__HOUR));
 	ck_assert(tdt__hourly_allows(&hourly, 8 + TDT__HOUR));
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+TEST(wrong_options_are_refused)
 {
 	static char longest[PATH_MAX + 1];
 	struct {
@@ -284,27 +278,4 @@ START_TEST(wrong_options_are_refused)
 	ck_assert_int_eq(tdt_recorder_on_trigger(&larger.trigger), -E2BIG);
 	none.size = 0;
 	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("recorder_trigger");
-	TCase *what = tcase_create("what");
-	TCase *often = tcase_create("often");
-
-	tcase_set_timeout(what, 60);
-	tcase_add_test(what, a_long_poll_triggers_a_snapshot);
-	tcase_add_test(what, a_poll_that_does_not_end_triggers_one_snapshot);
-	tcase_add_test(what, a_panic_triggers_a_snapshot);
-	tcase_add_test(what, a_long_wait_for_a_worker_triggers_a_snapshot);
-	tcase_add_test(what, null_ends_the_triggers);
-	tcase_add_test(what, a_child_of_fork_keeps_the_triggers);
-	suite_add_tcase(suite, what);
-	tcase_set_timeout(often, 60);
-	tcase_add_test(often, no_more_snapshots_are_taken_than_the_limit_says);
-	tcase_add_test(often, the_limit_is_that_of_any_hour);
-	tcase_add_test(often, wrong_options_are_refused);
-	suite_add_tcase(suite, often);
-	return test_run(suite);
 }

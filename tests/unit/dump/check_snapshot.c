@@ -178,7 +178,9 @@ static const struct tdt_snapshot *take_with(size_t fresh, int64_t timeout_ns)
 
 /* --- What tasks answer ------------------------------------------------------------ */
 
-START_TEST(without_tasks_it_is_empty)
+CASE(answers)
+
+TEST(without_tasks_it_is_empty)
 {
 	const struct tdt_snapshot *snapshot = take(0);
 
@@ -187,9 +189,8 @@ START_TEST(without_tasks_it_is_empty)
 	tdt_snapshot_free(snapshot);
 	tdt_snapshot_free(NULL);
 }
-END_TEST
 
-START_TEST(tasks_that_wait_at_the_same_places_are_one_group)
+TEST(tasks_that_wait_at_the_same_places_are_one_group)
 {
 	struct job job[6] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -221,9 +222,8 @@ START_TEST(tasks_that_wait_at_the_same_places_are_one_group)
 	for (int i = 0; i < 6; i++)
 		end(&job[i]);
 }
-END_TEST
 
-START_TEST(more_leaves_at_one_place_are_another_group)
+TEST(more_leaves_at_one_place_are_another_group)
 {
 	struct job job[2] = { { .leaves = 1 }, { .leaves = 2 } };
 	const struct tdt_snapshot *snapshot;
@@ -236,9 +236,8 @@ START_TEST(more_leaves_at_one_place_are_another_group)
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
 }
-END_TEST
 
-START_TEST(the_oldest_comes_first)
+TEST(the_oldest_comes_first)
 {
 	struct job job[3] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -259,9 +258,8 @@ START_TEST(the_oldest_comes_first)
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
 }
-END_TEST
 
-START_TEST(a_task_that_is_ended_by_the_poll_has_a_tree)
+TEST(a_task_that_is_ended_by_the_poll_has_a_tree)
 {
 	struct job job = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -279,9 +277,8 @@ START_TEST(a_task_that_is_ended_by_the_poll_has_a_tree)
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
-END_TEST
 
-START_TEST(a_task_that_does_not_answer_has_its_record)
+TEST(a_task_that_does_not_answer_has_its_record)
 {
 	struct job job[2] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -304,9 +301,8 @@ START_TEST(a_task_that_does_not_answer_has_its_record)
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
 }
-END_TEST
 
-START_TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
+TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 {
 	struct job job = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -332,9 +328,8 @@ START_TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	ck_assert_int_eq(tdt_watch(0), 0);
 	end(&job);
 }
-END_TEST
 
-START_TEST(a_task_that_was_never_polled_has_its_record)
+TEST(a_task_that_was_never_polled_has_its_record)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	const struct tdt_snapshot *snapshot;
@@ -347,7 +342,6 @@ START_TEST(a_task_that_was_never_polled_has_its_record)
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void *drop_soon(void *argument)
 {
@@ -360,7 +354,7 @@ static void *drop_soon(void *argument)
 	return NULL;
 }
 
-START_TEST(a_task_that_ends_while_it_is_asked_is_left_out)
+TEST(a_task_that_ends_while_it_is_asked_is_left_out)
 {
 	struct job job[2] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -379,7 +373,6 @@ START_TEST(a_task_that_ends_while_it_is_asked_is_left_out)
 	tdt_handle_unref(job[0].task.traced.handle);
 	end(&job[1]);
 }
-END_TEST
 
 static const struct tdt_snapshot *taken_inside;
 
@@ -389,7 +382,7 @@ static void take_inside(void)
 		taken_inside = take(0);
 }
 
-START_TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
+TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
 {
 	struct job inside = { 0 }, other = { 0 };
 
@@ -412,11 +405,12 @@ START_TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
 	end(&inside);
 	end(&other);
 }
-END_TEST
 
 /* --- What limits it -------------------------------------------------------------------- */
 
-START_TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
+CASE(limits)
+
+TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
 {
 	struct job job[30] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -437,12 +431,11 @@ START_TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
 	for (int i = 0; i < 30; i++)
 		end(&job[i]);
 }
-END_TEST
 
 #define SILENT 5000 /* more than are requested at once */
 #define BEHIND 100
 
-START_TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
+TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
 {
 	static struct job job[SILENT + BEHIND];
 	const struct tdt_snapshot *snapshot;
@@ -459,9 +452,8 @@ START_TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
 	for (int i = 0; i < SILENT + BEHIND; i++)
 		end(&job[i]);
 }
-END_TEST
 
-START_TEST(a_filter_says_which_tasks)
+TEST(a_filter_says_which_tasks)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .name = "c*" };
 	struct tdt_dump_options options = { .size = sizeof options, .filter = &filter };
@@ -495,9 +487,8 @@ START_TEST(a_filter_says_which_tasks)
 	for (int i = 0; i < 5; i++)
 		test_task_fini(&task[i]);
 }
-END_TEST
 
-START_TEST(frames_are_limited_as_asked)
+TEST(frames_are_limited_as_asked)
 {
 	struct tdt_dump_options options = { .size = sizeof options,
 					    .timeout_ns = 50 * SECOND,
@@ -514,7 +505,6 @@ START_TEST(frames_are_limited_as_asked)
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
-END_TEST
 
 static void expect_refused(const struct tdt_dump_options *options, int error)
 {
@@ -523,7 +513,7 @@ static void expect_refused(const struct tdt_dump_options *options, int error)
 	ck_assert_int_eq(errno, error);
 }
 
-START_TEST(bad_options_are_refused)
+TEST(bad_options_are_refused)
 {
 	struct {
 		struct tdt_dump_options options;
@@ -542,11 +532,12 @@ START_TEST(bad_options_are_refused)
 	filter.size = 0;
 	expect_refused(&options, EINVAL);
 }
-END_TEST
 
 /* --- Who waits for whom ------------------------------------------------------------------ */
 
-START_TEST(each_wait_of_a_fresh_tree_is_told_and_one_of_a_record)
+CASE(waits)
+
+TEST(each_wait_of_a_fresh_tree_is_told_and_one_of_a_record)
 {
 	struct job job = { .awaits = { 1001, 1002 }, .leaves = 0 };
 	const struct tdt_snapshot *snapshot;
@@ -565,7 +556,6 @@ START_TEST(each_wait_of_a_fresh_tree_is_told_and_one_of_a_record)
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
-END_TEST
 
 /* Two tasks that wait for each other. */
 static void start_ring(struct job *job)
@@ -589,7 +579,7 @@ static bool expect_ring(const struct tdt_snapshot *snapshot, const struct job *j
 	return snapshot->cycles[0].deadlock;
 }
 
-START_TEST(tasks_that_wait_for_each_other_are_a_deadlock)
+TEST(tasks_that_wait_for_each_other_are_a_deadlock)
 {
 	struct job job[2] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -614,7 +604,6 @@ START_TEST(tasks_that_wait_for_each_other_are_a_deadlock)
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
 }
-END_TEST
 
 static struct job *other;
 
@@ -646,7 +635,7 @@ static void expect_polled_meanwhile(struct job *ring)
 	tdt_snapshot_free(snapshot);
 }
 
-START_TEST(what_was_polled_meanwhile_is_in_no_deadlock)
+TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 {
 	static struct job before[BATCH], ring[2];
 	const struct tdt_snapshot *snapshot;
@@ -677,7 +666,6 @@ START_TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 	for (int i = 0; i < 2; i++)
 		end(&ring[i]);
 }
-END_TEST
 
 static bool others_deadlock;
 
@@ -704,7 +692,7 @@ static void take_other(void)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-START_TEST(snapshots_taken_at_once_find_the_same_deadlock)
+TEST(snapshots_taken_at_once_find_the_same_deadlock)
 {
 	struct job before = { 0 }, ring[2] = { 0 };
 	const struct tdt_snapshot *snapshot;
@@ -739,9 +727,8 @@ START_TEST(snapshots_taken_at_once_find_the_same_deadlock)
 	for (int i = 0; i < 2; i++)
 		end(&ring[i]);
 }
-END_TEST
 
-START_TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
+TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711 };
 	struct job job[3] = { { .awaits = { 4711 } }, { .awaits = { 0 } }, { .awaits = { 0 } } };
@@ -765,11 +752,12 @@ START_TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
 }
-END_TEST
 
 /* --- What goes wrong ---------------------------------------------------------------------- */
 
-START_TEST(without_memory_it_has_fewer_trees_or_tasks)
+CASE(wrong)
+
+TEST(without_memory_it_has_fewer_trees_or_tasks)
 {
 	struct job job[4] = { 0 };
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND };
@@ -820,7 +808,6 @@ START_TEST(without_memory_it_has_fewer_trees_or_tasks)
 	for (int i = 0; i < 4; i++)
 		end(&job[i]);
 }
-END_TEST
 
 static void load_and_unload(void)
 {
@@ -837,7 +824,7 @@ static bool is_guessed(const struct tdt_snapshot *snapshot)
 	    ->guessed;
 }
 
-START_TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
+TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
 {
 	const struct tdt_snapshot *snapshot;
 	struct job job = { .act = load_and_unload };
@@ -848,10 +835,9 @@ START_TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
-END_TEST
 
 /* The task is requested three times, and waits in a module that stays. */
-START_TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
+TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
 {
 	void *stays = dlopen(PLUGINS "/plugin_b.so", RTLD_NOW | RTLD_LOCAL);
 	const struct tdt_snapshot *snapshot;
@@ -880,7 +866,6 @@ START_TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
-END_TEST
 
 static void *take_for_long(void *argument)
 {
@@ -891,7 +876,7 @@ static void *take_for_long(void *argument)
 	return NULL;
 }
 
-START_TEST(a_thread_that_is_cancelled_takes_all_its_questions_back)
+TEST(a_thread_that_is_cancelled_takes_all_its_questions_back)
 {
 	struct job job[3] = { 0 };
 	pthread_t thread;
@@ -910,7 +895,6 @@ START_TEST(a_thread_that_is_cancelled_takes_all_its_questions_back)
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
 }
-END_TEST
 
 static void exit_thread(const struct tdt_waker *waker)
 {
@@ -918,7 +902,7 @@ static void exit_thread(const struct tdt_waker *waker)
 	pthread_exit(&other);
 }
 
-START_TEST(a_waker_that_unwinds_leaves_no_question_behind)
+TEST(a_waker_that_unwinds_leaves_no_question_behind)
 {
 	struct job job[3] = { 0 };
 	struct tdt_waker_vtable vtable;
@@ -935,47 +919,4 @@ START_TEST(a_waker_that_unwinds_leaves_no_question_behind)
 	ck_assert_ptr_eq(result, &other);
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("snapshot");
-	TCase *answers = tcase_create("answers"), *limits = tcase_create("limits"),
-	      *waits = tcase_create("waits");
-	TCase *wrong = tcase_create("wrong");
-
-	tcase_add_test(answers, without_tasks_it_is_empty);
-	tcase_add_test(answers, tasks_that_wait_at_the_same_places_are_one_group);
-	tcase_add_test(answers, more_leaves_at_one_place_are_another_group);
-	tcase_add_test(answers, the_oldest_comes_first);
-	tcase_add_test(answers, a_task_that_is_ended_by_the_poll_has_a_tree);
-	tcase_add_test(answers, a_task_that_does_not_answer_has_its_record);
-	tcase_add_test(answers, a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with);
-	tcase_add_test(answers, a_task_that_was_never_polled_has_its_record);
-	tcase_add_test(answers, a_task_that_ends_while_it_is_asked_is_left_out);
-	tcase_add_test(answers, taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others);
-	suite_add_tcase(suite, answers);
-
-	tcase_add_test(limits, a_runtime_that_polls_inside_its_wake_is_given_up_too);
-	tcase_add_test(limits, tasks_that_are_silent_do_not_keep_others_from_being_asked);
-	tcase_add_test(limits, a_filter_says_which_tasks);
-	tcase_add_test(limits, frames_are_limited_as_asked);
-	tcase_add_test(limits, bad_options_are_refused);
-	suite_add_tcase(suite, limits);
-
-	tcase_add_test(waits, each_wait_of_a_fresh_tree_is_told_and_one_of_a_record);
-	tcase_add_test(waits, tasks_that_wait_for_each_other_are_a_deadlock);
-	tcase_add_test(waits, what_was_polled_meanwhile_is_in_no_deadlock);
-	tcase_add_test(waits, snapshots_taken_at_once_find_the_same_deadlock);
-	tcase_add_test(waits, tasks_of_one_id_are_told_apart_and_awaited_by_nobody);
-	suite_add_tcase(suite, waits);
-
-	tcase_add_test(wrong, without_memory_it_has_fewer_trees_or_tasks);
-	tcase_add_test(wrong, a_tree_that_no_unloaded_module_can_change_is_not_marked);
-	tcase_add_test(wrong, a_tree_is_marked_whose_every_poll_unloads_a_module);
-	tcase_add_test(wrong, a_thread_that_is_cancelled_takes_all_its_questions_back);
-	tcase_add_test(wrong, a_waker_that_unwinds_leaves_no_question_behind);
-	suite_add_tcase(suite, wrong);
-	return test_run(suite);
 }

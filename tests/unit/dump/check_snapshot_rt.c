@@ -19,6 +19,7 @@
 #include <tdt/runtime.h>
 #include <tdt/sync.h>
 
+#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
@@ -117,8 +118,10 @@ static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
 	return first_met;
 }
 
+CASE(workers)
+
 /* Of so many there may always be one in whose poll a worker is held up: it is met the next time. */
-START_TEST(ten_thousand_tasks_on_two_workers_are_one_group)
+TEST(ten_thousand_tasks_on_two_workers_are_one_group)
 {
 	static bool met[MANY];
 	size_t n = 0;
@@ -135,7 +138,6 @@ START_TEST(ten_thousand_tasks_on_two_workers_are_one_group)
 	}
 	stop();
 }
-END_TEST
 
 /* --- A worker that is stuck ------------------------------------------------------------ */
 
@@ -152,12 +154,7 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
-START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
+TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 {
 	const struct tdt_snapshot *snapshot;
 
@@ -180,7 +177,6 @@ START_TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	pthread_mutex_unlock(&held);
 	stop();
 }
-END_TEST
 
 /* --- Tasks that take turns --------------------------------------------------------------- */
 
@@ -218,7 +214,7 @@ static tdt_poll_t be_slow(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
+TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, .to = 2)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .name = "turns" };
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 50 * SECOND };
@@ -249,7 +245,6 @@ START_TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock)
 	stop();
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 /* --- However often ------------------------------------------------------------------------ */
 
@@ -273,7 +268,7 @@ static tdt_poll_t take_both(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-START_TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
+TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
 {
 	const struct tdt_snapshot *snapshot;
 	bool is_deadlock = false;
@@ -305,7 +300,6 @@ START_TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
 	for (int i = 0; i < 2; i++)
 		tdt_mutex_free(mutexes[i]);
 }
-END_TEST
 
 /* --- All at once ------------------------------------------------------------------------ */
 
@@ -471,7 +465,7 @@ static void *ask_on(void *argument)
 	return NULL;
 }
 
-START_TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
+TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 {
 	void *(*const work[])(void *) = { spawn_on, spawn_on, take_on, take_on, ask_on };
 	pthread_t thread[5];
@@ -493,11 +487,10 @@ START_TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 	ck_assert_int_gt(taken, 0);
 	ck_assert_int_gt(answered, 0);
 }
-END_TEST
 
 /* --- Fork ----------------------------------------------------------------------------------- */
 
-START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
+TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 {
 	const struct tdt_snapshot *snapshot;
 	int status;
@@ -520,7 +513,6 @@ START_TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 	ck_assert_int_eq(status, 0);
 	stop();
 }
-END_TEST
 
 static atomic_bool forked;
 
@@ -532,7 +524,7 @@ static void *wake_all(void *unused)
 	return unused;
 }
 
-START_TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
+TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 {
 	pthread_t thread[2];
 	int status, ended = 0;
@@ -569,21 +561,4 @@ START_TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	stop();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("snapshot_rt");
-	TCase *workers = tcase_create("workers");
-
-	tcase_add_test(workers, ten_thousand_tasks_on_two_workers_are_one_group);
-	tcase_add_test(workers, a_worker_that_is_stuck_delays_it_until_the_deadline);
-	tcase_add_loop_test(workers, tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, 0, 2);
-	tcase_add_test(workers, a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at);
-	tcase_add_test(workers, tasks_come_and_go_and_are_asked_by_several_at_once);
-	tcase_add_test(workers, in_a_child_of_fork_it_ends_by_the_deadline);
-	tcase_add_test(workers, in_a_child_of_a_busy_parent_it_ends_by_the_deadline);
-	suite_add_tcase(suite, workers);
-	return test_run(suite);
 }

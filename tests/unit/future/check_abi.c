@@ -20,7 +20,9 @@
 		ck_assert(_Generic(((type *)NULL)->field, __VA_ARGS__ : 1, default : 0));          \
 	} while (0)
 
-START_TEST(a_poll_says_one_of_three_in_a_byte)
+CASE(layout)
+
+TEST(a_poll_says_one_of_three_in_a_byte)
 {
 	ck_assert_uint_eq(sizeof(tdt_poll_t), 1);
 	ck_assert(_Generic((tdt_poll_t)0, uint8_t : 1, default : 0));
@@ -28,17 +30,15 @@ START_TEST(a_poll_says_one_of_three_in_a_byte)
 	ck_assert_int_eq(TDT_PENDING, 1);
 	ck_assert_int_eq(TDT_PANICKED, 2);
 }
-END_TEST
 
-START_TEST(a_waker_is_a_pointer_to_its_vtable)
+TEST(a_waker_is_a_pointer_to_its_vtable)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_waker), POINTER);
 	ck_assert_uint_eq(_Alignof(struct tdt_waker), _Alignof(void *));
 	ck_assert_field(struct tdt_waker, vtable, 0, const struct tdt_waker_vtable *);
 }
-END_TEST
 
-START_TEST(a_vtable_is_clone_wake_wake_by_ref_drop)
+TEST(a_vtable_is_clone_wake_wake_by_ref_drop)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_waker_vtable), 4 * POINTER);
 	ck_assert_field(struct tdt_waker_vtable, clone, 0,
@@ -49,16 +49,14 @@ START_TEST(a_vtable_is_clone_wake_wake_by_ref_drop)
 	ck_assert_field(struct tdt_waker_vtable, drop, 3 * POINTER,
 			void (*)(const struct tdt_waker *));
 }
-END_TEST
 
-START_TEST(a_context_is_a_pointer_to_a_waker)
+TEST(a_context_is_a_pointer_to_a_waker)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_context), POINTER);
 	ck_assert_field(struct tdt_context, waker, 0, const struct tdt_waker *);
 }
-END_TEST
 
-START_TEST(a_future_is_state_poll_drop)
+TEST(a_future_is_state_poll_drop)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_future), 3 * POINTER);
 	ck_assert_uint_eq(_Alignof(struct tdt_future), _Alignof(void *));
@@ -67,10 +65,9 @@ START_TEST(a_future_is_state_poll_drop)
 			tdt_poll_t(*)(void *, struct tdt_context *));
 	ck_assert_field(struct tdt_future, drop, 2 * POINTER, void (*)(void *));
 }
-END_TEST
 
 #ifdef __x86_64__
-START_TEST(on_x86_64_offsets_are_these)
+TEST(on_x86_64_offsets_are_these)
 {
 	ck_assert_uint_eq(sizeof(struct tdt_future), 24);
 	ck_assert_uint_eq(offsetof(struct tdt_future, state), 0);
@@ -84,22 +81,4 @@ START_TEST(on_x86_64_offsets_are_these)
 	ck_assert_uint_eq(sizeof(struct tdt_waker), 8);
 	ck_assert_uint_eq(sizeof(struct tdt_context), 8);
 }
-END_TEST
 #endif
-
-int main(void)
-{
-	Suite *suite = suite_create("abi");
-	TCase *tcase = tcase_create("layout");
-
-	tcase_add_test(tcase, a_poll_says_one_of_three_in_a_byte);
-	tcase_add_test(tcase, a_waker_is_a_pointer_to_its_vtable);
-	tcase_add_test(tcase, a_vtable_is_clone_wake_wake_by_ref_drop);
-	tcase_add_test(tcase, a_context_is_a_pointer_to_a_waker);
-	tcase_add_test(tcase, a_future_is_state_poll_drop);
-#ifdef __x86_64__
-	tcase_add_test(tcase, on_x86_64_offsets_are_these);
-#endif
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
-}

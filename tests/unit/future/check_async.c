@@ -97,7 +97,9 @@ static struct tdt_future steps(int leave_after, int *step)
 	    (struct steps){ .async.fini = steps_fini, .leave_after = leave_after, .step = step });
 }
 
-START_TEST(awaits_follow_each_other_top_to_bottom)
+CASE(flow, .setup = setup)
+
+TEST(awaits_follow_each_other_top_to_bottom)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -107,9 +109,8 @@ START_TEST(awaits_follow_each_other_top_to_bottom)
 	expect_drop(&future, "");
 	ck_assert_int_eq(finis, 1);
 }
-END_TEST
 
-START_TEST(a_pending_await_is_gone_on_with_in_place)
+TEST(a_pending_await_is_gone_on_with_in_place)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -128,9 +129,8 @@ START_TEST(a_pending_await_is_gone_on_with_in_place)
 	ck_assert_int_eq(step, 3);
 	expect_drop(&future, "");
 }
-END_TEST
 
-START_TEST(nothing_runs_before_the_first_poll)
+TEST(nothing_runs_before_the_first_poll)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -139,9 +139,10 @@ START_TEST(nothing_runs_before_the_first_poll)
 	ck_assert_int_eq(step, 0);
 	ck_assert_int_eq(finis, 1);
 }
-END_TEST
 
-START_TEST(a_return_in_the_middle_ends_it)
+CASE(ends, .setup = setup)
+
+TEST(a_return_in_the_middle_ends_it)
 {
 	int step = 0;
 	struct tdt_future future = steps(1, &step);
@@ -154,9 +155,8 @@ START_TEST(a_return_in_the_middle_ends_it)
 	expect_drop(&future, "");
 	ck_assert_int_eq(finis, 1);
 }
-END_TEST
 
-START_TEST(a_poll_after_the_end_panics_and_runs_nothing)
+TEST(a_poll_after_the_end_panics_and_runs_nothing)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -168,9 +168,10 @@ START_TEST(a_poll_after_the_end_panics_and_runs_nothing)
 	ck_assert_int_eq(step, 0);
 	expect_drop(&future, "");
 }
-END_TEST
 
-START_TEST(spurious_polls_only_poll_the_awaited_child)
+CASE(flow)
+
+TEST(spurious_polls_only_poll_the_awaited_child)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -183,10 +184,11 @@ START_TEST(spurious_polls_only_poll_the_awaited_child)
 	ck_assert_int_eq(step, 1);
 	expect_drop(&future, "b~ ");
 }
-END_TEST
+
+CASE(ends)
 
 /* Cancelled at await number _i, it drops that child, once, and polls no other. */
-START_TEST(cancelling_drops_the_awaited_child_once)
+TEST(cancelling_drops_the_awaited_child_once, .to = 3)
 {
 	static const char *const polled[] = { "a. ", "a! a~ b. ", "a! a~ b! b~ c. " };
 	static const char *const dropped[] = { "a~ ", "b~ ", "c~ " };
@@ -200,9 +202,8 @@ START_TEST(cancelling_drops_the_awaited_child_once)
 	ck_assert_int_eq(step, _i);
 	ck_assert_int_eq(finis, 1);
 }
-END_TEST
 
-START_TEST(a_panic_of_a_child_is_passed_on_at_once)
+TEST(a_panic_of_a_child_is_passed_on_at_once, .to = 3)
 {
 	static const char *const events[] = { "a# a~ ", "a! a~ b# b~ ", "a! a~ b! b~ c# c~ " };
 	struct test_future *const children[] = { &a, &b, &c };
@@ -216,7 +217,6 @@ START_TEST(a_panic_of_a_child_is_passed_on_at_once)
 	expect_drop(&future, "");
 	ck_assert_int_eq(finis, 1);
 }
-END_TEST
 
 /* Loops: `child` is made anew in each turn; its C local is lost, its member not. */
 struct loop {
@@ -254,7 +254,9 @@ static tdt_poll_t loop_poll(void *state, struct tdt_context *context)
 	TDT_END();
 }
 
-START_TEST(awaits_in_a_loop_evaluate_their_future_once_a_turn)
+CASE(flow)
+
+TEST(awaits_in_a_loop_evaluate_their_future_once_a_turn)
 {
 	int turns = 0;
 	struct tdt_future future = TDT_ASYNC_NEW(loop_poll, (struct loop){ .turns = &turns });
@@ -266,7 +268,6 @@ START_TEST(awaits_in_a_loop_evaluate_their_future_once_a_turn)
 	ck_assert_int_eq(turns, 110);
 	expect_drop(&future, "");
 }
-END_TEST
 
 /* All three awaits are on one line. */
 static tdt_poll_t line_poll(void *state, struct tdt_context *context)
@@ -279,7 +280,7 @@ static tdt_poll_t line_poll(void *state, struct tdt_context *context)
 	TDT_END();
 }
 
-START_TEST(awaits_on_one_line_follow_each_other)
+TEST(awaits_on_one_line_follow_each_other)
 {
 	int step = 0;
 	struct tdt_future future = TDT_ASYNC_NEW(line_poll, (struct steps){ .step = &step });
@@ -297,7 +298,6 @@ START_TEST(awaits_on_one_line_follow_each_other)
 	ck_assert_int_eq(step, 3);
 	expect_drop(&future, "");
 }
-END_TEST
 
 /* Results and errors travel through pointers. */
 struct fetch {
@@ -338,7 +338,9 @@ static tdt_poll_t careful_poll(void *state, struct tdt_context *context)
 	TDT_END();
 }
 
-START_TEST(awaiting_none_panics)
+CASE(ends)
+
+TEST(awaiting_none_panics)
 {
 	int error = -1;
 	struct tdt_future future =
@@ -349,9 +351,8 @@ START_TEST(awaiting_none_panics)
 	ck_assert_int_eq(error, -1);
 	expect_drop(&future, "");
 }
-END_TEST
 
-START_TEST(a_child_tested_for_none_gives_an_error_instead)
+TEST(a_child_tested_for_none_gives_an_error_instead)
 {
 	int error = -1;
 	struct tdt_future future =
@@ -368,7 +369,6 @@ START_TEST(a_child_tested_for_none_gives_an_error_instead)
 	ck_assert_int_eq(error, 0);
 	expect_drop(&future, "");
 }
-END_TEST
 
 /* One async function awaits another. */
 struct outer {
@@ -387,7 +387,9 @@ static tdt_poll_t outer_poll(void *state, struct tdt_context *context)
 	TDT_END();
 }
 
-START_TEST(async_functions_await_each_other)
+CASE(flow)
+
+TEST(async_functions_await_each_other)
 {
 	int result = -1;
 	struct tdt_future future = TDT_ASYNC_NEW(outer_poll, (struct outer){ .result = &result });
@@ -398,9 +400,10 @@ START_TEST(async_functions_await_each_other)
 	ck_assert_int_eq(result, 3);
 	expect_drop(&future, "");
 }
-END_TEST
 
-START_TEST(cancelling_goes_down_to_the_leaf)
+CASE(ends)
+
+TEST(cancelling_goes_down_to_the_leaf)
 {
 	int result = -1;
 	struct tdt_future future = TDT_ASYNC_NEW(outer_poll, (struct outer){ .result = &result });
@@ -411,9 +414,10 @@ START_TEST(cancelling_goes_down_to_the_leaf)
 	ck_assert_int_eq(finis, 1);
 	ck_assert_int_eq(result, -1);
 }
-END_TEST
 
-START_TEST(the_state_is_copied_from_a_variable_too)
+CASE(making, .setup = setup)
+
+TEST(the_state_is_copied_from_a_variable_too)
 {
 	int step = 0;
 	struct steps variable = { .step = &step };
@@ -425,9 +429,8 @@ START_TEST(the_state_is_copied_from_a_variable_too)
 	ck_assert_int_eq(step, 3);
 	expect_drop(&future, "");
 }
-END_TEST
 
-START_TEST(no_memory_gives_none)
+TEST(no_memory_gives_none)
 {
 	int step = 0;
 	struct tdt_future future;
@@ -440,9 +443,10 @@ START_TEST(no_memory_gives_none)
 	ck_assert_int_eq(errno, ENOMEM);
 	ck_assert_int_eq(finis, 0);
 }
-END_TEST
 
-START_TEST(a_debugger_finds_the_line_in_the_state)
+CASE(flow)
+
+TEST(a_debugger_finds_the_line_in_the_state)
 {
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
@@ -456,40 +460,4 @@ START_TEST(a_debugger_finds_the_line_in_the_state)
 	expect(&future, TDT_PENDING, "a! a~ b. ");
 	ck_assert_uint_eq(state->async.line, first + 4);
 	expect_drop(&future, "b~ ");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("async");
-	TCase *flow = tcase_create("flow");
-	TCase *ends = tcase_create("ends");
-	TCase *making = tcase_create("making");
-
-	tcase_add_checked_fixture(flow, setup, NULL);
-	tcase_add_test(flow, awaits_follow_each_other_top_to_bottom);
-	tcase_add_test(flow, a_pending_await_is_gone_on_with_in_place);
-	tcase_add_test(flow, nothing_runs_before_the_first_poll);
-	tcase_add_test(flow, spurious_polls_only_poll_the_awaited_child);
-	tcase_add_test(flow, awaits_in_a_loop_evaluate_their_future_once_a_turn);
-	tcase_add_test(flow, awaits_on_one_line_follow_each_other);
-	tcase_add_test(flow, async_functions_await_each_other);
-	tcase_add_test(flow, a_debugger_finds_the_line_in_the_state);
-	suite_add_tcase(suite, flow);
-
-	tcase_add_checked_fixture(ends, setup, NULL);
-	tcase_add_test(ends, a_return_in_the_middle_ends_it);
-	tcase_add_test(ends, a_poll_after_the_end_panics_and_runs_nothing);
-	tcase_add_loop_test(ends, cancelling_drops_the_awaited_child_once, 0, 3);
-	tcase_add_test(ends, cancelling_goes_down_to_the_leaf);
-	tcase_add_loop_test(ends, a_panic_of_a_child_is_passed_on_at_once, 0, 3);
-	tcase_add_test(ends, awaiting_none_panics);
-	tcase_add_test(ends, a_child_tested_for_none_gives_an_error_instead);
-	suite_add_tcase(suite, ends);
-
-	tcase_add_checked_fixture(making, setup, NULL);
-	tcase_add_test(making, the_state_is_copied_from_a_variable_too);
-	tcase_add_test(making, no_memory_gives_none);
-	suite_add_tcase(suite, making);
-	return test_run(suite);
 }

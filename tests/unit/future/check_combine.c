@@ -50,7 +50,9 @@ static void expect_drop(struct tdt_future *future, const char *events)
 	ck_assert_int_eq(waker.alive, 0);
 }
 
-START_TEST(join_polls_in_order_and_drops_who_has_ended_at_once)
+CASE(join, .setup = setup)
+
+TEST(join_polls_in_order_and_drops_who_has_ended_at_once)
 {
 	struct tdt_future join;
 
@@ -63,9 +65,8 @@ START_TEST(join_polls_in_order_and_drops_who_has_ended_at_once)
 	expect(&join, TDT_PANICKED, "");
 	expect_drop(&join, "");
 }
-END_TEST
 
-START_TEST(every_pending_child_clones_the_waker_it_is_given)
+TEST(every_pending_child_clones_the_waker_it_is_given)
 {
 	struct tdt_future join;
 
@@ -77,9 +78,8 @@ START_TEST(every_pending_child_clones_the_waker_it_is_given)
 	ck_assert_int_eq(waker.wakes, 1);
 	expect_drop(&join, "a~ b~ c~ ");
 }
-END_TEST
 
-START_TEST(join_of_none_is_ready_at_its_first_poll)
+TEST(join_of_none_is_ready_at_its_first_poll)
 {
 	struct tdt_future join = tdt_join_all(NULL, 0);
 
@@ -90,9 +90,8 @@ START_TEST(join_of_none_is_ready_at_its_first_poll)
 	expect(&join, TDT_READY, "");
 	expect_drop(&join, "");
 }
-END_TEST
 
-START_TEST(join_copies_the_array)
+TEST(join_copies_the_array)
 {
 	struct tdt_future join;
 
@@ -101,9 +100,8 @@ START_TEST(join_copies_the_array)
 	expect(&join, TDT_READY, "a! a~ b! b~ c! c~ ");
 	expect_drop(&join, "");
 }
-END_TEST
 
-START_TEST(a_panic_drops_the_rest_of_a_join_unpolled)
+TEST(a_panic_drops_the_rest_of_a_join_unpolled)
 {
 	struct tdt_future join;
 
@@ -116,9 +114,8 @@ START_TEST(a_panic_drops_the_rest_of_a_join_unpolled)
 	expect(&join, TDT_PANICKED, "");
 	expect_drop(&join, "");
 }
-END_TEST
 
-START_TEST(dropping_a_pending_join_drops_who_has_not_ended)
+TEST(dropping_a_pending_join_drops_who_has_not_ended)
 {
 	struct tdt_future join;
 
@@ -127,17 +124,17 @@ START_TEST(dropping_a_pending_join_drops_who_has_not_ended)
 	expect(&join, TDT_PENDING, "a. b! b~ c. ");
 	expect_drop(&join, "a~ c~ ");
 }
-END_TEST
 
-START_TEST(dropping_an_unpolled_join_drops_all)
+TEST(dropping_an_unpolled_join_drops_all)
 {
 	struct tdt_future join = tdt_join_all(all, 3);
 
 	expect_drop(&join, "a~ b~ c~ ");
 }
-END_TEST
 
-START_TEST(select_is_ready_with_the_first_and_drops_the_losers)
+CASE(select, .setup = setup)
+
+TEST(select_is_ready_with_the_first_and_drops_the_losers)
 {
 	struct tdt_future select;
 
@@ -153,9 +150,8 @@ START_TEST(select_is_ready_with_the_first_and_drops_the_losers)
 	expect(&select, TDT_PANICKED, "");
 	expect_drop(&select, "");
 }
-END_TEST
 
-START_TEST(the_first_in_the_array_wins_a_tie)
+TEST(the_first_in_the_array_wins_a_tie)
 {
 	struct tdt_future select = tdt_select(all, 3, &winner);
 
@@ -163,9 +159,8 @@ START_TEST(the_first_in_the_array_wins_a_tie)
 	ck_assert_uint_eq(winner, 0);
 	expect_drop(&select, "");
 }
-END_TEST
 
-START_TEST(select_without_a_winner_to_write)
+TEST(select_without_a_winner_to_write)
 {
 	struct tdt_future select;
 
@@ -175,9 +170,8 @@ START_TEST(select_without_a_winner_to_write)
 	expect_drop(&select, "");
 	tdt_future_drop(&all[2]);
 }
-END_TEST
 
-START_TEST(a_panic_ends_a_select_with_no_winner)
+TEST(a_panic_ends_a_select_with_no_winner)
 {
 	struct tdt_future select;
 
@@ -190,9 +184,8 @@ START_TEST(a_panic_ends_a_select_with_no_winner)
 	expect(&select, TDT_PANICKED, "");
 	expect_drop(&select, "");
 }
-END_TEST
 
-START_TEST(dropping_a_pending_select_drops_all)
+TEST(dropping_a_pending_select_drops_all)
 {
 	struct tdt_future select;
 
@@ -202,9 +195,10 @@ START_TEST(dropping_a_pending_select_drops_all)
 	expect_drop(&select, "a~ b~ c~ ");
 	ck_assert_uint_eq(winner, 99);
 }
-END_TEST
 
-START_TEST(combinators_nest)
+CASE(both, .setup = setup)
+
+TEST(combinators_nest)
 {
 	struct tdt_future two[2], join;
 
@@ -218,7 +212,6 @@ START_TEST(combinators_nest)
 	ck_assert_uint_eq(winner, 0);
 	expect_drop(&join, "");
 }
-END_TEST
 
 /* What is passed in stays the caller's. */
 static void expect_refused(struct tdt_future future, int error)
@@ -228,7 +221,7 @@ static void expect_refused(struct tdt_future future, int error)
 	ck_assert_str_eq(test_events, "");
 }
 
-START_TEST(bad_arguments_are_refused_and_the_futures_left_alone)
+TEST(bad_arguments_are_refused_and_the_futures_left_alone)
 {
 	expect_refused(tdt_join_all(NULL, 1), EINVAL);
 	expect_refused(tdt_select(NULL, 1, &winner), EINVAL);
@@ -240,37 +233,4 @@ START_TEST(bad_arguments_are_refused_and_the_futures_left_alone)
 	expect_refused(tdt_join_all(all, SIZE_MAX), ENOMEM);
 	expect_refused(tdt_join_all(all, SIZE_MAX / sizeof(all[0])), ENOMEM);
 	expect_refused(tdt_select(all, SIZE_MAX, &winner), ENOMEM);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("combine");
-	TCase *join = tcase_create("join");
-	TCase *select = tcase_create("select");
-	TCase *both = tcase_create("both");
-
-	tcase_add_checked_fixture(join, setup, NULL);
-	tcase_add_test(join, join_polls_in_order_and_drops_who_has_ended_at_once);
-	tcase_add_test(join, every_pending_child_clones_the_waker_it_is_given);
-	tcase_add_test(join, join_of_none_is_ready_at_its_first_poll);
-	tcase_add_test(join, join_copies_the_array);
-	tcase_add_test(join, a_panic_drops_the_rest_of_a_join_unpolled);
-	tcase_add_test(join, dropping_a_pending_join_drops_who_has_not_ended);
-	tcase_add_test(join, dropping_an_unpolled_join_drops_all);
-	suite_add_tcase(suite, join);
-
-	tcase_add_checked_fixture(select, setup, NULL);
-	tcase_add_test(select, select_is_ready_with_the_first_and_drops_the_losers);
-	tcase_add_test(select, the_first_in_the_array_wins_a_tie);
-	tcase_add_test(select, select_without_a_winner_to_write);
-	tcase_add_test(select, a_panic_ends_a_select_with_no_winner);
-	tcase_add_test(select, dropping_a_pending_select_drops_all);
-	suite_add_tcase(suite, select);
-
-	tcase_add_checked_fixture(both, setup, NULL);
-	tcase_add_test(both, combinators_nest);
-	tcase_add_test(both, bad_arguments_are_refused_and_the_futures_left_alone);
-	suite_add_tcase(suite, both);
-	return test_run(suite);
 }

@@ -20,7 +20,9 @@
 #include <tdt/runtime.h>
 
 #include "lib/futures.h"
+#include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define NOINLINE __attribute__((noinline))
@@ -88,7 +90,9 @@ static void expect_drop(struct tdt_future *future, const char *events)
 
 /* --- Awaiting --------------------------------------------------------------------------- */
 
-START_TEST(a_coroutine_goes_on_where_it_waited)
+CASE(awaiting, .setup = setup)
+
+TEST(a_coroutine_goes_on_where_it_waited)
 {
 	struct tdt_future co;
 
@@ -106,9 +110,8 @@ START_TEST(a_coroutine_goes_on_where_it_waited)
 	expect(&co, TDT_PANICKED, "");
 	expect_drop(&co, "");
 }
-END_TEST
 
-START_TEST(a_panic_is_told_to_who_awaits)
+TEST(a_panic_is_told_to_who_awaits)
 {
 	struct tdt_future co;
 
@@ -119,9 +122,8 @@ START_TEST(a_panic_is_told_to_who_awaits)
 	ck_assert_int_eq(told.errors[1], 0);
 	expect_drop(&co, "");
 }
-END_TEST
 
-START_TEST(a_function_that_returns_no_zero_has_panicked)
+TEST(a_function_that_returns_no_zero_has_panicked)
 {
 	struct tdt_future co = two();
 
@@ -130,7 +132,6 @@ START_TEST(a_function_that_returns_no_zero_has_panicked)
 	expect(&co, TDT_PANICKED, "");
 	expect_drop(&co, "");
 }
-END_TEST
 
 static int awaits_none(void *arg)
 {
@@ -140,7 +141,7 @@ static int awaits_none(void *arg)
 	return 0;
 }
 
-START_TEST(none_is_no_future_to_await)
+TEST(none_is_no_future_to_await)
 {
 	struct tdt_future co = tdt_coroutine(awaits_none, NULL, NULL);
 
@@ -149,15 +150,13 @@ START_TEST(none_is_no_future_to_await)
 	ck_assert_int_eq(told.errors[1], EINVAL);
 	expect_drop(&co, "");
 }
-END_TEST
 
-START_TEST(who_is_no_coroutine_can_not_await)
+TEST(who_is_no_coroutine_can_not_await)
 {
 	ck_assert_int_eq(tdt_co_await(test_future(&a)), -EDEADLK);
 	ck_assert_int_eq(errno, EDEADLK);
 	ck_assert_str_eq(test_events, "a~ ");
 }
-END_TEST
 
 static tdt_poll_t awaits_in_its_poll(void *state, struct tdt_context *context)
 {
@@ -167,20 +166,15 @@ static tdt_poll_t awaits_in_its_poll(void *state, struct tdt_context *context)
 	return TDT_READY;
 }
 
-static void nothing(void *state)
-{
-	(void)state;
-}
-
 static int awaits_one(void *arg)
 {
 	told.errors[0] = tdt_co_await(*(struct tdt_future *)arg);
 	return 0;
 }
 
-START_TEST(what_is_awaited_can_not_await)
+TEST(what_is_awaited_can_not_await)
 {
-	struct tdt_future inside = { NULL, awaits_in_its_poll, nothing };
+	struct tdt_future inside = { NULL, awaits_in_its_poll, drop_nothing };
 	struct tdt_future co = tdt_coroutine(awaits_one, &inside, NULL);
 
 	expect(&co, TDT_READY, "b~ ");
@@ -188,7 +182,6 @@ START_TEST(what_is_awaited_can_not_await)
 	ck_assert_int_eq(told.errors[1], -EDEADLK);
 	expect_drop(&co, "");
 }
-END_TEST
 
 /* An adapter's stack, here no stack at all: it is told of, and that will do. */
 static int awaits_on_another_stack(void *arg)
@@ -204,7 +197,7 @@ static int awaits_on_another_stack(void *arg)
 	return 0;
 }
 
-START_TEST(who_is_on_a_stack_of_others_can_not_await)
+TEST(who_is_on_a_stack_of_others_can_not_await)
 {
 	struct tdt_future co = tdt_coroutine(awaits_on_another_stack, NULL, NULL);
 
@@ -213,11 +206,12 @@ START_TEST(who_is_on_a_stack_of_others_can_not_await)
 	ck_assert_int_eq(told.errors[1], 0);
 	expect_drop(&co, "");
 }
-END_TEST
 
 /* --- Dropping ------------------------------------------------------------------------------- */
 
-START_TEST(one_that_was_never_polled_never_runs)
+CASE(dropping, .setup = setup)
+
+TEST(one_that_was_never_polled_never_runs)
 {
 	struct tdt_future co = two();
 
@@ -226,9 +220,8 @@ START_TEST(one_that_was_never_polled_never_runs)
 	tdt_future_drop(&told.first);
 	tdt_future_drop(&told.second);
 }
-END_TEST
 
-START_TEST(one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing)
+TEST(one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing)
 {
 	struct tdt_future co;
 
@@ -241,9 +234,8 @@ START_TEST(one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing)
 	ck_assert_int_eq(told.errors[1], -ECANCELED);
 	ck_assert_int_eq(told.ended, 1);
 }
-END_TEST
 
-START_TEST(a_coroutine_that_awaits_another_drops_it)
+TEST(a_coroutine_that_awaits_another_drops_it)
 {
 	struct tdt_future inner, outer;
 
@@ -254,7 +246,6 @@ START_TEST(a_coroutine_that_awaits_another_drops_it)
 	expect_drop(&outer, "a~ b~ ");
 	ck_assert_int_eq(told.ended, 1);
 }
-END_TEST
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 
@@ -309,8 +300,10 @@ static int notes_threads(void *arg)
 	return 0;
 }
 
+CASE(threads, .setup = setup)
+
 /* The thread's mask is the thread's: it neither comes along with a coroutine nor stays behind. */
-START_TEST(successive_polls_come_from_any_thread)
+TEST(successive_polls_come_from_any_thread)
 {
 	struct tdt_future co = tdt_coroutine(notes_threads, NULL, NULL);
 	struct polled polled = { &co, 99 };
@@ -334,7 +327,6 @@ START_TEST(successive_polls_come_from_any_thread)
 	ck_assert(!blocked_seen[2]);
 	tdt_future_drop(&co);
 }
-END_TEST
 
 /*
  * A cancelled thread ends when the poll is over: what the coroutine has called it is not unwound.
@@ -358,7 +350,7 @@ static void *poll_and_note(void *arg)
 	return NULL;
 }
 
-START_TEST(a_cancellation_waits_until_the_poll_is_over)
+TEST(a_cancellation_waits_until_the_poll_is_over)
 {
 	struct tdt_future co = tdt_coroutine(cancels_itself, NULL, NULL);
 	struct polled polled = { &co, 99 };
@@ -372,7 +364,6 @@ START_TEST(a_cancellation_waits_until_the_poll_is_over)
 	ck_assert_uint_eq(polled.result, TDT_READY);
 	tdt_future_drop(&co);
 }
-END_TEST
 
 #define MANY 200
 #define TURNS 30
@@ -411,7 +402,7 @@ static int awaits_many(void *arg)
 	return 0;
 }
 
-START_TEST(many_run_on_a_runtime)
+TEST(many_run_on_a_runtime)
 {
 	struct tdt_rt_config config = { .size = sizeof(config), .workers = 3 };
 	struct tdt_rt *rt = tdt_rt_new(&config);
@@ -428,11 +419,12 @@ START_TEST(many_run_on_a_runtime)
 	tdt_rt_free(rt);
 	ck_assert_int_ge(turns, MANY * (TURNS - 3));
 }
-END_TEST
 
 /* --- The stack -------------------------------------------------------------------------------- */
 
-START_TEST(a_child_of_fork_goes_on_in_the_coroutine)
+CASE(stack, .setup = setup)
+
+TEST(a_child_of_fork_goes_on_in_the_coroutine)
 {
 	struct tdt_future co;
 	pid_t child;
@@ -450,7 +442,6 @@ START_TEST(a_child_of_fork_goes_on_in_the_coroutine)
 	expect(&co, TDT_READY, "a! a~ b! b~ ");
 	expect_drop(&co, "");
 }
-END_TEST
 
 static NOINLINE int recurse(int depth)
 {
@@ -495,7 +486,7 @@ static void overflow(void)
 	_exit(0);
 }
 
-START_TEST(an_overflow_ends_at_a_page_that_can_not_be_touched)
+TEST(an_overflow_ends_at_a_page_that_can_not_be_touched)
 {
 	pid_t child = fork();
 	int status;
@@ -507,9 +498,8 @@ START_TEST(an_overflow_ends_at_a_page_that_can_not_be_touched)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 42);
 }
-END_TEST
 
-START_TEST(a_stack_is_as_large_as_it_was_asked_for)
+TEST(a_stack_is_as_large_as_it_was_asked_for)
 {
 	struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = 64 << 20 };
 	int depth = 40000;
@@ -518,9 +508,8 @@ START_TEST(a_stack_is_as_large_as_it_was_asked_for)
 	expect(&co, TDT_READY, "");
 	expect_drop(&co, "");
 }
-END_TEST
 
-START_TEST(bad_arguments_are_refused)
+TEST(bad_arguments_are_refused)
 {
 	struct {
 		struct tdt_coroutine_attr attr;
@@ -548,20 +537,25 @@ START_TEST(bad_arguments_are_refused)
 	co = tdt_coroutine(yields, NULL, &attr.attr);
 	ck_assert(tdt_future_is_none(&co) && errno == E2BIG);
 }
-END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-START_TEST(without_memory_for_a_stack_there_is_no_coroutine)
+static const char *memory_is_taken(void)
 {
+	return SANITIZED ? "the sanitizers need the memory" : NULL;
+}
+
+/* The limit leaves enough for all else: valgrind ends a process if it lacks memory for itself. */
+TEST(without_memory_for_a_stack_there_is_no_coroutine, .skip = memory_is_taken)
+{
+	struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = (size_t)1 << 35 };
 	struct rlimit limit, old;
 	struct tdt_future co;
 	int error;
 
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &old), 0);
-	limit = (struct rlimit){ 1 << 20, old.rlim_max };
+	limit = (struct rlimit){ (rlim_t)1 << 35, old.rlim_max };
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	errno = 0;
-	co = tdt_coroutine(awaits_two, NULL, NULL);
+	co = tdt_coroutine(awaits_two, NULL, &attr);
 	error = errno;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &old), 0);
 	ck_assert(tdt_future_is_none(&co));
@@ -569,51 +563,4 @@ START_TEST(without_memory_for_a_stack_there_is_no_coroutine)
 	co = two();
 	expect(&co, TDT_READY, "a! a~ b! b~ ");
 	expect_drop(&co, "");
-}
-END_TEST
-#endif
-
-int main(void)
-{
-	Suite *suite = suite_create("coroutine");
-	TCase *awaiting = tcase_create("awaiting");
-	TCase *dropping = tcase_create("dropping");
-	TCase *threads = tcase_create("threads");
-	TCase *stack = tcase_create("stack");
-
-	tcase_add_checked_fixture(awaiting, setup, NULL);
-	tcase_add_test(awaiting, a_coroutine_goes_on_where_it_waited);
-	tcase_add_test(awaiting, a_panic_is_told_to_who_awaits);
-	tcase_add_test(awaiting, a_function_that_returns_no_zero_has_panicked);
-	tcase_add_test(awaiting, none_is_no_future_to_await);
-	tcase_add_test(awaiting, who_is_no_coroutine_can_not_await);
-	tcase_add_test(awaiting, what_is_awaited_can_not_await);
-	tcase_add_test(awaiting, who_is_on_a_stack_of_others_can_not_await);
-	suite_add_tcase(suite, awaiting);
-
-	tcase_add_checked_fixture(dropping, setup, NULL);
-	tcase_add_test(dropping, one_that_was_never_polled_never_runs);
-	tcase_add_test(dropping,
-		       one_that_waits_when_it_is_dropped_runs_to_its_end_and_awaits_nothing);
-	tcase_add_test(dropping, a_coroutine_that_awaits_another_drops_it);
-	suite_add_tcase(suite, dropping);
-
-	tcase_add_checked_fixture(threads, setup, NULL);
-	tcase_add_test(threads, successive_polls_come_from_any_thread);
-	tcase_add_test(threads, a_cancellation_waits_until_the_poll_is_over);
-	tcase_add_test(threads, many_run_on_a_runtime);
-	suite_add_tcase(suite, threads);
-
-	tcase_add_checked_fixture(stack, setup, NULL);
-	tcase_add_test(stack, a_child_of_fork_goes_on_in_the_coroutine);
-	tcase_add_test(stack, an_overflow_ends_at_a_page_that_can_not_be_touched);
-	tcase_add_test(stack, a_stack_is_as_large_as_it_was_asked_for);
-	tcase_add_test(stack, bad_arguments_are_refused);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	tcase_add_test(stack, without_memory_for_a_stack_there_is_no_coroutine);
-#else
-	printf("# memory is not made short: the sanitizers need it\n");
-#endif
-	suite_add_tcase(suite, stack);
-	return test_run(suite);
 }

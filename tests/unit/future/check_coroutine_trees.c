@@ -160,7 +160,9 @@ static struct tdt_future polling(struct tdt_future *future)
 
 /* --- One coroutine ---------------------------------------------------------------------------- */
 
-START_TEST(frames_of_a_coroutine_stand_between_its_poller_and_its_leaf)
+CASE(one)
+
+TEST(frames_of_a_coroutine_stand_between_its_poller_and_its_leaf)
 {
 	struct tdt_future awaited = future_of(leaf, NULL), co = coroutine(waits, &awaited);
 
@@ -170,9 +172,8 @@ START_TEST(frames_of_a_coroutine_stand_between_its_poller_and_its_leaf)
 				     "   inner\n"
 				     "    leaf x1\n");
 }
-END_TEST
 
-START_TEST(nothing_of_the_switch_is_on_the_stack)
+TEST(nothing_of_the_switch_is_on_the_stack)
 {
 	struct tdt_future awaited = future_of(leaf, NULL);
 	const struct tdt_node *node;
@@ -198,9 +199,8 @@ START_TEST(nothing_of_the_switch_is_on_the_stack)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
-START_TEST(several_leaves_share_the_frames_of_their_coroutine)
+TEST(several_leaves_share_the_frames_of_their_coroutine)
 {
 	struct tdt_future awaited = join(future_of(two_leaves, NULL), future_of(leaf, NULL));
 	struct tdt_future co = coroutine(waits, &awaited);
@@ -213,9 +213,8 @@ START_TEST(several_leaves_share_the_frames_of_their_coroutine)
 				     "     leaf x2\n"
 				     "    leaf x1\n");
 }
-END_TEST
 
-START_TEST(the_smallest_stack_has_room_for_the_first_backtrace)
+TEST(the_smallest_stack_has_room_for_the_first_backtrace)
 {
 	struct tdt_coroutine_attr attr = { .size = sizeof(attr),
 					   .stack_size = TDT_COROUTINE_MIN_STACK };
@@ -226,7 +225,6 @@ START_TEST(the_smallest_stack_has_room_for_the_first_backtrace)
 							      "  inner\n"
 							      "   leaf x1\n");
 }
-END_TEST
 
 /* A coroutine whose place on its stack changes from poll to poll. */
 static NOINLINE int deeper(int depth)
@@ -266,7 +264,7 @@ static int moves(void *arg)
 	return 0;
 }
 
-START_TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
+TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 {
 	struct poll_now task;
 	struct tdt_trace *trace;
@@ -286,11 +284,12 @@ START_TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- Several ---------------------------------------------------------------------------------- */
 
-START_TEST(coroutines_that_are_joined_are_branches)
+CASE(several)
+
+TEST(coroutines_that_are_joined_are_branches)
 {
 	struct tdt_future awaited[3] = { join(future_of(leaf, NULL), future_of(two_leaves, NULL)),
 					 future_of(leaf, NULL), future_of(two_leaves, NULL) };
@@ -313,9 +312,8 @@ START_TEST(coroutines_that_are_joined_are_branches)
 				      "    two_leaves\n"
 				      "     leaf x2\n");
 }
-END_TEST
 
-START_TEST(coroutines_nest)
+TEST(coroutines_nest)
 {
 	struct tdt_future innermost = join(future_of(leaf, NULL), future_of(leaf, NULL));
 	struct tdt_future between = join(coroutine(waits_too, &innermost), future_of(leaf, NULL));
@@ -330,9 +328,8 @@ START_TEST(coroutines_nest)
 						  "      leaf x2\n"
 						  "     leaf x1\n");
 }
-END_TEST
 
-START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on)
+TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on)
 {
 	struct tdt_future beneath = future_of(two_leaves, NULL), awaited;
 	struct tdt_traced traced = tdt_traced(coroutine(waits_too, &beneath));
@@ -364,7 +361,6 @@ START_TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goe
 	poll_now_end(&task);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
 /*
  * A poll in which one coroutine after the other waits, and is gone: their stacks lie at the same
@@ -387,7 +383,7 @@ static tdt_poll_t one_after_the_other(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(stacks_that_are_gone_are_not_looked_at)
+TEST(stacks_that_are_gone_are_not_looked_at)
 {
 	struct poll_now task;
 	struct tdt_trace *trace;
@@ -412,7 +408,6 @@ START_TEST(stacks_that_are_gone_are_not_looked_at)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* The same coroutine twice in a poll, from two places. */
 static NOINLINE void once_more(struct tdt_future *future, struct tdt_context *cx)
@@ -428,7 +423,7 @@ static tdt_poll_t polls_twice(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_coroutine_that_is_polled_from_two_places_is_seen_at_both)
+TEST(a_coroutine_that_is_polled_from_two_places_is_seen_at_both)
 {
 	struct tdt_future awaited = future_of(two_leaves, NULL),
 			  co = coroutine(waits_too, &awaited);
@@ -444,9 +439,8 @@ START_TEST(a_coroutine_that_is_polled_from_two_places_is_seen_at_both)
 		       "   two_leaves\n"
 		       "    leaf x2\n");
 }
-END_TEST
 
-START_TEST(a_limit_of_frames_counts_those_of_all_stacks)
+TEST(a_limit_of_frames_counts_those_of_all_stacks)
 {
 	struct tdt_future awaited = future_of(two_leaves, NULL), co = coroutine(waits, &awaited);
 	uint32_t whole = 0;
@@ -473,7 +467,6 @@ START_TEST(a_limit_of_frames_counts_those_of_all_stacks)
 	ck_assert_uint_gt(whole, 8);
 	poll_now_end(&task);
 }
-END_TEST
 
 /* --- What leaves have in common is recorded once ---------------------------------------------- */
 
@@ -498,7 +491,7 @@ static void drop_all(void *state)
 		tdt_future_drop((struct tdt_future *)state + i);
 }
 
-START_TEST(leaves_on_different_stacks_share_the_frames_outside)
+TEST(leaves_on_different_stacks_share_the_frames_outside)
 {
 	struct tdt_future awaited[ROUNDS], coroutines[ROUNDS];
 	struct tdt_future turns = { coroutines, by_turns, drop_all }, outer;
@@ -524,7 +517,6 @@ START_TEST(leaves_on_different_stacks_share_the_frames_outside)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 #endif
 
 /* --- Trees at random -------------------------------------------------------------------------- */
@@ -621,7 +613,7 @@ static void expect_node(struct tdt_trace *trace, const struct tdt_node *parent,
 		expect_node(trace, parent, node->below[i]);
 }
 
-START_TEST(trees_at_random_are_whole)
+TEST(trees_at_random_are_whole)
 {
 	static struct node pool[256];
 
@@ -640,7 +632,6 @@ START_TEST(trees_at_random_are_whole)
 		tdt_trace_free(expected);
 	}
 }
-END_TEST
 
 /* --- Coroutines of another library ------------------------------------------------------------ */
 
@@ -738,7 +729,9 @@ static struct tdt_future theirs(struct theirs *co, struct tdt_future *awaited, b
 	return (struct tdt_future){ co, their_resume, their_free };
 }
 
-START_TEST(coroutines_of_others_are_seen_like_ours)
+CASE(others)
+
+TEST(coroutines_of_others_are_seen_like_ours)
 {
 	static struct theirs first, second, third;
 	struct tdt_future leaves = future_of(two_leaves, NULL), one = future_of(leaf, NULL), inside,
@@ -764,7 +757,6 @@ START_TEST(coroutines_of_others_are_seen_like_ours)
 							  "         leaf x1\n"
 							  "    leaf x1\n");
 }
-END_TEST
 
 /* Where they stand in the tree, and that no more of it is known. */
 static void expect_cut(struct tdt_future future, const char *function)
@@ -788,74 +780,34 @@ static void expect_cut(struct tdt_future future, const char *function)
 	poll_now_end(&task);
 }
 
-START_TEST(a_stack_that_nobody_told_of_is_cut)
+TEST(a_stack_that_nobody_told_of_is_cut)
 {
 	static struct theirs co;
 	struct tdt_future one = future_of(leaf, NULL);
 
 	expect_cut(theirs(&co, &one, false, false), "leaf");
 }
-END_TEST
 
-START_TEST(a_stack_whose_outermost_function_is_not_known_is_cut_at_its_end)
+TEST(a_stack_whose_outermost_function_is_not_known_is_cut_at_its_end)
 {
 	static struct theirs co;
 	struct tdt_future one = future_of(leaf, NULL);
 
 	expect_cut(theirs(&co, &one, true, false), "their_entry");
 }
-END_TEST
 
-START_TEST(a_stack_that_nobody_told_of_on_one_of_ours_is_cut)
+TEST(a_stack_that_nobody_told_of_on_one_of_ours_is_cut)
 {
 	static struct theirs co;
 	struct tdt_future one = future_of(leaf, NULL), their_co = theirs(&co, &one, false, false);
 
 	expect_cut(coroutine(waits, &their_co), "leaf");
 }
-END_TEST
 
-START_TEST(a_coroutine_on_a_stack_that_nobody_told_of_is_cut_there)
+TEST(a_coroutine_on_a_stack_that_nobody_told_of_is_cut_there)
 {
 	static struct theirs co;
 	struct tdt_future one = future_of(leaf, NULL), ours = coroutine(waits, &one);
 
 	expect_cut(theirs(&co, &ours, false, false), "waits");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("coroutine_trees");
-	TCase *one = tcase_create("one");
-	TCase *several = tcase_create("several");
-	TCase *others = tcase_create("others");
-
-	suite_add_tcase(suite, one);
-	tcase_add_test(one, frames_of_a_coroutine_stand_between_its_poller_and_its_leaf);
-	tcase_add_test(one, nothing_of_the_switch_is_on_the_stack);
-	tcase_add_test(one, several_leaves_share_the_frames_of_their_coroutine);
-	tcase_add_test(one, the_smallest_stack_has_room_for_the_first_backtrace);
-	tcase_add_test(one, a_coroutine_that_goes_on_is_seen_where_it_has_got_to);
-
-	suite_add_tcase(suite, several);
-	tcase_add_test(several, coroutines_that_are_joined_are_branches);
-	tcase_add_test(several, coroutines_nest);
-	tcase_add_test(several,
-		       a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on);
-	tcase_add_test(several, stacks_that_are_gone_are_not_looked_at);
-	tcase_add_test(several, a_coroutine_that_is_polled_from_two_places_is_seen_at_both);
-	tcase_add_test(several, a_limit_of_frames_counts_those_of_all_stacks);
-#if TDT_WALK_RULES
-	tcase_add_test(several, leaves_on_different_stacks_share_the_frames_outside);
-#endif
-	tcase_add_test(several, trees_at_random_are_whole);
-
-	suite_add_tcase(suite, others);
-	tcase_add_test(others, coroutines_of_others_are_seen_like_ours);
-	tcase_add_test(others, a_stack_that_nobody_told_of_is_cut);
-	tcase_add_test(others, a_stack_whose_outermost_function_is_not_known_is_cut_at_its_end);
-	tcase_add_test(others, a_stack_that_nobody_told_of_on_one_of_ours_is_cut);
-	tcase_add_test(others, a_coroutine_on_a_stack_that_nobody_told_of_is_cut_there);
-	return test_run(suite);
 }

@@ -17,7 +17,9 @@ static void setup(void)
 	test_events_clear();
 }
 
-START_TEST(none_is_all_zero_and_known_as_none)
+CASE(futures, .setup = setup)
+
+TEST(none_is_all_zero_and_known_as_none)
 {
 	struct tdt_future none = TDT_FUTURE_NONE;
 	struct test_future state = { .name = 'a' };
@@ -29,27 +31,24 @@ START_TEST(none_is_all_zero_and_known_as_none)
 	ck_assert(tdt_future_is_none(&none));
 	ck_assert(!tdt_future_is_none(&some));
 }
-END_TEST
 
-START_TEST(polling_none_panics)
+TEST(polling_none_panics)
 {
 	struct tdt_future none = TDT_FUTURE_NONE;
 
 	ck_assert_uint_eq(tdt_future_poll(&none, &cx), TDT_PANICKED);
 	ck_assert_uint_eq(tdt_future_poll(&none, &cx), TDT_PANICKED);
 }
-END_TEST
 
-START_TEST(dropping_none_does_nothing)
+TEST(dropping_none_does_nothing)
 {
 	struct tdt_future none = TDT_FUTURE_NONE;
 
 	tdt_future_drop(&none);
 	ck_assert(tdt_future_is_none(&none));
 }
-END_TEST
 
-START_TEST(a_poll_passes_on_what_the_future_says)
+TEST(a_poll_passes_on_what_the_future_says)
 {
 	struct test_future state = { .name = 'a', .pending = 1, .result = TDT_PANICKED };
 	struct tdt_future future = test_future(&state);
@@ -59,9 +58,8 @@ START_TEST(a_poll_passes_on_what_the_future_says)
 	tdt_future_drop(&future);
 	ck_assert_str_eq(test_events, "a. a# a~ ");
 }
-END_TEST
 
-START_TEST(a_second_drop_does_nothing)
+TEST(a_second_drop_does_nothing)
 {
 	struct test_future state = { .name = 'a' };
 	struct tdt_future future = test_future(&state);
@@ -73,7 +71,6 @@ START_TEST(a_second_drop_does_nothing)
 	ck_assert_uint_eq(tdt_future_poll(&future, &cx), TDT_PANICKED);
 	ck_assert_int_eq(state.polls, 0);
 }
-END_TEST
 
 /* A future that looks at itself while it is dropped. */
 static struct tdt_future seen_from_inside;
@@ -93,15 +90,16 @@ static tdt_poll_t ready(void *state, struct tdt_context *unused)
 	return TDT_READY;
 }
 
-START_TEST(a_future_is_none_already_while_its_drop_runs)
+TEST(a_future_is_none_already_while_its_drop_runs)
 {
 	seen_from_inside = (struct tdt_future){ NULL, ready, drop_again };
 	tdt_future_drop(&seen_from_inside);
 	ck_assert_int_eq(drops_inside, 1);
 }
-END_TEST
 
-START_TEST(a_clone_is_ended_by_wake_or_by_drop)
+CASE(wakers, .setup = setup)
+
+TEST(a_clone_is_ended_by_wake_or_by_drop)
 {
 	const struct tdt_waker *first = tdt_waker_clone(&waker.waker);
 	const struct tdt_waker *second = tdt_waker_clone(&waker.waker);
@@ -114,9 +112,8 @@ START_TEST(a_clone_is_ended_by_wake_or_by_drop)
 	ck_assert_int_eq(waker.alive, 0);
 	ck_assert_int_eq(waker.wakes, 1);
 }
-END_TEST
 
-START_TEST(waking_by_reference_leaves_the_waker)
+TEST(waking_by_reference_leaves_the_waker)
 {
 	const struct tdt_waker *clone = tdt_waker_clone(&waker.waker);
 
@@ -126,9 +123,8 @@ START_TEST(waking_by_reference_leaves_the_waker)
 	ck_assert_int_eq(waker.alive, 1);
 	tdt_waker_drop(clone);
 }
-END_TEST
 
-START_TEST(a_clone_that_fails_is_null_and_may_be_ended)
+TEST(a_clone_that_fails_is_null_and_may_be_ended)
 {
 	const struct tdt_waker *clone;
 
@@ -139,9 +135,8 @@ START_TEST(a_clone_that_fails_is_null_and_may_be_ended)
 	tdt_waker_drop(clone);
 	ck_assert_int_eq(waker.wakes, 0);
 }
-END_TEST
 
-START_TEST(will_wake_is_the_same_object_and_nothing_else)
+TEST(will_wake_is_the_same_object_and_nothing_else)
 {
 	struct test_waker other;
 	const struct tdt_waker *clone = tdt_waker_clone(&waker.waker);
@@ -151,29 +146,4 @@ START_TEST(will_wake_is_the_same_object_and_nothing_else)
 	ck_assert(!tdt_waker_will_wake(clone, &other.waker));
 	ck_assert(!tdt_waker_will_wake(NULL, &waker.waker));
 	tdt_waker_drop(clone);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("future");
-	TCase *futures = tcase_create("futures");
-	TCase *wakers = tcase_create("wakers");
-
-	tcase_add_checked_fixture(futures, setup, NULL);
-	tcase_add_test(futures, none_is_all_zero_and_known_as_none);
-	tcase_add_test(futures, polling_none_panics);
-	tcase_add_test(futures, dropping_none_does_nothing);
-	tcase_add_test(futures, a_poll_passes_on_what_the_future_says);
-	tcase_add_test(futures, a_second_drop_does_nothing);
-	tcase_add_test(futures, a_future_is_none_already_while_its_drop_runs);
-	suite_add_tcase(suite, futures);
-
-	tcase_add_checked_fixture(wakers, setup, NULL);
-	tcase_add_test(wakers, a_clone_is_ended_by_wake_or_by_drop);
-	tcase_add_test(wakers, waking_by_reference_leaves_the_waker);
-	tcase_add_test(wakers, a_clone_that_fails_is_null_and_may_be_ended);
-	tcase_add_test(wakers, will_wake_is_the_same_object_and_nothing_else);
-	suite_add_tcase(suite, wakers);
-	return test_run(suite);
 }

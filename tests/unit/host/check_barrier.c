@@ -23,7 +23,9 @@ static void expect_answer(struct test_task *task)
 	test_requester_fini(&requester);
 }
 
-START_TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer)
+CASE(barrier)
+
+TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, .to = 2)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -35,9 +37,8 @@ START_TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_an
 	expect_answer(&task);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(where_it_is_refused_later_they_do_so_too)
+TEST(where_it_is_refused_later_they_do_so_too)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -48,17 +49,4 @@ START_TEST(where_it_is_refused_later_they_do_so_too)
 		ck_assert(tdt__barrier_fences);
 	}
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("barrier");
-	TCase *tests = tcase_create("barrier");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(
-	    tests, where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 0, 2);
-	tcase_add_test(tests, where_it_is_refused_later_they_do_so_too);
-	return test_run(suite);
 }

@@ -154,22 +154,29 @@ static void fork_while_naming(void *arg)
 	poll_now_end(&task);
 }
 
-START_TEST(fork_does_not_wait_for_a_look_up_that_waits_for_a_file)
+static void say_what_is_left_out(void)
+{
+	if (ASAN || TSAN)
+		printf("# sanitizers want no threads in a child, or their allocator may be locked "
+		       "in it: the children end at once\n");
+}
+
+CASE(host_fork, .setup = say_what_is_left_out, .timeout = APART_TEST_SECONDS)
+
+TEST(fork_does_not_wait_for_a_look_up_that_waits_for_a_file, .to = 3)
 {
 	static const enum call calls[] = { CALL_OPEN, CALL_MMAP, CALL_PREAD };
 	enum call call = calls[_i];
 
 	apart_must(fork_while_naming, &call);
 }
-END_TEST
 
-START_TEST(fork_does_not_wait_for_a_look_up_that_waits_for_the_loader)
+TEST(fork_does_not_wait_for_a_look_up_that_waits_for_the_loader)
 {
 	enum call call = CALL_DLOPEN;
 
 	apart_must(fork_while_naming, &call);
 }
-END_TEST
 
 /* --- In a callback of dl_iterate_phdr() --------------------------------------------------- */
 
@@ -294,41 +301,17 @@ static void in_callback_must(int i)
 	apart_must(be_in_callback, &test);
 }
 
-START_TEST(a_host_may_fork_in_a_callback_of_the_loader_while_others_ask)
+TEST(a_host_may_fork_in_a_callback_of_the_loader_while_others_ask, .to = 2)
 {
 	in_callback_must(_i);
 }
-END_TEST
 
-START_TEST(a_host_may_ask_in_a_callback_of_the_loader_while_others_ask)
+TEST(a_host_may_ask_in_a_callback_of_the_loader_while_others_ask, .from = 2, .to = 6)
 {
 	in_callback_must(_i);
 }
-END_TEST
 
-START_TEST(a_child_forked_in_a_callback_of_the_loader_may_ask)
+TEST(a_child_forked_in_a_callback_of_the_loader_may_ask, .from = 6, .to = 7)
 {
 	in_callback_must(_i);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("host_fork");
-	TCase *tests = tcase_create("host_fork");
-
-	if (ASAN || TSAN)
-		printf("# sanitizers want no threads in a child, or their allocator may be locked "
-		       "in it: the "
-		       "children end at once\n");
-	tcase_set_timeout(tests, APART_TEST_SECONDS);
-	tcase_add_loop_test(tests, fork_does_not_wait_for_a_look_up_that_waits_for_a_file, 0, 3);
-	tcase_add_test(tests, fork_does_not_wait_for_a_look_up_that_waits_for_the_loader);
-	tcase_add_loop_test(tests, a_host_may_fork_in_a_callback_of_the_loader_while_others_ask, 0,
-			    2);
-	tcase_add_loop_test(tests, a_host_may_ask_in_a_callback_of_the_loader_while_others_ask, 2,
-			    6);
-	tcase_add_loop_test(tests, a_child_forked_in_a_callback_of_the_loader_may_ask, 6, 7);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

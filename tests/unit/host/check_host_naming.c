@@ -165,22 +165,12 @@ static void print_stalled(void *arg)
 	poll_now_end(&task);
 }
 
-START_TEST(printing_does_not_wait_for_a_file_that_can_not_be_read)
+CASE(host_naming, .timeout = APART_TEST_SECONDS)
+
+TEST(printing_does_not_wait_for_a_file_that_can_not_be_read, .to = 9)
 {
 	static const enum call calls[] = { CALL_OPEN, CALL_MMAP, CALL_PREAD };
 	struct plan plan = { printings[_i / 3], calls[_i % 3] };
 
 	apart_must(print_stalled, &plan);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("host_naming");
-	TCase *tests = tcase_create("host_naming");
-
-	tcase_set_timeout(tests, APART_TEST_SECONDS);
-	tcase_add_loop_test(tests, printing_does_not_wait_for_a_file_that_can_not_be_read, 0, 9);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

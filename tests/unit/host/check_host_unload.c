@@ -3,7 +3,7 @@
  * Covers host/pages, capture/running.  A task's poll unloads a plugin while the poll's stack is
  * being read, and loads another one in its place.  That happens at each moment at which the
  * requester calls the loader or reads memory, one moment a try, so the tests know nothing of the
- * way in which the library works.
+ * way in which the library works.  Of these moments the tests try a sample, or all (lib/seeded.h).
  *
  * Without a cure, all tests of a process that has not shown the poll before fail: with SIGSEGV
  * where nothing comes in the plugin's place, because a rule is learned from `.eh_frame` that is
@@ -25,6 +25,7 @@
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
 #include "lib/must.h"
+#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -181,14 +182,23 @@ static void try(void *arg)
 		printf("# the other plugin is at another address\n");
 }
 
-/* At each moment in turn, until there are no more. */
+#define SAMPLE 4 /* one moment of so many is tried, unless all are */
+
+/* How many moments after this one the next try is: each of the first ones is tried, then fewer. */
+static unsigned step_from(unsigned moment, unsigned *random)
+{
+	unsigned step = (ASAN || TSAN ? 7 : 1) + moment / 64;
+
+	return test_in_full() ? step : 1 + random_below(random, 2 * SAMPLE * step - 1);
+}
+
+/* At one moment after the other, until there are no more. */
 static void try_all(char other, bool spin, bool warm)
 {
 	struct plan next = { .other = other, .spin = spin, .warm = warm, .moment = 1 };
-	unsigned failed = 0;
+	unsigned random = seed_of_run(), failed = 0;
 
-	/* Each of the first ones, then fewer. */
-	for (; next.moment <= TRIES; next.moment += (ASAN || TSAN ? 7 : 1) + next.moment / 64) {
+	for (; next.moment <= TRIES; next.moment += step_from(next.moment, &random)) {
 		char wrong[256] = "";
 		int status = apart(try, &next, wrong);
 
@@ -221,40 +231,21 @@ static void try_both(char other, unsigned kind)
 		try_all(other, spin, warm);
 }
 
-START_TEST(a_plugin_may_be_unmapped_at_any_moment_while_a_poll_in_it_is_read)
+SUITE_SKIP(stuck_impossible())
+
+CASE(host_unload, .timeout = APART_TEST_SECONDS)
+
+TEST(a_plugin_may_be_unmapped_at_any_moment_while_a_poll_in_it_is_read, .to = 4)
 {
 	try_both('\0', (unsigned)_i);
 }
-END_TEST
 
-START_TEST(a_plugin_with_larger_frames_may_come_in_its_place_at_any_moment)
+TEST(a_plugin_with_larger_frames_may_come_in_its_place_at_any_moment, .to = 4)
 {
 	try_both('b', (unsigned)_i);
 }
-END_TEST
 
-START_TEST(a_plugin_with_the_same_frames_may_come_in_its_place_at_any_moment)
+TEST(a_plugin_with_the_same_frames_may_come_in_its_place_at_any_moment, .to = 4)
 {
 	try_both('c', (unsigned)_i);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite;
-	TCase *tests;
-
-	if (stuck_in_valgrind())
-		return EXIT_SUCCESS;
-	suite = suite_create("host_unload");
-	tests = tcase_create("host_unload");
-	tcase_set_timeout(tests, APART_TEST_SECONDS);
-	suite_add_tcase(suite, tests);
-	tcase_add_loop_test(
-	    tests, a_plugin_may_be_unmapped_at_any_moment_while_a_poll_in_it_is_read, 0, 4);
-	tcase_add_loop_test(tests, a_plugin_with_larger_frames_may_come_in_its_place_at_any_moment,
-			    0, 4);
-	tcase_add_loop_test(
-	    tests, a_plugin_with_the_same_frames_may_come_in_its_place_at_any_moment, 0, 4);
-	return test_run(suite);
 }

@@ -48,20 +48,20 @@ static void expect_copies(void)
 	ck_assert_uint_eq(tdt__peek(copy, UINTPTR_MAX - 7, 8), 0);
 }
 
-START_TEST(memory_is_copied_up_to_the_first_byte_that_cannot_be_read)
+CASE(peek)
+
+TEST(memory_is_copied_up_to_the_first_byte_that_cannot_be_read)
 {
 	expect_copies();
 }
-END_TEST
 
-START_TEST(where_the_call_is_refused_or_missing_a_file_is_read_instead)
+TEST(where_the_call_is_refused_or_missing_a_file_is_read_instead, .to = 2)
 {
 	if (refuse_call(SYS_process_vm_readv, _i == 0 ? EPERM : ENOSYS))
 		expect_copies();
 }
-END_TEST
 
-START_TEST(where_no_file_can_be_opened_either_nothing_is_copied)
+TEST(where_no_file_can_be_opened_either_nothing_is_copied)
 {
 	char here[] = "some words", copy[64] = "";
 	struct rlimit files, none;
@@ -77,28 +77,12 @@ START_TEST(where_no_file_can_be_opened_either_nothing_is_copied)
 	ck_assert_uint_eq(got, 0);
 	ck_assert_str_eq(copy, "");
 }
-END_TEST
 
 /* That is what the call says of memory which is not there: a file would say it, too. */
-START_TEST(a_bad_address_is_final)
+TEST(a_bad_address_is_final)
 {
 	char here[] = "some words", copy[64] = "";
 
 	if (refuse_call(SYS_process_vm_readv, EFAULT))
 		ck_assert_uint_eq(tdt__peek(copy, (uintptr_t)here, sizeof here), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("peek");
-	TCase *tests = tcase_create("peek");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, memory_is_copied_up_to_the_first_byte_that_cannot_be_read);
-	tcase_add_loop_test(tests, where_the_call_is_refused_or_missing_a_file_is_read_instead, 0,
-			    2);
-	tcase_add_test(tests, where_no_file_can_be_opened_either_nothing_is_copied);
-	tcase_add_test(tests, a_bad_address_is_final);
-	return test_run(suite);
 }

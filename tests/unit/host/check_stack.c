@@ -47,7 +47,9 @@ static bool is_found(void)
 	return is_right();
 }
 
-START_TEST(the_main_thread_finds_its_own)
+CASE(stack)
+
+TEST(the_main_thread_finds_its_own)
 {
 	static char data;
 	void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,7 +60,6 @@ START_TEST(the_main_thread_finds_its_own)
 	ck_assert(!tdt__stack_is_own((uintptr_t)&data, (uintptr_t)&data + 1));
 	munmap(memory, 4096);
 }
-END_TEST
 
 static void *find(void *main_frame)
 {
@@ -75,11 +76,10 @@ static void run_thread(void *(*run)(void *argument))
 	MUST(pthread_join(thread, NULL) == 0);
 }
 
-START_TEST(another_thread_finds_its_own)
+TEST(another_thread_finds_its_own)
 {
 	run_thread(find);
 }
-END_TEST
 
 /* It is the main thread of the child, on the stack of the thread that it was. */
 static void *find_in_child(void *main_frame)
@@ -96,11 +96,10 @@ static void *find_in_child(void *main_frame)
 	return NULL;
 }
 
-START_TEST(a_thread_that_forks_finds_its_own_in_the_child)
+TEST(a_thread_that_forks_finds_its_own_in_the_child)
 {
 	run_thread(find_in_child);
 }
-END_TEST
 
 /* The first look-up is on a stack that is not the thread's own. */
 static ucontext_t outside, inside;
@@ -114,7 +113,7 @@ static void find_on_coroutine(void)
 	swapcontext(&inside, &outside);
 }
 
-START_TEST(the_own_stack_is_found_from_another_one)
+TEST(the_own_stack_is_found_from_another_one)
 {
 	static _Alignas(16) char memory[256 << 10];
 
@@ -128,18 +127,4 @@ START_TEST(the_own_stack_is_found_from_another_one)
 	inside.uc_stack.ss_size = sizeof memory;
 	makecontext(&inside, find_on_coroutine, 0);
 	swapcontext(&outside, &inside);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("stack");
-	TCase *tests = tcase_create("stack");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, the_main_thread_finds_its_own);
-	tcase_add_test(tests, another_thread_finds_its_own);
-	tcase_add_test(tests, a_thread_that_forks_finds_its_own_in_the_child);
-	tcase_add_test(tests, the_own_stack_is_found_from_another_one);
-	return test_run(suite);
 }

@@ -32,6 +32,7 @@
 
 #include "lib/must.h"
 #include "lib/sanitized.h"
+#include "lib/seeded.h"
 #include "lib/test.h"
 
 /* How long is waited for what must come, and for what won't, ns. */
@@ -570,57 +571,39 @@ static void check_lost(const struct refusal *refusal, int error, bool later)
 		      lost_text(lost));
 }
 
-START_TEST(refused_with_eperm_the_host_loses_what_the_manual_says)
-{
-	check_lost(&refusals[_i], EPERM, false);
-}
-END_TEST
-
-START_TEST(refused_with_enosys_the_host_loses_what_the_manual_says)
-{
-	check_lost(&refusals[_i], ENOSYS, false); /* as kernels without them do */
-}
-END_TEST
-
-/* With another error, as some filters have it. */
-START_TEST(refused_when_the_library_is_in_use_the_host_loses_what_the_manual_says)
-{
-	check_lost(&refusals[_i], EACCES, true);
-}
-END_TEST
-
-static bool skips(const char *why)
-{
-	printf("1..0 # SKIP %s\n", why);
-	return true;
-}
-
-static bool can_not_run(void)
+static const char *impossible(void)
 {
 	const unsigned action = SECCOMP_RET_ERRNO;
 
 	if (ASAN || TSAN || in_valgrind())
-		return skips("sanitizers and valgrind have calls of their own refused, too");
+		return "sanitizers and valgrind have calls of their own refused, too";
 	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0)
-		return skips("the kernel has no filters for system calls");
-	return false;
+		return "the kernel has no filters for system calls";
+	return NULL;
 }
 
-int main(void)
-{
-	const int n = (int)(sizeof refusals / sizeof refusals[0]);
-	Suite *suite;
-	TCase *tests;
+SUITE_SKIP(impossible())
 
-	if (can_not_run())
-		return EXIT_SUCCESS;
-	suite = suite_create("syscalls_refused");
-	tests = tcase_create("syscalls_refused");
-	tcase_add_loop_test(tests, refused_with_eperm_the_host_loses_what_the_manual_says, 0, n);
-	tcase_add_loop_test(tests, refused_with_enosys_the_host_loses_what_the_manual_says, 0,
-			    OLDER_KERNELS);
-	tcase_add_loop_test(
-	    tests, refused_when_the_library_is_in_use_the_host_loses_what_the_manual_says, 0, n);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
+CASE(syscalls_refused)
+
+/*
+ * Each is refused at the beginning, or when the library is in use, and then with another error, as
+ * some filters have it.  Which of the two is chosen at random, unless both are tried.
+ */
+static int count_moments(void)
+{
+	return (test_in_full() ? 2 : 1) * (int)(sizeof refusals / sizeof refusals[0]);
+}
+
+TEST(refused_with_any_error_the_host_loses_what_the_manual_says, .rounds = count_moments)
+{
+	unsigned random = seed_of_program() + (unsigned)_i;
+	bool later = test_in_full() ? _i % 2 != 0 : random_below(&random, 2) != 0;
+
+	check_lost(&refusals[test_in_full() ? _i / 2 : _i], later ? EACCES : EPERM, later);
+}
+
+TEST(refused_with_enosys_the_host_loses_what_the_manual_says, .to = OLDER_KERNELS)
+{
+	check_lost(&refusals[_i], ENOSYS, false); /* as kernels without them do */
 }

@@ -18,6 +18,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
@@ -114,11 +115,6 @@ static void expect(const char *expected)
 
 /* --- Futures ---------------------------------------------------------------------- */
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 				   void *state)
 {
@@ -135,7 +131,9 @@ static tdt_poll_t clone_and_drop(void *state, struct tdt_context *cx)
 
 /* --- The life of a task -------------------------------------------------------------- */
 
-START_TEST(a_task_terminates_before_the_end_of_its_last_poll)
+CASE(life, .setup = start_listening, .teardown = stop_listening)
+
+TEST(a_task_terminates_before_the_end_of_its_last_poll)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 
@@ -146,9 +144,8 @@ START_TEST(a_task_terminates_before_the_end_of_its_last_poll)
 	test_task_fini(&task);
 	expect("a~ ");
 }
-END_TEST
 
-START_TEST(so_does_one_that_panics)
+TEST(so_does_one_that_panics)
 {
 	struct test_task task = { .leaf = { .name = 'a', .result = TDT_PANICKED } };
 
@@ -157,7 +154,6 @@ START_TEST(so_does_one_that_panics)
 	test_task_fini(&task);
 	expect("spawn1 start1 a# terminate1 end1 a~ ");
 }
-END_TEST
 
 static tdt_poll_t return_nonsense(void *state, struct tdt_context *cx)
 {
@@ -166,7 +162,7 @@ static tdt_poll_t return_nonsense(void *state, struct tdt_context *cx)
 	return 7;
 }
 
-START_TEST(so_does_one_that_returns_nonsense)
+TEST(so_does_one_that_returns_nonsense)
 {
 	struct test_task task = { 0 };
 
@@ -175,9 +171,8 @@ START_TEST(so_does_one_that_returns_nonsense)
 	test_task_fini(&task);
 	expect("spawn1 start1 terminate1 end1 ");
 }
-END_TEST
 
-START_TEST(a_poll_after_the_end_fires_nothing)
+TEST(a_poll_after_the_end_fires_nothing)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -190,9 +185,8 @@ START_TEST(a_poll_after_the_end_fires_nothing)
 	test_task_fini(&task);
 	expect("a~ ");
 }
-END_TEST
 
-START_TEST(a_task_dropped_while_pending_terminates_and_no_more)
+TEST(a_task_dropped_while_pending_terminates_and_no_more)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_handle *handle;
@@ -206,9 +200,8 @@ START_TEST(a_task_dropped_while_pending_terminates_and_no_more)
 	tdt_handle_unref(handle);
 	expect("");
 }
-END_TEST
 
-START_TEST(a_task_dropped_before_its_first_poll_terminates)
+TEST(a_task_dropped_before_its_first_poll_terminates)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -216,9 +209,8 @@ START_TEST(a_task_dropped_before_its_first_poll_terminates)
 	test_task_fini(&task);
 	expect("spawn1 terminate1 a~ ");
 }
-END_TEST
 
-START_TEST(a_future_that_could_not_be_traced_fires_nothing)
+TEST(a_future_that_could_not_be_traced_fires_nothing)
 {
 	struct test_future leaf = { .name = 'a' };
 	struct tdt_task_attr empty = { 0 };
@@ -227,9 +219,8 @@ START_TEST(a_future_that_could_not_be_traced_fires_nothing)
 	ck_assert_ptr_null(tdt_traced_with(test_future(&leaf), &empty).handle);
 	expect("");
 }
-END_TEST
 
-START_TEST(the_ids_are_the_handles)
+TEST(the_ids_are_the_handles)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -237,9 +228,8 @@ START_TEST(the_ids_are_the_handles)
 	ck_assert_uint_eq(first_id, tdt_handle_id(task.handle));
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(without_a_listener_nothing_fires)
+TEST(without_a_listener_nothing_fires)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 
@@ -255,9 +245,8 @@ START_TEST(without_a_listener_nothing_fires)
 	tdt_worker_thread_stop();
 	expect("a. a! a~ ");
 }
-END_TEST
 
-START_TEST(each_probe_has_a_listener_of_its_own)
+TEST(each_probe_has_a_listener_of_its_own)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 
@@ -270,11 +259,10 @@ START_TEST(each_probe_has_a_listener_of_its_own)
 	test_task_fini(&task);
 	expect("spawn1 a. end1 a! end1 a~ ");
 }
-END_TEST
 
 /* --- Tasks inside of tasks --------------------------------------------------------------- */
 
-START_TEST(a_task_inside_of_another_starts_and_ends_inside_of_its_poll)
+TEST(a_task_inside_of_another_starts_and_ends_inside_of_its_poll)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 1 } }, outer = { 0 };
 
@@ -288,9 +276,8 @@ START_TEST(a_task_inside_of_another_starts_and_ends_inside_of_its_poll)
 	expect("a~ ");
 	tdt_handle_unref(inner.handle);
 }
-END_TEST
 
-START_TEST(both_terminate_when_the_outer_one_is_dropped)
+TEST(both_terminate_when_the_outer_one_is_dropped)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
 
@@ -302,11 +289,12 @@ START_TEST(both_terminate_when_the_outer_one_is_dropped)
 	expect("terminate2 terminate1 a~ ");
 	tdt_handle_unref(inner.handle);
 }
-END_TEST
 
 /* --- Polls that end by unwinding ---------------------------------------------------------- */
 
-START_TEST(a_poll_that_throws_terminates_and_ends)
+CASE(unwound, .setup = start_listening, .teardown = stop_listening)
+
+TEST(a_poll_that_throws_terminates_and_ends)
 {
 	struct test_task inner = { 0 }, outer = { 0 };
 
@@ -320,9 +308,8 @@ START_TEST(a_poll_that_throws_terminates_and_ends)
 	tdt_handle_unref(inner.handle);
 	expect("");
 }
-END_TEST
 
-START_TEST(so_does_one_that_throws_unwatched)
+TEST(so_does_one_that_throws_unwatched)
 {
 	struct test_task task = { 0 };
 
@@ -333,9 +320,8 @@ START_TEST(so_does_one_that_throws_unwatched)
 	test_task_fini(&task);
 	expect("");
 }
-END_TEST
 
-START_TEST(so_does_one_whose_waker_throws)
+TEST(so_does_one_whose_waker_throws)
 {
 	for (int drop = 0; drop < 2; drop++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 1, .yield = true } };
@@ -359,10 +345,9 @@ START_TEST(so_does_one_whose_waker_throws)
 		expect("a~ ");
 	}
 }
-END_TEST
 
 /* The waker of a task that awaits the task's end. */
-START_TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
+TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct test_waker joiner;
@@ -383,11 +368,12 @@ START_TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 	tdt_future_drop(&join);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- What a runtime tells ------------------------------------------------------------------- */
 
-START_TEST(what_a_worker_tells_fires_as_it_is_told)
+CASE(life)
+
+TEST(what_a_worker_tells_fires_as_it_is_told)
 {
 	tdt_worker_thread_start();
 	tdt_worker_now(123456789);
@@ -397,9 +383,8 @@ START_TEST(what_a_worker_tells_fires_as_it_is_told)
 	tdt_worker_thread_stop();
 	expect("start park unpark stop ");
 }
-END_TEST
 
-START_TEST(a_wake_up_fires_when_it_is_told_even_after_the_end)
+TEST(a_wake_up_fires_when_it_is_told_even_after_the_end)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -411,7 +396,6 @@ START_TEST(a_wake_up_fires_when_it_is_told_even_after_the_end)
 	expect("spawn1 wake1 start1 a! terminate1 end1 wake1 ");
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Questions ------------------------------------------------------------------------------- */
 
@@ -435,19 +419,19 @@ static void poll_while_asked(bool clones_listened, const char *expected)
 	test_task_fini(&task);
 }
 
-START_TEST(a_poll_that_is_asked_fires_as_any_other)
+CASE(asked, .setup = start_listening, .teardown = stop_listening)
+
+TEST(a_poll_that_is_asked_fires_as_any_other)
 {
 	poll_while_asked(false, "start1 a. end1 ");
 }
-END_TEST
 
-START_TEST(a_question_and_a_tracer_at_once_get_both)
+TEST(a_question_and_a_tracer_at_once_get_both)
 {
 	poll_while_asked(true, "start1 clone1 a. end1 ");
 }
-END_TEST
 
-START_TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches)
+TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
 	struct test_requester requester;
@@ -463,11 +447,12 @@ START_TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_w
 	test_task_fini(&outer);
 	tdt_handle_unref(inner.handle);
 }
-END_TEST
 
 /* --- The remote control ----------------------------------------------------------------------- */
 
-START_TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
+CASE(remote, .setup = start_listening, .teardown = stop_listening)
+
+TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	int clones;
@@ -489,9 +474,8 @@ START_TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 	ck_assert_int_eq(task.waker.wakes, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(two_tracers_come_and_one_leaves)
+TEST(two_tracers_come_and_one_leaves)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -506,9 +490,8 @@ START_TEST(two_tracers_come_and_one_leaves)
 	expect("start1 a. end1 ");
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_leaf_that_yields_fires_too)
+TEST(a_leaf_that_yields_fires_too)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
 
@@ -519,9 +502,8 @@ START_TEST(a_leaf_that_yields_fires_too)
 	ck_assert_int_eq(task.waker.wakes, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(each_leaf_fires_for_the_innermost_task_around_it)
+TEST(each_leaf_fires_for_the_innermost_task_around_it)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 1 } }, outer = { 0 };
 	struct test_future beside = { .name = 'b', .pending = 1 };
@@ -540,9 +522,8 @@ START_TEST(each_leaf_fires_for_the_innermost_task_around_it)
 	test_task_fini(&outer);
 	tdt_handle_unref(inner.handle);
 }
-END_TEST
 
-START_TEST(what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes)
+TEST(what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
 
@@ -557,7 +538,6 @@ START_TEST(what_tasks_inside_of_each_other_keep_is_known_again_through_substitut
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
 /* Polls the child after having moved the semaphore. */
 struct mover {
@@ -601,7 +581,7 @@ static void poll_nested(struct mover in_outer, struct mover in_inner, const char
 	ck_assert_int_eq(outer.waker.alive, 0);
 }
 
-START_TEST(it_goes_up_in_the_middle_of_a_poll)
+TEST(it_goes_up_in_the_middle_of_a_poll)
 {
 	clone_listeners(-1);
 	poll_nested((struct mover){ 0 }, (struct mover){ .before = +1, .after = -1 },
@@ -609,9 +589,8 @@ START_TEST(it_goes_up_in_the_middle_of_a_poll)
 	poll_nested((struct mover){ .before = +1, .after = -1 }, (struct mover){ 0 },
 		    "start2 start1 clone1 a. end1 end2 ");
 }
-END_TEST
 
-START_TEST(it_goes_down_in_the_middle_of_a_poll)
+TEST(it_goes_down_in_the_middle_of_a_poll)
 {
 	poll_nested((struct mover){ 0 }, (struct mover){ .before = -1, .after = +1 },
 		    "start2 start1 a. end1 end2 ");
@@ -620,7 +599,6 @@ START_TEST(it_goes_down_in_the_middle_of_a_poll)
 	poll_nested((struct mover){ .before = -1 }, (struct mover){ .before = +1 },
 		    "start2 start1 clone2 a. end1 end2 ");
 }
-END_TEST
 
 static const struct tdt_waker *borrowed;
 
@@ -631,7 +609,7 @@ static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
+TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 {
 	struct test_task task = { 0 };
 
@@ -648,7 +626,6 @@ START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	ck_assert_ptr_eq(borrowed, &task.waker.waker);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void *clone_here(void *waker)
 {
@@ -667,7 +644,7 @@ static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
+TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 {
 	struct test_task task = { 0 };
 	struct test_requester requester;
@@ -683,7 +660,6 @@ START_TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- What the remote control costs ------------------------------------------------------------ */
 
@@ -709,24 +685,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return __real_clock_gettime(clock, time);
 }
 
-/* A waker that asserts nothing: Check takes locks. */
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
+TEST(it_takes_no_lock_and_no_memory_and_reads_no_clock)
 {
-	return waker;
-}
-
-static void no_wake(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-START_TEST(it_takes_no_lock_and_no_memory_and_reads_no_clock)
-{
-	static const struct tdt_waker_vtable plain = { clone_itself, no_wake, no_wake, no_wake };
 	struct test_task task = { 0 };
 
 	test_task_init(&task, &(struct tdt_future){ NULL, clone_and_drop, drop_nothing });
-	task.waker.waker.vtable = &plain;
+	task.waker.waker.vtable = idle_waker.vtable;
 	for (int told = 0; told < 2; told++) {
 		int allocations;
 
@@ -751,7 +715,6 @@ START_TEST(it_takes_no_lock_and_no_memory_and_reads_no_clock)
 	ck_assert_int_gt(locks, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- A tracer that comes and goes ------------------------------------------------------------- */
 
@@ -778,7 +741,7 @@ static void *ask(void *handle)
 	return NULL;
 }
 
-START_TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
+TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = ROUNDS } }, outer = { 0 };
 	pthread_t tracer, requester;
@@ -803,11 +766,12 @@ START_TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
 /* --- Fibers ------------------------------------------------------------------------------ */
 
-START_TEST(a_resume_is_the_start_of_a_poll_and_a_suspend_its_end)
+CASE(fibers, .setup = start_listening, .teardown = stop_listening)
+
+TEST(a_resume_is_the_start_of_a_poll_and_a_suspend_its_end)
 {
 	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
 
@@ -822,9 +786,8 @@ START_TEST(a_resume_is_the_start_of_a_poll_and_a_suspend_its_end)
 	tdt_fiber_end(fiber);
 	expect("terminate1 end1 ");
 }
-END_TEST
 
-START_TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
+TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
 {
 	struct tdt_fiber *fiber = tdt_fiber_new(NULL, 0, NULL);
 
@@ -834,9 +797,8 @@ START_TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
 	tdt_fiber_end(fiber);
 	expect("terminate1 ");
 }
-END_TEST
 
-START_TEST(a_fiber_of_a_future_fires_nothing)
+TEST(a_fiber_of_a_future_fires_nothing)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct tdt_fiber *fiber;
@@ -850,74 +812,7 @@ START_TEST(a_fiber_of_a_future_fires_nothing)
 	expect("");
 	test_task_fini(&task);
 }
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("probes");
-	TCase *life = tcase_create("life");
-	TCase *unwound = tcase_create("unwound");
-	TCase *asked = tcase_create("asked");
-	TCase *remote = tcase_create("remote");
-	TCase *fibers = tcase_create("fibers");
-	TCase *cases[] = { life, unwound, asked, remote, fibers };
-
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		tcase_add_checked_fixture(cases[i], start_listening, stop_listening);
-		suite_add_tcase(suite, cases[i]);
-	}
-
-	tcase_add_test(life, a_task_terminates_before_the_end_of_its_last_poll);
-	tcase_add_test(life, so_does_one_that_panics);
-	tcase_add_test(life, so_does_one_that_returns_nonsense);
-	tcase_add_test(life, a_poll_after_the_end_fires_nothing);
-	tcase_add_test(life, a_task_dropped_while_pending_terminates_and_no_more);
-	tcase_add_test(life, a_task_dropped_before_its_first_poll_terminates);
-	tcase_add_test(life, a_future_that_could_not_be_traced_fires_nothing);
-	tcase_add_test(life, the_ids_are_the_handles);
-	tcase_add_test(life, without_a_listener_nothing_fires);
-	tcase_add_test(life, each_probe_has_a_listener_of_its_own);
-	tcase_add_test(life, a_task_inside_of_another_starts_and_ends_inside_of_its_poll);
-	tcase_add_test(life, both_terminate_when_the_outer_one_is_dropped);
-	tcase_add_test(life, what_a_worker_tells_fires_as_it_is_told);
-	tcase_add_test(life, a_wake_up_fires_when_it_is_told_even_after_the_end);
-
-	tcase_add_test(unwound, a_poll_that_throws_terminates_and_ends);
-	tcase_add_test(unwound, so_does_one_that_throws_unwatched);
-	tcase_add_test(unwound, so_does_one_whose_waker_throws);
-	tcase_add_test(unwound, so_does_one_at_whose_end_another_tasks_waker_throws);
-
-	tcase_add_test(asked, a_poll_that_is_asked_fires_as_any_other);
-	tcase_add_test(asked, a_question_and_a_tracer_at_once_get_both);
-	tcase_add_test(asked,
-		       a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches);
-
-	tcase_add_test(remote, while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer);
-	tcase_add_test(remote, two_tracers_come_and_one_leaves);
-	tcase_add_test(remote, a_leaf_that_yields_fires_too);
-	tcase_add_test(remote, each_leaf_fires_for_the_innermost_task_around_it);
-	tcase_add_test(remote,
-		       what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes);
-	tcase_add_test(remote, it_goes_up_in_the_middle_of_a_poll);
-	tcase_add_test(remote, it_goes_down_in_the_middle_of_a_poll);
-	tcase_add_test(remote, a_borrowed_waker_that_is_kept_is_dead_after_the_poll);
-	tcase_add_test(remote,
-		       a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace);
-	tcase_add_test(remote, it_takes_no_lock_and_no_memory_and_reads_no_clock);
-	tcase_add_test(remote, wakers_are_balanced_while_a_tracer_comes_and_goes);
-
-	tcase_add_test(fibers, a_resume_is_the_start_of_a_poll_and_a_suspend_its_end);
-	tcase_add_test(fibers, a_fiber_that_ends_while_suspended_terminates_and_no_more);
-	tcase_add_test(fibers, a_fiber_of_a_future_fires_nothing);
-	return test_run(suite);
-}
 
 #else
-
-int main(void)
-{
-	puts("1..0 # SKIP built without probes");
-	return EXIT_SUCCESS;
-}
-
+SUITE_SKIP("built without probes")
 #endif

@@ -154,17 +154,19 @@ static void try_in_coroutines(bool runs)
 	close(ends[0]);
 }
 
-START_TEST(a_poll_blocked_in_coroutines_has_the_stack_that_the_library_reads)
+SUITE_SKIP(stuck_impossible())
+
+CASE(polls)
+
+TEST(a_poll_blocked_in_coroutines_has_the_stack_that_the_library_reads)
 {
 	try_in_coroutines(false);
 }
-END_TEST
 
-START_TEST(a_poll_running_in_coroutines_has_the_stack_that_the_library_reads)
+TEST(a_poll_running_in_coroutines_has_the_stack_that_the_library_reads)
 {
 	try_in_coroutines(true);
 }
-END_TEST
 
 /* --- Made up ---------------------------------------------------------------------------- */
 
@@ -181,7 +183,9 @@ static void read_made_up(struct tdt__entered *entered, const void *innermost)
 	tdt__entered_read(entered, &target, &registry, 7);
 }
 
-START_TEST(stacks_that_form_a_ring_or_cannot_be_read_end_the_list)
+CASE(made up)
+
+TEST(stacks_that_form_a_ring_or_cannot_be_read_end_the_list)
 {
 	static struct tdt_stack ring[2] = { { .outer = &ring[1] }, { .outer = &ring[0] } };
 	static struct tdt_stack astray = { .outer = (void *)8 };
@@ -201,9 +205,8 @@ START_TEST(stacks_that_form_a_ring_or_cannot_be_read_end_the_list)
 	ck_assert_uint_eq(entered.n, 0);
 	close_self();
 }
-END_TEST
 
-START_TEST(the_innermost_stack_that_the_thread_is_on_is_found)
+TEST(the_innermost_stack_that_the_thread_is_on_is_found)
 {
 	struct tdt__entered entered = {
 		.n = 3,
@@ -218,9 +221,8 @@ START_TEST(the_innermost_stack_that_the_thread_is_on_is_found)
 	entered.n = 1;
 	ck_assert_ptr_null(tdt__entered_at(&entered, 0x2000, 0x5000));
 }
-END_TEST
 
-START_TEST(a_stack_that_was_left_and_entered_again_is_another)
+TEST(a_stack_that_was_left_and_entered_again_is_another)
 {
 	struct tdt__entered before = { .n = 1, .stack = { { .low = (void *)1, .entry = 1 } } };
 	struct tdt__entered after = before;
@@ -230,25 +232,4 @@ START_TEST(a_stack_that_was_left_and_entered_again_is_another)
 	ck_assert(!tdt__entered_same(&before, &after));
 	after.n = 0;
 	ck_assert(!tdt__entered_same(&before, &after));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("entered");
-	TCase *polls = tcase_create("polls"), *made_up = tcase_create("made up");
-
-	tcase_add_test(polls, a_poll_blocked_in_coroutines_has_the_stack_that_the_library_reads);
-	tcase_add_test(polls, a_poll_running_in_coroutines_has_the_stack_that_the_library_reads);
-	tcase_add_test(made_up, stacks_that_form_a_ring_or_cannot_be_read_end_the_list);
-	tcase_add_test(made_up, the_innermost_stack_that_the_thread_is_on_is_found);
-	tcase_add_test(made_up, a_stack_that_was_left_and_entered_again_is_another);
-	suite_add_tcase(all, polls);
-	suite_add_tcase(all, made_up);
-	return all;
-}
-
-int main(void)
-{
-	return stuck_in_valgrind() ? 0 : test_run(suite());
 }

@@ -15,6 +15,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
@@ -48,13 +49,6 @@ static void close_self(void)
 	tdt__target_close(&target);
 }
 
-static tdt_poll_t pend(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
 static tdt_poll_t panic(void *state, struct tdt_context *cx)
 {
 	(void)state;
@@ -75,12 +69,14 @@ static void fall(unsigned n)
 
 /* --- Counters ----------------------------------------------------------------------- */
 
-START_TEST(the_counts_are_those_of_the_library)
+CASE(past)
+
+TEST(the_counts_are_those_of_the_library)
 {
 	struct tdt_counts own = { .size = sizeof own }, seen;
 	struct poll_now waits;
 
-	poll_now_start(&waits, future_of(pend, NULL));
+	poll_now_start(&waits, future_of(stay_pending, NULL));
 	poll_now(&waits);
 	fall(3);
 	ck_assert_int_eq(tdt_counters(&own), 0);
@@ -99,7 +95,6 @@ START_TEST(the_counts_are_those_of_the_library)
 	close_self();
 	poll_now_end(&waits);
 }
-END_TEST
 
 static struct tdt_counts seen_in_poll;
 
@@ -113,11 +108,11 @@ static tdt_poll_t count_in_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_poll_and_a_woken_task_are_counted_as_such)
+TEST(a_poll_and_a_woken_task_are_counted_as_such)
 {
 	struct poll_now polls, woken;
 
-	poll_now_start(&woken, future_of(pend, NULL));
+	poll_now_start(&woken, future_of(stay_pending, NULL));
 	poll_now(&woken);
 	tdt_task_woken(woken.traced.handle);
 	poll_now_start(&polls, future_of(count_in_poll, NULL));
@@ -130,9 +125,8 @@ START_TEST(a_poll_and_a_woken_task_are_counted_as_such)
 	poll_now_end(&polls);
 	poll_now_end(&woken);
 }
-END_TEST
 
-START_TEST(counters_that_cannot_be_read_are_zero)
+TEST(counters_that_cannot_be_read_are_zero)
 {
 	struct tdt_registry registry = { .counters = 8, .n_counters = UINT32_MAX };
 	struct tdt_registry_counters sum = { .spawned = 1 };
@@ -142,16 +136,15 @@ START_TEST(counters_that_cannot_be_read_are_zero)
 	ck_assert_uint_eq(sum.spawned, 0);
 	close_self();
 }
-END_TEST
 
 /* --- Misuse ------------------------------------------------------------------------- */
 
-START_TEST(the_first_misuse_is_that_of_the_library)
+TEST(the_first_misuse_is_that_of_the_library)
 {
 	struct tdt__seen_misuse seen;
 	struct poll_now task;
 
-	poll_now_start(&task, future_of(pend, NULL));
+	poll_now_start(&task, future_of(stay_pending, NULL));
 	look_around();
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
 	close_self();
@@ -165,9 +158,8 @@ START_TEST(the_first_misuse_is_that_of_the_library)
 	close_self();
 	poll_now_end(&task);
 }
-END_TEST
 
-START_TEST(a_misuse_that_cannot_be_right_is_none)
+TEST(a_misuse_that_cannot_be_right_is_none)
 {
 	static struct tdt_misuse made_up;
 	struct tdt__seen_misuse seen;
@@ -186,7 +178,6 @@ START_TEST(a_misuse_that_cannot_be_right_is_none)
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
 	close_self();
 }
-END_TEST
 
 /* --- Panics ------------------------------------------------------------------------- */
 
@@ -206,7 +197,7 @@ static const struct tdt_trace_info *panicked(const struct tdt__findings *finding
 	return tdt_trace_info(findings->public.panics[i].trace);
 }
 
-START_TEST(the_last_panics_are_read_the_last_one_first)
+TEST(the_last_panics_are_read_the_last_one_first)
 {
 	struct tdt__findings *findings;
 
@@ -226,7 +217,6 @@ START_TEST(the_last_panics_are_read_the_last_one_first)
 	tdt__findings_free(findings);
 	close_self();
 }
-END_TEST
 
 /* How many panics are read of a registry that has these. */
 static size_t panics_of(struct tdt_registry_panic *made_up, uint32_t n)
@@ -242,7 +232,7 @@ static size_t panics_of(struct tdt_registry_panic *made_up, uint32_t n)
 	return read;
 }
 
-START_TEST(a_panic_that_cannot_be_right_is_none)
+TEST(a_panic_that_cannot_be_right_is_none)
 {
 	static struct tdt_registry_panic made_up[2];
 
@@ -262,7 +252,6 @@ START_TEST(a_panic_that_cannot_be_right_is_none)
 	ck_assert_uint_eq(panics_of(made_up, 2), 0);
 	close_self();
 }
-END_TEST
 
 /* --- Threads ------------------------------------------------------------------------ */
 
@@ -296,14 +285,15 @@ static tdt_poll_t look_from_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_thread_that_polls_has_its_task)
+CASE(threads)
+
+TEST(a_thread_that_polls_has_its_task)
 {
 	struct poll_now task;
 
 	poll_now_start(&task, future_of(look_from_poll, NULL));
 	poll_now_end(&task);
 }
-END_TEST
 
 /* A thread that was joined may still be in /proc for a moment. */
 static void wait_for_end(uint32_t thread)
@@ -319,13 +309,13 @@ static void *poll_once(void *argument)
 {
 	struct poll_now task;
 
-	poll_now_start(&task, future_of(pend, NULL));
+	poll_now_start(&task, future_of(stay_pending, NULL));
 	poll_now_end(&task);
 	*(uint32_t *)argument = (uint32_t)gettid();
 	return NULL;
 }
 
-START_TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
+TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 {
 	struct tdt__thread_table table;
 	const struct tdt__known_thread *own;
@@ -351,7 +341,6 @@ START_TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 	tdt_worker_thread_unpark();
 	tdt_worker_thread_stop();
 }
-END_TEST
 
 /* How many threads a table has that was made up. */
 static size_t threads_of(uint64_t *slots, uint32_t n)
@@ -367,7 +356,7 @@ static size_t threads_of(uint64_t *slots, uint32_t n)
 	return found;
 }
 
-START_TEST(a_table_that_cannot_be_right_has_no_threads)
+TEST(a_table_that_cannot_be_right_has_no_threads)
 {
 	static struct tdt_registry_thread made_up;
 	static uint64_t slots[1];
@@ -384,7 +373,6 @@ START_TEST(a_table_that_cannot_be_right_has_no_threads)
 	ck_assert_uint_eq(threads_of((void *)8, UINT32_MAX), 0);
 	close_self();
 }
-END_TEST
 
 static int read_table(void *argument)
 {
@@ -397,7 +385,7 @@ static int read_table(void *argument)
 	return error;
 }
 
-START_TEST(without_memory_there_is_no_table)
+TEST(without_memory_there_is_no_table)
 {
 	uint32_t own;
 
@@ -409,31 +397,4 @@ START_TEST(without_memory_there_is_no_table)
 	look_around();
 	no_memory_each(read_table, NULL, 2);
 	close_self();
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("history");
-	TCase *past = tcase_create("past"), *threads = tcase_create("threads");
-
-	tcase_add_test(past, the_counts_are_those_of_the_library);
-	tcase_add_test(past, a_poll_and_a_woken_task_are_counted_as_such);
-	tcase_add_test(past, counters_that_cannot_be_read_are_zero);
-	tcase_add_test(past, the_first_misuse_is_that_of_the_library);
-	tcase_add_test(past, a_misuse_that_cannot_be_right_is_none);
-	tcase_add_test(past, the_last_panics_are_read_the_last_one_first);
-	tcase_add_test(past, a_panic_that_cannot_be_right_is_none);
-	tcase_add_test(threads, a_thread_that_polls_has_its_task);
-	tcase_add_test(threads, a_worker_is_parked_and_a_thread_that_has_ended_is_gone);
-	tcase_add_test(threads, a_table_that_cannot_be_right_has_no_threads);
-	tcase_add_test(threads, without_memory_there_is_no_table);
-	suite_add_tcase(all, past);
-	suite_add_tcase(all, threads);
-	return all;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

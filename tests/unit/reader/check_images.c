@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers reader/images.  Which files are opened if the target says where they lie: the target is
- * this process, described as a core file is, and its program is said to lie elsewhere.
+ * Covers reader/images, base/regular_file.  Which files are opened if the target says where they
+ * lie: the target is this process, described as a core file is, and its program is said to lie
+ * elsewhere.
  */
 
 #include <config.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/folder.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
@@ -25,7 +27,7 @@ static struct tdt__target target;
 static struct tdt__images images;
 static struct tdt__places places;
 static struct tdt__core no_core;
-static char directory[] = "/tmp/tdt-images-XXXXXX";
+static char directory[FOLDER_SIZE];
 static char path[PATH_MAX];
 
 /* The path of a file in the directory. */
@@ -37,7 +39,7 @@ static const char *in_directory(const char *name)
 
 static void make_directory(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	ck_assert(make_folder(directory));
 }
 
 static void remove_directory(void)
@@ -93,17 +95,18 @@ static bool is_possible(void)
 	return !in_valgrind();
 }
 
-START_TEST(a_copy_of_the_program_is_opened)
+CASE(files, .setup = make_directory, .teardown = remove_directory)
+
+TEST(a_copy_of_the_program_is_opened)
 {
 	if (!is_possible())
 		return;
 	copy_program(in_directory("program"));
 	ck_assert(opens(in_directory("program")));
 }
-END_TEST
 
 /* inotify reports an open file, but not one that is opened with O_PATH. */
-START_TEST(what_is_no_regular_file_is_not_even_opened)
+TEST(what_is_no_regular_file_is_not_even_opened)
 {
 	int opened = inotify_init1(IN_NONBLOCK);
 	char event[512];
@@ -118,9 +121,8 @@ START_TEST(what_is_no_regular_file_is_not_even_opened)
 	ck_assert_int_gt(read(opened, event, sizeof event), 0); /* so it would have been noticed */
 	close(opened);
 }
-END_TEST
 
-START_TEST(another_file_is_not_taken)
+TEST(another_file_is_not_taken)
 {
 	int file = open(in_directory("large"), O_WRONLY | O_CREAT, 0600);
 
@@ -132,9 +134,8 @@ START_TEST(another_file_is_not_taken)
 	ck_assert(!opens(in_directory("large")));
 	close(file);
 }
-END_TEST
 
-START_TEST(a_link_leads_nowhere_out_of_the_root)
+TEST(a_link_leads_nowhere_out_of_the_root)
 {
 	char out[PATH_MAX];
 
@@ -152,25 +153,8 @@ START_TEST(a_link_leads_nowhere_out_of_the_root)
 	ck_assert(!opens("/proc/self/exe"));
 	places.sysroot = NULL;
 }
-END_TEST
 
-START_TEST(a_link_of_the_kernel_is_not_followed)
+TEST(a_link_of_the_kernel_is_not_followed)
 {
 	ck_assert(!opens("/proc/self/exe"));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *all = suite_create("images");
-	TCase *files = tcase_create("files");
-
-	tcase_add_checked_fixture(files, make_directory, remove_directory);
-	tcase_add_test(files, a_copy_of_the_program_is_opened);
-	tcase_add_test(files, what_is_no_regular_file_is_not_even_opened);
-	tcase_add_test(files, another_file_is_not_taken);
-	tcase_add_test(files, a_link_leads_nowhere_out_of_the_root);
-	tcase_add_test(files, a_link_of_the_kernel_is_not_followed);
-	suite_add_tcase(all, files);
-	return test_run(all);
 }

@@ -94,7 +94,9 @@ static void wrap(unsigned which, uint64_t time)
 		maker_poll(maker, which, time - 64 + i, 1, 99, TDT_READY);
 }
 
-START_TEST(each_task_is_in_the_state_to_which_its_last_event_led)
+CASE(states)
+
+TEST(each_task_is_in_the_state_to_which_its_last_event_led)
 {
 	begin();
 	maker_poll(maker, ring, 100, 10, 4, TDT_PENDING);
@@ -107,9 +109,43 @@ START_TEST(each_task_is_in_the_state_to_which_its_last_event_led)
 	ck_assert_str_eq(last_states(), "4 waiting 890, 5 runnable 700, 6 waiting 600, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(a_poll_that_goes_on_at_the_end_is_one)
+TEST(a_run_is_a_poll_that_goes_on_until_the_task_waits)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		begin();
+		maker_add(maker, ring,
+			  (struct tdt_event){ .kind = TDT_EVENT_RUN, .time = 100, .task = 7 }, NULL,
+			  0);
+		if (i == 1)
+			maker_add(maker, ring,
+				  (struct tdt_event){ .kind = TDT_EVENT_RUN,
+						      .detail = TDT_PENDING,
+						      .time = 300,
+						      .task = 7 },
+				  NULL, 0);
+		ck_assert_str_eq(last_states(), i == 0 ? "7 polling 900, " : "7 waiting 700, ");
+		maker_free(maker);
+	}
+}
+
+TEST(a_task_with_the_id_of_one_that_ended_lives)
+{
+	begin();
+	maker_poll(maker, ring, 100, 10, 7, TDT_READY);
+	maker_identity(maker, ring, TDT_EVENT_END, 111, 7, TDT_READY, 0, "", "", 0);
+	maker_identity(maker, other, TDT_EVENT_SPAWN, 150, 7, 0, 0, "", "", 0);
+	maker_poll(maker, other, 200, 10, 7, TDT_PENDING);
+	open_block();
+	ck_assert_int_eq(tdt__last_states_read(&states, recording), 0);
+	ck_assert_uint_eq(states.tasks.n, 1);
+	ck_assert_int_eq(states.tasks.task[0].member.info.state, TDT_TASK_WAITING);
+	ck_assert_uint_eq(states.tasks.task[0].member.info.polls, 1);
+	tdt__last_states_fini(&states);
+	end();
+}
+
+TEST(a_poll_that_goes_on_at_the_end_is_one)
 {
 	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
@@ -118,9 +154,8 @@ START_TEST(a_poll_that_goes_on_at_the_end_is_one)
 	ck_assert_str_eq(last_states(), "7 polling 100, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(the_waits_of_the_last_poll_last)
+TEST(the_waits_of_the_last_poll_last)
 {
 	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
@@ -134,9 +169,46 @@ START_TEST(the_waits_of_the_last_poll_last)
 	ck_assert_str_eq(last_states(), "7 waiting 790 for 4, 8 runnable 600, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(what_lost_events_may_have_changed_is_unknown)
+TEST(a_lock_that_was_passed_on_has_another_holder)
+{
+	begin();
+	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	maker_add(maker, other,
+		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 4, .c = 0x10 },
+		  NULL, 0);
+	ck_assert_str_eq(last_states(), "7 waiting 890 for 4, ");
+	maker_free(maker);
+}
+
+TEST(a_wait_for_a_task_says_more_than_one_for_a_timer)
+{
+	begin();
+	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
+	maker_wait(maker, ring, 7, TDT_WAIT_TASK, 0, 4, NULL);
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	ck_assert_str_eq(last_states(), "7 waiting 890 for 4, ");
+	maker_free(maker);
+}
+
+TEST(a_task_that_was_listed_in_a_poll_is_polled)
+{
+	const uint64_t payload[] = { 42, 50, 0, 0, 0, 0 };
+
+	begin();
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 200; /* a poll of 7, or its end */
+	maker_add(maker, maker_ring(maker, TDT_RING_SERVICE, 64, 0),
+		  (struct tdt_event){ .kind = TDT_EVENT_STATE, .b = TDT_STATE_POLLED, .time = 600,
+				      .task = 7, .a = 11, .c = 300 },
+		  payload, sizeof payload);
+	ck_assert_str_eq(last_states(), "7 polling 700, ");
+	maker_free(maker);
+}
+
+TEST(what_lost_events_may_have_changed_is_unknown)
 {
 	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
@@ -153,9 +225,8 @@ START_TEST(what_lost_events_may_have_changed_is_unknown)
 					"8 waiting 190, 5 polling 100, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(events_without_a_ring_are_lost_too)
+TEST(events_without_a_ring_are_lost_too)
 {
 	begin();
 	maker_header(maker)->missed = 1;
@@ -165,22 +236,21 @@ START_TEST(events_without_a_ring_are_lost_too)
 	ck_assert_str_eq(last_states(), "6 unknown(waiting), 7 waiting 390, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(only_tasks_with_an_identity_live_without_events)
+TEST(only_tasks_with_an_identity_live_without_events)
 {
 	unsigned remarkable, service;
 
 	begin();
 	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+	maker_identity(maker, remarkable, TDT_EVENT_TASK, 110, 6, 0, 0, "remarkable", "a.c", 1);
 	maker_poll(maker, remarkable, 100, 10, 6, TDT_PENDING);
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	maker_identity(maker, service, TDT_EVENT_TASK, 300, 8, 0, 0, "idle", "a.c", 1);
 	ck_assert_str_eq(last_states(), "7 waiting 790, 8 unknown, ");
 	maker_free(maker);
 }
-END_TEST
 
 /* Two tasks of which only the identities are left, from before and after a listing. */
 static unsigned begin_listed(uint64_t listed)
@@ -196,7 +266,7 @@ static unsigned begin_listed(uint64_t listed)
 	return service;
 }
 
-START_TEST(a_task_that_a_later_listing_lacks_had_ended)
+TEST(a_task_that_a_later_listing_lacks_had_ended)
 {
 	begin_listed(0);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 5 unknown, 6 unknown, ");
@@ -205,9 +275,8 @@ START_TEST(a_task_that_a_later_listing_lacks_had_ended)
 	ck_assert_str_eq(last_states(), "4 waiting 890, 6 unknown, "); /* 4 need not be traced */
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(a_listing_that_is_overwritten_in_part_says_nothing)
+TEST(a_listing_that_is_overwritten_in_part_says_nothing)
 {
 	unsigned service;
 
@@ -222,7 +291,6 @@ START_TEST(a_listing_that_is_overwritten_in_part_says_nothing)
 	ck_assert_str_eq(last_states(), "4 waiting 890, 9 waiting 750, 7 unknown, ");
 	maker_free(maker);
 }
-END_TEST
 
 /* A listing of the task at `time`, which has waited since 150 for what task 3 has. */
 static void list_state(unsigned service, uint64_t time, uint64_t id, uint16_t woken)
@@ -234,7 +302,7 @@ static void list_state(unsigned service, uint64_t time, uint64_t id, uint16_t wo
 	maker_add(maker, service, event, payload, sizeof payload);
 }
 
-START_TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
+TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 {
 	unsigned service;
 
@@ -251,13 +319,12 @@ START_TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 	list_state(service, 600, 6, 1);
 	list_state(service, 600, 7, 0);
 	maker_poll(maker, ring, 700, 10, 7, TDT_PENDING);
-	ck_assert_str_eq(last_states(), "4 unknown(waiting), 5 waiting 850 for 3, "
+	ck_assert_str_eq(last_states(), "4 unknown(waiting) for 3, 5 waiting 850 for 3, "
 					"6 runnable 750, 7 waiting 290, ");
 	maker_free(maker);
 }
-END_TEST
 
-START_TEST(polls_are_counted_from_a_listing_on)
+TEST(polls_are_counted_from_a_listing_on)
 {
 	const struct tdt_trace_info *info;
 
@@ -275,9 +342,8 @@ START_TEST(polls_are_counted_from_a_listing_on)
 	tdt__last_states_fini(&states);
 	end();
 }
-END_TEST
 
-START_TEST(facts_of_a_task_are_relative_to_the_end)
+TEST(facts_of_a_task_are_relative_to_the_end)
 {
 	const struct tdt_trace_info *info;
 
@@ -302,7 +368,6 @@ START_TEST(facts_of_a_task_are_relative_to_the_end)
 	tdt__last_states_fini(&states);
 	end();
 }
-END_TEST
 
 /* --- Trees -------------------------------------------------------------------------------- */
 
@@ -342,7 +407,9 @@ static void expect_pcs(const struct tdt_snapshot_group *group, uint32_t index, u
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 }
 
-START_TEST(the_last_stacks_of_leaves_are_the_tree)
+CASE(trees)
+
+TEST(the_last_stacks_of_leaves_are_the_tree)
 {
 	static const uint64_t one[] = { 0x100, 0x300 }, two[] = { 0x200, 0x300 };
 	const struct tdt_snapshot_group *group;
@@ -364,9 +431,8 @@ START_TEST(the_last_stacks_of_leaves_are_the_tree)
 	ck_assert_uint_eq(group->tasks[0]->polls_since, 1);
 	end_dump();
 }
-END_TEST
 
-START_TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
+TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 {
 	static const uint64_t pcs[] = { 0x100, 0x300 };
 	const struct tdt_snapshot_group *groups;
@@ -395,9 +461,44 @@ START_TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 	ck_assert_ptr_null(groups[1].trace);
 	end_dump();
 }
-END_TEST
 
-START_TEST(a_stack_that_is_not_there_is_no_tree)
+/* The rings have lost the polls between a captured one, which was remarkable, and the last one. */
+static void lose_polls(bool listed_before)
+{
+	static const uint64_t pcs[] = { 0x100, 0x300 };
+	const uint64_t payload[] = { 2, 50, 0, 0, 0, 0 }, later[] = { 42, 50, 0, 0, 0, 0 };
+	struct tdt_event state = { .kind = TDT_EVENT_STATE, .time = 90, .task = 7, .c = 80 };
+	unsigned remarkable, service;
+
+	begin();
+	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
+	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+	if (listed_before)
+		maker_add(maker, service, state, payload, sizeof payload);
+	maker_leaf(maker, remarkable, 7, maker_stack(maker, pcs, 2, TDT_CUT_NOT), 0, 1);
+	maker_poll(maker, remarkable, 100, 10, 7, TDT_PENDING);
+	wrap(ring, 300);
+	wrap(ring, 400);
+	state.time = 500;
+	state.c = 250;
+	maker_add(maker, service, state, later, sizeof later);
+	dump();
+	ck_assert_uint_eq(findings->public.n_groups, 1);
+	ck_assert_int_eq(findings->public.groups[0].tasks[0]->state, TDT_TASK_WAITING);
+}
+
+TEST(a_stack_of_an_earlier_poll_is_not_shown_as_the_last)
+{
+	lose_polls(false);
+	ck_assert_int_eq(findings->public.groups[0].answer, TDT_ANSWER_NONE);
+	end_dump();
+	lose_polls(true);
+	ck_assert_int_eq(findings->public.groups[0].answer, TDT_ANSWER_LAST);
+	ck_assert_uint_eq(findings->public.groups[0].tasks[0]->polls_since, 39);
+	end_dump();
+}
+
+TEST(a_stack_that_is_not_there_is_no_tree)
 {
 	begin();
 	maker_leaf(maker, ring, 7, 12345, 0, 1);
@@ -407,9 +508,8 @@ START_TEST(a_stack_that_is_not_there_is_no_tree)
 	ck_assert_uint_eq(findings->public.groups[0].tasks[0]->age_ns, 0);
 	end_dump();
 }
-END_TEST
 
-START_TEST(a_ring_of_waits_is_no_deadlock)
+TEST(a_ring_of_waits_is_no_deadlock)
 {
 	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
@@ -422,7 +522,6 @@ START_TEST(a_ring_of_waits_is_no_deadlock)
 	ck_assert_uint_eq(findings->public.cycles[0].deadlock, 0);
 	end_dump();
 }
-END_TEST
 
 /* --- Memory ------------------------------------------------------------------------------- */
 
@@ -435,39 +534,14 @@ static int read_states(void *argument)
 	return err;
 }
 
-START_TEST(without_memory_reading_says_so)
+CASE(states)
+
+TEST(without_memory_reading_says_so)
 {
 	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	open_block();
-	no_memory_each(read_states, recording, 5);
+	no_memory_each(read_states, recording, 6);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("last_states");
-	TCase *known = tcase_create("states"), *trees = tcase_create("trees");
-
-	tcase_add_test(known, each_task_is_in_the_state_to_which_its_last_event_led);
-	tcase_add_test(known, a_poll_that_goes_on_at_the_end_is_one);
-	tcase_add_test(known, the_waits_of_the_last_poll_last);
-	tcase_add_test(known, what_lost_events_may_have_changed_is_unknown);
-	tcase_add_test(known, events_without_a_ring_are_lost_too);
-	tcase_add_test(known, only_tasks_with_an_identity_live_without_events);
-	tcase_add_test(known, a_task_that_a_later_listing_lacks_had_ended);
-	tcase_add_test(known, a_listing_that_is_overwritten_in_part_says_nothing);
-	tcase_add_test(known, a_listing_proves_a_state_if_no_later_event_is_lost);
-	tcase_add_test(known, polls_are_counted_from_a_listing_on);
-	tcase_add_test(known, facts_of_a_task_are_relative_to_the_end);
-	tcase_add_test(known, without_memory_reading_says_so);
-	tcase_add_test(trees, the_last_stacks_of_leaves_are_the_tree);
-	tcase_add_test(trees, the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll);
-	tcase_add_test(trees, a_stack_that_is_not_there_is_no_tree);
-	tcase_add_test(trees, a_ring_of_waits_is_no_deadlock);
-	suite_add_tcase(suite, known);
-	suite_add_tcase(suite, trees);
-	return test_run(suite);
 }

@@ -92,6 +92,7 @@ static struct tdt_task_record *make_task(uint32_t number, const char *name)
 					    .seq = 2,
 					    .state = TDT_TASK_RECORD_IDLE,
 					    .polls = 2,
+					    .stack_top = 0x7000,
 					    .since = 1000,
 					    .poll = (uintptr_t)customer,
 					    .tree = (uintptr_t)&made.tree[number] };
@@ -194,7 +195,9 @@ static double time_of(const char *name, enum tdt__profile_state state, bool tree
 
 /* --- Looks --------------------------------------------------------------------------------- */
 
-START_TEST(a_task_counts_once_in_each_look)
+CASE(looks)
+
+TEST(a_task_counts_once_in_each_look)
 {
 	make_registry();
 	make_task(0, "one leaf");
@@ -211,9 +214,8 @@ START_TEST(a_task_counts_once_in_each_look)
 	ck_assert_ns(profile->sum.state_ns[TDT__PROFILE_WAITING], 24 * MS);
 	close_profile();
 }
-END_TEST
 
-START_TEST(states_are_told_apart)
+TEST(states_are_told_apart)
 {
 	make_registry();
 	make_task(0, "woken");
@@ -231,9 +233,24 @@ START_TEST(states_are_told_apart)
 	ck_assert_ns(profile->sum.state_ns[TDT__PROFILE_WAITING], 0);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
+/* Its poll function is one of the library, and it has no stack of its own. */
+TEST(a_task_without_a_future_has_no_place_while_it_runs)
+{
+	struct tdt_task_record *record;
+
+	make_registry();
+	record = make_task(0, "callback");
+	record->state = TDT_TASK_RECORD_POLLING;
+	record->stack_top = 0;
+	open_profile();
+	look(MS);
+	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
+	ck_assert_ns(time_of("callback", TDT__PROFILE_POLLING, false), MS);
+	close_profile();
+}
+
+TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -251,9 +268,8 @@ START_TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
 	ck_assert_ns(profile->sum.unknown_ns, 0);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_tree_that_comes_late_is_found)
+TEST(a_tree_that_comes_late_is_found)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -265,9 +281,8 @@ START_TEST(a_tree_that_comes_late_is_found)
 	ck_assert_uint_eq(group_of("waits", TDT__PROFILE_WAITING, true)->looks, 1);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_wait_that_is_rarely_captured_counts_for_more)
+TEST(a_wait_that_is_rarely_captured_counts_for_more)
 {
 	bool shop_first;
 
@@ -295,9 +310,8 @@ START_TEST(a_wait_that_is_rarely_captured_counts_for_more)
 	ck_assert_ns(profile->sum.stale_ns, 10 * MS);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
+TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 {
 	const struct tdt__young_trees *young;
 
@@ -317,9 +331,8 @@ START_TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 	ck_assert_double_eq_tol(young->until[TDT__AGE_BINS - 1], 2 * 2 * MS, 1);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_requested_poll_says_nothing_of_the_watch)
+TEST(a_requested_poll_says_nothing_of_the_watch)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -333,9 +346,8 @@ START_TEST(a_requested_poll_says_nothing_of_the_watch)
 	ck_assert_ns(time_of("waits", TDT__PROFILE_WAITING, true), MS);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_wait_from_before_the_watch_has_no_place)
+TEST(a_wait_from_before_the_watch_has_no_place)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -351,9 +363,8 @@ START_TEST(a_wait_from_before_the_watch_has_no_place)
 	ck_assert_uint_eq(profile->sum.n_strata, 1);
 	close_profile();
 }
-END_TEST
 
-START_TEST(another_task_in_the_same_record_is_another_task)
+TEST(another_task_in_the_same_record_is_another_task)
 {
 	make_registry();
 	make_task(0, "first");
@@ -369,9 +380,8 @@ START_TEST(another_task_in_the_same_record_is_another_task)
 	ck_assert_ns(time_of("second", TDT__PROFILE_WAITING, true), MS);
 	close_profile();
 }
-END_TEST
 
-START_TEST(what_a_task_waits_for_is_kept_apart)
+TEST(what_a_task_waits_for_is_kept_apart)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -384,9 +394,8 @@ START_TEST(what_a_task_waits_for_is_kept_apart)
 	ck_assert_int_eq(group_of("waits", TDT__PROFILE_WAITING, true)->kind, TDT_WAIT_TIMER);
 	close_profile();
 }
-END_TEST
 
-START_TEST(damaged_records_end_a_look)
+TEST(damaged_records_end_a_look)
 {
 	make_registry();
 	make_task(0, "waits");
@@ -401,9 +410,8 @@ START_TEST(damaged_records_end_a_look)
 	ck_assert(profile->damaged);
 	close_profile();
 }
-END_TEST
 
-START_TEST(a_task_without_a_name_is_known_by_its_place)
+TEST(a_task_without_a_name_is_known_by_its_place)
 {
 	static const char file[] = "src/main.rs";
 
@@ -415,7 +423,6 @@ START_TEST(a_task_without_a_name_is_known_by_its_place)
 	ck_assert_str_eq(tdt__profile_name_of(&profile->sum, 0), "spawned at main.rs:88");
 	close_profile();
 }
-END_TEST
 
 /* --- Places -------------------------------------------------------------------------------- */
 
@@ -446,7 +453,9 @@ static double time_at(const struct tdt__profile_places *places, const char *name
 	return 0;
 }
 
-START_TEST(leaves_share_the_time_of_their_task)
+CASE(places)
+
+TEST(leaves_share_the_time_of_their_task)
 {
 	struct tdt__profile_places places;
 
@@ -461,7 +470,6 @@ START_TEST(leaves_share_the_time_of_their_task)
 	tdt__profile_places_fini(&places);
 	close_profile();
 }
-END_TEST
 
 /* --- Memory and pprof ---------------------------------------------------------------------- */
 
@@ -487,7 +495,7 @@ static int profile_all(void *unused)
 }
 
 /* A profile lacks a place, or is none; and it gives back all memory. */
-START_TEST(no_memory_is_no_harm)
+TEST(no_memory_is_no_harm)
 {
 	int first = 0, made_all;
 
@@ -509,7 +517,6 @@ START_TEST(no_memory_is_no_harm)
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 }
-END_TEST
 
 /* Write a sample at the first place of the profile, decompress it, and return its bytes. */
 static size_t write_and_read(const struct tdt__profile_places *places, char *bytes, size_t size)
@@ -548,7 +555,7 @@ static bool has_text(const char *bytes, size_t n, const char *text)
 	return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-START_TEST(pprof_has_functions_labels_and_modules)
+TEST(pprof_has_functions_labels_and_modules)
 {
 	static char bytes[65536];
 	struct tdt__profile_places places;
@@ -568,7 +575,6 @@ START_TEST(pprof_has_functions_labels_and_modules)
 	tdt__profile_places_fini(&places);
 	close_profile();
 }
-END_TEST
 
 /* --- A recording --------------------------------------------------------------------------- */
 
@@ -607,7 +613,7 @@ static void close_recording(struct tdt__recording *recording, void *block)
 	free(block);
 }
 
-START_TEST(recorded_times_are_exact)
+TEST(recorded_times_are_exact)
 {
 	struct tdt__profile_times times;
 	struct tdt__profile_sum sum;
@@ -626,7 +632,6 @@ START_TEST(recorded_times_are_exact)
 	tdt__profile_sum_fini(&sum);
 	close_recording(recording, block);
 }
-END_TEST
 
 static int read_times(void *recording)
 {
@@ -643,7 +648,7 @@ static int read_times(void *recording)
 	return error;
 }
 
-START_TEST(without_memory_there_are_no_times)
+TEST(without_memory_there_are_no_times)
 {
 	struct tdt__recording *recording;
 	void *block;
@@ -658,36 +663,4 @@ START_TEST(without_memory_there_are_no_times)
 		ck_assert_int_eq(no_memory_kept(), 0);
 	}
 	close_recording(recording, block);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *looks = tcase_create("looks"), *places = tcase_create("places");
-	Suite *suite = suite_create("profile");
-
-	/* The functions are there to be named, and none is merged with another. */
-	shop();
-	bank();
-	customer();
-	tcase_add_test(looks, a_task_counts_once_in_each_look);
-	tcase_add_test(looks, states_are_told_apart);
-	tcase_add_test(looks, a_tree_counts_only_for_the_wait_that_it_is_of);
-	tcase_add_test(looks, a_tree_that_comes_late_is_found);
-	tcase_add_test(looks, a_wait_that_is_rarely_captured_counts_for_more);
-	tcase_add_test(looks, a_young_tree_is_seen_also_when_its_wait_is_over);
-	tcase_add_test(looks, a_requested_poll_says_nothing_of_the_watch);
-	tcase_add_test(looks, a_wait_from_before_the_watch_has_no_place);
-	tcase_add_test(looks, another_task_in_the_same_record_is_another_task);
-	tcase_add_test(looks, what_a_task_waits_for_is_kept_apart);
-	tcase_add_test(looks, damaged_records_end_a_look);
-	tcase_add_test(looks, a_task_without_a_name_is_known_by_its_place);
-	tcase_add_test(places, leaves_share_the_time_of_their_task);
-	tcase_add_test(places, no_memory_is_no_harm);
-	tcase_add_test(places, pprof_has_functions_labels_and_modules);
-	tcase_add_test(places, recorded_times_are_exact);
-	tcase_add_test(places, without_memory_there_are_no_times);
-	suite_add_tcase(suite, looks);
-	suite_add_tcase(suite, places);
-	return test_run(suite);
 }

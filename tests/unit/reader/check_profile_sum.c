@@ -17,7 +17,9 @@
 
 /* --- Ages ---------------------------------------------------------------------------------- */
 
-START_TEST(each_age_is_in_the_bin_that_begins_at_or_before_it)
+CASE(ages)
+
+TEST(each_age_is_in_the_bin_that_begins_at_or_before_it)
 {
 	unsigned bin;
 
@@ -33,9 +35,8 @@ START_TEST(each_age_is_in_the_bin_that_begins_at_or_before_it)
 	for (bin = 0; bin < TDT__AGE_BINS; bin++)
 		ck_assert_uint_eq(tdt__age_bin(tdt__age_begin(bin)), bin);
 }
-END_TEST
 
-START_TEST(few_looks_are_one_cell)
+TEST(few_looks_are_one_cell)
 {
 	uint64_t looks[TDT__AGE_BINS] = { [3] = 10, [5] = 7, [9] = 20, [70] = 2 };
 
@@ -44,9 +45,8 @@ START_TEST(few_looks_are_one_cell)
 	looks[9] = 2;
 	ck_assert_uint_eq(tdt__age_cell(looks, 0), TDT__AGE_BINS);
 }
-END_TEST
 
-START_TEST(trees_that_were_seen_too_often_at_an_age_count_for_less)
+TEST(trees_that_were_seen_too_often_at_an_age_count_for_less)
 {
 	static struct tdt__young_trees young;
 	unsigned until = tdt__age_bin(64 * MS), early = tdt__age_bin(8 * MS),
@@ -63,9 +63,8 @@ START_TEST(trees_that_were_seen_too_often_at_an_age_count_for_less)
 	ck_assert_double_eq_tol(scale[early], 400 / 300.0 * early_ns / (early_ns + late_ns), 1e-9);
 	ck_assert_double_eq_tol(scale[late], 400 / 100.0 * late_ns / (early_ns + late_ns), 1e-9);
 }
-END_TEST
 
-START_TEST(with_few_looks_nothing_is_scaled)
+TEST(with_few_looks_nothing_is_scaled)
 {
 	static struct tdt__young_trees young;
 	double scale[TDT__AGE_BINS];
@@ -76,7 +75,6 @@ START_TEST(with_few_looks_nothing_is_scaled)
 	for (unsigned i = 0; i < TDT__AGE_BINS; i++)
 		ck_assert_double_eq_tol(scale[i], 1, 1e-9);
 }
-END_TEST
 
 /* --- Stale waits --------------------------------------------------------------------------- */
 
@@ -91,7 +89,9 @@ static void add_waits(struct tdt__profile_sum *sum, uint32_t group, uint64_t age
 			tdt__profile_add_stale(sum, 0, TDT_WAIT_TIMER, &wait);
 }
 
-START_TEST(stale_time_goes_where_waits_get_as_old)
+CASE(waits)
+
+TEST(stale_time_goes_where_waits_get_as_old)
 {
 	struct tdt__profile_sum sum;
 	uint32_t brief, lasting;
@@ -110,7 +110,6 @@ START_TEST(stale_time_goes_where_waits_get_as_old)
 	ck_assert_double_eq_tol(sum.stale_ns, 140.0 * MS, 1);
 	tdt__profile_sum_fini(&sum);
 }
-END_TEST
 
 /* --- A program that is profiled ------------------------------------------------------------ */
 
@@ -277,7 +276,7 @@ static double worst_of(const double told[PLACES])
 	return worst;
 }
 
-START_TEST(each_place_is_right_to_one_point_with_most_trees_stale)
+TEST(each_place_is_right_to_one_point_with_most_trees_stale)
 {
 	double told[PLACES], worst = 0, worst_by_weight = 0;
 
@@ -297,21 +296,4 @@ START_TEST(each_place_is_right_to_one_point_with_most_trees_stale)
 	ck_assert_double_lt(worst, 1);
 	/* The weights alone leave more to chance. */
 	ck_assert_double_gt(worst_by_weight, 1.5 * worst);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *ages = tcase_create("ages"), *waits = tcase_create("waits");
-	Suite *suite = suite_create("profile_sum");
-
-	tcase_add_test(ages, each_age_is_in_the_bin_that_begins_at_or_before_it);
-	tcase_add_test(ages, few_looks_are_one_cell);
-	tcase_add_test(ages, trees_that_were_seen_too_often_at_an_age_count_for_less);
-	tcase_add_test(ages, with_few_looks_nothing_is_scaled);
-	tcase_add_test(waits, stale_time_goes_where_waits_get_as_old);
-	tcase_add_test(waits, each_place_is_right_to_one_point_with_most_trees_stale);
-	suite_add_tcase(suite, ages);
-	suite_add_tcase(suite, waits);
-	return test_run(suite);
 }

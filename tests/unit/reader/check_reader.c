@@ -14,6 +14,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
@@ -63,19 +64,6 @@ static const struct tdt__seen_task *task_named(const char *name)
 
 /* --- Tasks -------------------------------------------------------------------------- */
 
-static const struct tdt_waker *same_waker(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void no_wake(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { same_waker, no_wake, no_wake, no_wake };
-static const struct tdt_waker waker = { &vtable };
-
 static char object_name[] = "the lock";
 
 static __attribute__((noinline)) void wait_here(struct tdt_context *cx)
@@ -111,12 +99,14 @@ static struct tdt_traced make(const char *name, tdt_poll_t (*poll)(void *, struc
 
 static void poll_task(struct tdt_traced *traced)
 {
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	tdt_future_poll(&traced->future, &cx);
 }
 
-START_TEST(the_registry_of_the_library_is_found_once)
+CASE(records)
+
+TEST(the_registry_of_the_library_is_found_once)
 {
 	look_around();
 	ck_assert_uint_eq(n_found, 1);
@@ -124,9 +114,8 @@ START_TEST(the_registry_of_the_library_is_found_once)
 	ck_assert_uint_eq(found[0].address, (uintptr_t)&tdt__registry);
 	close_self();
 }
-END_TEST
 
-START_TEST(a_copy_of_a_registry_is_none)
+TEST(a_copy_of_a_registry_is_none)
 {
 	static _Alignas(64) struct tdt_registry copy = { .magic = "not yet" };
 
@@ -142,9 +131,8 @@ START_TEST(a_copy_of_a_registry_is_none)
 	memset(&copy, 0, sizeof copy);
 	close_self();
 }
-END_TEST
 
-START_TEST(tasks_are_as_they_were_made)
+TEST(tasks_are_as_they_were_made)
 {
 	struct tdt_traced waits = make("waits", pend), fresh = make("fresh", pend),
 			  over = make("over", end_at_once);
@@ -178,9 +166,8 @@ START_TEST(tasks_are_as_they_were_made)
 	tdt_handle_unref(fresh.handle);
 	tdt_handle_unref(over.handle);
 }
-END_TEST
 
-START_TEST(a_slab_that_contradicts_itself_ends_the_list)
+TEST(a_slab_that_contradicts_itself_ends_the_list)
 {
 	struct tdt_registry_slab slab = { .used = 5, .room = 4 }, ring = { 0 };
 	struct tdt_registry registry = { .record_size = sizeof(struct tdt_task_record),
@@ -200,7 +187,6 @@ START_TEST(a_slab_that_contradicts_itself_ends_the_list)
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 }
-END_TEST
 
 static int look_and_close(void *unused)
 {
@@ -212,7 +198,7 @@ static int look_and_close(void *unused)
 	return error;
 }
 
-START_TEST(without_memory_there_is_no_list)
+TEST(without_memory_there_is_no_list)
 {
 	struct tdt_traced waits = make("waits", pend);
 
@@ -226,7 +212,6 @@ START_TEST(without_memory_there_is_no_list)
 	tdt_future_drop(&waits.future);
 	tdt_handle_unref(waits.handle);
 }
-END_TEST
 
 /* --- Proofs ------------------------------------------------------------------------- */
 
@@ -240,35 +225,48 @@ static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_wait_is_proved_by_a_record_that_stands_still)
+TEST(a_wait_is_proved_by_a_record_that_stands_still)
 {
 	struct tdt_traced traced = make("prover", lock_poll);
-	const struct tdt__seen_task *task;
+	struct tdt__seen_task *task;
 
 	lock.owner = 4711;
 	poll_task(&traced);
 	tdt_task_woken(traced.handle); /* so wake-ups are reported */
 	poll_task(&traced);
 	look_around();
-	task = task_named("prover");
-	tdt__tasks_prove(&tasks);
+	task = (struct tdt__seen_task *)(uintptr_t)task_named("prover");
+	tdt__tasks_settle(&tasks);
+	tdt__task_prove(&tasks, task);
+	ck_assert_int_eq(task->member.proof, TDT__BY_RECORD);
+	task->member.info.leaves = 1;
+	tdt__task_prove(&tasks, task);
+	ck_assert_int_eq(task->member.proof, TDT__BY_TREE);
+	task->member.info.leaves_known = TDT_LEAVES_PART;
+	tdt__task_prove(&tasks, task);
+	ck_assert_int_eq(task->member.proof, TDT__BY_RECORD);
+	task->member.info.leaves_known = TDT_LEAVES_ALL;
+	task->member.info.leaves = 2;
+	tdt__task_prove(&tasks, task);
+	ck_assert_int_eq(task->member.proof, TDT__UNSURE);
+	task->member.info.polls_since = 1;
+	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__BY_RECORD);
 	lock.owner = 4712; /* it was handed on */
-	tdt__tasks_prove(&tasks);
+	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__UNSURE);
 	lock.owner = 4711;
-	tdt__tasks_prove(&tasks);
+	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__BY_RECORD);
 	poll_task(&traced); /* since it was read */
-	tdt__tasks_prove(&tasks);
+	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__UNSURE);
 	close_self();
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
-START_TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
+TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
 {
 	struct tdt_traced waiter = make("waiter", lock_poll), owner = make("owner", pend);
 	const struct tdt_wait *wait;
@@ -282,21 +280,21 @@ START_TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
 	wait = &task_named("waiter")->wait;
 	ck_assert_uint_eq(wait->owner, tdt_handle_id(owner.handle));
 	ck_assert_uint_ge(wait->handed_ns, 1000000000);
-	tdt__tasks_prove(&tasks);
+	tdt__tasks_settle(&tasks);
 	ck_assert_uint_eq(wait->futurelock, 0); /* its owner is runnable */
 	close_self();
 
 	poll_task(&owner);
 	look_around();
 	wait = &task_named("waiter")->wait;
-	tdt__tasks_prove(&tasks);
+	tdt__tasks_settle(&tasks);
 	ck_assert_uint_eq(wait->futurelock, 1);
 	close_self();
 
 	tdt_lock_take(&lock, tdt_handle_id(owner.handle));
 	look_around();
 	wait = &task_named("waiter")->wait;
-	tdt__tasks_prove(&tasks);
+	tdt__tasks_settle(&tasks);
 	ck_assert_uint_eq(wait->owner, tdt_handle_id(owner.handle));
 	ck_assert_uint_eq(wait->handed_ns, 0);
 	ck_assert_uint_eq(wait->futurelock, 0);
@@ -307,11 +305,12 @@ START_TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
 	tdt_handle_unref(waiter.handle);
 	tdt_handle_unref(owner.handle);
 }
-END_TEST
 
 /* --- Modules ------------------------------------------------------------------------ */
 
-START_TEST(the_file_of_a_module_is_opened_if_its_build_id_is_right)
+CASE(modules)
+
+TEST(the_file_of_a_module_is_opened_if_its_build_id_is_right)
 {
 	struct tdt__module *module;
 
@@ -325,9 +324,8 @@ START_TEST(the_file_of_a_module_is_opened_if_its_build_id_is_right)
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(a_file_with_another_build_id_is_not_opened)
+TEST(a_file_with_another_build_id_is_not_opened)
 {
 	struct tdt__module *module;
 
@@ -341,7 +339,6 @@ START_TEST(a_file_with_another_build_id_is_not_opened)
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 }
-END_TEST
 
 /* What is known of a function of this program; the file is opened before, if `open`. */
 static const struct tdt__symbol *symbol_of_self(bool open)
@@ -359,22 +356,20 @@ static const struct tdt__symbol *symbol_of_self(bool open)
 	return symbol;
 }
 
-START_TEST(a_file_that_was_opened_gives_names)
+TEST(a_file_that_was_opened_gives_names)
 {
 	const struct tdt__symbol *symbol = symbol_of_self(true);
 
 	ck_assert_uint_eq(symbol->n, 1);
 	ck_assert_str_eq(symbol->place[0].function, "symbol_of_self");
 }
-END_TEST
 
-START_TEST(a_path_of_the_target_alone_gives_none)
+TEST(a_path_of_the_target_alone_gives_none)
 {
 	ck_assert_uint_eq(symbol_of_self(false)->n, 0);
 }
-END_TEST
 
-START_TEST(no_file_is_opened_if_that_is_wanted)
+TEST(no_file_is_opened_if_that_is_wanted)
 {
 	open_self();
 	images.places.no_files = true;
@@ -382,11 +377,12 @@ START_TEST(no_file_is_opened_if_that_is_wanted)
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 }
-END_TEST
 
 /* --- Trees -------------------------------------------------------------------------- */
 
-START_TEST(the_last_tree_is_that_of_the_library)
+CASE(trees)
+
+TEST(the_last_tree_is_that_of_the_library)
 {
 	struct tdt_traced traced;
 	struct tdt__tree_reader reader = { .tasks = &tasks };
@@ -417,7 +413,6 @@ START_TEST(the_last_tree_is_that_of_the_library)
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
 /* A record with two trees, as a hostile target may have them. */
 static struct {
@@ -458,7 +453,7 @@ static int read_made_up(uint32_t *frames)
 	return error;
 }
 
-START_TEST(a_sound_tree_is_read)
+TEST(a_sound_tree_is_read)
 {
 	uint32_t frames;
 
@@ -468,7 +463,6 @@ START_TEST(a_sound_tree_is_read)
 	ck_assert_uint_eq(frames, 3);
 	close_self();
 }
-END_TEST
 
 #define REFUSED(change)                                          \
 	do {                                                     \
@@ -477,7 +471,7 @@ END_TEST
 		ck_assert_int_eq(read_made_up(&frames), -ENODATA); \
 	} while (0)
 
-START_TEST(a_tree_that_contradicts_itself_is_none)
+TEST(a_tree_that_contradicts_itself_is_none)
 {
 	uint32_t frames;
 
@@ -493,37 +487,4 @@ START_TEST(a_tree_that_contradicts_itself_is_none)
 	REFUSED(made_up.head.room = UINT32_MAX);
 	REFUSED(made_up.head.published = 0);
 	close_self();
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("reader");
-	TCase *records = tcase_create("records"), *modules = tcase_create("modules"),
-	      *trees = tcase_create("trees");
-
-	tcase_add_test(records, the_registry_of_the_library_is_found_once);
-	tcase_add_test(records, a_copy_of_a_registry_is_none);
-	tcase_add_test(records, tasks_are_as_they_were_made);
-	tcase_add_test(records, a_slab_that_contradicts_itself_ends_the_list);
-	tcase_add_test(records, without_memory_there_is_no_list);
-	tcase_add_test(records, a_wait_is_proved_by_a_record_that_stands_still);
-	tcase_add_test(records, a_lock_that_its_new_owner_does_not_take_is_a_futurelock);
-	tcase_add_test(modules, the_file_of_a_module_is_opened_if_its_build_id_is_right);
-	tcase_add_test(modules, a_file_with_another_build_id_is_not_opened);
-	tcase_add_test(modules, a_file_that_was_opened_gives_names);
-	tcase_add_test(modules, a_path_of_the_target_alone_gives_none);
-	tcase_add_test(modules, no_file_is_opened_if_that_is_wanted);
-	tcase_add_test(trees, the_last_tree_is_that_of_the_library);
-	tcase_add_test(trees, a_sound_tree_is_read);
-	tcase_add_test(trees, a_tree_that_contradicts_itself_is_none);
-	suite_add_tcase(all, records);
-	suite_add_tcase(all, modules);
-	suite_add_tcase(all, trees);
-	return all;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

@@ -51,7 +51,9 @@ static void end_child(void)
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-START_TEST(a_thread_is_stopped_where_it_runs_and_goes_on)
+CASE(stops)
+
+TEST(a_thread_is_stopped_where_it_runs_and_goes_on)
 {
 	struct tdt__stopped stopped;
 	struct tdt__cpu cpu = { 0 };
@@ -74,9 +76,8 @@ START_TEST(a_thread_is_stopped_where_it_runs_and_goes_on)
 		ck_assert(pc >= (uintptr_t)spin && pc < (uintptr_t)spin + 256);
 	end_child();
 }
-END_TEST
 
-START_TEST(a_signal_that_comes_meanwhile_is_delivered)
+TEST(a_signal_that_comes_meanwhile_is_delivered)
 {
 	struct tdt__stopped stopped;
 	struct tdt__cpu cpu;
@@ -89,14 +90,13 @@ START_TEST(a_signal_that_comes_meanwhile_is_delivered)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
 }
-END_TEST
 
 /*
  * The signal may end the thread before it is seized, or later.  (That a signal stops the thread
  * first, as ptrace(2) allows, takes a signal within the microsecond before PTRACE_INTERRUPT; 500
  * attempts did not bring it about.)
  */
-START_TEST(a_signal_that_comes_before_is_delivered)
+TEST(a_signal_that_comes_before_is_delivered)
 {
 	for (int i = 0; i < 50; i++) {
 		struct tdt__stopped stopped;
@@ -115,9 +115,8 @@ START_TEST(a_signal_that_comes_before_is_delivered)
 		munmap((void *)(uintptr_t)turns, 4096);
 	}
 }
-END_TEST
 
-START_TEST(a_thread_that_cannot_be_stopped_goes_on)
+TEST(a_thread_that_cannot_be_stopped_goes_on)
 {
 	struct tdt__stopped stopped;
 	struct tdt__cpu cpu;
@@ -128,18 +127,4 @@ START_TEST(a_thread_that_cannot_be_stopped_goes_on)
 	expect_turns();
 	end_child();
 	ck_assert_int_eq(tdt__thread_stop(&stopped, (uint32_t)child, &cpu), -ESRCH);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *all = suite_create("stop");
-	TCase *stops = tcase_create("stops");
-
-	tcase_add_test(stops, a_thread_is_stopped_where_it_runs_and_goes_on);
-	tcase_add_test(stops, a_signal_that_comes_meanwhile_is_delivered);
-	tcase_add_test(stops, a_signal_that_comes_before_is_delivered);
-	tcase_add_test(stops, a_thread_that_cannot_be_stopped_goes_on);
-	suite_add_tcase(all, stops);
-	return test_run(all);
 }

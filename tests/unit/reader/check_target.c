@@ -46,7 +46,9 @@ static char *cliff(void)
 	return pages;
 }
 
-START_TEST(ranges_are_read_in_their_order_past_one_that_cannot_be_read)
+CASE(process)
+
+TEST(ranges_are_read_in_their_order_past_one_that_cannot_be_read)
 {
 	char text[] = "text", first[4] = "", second[4] = "", lost[4] = "";
 	char *edge = cliff() + 4096;
@@ -63,9 +65,8 @@ START_TEST(ranges_are_read_in_their_order_past_one_that_cannot_be_read)
 	ck_assert_int_eq(memcmp(second, "text", 4), 0);
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(more_ranges_than_one_call_takes_are_read)
+TEST(more_ranges_than_one_call_takes_are_read)
 {
 	static struct tdt__memory_range range[3000];
 	static unsigned char to[3000], from[3000];
@@ -79,9 +80,8 @@ START_TEST(more_ranges_than_one_call_takes_are_read)
 	ck_assert_int_eq(memcmp(from, to, sizeof from), 0);
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(a_string_ends_where_memory_ends)
+TEST(a_string_ends_where_memory_ends)
 {
 	char *edge = cliff() + 4096, got[16];
 
@@ -95,9 +95,8 @@ START_TEST(a_string_ends_where_memory_ends)
 	ck_assert_str_eq(got, "as lo");
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(a_mapping_is_found_by_each_address_in_it)
+TEST(a_mapping_is_found_by_each_address_in_it)
 {
 	char *page = cliff();
 	const struct tdt__mapping *mapping;
@@ -112,17 +111,15 @@ START_TEST(a_mapping_is_found_by_each_address_in_it)
 	ck_assert_ptr_eq(tdt__target_mapping(&target, UINT64_MAX), NULL);
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(a_process_that_is_not_there_is_named)
+TEST(a_process_that_is_not_there_is_named)
 {
 	ck_assert_int_eq(tdt__target_open_process(&target, 0x7ffffff0, &trouble), -ESRCH);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "there is no process 2147483632"));
 	ck_assert_ptr_nonnull(strstr(trouble.text, "PID namespace"));
 }
-END_TEST
 
-START_TEST(a_zombie_is_called_one)
+TEST(a_zombie_is_called_one)
 {
 	siginfo_t ended;
 	pid_t child = fork();
@@ -134,9 +131,8 @@ START_TEST(a_zombie_is_called_one)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "zombie"));
 	waitpid(child, NULL, 0);
 }
-END_TEST
 
-START_TEST(it_is_noticed_that_a_process_has_ended)
+TEST(it_is_noticed_that_a_process_has_ended)
 {
 	int ends[2];
 	char byte;
@@ -155,10 +151,9 @@ START_TEST(it_is_noticed_that_a_process_has_ended)
 	ck_assert(!tdt__target_is_there(&target));
 	tdt__target_close(&target);
 }
-END_TEST
 
 /* Freeing so much memory takes some milliseconds, in which the process is no zombie yet. */
-START_TEST(a_process_whose_memory_is_gone_has_ended)
+TEST(a_process_whose_memory_is_gone_has_ended)
 {
 	static char text[] = "there";
 	const size_t much = (size_t)128 << 20;
@@ -184,7 +179,6 @@ START_TEST(a_process_whose_memory_is_gone_has_ended)
 	waitpid(child, NULL, 0);
 	tdt__target_close(&target);
 }
-END_TEST
 
 /* Have future children of this process live at another time.  False: that is not permitted. */
 static bool leave_time_to_children(void)
@@ -195,7 +189,7 @@ static bool leave_time_to_children(void)
 	return file >= 0 && write(file, offset, sizeof offset - 1) > 0;
 }
 
-START_TEST(the_time_of_a_process_is_not_that_of_its_future_children)
+TEST(the_time_of_a_process_is_not_that_of_its_future_children)
 {
 	bool left = false;
 	int said[2];
@@ -220,7 +214,6 @@ START_TEST(the_time_of_a_process_is_not_that_of_its_future_children)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
-END_TEST
 
 static int open_and_close(void *unused)
 {
@@ -232,7 +225,7 @@ static int open_and_close(void *unused)
 	return error;
 }
 
-START_TEST(without_memory_nothing_is_opened)
+TEST(without_memory_nothing_is_opened)
 {
 	if (!no_memory_possible())
 		return;
@@ -242,7 +235,6 @@ START_TEST(without_memory_nothing_is_opened)
 	}
 	no_memory_each(open_and_close, NULL, 10);
 }
-END_TEST
 
 /* --- ELF headers -------------------------------------------------------------------- */
 
@@ -291,7 +283,9 @@ static bool read_facts(struct tdt__elf_facts *facts, bool loaded)
 	return tdt__elf_facts(facts, read_image, &image, loaded);
 }
 
-START_TEST(headers_are_read_from_a_file_and_from_memory)
+CASE(elf)
+
+TEST(headers_are_read_from_a_file_and_from_memory)
 {
 	struct tdt__elf_facts facts;
 
@@ -303,9 +297,8 @@ START_TEST(headers_are_read_from_a_file_and_from_memory)
 		ck_assert_str_eq(facts.build_id, "ab01000000000000000000000000000000000000");
 	}
 }
-END_TEST
 
-START_TEST(damaged_headers_are_refused)
+TEST(damaged_headers_are_refused)
 {
 	struct tdt__elf_facts facts;
 
@@ -337,9 +330,8 @@ START_TEST(damaged_headers_are_refused)
 	image.header[0].p_type = image.header[1].p_type = PT_NULL;
 	ck_assert(!read_facts(&facts, false));
 }
-END_TEST
 
-START_TEST(damaged_notes_have_no_build_id)
+TEST(damaged_notes_have_no_build_id)
 {
 	struct tdt__elf_facts facts;
 
@@ -357,7 +349,6 @@ START_TEST(damaged_notes_have_no_build_id)
 	ck_assert(read_facts(&facts, false));
 	ck_assert_str_eq(facts.build_id, "");
 }
-END_TEST
 
 /* --- Core files --------------------------------------------------------------------- */
 
@@ -444,7 +435,9 @@ static int open_core(void)
 	return open_part(sizeof core);
 }
 
-START_TEST(memory_of_a_core_file_is_read_across_segments)
+CASE(cores)
+
+TEST(memory_of_a_core_file_is_read_across_segments)
 {
 	char got[4];
 
@@ -455,9 +448,8 @@ START_TEST(memory_of_a_core_file_is_read_across_segments)
 	ck_assert(tdt__target_is_there(&target));
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(memory_that_a_core_file_lacks_is_not_made_up)
+TEST(memory_that_a_core_file_lacks_is_not_made_up)
 {
 	char got[4];
 
@@ -468,9 +460,8 @@ START_TEST(memory_that_a_core_file_lacks_is_not_made_up)
 	ck_assert(!tdt__target_read(&target, UINT64_MAX - 1, got, 4));
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(a_string_at_the_end_of_a_core_file_is_read)
+TEST(a_string_at_the_end_of_a_core_file_is_read)
 {
 	char got[32];
 
@@ -481,9 +472,8 @@ START_TEST(a_string_at_the_end_of_a_core_file_is_read)
 	ck_assert_str_eq(got, "at end");
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(notes_of_a_core_file_are_read)
+TEST(notes_of_a_core_file_are_read)
 {
 	make_core();
 	ck_assert_int_eq(open_core(), 0);
@@ -494,9 +484,8 @@ START_TEST(notes_of_a_core_file_are_read)
 	ck_assert_ptr_eq(tdt__core_thread(target.core, 1), NULL);
 	tdt__target_close(&target);
 }
-END_TEST
 
-START_TEST(other_files_are_refused_in_a_sentence)
+TEST(other_files_are_refused_in_a_sentence)
 {
 	make_core();
 	core.elf.e_type = ET_EXEC;
@@ -514,9 +503,8 @@ START_TEST(other_files_are_refused_in_a_sentence)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "regular file"));
 	ck_assert_int_eq(tdt__target_open_core(&target, "/nowhere/at/all", &trouble), -ENOENT);
 }
-END_TEST
 
-START_TEST(a_core_file_that_was_cut_short_is_read_as_far_as_it_goes)
+TEST(a_core_file_that_was_cut_short_is_read_as_far_as_it_goes)
 {
 	size_t shortest = offsetof(struct core_image, header[2]);
 	char byte;
@@ -531,12 +519,20 @@ START_TEST(a_core_file_that_was_cut_short_is_read_as_far_as_it_goes)
 			continue;
 		ck_assert_int_eq(tdt__target_read(&target, CORE_AT + 63, &byte, 1),
 				 size >= offsetof(struct core_image, second));
+		ck_assert_int_eq(target.core->missing != 0,
+				 size < offsetof(struct core_image, files));
 		tdt__target_close(&target);
 	}
 }
-END_TEST
 
-START_TEST(numbers_that_are_too_large_do_no_harm)
+TEST(a_core_file_that_was_cut_short_before_its_notes_is_called_truncated)
+{
+	make_core();
+	ck_assert_int_eq(open_part(sizeof core - 1), -ENOEXEC);
+	ck_assert_ptr_nonnull(strstr(trouble.text, "is truncated"));
+}
+
+TEST(numbers_that_are_too_large_do_no_harm)
 {
 	make_core();
 	core.header[2].p_filesz = UINT64_MAX;
@@ -566,42 +562,4 @@ START_TEST(numbers_that_are_too_large_do_no_harm)
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert_uint_eq(target.n_mappings, 0);
 	tdt__target_close(&target);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("target");
-	TCase *process = tcase_create("process"), *elf = tcase_create("elf"),
-	      *cores = tcase_create("cores");
-
-	tcase_add_test(process, ranges_are_read_in_their_order_past_one_that_cannot_be_read);
-	tcase_add_test(process, more_ranges_than_one_call_takes_are_read);
-	tcase_add_test(process, a_string_ends_where_memory_ends);
-	tcase_add_test(process, a_mapping_is_found_by_each_address_in_it);
-	tcase_add_test(process, a_process_that_is_not_there_is_named);
-	tcase_add_test(process, a_zombie_is_called_one);
-	tcase_add_test(process, a_process_whose_memory_is_gone_has_ended);
-	tcase_add_test(process, it_is_noticed_that_a_process_has_ended);
-	tcase_add_test(process, the_time_of_a_process_is_not_that_of_its_future_children);
-	tcase_add_test(process, without_memory_nothing_is_opened);
-	tcase_add_test(elf, headers_are_read_from_a_file_and_from_memory);
-	tcase_add_test(elf, damaged_headers_are_refused);
-	tcase_add_test(elf, damaged_notes_have_no_build_id);
-	tcase_add_test(cores, memory_of_a_core_file_is_read_across_segments);
-	tcase_add_test(cores, memory_that_a_core_file_lacks_is_not_made_up);
-	tcase_add_test(cores, a_string_at_the_end_of_a_core_file_is_read);
-	tcase_add_test(cores, notes_of_a_core_file_are_read);
-	tcase_add_test(cores, other_files_are_refused_in_a_sentence);
-	tcase_add_test(cores, a_core_file_that_was_cut_short_is_read_as_far_as_it_goes);
-	tcase_add_test(cores, numbers_that_are_too_large_do_no_harm);
-	suite_add_tcase(all, process);
-	suite_add_tcase(all, elf);
-	suite_add_tcase(all, cores);
-	return all;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

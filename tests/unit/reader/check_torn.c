@@ -176,7 +176,9 @@ static size_t read_record(unsigned words, bool backwards)
 	return n;
 }
 
-START_TEST(a_record_that_is_passed_on_while_it_is_read_is_of_one_task)
+CASE(torn)
+
+TEST(a_record_that_is_passed_on_while_it_is_read_is_of_one_task, .to = 2)
 {
 	size_t read = 0;
 
@@ -186,7 +188,6 @@ START_TEST(a_record_that_is_passed_on_while_it_is_read_is_of_one_task)
 	ck_assert_uint_ge(read, 4 * RECORD_WORDS); /* those with enough time */
 	close_target();
 }
-END_TEST
 
 /* --- Panics ------------------------------------------------------------------------- */
 
@@ -245,7 +246,7 @@ static size_t read_panic(unsigned words, bool backwards)
 	return n;
 }
 
-START_TEST(a_panic_that_is_overwritten_while_it_is_read_is_of_one_task)
+TEST(a_panic_that_is_overwritten_while_it_is_read_is_of_one_task, .to = 2)
 {
 	size_t read = 0;
 
@@ -254,23 +255,4 @@ START_TEST(a_panic_that_is_overwritten_while_it_is_read_is_of_one_task)
 		read += read_panic(words, _i != 0);
 	ck_assert_uint_ge(read, 4 * PANIC_WORDS);
 	close_target();
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("torn");
-	TCase *tests = tcase_create("torn");
-
-	tcase_add_loop_test(tests, a_record_that_is_passed_on_while_it_is_read_is_of_one_task, 0,
-			    2);
-	tcase_add_loop_test(tests, a_panic_that_is_overwritten_while_it_is_read_is_of_one_task, 0,
-			    2);
-	suite_add_tcase(all, tests);
-	return all;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

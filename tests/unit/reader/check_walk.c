@@ -17,9 +17,11 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/fibered.h"
 #include "lib/poll_now.h"
 #include "lib/seeded.h"
 #include "lib/sanitized.h"
+#include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "reader/dump.h"
 #include "reader/walk.h"
@@ -110,26 +112,38 @@ static void functions_of(const struct tdt_snapshot *snapshot, char *text, size_t
 	}
 }
 
-/* Dump the only task, which is polled by a thread, to `text`. */
-static struct tdt__sampling dump_only(char *text, size_t size, const char **call)
+static struct tdt__tasks listed;
+static struct tdt_trace_info dumped; /* what the last dump says of the task */
+
+static void list_tasks(void)
+{
+	open_self();
+	ck_assert_int_eq(tdt__tasks_read(&listed, &target, &images, &found[0]), 0);
+}
+
+/* Dump the only task that was listed to `text`. */
+static struct tdt__sampling dump_listed_task(char *text, size_t size, const char **call)
 {
 	const struct tdt__task_choice all = { NULL, 0 };
 	const struct tdt__answers none = { 0 };
 	struct tdt__sampling sampling = { 0 };
-	struct tdt__findings *findings;
-	struct tdt__tasks tasks;
+	struct tdt__findings *findings = tdt__outside_dump(&listed, &all, &none, &sampling);
 
-	open_self();
-	ck_assert_int_eq(tdt__tasks_read(&tasks, &target, &images, &found[0]), 0);
-	findings = tdt__outside_dump(&tasks, &all, &none, &sampling);
 	ck_assert_ptr_nonnull(findings);
 	functions_of(&findings->public, text, size);
-	*call = findings->public.groups[0].tasks[0]->syscall;
+	dumped = *findings->public.groups[0].tasks[0];
+	*call = dumped.syscall;
 	ck_assert_uint_eq(findings->public.outside, 1);
 	tdt__findings_free(findings);
-	tdt__tasks_fini(&tasks);
+	tdt__tasks_fini(&listed);
 	close_self();
 	return sampling;
+}
+
+static struct tdt__sampling dump_only(char *text, size_t size, const char **call)
+{
+	list_tasks();
+	return dump_listed_task(text, size, call);
 }
 
 static tdt_poll_t (*polls[])(void *, struct tdt_context *) = { poll_blocked, poll_running };
@@ -168,22 +182,69 @@ static bool read_while_polling(int which, const char *expected, const char *call
 	return right;
 }
 
-START_TEST(the_stack_of_a_blocked_poll_is_read_without_a_guess)
+CASE(polls)
+
+TEST(the_stack_of_a_blocked_poll_is_read_without_a_guess)
 {
 	if (ASAN || TSAN)
 		puts("# not tried: a sanitizer's function stands between read() and the poll");
 	else
 		read_while_polling(0, "poll_blocked block_here ", "read");
 }
-END_TEST
 
-START_TEST(the_stack_of_a_running_poll_is_sampled)
+TEST(the_stack_of_a_running_poll_is_sampled)
 {
 	read_while_polling(1, "poll_running spin_here ", NULL);
 }
-END_TEST
 
-START_TEST(a_task_that_nobody_watches_has_its_record_alone)
+static void leave_out_guesses(char *path)
+{
+	for (char *mark = path; (mark = strchr(mark, '~')) != NULL;)
+		memmove(mark, mark + 1, strlen(mark));
+}
+
+static const struct stuck_poll *const ways[] = { stuck_o0, stuck_o1, stuck_protected, stuck_with_fp,
+						 stuck_without_fp };
+
+/* The callers of a poll that is blocked are those that `kind` names, and certain if it says so. */
+static void expect_callers(const struct stuck_poll *kind)
+{
+	struct stuck_task task = { 0 };
+	struct stuck stuck;
+	char text[1024], want[1024];
+	const char *call;
+
+	stuck_init(&stuck, kind);
+	stuck_task_start(&task, kind->poll, &stuck);
+	while (atomic_load(&stuck.entered) == 0)
+		usleep(100);
+	stuck_task_settle(&task, false);
+	dump_only(text, sizeof text, &call);
+	printf("# %s\n", text);
+	snprintf(want, sizeof want, "%s ", kind->path);
+	if (strchr(want, '~') == NULL)
+		ck_assert_msg(strstr(text, "~") == NULL, "%s", text);
+	leave_out_guesses(text);
+	leave_out_guesses(want);
+	ck_assert_msg(strncmp(text, want, strlen(want)) == 0, "%s, not %s", text, want);
+	ck_assert_str_eq(call, kind->syscall);
+	stuck_let_go(&stuck);
+	stuck_task_end(&task);
+	stuck_fini(&stuck);
+}
+
+TEST(a_blocked_poll_has_all_its_callers_however_it_was_compiled, .to = 5)
+{
+	for (const struct stuck_poll *kind = ways[_i]; kind->name != NULL; kind++)
+		if (in_valgrind())
+			puts("# not tried: the kernel's registers are valgrind's");
+		else if (ASAN || TSAN)
+			puts("# not tried: a sanitizer's function stands between");
+		else if (kind->syscall != NULL)
+			expect_callers(kind);
+}
+
+TEST(a_task_that_nobody_watches_has_its_record_alone)
 {
 	struct poll_now task;
 	char text[64];
@@ -195,7 +256,6 @@ START_TEST(a_task_that_nobody_watches_has_its_record_alone)
 	tdt_future_drop(&task.traced.future);
 	tdt_handle_unref(task.traced.handle);
 }
-END_TEST
 
 /* --- Lists -------------------------------------------------------------------------------- */
 
@@ -214,7 +274,7 @@ static void dump_listed(struct tdt_leaf *leaf, char *text, size_t size)
 	tdt_task_end(task);
 }
 
-START_TEST(the_list_at_which_a_task_waits_is_read)
+TEST(the_list_at_which_a_task_waits_is_read)
 {
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls };
 	const void *pcs[] = { (const char *)poll_blocked + 1, (const char *)spin_here + 1 };
@@ -229,9 +289,39 @@ START_TEST(the_list_at_which_a_task_waits_is_read)
 	dump_listed(&leaf, text, sizeof text);
 	ck_assert_str_eq(text, "(unknown) ");
 }
-END_TEST
 
-START_TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
+static void *run_callback_task(void *task)
+{
+	*(struct tdt_handle **)task = tdt_task_new(TDT_TASK_ATTR(.name = "runs"));
+	block_here();
+	return NULL;
+}
+
+TEST(a_task_without_a_future_that_runs_has_no_stack_and_then_its_list)
+{
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls };
+	struct tdt_handle *task = NULL;
+	const char *call;
+	pthread_t thread;
+	char text[1024];
+
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, run_callback_task, &task), 0);
+	while (!atomic_load(&begun))
+		usleep(1000);
+	dump_only(text, sizeof text, &call);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(dumped.state, TDT_TASK_RUNNING);
+	list_tasks();
+	tdt_leaf_at(task, &leaf);
+	dump_listed_task(text, sizeof text, &call);
+	ck_assert_str_eq(text, "outer inner ");
+	close(ends[1]);
+	pthread_join(thread, NULL);
+	tdt_task_end(task);
+}
+
+TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
 {
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = UINT32_MAX, .named = calls };
 	char text[64];
@@ -242,7 +332,90 @@ START_TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
 	dump_listed(NULL, text, sizeof text);
 	ck_assert_str_eq(text, "");
 }
-END_TEST
+
+/* --- Fibers ------------------------------------------------------------------------------- */
+
+static struct fibered sleeper;
+
+static __attribute__((noinline)) void first_nap(struct fibered *it)
+{
+	fibered_yield(it);
+	TDT_KEEP_FRAME();
+}
+
+static __attribute__((noinline)) void second_nap(struct fibered *it)
+{
+	fibered_yield(it);
+	TDT_KEEP_FRAME();
+}
+
+static __attribute__((noinline)) void naps(struct fibered *it)
+{
+	if (it->arg != NULL) /* the fiber is listed while it runs */
+		list_tasks();
+	first_nap(it);
+	second_nap(it);
+	TDT_KEEP_FRAME();
+}
+
+static void start_sleeper(bool listed_now)
+{
+	sleeper = (struct fibered){ .run = naps, .arg = listed_now ? &sleeper : NULL };
+	fibered_init(&sleeper, NULL);
+	fibered_resume(&sleeper);
+}
+
+static void expect_sleeper(const char *expected, uint64_t runs)
+{
+	char text[256];
+	const char *call;
+
+	dump_listed_task(text, sizeof text, &call);
+	ck_assert_str_eq(text, expected);
+	ck_assert_int_eq(dumped.state, TDT_TASK_WAITING);
+	ck_assert_uint_eq(dumped.polls, runs);
+	ck_assert_int_eq(dumped.leaves_known, TDT_LEAVES_ALL);
+	fibered_fini(&sleeper);
+}
+
+CASE(fibers)
+
+TEST(a_fiber_that_ran_since_it_was_listed_is_shown_where_it_stands)
+{
+	start_sleeper(false);
+	list_tasks();
+	fibered_resume(&sleeper);
+	expect_sleeper("fibered_entry naps second_nap fibered_yield ", 2);
+}
+
+TEST(a_fiber_that_was_listed_while_it_ran_is_shown_where_it_stands)
+{
+	start_sleeper(true);
+	expect_sleeper("fibered_entry naps first_nap fibered_yield ", 1);
+}
+
+TEST(the_stack_of_a_coroutine_is_a_part_of_the_task)
+{
+	struct tdt_traced traced = tdt_traced(future_of(poll_running, NULL));
+	const struct tdt_snapshot *own;
+	const char *call;
+	char text[256];
+
+	sleeper = (struct fibered){ .run = naps };
+	fibered_init_of(&sleeper, traced.handle);
+	fibered_resume(&sleeper);
+	dump_only(text, sizeof text, &call);
+	ck_assert_ptr_nonnull(strstr(text, "naps first_nap fibered_yield "));
+	ck_assert_uint_eq(dumped.leaves, 1);
+	ck_assert_int_eq(dumped.leaves_known, TDT_LEAVES_PART);
+	own = tdt_snapshot_take(NULL);
+	ck_assert_ptr_nonnull(own);
+	ck_assert_int_eq(own->groups[0].tasks[0]->leaves_known, TDT_LEAVES_PART);
+	tdt_snapshot_free(own);
+	fibered_fini(&sleeper);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+}
 
 /* --- Stacks that were made up ------------------------------------------------------------- */
 
@@ -259,7 +432,9 @@ static uint64_t made_up_word(unsigned *random, uint64_t stack, unsigned size)
 	}
 }
 
-START_TEST(no_stack_makes_a_walk_go_astray)
+CASE(made up)
+
+TEST(no_stack_makes_a_walk_go_astray)
 {
 	static uint64_t words[512];
 	struct tdt__stack stack = { .low = 0x7f0000000000,
@@ -290,9 +465,8 @@ START_TEST(no_stack_makes_a_walk_go_astray)
 	tdt__walker_fini(&walker);
 	close_self();
 }
-END_TEST
 
-START_TEST(code_outside_of_all_modules_ends_a_walk)
+TEST(code_outside_of_all_modules_ends_a_walk)
 {
 	uint64_t words[4] = { 0 };
 	struct tdt__stack stack = { .low = 0x7f0000000000,
@@ -310,27 +484,4 @@ START_TEST(code_outside_of_all_modules_ends_a_walk)
 	tdt__stacks_free(stacks);
 	tdt__walker_fini(&walker);
 	close_self();
-}
-END_TEST
-
-static Suite *suite(void)
-{
-	Suite *all = suite_create("walk");
-	TCase *polls_case = tcase_create("polls"), *made_up = tcase_create("made up");
-
-	tcase_add_test(polls_case, the_stack_of_a_blocked_poll_is_read_without_a_guess);
-	tcase_add_test(polls_case, the_stack_of_a_running_poll_is_sampled);
-	tcase_add_test(polls_case, a_task_that_nobody_watches_has_its_record_alone);
-	tcase_add_test(polls_case, the_list_at_which_a_task_waits_is_read);
-	tcase_add_test(polls_case, a_list_that_cannot_be_read_or_is_not_in_force_is_none);
-	tcase_add_test(made_up, no_stack_makes_a_walk_go_astray);
-	tcase_add_test(made_up, code_outside_of_all_modules_ends_a_walk);
-	suite_add_tcase(all, polls_case);
-	suite_add_tcase(all, made_up);
-	return all;
-}
-
-int main(void)
-{
-	return test_run(suite());
 }

@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers recorder/recorder, recorder/record, recorder/block, tdt/recorder.h, tdt/recording.h.  What
- * each event says, and how many there are; starting, stopping and the options.
+ * Covers recorder/recorder, recorder/record, recorder/block, recorder/request, tdt/recorder.h,
+ * tdt/recording.h.  What each event says, and how many there are; starting, stopping and the
+ * options.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <tdt/tdt.h>
 
+#include "lib/folder.h"
 #include "lib/hand.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recorded.h"
+#include "lib/requester.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recorder/clock.h"
 #include "recorder/recorder.h"
@@ -35,7 +44,9 @@ static void start(const struct tdt_recorder_options *options)
 
 /* --- What is recorded ------------------------------------------------------ */
 
-START_TEST(each_poll_is_recorded_with_its_result_and_its_duration)
+CASE(events)
+
+TEST(each_poll_is_recorded_with_its_result_and_its_duration)
 {
 	struct hand hand;
 	struct recorded last;
@@ -57,9 +68,8 @@ START_TEST(each_poll_is_recorded_with_its_result_and_its_duration)
 	ck_assert_uint_le(last.event.time + recorded_duration(&last.event), after);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since)
+TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since)
 {
 	struct recorded first, second, third;
 	struct hand hand;
@@ -86,9 +96,34 @@ START_TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock
 	tdt_worker_now(0);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_wake_up_says_which_task_made_it)
+TEST(a_poll_for_a_request_is_recorded_as_one)
+{
+	struct test_requester requester;
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	uint64_t id;
+
+	test_task_init(&task, NULL);
+	id = tdt_handle_id(task.handle);
+	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+	test_task_poll(&task);
+	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail &
+				  TDT_EVENT_POLL_REQUESTED, 0);
+	test_ask(&requester, task.handle);
+	test_task_poll(&task);
+	ck_assert_uint_ne(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail &
+				  TDT_EVENT_POLL_REQUESTED, 0);
+	test_requester_fini(&requester);
+	test_ask(&requester, task.handle);
+	tdt_task_woken(task.handle); /* the task goes on by itself, too */
+	test_task_poll(&task);
+	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail &
+				  TDT_EVENT_POLL_REQUESTED, 0);
+	test_requester_fini(&requester);
+	test_task_fini(&task);
+}
+
+TEST(a_wake_up_says_which_task_made_it)
 {
 	struct recorded wake, poll;
 	struct hand hand;
@@ -108,7 +143,6 @@ START_TEST(a_wake_up_says_which_task_made_it)
 	ck_assert_uint_eq(poll.event.c, 0);
 	hand_end(&hand);
 }
-END_TEST
 
 static void check_identity(const struct recorded *event, uint64_t parent, unsigned line,
 			   const char *name, const char *file)
@@ -120,7 +154,7 @@ static void check_identity(const struct recorded *event, uint64_t parent, unsign
 	ck_assert_uint_eq(event->size, 16 + strlen(name) + 1 + strlen(file) + 1);
 }
 
-START_TEST(a_task_is_recorded_with_its_identity_when_it_is_made_and_when_it_ends)
+TEST(a_task_is_recorded_with_its_identity_when_it_is_made_and_when_it_ends)
 {
 	struct recorded made, ended;
 	const char *file;
@@ -147,9 +181,8 @@ START_TEST(a_task_is_recorded_with_its_identity_when_it_is_made_and_when_it_ends
 	ended = recorded_last(TDT_RING_POLLS, TDT_EVENT_END, id);
 	ck_assert_uint_eq(ended.event.detail, TDT_PENDING);
 }
-END_TEST
 
-START_TEST(a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before)
+TEST(a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before)
 {
 	const struct tdt_recording_ring *ring;
 	struct recorded park;
@@ -170,7 +203,6 @@ START_TEST(a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before)
 			  park.event.time);
 	hand_end(&hand);
 }
-END_TEST
 
 static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 {
@@ -185,12 +217,7 @@ static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
-START_TEST(what_leaves_wait_for_is_recorded_before_their_poll)
+TEST(what_leaves_wait_for_is_recorded_before_their_poll)
 {
 	struct tdt_traced task =
 		tdt_traced(((struct tdt_future){ &task, waiting_poll, drop_nothing }));
@@ -219,7 +246,6 @@ START_TEST(what_leaves_wait_for_is_recorded_before_their_poll)
 	tdt_future_drop(&task.future);
 	tdt_handle_unref(task.handle);
 }
-END_TEST
 
 static void *wake_on_thread(void *arg)
 {
@@ -228,7 +254,22 @@ static void *wake_on_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(a_thread_that_only_wakes_has_a_small_ring_with_its_name)
+TEST(a_lock_that_is_handed_to_a_task_is_recorded)
+{
+	struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC };
+	struct recorded handed;
+
+	tdt_lock_hand(&lock, 77);
+	start(NULL);
+	tdt_lock_hand(&lock, 78);
+	tdt_lock_take(&lock, 79);
+	handed = recorded_last(TDT_RING_OTHERS, TDT_EVENT_LOCK, 0);
+	ck_assert_uint_eq(handed.event.task, 78);
+	ck_assert_uint_eq(handed.event.c, (uintptr_t)&lock);
+	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_LOCK, 0), 1);
+}
+
+TEST(a_thread_that_only_wakes_has_a_small_ring_with_its_name)
 {
 	struct recorded thread, wake;
 	pthread_t waking;
@@ -245,9 +286,30 @@ START_TEST(a_thread_that_only_wakes_has_a_small_ring_with_its_name)
 	ck_assert_uint_eq(thread.event.a, wake.ring->thread);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(the_runs_of_a_fiber_are_recorded_as_polls)
+TEST(a_task_without_polls_is_recorded_as_running_and_waiting)
+{
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED };
+	struct tdt_handle *task;
+	uint64_t id, at = 0;
+	struct recorded event;
+	char seen[8] = "";
+	size_t n = 0;
+
+	start(NULL);
+	task = tdt_task_new(TDT_TASK_ATTR(.name = "a request"));
+	ck_assert_ptr_nonnull(task);
+	id = tdt_handle_id(task);
+	tdt_leaf_at(task, &leaf);
+	tdt_leaf_at(task, NULL);
+	while (recorded_next(recorded_ring_of((uint32_t)gettid(), TDT_RING_OTHERS), &at, &event))
+		if (event.event.kind == TDT_EVENT_RUN && event.event.task == id)
+			seen[n++] = event.event.detail == TDT_PENDING ? 'w' : 'r';
+	ck_assert_str_eq(seen, "rwr");
+	tdt_task_end(task);
+}
+
+TEST(the_runs_of_a_fiber_are_recorded_as_polls)
 {
 	static char stack[4096];
 	struct tdt_fiber *fiber;
@@ -276,11 +338,12 @@ START_TEST(the_runs_of_a_fiber_are_recorded_as_polls)
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_END, id), 1);
 	ck_assert_uint_eq(ring->task, 0);
 }
-END_TEST
 
 /* --- Starting and stopping ------------------------------------------------- */
 
-START_TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
+CASE(switching)
+
+TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
 {
 	struct hand hand;
 
@@ -302,9 +365,8 @@ START_TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
 	ck_assert_uint_eq(recorded_count(TDT_RING_SERVICE, TDT_EVENT_STOP, 0), 1);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(options_that_are_not_understood_are_refused)
+TEST(options_that_are_not_understood_are_refused)
 {
 	struct tdt_recorder_options options = { .size = sizeof options, .ring_size = 4095 };
 
@@ -321,7 +383,7 @@ START_TEST(options_that_are_not_understood_are_refused)
 	options.stacks = 0;
 	options.dir = "";
 	ck_assert_int_eq(tdt_recorder_start(&options), -EINVAL);
-	options.dir = "/nonexistent";
+	options.dir = "/nonexistent/either";
 	ck_assert_int_eq(tdt_recorder_start(&options), -ENOENT);
 	options.dir = NULL;
 	options.size = 1;
@@ -330,7 +392,6 @@ START_TEST(options_that_are_not_understood_are_refused)
 	options.size = sizeof options;
 	start(&options);
 }
-END_TEST
 
 static bool no_threads;
 
@@ -345,39 +406,41 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
 }
 
-START_TEST(without_a_thread_or_memory_for_the_rings_it_does_not_start)
+TEST(without_a_thread_or_memory_for_the_rings_it_does_not_start)
 {
 	const struct tdt_recorder_options huge = { .size = sizeof huge,
 						   .ring_size = (size_t)1 << 36,
 						   .total_size = (size_t)1 << 52 };
+	const struct rlimit limit = { (rlim_t)1 << 36, RLIM_INFINITY };
 
 	no_threads = true;
 	ck_assert_int_eq(tdt_recorder_start(NULL), -EAGAIN);
 	ck_assert_int_eq(errno, EAGAIN);
 	no_threads = false;
-	ck_assert_int_eq(tdt_recorder_start(&huge), -ENOMEM);
+	if (!ASAN && !TSAN) {
+		ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+		ck_assert_int_eq(tdt_recorder_start(&huge), -ENOMEM);
+	}
 	ck_assert_uint_eq(tdt__registry.rings, 0);
 	start(NULL);
 }
-END_TEST
 
 /* In a directory, so that each start makes a file; with other options, so that it makes rings. */
-START_TEST(each_allocation_of_a_start_may_fail)
+TEST(each_allocation_of_a_start_may_fail)
 {
-	char dir[] = "/tmp/tdt-check-XXXXXX";
+	char dir[FOLDER_SIZE];
 	struct tdt_recorder_options options = { .size = sizeof options,
 						.ring_size = TDT_RING_SIZE_MIN,
 						.stacks = TDT_STACKS_EVERY,
 						.dir = dir,
 						.dir_size = 1 << 30 };
-	struct tdt_recorder_status info = { .size = sizeof info };
 	int failed = 0;
 
 	if (!no_memory_possible()) {
 		puts("# not tried: allocations can't be made to fail here");
 		return;
 	}
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert(make_folder(dir));
 	start(NULL);
 	for (int first = 0, made = 1; made >= first; first++, options.dir_size++) {
 		int error;
@@ -392,36 +455,100 @@ START_TEST(each_allocation_of_a_start_may_fail)
 			start(NULL);
 	}
 	ck_assert_int_gt(failed, 0);
-	ck_assert_int_eq(tdt_recorder_info(&info), 0);
-	ck_assert_int_eq(unlink(info.path), 0);
+	ck_assert_int_eq(unlink(recorded_path()), 0);
 	ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
-START_TEST(sizes_are_rounded_down_and_the_total_is_a_bound)
+static void remove_recording(const char *dir)
+{
+	ck_assert_int_eq(strncmp(recorded_path(), dir, strlen(dir)), 0);
+	ck_assert_int_eq(unlink(recorded_path()), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+
+TEST(the_last_component_of_the_directory_is_made)
+{
+	char above[] = "/tmp/tdt-check-XXXXXX", dir[64], below[80];
+	struct tdt_recorder_options options = { .size = sizeof options,
+						.ring_size = TDT_RING_SIZE_MIN,
+						.dir = below };
+	struct stat about;
+
+	ck_assert_ptr_nonnull(mkdtemp(above));
+	snprintf(dir, sizeof dir, "%s/made", above);
+	snprintf(below, sizeof below, "%s/below", dir);
+	ck_assert_int_eq(tdt_recorder_start(&options), -ENOENT);
+	ck_assert_int_eq(access(dir, F_OK), -1);
+	snprintf(below, sizeof below, "%s//", dir);
+	start(&options);
+	ck_assert_int_eq(stat(dir, &about), 0);
+	ck_assert_int_eq(about.st_mode, S_IFDIR | 0700);
+	remove_recording(dir);
+	ck_assert_int_eq(rmdir(above), 0);
+}
+
+TEST(the_directory_must_not_be_a_symbolic_link)
+{
+	char dir[] = "/tmp/tdt-check-XXXXXX", link[64], slash[65];
+	struct tdt_recorder_options options = { .size = sizeof options,
+						.ring_size = TDT_RING_SIZE_MIN,
+						.dir = link };
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(link, sizeof link, "%s.link", dir);
+	snprintf(slash, sizeof slash, "%s/", link);
+	ck_assert_int_eq(symlink(dir, link), 0);
+	ck_assert_int_eq(tdt_recorder_start(&options), -ELOOP);
+	options.dir = slash;
+	ck_assert_int_eq(tdt_recorder_start(&options), -ELOOP);
+	ck_assert_int_eq(unlink(link), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+
+/* Somebody who may write to the folder above put a link in its place meanwhile. */
+TEST(a_restarted_recorder_makes_no_file_where_a_link_leads)
+{
+	char dir[] = "/tmp/tdt-check-XXXXXX", other[] = "/tmp/tdt-check-XXXXXX";
+	struct tdt_recorder_options options = { .size = sizeof options,
+						.ring_size = TDT_RING_SIZE_MIN,
+						.dir = dir };
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_ptr_nonnull(mkdtemp(other));
+	start(&options);
+	remove_recording(dir);
+	ck_assert_int_eq(symlink(other, dir), 0);
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+	options.ring_size *= 2;
+	ck_assert_int_eq(tdt_recorder_start(&options), -ELOOP);
+	ck_assert_int_eq(unlink(dir), 0);
+	ck_assert_int_eq(rmdir(other), 0);
+}
+
+TEST(sizes_are_rounded_down_and_the_total_is_a_bound)
 {
 	const struct tdt_recorder_options options = { .size = sizeof options,
 						      .ring_size = 70000,
 						      .total_size = 8 << 20 };
-	uint64_t polls = 0;
+	uint64_t polls = 0, end;
 
 	start(&options);
-	ck_assert_uint_le(recorded_block()->bytes, 8 << 20);
 	for (uint32_t i = 0; i < recorded_block()->n_rings; i++) {
 		const struct tdt_recording_ring *ring = recorded_ring(i);
 
-		ck_assert_uint_le(ring->slots + ring->room * sizeof(struct tdt_event),
-				  recorded_block()->bytes);
+		end = ring->slots + TDT__PEEK(ring->room) * sizeof(struct tdt_event);
+		ck_assert_uint_le(end, 8 << 20);
 		if (ring->kind == TDT_RING_POLLS) {
-			ck_assert_uint_eq(ring->room, 65536 / sizeof(struct tdt_event));
+			ck_assert_uint_eq(ring->most, 65536 / sizeof(struct tdt_event));
+			end = ring->slots + ring->most * sizeof(struct tdt_event);
+			ck_assert_uint_le(end, 8 << 20);
 			polls++;
 		}
 	}
 	ck_assert_uint_gt(polls, 64);
 }
-END_TEST
 
-START_TEST(other_sizes_make_other_rings_and_a_thread_takes_one_of_them)
+TEST(other_sizes_make_other_rings_and_a_thread_takes_one_of_them)
 {
 	struct tdt_recorder_options options = { .size = sizeof options, .ring_size = 65536 };
 	uint64_t first;
@@ -440,7 +567,6 @@ START_TEST(other_sizes_make_other_rings_and_a_thread_takes_one_of_them)
 	ck_assert_uint_eq(recorded_block()->missed, 0);
 	hand_end(&hand);
 }
-END_TEST
 
 static struct tdt_recorder_status info_now(void)
 {
@@ -450,7 +576,7 @@ static struct tdt_recorder_status info_now(void)
 	return info;
 }
 
-START_TEST(the_environment_starts_it_at_the_first_traced_future)
+TEST(the_environment_starts_it_at_the_first_traced_future)
 {
 	struct hand hand;
 
@@ -462,39 +588,146 @@ START_TEST(the_environment_starts_it_at_the_first_traced_future)
 	ck_assert_int_eq(info_now().environment, 0);
 	ck_assert_uint_eq(recorded_block()->stack_every, 7);
 	hand_poll(&hand);
-	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, 0).ring->room, 2048);
+	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, 0).ring->most, 2048);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_value_of_the_environment_that_is_not_understood_is_reported)
+TEST(a_value_of_the_environment_that_is_not_understood_is_reported, .to = 10)
 {
-	static const char *const wrong[] = { "x", "1x", "-1", "1MM", "99999999999999999999", "1" };
+	static const char *const wrong[] = { "x", "1x", "-1", "1MM", "99999999999999999999" };
 	struct hand hand;
 
-	setenv("TDT_RECORD", wrong[_i], 1);
+	setenv("TDT_RECORD", _i % 2 == 0 ? wrong[_i / 2] : "64K", 1);
+	setenv("TDT_RECORD_DIR_SIZE", _i % 2 == 0 ? "1G" : wrong[_i / 2], 1);
 	hand_begin(&hand, 9, TDT_READY, NULL);
 	ck_assert(!info_now().recording);
 	ck_assert_int_eq(info_now().environment, -EINVAL);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(without_its_directory_it_records_in_memory_and_reports_why)
+TEST(without_its_directory_it_records_in_memory_and_reports_why)
 {
 	struct hand hand;
 
 	setenv("TDT_RECORD", "64K", 1);
-	setenv("TDT_RECORD_DIR", "/nonexistent", 1);
+	setenv("TDT_RECORD_DIR", "/nonexistent/either", 1);
 	hand_begin(&hand, 9, TDT_READY, NULL);
 	ck_assert(info_now().recording);
 	ck_assert_int_eq(info_now().environment, -ENOENT);
-	ck_assert_str_eq(info_now().path, "");
+	ck_assert_str_eq(recorded_path(), "");
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_call_goes_before_the_environment)
+/* --- What is said of the environment -------------------------------------------------------- */
+
+static tdt_poll_t ready_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_READY;
+}
+
+static void nothing_drop(void *state)
+{
+	(void)state;
+}
+
+/*
+ * What a program does that was started with the environment: "daemon" puts another file in the
+ * place of standard error; "limit" must not make files larger.  The limit comes in the program,
+ * since ThreadSanitizer's runtime writes a file before main().
+ */
+int test_play(int argc, char **argv)
+{
+	const struct rlimit none = { 0, 0 };
+	struct tdt_traced task;
+	FILE *other;
+
+	MUST(argc == 2);
+	if (strcmp(argv[1], "daemon") == 0) {
+		other = tmpfile();
+		MUST(other != NULL && dup2(fileno(other), STDERR_FILENO) >= 0);
+	}
+	MUST(strcmp(argv[1], "limit") != 0 || setrlimit(RLIMIT_FSIZE, &none) == 0);
+	task = tdt_traced(((struct tdt_future){ NULL, ready_poll, nothing_drop }));
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+	return lseek(STDERR_FILENO, 0, SEEK_END) > 0 && strcmp(argv[1], "daemon") == 0;
+}
+
+/* Start a program, whose standard error is `descriptor`.  Returns its status. */
+static int play(const char *mode, int descriptor)
+{
+	char self[PATH_MAX] = "", *arguments[] = { self, (char *)(uintptr_t)mode, NULL };
+	int status = 0;
+	pid_t child;
+
+	ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof self - 1), 0);
+	child = fork();
+	if (child == 0) {
+		dup2(descriptor, STDERR_FILENO);
+		execv(self, arguments);
+		_exit(99);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return status;
+}
+
+/* What the program has written. */
+static const char *said(const char *mode)
+{
+	static char text[1024];
+	FILE *file = tmpfile();
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(play(mode, fileno(file)), 0);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+TEST(what_the_environment_cannot_have_is_said_in_one_line)
+{
+	setenv("TDT_RECORD", "64Q", 1);
+	ck_assert_str_eq(said("plain"),
+			 "tdt: TDT_RECORD=64Q: Invalid argument: nothing is recorded\n");
+	setenv("TDT_RECORD", "64K", 1);
+	ck_assert_str_eq(said("plain"), "");
+	setenv("TDT_RECORD_STACKS", "0", 1);
+	ck_assert_str_eq(said("plain"), "tdt: TDT_RECORD_STACKS=0: Invalid argument: "
+					"nothing is recorded\n");
+	unsetenv("TDT_RECORD_STACKS");
+	setenv("TDT_RECORD_DIR", "/nonexistent/either", 1);
+	ck_assert_str_eq(said("plain"), "tdt: TDT_RECORD_DIR=/nonexistent/either: No such file or "
+					"directory: recording in memory only\n");
+}
+
+TEST(nothing_is_written_to_what_has_the_place_of_standard_error)
+{
+	setenv("TDT_RECORD", "64Q", 1);
+	ck_assert_str_eq(said("daemon"), "");
+}
+
+TEST(a_standard_error_that_cannot_be_written_to_does_no_harm)
+{
+	FILE *file = tmpfile();
+	int ends[2];
+
+	setenv("TDT_RECORD", "64Q", 1);
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_gt(fcntl(ends[1], F_SETFL, O_NONBLOCK), -1);
+	while (write(ends[1], "", 1) == 1)
+		;
+	ck_assert_int_eq(fcntl(ends[1], F_SETFL, 0), 0);
+	ck_assert_int_eq(play("plain", ends[1]), 0); /* a full pipe is not waited for */
+	ck_assert_int_eq(pipe(ends), 0);
+	close(ends[0]);
+	ck_assert_int_eq(play("plain", ends[1]), 0);
+	ck_assert_int_eq(play("limit", fileno(file)), 0);
+}
+
+TEST(a_call_goes_before_the_environment)
 {
 	struct hand hand;
 
@@ -505,9 +738,8 @@ START_TEST(a_call_goes_before_the_environment)
 	ck_assert(!info_now().recording);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(values_of_the_environment_are_read)
+TEST(values_of_the_environment_are_read)
 {
 	struct tdt_recorder_options options = { 0 };
 
@@ -530,9 +762,8 @@ START_TEST(values_of_the_environment_are_read)
 	ck_assert(!tdt__recorder_parse_stacks("4294967296", &options));
 	ck_assert(!tdt__recorder_parse_stacks("every", &options));
 }
-END_TEST
 
-START_TEST(how_the_recorder_does_can_be_asked_with_any_size)
+TEST(how_the_recorder_does_can_be_asked_with_any_size)
 {
 	struct {
 		struct tdt_recorder_status info;
@@ -550,7 +781,21 @@ START_TEST(how_the_recorder_does_can_be_asked_with_any_size)
 	small[0] = 4;
 	ck_assert_int_eq(tdt_recorder_info((void *)small), -EINVAL);
 }
-END_TEST
+
+TEST(the_path_of_the_file_is_written_where_it_has_room)
+{
+	char path[] = "there is none";
+	struct tdt_recorder_status info = { .size = sizeof info, .missed = 7, .path = path };
+
+	ck_assert_int_eq(tdt_recorder_info(&info), -ERANGE);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_uint_eq(info.missed, 7);
+	info.path_size = 1;
+	ck_assert_int_eq(tdt_recorder_info(&info), 0);
+	ck_assert_str_eq(path, "");
+	ck_assert_ptr_eq(info.path, path);
+	ck_assert_uint_eq(info.missed, 0);
+}
 
 /* --- At a fork ------------------------------------------------------------- */
 
@@ -573,7 +818,9 @@ static int child_of_fork(struct hand *hand)
 	return 0;
 }
 
-START_TEST(a_child_goes_on_in_rings_of_its_own)
+CASE(forking)
+
+TEST(a_child_goes_on_in_rings_of_its_own)
 {
 	struct hand hand;
 	int status;
@@ -592,10 +839,9 @@ START_TEST(a_child_goes_on_in_rings_of_its_own)
 	ck_assert_uint_eq(recorded_block()->pid, (uint32_t)getpid());
 	hand_end(&hand);
 }
-END_TEST
 
 /* As some sandboxes make it. */
-START_TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
+TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 {
 	struct hand hand;
 	int status;
@@ -614,9 +860,8 @@ START_TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 1);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_child_of_a_process_that_stopped_records_nothing)
+TEST(a_child_of_a_process_that_stopped_records_nothing)
 {
 	struct hand hand;
 	int status;
@@ -638,45 +883,4 @@ START_TEST(a_child_of_a_process_that_stopped_records_nothing)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	hand_end(&hand);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("recorder");
-	TCase *events = tcase_create("events");
-	TCase *switching = tcase_create("switching");
-	TCase *forking = tcase_create("forking");
-
-	tcase_add_test(events, each_poll_is_recorded_with_its_result_and_its_duration);
-	tcase_add_test(events,
-		       a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since);
-	tcase_add_test(events, a_wake_up_says_which_task_made_it);
-	tcase_add_test(events,
-		       a_task_is_recorded_with_its_identity_when_it_is_made_and_when_it_ends);
-	tcase_add_test(events, a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before);
-	tcase_add_test(events, what_leaves_wait_for_is_recorded_before_their_poll);
-	tcase_add_test(events, a_thread_that_only_wakes_has_a_small_ring_with_its_name);
-	tcase_add_test(events, the_runs_of_a_fiber_are_recorded_as_polls);
-	suite_add_tcase(suite, events);
-	tcase_add_test(switching, nothing_is_recorded_before_the_start_and_after_the_stop);
-	tcase_add_test(switching, options_that_are_not_understood_are_refused);
-	tcase_add_test(switching, without_a_thread_or_memory_for_the_rings_it_does_not_start);
-	tcase_add_test(switching, each_allocation_of_a_start_may_fail);
-	tcase_add_test(switching, sizes_are_rounded_down_and_the_total_is_a_bound);
-	tcase_add_test(switching, other_sizes_make_other_rings_and_a_thread_takes_one_of_them);
-	tcase_add_test(switching, the_environment_starts_it_at_the_first_traced_future);
-	tcase_add_loop_test(switching,
-			    a_value_of_the_environment_that_is_not_understood_is_reported, 0, 6);
-	tcase_add_test(switching, without_its_directory_it_records_in_memory_and_reports_why);
-	tcase_add_test(switching, a_call_goes_before_the_environment);
-	tcase_add_test(switching, values_of_the_environment_are_read);
-	tcase_add_test(switching, how_the_recorder_does_can_be_asked_with_any_size);
-	suite_add_tcase(suite, switching);
-	tcase_add_test(forking, a_child_goes_on_in_rings_of_its_own);
-	tcase_add_test(forking,
-		       a_child_that_is_made_without_the_handlers_of_fork_does_no_harm);
-	tcase_add_test(forking, a_child_of_a_process_that_stopped_records_nothing);
-	suite_add_tcase(suite, forking);
-	return test_run(suite);
 }

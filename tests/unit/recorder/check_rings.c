@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
@@ -25,6 +27,7 @@
 #include "recorder/clock.h"
 #include "recorder/cpu.h"
 #include "recorder/rings.h"
+#include "registry/handle.h"
 
 static void start(size_t ring_size, size_t total_size)
 {
@@ -75,7 +78,9 @@ static void check_patterns(const struct tdt_recording_ring *ring, unsigned newes
 	ck_assert_uint_eq(expected, newest + 1);
 }
 
-START_TEST(events_of_each_length_are_whole_where_the_ring_ends)
+CASE(slots)
+
+TEST(events_of_each_length_are_whole_where_the_ring_ends)
 {
 	struct tdt_recording_ring *ring;
 	unsigned number = 0;
@@ -90,17 +95,15 @@ START_TEST(events_of_each_length_are_whole_where_the_ring_ends)
 				check_patterns(ring, number - 1);
 		}
 }
-END_TEST
 
-START_TEST(a_payload_is_cut_to_what_an_event_has_room_for)
+TEST(a_payload_is_cut_to_what_an_event_has_room_for)
 {
 	start(TDT_RING_SIZE_MIN, 0);
 	put_pattern(tdt__ring_of_polls(), 0, PAYLOAD_MOST + 10);
 	check_patterns(tdt__ring_mine(), 0);
 }
-END_TEST
 
-START_TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
+TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
 {
 	const struct tdt_recording_ring *ring;
 	struct hand hand;
@@ -116,16 +119,22 @@ START_TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), ring->room);
 	hand_end(&hand);
 }
-END_TEST
 
 /* --- Threads --------------------------------------------------------------- */
 
 static struct tdt_handle *woken; /* the task that threads wake */
 
+/* Wake a task again that was not polled since it was woken. */
+static void wake_again(struct tdt_handle *task)
+{
+	TDT__POKE(task->record.woken, 0);
+	tdt_task_woken(task);
+}
+
 static void *wake_once(void *arg)
 {
 	(void)arg;
-	tdt_task_woken(woken);
+	wake_again(woken);
 	return NULL;
 }
 
@@ -152,7 +161,9 @@ static uint64_t overwritten(void)
 	return n;
 }
 
-START_TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
+CASE(threads)
+
+TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 {
 	uint64_t said;
 	struct hand hand;
@@ -177,9 +188,8 @@ START_TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 	ck_assert_uint_eq(block()->missed_polls, 0);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
+TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
 {
 	const struct tdt_recording_ring *ring;
 	struct recorded last;
@@ -202,9 +212,8 @@ START_TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)), 2);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(the_ring_of_a_live_thread_is_not_given_away)
+TEST(the_ring_of_a_live_thread_is_not_given_away)
 {
 	const struct tdt_recording_ring *ring;
 	struct hand hand;
@@ -219,9 +228,8 @@ START_TEST(the_ring_of_a_live_thread_is_not_given_away)
 	ck_assert_ptr_eq(tdt__ring_mine(), ring);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_worker_that_stops_gives_its_ring_back_at_once)
+TEST(a_worker_that_stops_gives_its_ring_back_at_once)
 {
 	const struct tdt_recording_ring *ring;
 	struct hand hand;
@@ -237,9 +245,8 @@ START_TEST(a_worker_that_stops_gives_its_ring_back_at_once)
 	ck_assert_ptr_null(tdt__ring_mine());
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls)
+TEST(a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls)
 {
 	const struct tdt_recording_ring *small;
 	struct hand hand;
@@ -254,7 +261,6 @@ START_TEST(a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls)
 	ck_assert_uint_eq(small->own, TDT__RING_FREE);
 	hand_end(&hand);
 }
-END_TEST
 
 static const struct tdt_recording_ring *my_ring(void)
 {
@@ -264,7 +270,7 @@ static const struct tdt_recording_ring *my_ring(void)
 	return ring;
 }
 
-START_TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
+TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
 {
 	const struct tdt_recording_ring *small;
 	struct hand hand;
@@ -276,7 +282,7 @@ START_TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
 	ck_assert_uint_eq(small->kind, TDT_RING_OTHERS);
 	n = small->room + 100;
 	for (uint32_t i = 0; i < n; i++)
-		tdt_task_woken(hand.task.handle);
+		wake_again(hand.task.handle);
 	ck_assert_uint_eq(my_ring()->kind, TDT_RING_POLLS);
 	ck_assert_uint_eq(small->own, TDT__RING_FREE);
 	/* The slots of one event are no longer sure to be whole, and the first one was a SPAWN. */
@@ -286,9 +292,37 @@ START_TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
 	ck_assert_uint_eq(block()->missed, 0);
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
+static void *poll_once(void *hand)
+{
+	hand_poll(hand);
+	return NULL;
+}
+
+/* As when one worker of two is faster: what it did first is in the first ring. */
+TEST(a_ring_that_was_left_for_a_larger_one_is_not_the_next_to_be_taken)
+{
+	const struct tdt_recording_ring *left;
+	uint32_t me = (uint32_t)gettid();
+	struct hand hand, other;
+
+	start(1 << 20, 0);
+	test_waker_init(&hand.waker);
+	hand.task = tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
+	hand_begin(&other, 9, TDT_READY, NULL);
+	hand_poll(&hand);
+	left = my_ring();
+	while (my_ring() == left)
+		hand_poll(&hand);
+	ck_assert_uint_eq(left->own, TDT__RING_FREE);
+	run_thread(poll_once, &other);
+	ck_assert_uint_eq(left->thread, me);
+	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&other)), 1);
+	hand_end(&hand);
+	hand_end(&other);
+}
+
+TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
 {
 	struct hand hand;
 	uint32_t n;
@@ -300,12 +334,11 @@ START_TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
 			TDT__POKE(tdt__block_ring(block(), i)->own, TDT__RING_TAKEN);
 	n = 3 * my_ring()->room;
 	for (uint32_t i = 0; i < n; i++)
-		tdt_task_woken(hand.task.handle);
+		wake_again(hand.task.handle);
 	ck_assert_uint_eq(my_ring()->kind, TDT_RING_OTHERS);
 	ck_assert_uint_eq(block()->missed, 0);
 	hand_end(&hand);
 }
-END_TEST
 
 static void *poll_five_times(void *arg)
 {
@@ -314,7 +347,7 @@ static void *poll_five_times(void *arg)
 	return NULL;
 }
 
-START_TEST(a_poll_that_finds_no_ring_counts_as_missed)
+TEST(a_poll_that_finds_no_ring_counts_as_missed)
 {
 	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
 	uint64_t before;
@@ -337,7 +370,45 @@ START_TEST(a_poll_that_finds_no_ring_counts_as_missed)
 	ck_assert_uint_eq(block()->missed_polls, 5);
 	hand_end(&hand);
 }
-END_TEST
+
+static sem_t missed_one, ring_is_free;
+
+static void *poll_before_and_after(void *arg)
+{
+	hand_poll(arg);
+	sem_post(&missed_one);
+	sem_wait(&ring_is_free);
+	hand_poll(arg);
+	return NULL;
+}
+
+TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
+{
+	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
+	struct hand hand, other;
+	pthread_t thread;
+
+	do
+		plan.total_size += 1024;
+	while (!tdt__block_plan(&plan));
+	sem_init(&missed_one, 0, 0);
+	sem_init(&ring_is_free, 0, 0);
+	tdt_worker_thread_start();
+	start(TDT_RING_SIZE_MIN, plan.total_size);
+	hand_begin(&hand, 99, TDT_READY, NULL);
+	hand_begin(&other, 99, TDT_READY, NULL);
+	hand_poll(&other);
+	ck_assert_int_eq(pthread_create(&thread, NULL, poll_before_and_after, &hand), 0);
+	sem_wait(&missed_one);
+	ck_assert_uint_eq(block()->missed_polls, 1);
+	tdt_worker_thread_stop(); /* gives its ring back */
+	sem_post(&ring_is_free);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(block()->missed_polls, 1);
+	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
+	hand_end(&hand);
+	hand_end(&other);
+}
 
 static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
 {
@@ -347,12 +418,7 @@ static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
-START_TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
+TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 {
 	struct tdt_traced task =
 		tdt_traced(((struct tdt_future){ NULL, stopping_poll, drop_nothing }));
@@ -367,12 +433,37 @@ START_TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 	tdt_future_drop(&task.future);
 	tdt_handle_unref(task.handle);
 }
-END_TEST
+
+static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+	start(2 * TDT_RING_SIZE_MIN, 0);
+	return TDT_PENDING;
+}
+
+TEST(a_poll_that_began_in_an_earlier_recording_is_not_missed)
+{
+	struct tdt_traced task =
+	    tdt_traced(((struct tdt_future){ NULL, restarting_poll, drop_nothing }));
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+
+	test_waker_init(&waker);
+	start(TDT_RING_SIZE_MIN, 0);
+	tdt_future_poll(&task.future, &cx);
+	ck_assert_uint_eq(block()->missed, 0);
+	tdt_future_drop(&task.future);
+	tdt_handle_unref(task.handle);
+}
 
 /* --- Clocks ---------------------------------------------------------------- */
 
+CASE(clocks)
+
 /* A clock without a constant counter is simulated: the choice is made before the first look. */
-START_TEST(either_clock_can_be_converted_to_the_systems)
+TEST(either_clock_can_be_converted_to_the_systems, .to = 2)
 {
 	struct timespec pause = { 0, 20000000 };
 	struct tdt__moment from, to;
@@ -401,9 +492,8 @@ START_TEST(either_clock_can_be_converted_to_the_systems)
 	ck_assert_uint_ge(clock.event.c, clock.event.task);
 	ck_assert_uint_eq(clock.size, 8);
 }
-END_TEST
 
-START_TEST(the_cpu_is_the_one_that_the_thread_may_run_on)
+TEST(the_cpu_is_the_one_that_the_thread_may_run_on)
 {
 	cpu_set_t set;
 	int cpu = sched_getcpu();
@@ -416,32 +506,4 @@ START_TEST(the_cpu_is_the_one_that_the_thread_may_run_on)
 		puts("# not tried: rseq is not registered here");
 	else
 		ck_assert_uint_eq(tdt__cpu(), (unsigned)cpu);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rings");
-	TCase *slots = tcase_create("slots");
-	TCase *threads = tcase_create("threads");
-	TCase *clocks = tcase_create("clocks");
-
-	tcase_add_test(slots, events_of_each_length_are_whole_where_the_ring_ends);
-	tcase_add_test(slots, a_payload_is_cut_to_what_an_event_has_room_for);
-	tcase_add_test(slots, the_oldest_polls_are_overwritten_and_the_newest_are_there);
-	suite_add_tcase(suite, slots);
-	tcase_add_test(threads, a_thousand_threads_that_come_and_go_lose_nothing_unsaid);
-	tcase_add_test(threads, the_ring_of_a_thread_that_has_ended_is_given_to_another_one);
-	tcase_add_test(threads, the_ring_of_a_live_thread_is_not_given_away);
-	tcase_add_test(threads, a_worker_that_stops_gives_its_ring_back_at_once);
-	tcase_add_test(threads, a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls);
-	tcase_add_test(threads, a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls);
-	tcase_add_test(threads, small_rings_do_not_grow_while_most_rings_of_polls_are_taken);
-	tcase_add_test(threads, a_poll_that_finds_no_ring_counts_as_missed);
-	tcase_add_test(threads, a_ring_that_was_given_back_in_a_poll_is_not_written_to);
-	suite_add_tcase(suite, threads);
-	tcase_add_loop_test(clocks, either_clock_can_be_converted_to_the_systems, 0, 2);
-	tcase_add_test(clocks, the_cpu_is_the_one_that_the_thread_may_run_on);
-	suite_add_tcase(suite, clocks);
-	return test_run(suite);
 }

@@ -12,6 +12,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
@@ -41,7 +42,9 @@ static void fire(void)
 	TDT_PROBE(shop, fired, evaluate(1));
 }
 
-START_TEST(arguments_are_not_evaluated_while_nobody_wants_them)
+CASE(when)
+
+TEST(arguments_are_not_evaluated_while_nobody_wants_them)
 {
 	fire();
 	start();
@@ -50,12 +53,11 @@ START_TEST(arguments_are_not_evaluated_while_nobody_wants_them)
 	ck_assert_int_eq(evaluated, 0);
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_USER, 0), 0);
 }
-END_TEST
 
 #ifdef TDT__PROBE_SITES
 extern volatile uint16_t semaphore __asm__("tdt_semaphore.shop.fired");
 
-START_TEST(arguments_are_evaluated_once_for_a_tracer_and_the_recorder)
+TEST(arguments_are_evaluated_once_for_a_tracer_and_the_recorder)
 {
 	semaphore = 1;
 	fire();
@@ -68,7 +70,6 @@ START_TEST(arguments_are_evaluated_once_for_a_tracer_and_the_recorder)
 	ck_assert_int_eq(evaluated, 3);
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_USER, 0), 2);
 }
-END_TEST
 #endif
 
 /* --- What ------------------------------------------------------------------------------- */
@@ -101,7 +102,9 @@ static void expect_typed_text(const struct recorded *event, size_t *at, const ch
 	expect_text(event, at, text);
 }
 
-START_TEST(an_event_has_its_names_and_its_arguments_with_their_types)
+CASE(what)
+
+TEST(an_event_has_its_names_and_its_arguments_with_their_types)
 {
 	const char *text = "text", *none = NULL;
 	struct recorded event;
@@ -126,9 +129,8 @@ START_TEST(an_event_has_its_names_and_its_arguments_with_their_types)
 	expect_typed_text(&event, &at, "last");
 	ck_assert_uint_eq(event.size, at);
 }
-END_TEST
 
-START_TEST(an_event_without_arguments_has_its_names)
+TEST(an_event_without_arguments_has_its_names)
 {
 	struct recorded event;
 
@@ -138,9 +140,8 @@ START_TEST(an_event_without_arguments_has_its_names)
 	ck_assert_uint_eq(event.event.detail, 0);
 	ck_assert_uint_eq(event.size, sizeof "shop" + sizeof "none");
 }
-END_TEST
 
-START_TEST(a_long_text_is_cut_and_leaves_room_for_the_arguments_behind_it)
+TEST(a_long_text_is_cut_and_leaves_room_for_the_arguments_behind_it)
 {
 	static char longest[2000];
 	struct recorded event;
@@ -161,9 +162,8 @@ START_TEST(a_long_text_is_cut_and_leaves_room_for_the_arguments_behind_it)
 	expect_number(&event, &at, TDT_USER_UINT, 8);
 	ck_assert_uint_eq(event.size, at);
 }
-END_TEST
 
-START_TEST(long_names_and_too_many_arguments_are_cut)
+TEST(long_names_and_too_many_arguments_are_cut)
 {
 	static const uint8_t types[12] = { TDT_USER_TEXT };
 	static char longest[2000];
@@ -181,7 +181,6 @@ START_TEST(long_names_and_too_many_arguments_are_cut)
 	tdt_record_event(NULL, NULL, 0, 0, NULL, NULL);
 	ck_assert_uint_eq(last_event().size, 2);
 }
-END_TEST
 
 /* --- Where ---------------------------------------------------------------------------------- */
 
@@ -193,16 +192,11 @@ static tdt_poll_t probe_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void no_drop(void *state)
-{
-	(void)state;
-}
-
-START_TEST(an_event_belongs_to_the_task_that_is_polled)
+TEST(an_event_belongs_to_the_task_that_is_polled)
 {
 	struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711 };
 	struct tdt_traced task =
-	    tdt_traced_with((struct tdt_future){ NULL, probe_poll, no_drop }, &attr);
+	    tdt_traced_with((struct tdt_future){ NULL, probe_poll, drop_nothing }, &attr);
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 
@@ -214,25 +208,4 @@ START_TEST(an_event_belongs_to_the_task_that_is_polled)
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_USER, 4711), 1);
 	tdt_future_drop(&task.future);
 	tdt_handle_unref(task.handle);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("user");
-	TCase *when = tcase_create("when");
-	TCase *what = tcase_create("what");
-
-	tcase_add_test(when, arguments_are_not_evaluated_while_nobody_wants_them);
-#ifdef TDT__PROBE_SITES
-	tcase_add_test(when, arguments_are_evaluated_once_for_a_tracer_and_the_recorder);
-#endif
-	suite_add_tcase(suite, when);
-	tcase_add_test(what, an_event_has_its_names_and_its_arguments_with_their_types);
-	tcase_add_test(what, an_event_without_arguments_has_its_names);
-	tcase_add_test(what, a_long_text_is_cut_and_leaves_room_for_the_arguments_behind_it);
-	tcase_add_test(what, long_names_and_too_many_arguments_are_cut);
-	tcase_add_test(what, an_event_belongs_to_the_task_that_is_polled);
-	suite_add_tcase(suite, what);
-	return test_run(suite);
 }

@@ -67,10 +67,10 @@ static const char *kind_name(uint8_t kind)
 
 static void print_parts(FILE *out, const struct tdt__recorded_item *item)
 {
-	for (uint32_t i = 0; i < item->n_parts; i++) {
+	for (uint32_t i = 0; i < item->parts.n; i++) {
 		struct tdt__recorded_item part;
 
-		tdt__recording_part(recording, item, i, &part);
+		tdt__recording_part(recording, &item->parts, i, &part);
 		ck_assert_uint_eq(part.event.task, item->event.task);
 		fprintf(out, ",%s:%" PRIu64, kind_name(part.event.kind),
 			part.event.kind == TDT_EVENT_WAIT ? part.event.c : part.event.a);
@@ -110,7 +110,9 @@ static const char *items(void)
 	return text;
 }
 
-START_TEST(a_poll_begins_before_what_happened_in_it)
+CASE(order)
+
+TEST(a_poll_begins_before_what_happened_in_it)
 {
 	begin();
 	maker_wake(maker, ring, 150, 8, 7);
@@ -120,9 +122,8 @@ START_TEST(a_poll_begins_before_what_happened_in_it)
 	ck_assert_str_eq(items(), "100 +poll7@11 150 wake8@11 160 wake9@11 200 -poll7@11 ");
 	end();
 }
-END_TEST
 
-START_TEST(polls_that_follow_each_other_at_once_are_not_nested)
+TEST(polls_that_follow_each_other_at_once_are_not_nested)
 {
 	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
@@ -136,9 +137,8 @@ START_TEST(polls_that_follow_each_other_at_once_are_not_nested)
 				  "260 +park@11 300 -park@11 ");
 	end();
 }
-END_TEST
 
-START_TEST(polls_inside_of_polls_are_nested)
+TEST(polls_inside_of_polls_are_nested)
 {
 	begin();
 	maker_poll(maker, ring, 110, 10, 8, TDT_PENDING);
@@ -150,10 +150,9 @@ START_TEST(polls_inside_of_polls_are_nested)
 				  "130 +poll10@11 140 -poll10@11 150 -poll9@11 200 -poll7@11 ");
 	end();
 }
-END_TEST
 
 /* A coarse clock reads the same at the beginning of a poll and in it. */
-START_TEST(an_event_of_the_time_of_a_beginning_is_where_it_says)
+TEST(an_event_of_the_time_of_a_beginning_is_where_it_says)
 {
 	begin();
 	maker_wake(maker, ring, 100, 8, 7);
@@ -165,9 +164,8 @@ START_TEST(an_event_of_the_time_of_a_beginning_is_where_it_says)
 				  "200 +poll8@11 210 -poll8@11 ");
 	end();
 }
-END_TEST
 
-START_TEST(waits_and_stacks_are_parts_of_their_poll)
+TEST(waits_and_stacks_are_parts_of_their_poll)
 {
 	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 50, 9,
@@ -183,9 +181,8 @@ START_TEST(waits_and_stacks_are_parts_of_their_poll)
 				  "120 -poll8@11 200 -poll7@11 300 +poll7@11 400 -poll7@11 ");
 	end();
 }
-END_TEST
 
-START_TEST(parts_have_their_payload)
+TEST(parts_have_their_payload)
 {
 	struct tdt__recording_cursor cursor;
 	struct tdt__recorded_item item, part;
@@ -198,19 +195,18 @@ START_TEST(parts_have_their_payload)
 	open_block();
 	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
 	ck_assert(tdt__recording_next(&cursor, &item));
-	ck_assert_uint_eq(item.n_parts, 1);
+	ck_assert_uint_eq(item.parts.n, 1);
 	ck_assert_uint_eq(item.begin, 100);
 	ck_assert_uint_eq(item.end, 200);
-	tdt__recording_part(recording, &item, 0, &part);
+	tdt__recording_part(recording, &item.parts, 0, &part);
 	ck_assert_uint_eq(part.event.time, 9);
 	ck_assert_uint_eq(tdt__recording_payload(recording, &part, payload), 32);
 	ck_assert_str_eq(payload, "the table of all the connections");
 	tdt__recording_end(&cursor);
 	end();
 }
-END_TEST
 
-START_TEST(rings_are_merged_by_time)
+TEST(rings_are_merged_by_time)
 {
 	unsigned other;
 
@@ -229,9 +225,8 @@ START_TEST(rings_are_merged_by_time)
 	ck_assert_uint_eq(tdt__recording_until(recording), 400);
 	end();
 }
-END_TEST
 
-START_TEST(a_poll_that_goes_on_has_a_beginning_only)
+TEST(a_poll_that_goes_on_has_a_beginning_only)
 {
 	struct tdt_recording_ring *entry;
 
@@ -254,9 +249,8 @@ START_TEST(a_poll_that_goes_on_has_a_beginning_only)
 	ck_assert_uint_ne(tdt__recording_task(recording, 8), TDT__RECORDED_NONE);
 	end();
 }
-END_TEST
 
-START_TEST(a_worker_that_is_parked_has_a_beginning_only)
+TEST(a_worker_that_is_parked_has_a_beginning_only)
 {
 	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
@@ -265,9 +259,8 @@ START_TEST(a_worker_that_is_parked_has_a_beginning_only)
 	ck_assert_str_eq(items(), "100 +poll7@11 200 -poll7@11 220 +park@11 ");
 	end();
 }
-END_TEST
 
-START_TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
+TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 {
 	const struct tdt__recorded_thread *threads;
 	size_t n;
@@ -290,9 +283,8 @@ START_TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 	ck_assert_uint_eq(threads[1].whole_from, 250);
 	end();
 }
-END_TEST
 
-START_TEST(remarkable_events_are_told_once)
+TEST(remarkable_events_are_told_once)
 {
 	unsigned remarkable;
 
@@ -311,7 +303,6 @@ START_TEST(remarkable_events_are_told_once)
 				  "9000 delay8@11! 9000 +poll7@11,wait:51 12000 -poll7@11 ");
 	end();
 }
-END_TEST
 
 /* The first event of those that begin at the slots `begins` that is whole. */
 static unsigned first_left(const uint64_t *begins, unsigned n, uint64_t head, uint64_t margin)
@@ -355,16 +346,17 @@ static void expect_the_last(unsigned events, bool taken)
 	end();
 }
 
-START_TEST(only_what_was_overwritten_is_missing)
+TEST(only_what_was_overwritten_is_missing)
 {
 	for (unsigned events = 0; events < 150; events++) {
 		expect_the_last(events, true);
 		expect_the_last(events, false);
 	}
 }
-END_TEST
 
-START_TEST(from_when_on_all_events_are_there_is_known)
+CASE(tables)
+
+TEST(from_when_on_all_events_are_there_is_known)
 {
 	const struct tdt__recorded_ring *rings;
 	size_t n;
@@ -378,8 +370,7 @@ START_TEST(from_when_on_all_events_are_there_is_known)
 		maker_wake(maker, other, 1000 + i, 7, 0);
 	open_block();
 	ck_assert_uint_eq(tdt__recording_from(recording), 900);
-	ck_assert_uint_eq(tdt__recording_whole_from(recording), 1036);
-	ck_assert_uint_eq(tdt__recording_polls_from(recording), 0);
+	ck_assert_uint_eq(tdt__recording_sure_from(recording), 1036);
 	ck_assert_uint_eq(tdt__recording_until(recording), 5000);
 	rings = tdt__recording_rings(recording, &n);
 	ck_assert_uint_eq(n, 2);
@@ -392,12 +383,9 @@ START_TEST(from_when_on_all_events_are_there_is_known)
 	for (unsigned i = 0; i < 100; i++)
 		maker_wake(maker, ring, 2000 + i, 7, 0);
 	open_block();
-	ck_assert_uint_eq(tdt__recording_whole_from(recording), 2036);
-	ck_assert_uint_eq(tdt__recording_polls_from(recording), 2036);
 	ck_assert_uint_eq(tdt__recording_sure_from(recording), 2036);
 	end();
 }
-END_TEST
 
 /* From when on no event is missing, if the last one without a ring was at `missed_last`. */
 static uint64_t sure_from(uint64_t missed, uint64_t missed_last)
@@ -414,15 +402,37 @@ static uint64_t sure_from(uint64_t missed, uint64_t missed_last)
 	return from;
 }
 
-START_TEST(events_are_missing_until_the_last_one_that_found_no_ring)
+TEST(events_are_missing_until_the_last_one_that_found_no_ring)
 {
 	ck_assert_uint_eq(sure_from(0, 0), 0);
 	ck_assert_uint_eq(sure_from(3, 700), 700);
 	ck_assert_uint_eq(sure_from(3, 0), UINT64_MAX); /* nobody knows when */
 }
-END_TEST
 
-START_TEST(the_clocks_differ_by_what_was_recorded_last)
+TEST(nothing_is_whole_before_the_end_of_a_pause)
+{
+	static const uint64_t whole_from[] = { 700, UINT64_MAX, 800, UINT64_MAX };
+	unsigned service;
+
+	for (unsigned marks = 0; marks < 4; marks++) {
+		begin();
+		maker_header(maker)->missed = 1;
+		maker_header(maker)->missed_last = 700;
+		service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
+		maker_wake(maker, ring, 900, 7, 0);
+		for (unsigned i = 0; i < marks; i++)
+			maker_add(maker, service,
+				  (struct tdt_event){ .kind = i % 2 == 0 ? TDT_EVENT_STOP
+									 : TDT_EVENT_START,
+						      .time = 600 + 200 * i },
+				  NULL, 0);
+		open_block();
+		ck_assert_uint_eq(tdt__recording_whole_from(recording), whole_from[marks]);
+		end();
+	}
+}
+
+TEST(the_clocks_differ_by_what_was_recorded_last)
 {
 	unsigned service;
 
@@ -434,11 +444,9 @@ START_TEST(the_clocks_differ_by_what_was_recorded_last)
 	ck_assert_uint_eq(tdt__recording_real(recording), 5000);
 	end();
 }
-END_TEST
-
 
 /* Ticks of 2 GHz, then of 1 GHz. */
-START_TEST(ticks_are_reckoned_between_clock_events)
+TEST(ticks_are_reckoned_between_clock_events)
 {
 	const struct tdt__recorded_clock *clocks;
 	struct tdt_recording *header;
@@ -472,9 +480,8 @@ START_TEST(ticks_are_reckoned_between_clock_events)
 	ck_assert_uint_eq(clocks[2].real, 2);
 	end();
 }
-END_TEST
 
-START_TEST(tasks_have_the_identity_that_events_gave_them)
+TEST(tasks_have_the_identity_that_events_gave_them)
 {
 	const struct tdt__recorded_task *tasks, *task;
 	size_t n;
@@ -490,7 +497,6 @@ START_TEST(tasks_have_the_identity_that_events_gave_them)
 	task = &tasks[tdt__recording_task(recording, 7)];
 	ck_assert_uint_eq(task->spawned, 100);
 	ck_assert_uint_eq(task->ended, 200);
-	ck_assert_uint_eq(task->outcome, TDT_PANICKED);
 	ck_assert_uint_eq(task->parent, 3);
 	ck_assert_uint_eq(task->line, 42);
 	ck_assert_uint_eq(task->column, 3);
@@ -498,7 +504,6 @@ START_TEST(tasks_have_the_identity_that_events_gave_them)
 	ck_assert_str_eq(task->name, "conn");
 	ck_assert_str_eq(task->file, "echo.c");
 	task = &tasks[tdt__recording_task(recording, 8)];
-	ck_assert(!task->spawn_seen && !task->end_seen);
 	ck_assert_str_eq(task->name, "");
 	ck_assert_str_eq(task->file, "\xff\x1b");
 	task = &tasks[tdt__recording_task(recording, 9)];
@@ -507,9 +512,8 @@ START_TEST(tasks_have_the_identity_that_events_gave_them)
 	ck_assert_uint_eq(tdt__recording_task(recording, 10), TDT__RECORDED_NONE);
 	end();
 }
-END_TEST
 
-START_TEST(modules_and_stacks_are_found)
+TEST(modules_and_stacks_are_found)
 {
 	static const uint64_t pcs[] = { 0x401000, 0x402000, 0x403000 };
 	const struct tdt__recorded_module *modules;
@@ -540,7 +544,6 @@ START_TEST(modules_and_stacks_are_found)
 	ck_assert_uint_eq(tdt__recording_stack(recording, UINT32_MAX, &found, &cut), 0);
 	end();
 }
-END_TEST
 
 static void append(char **at, enum tdt_user_type type, const void *value, size_t n)
 {
@@ -549,7 +552,7 @@ static void append(char **at, enum tdt_user_type type, const void *value, size_t
 	*at += n;
 }
 
-START_TEST(user_events_have_their_arguments)
+TEST(user_events_have_their_arguments)
 {
 	struct tdt__recording_cursor cursor;
 	struct tdt__recorded_item item;
@@ -592,9 +595,10 @@ START_TEST(user_events_have_their_arguments)
 	tdt__recording_end(&cursor);
 	end();
 }
-END_TEST
 
-START_TEST(what_is_no_recording_is_refused)
+CASE(damage)
+
+TEST(what_is_no_recording_is_refused)
 {
 	struct tdt_recording *header;
 
@@ -606,7 +610,7 @@ START_TEST(what_is_no_recording_is_refused)
 	ck_assert_ptr_null(recording);
 	ck_assert_int_eq(tdt__recording_open(&recording, block, sizeof(*header) - 1), -EINVAL);
 	ck_assert_int_eq(tdt__recording_open(&recording, block, sizeof(*header)), -EINVAL);
-	header->version = 2;
+	header->version = TDT_RECORDING_VERSION + 1;
 	ck_assert_int_eq(tdt__recording_open(&recording, block, size), -ENOTSUP);
 	header->version = TDT_RECORDING_VERSION;
 	header->magic[7] = 'x';
@@ -614,7 +618,6 @@ START_TEST(what_is_no_recording_is_refused)
 	ck_assert_ptr_null(recording);
 	end();
 }
-END_TEST
 
 /* A recording with something of everything. */
 static void make_everything(void)
@@ -661,14 +664,13 @@ static int open_and_close(void *argument)
 	return err;
 }
 
-START_TEST(without_memory_opening_says_so)
+TEST(without_memory_opening_says_so)
 {
 	make_everything();
 	block = maker_block(maker, &size);
 	no_memory_each(open_and_close, block, 10);
 	end();
 }
-END_TEST
 
 /* Read all there is, in vain: only to see that it ends, and stays in the block. */
 static void read_all(void)
@@ -690,10 +692,10 @@ static void read_all(void)
 		tdt__recording_threads(recording, &n);
 		ck_assert_uint_lt(item.thread, n);
 		tdt__recording_payload(recording, &item, payload);
-		for (uint32_t i = 0; i < item.n_parts; i++) {
+		for (uint32_t i = 0; i < item.parts.n; i++) {
 			struct tdt__recorded_item part;
 
-			tdt__recording_part(recording, &item, i, &part);
+			tdt__recording_part(recording, &item.parts, i, &part);
 			tdt__recording_payload(recording, &part, payload);
 			n = tdt__recording_stack(recording, part.event.a, &pcs, &cut);
 			for (size_t k = 0; k < n; k++)
@@ -703,7 +705,7 @@ static void read_all(void)
 	tdt__recording_end(&cursor);
 }
 
-START_TEST(damaged_blocks_are_read_as_far_as_possible)
+TEST(damaged_blocks_are_read_as_far_as_possible)
 {
 	unsigned seed = seed_of_run(), n = times_here(20000), read = 0;
 
@@ -722,40 +724,4 @@ START_TEST(damaged_blocks_are_read_as_far_as_possible)
 	}
 	ck_assert_uint_gt(read, n / 2);
 	maker_free(maker);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("read");
-	TCase *order = tcase_create("order");
-	TCase *tables = tcase_create("tables");
-	TCase *damage = tcase_create("damage");
-
-	tcase_add_test(order, a_poll_begins_before_what_happened_in_it);
-	tcase_add_test(order, polls_that_follow_each_other_at_once_are_not_nested);
-	tcase_add_test(order, polls_inside_of_polls_are_nested);
-	tcase_add_test(order, an_event_of_the_time_of_a_beginning_is_where_it_says);
-	tcase_add_test(order, waits_and_stacks_are_parts_of_their_poll);
-	tcase_add_test(order, parts_have_their_payload);
-	tcase_add_test(order, rings_are_merged_by_time);
-	tcase_add_test(order, a_poll_that_goes_on_has_a_beginning_only);
-	tcase_add_test(order, a_worker_that_is_parked_has_a_beginning_only);
-	tcase_add_test(order, a_ring_that_changed_hands_has_the_events_of_both_threads);
-	tcase_add_test(order, remarkable_events_are_told_once);
-	tcase_add_test(order, only_what_was_overwritten_is_missing);
-	suite_add_tcase(suite, order);
-	tcase_add_test(tables, from_when_on_all_events_are_there_is_known);
-	tcase_add_test(tables, events_are_missing_until_the_last_one_that_found_no_ring);
-	tcase_add_test(tables, the_clocks_differ_by_what_was_recorded_last);
-	tcase_add_test(tables, ticks_are_reckoned_between_clock_events);
-	tcase_add_test(tables, tasks_have_the_identity_that_events_gave_them);
-	tcase_add_test(tables, modules_and_stacks_are_found);
-	tcase_add_test(tables, user_events_have_their_arguments);
-	suite_add_tcase(suite, tables);
-	tcase_add_test(damage, what_is_no_recording_is_refused);
-	tcase_add_test(damage, without_memory_opening_says_so);
-	tcase_add_test(damage, damaged_blocks_are_read_as_far_as_possible);
-	suite_add_tcase(suite, damage);
-	return test_run(suite);
 }

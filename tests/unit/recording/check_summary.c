@@ -85,7 +85,9 @@ static void name(uint64_t task, const char *text)
 
 /* ---- Polls ---- */
 
-START_TEST(an_empty_recording_has_nothing)
+CASE(polls, .setup = set_up, .teardown = tear_down)
+
+TEST(an_empty_recording_has_nothing)
 {
 	sum_up_all();
 	ck_assert_uint_eq(summary->tasks + summary->polls + summary->wakes, 0);
@@ -94,9 +96,33 @@ START_TEST(an_empty_recording_has_nothing)
 	ck_assert_uint_eq(summary->busy.n + summary->panics.n, 0);
 	ck_assert_uint_eq(summary->workers.n, 2);
 }
-END_TEST
 
-START_TEST(the_slowest_poll_comes_first_and_of_equal_ones_the_earlier)
+TEST(runs_are_polls_that_may_overlap)
+{
+	for (uint64_t task = 7; task <= 8; task++) {
+		maker_add(maker, one,
+			  (struct tdt_event){
+			      .kind = TDT_EVENT_RUN, .time = task * 10 * MS, .task = task },
+			  NULL, 0);
+		maker_add(maker, two,
+			  (struct tdt_event){ .kind = TDT_EVENT_RUN,
+					      .detail = task == 7 ? TDT_PENDING : 0,
+					      .time = 500 * MS,
+					      .task = task },
+			  NULL, 0);
+	}
+	sum_up_all();
+	ck_assert_uint_eq(summary->slow.n, 2);
+	ck_assert_uint_eq(id_of(summary->slow.entry[0].task), 8);
+	ck_assert(summary->slow.entry[0].going_on);
+	ck_assert_uint_eq(summary->slow.entry[0].ns, END - 80 * MS);
+	ck_assert_uint_eq(summary->slow.entry[1].ns, 430 * MS);
+	ck_assert(!summary->slow.entry[1].going_on);
+	ck_assert_uint_eq(summary->waits.entry[0].ns, END - 500 * MS);
+	ck_assert_uint_eq(summary->polls, 2);
+}
+
+TEST(the_slowest_poll_comes_first_and_of_equal_ones_the_earlier)
 {
 	poll(one, 10 * MS, 5 * MS, 7);
 	poll(two, 12 * MS, 50 * MS, 8);
@@ -112,9 +138,8 @@ START_TEST(the_slowest_poll_comes_first_and_of_equal_ones_the_earlier)
 	ck_assert_uint_eq(id_of(summary->slow.entry[1].task), 7);
 	ck_assert_uint_eq(id_of(summary->slow.entry[2].task), 9);
 }
-END_TEST
 
-START_TEST(only_as_many_entries_are_kept_as_are_wanted)
+TEST(only_as_many_entries_are_kept_as_are_wanted)
 {
 	for (uint64_t i = 1; i <= 9; i++)
 		poll(one, i * 10 * MS, (i * 7 % 9 + 1) * MS, i);
@@ -127,9 +152,8 @@ START_TEST(only_as_many_entries_are_kept_as_are_wanted)
 	ck_assert_uint_eq(summary->busy.n, 3);
 	ck_assert_uint_eq(summary->busy.found, 9);
 }
-END_TEST
 
-START_TEST(a_poll_that_goes_on_counts_until_the_end)
+TEST(a_poll_that_goes_on_counts_until_the_end)
 {
 	poll(one, 10 * MS, MS, 7);
 	maker_entry(maker, one)->task = 8;
@@ -144,9 +168,8 @@ START_TEST(a_poll_that_goes_on_counts_until_the_end)
 	ck_assert_uint_eq(summary->workers.entry[0].since, 400 * MS);
 	ck_assert_uint_eq(summary->workers.entry[0].polling, 601 * MS);
 }
-END_TEST
 
-START_TEST(a_poll_has_the_stack_that_was_found_in_it)
+TEST(a_poll_has_the_stack_that_was_found_in_it)
 {
 	static const uint64_t pcs[] = { 0x1000, 0x2000 };
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
@@ -162,9 +185,8 @@ START_TEST(a_poll_has_the_stack_that_was_found_in_it)
 	ck_assert_uint_eq(summary->slow.entry[0].stack, stack);
 	ck_assert_uint_eq(summary->slow.entry[1].stack, 0);
 }
-END_TEST
 
-START_TEST(remarkable_polls_reach_further_back_and_count_once)
+TEST(remarkable_polls_reach_further_back_and_count_once)
 {
 	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 103);
 	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
@@ -182,9 +204,8 @@ START_TEST(remarkable_polls_reach_further_back_and_count_once)
 	ck_assert_uint_eq(summary->slow.entry[2].ns, 1000);
 	ck_assert_uint_lt(summary->polls, 100);
 }
-END_TEST
 
-START_TEST(workers_have_their_shares_and_nested_polls_count_once)
+TEST(workers_have_their_shares_and_nested_polls_count_once)
 {
 	poll(one, 110 * MS, 20 * MS, 8); /* within the next one */
 	poll(one, 101 * MS, 99 * MS, 7);
@@ -200,16 +221,85 @@ START_TEST(workers_have_their_shares_and_nested_polls_count_once)
 	ck_assert_uint_eq(summary->workers.entry[0].task, NONE);
 	ck_assert_uint_eq(summary->workers.entry[1].polling, 0);
 	ck_assert_uint_eq(summary->workers.entry[1].parked, 500 * MS);
-	ck_assert_uint_eq(summary->workers.entry[0].end, END);
+	ck_assert_uint_eq(summary->workers.entry[0].recorded, END - 1);
 	ck_assert_uint_eq(id_of(summary->busy.entry[0].task), 7);
 	ck_assert_uint_eq(summary->busy.entry[0].ns, 99 * MS);
 	ck_assert_double_eq_tol(summary->busy.entry[0].share, 0.099, 0.0001);
 }
-END_TEST
+
+TEST(a_poll_that_is_only_remarkable_has_the_stack_that_was_found_in_it)
+{
+	static const uint64_t pcs[] = { 0x1000, 0x2000 };
+	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 103);
+	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
+	uint32_t stack = maker_stack(maker, pcs, 2, 0);
+	size_t n;
+
+	maker_thread(maker, remarkable, 1, 103, 0, 1, "three");
+	maker_identity(maker, remarkable, TDT_EVENT_TASK, 60 * MS, 7, 0, 0, "slow", "a.c", 12);
+	poll(remarkable, 10 * MS, 50 * MS, 7);
+	for (uint64_t i = 0; i < 200; i++)
+		poll(small, (700 + i) * MS, 1000, 9);
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_STACK, .a = stack, .time = 30 * MS,
+				      .task = 7, .c = 103 },
+		  NULL, 0);
+	sum_up_all();
+	ck_assert_uint_eq(id_of(summary->slow.entry[0].task), 7);
+	ck_assert_uint_eq(summary->slow.entry[0].stack, stack);
+	ck_assert_str_eq(tdt__recording_tasks(recording, &n)[summary->slow.entry[0].task].name,
+			 "slow");
+	ck_assert_uint_eq(id_of(summary->busy.entry[0].task), 9);
+}
+
+/* The thread's first ring is still there, and its second one was overwritten. */
+TEST(remarkable_polls_from_between_two_rings_of_a_thread_are_there)
+{
+	unsigned first = maker_ring(maker, TDT_RING_POLLS, 64, 103);
+	unsigned second = maker_ring(maker, TDT_RING_POLLS, 64, 103);
+	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 103);
+
+	maker_thread(maker, first, 1, 103, 0, 1, "three");
+	poll(first, 10 * MS, 1000, 5);
+	maker_thread(maker, second, 20 * MS, 103, 0, 1, "three");
+	maker_thread(maker, remarkable, 20 * MS, 103, 0, 1, "three");
+	poll(remarkable, 30 * MS, 5 * MS, 7);
+	maker_identity(maker, remarkable, TDT_EVENT_END, 40 * MS, 8, TDT_PANICKED, 0, "a", "", 0);
+	for (uint64_t i = 0; i < 200; i++)
+		poll(second, (500 + i) * MS, MS / 2, 9);
+	sum_up_all();
+	ck_assert_uint_eq(id_of(summary->slow.entry[0].task), 7);
+	ck_assert_uint_eq(summary->panicked, 1);
+	/* The shares are those of the time from which on all is there, and not of that since 1. */
+	ck_assert_uint_eq(id_of(summary->busy.entry[0].task), 9);
+	ck_assert_double_eq_tol(summary->busy.entry[0].share, 0.5 * 63 / (1000 - 636), 0.002);
+}
+
+TEST(shares_are_of_the_time_that_is_recorded)
+{
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
+
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 200 * MS }, NULL, 0);
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_START, .time = 700 * MS }, NULL, 0);
+	poll(one, 100 * MS, 800 * MS, 7);
+	maker_park(maker, two, 50 * MS, 900 * MS);
+	limits.since = 900 * MS; /* from 100 ms on: 400 ms are recorded */
+	sum_up_all();
+	ck_assert_uint_eq(summary->workers.entry[0].recorded, 400 * MS);
+	ck_assert_uint_eq(summary->workers.entry[0].polling, 300 * MS);
+	ck_assert_uint_eq(summary->workers.entry[1].recorded, 400 * MS);
+	ck_assert_uint_eq(summary->workers.entry[1].parked, 350 * MS);
+	ck_assert_double_eq_tol(summary->busy.entry[0].share, 0.75, 0.0001);
+}
 
 /* ---- Waits ---- */
 
-START_TEST(a_wait_lasts_from_the_poll_to_the_wake_up)
+CASE(waits, .setup = set_up, .teardown = tear_down)
+
+TEST(a_wait_lasts_from_the_poll_to_the_wake_up)
 {
 	name(9, "writer");
 	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 0x7f10, 9, "table");
@@ -229,9 +319,8 @@ START_TEST(a_wait_lasts_from_the_poll_to_the_wake_up)
 	ck_assert_uint_eq(summary->latency.entry[0].most, 4 * MS);
 	ck_assert_uint_eq(summary->latency.entry[0].at, 91 * MS);
 }
-END_TEST
 
-START_TEST(without_wake_ups_a_wait_lasts_to_the_next_poll_and_there_is_no_latency)
+TEST(without_wake_ups_a_wait_lasts_to_the_next_poll_and_there_is_no_latency)
 {
 	poll(one, 10 * MS, MS, 7);
 	poll(one, 60 * MS, MS, 7);
@@ -244,9 +333,8 @@ START_TEST(without_wake_ups_a_wait_lasts_to_the_next_poll_and_there_is_no_latenc
 	ck_assert_uint_eq(summary->waits.entry[0].total, (49 + 29) * MS);
 	ck_assert_uint_eq(summary->latency.n, 0);
 }
-END_TEST
 
-START_TEST(after_a_wake_up_during_the_poll_there_is_no_wait)
+TEST(after_a_wake_up_during_the_poll_there_is_no_wait)
 {
 	poll(one, 10 * MS, 10 * MS, 7);
 	maker_wake(maker, two, 15 * MS, 7, 0);
@@ -263,9 +351,8 @@ START_TEST(after_a_wake_up_during_the_poll_there_is_no_wait)
 	ck_assert_uint_eq(summary->latency.entry[0].at, 20 * MS);
 	ck_assert_uint_eq(summary->latency.entry[0].median, 2 * MS);
 }
-END_TEST
 
-START_TEST(a_wait_that_goes_on_counts_until_the_end)
+TEST(a_wait_that_goes_on_counts_until_the_end)
 {
 	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 0x7f10, 0, NULL);
 	poll(one, 10 * MS, MS, 7);
@@ -275,9 +362,8 @@ START_TEST(a_wait_that_goes_on_counts_until_the_end)
 	ck_assert_uint_eq(summary->locks.entry[0].owner, NONE);
 	ck_assert(summary->locks.entry[0].going_on);
 }
-END_TEST
 
-START_TEST(waits_for_one_lock_with_one_holder_are_one_group_at_any_place)
+TEST(waits_for_one_lock_with_one_holder_are_one_group_at_any_place)
 {
 	static const uint64_t pcs[] = { 0x1000 };
 	uint32_t stack = maker_stack(maker, pcs, 1, 0);
@@ -299,9 +385,8 @@ START_TEST(waits_for_one_lock_with_one_holder_are_one_group_at_any_place)
 	ck_assert_uint_eq(summary->locks.entry[1].stack, stack); /* of the longest */
 	ck_assert_uint_eq(id_of(summary->locks.entry[1].task), 3);
 }
-END_TEST
 
-START_TEST(waits_at_different_places_are_different_groups_and_each_timer_is_not)
+TEST(waits_at_different_places_are_different_groups_and_each_timer_is_not)
 {
 	static const uint64_t here[] = { 0x1000 }, there[] = { 0x2000 };
 	uint32_t stacks[] = { maker_stack(maker, here, 1, 0), maker_stack(maker, there, 1, 0) };
@@ -318,9 +403,8 @@ START_TEST(waits_at_different_places_are_different_groups_and_each_timer_is_not)
 	ck_assert_uint_eq(summary->waits.entry[0].stack, stacks[1]);
 	ck_assert_uint_eq(summary->waits.entry[1].stack, stacks[0]);
 }
-END_TEST
 
-START_TEST(a_lock_is_what_several_leaves_wait_for)
+TEST(a_lock_is_what_several_leaves_wait_for)
 {
 	maker_wait(maker, one, 7, TDT_WAIT_TIMER, 1, 0, NULL);
 	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 2, 9, NULL);
@@ -332,9 +416,8 @@ START_TEST(a_lock_is_what_several_leaves_wait_for)
 	ck_assert_uint_eq(summary->waits.n, 0);
 	ck_assert_uint_eq(summary->locks.entry[0].what.object, 2);
 }
-END_TEST
 
-START_TEST(waits_from_before_events_were_overwritten_do_not_count)
+TEST(waits_from_before_events_were_overwritten_do_not_count)
 {
 	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
 
@@ -352,7 +435,134 @@ START_TEST(waits_from_before_events_were_overwritten_do_not_count)
 		ck_assert_uint_ge(summary->waits.entry[i].start, summary->whole);
 	ck_assert_uint_eq(summary->latency.entry[0].most, 100 * MS);
 }
-END_TEST
+
+TEST(waits_from_before_an_event_that_found_no_ring_do_not_count)
+{
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 500 * MS;
+	poll(one, 10 * MS, MS, 7);
+	maker_wake(maker, two, 100 * MS, 8, 0);
+	poll(one, 600 * MS, MS, 8);
+	poll(one, 700 * MS, MS, 7);
+	sum_up_all();
+	ck_assert_uint_eq(summary->whole, 500 * MS);
+	ck_assert_uint_eq(summary->waits.n, 1);
+	ck_assert_uint_eq(summary->waits.entry[0].n, 2);
+	ck_assert_uint_eq(summary->waits.entry[0].ns, 399 * MS);
+	ck_assert_uint_eq(summary->latency.n + summary->delays.n, 0);
+}
+
+TEST(tasks_that_have_ended_do_not_wait)
+{
+	maker_poll(maker, one, 10 * MS, MS, 7, TDT_READY);
+	maker_identity(maker, one, TDT_EVENT_END, 11 * MS, 7, TDT_READY, 0, "", "", 0);
+	maker_wake(maker, two, 12 * MS, 7, 0);
+	poll(one, 20 * MS, MS, 8);
+	maker_identity(maker, one, TDT_EVENT_END, 22 * MS, 8, TDT_PENDING, 0, "", "", 0);
+	maker_wake(maker, two, 23 * MS, 8, 0);
+	sum_up_all();
+	ck_assert_uint_eq(summary->delays.n + summary->latency.n, 0);
+	ck_assert_uint_eq(summary->waits.n, 1);
+	ck_assert_uint_eq(summary->waits.entry[0].ns, MS);
+}
+
+/* A listing of task 7, which waits since then. */
+static void list_7(unsigned ring, uint64_t at, uint64_t since)
+{
+	const uint64_t payload[] = { 2, 1, 0, 0, 2, 8 };
+
+	maker_add(maker, ring,
+		  (struct tdt_event){ .kind = TDT_EVENT_STATE,
+				      .detail = TDT_WAIT_MUTEX,
+				      .a = 1,
+				      .b = TDT_STATE_IDLE,
+				      .time = at,
+				      .task = 7,
+				      .c = since },
+		  payload, sizeof payload);
+}
+
+/* The recorder is off from 100 to 600 ms. */
+static void pause_recorder(void)
+{
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
+
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 100 * MS }, NULL, 0);
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_START, .time = 600 * MS }, NULL, 0);
+}
+
+TEST(a_pause_of_the_recorder_is_no_wait)
+{
+	pause_recorder();
+	poll(one, 10 * MS, MS, 7);
+	poll(one, 80 * MS, MS, 8);
+	maker_wake(maker, two, 90 * MS, 8, 0);
+	poll(one, 700 * MS, MS, 7);
+	poll(one, 710 * MS, MS, 8);
+	sum_up_all();
+	ck_assert_uint_eq(summary->latency.n + summary->delays.n, 0);
+	ck_assert_uint_eq(summary->waits.n, 1);
+	ck_assert_uint_eq(summary->waits.entry[0].ns, 299 * MS);
+	ck_assert_uint_eq(summary->waits.entry[0].n, 4);
+	ck_assert_uint_eq(summary->waits.entry[0].total, (89 + 9 + 299 + 289) * MS);
+}
+
+TEST(a_wait_that_goes_on_over_a_pause_is_one)
+{
+	pause_recorder();
+	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 2, 8, NULL);
+	poll(one, 10 * MS, MS, 7);
+	list_7(two, 700 * MS, 10 * MS);
+	sum_up_all();
+	ck_assert_uint_eq(summary->locks.n, 1);
+	ck_assert_uint_eq(summary->locks.entry[0].n, 1);
+	ck_assert(summary->locks.entry[0].going_on);
+	ck_assert_uint_eq(summary->locks.entry[0].ns, END - 11 * MS);
+}
+
+TEST(of_two_waits_before_and_after_a_pause_only_the_second_goes_on)
+{
+	pause_recorder();
+	poll(one, 10 * MS, MS, 7);
+	list_7(two, 700 * MS, 500 * MS);
+	sum_up_all();
+	ck_assert_uint_eq(summary->waits.n, 1);
+	ck_assert(!summary->waits.entry[0].going_on);
+	ck_assert_uint_eq(summary->locks.n, 1);
+	ck_assert(summary->locks.entry[0].going_on);
+	ck_assert_uint_eq(summary->locks.entry[0].ns, END - 500 * MS);
+}
+
+TEST(a_lock_that_was_passed_on_has_the_holder_that_it_had_last)
+{
+	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 2, 8, NULL);
+	poll(one, 10 * MS, MS, 7);
+	poll(one, 20 * MS, MS, 9);
+	maker_add(maker, two,
+		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 100 * MS, .task = 9, .c = 2 },
+		  NULL, 0);
+	sum_up_all();
+	ck_assert_uint_eq(summary->locks.n, 1);
+	ck_assert_uint_eq(id_of(summary->locks.entry[0].owner), 9);
+	ck_assert_uint_eq(summary->locks.entry[0].ns, END - 11 * MS);
+}
+
+TEST(a_lock_is_the_main_wait_and_else_a_task)
+{
+	for (uint64_t task = 7; task <= 8; task++) {
+		maker_wait(maker, one, task, TDT_WAIT_TIMER, 1, 0, NULL);
+		maker_wait(maker, one, task, TDT_WAIT_TASK, 0, 3, NULL);
+		if (task == 8)
+			maker_wait(maker, one, task, TDT_WAIT_MUTEX, 2, 9, NULL);
+		poll(one, task * 10 * MS, MS, task);
+	}
+	sum_up_all();
+	ck_assert_uint_eq(summary->waits.n, 1);
+	ck_assert_int_eq(summary->waits.entry[0].what.kind, TDT_WAIT_TASK);
+	ck_assert_uint_eq(summary->locks.n, 1);
+}
 
 /* ---- Latencies ---- */
 
@@ -360,10 +570,12 @@ END_TEST
 static void late(uint64_t at, uint64_t task, uint64_t ns)
 {
 	maker_wake(maker, two, at, task, 0);
-	maker_poll(maker, one, at + ns, 10, task, TDT_READY);
+	maker_poll(maker, one, at + ns, 10, task, TDT_PENDING);
 }
 
-START_TEST(quantiles_are_exact)
+CASE(latencies, .setup = set_up, .teardown = tear_down)
+
+TEST(quantiles_are_exact)
 {
 	name(7, "a");
 	for (uint64_t i = 0; i < 300; i++)
@@ -375,9 +587,8 @@ START_TEST(quantiles_are_exact)
 	ck_assert_uint_eq(summary->latency.entry[0].p99, 297);
 	ck_assert_uint_eq(summary->latency.entry[0].most, 300);
 }
-END_TEST
 
-START_TEST(quantiles_of_few_and_of_equal_ones_are_exact)
+TEST(quantiles_of_few_and_of_equal_ones_are_exact)
 {
 	name(7, "a");
 	name(8, "b");
@@ -396,9 +607,8 @@ START_TEST(quantiles_of_few_and_of_equal_ones_are_exact)
 	ck_assert_uint_eq(summary->latency.entry[2].median, 1);
 	ck_assert_uint_eq(summary->latency.entry[2].p99, 3);
 }
-END_TEST
 
-START_TEST(names_that_differ_in_numbers_are_one_family)
+TEST(names_that_differ_in_numbers_are_one_family)
 {
 	name(1, "conn 1");
 	name(2, "conn 234");
@@ -417,9 +627,8 @@ START_TEST(names_that_differ_in_numbers_are_one_family)
 	ck_assert_uint_eq(summary->latency.entry[4].n, 2); /* 1 and 2 */
 	ck_assert(summary->latency.entry[4].several);
 }
-END_TEST
 
-START_TEST(remarkable_latencies_are_listed_also_from_before)
+TEST(remarkable_latencies_are_listed_also_from_before)
 {
 	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 103);
 	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
@@ -443,7 +652,6 @@ START_TEST(remarkable_latencies_are_listed_also_from_before)
 	ck_assert(summary->delays.entry[2].going_on);
 	ck_assert_uint_eq(summary->latency.entry[0].n, 2);
 }
-END_TEST
 
 /* ---- Starvation ---- */
 
@@ -461,7 +669,9 @@ static void starve(void)
 	maker_park(maker, two, 130 * MS, 100 * MS);
 }
 
-START_TEST(a_task_that_waits_for_its_one_worker_while_another_is_parked_is_starved)
+CASE(starving, .setup = set_up, .teardown = tear_down)
+
+TEST(a_task_that_waits_for_its_one_worker_while_another_is_parked_is_starved)
 {
 	starve();
 	poll(one, 161 * MS, MS, 12);
@@ -476,9 +686,8 @@ START_TEST(a_task_that_waits_for_its_one_worker_while_another_is_parked_is_starv
 	ck_assert_uint_eq(summary->starved.entry[0].polls, 2);
 	ck_assert_uint_eq(id_of(summary->starved.entry[0].behind), 7);
 }
-END_TEST
 
-START_TEST(a_task_that_is_never_polled_again_is_starved_until_the_end)
+TEST(a_task_that_is_never_polled_again_is_starved_until_the_end)
 {
 	poll(one, 100 * MS, MS, 12);
 	maker_entry(maker, one)->task = 7;
@@ -490,18 +699,16 @@ START_TEST(a_task_that_is_never_polled_again_is_starved_until_the_end)
 	ck_assert_uint_eq(summary->starved.entry[0].ns, 750 * MS);
 	ck_assert_uint_eq(id_of(summary->starved.entry[0].behind), 7);
 }
-END_TEST
 
-START_TEST(a_task_that_another_worker_polls_is_not_starved)
+TEST(a_task_that_another_worker_polls_is_not_starved)
 {
 	starve();
 	poll(two, 231 * MS, MS, 12);
 	sum_up_all();
 	ck_assert_uint_eq(summary->starved.n, 0);
 }
-END_TEST
 
-START_TEST(a_task_that_migrated_before_is_not_starved)
+TEST(a_task_that_migrated_before_is_not_starved)
 {
 	poll(two, 50 * MS, MS, 12);
 	starve();
@@ -509,9 +716,8 @@ START_TEST(a_task_that_migrated_before_is_not_starved)
 	sum_up_all();
 	ck_assert_uint_eq(summary->starved.n, 0);
 }
-END_TEST
 
-START_TEST(a_task_is_not_starved_while_its_own_worker_is_parked)
+TEST(a_task_is_not_starved_while_its_own_worker_is_parked)
 {
 	poll(one, 100 * MS, MS, 12);
 	maker_park(maker, one, 110 * MS, 60 * MS);
@@ -521,11 +727,12 @@ START_TEST(a_task_is_not_starved_while_its_own_worker_is_parked)
 	sum_up_all();
 	ck_assert_uint_eq(summary->starved.n, 0);
 }
-END_TEST
 
 /* ---- The rest ---- */
 
-START_TEST(panics_are_listed_the_newest_first)
+CASE(rest, .setup = set_up, .teardown = tear_down)
+
+TEST(panics_are_listed_the_newest_first)
 {
 	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 103);
 
@@ -543,9 +750,8 @@ START_TEST(panics_are_listed_the_newest_first)
 	ck_assert_uint_eq(summary->panics.entry[0].at, 30 * MS);
 	ck_assert_uint_eq(id_of(summary->panics.entry[2].task), 6);
 }
-END_TEST
 
-START_TEST(what_is_older_than_wanted_does_not_count)
+TEST(what_is_older_than_wanted_does_not_count)
 {
 	poll(one, 10 * MS, 5 * MS, 7);
 	maker_wake(maker, two, 20 * MS, 7, 0);
@@ -566,7 +772,6 @@ START_TEST(what_is_older_than_wanted_does_not_count)
 	ck_assert_uint_eq(summary->workers.entry[0].start, 900 * MS);
 	ck_assert_uint_eq(summary->workers.entry[0].polling, 2 * MS);
 }
-END_TEST
 
 static int try_to_sum_up(void *argument)
 {
@@ -578,7 +783,7 @@ static int try_to_sum_up(void *argument)
 	return 0;
 }
 
-START_TEST(each_lack_of_memory_is_reported)
+TEST(each_lack_of_memory_is_reported)
 {
 	for (uint64_t task = 1; task <= 100; task++) {
 		char text[3] = { (char)('a' + task / 26), (char)('a' + task % 26), '\0' };
@@ -590,49 +795,5 @@ START_TEST(each_lack_of_memory_is_reported)
 	}
 	sum_up_all();
 	ck_assert_uint_eq(summary->latency.n, 100);
-	no_memory_each(try_to_sum_up, recording, no_memory_possible() ? 15 : 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("summary");
-	TCase *polls = tcase_create("polls"), *waits = tcase_create("waits"),
-	      *latencies = tcase_create("latencies"), *starving = tcase_create("starving"),
-	      *rest = tcase_create("rest"), *cases[] = { polls, waits, latencies, starving, rest };
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		tcase_add_checked_fixture(cases[i], set_up, tear_down);
-		suite_add_tcase(suite, cases[i]);
-	}
-	tcase_add_test(polls, an_empty_recording_has_nothing);
-	tcase_add_test(polls, the_slowest_poll_comes_first_and_of_equal_ones_the_earlier);
-	tcase_add_test(polls, only_as_many_entries_are_kept_as_are_wanted);
-	tcase_add_test(polls, a_poll_that_goes_on_counts_until_the_end);
-	tcase_add_test(polls, a_poll_has_the_stack_that_was_found_in_it);
-	tcase_add_test(polls, remarkable_polls_reach_further_back_and_count_once);
-	tcase_add_test(polls, workers_have_their_shares_and_nested_polls_count_once);
-	tcase_add_test(waits, a_wait_lasts_from_the_poll_to_the_wake_up);
-	tcase_add_test(waits,
-		       without_wake_ups_a_wait_lasts_to_the_next_poll_and_there_is_no_latency);
-	tcase_add_test(waits, after_a_wake_up_during_the_poll_there_is_no_wait);
-	tcase_add_test(waits, a_wait_that_goes_on_counts_until_the_end);
-	tcase_add_test(waits, waits_for_one_lock_with_one_holder_are_one_group_at_any_place);
-	tcase_add_test(waits, waits_at_different_places_are_different_groups_and_each_timer_is_not);
-	tcase_add_test(waits, a_lock_is_what_several_leaves_wait_for);
-	tcase_add_test(waits, waits_from_before_events_were_overwritten_do_not_count);
-	tcase_add_test(latencies, quantiles_are_exact);
-	tcase_add_test(latencies, quantiles_of_few_and_of_equal_ones_are_exact);
-	tcase_add_test(latencies, names_that_differ_in_numbers_are_one_family);
-	tcase_add_test(latencies, remarkable_latencies_are_listed_also_from_before);
-	tcase_add_test(starving,
-		       a_task_that_waits_for_its_one_worker_while_another_is_parked_is_starved);
-	tcase_add_test(starving, a_task_that_is_never_polled_again_is_starved_until_the_end);
-	tcase_add_test(starving, a_task_that_another_worker_polls_is_not_starved);
-	tcase_add_test(starving, a_task_that_migrated_before_is_not_starved);
-	tcase_add_test(starving, a_task_is_not_starved_while_its_own_worker_is_parked);
-	tcase_add_test(rest, panics_are_listed_the_newest_first);
-	tcase_add_test(rest, what_is_older_than_wanted_does_not_count);
-	tcase_add_test(rest, each_lack_of_memory_is_reported);
-	return test_run(suite);
+	no_memory_each(try_to_sum_up, recording, no_memory_possible() ? 16 : 0);
 }

@@ -70,7 +70,9 @@ static const struct tdt__recorded_task *task_of(const struct tdt__recording *rec
 	return &tdt__recording_tasks(recording, &n)[tdt__recording_task(recording, id)];
 }
 
-START_TEST(what_is_added_is_read)
+CASE(events)
+
+TEST(what_is_added_is_read)
 {
 	struct tdt__supplement supplement = { 0 };
 	struct tdt__recording *recording;
@@ -109,9 +111,8 @@ START_TEST(what_is_added_is_read)
 	tdt__recording_close(recording);
 	end();
 }
-END_TEST
 
-START_TEST(an_empty_supplement_changes_nothing_that_is_read)
+TEST(an_empty_supplement_changes_nothing_that_is_read)
 {
 	struct tdt__supplement supplement = { 0 };
 	struct tdt__recording *recording;
@@ -126,10 +127,9 @@ START_TEST(an_empty_supplement_changes_nothing_that_is_read)
 	tdt__recording_close(recording);
 	end();
 }
-END_TEST
 
 /* An event has a limited number of slots, and a task's name and the end of its file matter most. */
-START_TEST(long_texts_are_cut)
+TEST(long_texts_are_cut)
 {
 	static char file[2000], path[2000];
 	struct tdt__supplement supplement = { 0 };
@@ -157,7 +157,6 @@ START_TEST(long_texts_are_cut)
 	tdt__recording_close(recording);
 	end();
 }
-END_TEST
 
 static uint64_t visited[8];
 static size_t n_visited;
@@ -169,7 +168,9 @@ static void note_code(void *data, uint64_t address)
 	visited[n_visited++] = address;
 }
 
-START_TEST(poll_functions_and_calls_are_visited)
+CASE(code)
+
+TEST(poll_functions_and_calls_are_visited)
 {
 	static const uint64_t pcs[] = { 0x5001, 0x6001 };
 	const struct tdt_event spawn = { .kind = TDT_EVENT_SPAWN, .time = 100, .c = 0x4000 };
@@ -186,10 +187,9 @@ START_TEST(poll_functions_and_calls_are_visited)
 	ck_assert_uint_eq(visited[2], 0x6000);
 	end();
 }
-END_TEST
 
 /* A damaged stack says that it is longer than the table. */
-START_TEST(a_stack_that_leaves_the_table_is_not_visited)
+TEST(a_stack_that_leaves_the_table_is_not_visited)
 {
 	static const uint64_t pcs[] = { 0x5001 };
 	struct tdt_recording_stack *stack;
@@ -206,7 +206,6 @@ START_TEST(a_stack_that_leaves_the_table_is_not_visited)
 	ck_assert_uint_eq(n_visited, 0);
 	end();
 }
-END_TEST
 
 static int add_and_append(void *argument)
 {
@@ -218,7 +217,9 @@ static int add_and_append(void *argument)
 	return tdt__supplement_append(&supplement, &copy, &size);
 }
 
-START_TEST(without_memory_the_copy_stays_as_it_is)
+CASE(events)
+
+TEST(without_memory_the_copy_stays_as_it_is)
 {
 	struct tdt__recording *recording;
 
@@ -228,21 +229,4 @@ START_TEST(without_memory_the_copy_stays_as_it_is)
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
 	tdt__recording_close(recording);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("supplement");
-	TCase *events = tcase_create("events"), *code = tcase_create("code");
-
-	tcase_add_test(events, what_is_added_is_read);
-	tcase_add_test(events, an_empty_supplement_changes_nothing_that_is_read);
-	tcase_add_test(events, long_texts_are_cut);
-	tcase_add_test(events, without_memory_the_copy_stays_as_it_is);
-	suite_add_tcase(suite, events);
-	tcase_add_test(code, poll_functions_and_calls_are_visited);
-	tcase_add_test(code, a_stack_that_leaves_the_table_is_not_visited);
-	suite_add_tcase(suite, code);
-	return test_run(suite);
 }

@@ -16,29 +16,11 @@
 #include <tdt/dump.h>
 #include <tdt/hooks.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/test.h"
 
 #define SECOND UINT64_C(1000000000)
-
-static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void waker_nothing(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing,
-						waker_nothing };
-static const struct tdt_waker waker = { &vtable };
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 /* The state is the result of each poll. */
 static tdt_poll_t poll_result(void *state, struct tdt_context *cx)
@@ -58,15 +40,9 @@ static struct tdt_traced trace(tdt_poll_t result)
 
 static tdt_poll_t poll_once(struct tdt_traced *task)
 {
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	return tdt_future_poll(&task->future, &cx);
-}
-
-static void end(struct tdt_traced *task)
-{
-	tdt_future_drop(&task->future);
-	tdt_handle_unref(task->handle);
 }
 
 static struct tdt_counts count(void)
@@ -78,16 +54,17 @@ static struct tdt_counts count(void)
 	return counters;
 }
 
-START_TEST(without_tasks_all_is_zero)
+CASE(counters)
+
+TEST(without_tasks_all_is_zero)
 {
 	const struct tdt_counts zero = { .size = sizeof zero };
 	struct tdt_counts counters = count();
 
 	ck_assert_int_eq(memcmp(&counters, &zero, sizeof zero), 0);
 }
-END_TEST
 
-START_TEST(tasks_are_counted_by_their_states)
+TEST(tasks_are_counted_by_their_states)
 {
 	struct tdt_traced waiting[3] = { trace(TDT_PENDING), trace(TDT_PENDING),
 					 trace(TDT_PENDING) };
@@ -108,9 +85,9 @@ START_TEST(tasks_are_counted_by_their_states)
 	ck_assert_uint_eq(counters.panicked, 1);
 	ck_assert_uint_eq(counters.polls, 5);
 	for (int i = 0; i < 3; i++)
-		end(&waiting[i]);
-	end(&ready);
-	end(&panicked);
+		end_traced(&waiting[i]);
+	end_traced(&ready);
+	end_traced(&panicked);
 	counters = count();
 	ck_assert_uint_eq(counters.waiting, 0);
 	ck_assert_uint_eq(counters.runnable, 0);
@@ -119,7 +96,6 @@ START_TEST(tasks_are_counted_by_their_states)
 	ck_assert_uint_eq(counters.panicked, 1);
 	ck_assert_uint_eq(counters.polls, 5);
 }
-END_TEST
 
 static struct tdt_counts inside; /* as seen in a poll */
 
@@ -131,7 +107,7 @@ static tdt_poll_t poll_counting(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(the_longest_poll_and_the_longest_wait_are_those_that_last)
+TEST(the_longest_poll_and_the_longest_wait_are_those_that_last)
 {
 	struct tdt_traced task =
 	    tdt_traced((struct tdt_future){ NULL, poll_counting, drop_nothing });
@@ -149,15 +125,14 @@ START_TEST(the_longest_poll_and_the_longest_wait_are_those_that_last)
 	ck_assert_uint_ge(inside.longest_poll_ns, 5 * SECOND);
 	ck_assert_uint_lt(inside.longest_poll_ns, 15 * SECOND);
 	ck_assert_uint_ge(inside.longest_wait_ns, 20 * SECOND);
-	end(&older);
+	end_traced(&older);
 	ck_assert_uint_eq(count().longest_poll_ns, 0);
 	ck_assert_uint_ge(count().longest_wait_ns, 5 * SECOND);
 	ck_assert_uint_lt(count().longest_wait_ns, 15 * SECOND);
 	tdt_worker_now(0);
-	end(&task);
+	end_traced(&task);
 	ck_assert_uint_eq(count().longest_wait_ns, 0);
 }
-END_TEST
 
 static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 {
@@ -167,13 +142,13 @@ static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(dumps_and_captures_are_counted)
+TEST(dumps_and_captures_are_counted)
 {
 	const struct tdt_waker *own = NULL;
 	struct tdt_trace *none = NULL;
 	struct tdt_traced task = tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing });
 	struct tdt_future requester = tdt_backtrace_async(task.handle, &none, NULL);
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	tdt_future_poll(&requester, &cx);
 	poll_once(&task);
@@ -190,11 +165,10 @@ START_TEST(dumps_and_captures_are_counted)
 	ck_assert_uint_eq(count().dumps, 1);
 	tdt_future_drop(&requester);
 	tdt_trace_free(none);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
-START_TEST(sizes_are_respected)
+TEST(sizes_are_respected)
 {
 	struct {
 		struct tdt_counts counters;
@@ -215,9 +189,8 @@ START_TEST(sizes_are_respected)
 	ck_assert_int_eq(tdt_counters(&smaller), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(tdt_counters(NULL), -EINVAL);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 /* --- While tasks come and go ---------------------------------------------------------- */
 
@@ -247,7 +220,7 @@ static void *churn(void *unused)
 	return unused;
 }
 
-START_TEST(counts_never_decrease_and_never_exceed_the_truth)
+TEST(counts_never_decrease_and_never_exceed_the_truth)
 {
 	struct tdt_counts before = count(), now;
 	pthread_t thread[CHURNERS];
@@ -271,20 +244,4 @@ START_TEST(counts_never_decrease_and_never_exceed_the_truth)
 	ck_assert_uint_eq(now.spawned, CHURNERS * CHURNED);
 	ck_assert_uint_eq(now.ended, CHURNERS * CHURNED);
 	ck_assert_uint_eq(now.polls, CHURNERS * CHURNED * POLLS);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("counters");
-	TCase *counters = tcase_create("counters");
-
-	tcase_add_test(counters, without_tasks_all_is_zero);
-	tcase_add_test(counters, tasks_are_counted_by_their_states);
-	tcase_add_test(counters, the_longest_poll_and_the_longest_wait_are_those_that_last);
-	tcase_add_test(counters, dumps_and_captures_are_counted);
-	tcase_add_test(counters, sizes_are_respected);
-	tcase_add_test(counters, counts_never_decrease_and_never_exceed_the_truth);
-	suite_add_tcase(suite, counters);
-	return test_run(suite);
 }

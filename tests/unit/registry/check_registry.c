@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "lib/find_registry.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/sanitized.h"
@@ -32,47 +33,15 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 
-static tdt_poll_t never(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
-static void nothing(void *state)
-{
-	(void)state;
-}
-
 static struct tdt_traced trace_with(const struct tdt_task_attr *attr)
 {
-	return tdt_traced_with((struct tdt_future){ NULL, never, nothing }, attr);
+	return tdt_traced_with((struct tdt_future){ NULL, stay_pending, drop_nothing }, attr);
 }
 
 static struct tdt_traced trace(const char *name)
 {
 	return trace_with(TDT_TASK_ATTR(.name = name));
 }
-
-static void end(struct tdt_traced *task)
-{
-	tdt_future_drop(&task->future);
-	tdt_handle_unref(task->handle);
-}
-
-/* A waker that wakes nobody. */
-static const struct tdt_waker *clone_idle(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void wake_idle(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable idle_vtable = { clone_idle, wake_idle, wake_idle, wake_idle };
-static const struct tdt_waker idle = { &idle_vtable };
 
 /* --- As a reader sees it ------------------------------------------------------------------ */
 
@@ -103,7 +72,9 @@ static struct sum look(void)
 	return sum;
 }
 
-START_TEST(the_registry_leads_to_the_records)
+CASE(layout)
+
+TEST(the_registry_leads_to_the_records)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr,
 					    .name = "reading",
@@ -128,7 +99,7 @@ START_TEST(the_registry_leads_to_the_records)
 	ck_assert_str_eq((const char *)(uintptr_t)sum.last->file, "x.c");
 	ck_assert_uint_eq(sum.last->line, 3);
 	ck_assert_uint_eq(sum.last->column, 4);
-	ck_assert_uint_eq(sum.last->poll, (uintptr_t)never);
+	ck_assert_uint_eq(sum.last->poll, (uintptr_t)stay_pending);
 	ck_assert_uint_ne(sum.last->spawned, 0);
 	ck_assert_uint_eq(sum.last->spawned, sum.last->since);
 	tdt_future_drop(&task.future);
@@ -137,9 +108,8 @@ START_TEST(the_registry_leads_to_the_records)
 	tdt_handle_unref(task.handle);
 	ck_assert_uint_eq(sum.last->state, TDT_TASK_RECORD_FREE);
 }
-END_TEST
 
-START_TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
+TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
 {
 	struct tdt_traced task = trace(NULL);
 
@@ -149,17 +119,17 @@ START_TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
 	ck_assert_uint_ne(tdt__registry.start, 0);
 	ck_assert_uint_le(tdt__registry.start, tdt__clock());
 	ck_assert_uint_ge(tdt__registry.start_real / 1000000000, 1700000000); /* in 2023 */
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
-START_TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
+TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
 {
 	int kept;
-	struct tdt_traced task = tdt_traced((struct tdt_future){ &kept, never, nothing });
+	struct tdt_traced task =
+	    tdt_traced((struct tdt_future){ &kept, stay_pending, drop_nothing });
 	struct tdt_future joining = tdt_join(task.handle, NULL);
 	const struct tdt_task_record *record = look().last;
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 
 	/* A reader finds what a poll changes in one cache line. */
 	ck_assert_uint_eq((uintptr_t)record % 64, 0);
@@ -167,7 +137,7 @@ START_TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
 	ck_assert_uint_eq(record->waker, 0);
 	ck_assert_uint_eq(record->joiners, 0);
 	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
-	ck_assert_uint_eq(record->waker, (uintptr_t)&idle);
+	ck_assert_uint_eq(record->waker, (uintptr_t)&idle_waker);
 	ck_assert_uint_eq(tdt_future_poll(&joining, &cx), TDT_PENDING);
 	ck_assert_uint_eq(record->joiners, (uintptr_t)joining.state);
 	tdt_future_drop(&joining);
@@ -176,7 +146,6 @@ START_TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
 	ck_assert_uint_eq(record->waker, 0);
 	tdt_handle_unref(task.handle);
 }
-END_TEST
 
 static bool is_runnable(const struct tdt_task_record *record)
 {
@@ -184,11 +153,11 @@ static bool is_runnable(const struct tdt_task_record *record)
 	       record->woken_polls == (uint32_t)record->polls;
 }
 
-START_TEST(a_woken_task_is_runnable_until_its_next_poll)
+TEST(a_woken_task_is_runnable_until_its_next_poll)
 {
 	struct tdt_traced task = trace(NULL);
 	const struct tdt_task_record *record = look().last;
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 
 	ck_assert(!is_runnable(record)); /* nobody reported a wake-up */
 	tdt_task_woken(task.handle);
@@ -205,9 +174,8 @@ START_TEST(a_woken_task_is_runnable_until_its_next_poll)
 	ck_assert(is_runnable(record));
 	tdt_future_poll(&task.future, &cx);
 	ck_assert(!is_runnable(record));
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 static struct tdt_registry_counters sum_counters(void)
 {
@@ -235,21 +203,21 @@ static tdt_poll_t panic_now(void *state, struct tdt_context *cx)
 static void *poll_twice_and_panic(void *unused)
 {
 	struct tdt_traced waiting = trace(NULL),
-			  panics = tdt_traced((struct tdt_future){ NULL, panic_now, nothing });
-	struct tdt_context cx = { &idle };
+			  panics = tdt_traced((struct tdt_future){ NULL, panic_now, drop_nothing });
+	struct tdt_context cx = { &idle_waker };
 
 	tdt_future_poll(&waiting.future, &cx);
 	tdt_future_poll(&waiting.future, &cx);
 	tdt_future_poll(&panics.future, &cx);
 	tdt_future_poll(&panics.future, &cx); /* no poll: the task has ended */
-	end(&waiting);
-	end(&panics);
+	end_traced(&waiting);
+	end_traced(&panics);
 	return unused;
 }
 
 #define COUNTING 20
 
-START_TEST(counters_outlive_records)
+TEST(counters_outlive_records)
 {
 	struct tdt_registry_counters sum;
 	pthread_t thread;
@@ -269,9 +237,8 @@ START_TEST(counters_outlive_records)
 	ck_assert_uint_eq(sum_counters().dumps, 1);
 	ck_assert_uint_ne(tdt__registry.now, 0);
 }
-END_TEST
 
-START_TEST(a_worker_that_parks_says_so_to_readers)
+TEST(a_worker_that_parks_says_so_to_readers)
 {
 	uint32_t id = (uint32_t)gettid();
 	const uint64_t *table = (const void *)(uintptr_t)tdt__registry.threads;
@@ -292,9 +259,8 @@ START_TEST(a_worker_that_parks_says_so_to_readers)
 	ck_assert_uint_eq(self->parked, 0);
 	tdt_worker_thread_stop();
 	ck_assert_uint_eq(self->worker, 0);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
 {
@@ -317,8 +283,9 @@ static int copy_wait_name(struct tdt_handle *handle, const struct tdt_trace_info
 /* What the record says in place of `name`. */
 static void expect_wait_name(const char *name, const char *expected)
 {
-	struct tdt_traced task = tdt_traced((struct tdt_future){ &name, wait_for_named, nothing });
-	struct tdt_context cx = { &idle };
+	struct tdt_traced task =
+	    tdt_traced((struct tdt_future){ &name, wait_for_named, drop_nothing });
+	struct tdt_context cx = { &idle_waker };
 	char found[TDT_WAIT_NAME_MAX + 1];
 
 	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
@@ -327,10 +294,10 @@ static void expect_wait_name(const char *name, const char *expected)
 	ck_assert_int_eq(tdt_task_inspect(task.handle, copy_wait_name, found), 0);
 	ck_assert_int_eq(errno, 1234);
 	ck_assert_str_eq(found, expected);
-	end(&task);
+	end_traced(&task);
 }
 
-START_TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
+TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -354,12 +321,11 @@ START_TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
 	expect_wait_name(memory + page, ""); /* the host has broken its promise */
 	munmap(memory, 2 * page);
 }
-END_TEST
 
-START_TEST(a_record_forgets_the_task_before)
+TEST(a_record_forgets_the_task_before)
 {
 	char name[TDT_TASK_RECORD_NAME_SIZE] = "";
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced task;
 	const struct tdt_task_record *record;
 	uint32_t seq;
@@ -369,7 +335,7 @@ START_TEST(a_record_forgets_the_task_before)
 	record = look().last;
 	seq = record->seq;
 	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
-	end(&task);
+	end_traced(&task);
 	task = trace("y");
 	ck_assert_ptr_eq(look().last, record);
 	ck_assert_uint_eq(record->seq, seq + 2);
@@ -378,13 +344,14 @@ START_TEST(a_record_forgets_the_task_before)
 	ck_assert_uint_eq(record->name[0], 'y');
 	for (size_t i = 1; i < sizeof name; i++)
 		ck_assert_uint_eq(record->name[i], 0);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 /* --- As libtdt gives them out ----------------------------------------------------------------- */
 
-START_TEST(a_record_that_is_being_made_is_no_task_yet)
+CASE(records)
+
+TEST(a_record_that_is_being_made_is_no_task_yet)
 {
 	struct tdt_handle *task = tdt__registry_take();
 	struct tdt_task_record copy;
@@ -403,24 +370,22 @@ START_TEST(a_record_that_is_being_made_is_no_task_yet)
 	ck_assert(!tdt__registry_read(task, &copy));
 	ck_assert(!tdt__handle_ref_if_same(task, copy.seq));
 }
-END_TEST
 
 /* With the same id even. */
-START_TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
+TEST(another_task_in_the_same_place_is_not_taken_for_the_one_before)
 {
 	struct tdt_traced task = trace_with(TDT_TASK_ATTR(.id = 5));
 	struct tdt_handle *handle = task.handle;
 	struct tdt_task_record copy;
 
 	ck_assert(tdt__registry_read(handle, &copy));
-	end(&task);
+	end_traced(&task);
 	task = trace_with(TDT_TASK_ATTR(.id = 5));
 	ck_assert_ptr_eq(task.handle, handle);
 	ck_assert(!tdt__handle_ref_if_same(handle, copy.seq));
 	ck_assert_uint_eq(atomic_load(&handle->refs), 2);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 #define BATCH 100
 
@@ -429,12 +394,12 @@ static struct tdt_traced batch[BATCH];
 static void *end_batch(void *unused)
 {
 	for (int i = 0; i < BATCH; i++)
-		end(&batch[i]);
+		end_traced(&batch[i]);
 	return unused;
 }
 
 /* 0: by the thread that made them, 1: by another each time */
-START_TEST(records_are_used_again)
+TEST(records_are_used_again, .to = 2)
 {
 	struct sum sum;
 
@@ -455,7 +420,6 @@ START_TEST(records_are_used_again)
 	ck_assert_uint_eq(sum.used, BATCH);
 	ck_assert_uint_eq(sum.live, 0);
 }
-END_TEST
 
 #define THREADS 8 /* at least two of their ids are of different shards */
 
@@ -471,7 +435,7 @@ static void *trace_one(void *tracing)
 	return NULL;
 }
 
-START_TEST(threads_have_slabs_of_their_own_by_their_ids)
+TEST(threads_have_slabs_of_their_own_by_their_ids)
 {
 	struct tracing tracing[THREADS];
 	pthread_t thread[THREADS];
@@ -488,9 +452,8 @@ START_TEST(threads_have_slabs_of_their_own_by_their_ids)
 	ck_assert_uint_eq(look().slabs, __builtin_popcount(shards));
 	ck_assert_uint_eq(look().live, THREADS);
 	for (int i = 0; i < THREADS; i++)
-		end(&tracing[i].task);
+		end_traced(&tracing[i].task);
 }
-END_TEST
 
 /* --- Read while it is written ----------------------------------------------------------------- */
 
@@ -518,12 +481,12 @@ static void *be_one_after_the_other(void *unused)
 
 		MUST(task.handle != NULL);
 		atomic_store(&place, task.handle);
-		end(&task);
+		end_traced(&task);
 	}
 	return unused;
 }
 
-START_TEST(a_copy_is_of_one_task)
+TEST(a_copy_is_of_one_task)
 {
 	const int n = reads();
 	struct tdt_task_record copy;
@@ -543,7 +506,6 @@ START_TEST(a_copy_is_of_one_task)
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* Says something else in each poll. */
 static tdt_poll_t say(void *state, struct tdt_context *cx)
@@ -558,17 +520,17 @@ static tdt_poll_t say(void *state, struct tdt_context *cx)
 
 static void *be_polled(void *task)
 {
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 
 	while (!atomic_load(&over))
 		MUST(tdt_future_poll(&((struct tdt_traced *)task)->future, &cx) == TDT_PENDING);
 	return NULL;
 }
 
-START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
+TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 {
 	uintptr_t said = 0;
-	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, nothing });
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, drop_nothing });
 	const int n = reads();
 	struct tdt_task_record copy;
 	pthread_t thread;
@@ -594,13 +556,14 @@ START_TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	ck_assert_uint_eq(copy.wait_count, 1); /* nobody disturbs */
 	printf("# %d of %d copies say what it waits for\n", saying, n);
 	fflush(stdout);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 /* --- Memory, and fork ------------------------------------------------------------------------- */
 
-START_TEST(without_memory_for_a_slab_nothing_is_traced)
+CASE(refused)
+
+TEST(without_memory_for_a_slab_nothing_is_traced)
 {
 	static struct tdt_traced tasks[5000];
 	int n = 0;
@@ -617,18 +580,17 @@ START_TEST(without_memory_for_a_slab_nothing_is_traced)
 	ck_assert_int_lt(n, 5000);
 	n--;
 	ck_assert_int_eq(errno, ENOMEM);
-	ck_assert_ptr_eq(tasks[n].future.poll, never); /* untraced, as it was */
+	ck_assert_ptr_eq(tasks[n].future.poll, stay_pending); /* untraced, as it was */
 	ck_assert_uint_eq(look().live, (unsigned)n);
-	end(&tasks[0]);
+	end_traced(&tasks[0]);
 	tasks[0] = trace(NULL); /* where that was */
 	ck_assert_ptr_nonnull(tasks[0].handle);
 	tasks[n] = trace(NULL);
 	ck_assert_ptr_nonnull(tasks[n].handle);
 	ck_assert_uint_eq(look().slabs, 2);
 	for (int i = 0; i <= n; i++)
-		end(&tasks[i]);
+		end_traced(&tasks[i]);
 }
-END_TEST
 
 static void *come_and_go(void *unused)
 {
@@ -636,7 +598,7 @@ static void *come_and_go(void *unused)
 		struct tdt_traced task = trace("other");
 
 		MUST(task.handle != NULL);
-		end(&task);
+		end_traced(&task);
 	}
 	return unused;
 }
@@ -661,11 +623,11 @@ static void child_of_fork(void)
 	MUST(tdt_tasks(NULL, count, &n) == 0);
 	MUST(n == 51);
 	for (int i = 0; i < 50; i++)
-		end(&tasks[i]);
+		end_traced(&tasks[i]);
 	_exit(0);
 }
 
-START_TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
+TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 {
 	struct tdt_traced mine = trace("mine");
 	pthread_t thread[3];
@@ -685,34 +647,5 @@ START_TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 	atomic_store(&over, true);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
-	end(&mine);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("registry");
-	TCase *layout = tcase_create("layout"), *records = tcase_create("records"),
-	      *refused = tcase_create("refused");
-
-	tcase_add_test(layout, the_registry_leads_to_the_records);
-	tcase_add_test(layout, the_registry_is_found_by_its_magic_and_knows_its_process);
-	tcase_add_test(layout, a_record_says_who_wakes_the_task_and_what_it_keeps);
-	tcase_add_test(layout, a_woken_task_is_runnable_until_its_next_poll);
-	tcase_add_test(layout, counters_outlive_records);
-	tcase_add_test(layout, a_worker_that_parks_says_so_to_readers);
-	tcase_add_test(layout, a_record_leads_to_the_name_of_what_its_task_waits_for);
-	tcase_add_test(layout, a_record_forgets_the_task_before);
-	suite_add_tcase(suite, layout);
-	tcase_add_test(records, a_record_that_is_being_made_is_no_task_yet);
-	tcase_add_test(records, another_task_in_the_same_place_is_not_taken_for_the_one_before);
-	tcase_add_loop_test(records, records_are_used_again, 0, 2);
-	tcase_add_test(records, threads_have_slabs_of_their_own_by_their_ids);
-	tcase_add_test(records, a_copy_is_of_one_task);
-	tcase_add_test(records, a_copy_has_what_was_said_in_its_last_poll_or_nothing);
-	suite_add_tcase(suite, records);
-	tcase_add_test(refused, without_memory_for_a_slab_nothing_is_traced);
-	tcase_add_test(refused, a_child_of_fork_has_the_tasks_and_can_make_more);
-	suite_add_tcase(suite, refused);
-	return test_run(suite);
+	end_traced(&mine);
 }

@@ -14,7 +14,9 @@
 
 #include <tdt/hooks.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -23,15 +25,11 @@
  * Under ThreadSanitizer its runtime would be stepped, too, and entered again by the handler: it
  * locks itself out.
  */
-#if defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TSAN 1
-#endif
-#endif
-
-#if defined(__x86_64__) && !defined(TSAN)
+#if TSAN
+SUITE_SKIP("ThreadSanitizer's runtime can't be stepped")
+#elif !defined(__x86_64__)
+SUITE_SKIP("only x86-64 is stepped")
+#else
 
 #define TRAP 0x100 /* in the flags */
 #define STEPS 3000
@@ -89,21 +87,6 @@ static tdt_poll_t say(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void nothing(void *state)
-{
-	(void)state;
-}
-
-static const struct tdt_waker *clone_idle(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void wake_idle(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
 static uint64_t said;
 
 static void begin(void)
@@ -114,7 +97,7 @@ static void begin(void)
 	attr.file = (const char *)(uintptr_t)number;
 	attr.line = attr.column = (uint32_t)number;
 	said = 0;
-	task = tdt_traced_with((struct tdt_future){ &said, say, nothing }, &attr);
+	task = tdt_traced_with((struct tdt_future){ &said, say, drop_nothing }, &attr);
 	MUST(task.handle != NULL);
 	place = task.handle;
 }
@@ -133,10 +116,7 @@ static void replace(void)
 
 static void poll_task(void)
 {
-	static const struct tdt_waker_vtable vtable = { clone_idle, wake_idle, wake_idle,
-							wake_idle };
-	static const struct tdt_waker idle = { &vtable };
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 
 	MUST(tdt_future_poll(&task.future, &cx) == TDT_PENDING);
 }
@@ -157,8 +137,10 @@ static bool could(void)
 	return acted != 0;
 }
 
+CASE(steps, .setup = setup)
+
 /* 0: the task is polled meanwhile, 1: it ends, and another takes its place */
-START_TEST(a_copy_is_true_whenever_the_record_changes)
+TEST(a_copy_is_true_whenever_the_record_changes, .to = 2)
 {
 	int copied = 0;
 
@@ -178,7 +160,6 @@ START_TEST(a_copy_is_true_whenever_the_record_changes)
 	if (could())
 		ck_assert_int_gt(copied, 0);
 }
-END_TEST
 
 static void look(void)
 {
@@ -186,7 +167,7 @@ static void look(void)
 		expect_true();
 }
 
-START_TEST(a_copy_is_true_in_the_middle_of_every_change)
+TEST(a_copy_is_true_in_the_middle_of_every_change)
 {
 	act = look;
 	often = true;
@@ -204,26 +185,5 @@ START_TEST(a_copy_is_true_in_the_middle_of_every_change)
 	end();
 	could();
 }
-END_TEST
 
 #endif
-
-int main(void)
-{
-#if defined(TSAN)
-	puts("1..0 # SKIP ThreadSanitizer's runtime can't be stepped");
-	return 0;
-#elif defined(__x86_64__)
-	Suite *suite = suite_create("stepped");
-	TCase *steps = tcase_create("steps");
-
-	tcase_add_checked_fixture(steps, setup, NULL);
-	tcase_add_loop_test(steps, a_copy_is_true_whenever_the_record_changes, 0, 2);
-	tcase_add_test(steps, a_copy_is_true_in_the_middle_of_every_change);
-	suite_add_tcase(suite, steps);
-	return test_run(suite);
-#else
-	puts("1..0 # SKIP only x86-64 is stepped");
-	return 0;
-#endif
-}

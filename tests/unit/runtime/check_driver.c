@@ -67,7 +67,9 @@ static void have_libuv_ready(void)
 	end(driver);
 }
 
-START_TEST(it_starts_and_stops)
+CASE(driver)
+
+TEST(it_starts_and_stops)
 {
 	struct tdt__driver *drivers[10];
 	int before;
@@ -80,9 +82,8 @@ START_TEST(it_starts_and_stops)
 		end(drivers[i]);
 	ck_assert_int_eq(descriptors(), before);
 }
-END_TEST
 
-START_TEST(references_outlive_its_thread)
+TEST(references_outlive_its_thread)
 {
 	struct tdt__driver *driver, *ref;
 
@@ -93,9 +94,8 @@ START_TEST(references_outlive_its_thread)
 	tdt__driver_unref(ref);
 	tdt__driver_unref(NULL);
 }
-END_TEST
 
-START_TEST(its_thread_handles_no_signals_but_its_own_faults)
+TEST(its_thread_handles_no_signals_but_its_own_faults)
 {
 	static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
 	struct tdt__driver *driver;
@@ -122,13 +122,12 @@ START_TEST(its_thread_handles_no_signals_but_its_own_faults)
 	}
 	end(driver);
 }
-END_TEST
 
 /*
  * It may have to wait, too, before it comes to that: for whatever else goes on in the process and
  * the machine.
  */
-START_TEST(with_nothing_to_do_it_sleeps)
+TEST(with_nothing_to_do_it_sleeps)
 {
 	struct tdt__driver *driver;
 	long switches;
@@ -142,10 +141,9 @@ START_TEST(with_nothing_to_do_it_sleeps)
 	} while (driver_thread_switches() != switches);
 	end(driver);
 }
-END_TEST
 
 /* However few there are; libuv would call abort() for want of some. */
-START_TEST(without_descriptors_there_is_none)
+TEST(without_descriptors_there_is_none)
 {
 	struct tdt__driver *driver;
 	int left = 0;
@@ -166,9 +164,8 @@ START_TEST(without_descriptors_there_is_none)
 		ck_assert_int_eq(error, left < 8 ? -EMFILE : 0);
 	}
 }
-END_TEST
 
-START_TEST(without_a_thread_there_is_none)
+TEST(without_a_thread_there_is_none)
 {
 	struct tdt__driver *driver;
 	int before;
@@ -180,10 +177,9 @@ START_TEST(without_a_thread_there_is_none)
 	no_thread = 0;
 	ck_assert_int_eq(descriptors(), before);
 }
-END_TEST
 
 /* The fourth allocation is libuv's table of handles, for want of which it calls abort(). */
-START_TEST(without_memory_there_is_none)
+TEST(without_memory_there_is_none)
 {
 	struct tdt__driver *driver;
 	int error;
@@ -198,10 +194,9 @@ START_TEST(without_memory_there_is_none)
 		ck_assert_int_eq(error, -ENOMEM);
 	}
 }
-END_TEST
 
 /* Nor does it hear of a descriptor for which libuv would have to grow its table. */
-START_TEST(without_memory_there_is_no_room_for_a_descriptor)
+TEST(without_memory_there_is_no_room_for_a_descriptor)
 {
 	struct tdt__driver *driver;
 	int error;
@@ -217,22 +212,4 @@ START_TEST(without_memory_there_is_no_room_for_a_descriptor)
 		ck_assert_int_eq(tdt__driver_make_room(driver, fd), 0);
 	}
 	end(driver);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("driver");
-	TCase *driver = tcase_create("driver");
-
-	tcase_add_test(driver, it_starts_and_stops);
-	tcase_add_test(driver, references_outlive_its_thread);
-	tcase_add_test(driver, its_thread_handles_no_signals_but_its_own_faults);
-	tcase_add_test(driver, with_nothing_to_do_it_sleeps);
-	tcase_add_test(driver, without_descriptors_there_is_none);
-	tcase_add_test(driver, without_a_thread_there_is_none);
-	tcase_add_test(driver, without_memory_there_is_none);
-	tcase_add_test(driver, without_memory_there_is_no_room_for_a_descriptor);
-	suite_add_tcase(suite, driver);
-	return test_run(suite);
 }

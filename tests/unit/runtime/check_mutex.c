@@ -78,7 +78,9 @@ static void expect_free(void)
 
 /* --- The line of waiting tasks ------------------------------------------------ */
 
-START_TEST(a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake)
+CASE(mutex, .setup = setup, .teardown = teardown)
+
+TEST(a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake)
 {
 	struct tdt_future first = lock();
 
@@ -92,18 +94,16 @@ START_TEST(a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	expect_free();
 }
-END_TEST
 
-START_TEST(a_free_mutex_cannot_be_unlocked)
+TEST(a_free_mutex_cannot_be_unlocked)
 {
 	errno = 0;
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), -EPERM);
 	ck_assert_int_eq(errno, EPERM);
 	expect_free();
 }
-END_TEST
 
-START_TEST(there_is_no_lock_of_nothing)
+TEST(there_is_no_lock_of_nothing)
 {
 	struct tdt_future none;
 
@@ -113,9 +113,8 @@ START_TEST(there_is_no_lock_of_nothing)
 	ck_assert_int_eq(errno, EINVAL);
 	tdt_mutex_free(NULL);
 }
-END_TEST
 
-START_TEST(who_waits_gets_it_in_the_order_of_first_polls)
+TEST(who_waits_gets_it_in_the_order_of_first_polls)
 {
 	struct tdt_future third = lock(), second = lock(), first = lock();
 	struct tdt_future *const order[] = { &first, &second, &third };
@@ -135,9 +134,8 @@ START_TEST(who_waits_gets_it_in_the_order_of_first_polls)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	expect_free();
 }
-END_TEST
 
-START_TEST(who_is_dropped_leaves_the_line)
+TEST(who_is_dropped_leaves_the_line, .to = 3)
 {
 	/* _i: which of them */
 	struct tdt_future line[3];
@@ -158,9 +156,8 @@ START_TEST(who_is_dropped_leaves_the_line)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	expect_free();
 }
-END_TEST
 
-START_TEST(what_was_handed_to_one_that_is_dropped_is_handed_on)
+TEST(what_was_handed_to_one_that_is_dropped_is_handed_on)
 {
 	struct tdt_future first, second;
 
@@ -175,9 +172,8 @@ START_TEST(what_was_handed_to_one_that_is_dropped_is_handed_on)
 	tdt_future_drop(&second);
 	expect_free();
 }
-END_TEST
 
-START_TEST(a_lock_that_was_never_polled_holds_nothing)
+TEST(a_lock_that_was_never_polled_holds_nothing)
 {
 	struct tdt_future unpolled = lock();
 
@@ -186,9 +182,8 @@ START_TEST(a_lock_that_was_never_polled_holds_nothing)
 	expect_held();
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 }
-END_TEST
 
-START_TEST(spurious_polls_keep_the_place_and_the_clone)
+TEST(spurious_polls_keep_the_place_and_the_clone)
 {
 	struct tdt_future first, second;
 
@@ -204,9 +199,8 @@ START_TEST(spurious_polls_keep_the_place_and_the_clone)
 	tdt_future_drop(&first);
 	tdt_future_drop(&second);
 }
-END_TEST
 
-START_TEST(the_waker_of_the_last_poll_is_woken)
+TEST(the_waker_of_the_last_poll_is_woken)
 {
 	struct tdt_future moved;
 
@@ -220,9 +214,8 @@ START_TEST(the_waker_of_the_last_poll_is_woken)
 	ck_assert_uint_eq(tdt_future_poll(&moved, &other_cx), TDT_READY);
 	tdt_future_drop(&moved);
 }
-END_TEST
 
-START_TEST(who_cannot_be_woken_tries_again_and_keeps_the_place)
+TEST(who_cannot_be_woken_tries_again_and_keeps_the_place)
 {
 	struct tdt_future first = lock(), second;
 
@@ -238,7 +231,6 @@ START_TEST(who_cannot_be_woken_tries_again_and_keeps_the_place)
 	tdt_future_drop(&first);
 	tdt_future_drop(&second);
 }
-END_TEST
 
 static void unlock(void)
 {
@@ -246,7 +238,7 @@ static void unlock(void)
 }
 
 /* When the clone is made, the poll has found the mutex held, and there is nobody to wake yet. */
-START_TEST(an_unlock_in_the_middle_of_a_poll_is_not_lost)
+TEST(an_unlock_in_the_middle_of_a_poll_is_not_lost)
 {
 	struct tdt_future locking = lock();
 
@@ -257,7 +249,6 @@ START_TEST(an_unlock_in_the_middle_of_a_poll_is_not_lost)
 	expect_held();
 	unlock();
 }
-END_TEST
 
 /* A task of a runtime that polls inside its wake: it locks, unlocks, and by that wakes the next. */
 struct eager {
@@ -290,7 +281,7 @@ static void eager_drop(const struct tdt_waker *eager)
 }
 
 /* Else this hangs. */
-START_TEST(wakers_are_called_with_nothing_locked_inside)
+TEST(wakers_are_called_with_nothing_locked_inside)
 {
 	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake,
 							eager_drop };
@@ -307,7 +298,6 @@ START_TEST(wakers_are_called_with_nothing_locked_inside)
 		ck_assert(tdt_future_is_none(&eager[i].locking));
 	expect_free();
 }
-END_TEST
 
 /* --- Memory --------------------------------------------------------------------- */
 
@@ -332,11 +322,12 @@ static int make_all(void *argument)
 	return result;
 }
 
-START_TEST(a_lack_of_memory_is_told)
+CASE(memory)
+
+TEST(a_lack_of_memory_is_told)
 {
 	no_memory_each(make_all, NULL, 3);
 }
-END_TEST
 
 /* --- Threads ----------------------------------------------------------------------- */
 
@@ -398,7 +389,9 @@ static void *lock_often(void *number)
 	return (void *)rounds;
 }
 
-START_TEST(one_at_a_time_holds_the_mutex)
+CASE(threads, .setup = setup, .teardown = teardown)
+
+TEST(one_at_a_time_holds_the_mutex)
 {
 	pthread_t thread[THREADS];
 	intptr_t rounds = 0;
@@ -420,33 +413,4 @@ START_TEST(one_at_a_time_holds_the_mutex)
 	ck_assert_int_gt(given_up, 0);
 	expect_free();
 	ck_assert_int_eq(bells, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("mutex");
-	TCase *locks = tcase_create("mutex"), *memory = tcase_create("memory"),
-	      *threads = tcase_create("threads");
-
-	tcase_add_checked_fixture(locks, setup, teardown);
-	tcase_add_test(locks, a_free_mutex_is_taken_by_the_first_poll_and_nobody_to_wake);
-	tcase_add_test(locks, a_free_mutex_cannot_be_unlocked);
-	tcase_add_test(locks, there_is_no_lock_of_nothing);
-	tcase_add_test(locks, who_waits_gets_it_in_the_order_of_first_polls);
-	tcase_add_loop_test(locks, who_is_dropped_leaves_the_line, 0, 3);
-	tcase_add_test(locks, what_was_handed_to_one_that_is_dropped_is_handed_on);
-	tcase_add_test(locks, a_lock_that_was_never_polled_holds_nothing);
-	tcase_add_test(locks, spurious_polls_keep_the_place_and_the_clone);
-	tcase_add_test(locks, the_waker_of_the_last_poll_is_woken);
-	tcase_add_test(locks, who_cannot_be_woken_tries_again_and_keeps_the_place);
-	tcase_add_test(locks, an_unlock_in_the_middle_of_a_poll_is_not_lost);
-	tcase_add_test(locks, wakers_are_called_with_nothing_locked_inside);
-	suite_add_tcase(suite, locks);
-	tcase_add_test(memory, a_lack_of_memory_is_told);
-	suite_add_tcase(suite, memory);
-	tcase_add_checked_fixture(threads, setup, teardown);
-	tcase_add_test(threads, one_at_a_time_holds_the_mutex);
-	suite_add_tcase(suite, threads);
-	return test_run(suite);
 }

@@ -212,16 +212,17 @@ static void expect_pending(struct tdt_future *future, struct tdt_context *contex
 
 /* --- Bytes ------------------------------------------------------------------------ */
 
-START_TEST(what_is_written_is_read)
+CASE(bytes, .setup = setup_pair, .teardown = teardown_pair)
+
+TEST(what_is_written_is_read)
 {
 	ck_assert_int_eq(write_all(ours, "hello", 5), 5);
 	expect_bytes(theirs, "hello");
 	ck_assert_int_eq(write_all(theirs, "hi", 2), 2);
 	expect_bytes(ours, "hi");
 }
-END_TEST
 
-START_TEST(a_read_gives_what_there_is)
+TEST(a_read_gives_what_there_is)
 {
 	char buffer[4];
 
@@ -231,9 +232,8 @@ START_TEST(a_read_gives_what_there_is)
 	ck_assert_int_eq(read_some(theirs, buffer, 4), 2);
 	ck_assert_mem_eq(buffer, "ef", 2);
 }
-END_TEST
 
-START_TEST(nothing_is_read_and_written_at_once)
+TEST(nothing_is_read_and_written_at_once)
 {
 	struct tdt_future none = tdt_tcp_read(ours, &byte, 0, &n);
 
@@ -243,9 +243,8 @@ START_TEST(nothing_is_read_and_written_at_once)
 	tdt_future_drop(&none);
 	ck_assert_int_eq(write_all(ours, "", 0), 0);
 }
-END_TEST
 
-START_TEST(a_read_waits_for_bytes)
+TEST(a_read_waits_for_bytes)
 {
 	struct driven *task = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
 
@@ -263,7 +262,6 @@ START_TEST(a_read_waits_for_bytes)
 	ck_assert_int_eq(driven_wakers(task), 0);
 	driven_end(task);
 }
-END_TEST
 
 /* A future that copies what it reads back to where it came from, until the end. */
 struct echo {
@@ -343,7 +341,7 @@ static void receiver_drop(void *state)
  * Ten megabytes there and back, through buffers that take a few kilobytes: both sides wait to read
  * and to write.
  */
-START_TEST(much_is_written_while_it_is_read)
+TEST(much_is_written_while_it_is_read)
 {
 	static char sent[10 << 20], received[sizeof(sent)];
 	struct echo echo = { .tcp = theirs };
@@ -363,9 +361,8 @@ START_TEST(much_is_written_while_it_is_read)
 	ck_assert_int_eq(memcmp(sent, received, sizeof(sent)), 0);
 	ck_assert_int_eq(echo.got, 0);
 }
-END_TEST
 
-START_TEST(a_half_closed_connection_goes_on_the_other_way)
+TEST(a_half_closed_connection_goes_on_the_other_way)
 {
 	ck_assert_int_eq(write_all(ours, "last", 4), 4);
 	ck_assert_int_eq(tdt_tcp_shutdown(ours), 0);
@@ -376,9 +373,8 @@ START_TEST(a_half_closed_connection_goes_on_the_other_way)
 	expect_bytes(ours, "answer");
 	ck_assert_int_eq(write_all(ours, "more", 4), -EPIPE);
 }
-END_TEST
 
-START_TEST(the_end_wakes_a_reader)
+TEST(the_end_wakes_a_reader)
 {
 	struct driven *task = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
 
@@ -390,11 +386,12 @@ START_TEST(the_end_wakes_a_reader)
 	ck_assert_int_eq(n, 0);
 	driven_end(task);
 }
-END_TEST
 
 /* --- A connection that breaks -------------------------------------------------------- */
 
-START_TEST(a_reset_wakes_who_reads_and_who_writes)
+CASE(broken, .setup = setup_pair, .teardown = teardown_pair)
+
+TEST(a_reset_wakes_who_reads_and_who_writes, .to = 3)
 {
 	ssize_t read_result = 1, write_result = 1;
 	struct driven *reader = driven_new(tdt_tcp_read(ours, &byte, 1, &read_result));
@@ -421,9 +418,8 @@ START_TEST(a_reset_wakes_who_reads_and_who_writes)
 	driven_end(reader);
 	driven_end(writer);
 }
-END_TEST
 
-START_TEST(what_was_reset_cannot_be_shut_down)
+TEST(what_was_reset_cannot_be_shut_down)
 {
 	reset(&theirs);
 	ck_assert_int_eq(read_some(ours, &byte, 1), -ECONNRESET);
@@ -431,7 +427,6 @@ START_TEST(what_was_reset_cannot_be_shut_down)
 	ck_assert_int_eq(tdt_tcp_shutdown(ours), -ENOTCONN);
 	ck_assert_int_eq(errno, ENOTCONN);
 }
-END_TEST
 
 static volatile sig_atomic_t sigpipes;
 
@@ -441,7 +436,7 @@ static void on_sigpipe(int signal)
 	sigpipes++;
 }
 
-START_TEST(writing_to_nobody_raises_no_signal)
+TEST(writing_to_nobody_raises_no_signal)
 {
 	signal(SIGPIPE, on_sigpipe);
 	reset(&theirs);
@@ -449,11 +444,12 @@ START_TEST(writing_to_nobody_raises_no_signal)
 	ck_assert_int_eq(write_all(ours, "x", 1), -EPIPE);
 	ck_assert_int_eq(sigpipes, 0);
 }
-END_TEST
 
 /* --- One at a time --------------------------------------------------------------------- */
 
-START_TEST(a_second_reader_is_refused_and_a_writer_is_not)
+CASE(one, .setup = setup_pair, .teardown = teardown_pair)
+
+TEST(a_second_reader_is_refused_and_a_writer_is_not)
 {
 	struct tdt_future first = tdt_tcp_read(ours, &byte, 1, &n);
 
@@ -470,9 +466,8 @@ START_TEST(a_second_reader_is_refused_and_a_writer_is_not)
 	ck_assert_int_eq(read_some(ours, &byte, 1), 1);
 	tdt_future_drop(&first);
 }
-END_TEST
 
-START_TEST(a_second_writer_is_refused)
+TEST(a_second_writer_is_refused)
 {
 	struct tdt_future first = write_plenty(ours, &n);
 
@@ -480,9 +475,10 @@ START_TEST(a_second_writer_is_refused)
 	ck_assert_int_eq(write_all(ours, "x", 1), -EBUSY);
 	tdt_future_drop(&first);
 }
-END_TEST
 
-START_TEST(a_second_acceptor_is_refused)
+CASE(opening, .setup = setup_listener, .teardown = teardown_pair)
+
+TEST(a_second_acceptor_is_refused)
 {
 	struct tdt_tcp *tcp = ours;
 	int error = 0;
@@ -495,11 +491,12 @@ START_TEST(a_second_acceptor_is_refused)
 	tdt_future_drop(&first);
 	pair("127.0.0.1");
 }
-END_TEST
 
 /* --- Cancelled --------------------------------------------------------------------------- */
 
-START_TEST(a_cancelled_read_loses_no_byte)
+CASE(cancelled, .setup = setup_pair, .teardown = teardown_pair)
+
+TEST(a_cancelled_read_loses_no_byte)
 {
 	char buffer[2] = { 0 };
 
@@ -522,9 +519,8 @@ START_TEST(a_cancelled_read_loses_no_byte)
 		ck_assert_mem_eq(buffer, sent, 2);
 	}
 }
-END_TEST
 
-START_TEST(a_dropped_read_is_not_woken)
+TEST(a_dropped_read_is_not_woken)
 {
 	struct tdt_future cancelled = tdt_tcp_read(theirs, &byte, 1, &n);
 
@@ -534,9 +530,8 @@ START_TEST(a_dropped_read_is_not_woken)
 	drive(tdt_sleep_ms(10));
 	ck_assert_int_eq(waker.wakes, 0);
 }
-END_TEST
 
-START_TEST(the_last_waker_is_the_one_woken)
+TEST(the_last_waker_is_the_one_woken)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 
@@ -553,10 +548,9 @@ START_TEST(the_last_waker_is_the_one_woken)
 	ck_assert_uint_eq(tdt_future_poll(&reading, &cx), TDT_READY);
 	tdt_future_drop(&reading);
 }
-END_TEST
 
 /* Ready, and nobody reads: the driver is woken once. */
-START_TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
+TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 	struct timespec before, after;
@@ -576,7 +570,6 @@ START_TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 			 150);
 	tdt_future_drop(&reading);
 }
-END_TEST
 
 /* --- Connect ---------------------------------------------------------------------------- */
 
@@ -589,7 +582,9 @@ static int connect_to(const char *host, uint16_t port)
 	return error;
 }
 
-START_TEST(a_refused_connection_says_so)
+CASE(opening)
+
+TEST(a_refused_connection_says_so)
 {
 	uint16_t port = tdt_tcp_listener_port(listener);
 
@@ -598,10 +593,9 @@ START_TEST(a_refused_connection_says_so)
 	ck_assert_int_eq(connect_to("127.0.0.1", port), -ECONNREFUSED);
 	ck_assert_ptr_null(ours);
 }
-END_TEST
 
 /* A listener whose queue is full answers nobody. */
-START_TEST(a_connect_waits_and_can_be_cancelled)
+TEST(a_connect_waits_and_can_be_cancelled)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -629,9 +623,10 @@ START_TEST(a_connect_waits_and_can_be_cancelled)
 	tdt_tcp_free(tcps[0]);
 	close(fd);
 }
-END_TEST
 
-START_TEST(connections_have_no_delay_and_close_on_exec)
+CASE(bytes)
+
+TEST(connections_have_no_delay_and_close_on_exec)
 {
 	struct tdt_tcp *both[] = { ours, theirs };
 
@@ -646,9 +641,10 @@ START_TEST(connections_have_no_delay_and_close_on_exec)
 	}
 	ck_assert_int_eq(fcntl(listener->socket.fd, F_GETFD), FD_CLOEXEC);
 }
-END_TEST
 
-START_TEST(ipv6_works)
+CASE(opening)
+
+TEST(ipv6_works)
 {
 	tdt_tcp_listener_free(listener);
 	listener = tdt_tcp_listen("::1", 0);
@@ -662,12 +658,11 @@ START_TEST(ipv6_works)
 	ck_assert_int_eq(write_all(ours, "six", 3), 3);
 	expect_bytes(theirs, "six");
 }
-END_TEST
 
 /* --- Accept ------------------------------------------------------------------------------ */
 
 /* Though the driver, which lets go of it only when it comes to that, knows the listener. */
-START_TEST(a_freed_listener_gives_back_its_port_at_once)
+TEST(a_freed_listener_gives_back_its_port_at_once)
 {
 	uint16_t port = tdt_tcp_listener_port(listener);
 
@@ -684,9 +679,8 @@ START_TEST(a_freed_listener_gives_back_its_port_at_once)
 		ck_assert_msg(listener != NULL, "%d: %s", i, strerror(errno));
 	}
 }
-END_TEST
 
-START_TEST(an_accept_is_woken)
+TEST(an_accept_is_woken)
 {
 	int error = 1, ignored;
 	struct driven *task = driven_new(tdt_tcp_accept(listener, &theirs, &error));
@@ -700,10 +694,9 @@ START_TEST(an_accept_is_woken)
 	ck_assert_int_eq(error, 0);
 	driven_end(task);
 }
-END_TEST
 
 /* All descriptors in use but one, for the connecting side; then one more. */
-START_TEST(without_descriptors_accept_says_so_and_goes_on_later)
+TEST(without_descriptors_accept_says_so_and_goes_on_later)
 {
 	int error = 1, fd = dup(0);
 	struct rlimit lowered;
@@ -739,23 +732,25 @@ START_TEST(without_descriptors_accept_says_so_and_goes_on_later)
 	ck_assert_ptr_null(tdt_tcp_listen("127.0.0.1", 0));
 	ck_assert_int_eq(errno, EMFILE);
 }
-END_TEST
 
 /* --- What is refused ------------------------------------------------------------------------- */
 
-START_TEST(a_port_is_listened_at_once)
+CASE(refused, .setup = setup_listener, .teardown = teardown_pair)
+
+TEST(a_port_is_listened_at_once)
 {
 	errno = 0;
 	ck_assert_ptr_null(tdt_tcp_listen("127.0.0.1", tdt_tcp_listener_port(listener)));
 	ck_assert_int_eq(errno, EADDRINUSE);
 }
-END_TEST
+
+CASE(opening)
 
 /*
  * Also while the driver has not let go of the old one, and where old connections of the port
  * linger.
  */
-START_TEST(a_port_is_free_again_at_once)
+TEST(a_port_is_free_again_at_once)
 {
 	for (int round = 0; round < 50; round++) {
 		uint16_t port = tdt_tcp_listener_port(listener);
@@ -776,13 +771,14 @@ START_TEST(a_port_is_free_again_at_once)
 		ck_assert_msg(listener != NULL, "%s", strerror(errno));
 	}
 }
-END_TEST
 
 static const char *const bad_hosts[] = {
 	NULL, "", "localhost", "1.2.3", "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
 };
 
-START_TEST(addresses_are_numbers)
+CASE(refused)
+
+TEST(addresses_are_numbers, .to = (int)(sizeof(bad_hosts) / sizeof(*bad_hosts)))
 {
 	struct tdt_future connecting;
 	int error;
@@ -796,9 +792,10 @@ START_TEST(addresses_are_numbers)
 	ck_assert_int_eq(errno, EINVAL);
 	ours = NULL;
 }
-END_TEST
 
-START_TEST(null_is_refused)
+CASE(bytes)
+
+TEST(null_is_refused)
 {
 	int error;
 	struct tdt_future refused[] = {
@@ -823,11 +820,12 @@ START_TEST(null_is_refused)
 	tdt_tcp_free(NULL);
 	tdt_tcp_listener_free(NULL);
 }
-END_TEST
 
 /* --- Without a driver, or memory ------------------------------------------------------------- */
 
-START_TEST(who_need_not_wait_needs_no_runtime)
+CASE(outside, .setup = setup_pair, .teardown = teardown_pair)
+
+TEST(who_need_not_wait_needs_no_runtime)
 {
 	struct tdt__driver *driver = driven_driver();
 	struct tdt_future future;
@@ -847,10 +845,9 @@ START_TEST(who_need_not_wait_needs_no_runtime)
 	ck_assert_int_eq(write_all(ours, "y", 1), 1);
 	expect_bytes(theirs, "y");
 }
-END_TEST
 
 /* Read: known to the driver, or only listed; freed before it stopped, or after. */
-START_TEST(sockets_outlive_the_driver)
+TEST(sockets_outlive_the_driver, .to = 4)
 {
 	struct tdt_future reading = tdt_tcp_read(ours, &byte, 1, &n), accepting, writing;
 	struct tdt_tcp *tcp;
@@ -897,10 +894,9 @@ START_TEST(sockets_outlive_the_driver)
 	listener = NULL;
 	driven_setup(); /* for the teardown */
 }
-END_TEST
 
 /* A task of another runtime, say: it would wait for ever.  Known to the driver, or only listed. */
-START_TEST(who_waits_when_the_driver_stops_is_woken)
+TEST(who_waits_when_the_driver_stops_is_woken, .to = 2)
 {
 	struct tdt_tcp *tcp;
 	ssize_t written;
@@ -928,10 +924,11 @@ START_TEST(who_waits_when_the_driver_stops_is_woken)
 	tdt__driver_unref(driven_driver());
 	driven_setup(); /* for the teardown */
 }
-END_TEST
+
+CASE(opening)
 
 /* A descriptor that the driver gave up is not used again while libuv still has it. */
-START_TEST(descriptors_are_closed_and_used_again)
+TEST(descriptors_are_closed_and_used_again)
 {
 	int fd = dup(0);
 
@@ -963,9 +960,10 @@ START_TEST(descriptors_are_closed_and_used_again)
 	tdt__driver_unref(driven_driver());
 	driven_setup();
 }
-END_TEST
 
-START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
+CASE(outside)
+
+TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
 {
 	struct driven *reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
 
@@ -983,9 +981,8 @@ START_TEST(a_socket_that_cannot_be_watched_says_so_and_may_be_later)
 	ck_assert_int_eq(n, 1);
 	driven_end(reader);
 }
-END_TEST
 
-START_TEST(nobody_is_told_why_another_could_not_wait)
+TEST(nobody_is_told_why_another_could_not_wait)
 {
 	struct tdt_future gave_up = tdt_tcp_read(theirs, &byte, 1, &n), reading;
 
@@ -999,9 +996,8 @@ START_TEST(nobody_is_told_why_another_could_not_wait)
 	expect_pending(&reading, &cx);
 	tdt_future_drop(&reading);
 }
-END_TEST
 
-START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
+TEST(a_socket_that_cannot_be_watched_may_be_freed, .to = 2)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 
@@ -1014,7 +1010,6 @@ START_TEST(a_socket_that_cannot_be_watched_may_be_freed)
 	theirs = NULL;
 	ck_assert_int_eq(read_some(ours, &byte, 1), 0);
 }
-END_TEST
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 
@@ -1063,11 +1058,13 @@ static void *read_at_random(void *arg)
 	return NULL;
 }
 
+CASE(opening)
+
 /*
  * Two threads on either end, that give up at random, and whichever end is done first is closed or
  * reset.
  */
-START_TEST(threads_share_a_connection_that_breaks)
+TEST(threads_share_a_connection_that_breaks)
 {
 	unsigned seed = seed_of_run();
 
@@ -1096,7 +1093,6 @@ START_TEST(threads_share_a_connection_that_breaks)
 		}
 	}
 }
-END_TEST
 
 static int make_them_all(void *argument)
 {
@@ -1120,74 +1116,13 @@ static int make_them_all(void *argument)
 	return failed ? -errno : 0;
 }
 
-START_TEST(without_memory_there_are_none)
+CASE(outside)
+
+TEST(without_memory_there_are_none)
 {
 	struct tdt_tcp *saved = theirs;
 
 	ck_assert_int_eq(tdt_tcp_set_name(ours, "before"), 0); /* it is replaced each time */
 	no_memory_each(make_them_all, NULL, 9);
 	theirs = saved;
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("net");
-	TCase *bytes = tcase_create("bytes");
-	TCase *broken = tcase_create("broken");
-	TCase *one = tcase_create("one");
-	TCase *cancelled = tcase_create("cancelled");
-	TCase *opening = tcase_create("opening");
-	TCase *outside = tcase_create("outside");
-	TCase *refused = tcase_create("refused");
-	TCase *paired[] = { bytes, broken, one, cancelled, outside };
-	TCase *listening[] = { opening, refused };
-
-	for (size_t i = 0; i < sizeof(paired) / sizeof(*paired); i++) {
-		tcase_add_checked_fixture(paired[i], setup_pair, teardown_pair);
-		suite_add_tcase(suite, paired[i]);
-	}
-	for (size_t i = 0; i < sizeof(listening) / sizeof(*listening); i++) {
-		tcase_add_checked_fixture(listening[i], setup_listener, teardown_pair);
-		suite_add_tcase(suite, listening[i]);
-	}
-	tcase_add_test(bytes, what_is_written_is_read);
-	tcase_add_test(bytes, a_read_gives_what_there_is);
-	tcase_add_test(bytes, nothing_is_read_and_written_at_once);
-	tcase_add_test(bytes, a_read_waits_for_bytes);
-	tcase_add_test(bytes, much_is_written_while_it_is_read);
-	tcase_add_test(bytes, a_half_closed_connection_goes_on_the_other_way);
-	tcase_add_test(bytes, the_end_wakes_a_reader);
-	tcase_add_test(bytes, connections_have_no_delay_and_close_on_exec);
-	tcase_add_loop_test(broken, a_reset_wakes_who_reads_and_who_writes, 0, 3);
-	tcase_add_test(broken, what_was_reset_cannot_be_shut_down);
-	tcase_add_test(broken, writing_to_nobody_raises_no_signal);
-	tcase_add_test(one, a_second_reader_is_refused_and_a_writer_is_not);
-	tcase_add_test(one, a_second_writer_is_refused);
-	tcase_add_test(opening, a_second_acceptor_is_refused);
-	tcase_add_test(opening, a_port_is_free_again_at_once);
-	tcase_add_test(cancelled, a_cancelled_read_loses_no_byte);
-	tcase_add_test(cancelled, a_dropped_read_is_not_woken);
-	tcase_add_test(cancelled, the_last_waker_is_the_one_woken);
-	tcase_add_test(cancelled, a_socket_that_stays_ready_leaves_the_driver_asleep);
-	tcase_add_test(opening, a_refused_connection_says_so);
-	tcase_add_test(opening, a_connect_waits_and_can_be_cancelled);
-	tcase_add_test(opening, ipv6_works);
-	tcase_add_test(opening, a_freed_listener_gives_back_its_port_at_once);
-	tcase_add_test(opening, an_accept_is_woken);
-	tcase_add_test(opening, without_descriptors_accept_says_so_and_goes_on_later);
-	tcase_add_test(refused, a_port_is_listened_at_once);
-	tcase_add_loop_test(refused, addresses_are_numbers, 0,
-			    (int)(sizeof(bad_hosts) / sizeof(*bad_hosts)));
-	tcase_add_test(bytes, null_is_refused);
-	tcase_add_test(outside, who_need_not_wait_needs_no_runtime);
-	tcase_add_loop_test(outside, sockets_outlive_the_driver, 0, 4);
-	tcase_add_loop_test(outside, who_waits_when_the_driver_stops_is_woken, 0, 2);
-	tcase_add_test(opening, descriptors_are_closed_and_used_again);
-	tcase_add_test(outside, a_socket_that_cannot_be_watched_says_so_and_may_be_later);
-	tcase_add_test(outside, nobody_is_told_why_another_could_not_wait);
-	tcase_add_loop_test(outside, a_socket_that_cannot_be_watched_may_be_freed, 0, 2);
-	tcase_add_test(opening, threads_share_a_connection_that_breaks);
-	tcase_add_test(outside, without_memory_there_are_none);
-	return test_run(suite);
 }

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include <tdt/async.h>
+#include <tdt/combine.h>
 #include <tdt/sync.h>
 
 #include "lib/bell.h"
@@ -70,7 +72,16 @@ static struct tdt_future channel(void)
 	return future;
 }
 
-START_TEST(a_value_that_is_there_is_received_at_once)
+/* Drop the future, and free the receiver. */
+static void end_channel(struct tdt_future *receiving)
+{
+	tdt_future_drop(receiving);
+	tdt_oneshot_receiver_free(receiver);
+}
+
+CASE(oneshot, .setup = setup, .teardown = teardown)
+
+TEST(a_value_that_is_there_is_received_at_once)
 {
 	struct tdt_future receiving = channel();
 
@@ -80,12 +91,11 @@ START_TEST(a_value_that_is_there_is_received_at_once)
 	ck_assert_int_eq(error, 0);
 	ck_assert_int_eq(waker.clones, 0);
 	ck_assert_uint_eq(poll_once(&receiving), TDT_PANICKED);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	ck_assert_int_eq(freed, 0);
 }
-END_TEST
 
-START_TEST(a_value_wakes_who_awaits_it)
+TEST(a_value_wakes_who_awaits_it)
 {
 	struct tdt_future receiving = channel();
 
@@ -99,12 +109,11 @@ START_TEST(a_value_wakes_who_awaits_it)
 	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
 	ck_assert_ptr_eq(received, &value);
 	ck_assert_int_eq(error, 0);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	ck_assert_int_eq(freed, 0);
 }
-END_TEST
 
-START_TEST(null_is_a_value)
+TEST(null_is_a_value)
 {
 	struct tdt_future receiving = channel();
 
@@ -112,11 +121,10 @@ START_TEST(null_is_a_value)
 	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
 	ck_assert_ptr_null(received);
 	ck_assert_int_eq(error, 0);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 }
-END_TEST
 
-START_TEST(a_sender_that_is_freed_is_told)
+TEST(a_sender_that_is_freed_is_told, .to = 2)
 {
 	struct tdt_future receiving = channel();
 
@@ -130,18 +138,17 @@ START_TEST(a_sender_that_is_freed_is_told)
 	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
 	ck_assert_ptr_null(received);
 	ck_assert_int_eq(error, -EPIPE);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	ck_assert_int_eq(freed, 0);
 }
-END_TEST
 
-START_TEST(a_value_nobody_awaits_any_more_stays_the_sender_s)
+TEST(a_value_nobody_awaits_any_more_stays_the_sender_s, .to = 2)
 {
 	struct tdt_future receiving = channel();
 
 	if (_i == 1)
 		ck_assert_uint_eq(poll_once(&receiving), TDT_PENDING);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	ck_assert_int_eq(waker.alive, 0);
 	errno = 0;
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), -EPIPE);
@@ -150,13 +157,12 @@ START_TEST(a_value_nobody_awaits_any_more_stays_the_sender_s)
 	ck_assert_ptr_eq(received, &error);
 
 	receiving = channel();
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	tdt_oneshot_sender_free(sender);
 	ck_assert_int_eq(freed, 0);
 }
-END_TEST
 
-START_TEST(a_value_that_is_not_received_is_freed_once)
+TEST(a_value_that_is_not_received_is_freed_once, .to = 2)
 {
 	struct tdt_future receiving = channel();
 
@@ -164,7 +170,7 @@ START_TEST(a_value_that_is_not_received_is_freed_once)
 		ck_assert_uint_eq(poll_once(&receiving), TDT_PENDING);
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 	ck_assert_int_eq(freed, 0);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	ck_assert_int_eq(freed, 1);
 
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, value_free), 0);
@@ -172,9 +178,8 @@ START_TEST(a_value_that_is_not_received_is_freed_once)
 	tdt_oneshot_receiver_free(receiver);
 	ck_assert_int_eq(freed, 2);
 }
-END_TEST
 
-START_TEST(the_receiver_is_woken_by_its_last_waker)
+TEST(the_receiver_is_woken_by_its_last_waker)
 {
 	struct tdt_future receiving = channel();
 
@@ -183,11 +188,10 @@ START_TEST(the_receiver_is_woken_by_its_last_waker)
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 }
-END_TEST
 
-START_TEST(a_receiver_that_cannot_be_woken_tries_again)
+TEST(a_receiver_that_cannot_be_woken_tries_again)
 {
 	struct tdt_future receiving = channel();
 
@@ -198,27 +202,25 @@ START_TEST(a_receiver_that_cannot_be_woken_tries_again)
 	ck_assert_uint_eq(poll_once(&receiving), TDT_PENDING);
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 	ck_assert_int_eq(waker.wakes, 2);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 }
-END_TEST
 
 static void send_value(void)
 {
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 }
 
-START_TEST(a_value_in_the_middle_of_a_poll_is_not_lost)
+TEST(a_value_in_the_middle_of_a_poll_is_not_lost)
 {
 	struct tdt_future receiving = channel();
 
 	waker.in_clone = send_value;
 	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
 	ck_assert_ptr_eq(received, &value);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 }
-END_TEST
 
-START_TEST(neither_error_nor_value_free_need_be_given)
+TEST(neither_error_nor_value_free_need_be_given)
 {
 	struct tdt_future receiving;
 
@@ -227,15 +229,14 @@ START_TEST(neither_error_nor_value_free_need_be_given)
 	tdt_oneshot_sender_free(sender);
 	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
 	ck_assert_ptr_null(received);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
 	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 	tdt_oneshot_receiver_free(receiver);
 }
-END_TEST
 
-START_TEST(ends_that_are_missing_are_refused)
+TEST(ends_that_are_missing_are_refused)
 {
 	struct tdt_future none;
 
@@ -256,7 +257,132 @@ START_TEST(ends_that_are_missing_are_refused)
 	tdt_oneshot_receiver_free(receiver); /* it is still ours */
 	tdt_oneshot_sender_free(sender);
 }
-END_TEST
+
+/* --- Futures that are dropped, of a receiver that is not ------------------------------ */
+
+/* A server, which works until it is stopped. */
+struct server {
+	struct tdt_async async;
+	struct tdt_oneshot_receiver *stop;
+	struct test_future work;
+	size_t winner;
+	int done;
+	void *why;
+	int error;
+};
+
+static struct tdt_future work_or_stop(struct server *server)
+{
+	struct tdt_future either[] = { test_future(&server->work),
+				       tdt_oneshot_receive(server->stop, &server->why,
+							   &server->error) };
+
+	ck_assert(!tdt_future_is_none(&either[1]));
+	return tdt_select(either, 2, &server->winner);
+}
+
+static tdt_poll_t serve(void *state, struct tdt_context *context)
+{
+	struct server *server = state;
+
+	TDT_BEGIN(&server->async, context);
+	for (;;) {
+		server->work = (struct test_future){ .name = 'w', .pending = 1 };
+		TDT_AWAIT(work_or_stop(server));
+		if (server->winner == 1)
+			break;
+		server->done++;
+	}
+	TDT_END();
+}
+
+TEST(a_value_waits_for_the_next_future, .to = 2)
+{
+	struct tdt_future first = channel(), second;
+
+	if (_i == 0)
+		ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
+	else
+		ck_assert_uint_eq(poll_once(&first), TDT_PENDING);
+	tdt_future_drop(&first);
+	ck_assert_int_eq(waker.alive, 0);
+	if (_i == 1)
+		ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
+	second = tdt_oneshot_receive(receiver, &received, &error);
+	ck_assert_uint_eq(poll_once(&second), TDT_READY);
+	ck_assert_ptr_eq(received, &value);
+	end_channel(&second);
+	ck_assert_int_eq(freed, 0);
+}
+
+TEST(a_value_is_received_once)
+{
+	struct tdt_future first = channel(), second;
+
+	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
+	ck_assert_uint_eq(poll_once(&first), TDT_READY);
+	tdt_future_drop(&first);
+	second = tdt_oneshot_receive(receiver, &received, &error);
+	ck_assert_uint_eq(poll_once(&second), TDT_READY);
+	ck_assert_ptr_null(received);
+	ck_assert_int_eq(error, -EPIPE);
+	end_channel(&second);
+	ck_assert_int_eq(freed, 0);
+}
+
+TEST(a_receiver_has_one_future_at_a_time)
+{
+	struct tdt_future first = channel(), second;
+	void *other_received;
+
+	errno = 0;
+	second = tdt_oneshot_receive(receiver, &other_received, NULL);
+	ck_assert(tdt_future_is_none(&second));
+	ck_assert_int_eq(errno, EBUSY);
+	tdt_oneshot_sender_free(sender);
+	ck_assert_uint_eq(poll_once(&first), TDT_READY);
+	ck_assert_ptr_null(received);
+	end_channel(&first);
+}
+
+TEST(a_receiver_may_be_freed_before_its_future, .to = 2)
+{
+	struct tdt_future receiving = channel();
+
+	ck_assert_uint_eq(poll_once(&receiving), TDT_PENDING);
+	if (_i == 1)
+		ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
+	tdt_oneshot_receiver_free(receiver);
+	ck_assert_int_eq(waker.wakes, 1);
+	ck_assert_uint_eq(poll_once(&receiving), TDT_READY);
+	ck_assert_ptr_eq(received, _i == 1 ? &value : NULL);
+	ck_assert_int_eq(error, _i == 1 ? 0 : -EPIPE);
+	tdt_future_drop(&receiving);
+	if (_i == 0)
+		ck_assert_int_eq(tdt_oneshot_send(sender, &value), -EPIPE);
+	ck_assert_int_eq(freed, 0);
+}
+
+TEST(work_or_stop_in_a_loop)
+{
+	struct server server = { .done = 0 };
+
+	ck_assert_int_eq(tdt_oneshot(&sender, &server.stop, value_free), 0);
+	freed = 0;
+	for (int poll = 0; poll < 3; poll++) { /* each one ends one work, and begins another one */
+		ck_assert_uint_eq(serve(&server, &cx), TDT_PENDING);
+		ck_assert_int_eq(server.done, poll);
+		ck_assert_int_eq(waker.alive, 2);
+	}
+	server.work.pending = 9;
+	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
+	ck_assert_uint_eq(serve(&server, &cx), TDT_READY);
+	ck_assert_int_eq(server.done, 2);
+	ck_assert_ptr_eq(server.why, &value);
+	ck_assert_int_eq(server.error, 0);
+	tdt_oneshot_receiver_free(server.stop);
+	ck_assert_int_eq(freed, 0);
+}
 
 /* --- Memory --------------------------------------------------------------------- */
 
@@ -273,11 +399,12 @@ static int make(void *argument)
 	return result;
 }
 
-START_TEST(a_lack_of_memory_is_told)
+CASE(memory)
+
+TEST(a_lack_of_memory_is_told)
 {
 	no_memory_each(make, NULL, 2);
 }
-END_TEST
 
 /* --- Threads ----------------------------------------------------------------------- */
 
@@ -332,11 +459,13 @@ static void receive_or_not(void)
 	}
 	if (result == TDT_READY && error == 0)
 		own(received);
-	tdt_future_drop(&receiving);
+	end_channel(&receiving);
 	tdt_waker_drop(&bell->waker);
 }
 
-START_TEST(a_value_has_one_owner_whoever_is_first)
+CASE(threads, .setup = setup, .teardown = teardown)
+
+TEST(a_value_has_one_owner_whoever_is_first)
 {
 	pthread_t thread;
 
@@ -357,32 +486,4 @@ START_TEST(a_value_has_one_owner_whoever_is_first)
 	pthread_barrier_destroy(&start);
 	pthread_barrier_destroy(&end);
 	ck_assert_int_eq(bells, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("oneshot");
-	TCase *oneshot = tcase_create("oneshot"), *memory = tcase_create("memory"),
-	      *threads = tcase_create("threads");
-
-	tcase_add_checked_fixture(oneshot, setup, teardown);
-	tcase_add_test(oneshot, a_value_that_is_there_is_received_at_once);
-	tcase_add_test(oneshot, a_value_wakes_who_awaits_it);
-	tcase_add_test(oneshot, null_is_a_value);
-	tcase_add_loop_test(oneshot, a_sender_that_is_freed_is_told, 0, 2);
-	tcase_add_loop_test(oneshot, a_value_nobody_awaits_any_more_stays_the_sender_s, 0, 2);
-	tcase_add_loop_test(oneshot, a_value_that_is_not_received_is_freed_once, 0, 2);
-	tcase_add_test(oneshot, the_receiver_is_woken_by_its_last_waker);
-	tcase_add_test(oneshot, a_receiver_that_cannot_be_woken_tries_again);
-	tcase_add_test(oneshot, a_value_in_the_middle_of_a_poll_is_not_lost);
-	tcase_add_test(oneshot, neither_error_nor_value_free_need_be_given);
-	tcase_add_test(oneshot, ends_that_are_missing_are_refused);
-	suite_add_tcase(suite, oneshot);
-	tcase_add_test(memory, a_lack_of_memory_is_told);
-	suite_add_tcase(suite, memory);
-	tcase_add_checked_fixture(threads, setup, teardown);
-	tcase_add_test(threads, a_value_has_one_owner_whoever_is_first);
-	suite_add_tcase(suite, threads);
-	return test_run(suite);
 }

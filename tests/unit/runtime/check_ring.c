@@ -35,7 +35,9 @@ static void fill(struct tdt__ring *ring, unsigned n)
 		ck_assert(tdt__ring_push(ring, &tasks[i]));
 }
 
-START_TEST(first_in_first_out)
+CASE(ring)
+
+TEST(first_in_first_out, .to = sizeof starts / sizeof *starts)
 {
 	struct tdt__ring ring;
 
@@ -50,9 +52,8 @@ START_TEST(first_in_first_out)
 	ck_assert_ptr_null(tdt__ring_pop(&ring));
 	ck_assert(tdt__ring_is_empty(&ring));
 }
-END_TEST
 
-START_TEST(half_of_a_full_one)
+TEST(half_of_a_full_one, .to = sizeof starts / sizeof *starts)
 {
 	struct tdt__task *first, *last, *task;
 	struct tdt__ring ring;
@@ -70,9 +71,8 @@ START_TEST(half_of_a_full_one)
 	for (unsigned i = HALF; i < TDT__RING_SIZE; i++)
 		ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[i]);
 }
-END_TEST
 
-START_TEST(a_thief_takes_the_older_half)
+TEST(a_thief_takes_the_older_half, .to = sizeof starts / sizeof *starts)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 10, TDT__RING_SIZE };
 
@@ -94,7 +94,6 @@ START_TEST(a_thief_takes_the_older_half)
 		ck_assert_ptr_null(tdt__ring_pop(&from));
 	}
 }
-END_TEST
 
 #define THIEVES 3
 #define MANY 300000
@@ -129,7 +128,7 @@ static void *steal(void *unused)
 	return NULL;
 }
 
-START_TEST(each_task_is_taken_once)
+TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 {
 	struct tdt__task *task, *last;
 	pthread_t threads[THIEVES];
@@ -156,19 +155,4 @@ START_TEST(each_task_is_taken_once)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < n; i++)
 		ck_assert_uint_eq(many[i].state, 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ring");
-	TCase *tcase = tcase_create("ring");
-	int n = sizeof starts / sizeof *starts;
-
-	tcase_add_loop_test(tcase, first_in_first_out, 0, n);
-	tcase_add_loop_test(tcase, half_of_a_full_one, 0, n);
-	tcase_add_loop_test(tcase, a_thief_takes_the_older_half, 0, n);
-	tcase_add_loop_test(tcase, each_task_is_taken_once, 0, n);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

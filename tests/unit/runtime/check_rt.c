@@ -63,7 +63,9 @@ static void look_around(struct leaf *leaf, struct tdt_context *cx)
 	pthread_getname_np(pthread_self(), name_seen, sizeof name_seen);
 }
 
-START_TEST(a_task_runs_on_a_worker)
+CASE(run)
+
+TEST(a_task_runs_on_a_worker)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .open = true, .on_poll = look_around };
@@ -81,7 +83,6 @@ START_TEST(a_task_runs_on_a_worker)
 	tdt_handle_unref(handle);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void spawn_data(struct leaf *leaf)
 {
@@ -94,7 +95,7 @@ static void spawn_data_polled(struct leaf *leaf, struct tdt_context *cx)
 	spawn_data(leaf);
 }
 
-START_TEST(a_task_spawns_another)
+TEST(a_task_spawns_another)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf third = { .open = true };
@@ -108,9 +109,8 @@ START_TEST(a_task_spawns_another)
 	ck_assert_int_eq(first.drops, 1);
 	ck_assert_int_eq(second.drops, 1);
 }
-END_TEST
 
-START_TEST(a_task_waits_until_it_is_woken)
+TEST(a_task_waits_until_it_is_woken)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { 0 };
@@ -128,7 +128,6 @@ START_TEST(a_task_waits_until_it_is_woken)
 	ck_assert_int_eq(leaf.polls, 12);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -138,7 +137,7 @@ static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 		leaf->open = true;
 }
 
-START_TEST(a_task_woken_during_its_poll_is_polled_once_more)
+TEST(a_task_woken_during_its_poll_is_polled_once_more)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { .on_poll = wake_itself };
@@ -148,7 +147,6 @@ START_TEST(a_task_woken_during_its_poll_is_polled_once_more)
 	ck_assert_int_eq(leaf.polls, 5);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void note_thread(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -156,7 +154,7 @@ static void note_thread(struct leaf *leaf, struct tdt_context *cx)
 	*(pthread_t *)leaf->data = pthread_self();
 }
 
-START_TEST(with_one_worker_all_run_on_that)
+TEST(with_one_worker_all_run_on_that)
 {
 	enum { N = 1000 };
 	static struct leaf leaves[N];
@@ -179,7 +177,6 @@ START_TEST(with_one_worker_all_run_on_that)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -191,7 +188,7 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
  * One yields all the time, which keeps the only worker's queue from running dry; the other comes
  * from outside.
  */
-START_TEST(a_task_that_always_yields_shuts_out_nobody)
+TEST(a_task_that_always_yields_shuts_out_nobody)
 {
 	struct leaf yielding = { .on_poll = yield }, other = { .open = true };
 	struct tdt_rt *rt = rt_with(1);
@@ -204,11 +201,12 @@ START_TEST(a_task_that_always_yields_shuts_out_nobody)
 	tdt_rt_free(rt);
 	ck_assert_int_eq(yielding.drops, 1);
 }
-END_TEST
 
 /* --- Ends --------------------------------------------------------------------------- */
 
-START_TEST(a_panicking_task_ends_and_the_runtime_goes_on)
+CASE(end)
+
+TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf panics = { .result = TDT_PANICKED, .open = true },
@@ -227,7 +225,6 @@ START_TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 	tdt_handle_unref(handle);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* Take over the waker of `leaf`, whose drop then finds none. */
 static const struct tdt_waker *steal_waker(struct leaf *leaf)
@@ -236,7 +233,7 @@ static const struct tdt_waker *steal_waker(struct leaf *leaf)
 	return atomic_exchange(&leaf->waker, NULL);
 }
 
-START_TEST(to_wake_a_task_that_ended_does_nothing)
+TEST(to_wake_a_task_that_ended_does_nothing)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { 0 };
@@ -255,9 +252,8 @@ START_TEST(to_wake_a_task_that_ended_does_nothing)
 	ck_assert_int_eq(leaf.polls, 2);
 	tdt_waker_wake(waker);
 }
-END_TEST
 
-START_TEST(wakers_outlive_the_runtime)
+TEST(wakers_outlive_the_runtime)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { 0 };
@@ -274,9 +270,10 @@ START_TEST(wakers_outlive_the_runtime)
 	tdt_waker_wake(waker);
 	tdt_waker_drop(clone);
 }
-END_TEST
 
-START_TEST(a_traced_future_is_not_wrapped_twice)
+CASE(run)
+
+TEST(a_traced_future_is_not_wrapped_twice)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { 0 };
@@ -295,7 +292,6 @@ START_TEST(a_traced_future_is_not_wrapped_twice)
 	ck_assert(ended(handle));
 	tdt_handle_unref(handle);
 }
-END_TEST
 
 /* --- Spawning what can't be -------------------------------------------------------------- */
 
@@ -307,7 +303,7 @@ static void expect_not_spawned(struct tdt_rt *rt, struct tdt_future fut,
 	ck_assert_int_eq(errno, error);
 }
 
-START_TEST(wrong_spawns_are_refused)
+TEST(wrong_spawns_are_refused)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { 0 };
@@ -328,7 +324,6 @@ START_TEST(wrong_spawns_are_refused)
 	ck_assert_int_eq(leaf.polls, 0);
 	ck_assert_int_eq(leaf.drops, 0);
 }
-END_TEST
 
 /* --- The end of a runtime --------------------------------------------------------------------- */
 
@@ -349,7 +344,9 @@ static void spawn_two(struct leaf *leaf, struct tdt_context *cx)
 	spawn(tdt_rt_current(), &two[1]);
 }
 
-START_TEST(free_drops_what_still_waits_in_the_order_of_spawning)
+CASE(end)
+
+TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaves[6], spawner = { .open = true, .on_poll = spawn_two, .data = &leaves[2] };
@@ -372,7 +369,6 @@ START_TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 	ck_assert(ended(handle));
 	tdt_handle_unref(handle);
 }
-END_TEST
 
 #define MANY 600 /* more than a worker's own queue has room for */
 
@@ -413,7 +409,7 @@ static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
 	while (errno != ESHUTDOWN);
 }
 
-START_TEST(free_drops_what_was_never_polled_too)
+TEST(free_drops_what_was_never_polled_too)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf busy = { .open = true, .on_poll = spawn_half_and_stay };
@@ -433,7 +429,6 @@ START_TEST(free_drops_what_was_never_polled_too)
 	ck_assert_int_eq(many_dropped, MANY);
 	ck_assert_int_eq(many[MANY - 1].polls, 0);
 }
-END_TEST
 
 /* The drop of one task wakes another one, still there; and one that is gone. */
 static void wake_data(struct leaf *leaf)
@@ -441,7 +436,7 @@ static void wake_data(struct leaf *leaf)
 	tdt_waker_wake(leaf->data);
 }
 
-START_TEST(drops_may_wake_tasks)
+TEST(drops_may_wake_tasks)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaves[3] = { { 0 }, { .on_drop = wake_data }, { 0 } },
@@ -460,7 +455,6 @@ START_TEST(drops_may_wake_tasks)
 		ck_assert_int_eq(leaves[i].drops, 1);
 	}
 }
-END_TEST
 
 static struct tdt_rt *rt_of_drop;
 static struct leaf refused;
@@ -474,7 +468,7 @@ static void spawn_refused(struct leaf *leaf)
 	refused_errno = errno;
 }
 
-START_TEST(a_drop_cannot_spawn_while_the_runtime_ends)
+TEST(a_drop_cannot_spawn_while_the_runtime_ends)
 {
 	struct leaf leaf = { .on_drop = spawn_refused };
 	struct tdt_future fut = leaf_future(&refused);
@@ -489,7 +483,6 @@ START_TEST(a_drop_cannot_spawn_while_the_runtime_ends)
 	tdt_future_drop(&fut); /* it is ours */
 	ck_assert_int_eq(refused.drops, 1);
 }
-END_TEST
 
 static int free_errno;
 
@@ -502,7 +495,7 @@ static void free_own(struct leaf *leaf, struct tdt_context *cx)
 	free_errno = errno;
 }
 
-START_TEST(a_worker_cannot_free_its_runtime)
+TEST(a_worker_cannot_free_its_runtime)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { .open = true, .on_poll = free_own }, after = { .open = true };
@@ -518,7 +511,6 @@ START_TEST(a_worker_cannot_free_its_runtime)
 	UNTIL(after.drops == 1);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void free_another(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -526,7 +518,7 @@ static void free_another(struct leaf *leaf, struct tdt_context *cx)
 	tdt_rt_free(leaf->data);
 }
 
-START_TEST(a_worker_can_free_another_runtime)
+TEST(a_worker_can_free_another_runtime)
 {
 	struct tdt_rt *rt = rt_with(1), *other = rt_with(1);
 	struct leaf waits = { 0 }, leaf = { .open = true, .on_poll = free_another, .data = other };
@@ -538,7 +530,6 @@ START_TEST(a_worker_can_free_another_runtime)
 	tdt_rt_free(rt);
 	tdt_rt_free(NULL);
 }
-END_TEST
 
 /* --- Its beginning ---------------------------------------------------------------------------- */
 
@@ -549,7 +540,9 @@ static void expect_no_rt(const struct tdt_rt_config *config, int error)
 	ck_assert_int_eq(errno, error);
 }
 
-START_TEST(wrong_configs_are_refused)
+CASE(rt)
+
+TEST(wrong_configs_are_refused)
 {
 	struct tdt_rt_config sizeless = { .workers = 1 };
 	struct tdt_rt_config absurd = { .size = sizeof absurd, .workers = TDT_RT_MAX_WORKERS + 1 };
@@ -566,9 +559,8 @@ START_TEST(wrong_configs_are_refused)
 	newer.more[0] = 0;
 	tdt_rt_free(tdt_rt_new(&newer.config));
 }
-END_TEST
 
-START_TEST(there_are_as_many_workers_as_asked_for)
+TEST(there_are_as_many_workers_as_asked_for)
 {
 	struct tdt_rt *rt;
 	cpu_set_t all, one;
@@ -595,7 +587,6 @@ START_TEST(there_are_as_many_workers_as_asked_for)
 	UNTIL(threads_named("tdt-worker-") == 64);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void note_mask(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -603,7 +594,7 @@ static void note_mask(struct leaf *leaf, struct tdt_context *cx)
 	pthread_sigmask(SIG_BLOCK, NULL, leaf->data);
 }
 
-START_TEST(workers_have_their_makers_signal_mask)
+TEST(workers_have_their_makers_signal_mask)
 {
 	struct leaf leaf = { .open = true, .on_poll = note_mask };
 	struct tdt_rt *rt;
@@ -619,36 +610,4 @@ START_TEST(workers_have_their_makers_signal_mask)
 	ck_assert(sigismember(&seen, SIGUSR2));
 	ck_assert(!sigismember(&seen, SIGUSR1));
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt");
-	TCase *run = tcase_create("run"), *end = tcase_create("end"), *rt = tcase_create("rt");
-
-	tcase_add_test(run, a_task_runs_on_a_worker);
-	tcase_add_test(run, a_task_spawns_another);
-	tcase_add_test(run, a_task_waits_until_it_is_woken);
-	tcase_add_test(run, a_task_woken_during_its_poll_is_polled_once_more);
-	tcase_add_test(run, with_one_worker_all_run_on_that);
-	tcase_add_test(run, a_task_that_always_yields_shuts_out_nobody);
-	tcase_add_test(run, a_traced_future_is_not_wrapped_twice);
-	tcase_add_test(run, wrong_spawns_are_refused);
-	suite_add_tcase(suite, run);
-	tcase_add_test(end, a_panicking_task_ends_and_the_runtime_goes_on);
-	tcase_add_test(end, to_wake_a_task_that_ended_does_nothing);
-	tcase_add_test(end, wakers_outlive_the_runtime);
-	tcase_add_test(end, free_drops_what_still_waits_in_the_order_of_spawning);
-	tcase_add_test(end, free_drops_what_was_never_polled_too);
-	tcase_add_test(end, drops_may_wake_tasks);
-	tcase_add_test(end, a_drop_cannot_spawn_while_the_runtime_ends);
-	tcase_add_test(end, a_worker_cannot_free_its_runtime);
-	tcase_add_test(end, a_worker_can_free_another_runtime);
-	suite_add_tcase(suite, end);
-	tcase_add_test(rt, wrong_configs_are_refused);
-	tcase_add_test(rt, there_are_as_many_workers_as_asked_for);
-	tcase_add_test(rt, workers_have_their_makers_signal_mask);
-	suite_add_tcase(suite, rt);
-	return test_run(suite);
 }

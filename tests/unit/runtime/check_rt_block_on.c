@@ -9,6 +9,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/request_waiting.h"
@@ -45,7 +46,9 @@ static void look_around(struct leaf *leaf, struct tdt_context *cx)
 	MUST(tdt_rt_current() == rt);
 }
 
-START_TEST(it_polls_on_the_calling_thread)
+CASE(block_on, .setup = setup, .teardown = teardown)
+
+TEST(it_polls_on_the_calling_thread)
 {
 	struct leaf leaf = { .open = true, .on_poll = look_around };
 
@@ -55,7 +58,6 @@ START_TEST(it_polls_on_the_calling_thread)
 	ck_assert_int_eq(leaf.polls, 1);
 	ck_assert_int_eq(leaf.drops, 1);
 }
-END_TEST
 
 static void *open_later(void *arg)
 {
@@ -72,7 +74,7 @@ static void *open_later(void *arg)
 	return NULL;
 }
 
-START_TEST(it_sleeps_until_it_is_woken)
+TEST(it_sleeps_until_it_is_woken)
 {
 	struct leaf leaf = { 0 };
 	pthread_t thread;
@@ -83,7 +85,6 @@ START_TEST(it_sleeps_until_it_is_woken)
 	ck_assert_int_eq(leaf.polls, 6);
 	ck_assert_int_eq(leaf.drops, 1);
 }
-END_TEST
 
 static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -93,16 +94,15 @@ static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 		leaf->open = true;
 }
 
-START_TEST(a_wake_up_during_the_poll_leads_to_one_more)
+TEST(a_wake_up_during_the_poll_leads_to_one_more)
 {
 	struct leaf leaf = { .on_poll = wake_itself };
 
 	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), 0);
 	ck_assert_int_eq(leaf.polls, 100);
 }
-END_TEST
 
-START_TEST(a_panic_is_told)
+TEST(a_panic_is_told)
 {
 	struct leaf leaf = { .open = true, .result = TDT_PANICKED };
 
@@ -111,9 +111,8 @@ START_TEST(a_panic_is_told)
 	ck_assert_int_eq(errno, ENOTRECOVERABLE);
 	ck_assert_int_eq(leaf.drops, 1);
 }
-END_TEST
 
-START_TEST(wrong_calls_leave_the_future_alone)
+TEST(wrong_calls_leave_the_future_alone)
 {
 	struct leaf leaf = { 0 };
 	struct tdt_future fut = leaf_future(&leaf), undroppable = fut;
@@ -125,7 +124,6 @@ START_TEST(wrong_calls_leave_the_future_alone)
 	ck_assert_int_eq(leaf.polls, 0);
 	ck_assert_int_eq(leaf.drops, 0);
 }
-END_TEST
 
 static struct leaf inner;
 
@@ -137,7 +135,7 @@ static void nest(struct leaf *leaf, struct tdt_context *cx)
 	MUST(tdt_rt_current() == rt);
 }
 
-START_TEST(it_does_not_nest_nor_run_on_a_worker)
+TEST(it_does_not_nest_nor_run_on_a_worker)
 {
 	struct leaf outer = { .open = true, .on_poll = nest },
 		    task = { .open = true, .on_poll = nest };
@@ -148,7 +146,6 @@ START_TEST(it_does_not_nest_nor_run_on_a_worker)
 	ck_assert_int_eq(inner.polls, 0);
 	ck_assert_int_eq(inner.drops, 0);
 }
-END_TEST
 
 static struct leaf refused;
 
@@ -157,7 +154,7 @@ static void block_on_refused(struct leaf *leaf)
 	expect_refused(leaf->data, leaf_future(&refused), ESHUTDOWN);
 }
 
-START_TEST(it_is_refused_while_the_runtime_ends)
+TEST(it_is_refused_while_the_runtime_ends)
 {
 	struct tdt_rt *other = tdt_rt_new(NULL);
 	struct leaf leaf = { .on_drop = block_on_refused, .data = other };
@@ -167,7 +164,6 @@ START_TEST(it_is_refused_while_the_runtime_ends)
 	ck_assert_int_eq(leaf.drops, 1);
 	ck_assert_int_eq(refused.drops, 0);
 }
-END_TEST
 
 static void *ask(void *arg)
 {
@@ -180,7 +176,7 @@ static void *ask(void *arg)
 	return trace;
 }
 
-START_TEST(it_can_be_asked_where_it_waits)
+TEST(it_can_be_asked_where_it_waits)
 {
 	struct leaf leaf = { 0 };
 	struct tdt_traced traced = tdt_traced(leaf_future(&leaf));
@@ -198,7 +194,6 @@ START_TEST(it_can_be_asked_where_it_waits)
 	tdt_trace_free(trace);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
 /* A clone beside the one that the leaf keeps. */
 static void clone_too(struct leaf *leaf, struct tdt_context *cx)
@@ -206,7 +201,7 @@ static void clone_too(struct leaf *leaf, struct tdt_context *cx)
 	leaf->data = (void *)(uintptr_t)tdt_waker_clone(cx->waker);
 }
 
-START_TEST(its_wakers_outlive_it)
+TEST(its_wakers_outlive_it)
 {
 	struct leaf leaf = { .open = true, .on_poll = clone_too };
 	const struct tdt_waker *clone;
@@ -218,7 +213,6 @@ START_TEST(its_wakers_outlive_it)
 	tdt_waker_wake(leaf.data);
 	tdt_waker_drop(clone);
 }
-END_TEST
 
 /* A task and a thread in tdt_rt_block_on() wake each other in turn. */
 struct player {
@@ -246,20 +240,16 @@ static tdt_poll_t player_poll(void *state, struct tdt_context *cx)
 	}
 }
 
-static void nothing(void *state)
-{
-	(void)state;
-}
-
 static void *play(void *unused)
 {
 	struct player players[2] = { { .other = &players[1], .turns = 1 },
 				     { .other = &players[0] } };
 	struct tdt_handle *handle = tdt_rt_spawn(
-	    rt, (struct tdt_future){ &players[0], player_poll, nothing }, TDT_TASK_ATTR());
+	    rt, (struct tdt_future){ &players[0], player_poll, drop_nothing }, TDT_TASK_ATTR());
 
 	(void)unused;
-	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, nothing }) == 0);
+	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, drop_nothing }) ==
+	     0);
 	/* The other one has played its last turn, but may not have returned yet. */
 	for (;;) {
 		struct tdt_trace *trace = tdt_backtrace_timed(handle, 0);
@@ -275,7 +265,7 @@ static void *play(void *unused)
 	return NULL;
 }
 
-START_TEST(several_threads_may_be_in_it)
+TEST(several_threads_may_be_in_it)
 {
 	pthread_t threads[4];
 
@@ -283,25 +273,4 @@ START_TEST(several_threads_may_be_in_it)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, play, NULL), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt_block_on");
-	TCase *tcase = tcase_create("block_on");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, it_polls_on_the_calling_thread);
-	tcase_add_test(tcase, it_sleeps_until_it_is_woken);
-	tcase_add_test(tcase, a_wake_up_during_the_poll_leads_to_one_more);
-	tcase_add_test(tcase, a_panic_is_told);
-	tcase_add_test(tcase, wrong_calls_leave_the_future_alone);
-	tcase_add_test(tcase, it_does_not_nest_nor_run_on_a_worker);
-	tcase_add_test(tcase, it_is_refused_while_the_runtime_ends);
-	tcase_add_test(tcase, it_can_be_asked_where_it_waits);
-	tcase_add_test(tcase, its_wakers_outlive_it);
-	tcase_add_test(tcase, several_threads_may_be_in_it);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

@@ -41,7 +41,9 @@ static void expect_quiet(void)
 
 #define TASKS 1000
 
-START_TEST(nothing_wakes_while_nothing_is_to_do)
+CASE(idle)
+
+TEST(nothing_wakes_while_nothing_is_to_do)
 {
 	static struct leaf leaves[TASKS];
 	struct tdt_rt *rt = tdt_rt_new(
@@ -61,7 +63,6 @@ START_TEST(nothing_wakes_while_nothing_is_to_do)
 	expect_quiet();
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- A requested task is polled ------------------------------------------------- */
 
@@ -87,7 +88,7 @@ static void outer_drop(void *state)
 	tdt_future_drop(state);
 }
 
-START_TEST(a_sleeping_task_tells_its_own_frames_only)
+TEST(a_sleeping_task_tells_its_own_frames_only)
 {
 	struct tdt_rt *rt = tdt_rt_new(
 	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
@@ -121,16 +122,4 @@ START_TEST(a_sleeping_task_tells_its_own_frames_only)
 	tdt_trace_free(trace);
 	tdt_handle_unref(handle);
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt_idle");
-	TCase *tcase = tcase_create("idle");
-
-	tcase_add_test(tcase, nothing_wakes_while_nothing_is_to_do);
-	tcase_add_test(tcase, a_sleeping_task_tells_its_own_frames_only);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

@@ -38,11 +38,13 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 static const struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
 
+CASE(nomem)
+
 /*
  * Only the first allocation, which is the runtime: libuv, for the driver, aborts when it has no
  * memory for some.
  */
-START_TEST(no_memory_for_a_runtime)
+TEST(no_memory_for_a_runtime)
 {
 	struct tdt_rt *made;
 	int error;
@@ -56,9 +58,8 @@ START_TEST(no_memory_for_a_runtime)
 	ck_assert_ptr_null(made);
 	ck_assert_int_eq(error, ENOMEM);
 }
-END_TEST
 
-START_TEST(no_thread_for_a_runtime)
+TEST(no_thread_for_a_runtime)
 {
 	struct tdt_rt *made;
 	int n;
@@ -76,11 +77,10 @@ START_TEST(no_thread_for_a_runtime)
 	ck_assert_int_ge(n, 4);
 	threads_left = -1;
 }
-END_TEST
 
 static struct tdt_rt *rt;
 
-START_TEST(no_memory_for_a_task)
+TEST(no_memory_for_a_task)
 {
 	struct leaf leaf = { .open = true };
 	struct tdt_handle *handle = NULL;
@@ -104,9 +104,8 @@ START_TEST(no_memory_for_a_task)
 	UNTIL(leaf.drops == 1);
 	tdt_rt_free(rt);
 }
-END_TEST
 
-START_TEST(no_memory_to_block_on_a_future)
+TEST(no_memory_to_block_on_a_future)
 {
 	struct leaf leaf = { .open = true };
 	int result;
@@ -128,18 +127,4 @@ START_TEST(no_memory_to_block_on_a_future)
 	ck_assert_int_eq(result, 0);
 	ck_assert_int_eq(leaf.drops, 1);
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt_nomem");
-	TCase *tcase = tcase_create("nomem");
-
-	tcase_add_test(tcase, no_memory_for_a_runtime);
-	tcase_add_test(tcase, no_thread_for_a_runtime);
-	tcase_add_test(tcase, no_memory_for_a_task);
-	tcase_add_test(tcase, no_memory_to_block_on_a_future);
-	suite_add_tcase(suite, tcase);
-	return test_run(suite);
 }

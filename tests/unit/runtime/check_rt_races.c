@@ -21,6 +21,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/request_waiting.h"
@@ -97,11 +98,12 @@ static void expect_storm(unsigned workers)
 	tdt_rt_free(rt);
 }
 
-START_TEST(all_of_a_hundred_thousand_tasks_run)
+CASE(run)
+
+TEST(all_of_a_hundred_thousand_tasks_run, .from = 1, .to = 4)
 {
 	expect_storm((unsigned)_i);
 }
-END_TEST
 
 /* --- Wake-ups ---------------------------------------------------------------------- */
 
@@ -156,7 +158,7 @@ static void *tell(void *number)
 	return NULL;
 }
 
-START_TEST(each_wake_up_leads_to_a_poll_after_it)
+TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
 {
 	struct tdt_rt *rt = rt_with((unsigned)_i);
 	pthread_t threads[WAKERS];
@@ -187,13 +189,12 @@ START_TEST(each_wake_up_leads_to_a_poll_after_it)
 		sem_destroy(&listeners[i].ready);
 	}
 }
-END_TEST
 
 /*
  * As soon as a task has been polled, its worker looks around once more and goes to sleep: that is
  * when it is woken.
  */
-START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
+TEST(no_wake_up_is_lost_while_a_worker_falls_asleep, .from = 1, .to = 3)
 {
 	struct tdt_rt *rt = rt_with((unsigned)_i);
 	struct leaf leaf = { 0 };
@@ -210,7 +211,6 @@ START_TEST(no_wake_up_is_lost_while_a_worker_falls_asleep)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- Stealing ------------------------------------------------------------------------- */
 
@@ -241,7 +241,7 @@ static tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-START_TEST(tasks_behind_one_that_blocks_run_elsewhere)
+TEST(tasks_behind_one_that_blocks_run_elsewhere)
 {
 	static const int numbers[] = { 1, 2, 7, BEHIND, 1000 };
 	struct tdt_rt *rt = rt_with(2);
@@ -264,7 +264,6 @@ START_TEST(tasks_behind_one_that_blocks_run_elsewhere)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -275,7 +274,7 @@ static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
 }
 
 /* Of two tasks that come from outside, one waits for the other and blocks its worker. */
-START_TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
+TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 {
 	struct tdt_rt *rt = rt_with(2);
 
@@ -292,7 +291,6 @@ START_TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* What a task wakes, and then blocks its worker, runs elsewhere too. */
 static void wake_and_block(struct leaf *leaf, struct tdt_context *cx)
@@ -304,7 +302,7 @@ static void wake_and_block(struct leaf *leaf, struct tdt_context *cx)
 	UNTIL(other->drops == 1);
 }
 
-START_TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
+TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 {
 	struct tdt_rt *rt = rt_with(2);
 
@@ -319,7 +317,6 @@ START_TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- Tasks the driver wakes ------------------------------------------------------------ */
 
@@ -330,11 +327,6 @@ struct blocking {
 	atomic_bool begun, over;
 };
 
-static const struct tdt_waker *blocking_clone(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
 static void blocking_wake(const struct tdt_waker *waker)
 {
 	struct blocking *blocking = (struct blocking *)(uintptr_t)waker;
@@ -344,13 +336,8 @@ static void blocking_wake(const struct tdt_waker *waker)
 	blocking->over = true;
 }
 
-static void blocking_drop(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable blocking_vtable = { blocking_clone, blocking_wake,
-							 blocking_wake, blocking_drop };
+static const struct tdt_waker_vtable blocking_vtable = { clone_itself, blocking_wake, blocking_wake,
+							 ignore_waker };
 
 /* Accepts a connection, and says so. */
 struct accepting {
@@ -426,7 +413,7 @@ static void accepting_free(struct accepting *accepting)
 /*
  * Workers hear of tasks when the driver's turn is over, but for that no turn must wait for a task.
  */
-START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
+TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 {
 	struct tdt_rt *rt = rt_with(1);
 
@@ -472,7 +459,6 @@ START_TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- The end, while others go on ------------------------------------------------------- */
 
@@ -493,21 +479,14 @@ static void count_ending(void *state)
 	atomic_fetch_add(&ending_drops, 1);
 }
 
-static tdt_poll_t ending_poll(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
 static void *spawn_until_refused(void *arg)
 {
 	struct ending *ending = arg;
 	struct tdt_handle *handle;
 
-	while ((handle =
-		    tdt_rt_spawn(ending->rt, (struct tdt_future){ NULL, ending_poll, count_ending },
-				 NULL)) != NULL) {
+	while ((handle = tdt_rt_spawn(ending->rt,
+				      (struct tdt_future){ NULL, stay_pending, count_ending },
+				      NULL)) != NULL) {
 		tdt_handle_unref(handle);
 		/* The thread that ends the runtime is held up: memory is to last until then. */
 		if (atomic_fetch_add(&ending->accepted, 1) > 20000)
@@ -525,7 +504,9 @@ static void join_spawner(struct leaf *leaf)
 	pthread_join(ending->thread, NULL);
 }
 
-START_TEST(threads_may_spawn_while_the_end_begins)
+CASE(end)
+
+TEST(threads_may_spawn_while_the_end_begins)
 {
 	for (int round = 0; round < 30; round++) {
 		struct ending endings[3] = { 0 };
@@ -549,7 +530,6 @@ START_TEST(threads_may_spawn_while_the_end_begins)
 		ck_assert_int_eq(ending_drops, accepted);
 	}
 }
-END_TEST
 
 static void *wake_often(void *arg)
 {
@@ -567,7 +547,7 @@ static void *wake_often(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_may_wake_while_and_after_it_ends)
+TEST(threads_may_wake_while_and_after_it_ends)
 {
 	seed = seed_of_run();
 	for (int round = 0; round < 30; round++) {
@@ -591,7 +571,6 @@ START_TEST(threads_may_wake_while_and_after_it_ends)
 		}
 	}
 }
-END_TEST
 
 /* Tasks that end, panic, wait or go on for ever, and a runtime that ends at any moment. */
 static tdt_poll_t any_poll(void *state, struct tdt_context *cx)
@@ -611,7 +590,7 @@ static tdt_poll_t any_poll(void *state, struct tdt_context *cx)
 	}
 }
 
-START_TEST(a_runtime_may_end_at_any_moment)
+TEST(a_runtime_may_end_at_any_moment)
 {
 	static uint32_t states[300];
 
@@ -629,25 +608,4 @@ START_TEST(a_runtime_may_end_at_any_moment)
 		tdt_rt_free(rt);
 		ck_assert_int_eq(ending_drops, n);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt_races");
-	TCase *run = tcase_create("run"), *end = tcase_create("end");
-
-	tcase_add_loop_test(run, all_of_a_hundred_thousand_tasks_run, 1, 4);
-	tcase_add_loop_test(run, each_wake_up_leads_to_a_poll_after_it, 1, 4);
-	tcase_add_loop_test(run, no_wake_up_is_lost_while_a_worker_falls_asleep, 1, 3);
-	tcase_add_test(run, whoever_is_woken_for_one_task_wakes_another_for_the_next);
-	tcase_add_test(run, tasks_behind_one_that_blocks_run_elsewhere);
-	tcase_add_test(run, a_task_woken_by_one_that_then_blocks_runs_elsewhere);
-	tcase_add_test(run, a_waker_may_wait_for_a_task_that_the_driver_has_woken_before);
-	suite_add_tcase(suite, run);
-	tcase_add_test(end, threads_may_spawn_while_the_end_begins);
-	tcase_add_test(end, threads_may_wake_while_and_after_it_ends);
-	tcase_add_test(end, a_runtime_may_end_at_any_moment);
-	suite_add_tcase(suite, end);
-	return test_run(suite);
 }

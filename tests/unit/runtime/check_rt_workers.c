@@ -162,7 +162,9 @@ static void waits(struct tdt_rt *rt, struct leaf *leaf)
 
 /* --- Workers ------------------------------------------------------------------------- */
 
-START_TEST(each_worker_tells_its_life)
+CASE(workers)
+
+TEST(each_worker_tells_its_life)
 {
 	struct tdt_rt *rt = rt_with(WORKERS);
 	struct leaf leaf = { 0 };
@@ -177,13 +179,12 @@ START_TEST(each_worker_tells_its_life)
 	ck_assert_int_eq(stopped, WORKERS);
 	ck_assert_int_eq(unparks, parks);
 }
-END_TEST
 
 /*
  * Now and then one looks around by itself, 10 ms after it has lain down, if not all are parked
  * then; and sees the task that another one was woken for, if that takes as long.
  */
-START_TEST(one_task_that_is_woken_wakes_one_worker)
+TEST(one_task_that_is_woken_wakes_one_worker)
 {
 	struct tdt_rt *rt = rt_with(WORKERS);
 	struct leaf leaf = { 0 };
@@ -205,14 +206,13 @@ START_TEST(one_task_that_is_woken_wakes_one_worker)
 	ck_assert_int_le(unparks - before, ROUNDS + WORKERS + looked);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void nothing(int signal_number)
 {
 	(void)signal_number;
 }
 
-START_TEST(signals_wake_no_worker)
+TEST(signals_wake_no_worker)
 {
 	struct leaf leaf = { 0 };
 	struct tdt_rt *rt;
@@ -233,7 +233,6 @@ START_TEST(signals_wake_no_worker)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static struct leaf *late;
 
@@ -252,7 +251,7 @@ static void have_it_woken(void)
 }
 
 /* A task is woken from outside just after the only worker has looked for the last time. */
-START_TEST(a_wake_up_while_a_worker_lies_down_is_seen)
+TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { 0 };
@@ -270,7 +269,6 @@ START_TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -278,7 +276,7 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
-START_TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
+TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf yielding = { .on_poll = yield };
@@ -294,7 +292,6 @@ START_TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 	UNTIL(yielding.drops == 1);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- The time ------------------------------------------------------------------------- */
 
@@ -307,7 +304,9 @@ static void count_and_yield(struct leaf *leaf, struct tdt_context *cx)
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
-START_TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
+CASE(time)
+
+TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .on_poll = count_and_yield };
@@ -318,7 +317,6 @@ START_TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
 	ck_assert_int_ge(turns, 1000 / 32);
 	ck_assert_int_lt(turns, 1000 / 4);
 }
-END_TEST
 
 static _Atomic uint64_t woken_ns;
 
@@ -329,7 +327,7 @@ static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
 	MUST(told_ns >= woken_ns);
 }
 
-START_TEST(the_time_is_told_anew_when_a_worker_has_slept)
+TEST(the_time_is_told_anew_when_a_worker_has_slept)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .on_poll = expect_told_since };
@@ -343,7 +341,6 @@ START_TEST(the_time_is_told_anew_when_a_worker_has_slept)
 	}
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- Wake-ups ----------------------------------------------------------------------------- */
 
@@ -353,7 +350,9 @@ static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
 	MUST(wakes == leaf->polls - 1);
 }
 
-START_TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
+CASE(wake_ups)
+
+TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 {
 	struct tdt_rt *rt = rt_with(2);
 	struct leaf leaf = { .on_poll = expect_wakes_before };
@@ -368,7 +367,6 @@ START_TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 	tdt_handle_unref(handle);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 static void wake_twice(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -378,19 +376,18 @@ static void wake_twice(struct leaf *leaf, struct tdt_context *cx)
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
-START_TEST(wake_ups_that_lead_to_one_poll_are_told_once)
+TEST(each_wake_up_is_told_until_the_task_has_ended)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .on_poll = wake_twice };
 
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 	UNTIL(leaf.polls == 11 && leaf.waker != NULL);
-	ck_assert_int_eq(wakes, 10);
+	ck_assert_int_eq(wakes, 20);
 	tdt_rt_free(rt);
 	leaf_wake(&leaf);
-	ck_assert_int_eq(wakes, 10);
+	ck_assert_int_eq(wakes, 20);
 }
-END_TEST
 
 static void wake_until_open(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -400,7 +397,7 @@ static void wake_until_open(struct leaf *leaf, struct tdt_context *cx)
 		tdt_waker_wake_by_ref(cx->waker);
 }
 
-START_TEST(block_on_tells_wake_ups_and_is_no_worker)
+TEST(block_on_tells_wake_ups_and_is_no_worker)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .on_poll = wake_until_open };
@@ -412,7 +409,6 @@ START_TEST(block_on_tells_wake_ups_and_is_no_worker)
 	tdt_rt_free(rt);
 	ck_assert_int_eq(started, 1);
 }
-END_TEST
 
 /* --- Wakers that libtdt hands out in captured polls -------------------------------------- */
 
@@ -429,7 +425,7 @@ static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
 }
 
 /* The driver gathers the tasks it wakes by them, as by its own. */
-START_TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
+TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 {
 	struct tdt_rt *rt = rt_with(1);
 	struct leaf leaf = { .on_poll = look_at_clone };
@@ -447,29 +443,4 @@ START_TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 	UNTIL(leaf.drops == 1);
 	tdt_handle_unref(handle);
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rt_workers");
-	TCase *workers = tcase_create("workers");
-	TCase *the_time = tcase_create("time");
-	TCase *wake_ups = tcase_create("wake-ups");
-
-	tcase_add_test(workers, each_worker_tells_its_life);
-	tcase_add_test(workers, one_task_that_is_woken_wakes_one_worker);
-	tcase_add_test(workers, signals_wake_no_worker);
-	tcase_add_test(workers, a_wake_up_while_a_worker_lies_down_is_seen);
-	tcase_add_test(workers, a_task_that_keeps_yielding_does_not_shut_out_those_from_outside);
-	suite_add_tcase(suite, workers);
-	tcase_add_test(the_time, the_time_is_told_once_a_turn_of_at_most_32_polls);
-	tcase_add_test(the_time, the_time_is_told_anew_when_a_worker_has_slept);
-	suite_add_tcase(suite, the_time);
-	tcase_add_test(wake_ups, a_wake_up_is_told_before_the_poll_it_leads_to);
-	tcase_add_test(wake_ups, wake_ups_that_lead_to_one_poll_are_told_once);
-	tcase_add_test(wake_ups, block_on_tells_wake_ups_and_is_no_worker);
-	tcase_add_test(wake_ups, a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is);
-	suite_add_tcase(suite, wake_ups);
-	return test_run(suite);
 }

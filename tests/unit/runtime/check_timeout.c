@@ -28,7 +28,9 @@ static void setup(void)
 	elapsed = true;
 }
 
-START_TEST(a_future_that_is_ready_at_once_wins)
+CASE(timeout, .setup = setup, .teardown = driven_teardown)
+
+TEST(a_future_that_is_ready_at_once_wins, .to = 2)
 {
 	struct tdt_future timeout = tdt_timeout(test_future(&a), (uint64_t)_i, &elapsed);
 
@@ -39,9 +41,8 @@ START_TEST(a_future_that_is_ready_at_once_wins)
 	tdt_future_drop(&timeout);
 	ck_assert_str_eq(test_events, "a! a~ ");
 }
-END_TEST
 
-START_TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
+TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 {
 	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
 
@@ -54,9 +55,8 @@ START_TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 	ck_assert_int_eq(waker.alive, 0);
 	tdt_future_drop(&timeout);
 }
-END_TEST
 
-START_TEST(when_time_is_up_the_future_is_dropped_at_once)
+TEST(when_time_is_up_the_future_is_dropped_at_once)
 {
 	struct driven *task = driven_new(tdt_timeout(test_future(&a), 20, &elapsed));
 	uint64_t before = driven_now_ns();
@@ -73,9 +73,8 @@ START_TEST(when_time_is_up_the_future_is_dropped_at_once)
 	driven_end(task);
 	ck_assert_int_eq(a.drops, 1);
 }
-END_TEST
 
-START_TEST(the_future_wins_when_both_are_due)
+TEST(the_future_wins_when_both_are_due)
 {
 	struct driven *task = driven_new(tdt_timeout(test_future(&a), 1, &elapsed));
 
@@ -86,9 +85,8 @@ START_TEST(the_future_wins_when_both_are_due)
 	ck_assert(!elapsed);
 	driven_end(task);
 }
-END_TEST
 
-START_TEST(no_time_polls_the_future_once)
+TEST(no_time_polls_the_future_once)
 {
 	struct tdt_future timeout = tdt_timeout(test_future(&a), 0, &elapsed);
 
@@ -99,9 +97,8 @@ START_TEST(no_time_polls_the_future_once)
 	ck_assert_str_eq(test_events, "a. a~ ");
 	tdt_future_drop(&timeout);
 }
-END_TEST
 
-START_TEST(it_panics_if_the_future_does)
+TEST(it_panics_if_the_future_does)
 {
 	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
 
@@ -114,9 +111,8 @@ START_TEST(it_panics_if_the_future_does)
 	ck_assert_int_eq(waker.alive, 0);
 	tdt_future_drop(&timeout);
 }
-END_TEST
 
-START_TEST(it_panics_where_there_is_no_timer)
+TEST(it_panics_where_there_is_no_timer)
 {
 	struct tdt__driver *driver = driven_driver();
 	struct tdt_future timeout = tdt_timeout(test_future(&a), 1, NULL);
@@ -130,9 +126,8 @@ START_TEST(it_panics_where_there_is_no_timer)
 	tdt_future_drop(&timeout);
 	driven_use(driver);
 }
-END_TEST
 
-START_TEST(dropping_it_drops_the_future_and_cancels_the_timer)
+TEST(dropping_it_drops_the_future_and_cancels_the_timer, .to = 2)
 {
 	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
 
@@ -143,16 +138,14 @@ START_TEST(dropping_it_drops_the_future_and_cancels_the_timer)
 	ck_assert_str_eq(test_events, _i == 1 ? "a. a~ " : "a~ ");
 	ck_assert_int_eq(waker.alive, 0);
 }
-END_TEST
 
-START_TEST(elapsed_may_be_null)
+TEST(elapsed_may_be_null)
 {
 	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(HOUR), 1, NULL)), TDT_READY);
 	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(1), HOUR, NULL)), TDT_READY);
 }
-END_TEST
 
-START_TEST(timeouts_nest)
+TEST(timeouts_nest)
 {
 	bool inner = false;
 
@@ -162,9 +155,8 @@ START_TEST(timeouts_nest)
 	ck_assert(inner);
 	ck_assert(!elapsed);
 }
-END_TEST
 
-START_TEST(none_is_refused)
+TEST(none_is_refused)
 {
 	struct tdt_future timeout;
 
@@ -177,7 +169,6 @@ START_TEST(none_is_refused)
 	ck_assert(tdt_future_is_none(&timeout));
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
 static int make_a_timeout(void *argument)
 {
@@ -194,30 +185,7 @@ static int make_a_timeout(void *argument)
 	return 0;
 }
 
-START_TEST(without_memory_the_future_stays_the_callers)
+TEST(without_memory_the_future_stays_the_callers)
 {
 	no_memory_each(make_a_timeout, &elapsed, 3);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timeout");
-	TCase *timeout = tcase_create("timeout");
-
-	tcase_add_checked_fixture(timeout, setup, driven_teardown);
-	tcase_add_loop_test(timeout, a_future_that_is_ready_at_once_wins, 0, 2);
-	tcase_add_test(timeout, a_future_that_is_ready_later_wins_and_cancels_the_timer);
-	tcase_add_test(timeout, when_time_is_up_the_future_is_dropped_at_once);
-	tcase_add_test(timeout, the_future_wins_when_both_are_due);
-	tcase_add_test(timeout, no_time_polls_the_future_once);
-	tcase_add_test(timeout, it_panics_if_the_future_does);
-	tcase_add_test(timeout, it_panics_where_there_is_no_timer);
-	tcase_add_loop_test(timeout, dropping_it_drops_the_future_and_cancels_the_timer, 0, 2);
-	tcase_add_test(timeout, elapsed_may_be_null);
-	tcase_add_test(timeout, timeouts_nest);
-	tcase_add_test(timeout, none_is_refused);
-	tcase_add_test(timeout, without_memory_the_future_stays_the_callers);
-	suite_add_tcase(suite, timeout);
-	return test_run(suite);
 }

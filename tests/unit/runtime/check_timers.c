@@ -20,6 +20,7 @@
 #include "lib/driven.h"
 #include "lib/driver_thread.h"
 #include "lib/futures.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/seeded.h"
@@ -44,11 +45,6 @@ static void setup(void)
 static sem_t held, let_go;
 static struct tdt_future holding;
 
-static const struct tdt_waker *clone_holding(const struct tdt_waker *holding_waker)
-{
-	return holding_waker;
-}
-
 static void wait_for(sem_t *semaphore)
 {
 	while (sem_wait(semaphore) != 0)
@@ -62,15 +58,10 @@ static void wake_holding(const struct tdt_waker *holding_waker)
 	wait_for(&let_go);
 }
 
-static void drop_holding(const struct tdt_waker *holding_waker)
-{
-	(void)holding_waker;
-}
-
 static void hold_driver(void)
 {
-	static const struct tdt_waker_vtable vtable = { clone_holding, wake_holding, wake_holding,
-							drop_holding };
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake_holding, wake_holding,
+							ignore_waker };
 	static const struct tdt_waker holding_waker = { &vtable };
 	struct tdt_context holding_cx = { &holding_waker };
 
@@ -89,16 +80,17 @@ static void let_driver_go(void)
 
 /* --- When ---------------------------------------------------------------------- */
 
-START_TEST(a_timer_never_fires_early)
+CASE(when, .setup = setup, .teardown = driven_teardown)
+
+TEST(a_timer_never_fires_early, .from = 1, .to = 20)
 {
 	uint64_t ms = (uint64_t)_i, before = driven_now_ns();
 
 	ck_assert_uint_eq(drive(tdt_sleep_ms(ms)), TDT_READY);
 	ck_assert_uint_ge(driven_now_ns() - before, ms * MS);
 }
-END_TEST
 
-START_TEST(it_counts_from_the_first_poll)
+TEST(it_counts_from_the_first_poll)
 {
 	struct tdt_future sleep = tdt_sleep_ms(20);
 	uint64_t before;
@@ -108,9 +100,8 @@ START_TEST(it_counts_from_the_first_poll)
 	ck_assert_uint_eq(drive(sleep), TDT_READY);
 	ck_assert_uint_ge(driven_now_ns() - before, 20 * MS);
 }
-END_TEST
 
-START_TEST(no_time_is_ready_at_once)
+TEST(no_time_is_ready_at_once)
 {
 	struct tdt_future sleep = tdt_sleep_ms(0);
 
@@ -119,9 +110,8 @@ START_TEST(no_time_is_ready_at_once)
 	ck_assert_int_eq(waker.clones, 0);
 	tdt_future_drop(&sleep);
 }
-END_TEST
 
-START_TEST(a_time_beyond_the_clock_never_comes)
+TEST(a_time_beyond_the_clock_never_comes, .to = 3)
 {
 	static const uint64_t times[] = { UINT64_MAX, UINT64_MAX / 1000000,
 					  UINT64_MAX / 1000000 - 1 };
@@ -133,9 +123,8 @@ START_TEST(a_time_beyond_the_clock_never_comes)
 	ck_assert_int_eq(waker.wakes, 0);
 	tdt_future_drop(&sleep);
 }
-END_TEST
 
-START_TEST(a_timer_fires_while_a_later_one_is_waited_for)
+TEST(a_timer_fires_while_a_later_one_is_waited_for)
 {
 	struct tdt_future late = tdt_sleep_ms(HOUR);
 	long switches = driver_thread_switches();
@@ -146,7 +135,6 @@ START_TEST(a_timer_fires_while_a_later_one_is_waited_for)
 	ck_assert_int_eq(waker.wakes, 0);
 	tdt_future_drop(&late);
 }
-END_TEST
 
 /* --- In which order -------------------------------------------------------------- */
 
@@ -164,26 +152,16 @@ static struct noting noting[TIMERS];
 static struct noting *woken[TIMERS];
 static atomic_int n_woken;
 
-static const struct tdt_waker *clone_noting(const struct tdt_waker *noting_waker)
-{
-	return noting_waker;
-}
-
 static void wake_noting(const struct tdt_waker *noting_waker)
 {
 	woken[n_woken] = (struct noting *)(uintptr_t)noting_waker;
 	n_woken++;
 }
 
-static void drop_noting(const struct tdt_waker *noting_waker)
-{
-	(void)noting_waker;
-}
-
 static void start_noting(int i, uint64_t ms)
 {
-	static const struct tdt_waker_vtable vtable = { clone_noting, wake_noting, wake_noting,
-							drop_noting };
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake_noting, wake_noting,
+							ignore_waker };
 	struct noting *one = &noting[i];
 	struct tdt_context one_cx = { &one->waker };
 
@@ -217,7 +195,9 @@ static void expect_in_order(int n)
 		tdt_future_drop(&noting[i].sleep);
 }
 
-START_TEST(timers_fire_in_the_order_they_are_due)
+CASE(order, .setup = setup, .teardown = driven_teardown)
+
+TEST(timers_fire_in_the_order_they_are_due)
 {
 	unsigned seed = seed_of_run();
 	uint64_t before, least = 50;
@@ -236,17 +216,15 @@ START_TEST(timers_fire_in_the_order_they_are_due)
 	}
 	expect_in_order(TIMERS);
 }
-END_TEST
 
-START_TEST(timers_due_together_fire_in_the_order_they_were_started)
+TEST(timers_due_together_fire_in_the_order_they_were_started)
 {
 	for (int i = 0; i < TIMERS; i++)
 		start_noting(i, 30);
 	expect_in_order(TIMERS);
 }
-END_TEST
 
-START_TEST(ten_thousand_timers_fire)
+TEST(ten_thousand_timers_fire)
 {
 	static struct driven *tasks[10000];
 
@@ -261,11 +239,12 @@ START_TEST(ten_thousand_timers_fire)
 		driven_end(tasks[i]);
 	}
 }
-END_TEST
 
 /* --- Whom they wake ---------------------------------------------------------------- */
 
-START_TEST(the_last_waker_is_the_one_woken)
+CASE(wakers, .setup = setup, .teardown = driven_teardown)
+
+TEST(the_last_waker_is_the_one_woken)
 {
 	struct tdt_future sleep = tdt_sleep_ms(20);
 
@@ -282,9 +261,8 @@ START_TEST(the_last_waker_is_the_one_woken)
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_READY);
 	tdt_future_drop(&sleep);
 }
-END_TEST
 
-START_TEST(a_poll_too_many_clones_nothing)
+TEST(a_poll_too_many_clones_nothing)
 {
 	struct tdt_future sleep = tdt_sleep_ms(HOUR);
 
@@ -295,9 +273,8 @@ START_TEST(a_poll_too_many_clones_nothing)
 	tdt_future_drop(&sleep);
 	ck_assert_int_eq(waker.alive, 0);
 }
-END_TEST
 
-START_TEST(a_waker_that_cannot_be_cloned_is_woken)
+TEST(a_waker_that_cannot_be_cloned_is_woken)
 {
 	struct tdt_future sleep = tdt_sleep_ms(HOUR);
 
@@ -306,7 +283,6 @@ START_TEST(a_waker_that_cannot_be_cloned_is_woken)
 	ck_assert_int_eq(waker.wakes, 1);
 	tdt_future_drop(&sleep);
 }
-END_TEST
 
 /* --- Cancelled -------------------------------------------------------------------------- */
 
@@ -322,7 +298,9 @@ static void start_and_drop(int when)
 	tdt_future_drop(&sleep);
 }
 
-START_TEST(a_timer_that_is_dropped_wakes_nobody)
+CASE(cancelled, .setup = setup, .teardown = driven_teardown)
+
+TEST(a_timer_that_is_dropped_wakes_nobody, .to = 3)
 {
 	struct tdt_future late = tdt_sleep_ms(HOUR);
 	uint64_t before;
@@ -344,9 +322,8 @@ START_TEST(a_timer_that_is_dropped_wakes_nobody)
 	ck_assert_int_eq(waker.wakes, 0);
 	tdt_future_drop(&late);
 }
-END_TEST
 
-START_TEST(a_timer_may_be_dropped_after_it_fired_unpolled)
+TEST(a_timer_may_be_dropped_after_it_fired_unpolled)
 {
 	struct driven *task = driven_new(tdt_sleep_ms(1));
 
@@ -354,7 +331,6 @@ START_TEST(a_timer_may_be_dropped_after_it_fired_unpolled)
 	driven_wait(task);
 	driven_end(task);
 }
-END_TEST
 
 static void *race_the_driver(void *driver)
 {
@@ -379,7 +355,7 @@ static void *race_the_driver(void *driver)
 	return NULL;
 }
 
-START_TEST(threads_start_and_cancel_timers_while_they_fire)
+TEST(threads_start_and_cancel_timers_while_they_fire)
 {
 	pthread_t threads[4];
 
@@ -389,11 +365,12 @@ START_TEST(threads_start_and_cancel_timers_while_they_fire)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 }
-END_TEST
 
 /* --- No wake-up -------------------------------------------------------------------- */
 
-START_TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
+CASE(asleep, .setup = setup, .teardown = driven_teardown)
+
+TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 {
 	struct tdt_future first = tdt_sleep_ms(HOUR), later[100];
 	long switches = driver_thread_switches();
@@ -416,11 +393,12 @@ START_TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 	nanosleep(&(struct timespec){ .tv_nsec = 50 * (long)MS }, NULL);
 	ck_assert_int_eq(driver_thread_switches(), switches);
 }
-END_TEST
 
 /* --- Without a driver ------------------------------------------------------------------------- */
 
-START_TEST(without_a_runtime_it_panics)
+CASE(outside, .setup = setup, .teardown = driven_teardown)
+
+TEST(without_a_runtime_it_panics)
 {
 	struct tdt__driver *driver = driven_driver();
 	struct tdt_future sleep = tdt_sleep_ms(1);
@@ -434,13 +412,12 @@ START_TEST(without_a_runtime_it_panics)
 	ck_assert_int_eq(waker.alive, 0);
 	driven_use(driver);
 }
-END_TEST
 
 /*
  * Those that the driver has, those it has not heard of, those that were given up, and those that
  * are started now.
  */
-START_TEST(timers_outlive_the_driver)
+TEST(timers_outlive_the_driver)
 {
 	struct tdt_future has = tdt_sleep_ms(HOUR), listed = tdt_sleep_ms(2 * HOUR),
 			  late = tdt_sleep_ms(1);
@@ -465,10 +442,9 @@ START_TEST(timers_outlive_the_driver)
 	ck_assert_int_eq(waker.alive, 0);
 	driven_setup(); /* for the teardown */
 }
-END_TEST
 
 /* A task of another runtime, say: it would wait for ever. */
-START_TEST(who_waits_when_the_driver_stops_is_woken)
+TEST(who_waits_when_the_driver_stops_is_woken)
 {
 	struct driven *tasks[100];
 
@@ -489,7 +465,6 @@ START_TEST(who_waits_when_the_driver_stops_is_woken)
 	tdt__driver_unref(driven_driver());
 	driven_setup(); /* for the teardown */
 }
-END_TEST
 
 static int make_a_sleep(void *argument)
 {
@@ -502,45 +477,7 @@ static int make_a_sleep(void *argument)
 	return 0;
 }
 
-START_TEST(without_memory_there_is_no_timer)
+TEST(without_memory_there_is_no_timer)
 {
 	no_memory_each(make_a_sleep, NULL, 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timers");
-	TCase *when = tcase_create("when");
-	TCase *order = tcase_create("order");
-	TCase *wakers = tcase_create("wakers");
-	TCase *cancelled = tcase_create("cancelled");
-	TCase *asleep = tcase_create("asleep");
-	TCase *outside = tcase_create("outside");
-	TCase *all[] = { when, order, wakers, cancelled, asleep, outside };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		tcase_add_checked_fixture(all[i], setup, driven_teardown);
-		suite_add_tcase(suite, all[i]);
-	}
-	tcase_add_loop_test(when, a_timer_never_fires_early, 1, 20);
-	tcase_add_test(when, it_counts_from_the_first_poll);
-	tcase_add_test(when, no_time_is_ready_at_once);
-	tcase_add_loop_test(when, a_time_beyond_the_clock_never_comes, 0, 3);
-	tcase_add_test(when, a_timer_fires_while_a_later_one_is_waited_for);
-	tcase_add_test(order, timers_fire_in_the_order_they_are_due);
-	tcase_add_test(order, timers_due_together_fire_in_the_order_they_were_started);
-	tcase_add_test(order, ten_thousand_timers_fire);
-	tcase_add_test(wakers, the_last_waker_is_the_one_woken);
-	tcase_add_test(wakers, a_poll_too_many_clones_nothing);
-	tcase_add_test(wakers, a_waker_that_cannot_be_cloned_is_woken);
-	tcase_add_loop_test(cancelled, a_timer_that_is_dropped_wakes_nobody, 0, 3);
-	tcase_add_test(cancelled, a_timer_may_be_dropped_after_it_fired_unpolled);
-	tcase_add_test(cancelled, threads_start_and_cancel_timers_while_they_fire);
-	tcase_add_test(asleep, timers_later_than_what_it_sleeps_for_leave_the_driver_asleep);
-	tcase_add_test(outside, without_a_runtime_it_panics);
-	tcase_add_test(outside, timers_outlive_the_driver);
-	tcase_add_test(outside, who_waits_when_the_driver_stops_is_woken);
-	tcase_add_test(outside, without_memory_there_is_no_timer);
-	return test_run(suite);
 }

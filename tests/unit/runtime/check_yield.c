@@ -11,7 +11,9 @@
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
-START_TEST(it_is_pending_once_and_woken_meanwhile)
+CASE(yield)
+
+TEST(it_is_pending_once_and_woken_meanwhile)
 {
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
@@ -29,7 +31,6 @@ START_TEST(it_is_pending_once_and_woken_meanwhile)
 	yield = tdt_yield_now();
 	tdt_future_drop(&yield);
 }
-END_TEST
 
 static int yield_once(void *argument)
 {
@@ -41,19 +42,7 @@ static int yield_once(void *argument)
 	return result;
 }
 
-START_TEST(a_lack_of_memory_is_told)
+TEST(a_lack_of_memory_is_told)
 {
 	no_memory_each(yield_once, NULL, 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("yield");
-	TCase *yield = tcase_create("yield");
-
-	tcase_add_test(yield, it_is_pending_once_and_woken_meanwhile);
-	tcase_add_test(yield, a_lack_of_memory_is_told);
-	suite_add_tcase(suite, yield);
-	return test_run(suite);
 }

@@ -72,8 +72,10 @@ static void end(struct tdt_trace *trace)
 	poll_now_end(&task);
 }
 
+CASE(functions)
+
 /* Which of several names is the function's is the debug information's choice. */
-START_TEST(a_folded_function_says_what_else_it_may_be)
+TEST(a_folded_function_says_what_else_it_may_be)
 {
 	struct tdt_trace *trace = ask(folded_poll);
 	const struct tdt_frame *frame = frame_of(trace);
@@ -84,9 +86,8 @@ START_TEST(a_folded_function_says_what_else_it_may_be)
 	ck_assert_ptr_null(frame->also[1]);
 	end(trace);
 }
-END_TEST
 
-START_TEST(four_other_names_are_the_most)
+TEST(four_other_names_are_the_most)
 {
 	struct tdt_trace *trace = ask(many_poll);
 	const struct tdt_frame *frame = frame_of(trace);
@@ -98,16 +99,14 @@ START_TEST(four_other_names_are_the_most)
 	ck_assert_int_eq(n, 4);
 	end(trace);
 }
-END_TEST
 
-START_TEST(a_function_alone_says_nothing)
+TEST(a_function_alone_says_nothing)
 {
 	struct tdt_trace *trace = ask(single_poll);
 
 	ck_assert_ptr_null(frame_of(trace)->also);
 	end(trace);
 }
-END_TEST
 
 /* `trace` printed in that form; for the caller to free. */
 static char *printed(const struct tdt_trace *trace, enum tdt_print_format format)
@@ -123,7 +122,7 @@ static char *printed(const struct tdt_trace *trace, enum tdt_print_format format
 	return text;
 }
 
-START_TEST(text_and_json_have_the_other_names)
+TEST(text_and_json_have_the_other_names)
 {
 	struct tdt_trace *trace = ask(folded_poll);
 	char *text = printed(trace, TDT_PRINT_TEXT), *json = printed(trace, TDT_PRINT_JSON);
@@ -134,9 +133,8 @@ START_TEST(text_and_json_have_the_other_names)
 	free(text);
 	end(trace);
 }
-END_TEST
 
-START_TEST(a_built_trace_keeps_its_own_copy)
+TEST(a_built_trace_keeps_its_own_copy)
 {
 	char name[] = "b";
 	const char *also[] = { name, NULL };
@@ -152,19 +150,4 @@ START_TEST(a_built_trace_keeps_its_own_copy)
 	ck_assert_str_eq(tdt_node_frame(node)->also[0], "b");
 	ck_assert_ptr_null(tdt_node_frame(node)->also[1]);
 	tdt_trace_free(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("folded");
-	TCase *tests = tcase_create("functions");
-
-	tcase_add_test(tests, a_folded_function_says_what_else_it_may_be);
-	tcase_add_test(tests, four_other_names_are_the_most);
-	tcase_add_test(tests, a_function_alone_says_nothing);
-	tcase_add_test(tests, text_and_json_have_the_other_names);
-	tcase_add_test(tests, a_built_trace_keeps_its_own_copy);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

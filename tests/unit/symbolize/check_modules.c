@@ -59,7 +59,9 @@ static void *plugin_open(const char *name)
 	return plugin;
 }
 
-START_TEST(what_the_process_began_with_lasts)
+CASE(modules, .setup = set_up, .teardown = tear_down)
+
+TEST(what_the_process_began_with_lasts)
 {
 	ck_assert(meet((const void *)(uintptr_t)set_up)->lasting);
 	ck_assert(
@@ -71,9 +73,8 @@ START_TEST(what_the_process_began_with_lasts)
 	ck_assert(meet(dlsym(RTLD_DEFAULT, "adler32"))->lasting); /* libz, which only libdw needs */
 	ck_assert(table->lasting);
 }
-END_TEST
 
-START_TEST(a_plugin_does_not_last)
+TEST(a_plugin_does_not_last)
 {
 	void *plugin = plugin_open("a");
 	const struct tdt__module *module = meet(dlsym(plugin, "plugin_poll"));
@@ -84,9 +85,8 @@ START_TEST(a_plugin_does_not_last)
 	ck_assert_str_ne(module->build_id, "");
 	dlclose(plugin);
 }
-END_TEST
 
-START_TEST(the_executable_can_be_opened_when_it_was_deleted)
+TEST(the_executable_can_be_opened_when_it_was_deleted)
 {
 	void *plugin = plugin_open("a");
 
@@ -94,9 +94,8 @@ START_TEST(the_executable_can_be_opened_when_it_was_deleted)
 	ck_assert_ptr_null(meet(dlsym(plugin, "plugin_poll"))->mapped);
 	dlclose(plugin);
 }
-END_TEST
 
-START_TEST(nothing_is_known_of_what_is_no_module)
+TEST(nothing_is_known_of_what_is_no_module)
 {
 	int local;
 
@@ -106,9 +105,8 @@ START_TEST(nothing_is_known_of_what_is_no_module)
 	ck_assert_uint_eq(table->n, 0);
 	ck_assert(!tdt__is_loaded((uintptr_t)&local));
 }
-END_TEST
 
-START_TEST(a_module_in_the_place_of_another_displaces_all_that_may_go)
+TEST(a_module_in_the_place_of_another_displaces_all_that_may_go)
 {
 	void *plugin = plugin_open("a"), *stays = plugin_open("b");
 	uintptr_t poll = (uintptr_t)dlsym(plugin, "plugin_poll"), now;
@@ -131,9 +129,8 @@ START_TEST(a_module_in_the_place_of_another_displaces_all_that_may_go)
 	dlclose(plugin);
 	dlclose(stays);
 }
-END_TEST
 
-START_TEST(what_lasts_is_known_after_an_unload)
+TEST(what_lasts_is_known_after_an_unload)
 {
 	void *plugin = plugin_open("a");
 	uintptr_t poll = (uintptr_t)dlsym(plugin, "plugin_poll");
@@ -147,7 +144,6 @@ START_TEST(what_lasts_is_known_after_an_unload)
 	ck_assert_ptr_null(tdt__modules_find(table, poll));
 	ck_assert_ptr_nonnull(tdt__modules_find(table, (uintptr_t)set_up));
 }
-END_TEST
 
 /* --- The number of unloads ---------------------------------------------------------- */
 
@@ -159,7 +155,9 @@ static uint64_t unloads_by(uint64_t ns)
 	return unloads;
 }
 
-START_TEST(every_unload_is_counted)
+CASE(unloads)
+
+TEST(every_unload_is_counted)
 {
 	uint64_t before = unloads_by(30 * SECOND);
 
@@ -169,7 +167,6 @@ START_TEST(every_unload_is_counted)
 	dlclose(plugin_open("b"));
 	ck_assert_uint_eq(unloads_by(30 * SECOND), before + 3);
 }
-END_TEST
 
 /* A thread that has the loader's list, until it is let go. */
 static sem_t in_list, leave_list;
@@ -245,7 +242,7 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 	return __real_pthread_cond_wait(cond, mutex);
 }
 
-START_TEST(a_reporter_that_waits_for_a_processor_is_waited_for)
+TEST(a_reporter_that_waits_for_a_processor_is_waited_for)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 
@@ -255,9 +252,8 @@ START_TEST(a_reporter_that_waits_for_a_processor_is_waited_for)
 	fed_at_wait = 3; /* the time was up at the first one */
 	ck_assert(tdt__unloads_count(&count));
 }
-END_TEST
 
-START_TEST(a_reporter_that_never_runs_is_given_up)
+TEST(a_reporter_that_never_runs_is_given_up)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 
@@ -266,9 +262,8 @@ START_TEST(a_reporter_that_never_runs_is_given_up)
 	ck_assert(!tdt__unloads_count(&count));
 	atomic_store(&starved, false);
 }
-END_TEST
 
-START_TEST(nobody_waits_for_the_loader_longer_than_he_wants)
+TEST(nobody_waits_for_the_loader_longer_than_he_wants)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 	pthread_t holder = take_list();
@@ -282,9 +277,8 @@ START_TEST(nobody_waits_for_the_loader_longer_than_he_wants)
 	while (!tdt__unloads_now(&unloads, tdt__clock() + SECOND))
 		;
 }
-END_TEST
 
-START_TEST(a_requester_who_has_the_list_himself_gets_no_answer)
+TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 {
 	struct tdt__unloads count = { .deadline = 0 };
 	pthread_t holder = take_list();
@@ -293,13 +287,12 @@ START_TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 	ck_assert(!tdt__unloads_count(&count)); /* counted once */
 	give_list(holder);
 }
-END_TEST
 
 /*
  * The child has the number, from a reporter of its own; unless its parent's was in the list when it
  * was forked.
  */
-START_TEST(a_child_has_a_reporter_of_its_own)
+TEST(a_child_has_a_reporter_of_its_own)
 {
 	pid_t child;
 	int status;
@@ -319,29 +312,4 @@ START_TEST(a_child_has_a_reporter_of_its_own)
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("modules");
-	TCase *modules = tcase_create("modules"), *unloads = tcase_create("unloads");
-
-	tcase_add_checked_fixture(modules, set_up, tear_down);
-	tcase_add_test(modules, what_the_process_began_with_lasts);
-	tcase_add_test(modules, a_plugin_does_not_last);
-	tcase_add_test(modules, the_executable_can_be_opened_when_it_was_deleted);
-	tcase_add_test(modules, nothing_is_known_of_what_is_no_module);
-	tcase_add_test(modules, a_module_in_the_place_of_another_displaces_all_that_may_go);
-	tcase_add_test(modules, what_lasts_is_known_after_an_unload);
-	suite_add_tcase(suite, modules);
-
-	tcase_add_test(unloads, every_unload_is_counted);
-	tcase_add_test(unloads, a_reporter_that_waits_for_a_processor_is_waited_for);
-	tcase_add_test(unloads, a_reporter_that_never_runs_is_given_up);
-	tcase_add_test(unloads, nobody_waits_for_the_loader_longer_than_he_wants);
-	tcase_add_test(unloads, a_requester_who_has_the_list_himself_gets_no_answer);
-	tcase_add_test(unloads, a_child_has_a_reporter_of_its_own);
-	suite_add_tcase(suite, unloads);
-	return test_run(suite);
 }

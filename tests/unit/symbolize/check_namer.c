@@ -128,26 +128,26 @@ static void let_namer_go(void)
 	sem_post(&let_go);
 }
 
-START_TEST(who_is_not_served_by_the_deadline_goes_without_and_the_next_has_it)
+CASE(time, .setup = set_up, .teardown = tear_down, .timeout = 120)
+
+TEST(who_is_not_served_by_the_deadline_goes_without_and_the_next_has_it)
 {
 	hold_namer();
 	ck_assert_ptr_null(name_by(one, tdt__clock() + SECOND / 100));
 	let_namer_go();
 	ck_assert_str_eq(name_by(one, tdt__clock() + LONG), "one");
 }
-END_TEST
 
-START_TEST(what_is_known_is_had_while_the_namer_is_held_up)
+TEST(what_is_known_is_had_while_the_namer_is_held_up)
 {
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 	hold_namer();
 	ck_assert_str_eq(name_by(other, 0), "other");
 	let_namer_go();
 }
-END_TEST
 
 /* Some seconds long: until then somebody may still hope. */
-START_TEST(a_namer_that_is_stuck_is_not_waited_for)
+TEST(a_namer_that_is_stuck_is_not_waited_for)
 {
 	hold_namer();
 	while (name_by(other, tdt__clock() + SECOND) != NULL)
@@ -158,24 +158,25 @@ START_TEST(a_namer_that_is_stuck_is_not_waited_for)
 	while (name_by(other, tdt__clock() + LONG) == NULL)
 		;
 }
-END_TEST
 
-START_TEST(without_a_thread_the_requester_looks_up_himself)
+CASE(threads, .setup = set_up_without_threads, .teardown = tear_down)
+
+TEST(without_a_thread_the_requester_looks_up_himself)
 {
 	ck_assert_str_eq(name_by(one, 0), "one");
 	atomic_store(&no_threads, false);
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 }
-END_TEST
 
-START_TEST(what_is_known_is_not_looked_up_again)
+CASE(time)
+
+TEST(what_is_known_is_not_looked_up_again)
 {
 	ck_assert_str_eq(name_by(one, tdt__clock() + LONG), "one");
 	ck_assert_int_eq(atomic_load(&look_ups), 1);
 	ck_assert_str_eq(name_by(one, tdt__clock() + LONG), "one");
 	ck_assert_int_eq(atomic_load(&look_ups), 1);
 }
-END_TEST
 
 /* --- fork() ----------------------------------------------------------------------------------- */
 
@@ -196,7 +197,9 @@ static void fork_and_name(void)
 	ck_assert_int_eq(status, 0);
 }
 
-START_TEST(a_child_forked_while_the_namer_is_held_up_begins_anew)
+CASE(forks, .setup = set_up, .teardown = tear_down)
+
+TEST(a_child_forked_while_the_namer_is_held_up_begins_anew)
 {
 #if ASAN || TSAN
 	puts("# not tried: a sanitizer's allocator may be locked in a child");
@@ -212,14 +215,12 @@ START_TEST(a_child_forked_while_the_namer_is_held_up_begins_anew)
 	ck_assert_str_eq(name_by(one, tdt__clock() + LONG), "one");
 #endif
 }
-END_TEST
 
-START_TEST(a_child_forked_while_the_namer_is_idle_knows_what_its_parent_knew)
+TEST(a_child_forked_while_the_namer_is_idle_knows_what_its_parent_knew)
 {
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 	fork_and_name();
 }
-END_TEST
 
 /* --- Debug files ------------------------------------------------------------------------------ */
 
@@ -253,18 +254,19 @@ static void name_libc(void)
 	ck_assert_str_eq(name.symbol->symbol, "a64l");
 }
 
-START_TEST(the_search_for_debug_files_loads_nothing)
+CASE(files, .setup = set_up, .teardown = tear_down)
+
+TEST(the_search_for_debug_files_loads_nothing)
 {
 	setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
 	name_libc();
 	ck_assert_int_eq(atomic_load(&opened), 0);
 }
-END_TEST
 
 /*
  * This shows, too, that the test above can see it; where libdw is made without debuginfod it can't.
  */
-START_TEST(debuginfod_is_asked_on_demand)
+TEST(debuginfod_is_asked_on_demand)
 {
 	setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
 	setenv("TDT_DEBUGINFOD", "1", 1);
@@ -272,36 +274,4 @@ START_TEST(debuginfod_is_asked_on_demand)
 	name_libc();
 	if (atomic_load(&opened) == 0)
 		puts("# not tried: libdw knows no debuginfod");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("namer");
-	TCase *time = tcase_create("time"), *forks = tcase_create("forks"),
-	      *files = tcase_create("files");
-	TCase *threads = tcase_create("threads");
-
-	tcase_add_checked_fixture(time, set_up, tear_down);
-	tcase_set_timeout(time, 120);
-	tcase_add_test(time, who_is_not_served_by_the_deadline_goes_without_and_the_next_has_it);
-	tcase_add_test(time, what_is_known_is_had_while_the_namer_is_held_up);
-	tcase_add_test(time, a_namer_that_is_stuck_is_not_waited_for);
-	tcase_add_test(time, what_is_known_is_not_looked_up_again);
-	suite_add_tcase(suite, time);
-
-	tcase_add_checked_fixture(threads, set_up_without_threads, tear_down);
-	tcase_add_test(threads, without_a_thread_the_requester_looks_up_himself);
-	suite_add_tcase(suite, threads);
-
-	tcase_add_checked_fixture(forks, set_up, tear_down);
-	tcase_add_test(forks, a_child_forked_while_the_namer_is_held_up_begins_anew);
-	tcase_add_test(forks, a_child_forked_while_the_namer_is_idle_knows_what_its_parent_knew);
-	suite_add_tcase(suite, forks);
-
-	tcase_add_checked_fixture(files, set_up, tear_down);
-	tcase_add_test(files, the_search_for_debug_files_loads_nothing);
-	tcase_add_test(files, debuginfod_is_asked_on_demand);
-	suite_add_tcase(suite, files);
-	return test_run(suite);
 }

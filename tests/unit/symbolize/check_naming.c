@@ -18,6 +18,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -60,24 +61,6 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 
 /* --- A thread that polls ---------------------------------------------------------- */
 
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void nothing(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { clone_itself, nothing, nothing, nothing };
-static const struct tdt_waker waker = { &vtable };
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 {
 	(void)state;
@@ -109,7 +92,7 @@ static pthread_t poller;
 
 static void *poll_all(void *unused)
 {
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	polls = true;
 	while (!atomic_load(&over)) {
@@ -135,19 +118,13 @@ static void set_up(void)
 	MUST(pthread_create(&poller, NULL, poll_all, NULL) == 0);
 }
 
-static void end_of(struct tdt_traced *traced)
-{
-	tdt_future_drop(&traced->future);
-	tdt_handle_unref(traced->handle);
-}
-
 static void tear_down(void)
 {
 	atomic_store(&over, true);
 	pthread_join(poller, NULL);
-	end_of(&waiting);
-	end_of(&blocked);
-	end_of(&running);
+	end_traced(&waiting);
+	end_traced(&blocked);
+	end_traced(&running);
 }
 
 /* --- Requests ------------------------------------------------------------------ */
@@ -198,16 +175,17 @@ static void check_requesters(void)
 	ck_assert_int_eq(atomic_load(&by_pollers), 0);
 }
 
-START_TEST(requests_and_dumps_are_named_by_who_asks)
+CASE(naming, .setup = set_up, .teardown = tear_down, .timeout = 120)
+
+TEST(requests_and_dumps_are_named_by_who_asks)
 {
 	ask(waiting.handle);
 	check_requesters();
 	dump_names();
 	check_requesters();
 }
-END_TEST
 
-START_TEST(watched_polls_name_nothing)
+TEST(watched_polls_name_nothing)
 {
 	ck_assert_int_eq(tdt_watch(1000000), 0);
 	let_it_poll();
@@ -217,7 +195,6 @@ START_TEST(watched_polls_name_nothing)
 	check_requesters();
 	ck_assert_int_eq(tdt_watch(0), 0);
 }
-END_TEST
 
 #if TDT_PROBES
 /* Not seen by ThreadSanitizer, as the kernel's writes are not. */
@@ -239,7 +216,7 @@ static void listeners(int n)
 }
 #endif
 
-START_TEST(polls_with_probes_attached_name_nothing)
+TEST(polls_with_probes_attached_name_nothing)
 {
 	listeners(+1);
 	let_it_poll();
@@ -247,9 +224,8 @@ START_TEST(polls_with_probes_attached_name_nothing)
 	check_requesters();
 	listeners(-1);
 }
-END_TEST
 
-START_TEST(a_poll_that_is_blocked_is_named_by_who_asks)
+TEST(a_poll_that_is_blocked_is_named_by_who_asks)
 {
 	atomic_store(&enter_blocked, true);
 	sem_wait(&entered);
@@ -259,9 +235,8 @@ START_TEST(a_poll_that_is_blocked_is_named_by_who_asks)
 	ask(waiting.handle);
 	check_requesters();
 }
-END_TEST
 
-START_TEST(a_poll_that_runs_is_named_by_who_asks)
+TEST(a_poll_that_runs_is_named_by_who_asks)
 {
 	atomic_store(&spin, true);
 	atomic_store(&enter_running, true);
@@ -270,21 +245,4 @@ START_TEST(a_poll_that_runs_is_named_by_who_asks)
 	atomic_store(&spin, false);
 	ask(waiting.handle);
 	check_requesters();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("naming");
-	TCase *tests = tcase_create("naming");
-
-	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_set_timeout(tests, 120);
-	tcase_add_test(tests, requests_and_dumps_are_named_by_who_asks);
-	tcase_add_test(tests, watched_polls_name_nothing);
-	tcase_add_test(tests, polls_with_probes_attached_name_nothing);
-	tcase_add_test(tests, a_poll_that_is_blocked_is_named_by_who_asks);
-	tcase_add_test(tests, a_poll_that_runs_is_named_by_who_asks);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

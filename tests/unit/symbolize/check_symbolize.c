@@ -25,8 +25,10 @@
 #include <gelf.h>
 
 #include "host/loaded.h"
+#include "lib/folder.h"
 #include "lib/must.h"
 #include "lib/self.h"
+#include "lib/test.h"
 #include "outside/fixtures/trail.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/demangle.h"
@@ -85,7 +87,9 @@ static const struct tdt__symbol *symbolize(const struct tdt__module *module, uin
 	return symbol;
 }
 
-START_TEST(inlined_functions_come_innermost_first)
+CASE(self, .setup = set_up, .teardown = tear_down)
+
+TEST(inlined_functions_come_innermost_first)
 {
 	const struct tdt__symbol *symbol = symbolize(&self, pc, true);
 
@@ -97,9 +101,8 @@ START_TEST(inlined_functions_come_innermost_first)
 	}
 	ck_assert_ptr_null(trail);
 }
-END_TEST
 
-START_TEST(a_file_is_a_full_path_below_where_it_was_compiled)
+TEST(a_file_is_a_full_path_below_where_it_was_compiled)
 {
 	const struct tdt__place *place = symbolize(&self, pc, true)->place;
 
@@ -107,18 +110,16 @@ START_TEST(a_file_is_a_full_path_below_where_it_was_compiled)
 	ck_assert_str_eq(strrchr(place->file, '/'), "/check_symbolize.c");
 	ck_assert_int_eq(place->directory[0], '/');
 }
-END_TEST
 
-START_TEST(an_offset_is_that_of_the_pc_itself)
+TEST(an_offset_is_that_of_the_pc_itself)
 {
 	const struct tdt__symbol *symbol = symbolize(&self, pc, true);
 
 	ck_assert_str_eq(symbol->symbol, "chain_outer");
 	ck_assert_uint_eq(symbol->symbol_offset, pc - (uintptr_t)chain_outer);
 }
-END_TEST
 
-START_TEST(only_a_return_address_is_looked_up_one_before)
+TEST(only_a_return_address_is_looked_up_one_before)
 {
 	const struct tdt__symbol *first = symbolize(&self, (uintptr_t)chain_outer, false);
 	const struct tdt__symbol *before = symbolize(&self, (uintptr_t)chain_outer, true);
@@ -128,24 +129,21 @@ START_TEST(only_a_return_address_is_looked_up_one_before)
 	ck_assert_str_eq(first->place[first->n - 1].function, "chain_outer");
 	ck_assert(before->symbol == NULL || strcmp(before->symbol, "chain_outer") != 0);
 }
-END_TEST
 
-START_TEST(the_second_answer_is_the_first)
+TEST(the_second_answer_is_the_first)
 {
 	ck_assert_ptr_eq(symbolize(&self, pc, true), symbolize(&self, pc, true));
 }
-END_TEST
 
-START_TEST(a_module_loaded_elsewhere_has_the_same_names)
+TEST(a_module_loaded_elsewhere_has_the_same_names)
 {
 	struct tdt__module moved = self;
 
 	moved.bias += 0x10000000;
 	ck_assert_ptr_eq(symbolize(&moved, pc + 0x10000000, true), symbolize(&self, pc, true));
 }
-END_TEST
 
-START_TEST(a_library_without_debug_information_has_symbols)
+TEST(a_library_without_debug_information_has_symbols)
 {
 	uintptr_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "lfind");
 	struct tdt__module libc = self_module(address);
@@ -157,9 +155,8 @@ START_TEST(a_library_without_debug_information_has_symbols)
 	ck_assert_ptr_nonnull(symbol->place[0].function);
 	free(libc.path);
 }
-END_TEST
 
-START_TEST(outside_of_all_code_there_is_nothing)
+TEST(outside_of_all_code_there_is_nothing)
 {
 	const struct tdt__symbol *symbol = symbolize(&self, self.end + 4096, true);
 
@@ -167,9 +164,8 @@ START_TEST(outside_of_all_code_there_is_nothing)
 	ck_assert_ptr_null(symbol->symbol);
 	ck_assert_uint_eq(symbolize(&self, 0, true)->n, 0);
 }
-END_TEST
 
-START_TEST(errno_is_left_alone)
+TEST(errno_is_left_alone)
 {
 	char path[] = "/nowhere/at/all";
 	struct tdt__module gone = { .path = path };
@@ -179,7 +175,6 @@ START_TEST(errno_is_left_alone)
 	symbolize(&self, pc, true);
 	ck_assert_int_eq(errno, EXDEV);
 }
-END_TEST
 
 static int open_descriptors(void)
 {
@@ -192,7 +187,7 @@ static int open_descriptors(void)
 	return n;
 }
 
-START_TEST(no_descriptor_stays_open)
+TEST(no_descriptor_stays_open)
 {
 	struct tdt__module libc = self_module((uintptr_t)dlsym(RTLD_DEFAULT, "lfind"));
 	int before = open_descriptors();
@@ -202,7 +197,6 @@ START_TEST(no_descriptor_stays_open)
 	ck_assert_int_eq(open_descriptors(), before);
 	free(libc.path);
 }
-END_TEST
 
 /* Mappings of the executable that are both readable and writable. */
 static int writable_mappings(void)
@@ -219,7 +213,7 @@ static int writable_mappings(void)
 }
 
 /* It would take the place of the one in which the kernel raises the semaphores of probes. */
-START_TEST(no_writable_mapping_of_a_module_is_made)
+TEST(no_writable_mapping_of_a_module_is_made)
 {
 	int before = writable_mappings();
 
@@ -227,9 +221,8 @@ START_TEST(no_writable_mapping_of_a_module_is_made)
 	ck_assert_uint_gt(symbolize(&self, pc, true)->n, 0);
 	ck_assert_int_eq(writable_mappings(), before);
 }
-END_TEST
 
-START_TEST(names_come_back_with_the_descriptors)
+TEST(names_come_back_with_the_descriptors)
 {
 	const struct tdt__symbol *symbol;
 	struct rlimit before, none;
@@ -249,18 +242,15 @@ START_TEST(names_come_back_with_the_descriptors)
 	ck_assert_uint_eq(symbolize(&self, pc, true)->n, 3);
 	setrlimit(RLIMIT_NOFILE, &before); /* the search for leaks at the end needs some */
 }
-END_TEST
 
 /* A name in a directory of our own, which the case leaves empty. */
-#define PLACE "/tmp/tdt-symbolize-XXXXXX"
-static char place[] = PLACE;
-static char file[sizeof(place) + 16];
+static char place[FOLDER_SIZE];
+static char file[IN_FOLDER_SIZE];
 
 static void make_place(void)
 {
 	set_up();
-	memcpy(place, PLACE, sizeof(place));
-	ck_assert_ptr_nonnull(mkdtemp(place));
+	ck_assert(make_folder(place));
 	snprintf(file, sizeof(file), "%s/file", place);
 }
 
@@ -300,7 +290,9 @@ static struct tdt__module with_file(const char *build_id)
 
 #define OTHER_BUILD_ID "0123456789abcdef0123456789abcdef01234567"
 
-START_TEST(a_missing_file_has_no_names)
+CASE(files, .setup = make_place, .teardown = remove_place)
+
+TEST(a_missing_file_has_no_names)
 {
 	struct tdt__module module = with_file(OTHER_BUILD_ID);
 
@@ -308,9 +300,8 @@ START_TEST(a_missing_file_has_no_names)
 	module = with_file("");
 	ck_assert_uint_eq(symbolize(&module, pc, true)->n, 0);
 }
-END_TEST
 
-START_TEST(a_file_with_another_build_id_has_no_names)
+TEST(a_file_with_another_build_id_has_no_names)
 {
 	struct tdt__module module;
 
@@ -318,9 +309,8 @@ START_TEST(a_file_with_another_build_id_has_no_names)
 	module = with_file(OTHER_BUILD_ID);
 	ck_assert_uint_eq(symbolize(&module, pc, true)->n, 0);
 }
-END_TEST
 
-START_TEST(a_deleted_executable_is_still_there)
+TEST(a_deleted_executable_is_still_there)
 {
 	struct tdt__module module = with_file(self.build_id);
 
@@ -332,9 +322,8 @@ START_TEST(a_deleted_executable_is_still_there)
 	module.path = place;
 	ck_assert_uint_eq(symbolize(&module, pc, true)->n, 3);
 }
-END_TEST
 
-START_TEST(what_is_no_regular_file_is_not_waited_for)
+TEST(what_is_no_regular_file_is_not_waited_for)
 {
 	struct tdt__module module = with_file("");
 
@@ -343,7 +332,6 @@ START_TEST(what_is_no_regular_file_is_not_waited_for)
 	module.path = place;
 	ck_assert_uint_eq(symbolize(&module, pc, true)->n, 0);
 }
-END_TEST
 
 static bool access_denied(void)
 {
@@ -355,7 +343,7 @@ static bool access_denied(void)
 }
 
 /* Root may read all, unless it is another for the file system. */
-START_TEST(a_file_that_may_not_be_read_has_no_names)
+TEST(a_file_that_may_not_be_read_has_no_names)
 {
 	struct tdt__module module = with_file("");
 
@@ -372,9 +360,8 @@ START_TEST(a_file_that_may_not_be_read_has_no_names)
 	}
 	setfsuid(geteuid());
 }
-END_TEST
 
-START_TEST(a_file_cut_short_gives_what_there_is)
+TEST(a_file_cut_short_gives_what_there_is, .to = 12)
 {
 	static const size_t size[] = { 0,    3,     16,    64,     100,    500,
 				       4096, 20000, 50000, 100000, 200000, 400000 };
@@ -385,10 +372,9 @@ START_TEST(a_file_cut_short_gives_what_there_is)
 	snprintf(module.build_id, sizeof(module.build_id), "%s", self.build_id);
 	symbolize(&module, pc, true);
 }
-END_TEST
 
 /* As installing a library by cp does, where mv would be right. */
-START_TEST(a_file_overwritten_after_it_was_read_does_no_harm)
+TEST(a_file_overwritten_after_it_was_read_does_no_harm, .to = 3)
 {
 	struct tdt__module module = with_file(self.build_id);
 	const struct tdt__symbol *before, *after;
@@ -405,9 +391,8 @@ START_TEST(a_file_overwritten_after_it_was_read_does_no_harm)
 	after = symbolize(&module, (uintptr_t)symbolize, false);
 	ck_assert_uint_eq(after->n, 0);
 }
-END_TEST
 
-START_TEST(a_file_removed_after_it_was_read_is_used_still)
+TEST(a_file_removed_after_it_was_read_is_used_still)
 {
 	struct tdt__module module = with_file(self.build_id);
 
@@ -418,7 +403,6 @@ START_TEST(a_file_removed_after_it_was_read_is_used_still)
 	ck_assert_str_eq(symbolize(&module, (uintptr_t)symbolize, false)->place[0].function,
 			 "symbolize");
 }
-END_TEST
 
 /* Mappings of files in our directory. */
 static int own_mappings(void)
@@ -437,7 +421,7 @@ static int own_mappings(void)
 #define COPIES 20
 
 /* A host may load a plugin again and again, each time from a new copy of its file. */
-START_TEST(of_a_file_and_its_copies_one_is_opened)
+TEST(of_a_file_and_its_copies_one_is_opened)
 {
 	const struct tdt__symbol *first = NULL;
 
@@ -456,9 +440,8 @@ START_TEST(of_a_file_and_its_copies_one_is_opened)
 	}
 	ck_assert_uint_eq(first->n, 3);
 }
-END_TEST
 
-START_TEST(a_file_that_was_overwritten_does_not_serve_copies)
+TEST(a_file_that_was_overwritten_does_not_serve_copies)
 {
 	const struct tdt__symbol *symbol;
 	struct tdt__module module = with_file(self.build_id);
@@ -475,10 +458,9 @@ START_TEST(a_file_that_was_overwritten_does_not_serve_copies)
 	symbol = symbolize(&module, (uintptr_t)symbolize, false);
 	ck_assert_str_eq(symbol->place[0].function, "symbolize");
 }
-END_TEST
 
 /* Where sections are compressed libelf writes to their headers, in the file's private mapping. */
-START_TEST(of_a_large_file_what_libelf_writes_stays)
+TEST(of_a_large_file_what_libelf_writes_stays)
 {
 	size_t size;
 	GElf_Ehdr header;
@@ -505,7 +487,6 @@ START_TEST(of_a_large_file_what_libelf_writes_stays)
 	elf_end(elf);
 	close(fd);
 }
-END_TEST
 
 static void *symbolize_all(void *data)
 {
@@ -525,7 +506,9 @@ static void *symbolize_all(void *data)
 	return NULL;
 }
 
-START_TEST(threads_that_have_the_namer_look_up_get_the_same_answers)
+CASE(self)
+
+TEST(threads_that_have_the_namer_look_up_get_the_same_answers)
 {
 	static const struct tdt__symbol *answer[4][200];
 	pthread_t thread[4];
@@ -540,9 +523,10 @@ START_TEST(threads_that_have_the_namer_look_up_get_the_same_answers)
 			ck_assert_ptr_eq(answer[j][i], answer[0][i]);
 	}
 }
-END_TEST
 
-START_TEST(names_lose_parameters_return_types_and_hashes)
+CASE(parts)
+
+TEST(names_lose_parameters_return_types_and_hashes)
 {
 	static const struct {
 		const char *mangled;
@@ -570,9 +554,8 @@ START_TEST(names_lose_parameters_return_types_and_hashes)
 			ck_assert_ptr_null(tdt__demangle(as[i].mangled));
 	}
 }
-END_TEST
 
-START_TEST(of_ranges_the_last_to_begin_is_found)
+TEST(of_ranges_the_last_to_begin_is_found)
 {
 	struct tdt__ranges ranges = { 0 };
 
@@ -590,59 +573,4 @@ START_TEST(of_ranges_the_last_to_begin_is_found)
 	ck_assert_uint_eq(tdt__ranges_find(&ranges, 59)->value, 4);
 	ck_assert_ptr_null(tdt__ranges_find(&ranges, 60));
 	tdt__ranges_clear(&ranges);
-}
-END_TEST
-
-static TCase *add_case(Suite *suite, const char *name, void (*before)(void), void (*after)(void))
-{
-	TCase *tcase = tcase_create(name);
-
-	tcase_add_checked_fixture(tcase, before, after);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
-
-int main(void)
-{
-	Suite *suite = suite_create("symbolize");
-	TCase *tcase = add_case(suite, "self", set_up, tear_down);
-	SRunner *runner;
-	int failed;
-
-	tcase_add_test(tcase, inlined_functions_come_innermost_first);
-	tcase_add_test(tcase, a_file_is_a_full_path_below_where_it_was_compiled);
-	tcase_add_test(tcase, an_offset_is_that_of_the_pc_itself);
-	tcase_add_test(tcase, only_a_return_address_is_looked_up_one_before);
-	tcase_add_test(tcase, the_second_answer_is_the_first);
-	tcase_add_test(tcase, a_module_loaded_elsewhere_has_the_same_names);
-	tcase_add_test(tcase, a_library_without_debug_information_has_symbols);
-	tcase_add_test(tcase, outside_of_all_code_there_is_nothing);
-	tcase_add_test(tcase, errno_is_left_alone);
-	tcase_add_test(tcase, no_descriptor_stays_open);
-	tcase_add_test(tcase, no_writable_mapping_of_a_module_is_made);
-	tcase_add_test(tcase, names_come_back_with_the_descriptors);
-	tcase_add_test(tcase, threads_that_have_the_namer_look_up_get_the_same_answers);
-
-	tcase = add_case(suite, "files", make_place, remove_place);
-	tcase_add_test(tcase, a_missing_file_has_no_names);
-	tcase_add_test(tcase, a_file_with_another_build_id_has_no_names);
-	tcase_add_test(tcase, a_deleted_executable_is_still_there);
-	tcase_add_test(tcase, what_is_no_regular_file_is_not_waited_for);
-	tcase_add_test(tcase, a_file_that_may_not_be_read_has_no_names);
-	tcase_add_loop_test(tcase, a_file_cut_short_gives_what_there_is, 0, 12);
-	tcase_add_loop_test(tcase, a_file_overwritten_after_it_was_read_does_no_harm, 0, 3);
-	tcase_add_test(tcase, a_file_removed_after_it_was_read_is_used_still);
-	tcase_add_test(tcase, of_a_file_and_its_copies_one_is_opened);
-	tcase_add_test(tcase, a_file_that_was_overwritten_does_not_serve_copies);
-	tcase_add_test(tcase, of_a_large_file_what_libelf_writes_stays);
-
-	tcase = add_case(suite, "parts", NULL, NULL);
-	tcase_add_test(tcase, names_lose_parameters_return_types_and_hashes);
-	tcase_add_test(tcase, of_ranges_the_last_to_begin_is_found);
-
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
 }

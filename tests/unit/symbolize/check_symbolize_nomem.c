@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/self.h"
+#include "lib/test.h"
 #include "outside/fixtures/trail.h"
 #include "symbolize/symbolize.h"
 
@@ -33,11 +34,7 @@
 #endif
 
 #ifdef ALLOCATOR_TAKEN
-int main(void)
-{
-	puts("1..0 # SKIP a sanitizer has the allocator");
-	return 0;
-}
+SUITE_SKIP("a sanitizer has the allocator")
 #else
 
 #define RESERVE_PIECE (120 << 10) /* as in debuginfo.c */
@@ -190,47 +187,26 @@ static void fail_each(bool pool, bool all_behind)
 	free(libdw.path);
 }
 
-START_TEST(from_a_pool_each_allocation_may_fail_alone)
+CASE(nomem)
+
+TEST(from_a_pool_each_allocation_may_fail_alone)
 {
 	fail_each(true, false);
 }
-END_TEST
 
-START_TEST(from_a_pool_each_allocation_may_fail_with_all_behind_it)
+TEST(from_a_pool_each_allocation_may_fail_with_all_behind_it)
 {
 	fail_each(true, true);
 }
-END_TEST
 
-START_TEST(at_any_time_each_allocation_may_fail_alone)
+TEST(at_any_time_each_allocation_may_fail_alone)
 {
 	fail_each(false, false);
 }
-END_TEST
 
-START_TEST(at_any_time_each_allocation_may_fail_with_all_behind_it)
+TEST(at_any_time_each_allocation_may_fail_with_all_behind_it)
 {
 	fail_each(false, true);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("symbolize_nomem");
-	TCase *tcase = tcase_create("nomem");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_test(tcase, from_a_pool_each_allocation_may_fail_alone);
-	tcase_add_test(tcase, from_a_pool_each_allocation_may_fail_with_all_behind_it);
-	tcase_add_test(tcase, at_any_time_each_allocation_may_fail_alone);
-	tcase_add_test(tcase, at_any_time_each_allocation_may_fail_with_all_behind_it);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
 }
 
 #endif

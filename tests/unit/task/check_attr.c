@@ -14,6 +14,7 @@
 #include <tdt/tasks.h>
 #include <tdt/trace.h>
 
+#include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
@@ -24,12 +25,7 @@ static tdt_poll_t never(void *state, struct tdt_context *cx)
 	return TDT_PANICKED;
 }
 
-static void nothing(void *state)
-{
-	(void)state;
-}
-
-static const struct tdt_future leaf = { NULL, never, nothing };
+static const struct tdt_future leaf = { NULL, never, drop_nothing };
 
 static struct tdt_traced traced_with(const struct tdt_task_attr *attr)
 {
@@ -37,12 +33,6 @@ static struct tdt_traced traced_with(const struct tdt_task_attr *attr)
 
 	ck_assert_ptr_nonnull(traced.handle);
 	return traced;
-}
-
-static void end(struct tdt_traced *traced)
-{
-	tdt_future_drop(&traced->future);
-	tdt_handle_unref(traced->handle);
 }
 
 /* Copies of the strings of one task; the file's address, which stays. */
@@ -67,7 +57,7 @@ static struct seen seen_with(const struct tdt_task_attr *attr)
 	struct seen seen;
 
 	ck_assert_int_eq(tdt_task_inspect(traced.handle, see, &seen), 0);
-	end(&traced);
+	end_traced(&traced);
 	return seen;
 }
 
@@ -80,7 +70,9 @@ static void expect_name(const struct tdt_task_attr *attr, const char *name)
 
 /* --- Names ------------------------------------------------------------------ */
 
-START_TEST(a_name_with_a_length_ends_there_or_at_a_nul)
+CASE(names)
+
+TEST(a_name_with_a_length_ends_there_or_at_a_nul)
 {
 	char many[200];
 
@@ -90,9 +82,8 @@ START_TEST(a_name_with_a_length_ends_there_or_at_a_nul)
 	expect_name(TDT_TASK_ATTR(.name = many, .name_length = sizeof(many)),
 		    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 }
-END_TEST
 
-START_TEST(a_default_name_is_for_tasks_without_a_name)
+TEST(a_default_name_is_for_tasks_without_a_name)
 {
 	expect_name(TDT_TASK_ATTR(.default_name = "serve"), "serve");
 	expect_name(TDT_TASK_ATTR(.default_name = "serve", .name = ""), "serve");
@@ -101,11 +92,10 @@ START_TEST(a_default_name_is_for_tasks_without_a_name)
 	expect_name(TDT_TASK_ATTR(.default_name = ""), "");
 	expect_name(TDT_TASK_ATTR(.default_name = NULL, .default_name_length = 5), "");
 }
-END_TEST
 
 #define SIXTY "a23456789_b23456789_c23456789_d23456789_e23456789_f23456789_"
 
-START_TEST(the_end_of_a_long_default_name_is_kept_from_a_word_on)
+TEST(the_end_of_a_long_default_name_is_kept_from_a_word_on)
 {
 	static const char *const names[][2] = {
 		{ SIXTY "123", SIXTY "123" },
@@ -130,9 +120,8 @@ START_TEST(the_end_of_a_long_default_name_is_kept_from_a_word_on)
 			    names[i][1]);
 	}
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_text_give_an_empty_or_a_short_name)
+TEST(bytes_that_are_no_text_give_an_empty_or_a_short_name)
 {
 	char bytes[100];
 
@@ -141,22 +130,22 @@ START_TEST(bytes_that_are_no_text_give_an_empty_or_a_short_name)
 	memset(bytes, '\0', sizeof(bytes));
 	expect_name(TDT_TASK_ATTR(.default_name = bytes, .default_name_length = sizeof(bytes)), "");
 }
-END_TEST
 
 /* TDT_TASK_ATTR() sets the file itself. */
 #define ATTR(...) (&(struct tdt_task_attr){ .size = sizeof(struct tdt_task_attr), __VA_ARGS__ })
 
 /* --- Files ------------------------------------------------------------------ */
 
-START_TEST(a_file_without_a_length_is_not_copied)
+CASE(files)
+
+TEST(a_file_without_a_length_is_not_copied)
 {
 	static const char file[] = "shop.c";
 
 	ck_assert_ptr_eq(seen_with(ATTR(.file = file)).file, file);
 }
-END_TEST
 
-START_TEST(a_file_with_a_length_is_copied_once)
+TEST(a_file_with_a_length_is_copied_once)
 {
 	char first[] = "src/shop.rsXXX", second[] = "src/shop.rs";
 	const char *file = seen_with(ATTR(.file = first, .file_length = 11)).file;
@@ -168,10 +157,9 @@ START_TEST(a_file_with_a_length_is_copied_once)
 	ck_assert_str_eq(seen_with(ATTR(.file = "a\0b", .file_length = 3)).file, "a");
 	ck_assert_ptr_null(seen_with(ATTR(.file = NULL, .file_length = 3)).file);
 }
-END_TEST
 
 /* More files than there are buckets, of one length and with the same end. */
-START_TEST(many_files_stay_apart)
+TEST(many_files_stay_apart)
 {
 	enum { MANY = 500 };
 	const char *files[MANY];
@@ -188,7 +176,6 @@ START_TEST(many_files_stay_apart)
 			files[i] = seen.file;
 		}
 }
-END_TEST
 
 #define THREADS 4
 #define FILES 200
@@ -209,7 +196,7 @@ static void *name_files(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_that_name_the_same_file_share_one_copy)
+TEST(threads_that_name_the_same_file_share_one_copy)
 {
 	static const char *files[THREADS][FILES];
 	pthread_t threads[THREADS];
@@ -224,16 +211,15 @@ START_TEST(threads_that_name_the_same_file_share_one_copy)
 		for (int j = 0; j < FILES; j++)
 			ck_assert_ptr_eq(files[i][j], files[0][j]);
 }
-END_TEST
 
-START_TEST(without_memory_for_a_file_the_future_stays_untraced)
+TEST(without_memory_for_a_file_the_future_stays_untraced)
 {
 	struct tdt_traced traced;
 	struct tdt_traced first = traced_with(NULL); /* memory for all that is needed once */
 	int error;
 
 	if (!no_memory_possible()) {
-		end(&first);
+		end_traced(&first);
 		return;
 	}
 	no_memory_begin(0);
@@ -243,28 +229,6 @@ START_TEST(without_memory_for_a_file_the_future_stays_untraced)
 	ck_assert_ptr_null(traced.handle);
 	ck_assert_int_eq(error, ENOMEM);
 	ck_assert(traced.future.poll == never);
-	end(&traced);
-	end(&first);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("attr");
-	TCase *names = tcase_create("names");
-	TCase *files = tcase_create("files");
-
-	tcase_add_test(names, a_name_with_a_length_ends_there_or_at_a_nul);
-	tcase_add_test(names, a_default_name_is_for_tasks_without_a_name);
-	tcase_add_test(names, the_end_of_a_long_default_name_is_kept_from_a_word_on);
-	tcase_add_test(names, bytes_that_are_no_text_give_an_empty_or_a_short_name);
-	suite_add_tcase(suite, names);
-
-	tcase_add_test(files, a_file_without_a_length_is_not_copied);
-	tcase_add_test(files, a_file_with_a_length_is_copied_once);
-	tcase_add_test(files, many_files_stay_apart);
-	tcase_add_test(files, threads_that_name_the_same_file_share_one_copy);
-	tcase_add_test(files, without_memory_for_a_file_the_future_stays_untraced);
-	suite_add_tcase(suite, files);
-	return test_run(suite);
+	end_traced(&traced);
+	end_traced(&first);
 }

@@ -368,7 +368,9 @@ static void set_seed(void)
 	seed_thread(0);
 }
 
-START_TEST(requesters_pollers_and_droppers_get_along)
+CASE(all)
+
+TEST(requesters_pollers_and_droppers_get_along)
 {
 	const struct timespec while_they_play = { SECONDS, 0 }, a_moment = { 0, 1000000 };
 	pthread_t worker[WORKERS], requester[REQUESTERS], dropper;
@@ -412,15 +414,4 @@ START_TEST(requesters_pollers_and_droppers_get_along)
 	ck_assert_int_eq(leaves, 0);
 	ck_assert_int_eq(bells, 0);
 	ck_assert_int_eq(jobs, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("concurrent");
-	TCase *all = tcase_create("all");
-
-	tcase_add_test(all, requesters_pollers_and_droppers_get_along);
-	suite_add_tcase(suite, all);
-	return test_run(suite);
 }

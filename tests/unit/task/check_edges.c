@@ -13,6 +13,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/poll_now.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
@@ -47,7 +48,7 @@ static struct known inspect(struct tdt_handle *handle)
 	return known;
 }
 
-/* Ask it, and see that its record says the same of its first leaf. */
+/* Ask it, and see that its record has the first of its waits. */
 static struct known ask(struct tdt_handle *handle)
 {
 	struct tdt_trace *trace = request_waiting(handle);
@@ -94,14 +95,6 @@ static uint64_t id_of(const struct poll_now *task)
 	return tdt_handle_id(task->traced.handle);
 }
 
-/* Waits, with no waker. */
-static tdt_poll_t stay(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
 /* Holds the mutex for good. */
 struct holding {
 	struct tdt_async async;
@@ -113,7 +106,7 @@ static tdt_poll_t hold(void *state, struct tdt_context *cx)
 
 	TDT_BEGIN(&holding->async, cx);
 	TDT_AWAIT(tdt_mutex_lock(mutex));
-	TDT_AWAIT(future_of(stay, NULL));
+	TDT_AWAIT(future_of(stay_pending, NULL));
 	TDT_END();
 }
 
@@ -129,7 +122,9 @@ static tdt_poll_t try(void *state, struct tdt_context *cx)
 	return tdt_mutex_try_lock(mutex) ? TDT_PENDING : TDT_PANICKED;
 }
 
-START_TEST(a_mutex_is_awaited_from_the_task_that_took_it)
+CASE(mutex, .setup = mutex_setup)
+
+TEST(a_mutex_is_awaited_from_the_task_that_took_it, .to = 2)
 {
 	/* 0: by waiting, 1: by trying */
 	poll_now_start(&first, _i == 0 ? holder() : future_of(try, NULL));
@@ -140,9 +135,8 @@ START_TEST(a_mutex_is_awaited_from_the_task_that_took_it)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(a_mutex_that_no_task_took_has_no_owner)
+TEST(a_mutex_that_no_task_took_has_no_owner)
 {
 	poll_now_start(&first, holder());
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
@@ -154,9 +148,8 @@ START_TEST(a_mutex_that_no_task_took_has_no_owner)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(trying_in_vain_makes_no_owner)
+TEST(trying_in_vain_makes_no_owner)
 {
 	poll_now_start(&first, holder());
 	poll_now_start(&third, future_of(try, NULL));
@@ -168,9 +161,8 @@ START_TEST(trying_in_vain_makes_no_owner)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(a_mutex_that_is_handed_over_has_its_new_owner)
+TEST(a_mutex_that_is_handed_over_has_its_new_owner, .to = 2)
 {
 	/* 0: the next has had no poll since, 1: it has */
 	poll_now_start(&first, holder());
@@ -190,9 +182,10 @@ START_TEST(a_mutex_that_is_handed_over_has_its_new_owner)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
-START_TEST(a_value_is_awaited_from_its_channel)
+CASE(others)
+
+TEST(a_value_is_awaited_from_its_channel)
 {
 	struct tdt_oneshot_sender *sender[2];
 	struct tdt_oneshot_receiver *receiver[2];
@@ -209,21 +202,23 @@ START_TEST(a_value_is_awaited_from_its_channel)
 	ck_assert_uint_eq(inspect(first.traced.handle).info.n_waits, 0); /* it has ended */
 	poll_now_end(&first);
 	poll_now_end(&second);
+	for (int i = 0; i < 2; i++)
+		tdt_oneshot_receiver_free(receiver[i]);
 }
-END_TEST
 
-START_TEST(the_end_of_a_task_is_awaited_from_that)
+TEST(the_end_of_a_task_is_awaited_from_that)
 {
-	poll_now_start(&first, future_of(stay, NULL));
+	poll_now_start(&first, future_of(stay_pending, NULL));
 	poll_now_start(&second, tdt_join(first.traced.handle, NULL));
 	expect_waits_for(second.traced.handle, TDT_WAIT_TASK, first.traced.handle, id_of(&first));
 	poll_now_end(&second);
 	poll_now_end(&first);
 }
-END_TEST
+
+CASE(mutex)
 
 /* The first is held, so that it does not answer. */
-START_TEST(a_trace_is_awaited_from_its_task)
+TEST(a_trace_is_awaited_from_its_task)
 {
 	struct tdt_trace *trace;
 
@@ -237,7 +232,6 @@ START_TEST(a_trace_is_awaited_from_its_task)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 /* Lets others go first, over and over. */
 static tdt_poll_t yielding(void *state, struct tdt_context *cx)
@@ -250,7 +244,9 @@ static tdt_poll_t yielding(void *state, struct tdt_context *cx)
 	return result;
 }
 
-START_TEST(who_lets_others_go_first_waits_for_nothing)
+CASE(others)
+
+TEST(who_lets_others_go_first_waits_for_nothing)
 {
 	struct known known;
 
@@ -260,19 +256,21 @@ START_TEST(who_lets_others_go_first_waits_for_nothing)
 	ck_assert_uint_eq(known.info.n_waits, 0);
 	poll_now_end(&first);
 }
-END_TEST
 
-START_TEST(several_leaves_wait_for_one_thing_each)
+CASE(mutex)
+
+/* In the order in which they report; but the lock comes first, in the trace as in the record. */
+TEST(several_leaves_wait_for_one_thing_each, .to = 4)
 {
-	/* 0: for all of them, 1: for one */
+	/* 0: for all of them, 1: for one; 2 and 3: the same, and the lock is reported last */
 	struct tdt_future both[2];
 	struct known known;
 
 	ck_assert(tdt_mutex_try_lock(mutex));
-	poll_now_start(&first, future_of(stay, NULL));
-	both[0] = tdt_mutex_lock(mutex);
-	both[1] = tdt_join(first.traced.handle, NULL);
-	poll_now_start(&second, _i == 0 ? tdt_join_all(both, 2) : tdt_select(both, 2, NULL));
+	poll_now_start(&first, future_of(stay_pending, NULL));
+	both[_i / 2] = tdt_mutex_lock(mutex);
+	both[!(_i / 2)] = tdt_join(first.traced.handle, NULL);
+	poll_now_start(&second, _i % 2 == 0 ? tdt_join_all(both, 2) : tdt_select(both, 2, NULL));
 	for (int i = 0; i < 2; i++) { /* each poll tells anew */
 		known = ask(second.traced.handle);
 		ck_assert_uint_eq(known.info.leaves, 2);
@@ -287,7 +285,6 @@ START_TEST(several_leaves_wait_for_one_thing_each)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 /* --- Tasks of the runtime ------------------------------------------------------------------- */
 
@@ -299,7 +296,9 @@ static void rt_setup(void)
 	ck_assert_ptr_nonnull(rt);
 }
 
-START_TEST(a_time_is_awaited_from_a_timer)
+CASE(runtime)
+
+TEST(a_time_is_awaited_from_a_timer)
 {
 	struct tdt_handle *task;
 	struct known known;
@@ -312,9 +311,10 @@ START_TEST(a_time_is_awaited_from_a_timer)
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);
 }
-END_TEST
 
-START_TEST(a_limit_of_time_is_awaited_beside_what_it_limits)
+CASE(mutex)
+
+TEST(a_limit_of_time_is_awaited_beside_what_it_limits)
 {
 	struct tdt_handle *task;
 	struct known known;
@@ -332,7 +332,6 @@ START_TEST(a_limit_of_time_is_awaited_beside_what_it_limits)
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	tdt_mutex_free(mutex);
 }
-END_TEST
 
 static in_port_t port_of(int descriptor)
 {
@@ -344,7 +343,9 @@ static in_port_t port_of(int descriptor)
 	return ntohs(address.sin_port);
 }
 
-START_TEST(a_socket_is_awaited_by_its_descriptor)
+CASE(runtime)
+
+TEST(a_socket_is_awaited_by_its_descriptor)
 {
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
 	struct tdt_handle *task;
@@ -362,7 +363,6 @@ START_TEST(a_socket_is_awaited_by_its_descriptor)
 	tdt_rt_free(rt);
 	tdt_tcp_listener_free(listener);
 }
-END_TEST
 
 /*
  * Without a request: it may be on its way when the task is woken, and hide that wake-up.
@@ -396,7 +396,7 @@ static tdt_poll_t cross(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-START_TEST(tasks_that_wait_for_each_other_say_so)
+TEST(tasks_that_wait_for_each_other_say_so)
 {
 	struct tdt_mutex *two[] = { tdt_mutex_new(), tdt_mutex_new() };
 	struct tdt_handle *task[2];
@@ -422,7 +422,6 @@ START_TEST(tasks_that_wait_for_each_other_say_so)
 		tdt_mutex_free(two[i]);
 	}
 }
-END_TEST
 
 /* --- The waker of a task ---------------------------------------------------------------------- */
 
@@ -453,7 +452,7 @@ static tdt_poll_t send_and_stay(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(who_sends_a_value_wakes_its_receiver)
+TEST(who_sends_a_value_wakes_its_receiver, .to = 2)
 {
 	/* 0: a task, 1: a thread that is no task */
 	struct tdt_oneshot_sender *sender;
@@ -482,8 +481,8 @@ START_TEST(who_sends_a_value_wakes_its_receiver)
 	tdt_handle_unref(from);
 	tdt_handle_unref(receiver);
 	tdt_rt_free(rt);
+	tdt_oneshot_receiver_free(receiving.receiver);
 }
-END_TEST
 
 struct sleeping {
 	struct tdt_async async;
@@ -495,11 +494,11 @@ static tdt_poll_t nap_and_stay(void *state, struct tdt_context *cx)
 
 	TDT_BEGIN(&sleeping->async, cx);
 	TDT_AWAIT(tdt_sleep_ms(1));
-	TDT_AWAIT(future_of(stay, NULL));
+	TDT_AWAIT(future_of(stay_pending, NULL));
 	TDT_END();
 }
 
-START_TEST(a_timer_is_no_task)
+TEST(a_timer_is_no_task)
 {
 	struct tdt_handle *task;
 
@@ -511,7 +510,6 @@ START_TEST(a_timer_is_no_task)
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);
 }
-END_TEST
 
 /* --- The spawner of a task -------------------------------------------------------------------- */
 
@@ -525,7 +523,8 @@ static tdt_poll_t spawn_and_stay(void *state, struct tdt_context *cx)
 
 	(void)cx;
 	if (spawning->child == NULL)
-		spawning->child = tdt_rt_spawn(tdt_rt_current(), future_of(stay, NULL), NULL);
+		spawning->child =
+		    tdt_rt_spawn(tdt_rt_current(), future_of(stay_pending, NULL), NULL);
 	return TDT_PENDING;
 }
 
@@ -537,7 +536,7 @@ static int keep_of_id(struct tdt_handle *handle, const struct tdt_trace_info *in
 	return 0;
 }
 
-START_TEST(a_task_knows_who_spawned_it)
+TEST(a_task_knows_who_spawned_it)
 {
 	struct spawning spawning = { NULL };
 	struct tdt_handle *parent;
@@ -553,34 +552,4 @@ START_TEST(a_task_knows_who_spawned_it)
 	tdt_handle_unref(spawning.child);
 	tdt_handle_unref(parent);
 	tdt_rt_free(rt);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("edges");
-	TCase *locks = tcase_create("mutex"), *others = tcase_create("others"),
-	      *runtime = tcase_create("runtime");
-
-	tcase_add_checked_fixture(locks, mutex_setup, NULL);
-	tcase_add_loop_test(locks, a_mutex_is_awaited_from_the_task_that_took_it, 0, 2);
-	tcase_add_test(locks, a_mutex_that_no_task_took_has_no_owner);
-	tcase_add_test(locks, trying_in_vain_makes_no_owner);
-	tcase_add_loop_test(locks, a_mutex_that_is_handed_over_has_its_new_owner, 0, 2);
-	tcase_add_test(locks, a_trace_is_awaited_from_its_task);
-	tcase_add_loop_test(locks, several_leaves_wait_for_one_thing_each, 0, 2);
-	tcase_add_test(locks, a_limit_of_time_is_awaited_beside_what_it_limits);
-	suite_add_tcase(suite, locks);
-	tcase_add_test(others, a_value_is_awaited_from_its_channel);
-	tcase_add_test(others, the_end_of_a_task_is_awaited_from_that);
-	tcase_add_test(others, who_lets_others_go_first_waits_for_nothing);
-	suite_add_tcase(suite, others);
-	tcase_add_test(runtime, a_time_is_awaited_from_a_timer);
-	tcase_add_test(runtime, a_socket_is_awaited_by_its_descriptor);
-	tcase_add_test(runtime, tasks_that_wait_for_each_other_say_so);
-	tcase_add_loop_test(runtime, who_sends_a_value_wakes_its_receiver, 0, 2);
-	tcase_add_test(runtime, a_timer_is_no_task);
-	tcase_add_test(runtime, a_task_knows_who_spawned_it);
-	suite_add_tcase(suite, runtime);
-	return test_run(suite);
 }

@@ -21,7 +21,9 @@
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
+#include "lib/futures.h"
 #include "lib/gate.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/stuck_task.h"
@@ -138,7 +140,9 @@ static enum tdt_task_state state_of(struct tdt_handle *handle)
 
 /* --- Standing ------------------------------------------------------------------------ */
 
-START_TEST(a_suspended_fiber_shows_where_it_stands)
+CASE(standing)
+
+TEST(a_suspended_fiber_shows_where_it_stands)
 {
 	struct fibered it = { .run = runs };
 
@@ -151,9 +155,8 @@ START_TEST(a_suspended_fiber_shows_where_it_stands)
 	ck_assert(it.ended);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_fiber_that_has_not_run_says_so)
+TEST(a_fiber_that_has_not_run_says_so)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_trace *trace;
@@ -167,9 +170,8 @@ START_TEST(a_fiber_that_has_not_run_says_so)
 	expect_dump("has not run yet");
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_dump_has_all_fibers)
+TEST(a_dump_has_all_fibers)
 {
 	struct fibered its[600];
 	char *text;
@@ -190,7 +192,6 @@ START_TEST(a_dump_has_all_fibers)
 	for (int i = 0; i < 600; i++)
 		fibered_fini(&its[i]);
 }
-END_TEST
 
 /* --- Running --------------------------------------------------------------------------- */
 
@@ -207,7 +208,9 @@ static void notes_itself(struct fibered *it)
 	MUST(tdt_current_task_id() == tdt_handle_id(handle));
 }
 
-START_TEST(a_running_fiber_is_the_current_task)
+CASE(running)
+
+TEST(a_running_fiber_is_the_current_task)
 {
 	struct fibered it = { .run = notes_itself };
 	struct tdt_handle *handle;
@@ -226,7 +229,6 @@ START_TEST(a_running_fiber_is_the_current_task)
 	tdt_handle_unref(handle);
 	fibered_fini(&it);
 }
-END_TEST
 
 static void spawns(struct fibered *it)
 {
@@ -247,7 +249,7 @@ static int note_parent(struct tdt_handle *handle, const struct tdt_trace_info *i
 	return 0;
 }
 
-START_TEST(a_running_fiber_is_the_parent_of_what_it_spawns)
+TEST(a_running_fiber_is_the_parent_of_what_it_spawns)
 {
 	struct fibered it = { .run = spawns };
 
@@ -257,7 +259,6 @@ START_TEST(a_running_fiber_is_the_parent_of_what_it_spawns)
 	tdt_handle_unref(it.arg);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* Fibers that resume each other: the current one is always the last. */
 static void resumes(struct fibered *it)
@@ -274,7 +275,7 @@ static void resumes(struct fibered *it)
 	MUST(tdt_current_task_id() == id);
 }
 
-START_TEST(fibers_that_run_inside_each_other_are_each_current_in_turn)
+TEST(fibers_that_run_inside_each_other_are_each_current_in_turn)
 {
 	struct fibered b = { .run = resumes }, a = { .run = resumes, .arg = &b };
 
@@ -289,7 +290,6 @@ START_TEST(fibers_that_run_inside_each_other_are_each_current_in_turn)
 	fibered_fini(&a);
 	fibered_fini(&b);
 }
-END_TEST
 
 static void stays(struct fibered *it)
 {
@@ -322,7 +322,9 @@ static void expect_stays(const char *path)
 		ck_assert_msg(strncmp(path, stays_there, strlen(stays_there)) == 0, "%s", path);
 }
 
-START_TEST(a_running_fiber_is_read_where_it_runs)
+CASE(outside, .skip = stuck_impossible)
+
+TEST(a_running_fiber_is_read_where_it_runs, .to = 2)
 {
 	struct fibered it = { .run = stays };
 	struct tdt_trace *trace;
@@ -345,7 +347,6 @@ START_TEST(a_running_fiber_is_read_where_it_runs)
 	ck_assert(it.ended);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* Resumes another fiber without having been suspended. */
 static void resumes_one(struct fibered *it)
@@ -354,7 +355,7 @@ static void resumes_one(struct fibered *it)
 	USE(it);
 }
 
-START_TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read)
+TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, .to = 2)
 {
 	struct fibered b = { .run = stays }, a = { .run = resumes_one, .arg = &b };
 	struct tdt_trace *trace;
@@ -380,7 +381,6 @@ START_TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read)
 	fibered_fini(&a);
 	fibered_fini(&b);
 }
-END_TEST
 
 /* --- What it waits for ------------------------------------------------------------------ */
 
@@ -391,7 +391,9 @@ static void waits(struct fibered *it)
 	fibered_yield(it);
 }
 
-START_TEST(a_suspended_fiber_says_what_it_waits_for)
+CASE(waiting)
+
+TEST(a_suspended_fiber_says_what_it_waits_for)
 {
 	struct fibered it = { .run = waits };
 	struct tdt_trace *trace;
@@ -411,9 +413,8 @@ START_TEST(a_suspended_fiber_says_what_it_waits_for)
 	tdt_trace_free(trace);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_fiber_that_was_woken_is_runnable_until_it_runs)
+TEST(a_fiber_that_was_woken_is_runnable_until_it_runs)
 {
 	struct fibered it = { .run = runs };
 
@@ -426,7 +427,6 @@ START_TEST(a_fiber_that_was_woken_is_runnable_until_it_runs)
 	expect_path(&it, IN_OTHER);
 	fibered_fini(&it);
 }
-END_TEST
 
 static void waits_for(struct fibered *it)
 {
@@ -438,7 +438,7 @@ static void waits_for(struct fibered *it)
  * Without reports of wake-ups it is not known whether one of them is about to go on; with them it
  * is a deadlock.
  */
-START_TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported)
+TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported, .to = 2)
 {
 	struct fibered a = { .run = waits_for }, b = { .run = waits_for };
 	char *text;
@@ -459,11 +459,12 @@ START_TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_report
 	fibered_fini(&a);
 	fibered_fini(&b);
 }
-END_TEST
 
 /* --- Requests ------------------------------------------------------------------------------ */
 
-START_TEST(the_scheduler_itself_reads_its_suspended_fibers)
+CASE(requests)
+
+TEST(the_scheduler_itself_reads_its_suspended_fibers)
 {
 	struct fibered it = { .run = runs };
 
@@ -474,7 +475,6 @@ START_TEST(the_scheduler_itself_reads_its_suspended_fibers)
 	fibered_fini(&it);
 	tdt_worker_thread_stop();
 }
-END_TEST
 
 static void reads_another(struct fibered *it)
 {
@@ -488,7 +488,7 @@ static void reads_another(struct fibered *it)
 	tdt_trace_free(trace);
 }
 
-START_TEST(a_fiber_reads_another_one)
+TEST(a_fiber_reads_another_one)
 {
 	struct fibered other = { .run = runs }, it = { .run = reads_another };
 
@@ -499,17 +499,11 @@ START_TEST(a_fiber_reads_another_one)
 	fibered_fini(&it);
 	fibered_fini(&other);
 }
-END_TEST
 
 static struct tdt_trace *answer;
 static int answer_error;
 
 static int wakes;
-
-static const struct tdt_waker *clone_waker(const struct tdt_waker *waker)
-{
-	return waker;
-}
 
 static void count_wake(const struct tdt_waker *waker)
 {
@@ -517,15 +511,11 @@ static void count_wake(const struct tdt_waker *waker)
 	wakes++;
 }
 
-static void drop_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable counting = { clone_waker, count_wake, count_wake, drop_waker };
+static const struct tdt_waker_vtable counting = { clone_itself, count_wake, count_wake,
+						  ignore_waker };
 static const struct tdt_waker counter = { &counting };
 
-START_TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
+TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_context cx = { &counter };
@@ -539,7 +529,6 @@ START_TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 	tdt_future_drop(&asks);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* The answer is made in the suspend. */
 static void asks_itself(struct fibered *it)
@@ -553,7 +542,7 @@ static void asks_itself(struct fibered *it)
 	inner(it);
 }
 
-START_TEST(a_running_fiber_answers_when_it_is_suspended)
+TEST(a_running_fiber_answers_when_it_is_suspended)
 {
 	struct tdt_future asks;
 	struct fibered it = { .run = asks_itself, .arg = &asks };
@@ -567,7 +556,6 @@ START_TEST(a_running_fiber_answers_when_it_is_suspended)
 	tdt_future_drop(&asks);
 	fibered_fini(&it);
 }
-END_TEST
 
 static void asks_and_ends(struct fibered *it)
 {
@@ -578,7 +566,7 @@ static void asks_and_ends(struct fibered *it)
 	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
 }
 
-START_TEST(a_request_for_a_fiber_that_ends_fails)
+TEST(a_request_for_a_fiber_that_ends_fails)
 {
 	struct tdt_future asks;
 	struct fibered it = { .run = asks_and_ends, .arg = &asks };
@@ -591,7 +579,6 @@ START_TEST(a_request_for_a_fiber_that_ends_fails)
 	tdt_future_drop(&asks);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- The end --------------------------------------------------------------------------------- */
 
@@ -607,7 +594,9 @@ static int outcome_of(struct tdt_handle *handle)
 	return outcome;
 }
 
-START_TEST(a_fiber_that_ends_while_it_runs_is_ready)
+CASE(end)
+
+TEST(a_fiber_that_ends_while_it_runs_is_ready)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_handle *handle;
@@ -620,9 +609,8 @@ START_TEST(a_fiber_that_ends_while_it_runs_is_ready)
 	tdt_handle_unref(handle);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
+TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_handle *handle;
@@ -634,9 +622,8 @@ START_TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
 	tdt_handle_unref(handle);
 	expect_dump("no tasks");
 }
-END_TEST
 
-START_TEST(a_fiber_may_end_after_its_last_switch)
+TEST(a_fiber_may_end_after_its_last_switch)
 {
 	struct fibered it = { .run = runs, .mute_end = true };
 
@@ -649,7 +636,6 @@ START_TEST(a_fiber_may_end_after_its_last_switch)
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	expect_dump("no tasks");
 }
-END_TEST
 
 static void *fini_on_thread(void *arg)
 {
@@ -665,7 +651,7 @@ static void on_thread(void *(*function)(void *arg), void *arg)
 	pthread_join(thread, NULL);
 }
 
-START_TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
+TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
 {
 	struct fibered it = { .run = runs, .mute_end = true }, next = { .run = runs };
 
@@ -680,7 +666,6 @@ START_TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
 	expect_dump("no tasks");
 	expect_misuse(TDT_MISUSE_FIBER_END);
 }
-END_TEST
 
 /* --- What a library may do wrong ------------------------------------------------------------ */
 
@@ -692,7 +677,9 @@ static void resumed_twice(struct fibered *it)
 	USE(it);
 }
 
-START_TEST(a_second_resume_changes_nothing)
+CASE(wrong)
+
+TEST(a_second_resume_changes_nothing)
 {
 	struct fibered it = { .run = resumed_twice };
 
@@ -705,7 +692,6 @@ START_TEST(a_second_resume_changes_nothing)
 	fibered_fini(&it);
 	expect_misuse(TDT_MISUSE_FIBER_RESUME);
 }
-END_TEST
 
 static NOINLINE void suspends_twice(struct fibered *it)
 {
@@ -714,7 +700,7 @@ static NOINLINE void suspends_twice(struct fibered *it)
 	USE(it);
 }
 
-START_TEST(a_second_suspend_counts)
+TEST(a_second_suspend_counts)
 {
 	struct fibered it = { .run = suspends_twice };
 
@@ -724,9 +710,8 @@ START_TEST(a_second_suspend_counts)
 	fibered_fini(&it);
 	expect_misuse(TDT_MISUSE_FIBER_SUSPEND);
 }
-END_TEST
 
-START_TEST(a_suspend_on_another_stack_shows_no_frames)
+TEST(a_suspend_on_another_stack_shows_no_frames)
 {
 	struct fibered it = { .run = fibered_switch_away };
 
@@ -738,9 +723,8 @@ START_TEST(a_suspend_on_another_stack_shows_no_frames)
 	fibered_fini(&it);
 	expect_misuse(TDT_MISUSE_FIBER_SUSPEND);
 }
-END_TEST
 
-START_TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
+TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
 {
 	struct fibered it = { .run = fibered_switch_away }, next = { .run = runs };
 
@@ -756,9 +740,8 @@ START_TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
 	expect_dump("no tasks");
 	expect_misuse(TDT_MISUSE_FIBER_RESUME);
 }
-END_TEST
 
-START_TEST(a_stack_that_cannot_be_read_gives_the_record_only)
+TEST(a_stack_that_cannot_be_read_gives_the_record_only)
 {
 	struct fibered it = { .run = runs };
 
@@ -770,11 +753,12 @@ START_TEST(a_stack_that_cannot_be_read_gives_the_record_only)
 	expect_dump("1 without a tree");
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- Bounds ---------------------------------------------------------------------------------- */
 
-START_TEST(bounds_that_cannot_be_are_refused)
+CASE(bounds)
+
+TEST(bounds_that_cannot_be_are_refused)
 {
 	static char byte;
 
@@ -788,9 +772,8 @@ START_TEST(bounds_that_cannot_be_are_refused)
 	ck_assert_int_eq(errno, EINVAL);
 	expect_dump("no tasks");
 }
-END_TEST
 
-START_TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
+TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
 {
 	struct fibered it = { .run = runs, .mute_base = true };
 	struct tdt_trace *trace;
@@ -806,7 +789,6 @@ START_TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
 	tdt_trace_free(trace);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* A fiber whose library does not say where its stack lies. */
 static void init_boundless(struct fibered *it)
@@ -817,7 +799,7 @@ static void init_boundless(struct fibered *it)
 	ck_assert_ptr_nonnull(it->fiber);
 }
 
-START_TEST(without_bounds_a_suspended_fiber_shows_the_same)
+TEST(without_bounds_a_suspended_fiber_shows_the_same)
 {
 	struct fibered it = { .run = runs };
 
@@ -826,9 +808,10 @@ START_TEST(without_bounds_a_suspended_fiber_shows_the_same)
 	expect_path(&it, IN_OUTER);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
+CASE(outside)
+
+TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
 {
 	struct fibered it = { .run = stays };
 	struct tdt_trace *trace;
@@ -852,7 +835,6 @@ START_TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
 	pthread_join(thread, NULL);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- Fibers and futures --------------------------------------------------------------------- */
 
@@ -867,11 +849,6 @@ static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
 	return it->ended ? TDT_READY : TDT_PENDING;
 }
 
-static void drop_nothing(void *arg)
-{
-	(void)arg;
-}
-
 static struct tdt_traced trace_coroutine(struct fibered *it)
 {
 	struct tdt_traced traced =
@@ -882,13 +859,9 @@ static struct tdt_traced trace_coroutine(struct fibered *it)
 	return traced;
 }
 
-static void end_traced(struct tdt_traced *traced)
-{
-	tdt_future_drop(&traced->future);
-	tdt_handle_unref(traced->handle);
-}
+CASE(futures)
 
-START_TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
+TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_traced traced = trace_coroutine(&it);
@@ -909,9 +882,8 @@ START_TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answer
 	end_traced(&traced);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_poll_that_answers_is_preferred)
+TEST(a_poll_that_answers_is_preferred)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_traced traced = trace_coroutine(&it);
@@ -933,9 +905,8 @@ START_TEST(a_poll_that_answers_is_preferred)
 	end_traced(&traced);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
+TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_traced traced = trace_coroutine(&it);
@@ -948,9 +919,8 @@ START_TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
 	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
 	end_traced(&traced);
 }
-END_TEST
 
-START_TEST(a_fiber_is_no_future_to_describe)
+TEST(a_fiber_is_no_future_to_describe)
 {
 	struct fibered it = { .run = runs };
 
@@ -960,7 +930,6 @@ START_TEST(a_fiber_is_no_future_to_describe)
 	ck_assert_int_eq(errno, EINVAL);
 	fibered_fini(&it);
 }
-END_TEST
 
 static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 {
@@ -985,7 +954,7 @@ static NOINLINE void blocks_on(struct fibered *it)
 	fibered_yield(it);
 }
 
-START_TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
+TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 {
 	struct tdt_traced traced;
 	struct fibered it = { .run = blocks_on, .arg = &traced };
@@ -1003,7 +972,6 @@ START_TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 	end_traced(&traced);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* A poll in the middle of which the library switches away. */
 static NOINLINE tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
@@ -1028,7 +996,7 @@ static void polls_and_yields_inside(struct fibered *it)
 	tdt_handle_unref(traced.handle);
 }
 
-START_TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
+TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
 {
 	struct fibered a = { .run = polls_and_yields_inside }, b = a;
 
@@ -1045,7 +1013,6 @@ START_TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
 	expect_dump("no tasks");
 	ck_assert_ptr_null(tdt_misused());
 }
-END_TEST
 
 /* --- The library's own coroutines ---------------------------------------------------------- */
 
@@ -1104,7 +1071,9 @@ static void expect_standing(struct tdt_handle *handle, const char *function)
 	tdt_trace_free(trace);
 }
 
-START_TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers)
+CASE(own)
+
+TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers, .to = 2)
 {
 	int times = 2;
 	struct tdt_traced traced = trace_own(_i ? awaits_another : waits_inside, &times);
@@ -1120,7 +1089,6 @@ START_TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers)
 	ck_assert_int_eq(errno, ESRCH);
 	end_traced(&traced);
 }
-END_TEST
 
 /* A task that hands its coroutine on to another one. */
 static tdt_poll_t poll_it(void *state, struct tdt_context *cx)
@@ -1133,7 +1101,7 @@ static tdt_poll_t poll_it(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
+TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
 {
 	int times = 10;
 	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL), here = co, there = co;
@@ -1156,7 +1124,6 @@ START_TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
 	end_traced(&first);
 	end_traced(&next);
 }
-END_TEST
 
 static void polls_a_coroutine(struct fibered *it)
 {
@@ -1166,7 +1133,7 @@ static void polls_a_coroutine(struct fibered *it)
 	fibered_yield(it);
 }
 
-START_TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
+TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
 {
 	int times = 10;
 	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL);
@@ -1178,11 +1145,12 @@ START_TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
 	expect_path(&it, "fibered_entry polls_a_coroutine fibered_yield");
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- The process ---------------------------------------------------------------------------- */
 
-START_TEST(a_fiber_goes_on_on_another_thread)
+CASE(process)
+
+TEST(a_fiber_goes_on_on_another_thread)
 {
 	struct fibered it = { .run = runs };
 
@@ -1194,9 +1162,8 @@ START_TEST(a_fiber_goes_on_on_another_thread)
 	ck_assert_ptr_null(tdt_misused());
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
+TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
 {
 	struct fibered it = { .run = runs };
 	int status;
@@ -1227,9 +1194,8 @@ START_TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
 	ck_assert(status == 0 || tsan_hung(status));
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
+TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
 {
 	struct fibered it = { .run = stays };
 	pthread_t thread;
@@ -1259,9 +1225,8 @@ START_TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
 	pthread_join(thread, NULL);
 	fibered_fini(&it);
 }
-END_TEST
 
-START_TEST(a_fiber_takes_no_room_for_a_last_tree)
+TEST(a_fiber_takes_no_room_for_a_last_tree)
 {
 	struct fibered it = { .run = runs };
 
@@ -1275,11 +1240,12 @@ START_TEST(a_fiber_takes_no_room_for_a_last_tree)
 	ck_assert_int_eq(tdt_watch(0), 0);
 	fibered_fini(&it);
 }
-END_TEST
 
 /* --- Without memory ------------------------------------------------------------------------- */
 
-START_TEST(without_memory_no_fiber_is_made)
+CASE(memory)
+
+TEST(without_memory_no_fiber_is_made)
 {
 	struct tdt_fiber *fiber;
 
@@ -1297,7 +1263,6 @@ START_TEST(without_memory_no_fiber_is_made)
 	ck_assert_ptr_nonnull(fiber);
 	tdt_fiber_end(fiber);
 }
-END_TEST
 
 static int read_it(void *arg)
 {
@@ -1309,7 +1274,7 @@ static int read_it(void *arg)
 	return 0;
 }
 
-START_TEST(without_memory_a_fiber_is_not_read)
+TEST(without_memory_a_fiber_is_not_read)
 {
 	struct fibered it = { .run = runs };
 
@@ -1318,96 +1283,97 @@ START_TEST(without_memory_a_fiber_is_not_read)
 	no_memory_each(read_it, handle_of(&it), 3);
 	fibered_fini(&it);
 }
-END_TEST
 
-/* --- The suite --------------------------------------------------------------------------- */
+/* --- How much of its stack ------------------------------------------------------------ */
 
-static Suite *suite(void)
+#define PAINT 0xa5
+#define UNPAINTED 64 /* bytes at the stack pointer, which the switch may use */
+
+static NOINLINE void yields_after_a_while(struct fibered *it)
 {
-	Suite *suite = suite_create("fibers");
-	TCase *standing = tcase_create("standing");
-	TCase *running = tcase_create("running");
-	TCase *outside = tcase_create("outside");
-	TCase *waiting = tcase_create("waiting");
-	TCase *requests = tcase_create("requests");
-	TCase *end = tcase_create("end");
-	TCase *wrong = tcase_create("wrong");
-	TCase *bounds = tcase_create("bounds");
-	TCase *futures = tcase_create("futures");
-	TCase *own = tcase_create("own");
-	TCase *process = tcase_create("process");
-	TCase *memory = tcase_create("memory");
-
-	tcase_add_test(standing, a_suspended_fiber_shows_where_it_stands);
-	tcase_add_test(standing, a_fiber_that_has_not_run_says_so);
-	tcase_add_test(standing, a_dump_has_all_fibers);
-	suite_add_tcase(suite, standing);
-	tcase_add_test(running, a_running_fiber_is_the_current_task);
-	tcase_add_test(running, a_running_fiber_is_the_parent_of_what_it_spawns);
-	tcase_add_test(running, fibers_that_run_inside_each_other_are_each_current_in_turn);
-	suite_add_tcase(suite, running);
-	if (in_valgrind()) {
-		printf("# not tried: under valgrind threads are not where the kernel says\n");
-	} else {
-		tcase_add_loop_test(outside, a_running_fiber_is_read_where_it_runs, 0, 2);
-		tcase_add_loop_test(
-		    outside, a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, 0, 2);
-		tcase_add_test(
-		    outside,
-		    without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed);
+	for (;;) {
+		fibered_switch_away(it); /* the library takes it for running */
+		fibered_yield(it);
 	}
-	suite_add_tcase(suite, outside);
-	tcase_add_test(waiting, a_suspended_fiber_says_what_it_waits_for);
-	tcase_add_test(waiting, a_fiber_that_was_woken_is_runnable_until_it_runs);
-	tcase_add_loop_test(waiting,
-			    fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported,
-			    0, 2);
-	suite_add_tcase(suite, waiting);
-	tcase_add_test(requests, the_scheduler_itself_reads_its_suspended_fibers);
-	tcase_add_test(requests, a_fiber_reads_another_one);
-	tcase_add_test(requests, an_async_request_for_a_suspended_fiber_is_ready_at_once);
-	tcase_add_test(requests, a_running_fiber_answers_when_it_is_suspended);
-	tcase_add_test(requests, a_request_for_a_fiber_that_ends_fails);
-	suite_add_tcase(suite, requests);
-	tcase_add_test(end, a_fiber_that_ends_while_it_runs_is_ready);
-	tcase_add_test(end, a_fiber_that_is_destroyed_while_suspended_was_dropped);
-	tcase_add_test(end, a_fiber_may_end_after_its_last_switch);
-	tcase_add_test(end, a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread);
-	suite_add_tcase(suite, end);
-	tcase_add_test(wrong, a_second_resume_changes_nothing);
-	tcase_add_test(wrong, a_second_suspend_counts);
-	tcase_add_test(wrong, a_suspend_on_another_stack_shows_no_frames);
-	tcase_add_test(wrong, a_fiber_that_was_not_suspended_may_go_on_on_another_thread);
-	tcase_add_test(wrong, a_stack_that_cannot_be_read_gives_the_record_only);
-	suite_add_tcase(suite, wrong);
-	tcase_add_test(bounds, bounds_that_cannot_be_are_refused);
-	tcase_add_test(bounds, without_a_base_the_tree_is_cut_at_the_end_of_the_stack);
-	tcase_add_test(bounds, without_bounds_a_suspended_fiber_shows_the_same);
-	suite_add_tcase(suite, bounds);
-	tcase_add_test(futures,
-		       a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers);
-	tcase_add_test(futures, a_poll_that_answers_is_preferred);
-	tcase_add_test(futures, a_stack_that_has_ended_is_not_shown_for_its_future);
-	tcase_add_test(futures, a_fiber_is_no_future_to_describe);
-	tcase_add_test(futures, a_future_polled_in_a_fiber_ends_its_tree_as_ever);
-	tcase_add_test(futures, a_poll_in_which_its_fiber_yields_goes_with_the_fiber);
-	suite_add_tcase(suite, futures);
-	tcase_add_loop_test(own, a_coroutine_shows_where_it_waits_if_no_poll_answers, 0, 2);
-	tcase_add_test(own, a_coroutine_that_goes_to_another_task_is_shown_there_alone);
-	tcase_add_test(own, a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is);
-	suite_add_tcase(suite, own);
-	tcase_add_test(process, a_fiber_goes_on_on_another_thread);
-	tcase_add_test(process, a_suspended_fiber_is_read_in_a_child_of_fork);
-	tcase_add_test(process, a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child);
-	tcase_add_test(process, a_fiber_takes_no_room_for_a_last_tree);
-	suite_add_tcase(suite, process);
-	tcase_add_test(memory, without_memory_no_fiber_is_made);
-	tcase_add_test(memory, without_memory_a_fiber_is_not_read);
-	suite_add_tcase(suite, memory);
-	return suite;
 }
 
-int main(void)
+static unsigned char *paint(struct fibered *it)
 {
-	return test_run(suite());
+	unsigned char *sp = (unsigned char *)tdt__context_registers(&it->inside).sp;
+
+	memset(it->stack, PAINT, (size_t)(sp - UNPAINTED - (unsigned char *)it->stack));
+	return sp;
+}
+
+/* How many bytes below `sp` were written to since paint(). */
+static size_t deepest(const struct fibered *it, const unsigned char *sp)
+{
+	const unsigned char *low = (const unsigned char *)it->stack;
+
+	while (*low == PAINT)
+		low++;
+	return (size_t)(sp - low);
+}
+
+/* Suspend the fiber, which answers a request then if there is one.  How deep does it get? */
+static size_t suspend_painted(struct fibered *it, bool requested)
+{
+	struct tdt_future request = TDT_FUTURE_NONE;
+	struct tdt_trace *trace = NULL;
+	struct test_waker waker;
+	struct tdt_context cx = { &waker.waker };
+	unsigned char *sp;
+	size_t depth;
+
+	test_waker_init(&waker);
+	fibered_resume(it);
+	if (requested) {
+		request = tdt_backtrace_async(handle_of(it), &trace, NULL);
+		ck_assert_int_eq(tdt_future_poll(&request, &cx), TDT_PENDING);
+	}
+	sp = paint(it);
+	fibered_resume(it);
+	depth = deepest(it, sp);
+	if (requested) {
+		ck_assert_int_eq(tdt_future_poll(&request, &cx), TDT_READY);
+		expect_trace(trace, TDT_TASK_WAITING, "fibered_entry yields_after_a_while "
+						      "fibered_yield");
+	}
+	tdt_future_drop(&request);
+	return depth;
+}
+
+static const char *larger_frames(void)
+{
+	if (in_valgrind())
+		return "under valgrind nobody may write below the stack pointer";
+#if defined(__OPTIMIZE__)
+	return SANITIZED ? "sanitizers make frames larger" : NULL;
+#else
+	return "frames are larger without optimization";
+#endif
+}
+
+CASE(small, .skip = larger_frames)
+
+TEST(a_suspend_needs_little_of_the_stack, .to = 3)
+{
+	struct fibered it = { .run = yields_after_a_while };
+	size_t without, first, later;
+
+	if (_i == 1)
+		ck_assert_int_eq(tdt_watch(1000000), 0);
+	if (_i == 2)
+		ck_assert_int_eq(tdt_recorder_start(NULL), 0);
+	start(&it, "small");
+	fibered_resume(&it);
+	without = suspend_painted(&it, false);
+	first = suspend_painted(&it, true); /* of code that was not seen before */
+	later = suspend_painted(&it, true);
+	printf("# a suspend needs %zu bytes; %zu with a request, %zu with another one\n", without,
+	       first, later);
+	ck_assert_uint_le(without, 1024); /* as tdt/fiber.h says; more if a poll was long */
+	ck_assert_uint_le(first, 1024);
+	ck_assert_uint_le(later, 1024);
+	fibered_fini(&it);
 }

@@ -241,20 +241,22 @@ static void claim_naive(struct outcome outcome)
 
 int main(void)
 {
+	const bool full = test_in_full();
+	const unsigned rounds = full ? 200000 : 30000;
+	const int64_t limit = (full ? 4 : 1) * SECOND;
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	claim("no wake-up is lost by one requester", play(1, false, 200000, 4 * SECOND, false));
-	claim("no wake-up is lost by several requesters",
-	      play(2, false, 200000, 3 * SECOND, false));
-	claim("no wake-up is lost round a task's first polls",
-	      play(2, true, 200000, 4 * SECOND, false));
+	claim("no wake-up is lost by one requester", play(1, false, rounds, limit, false));
+	claim("no wake-up is lost by several requesters", play(2, false, rounds, limit, false));
+	claim("no wake-up is lost round a task's first polls", play(2, true, rounds, limit, false));
 	if (tdt__barrier_fences)
 		printf("# (this kernel refuses membarrier: all of that was done with fences)\n");
 	tdt__barrier_fences = true;
 	claim("no wake-up is lost with fences in place of membarrier",
-	      play(1, false, 200000, 4 * SECOND, false));
+	      play(1, false, rounds, limit, false));
 	tdt__barrier_fences = false;
 	naive = true;
-	claim_naive(play(1, false, 2000000, 10 * SECOND, true));
+	claim_naive(play(1, false, 10 * rounds, 2 * limit, true));
 	printf("1..%d\n", claims);
 	return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

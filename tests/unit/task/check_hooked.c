@@ -18,6 +18,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recorded.h"
@@ -124,7 +125,9 @@ static void expect_fired(const char *expected)
 	fired[0] = '\0';
 }
 
-START_TEST(each_report_fires_its_probe_with_the_place)
+CASE(probes, .setup = attach, .teardown = detach)
+
+TEST(each_report_fires_its_probe_with_the_place)
 {
 	report_life(&seven);
 	expect_fired("spawn:7 poll__start:7 poll__end:7 poll__start:7 terminate:7 poll__end:7 ");
@@ -132,17 +135,15 @@ START_TEST(each_report_fires_its_probe_with_the_place)
 	ck_assert_uint_eq(place_fired.line, 7);
 	ck_assert_uint_eq(place_fired.column, 9);
 }
-END_TEST
 
-START_TEST(without_a_tracer_no_report_fires)
+TEST(without_a_tracer_no_report_fires)
 {
 	detach();
 	report_life(&seven);
 	expect_fired("");
 }
-END_TEST
 
-START_TEST(a_report_without_a_task_fires_nothing)
+TEST(a_report_without_a_task_fires_nothing)
 {
 	const struct tdt_task_attr none = { .size = sizeof none };
 	const struct tdt_task_attr small = { .size = offsetof(struct tdt_task_attr, id), .id = 7 };
@@ -152,9 +153,8 @@ START_TEST(a_report_without_a_task_fires_nothing)
 	report_life(&small);
 	expect_fired("");
 }
-END_TEST
 
-START_TEST(without_memory_for_its_file_a_report_still_fires)
+TEST(without_memory_for_its_file_a_report_still_fires)
 {
 	const struct tdt_task_attr attr = {
 		.size = sizeof attr, .id = 7, .file = "another.rs", .file_length = 10
@@ -174,9 +174,8 @@ START_TEST(without_memory_for_its_file_a_report_still_fires)
 	ck_assert_ptr_null(place_fired.file);
 	expect_fired("poll__start:7 poll__start:7 ");
 }
-END_TEST
 
-START_TEST(a_task_that_is_traced_as_well_fires_each_probe_once)
+TEST(a_task_that_is_traced_as_well_fires_each_probe_once)
 {
 	struct hand hand;
 
@@ -191,9 +190,8 @@ START_TEST(a_task_that_is_traced_as_well_fires_each_probe_once)
 	hand_end(&hand);
 	expect_fired("");
 }
-END_TEST
 
-START_TEST(so_does_one_that_is_dropped_between_its_polls)
+TEST(so_does_one_that_is_dropped_between_its_polls)
 {
 	struct hand hand;
 
@@ -205,9 +203,8 @@ START_TEST(so_does_one_that_is_dropped_between_its_polls)
 	tdt_hook_terminate(&seven);
 	expect_fired("spawn:7 poll__start:7 poll__end:7 terminate:7 ");
 }
-END_TEST
 
-START_TEST(the_runtimes_task_may_go_on_when_the_traced_one_has_ended)
+TEST(the_runtimes_task_may_go_on_when_the_traced_one_has_ended)
 {
 	struct hand hand;
 
@@ -221,9 +218,8 @@ START_TEST(the_runtimes_task_may_go_on_when_the_traced_one_has_ended)
 	tdt_hook_terminate(&seven);
 	expect_fired("terminate:7 ");
 }
-END_TEST
 
-START_TEST(a_task_that_is_none_of_the_runtimes_fires_its_own_probes)
+TEST(a_task_that_is_none_of_the_runtimes_fires_its_own_probes)
 {
 	struct hand hand;
 
@@ -237,7 +233,6 @@ START_TEST(a_task_that_is_none_of_the_runtimes_fires_its_own_probes)
 		     "poll__end:8 ");
 	hand_end(&hand);
 }
-END_TEST
 #endif
 
 /* --- Ids ---------------------------------------------------------------------------------- */
@@ -252,12 +247,9 @@ static tdt_poll_t see_id(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
+CASE(ids)
 
-START_TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
+TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
 {
 	struct tdt_traced traced =
 		tdt_traced_with((struct tdt_future){ NULL, see_id, drop_nothing },
@@ -274,9 +266,8 @@ START_TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 }
-END_TEST
 
-START_TEST(a_task_is_found_by_the_id_that_it_was_given)
+TEST(a_task_is_found_by_the_id_that_it_was_given)
 {
 	struct tdt_handle *found;
 	struct hand hand;
@@ -289,7 +280,6 @@ START_TEST(a_task_is_found_by_the_id_that_it_was_given)
 	tdt_handle_unref(found);
 	hand_end(&hand);
 }
-END_TEST
 
 /* --- The recorder --------------------------------------------------------------------------- */
 
@@ -323,7 +313,9 @@ static int result_of(uint64_t id)
 	return recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail & 3;
 }
 
-START_TEST(a_task_that_nobody_traces_is_recorded)
+CASE(recorder)
+
+TEST(a_task_that_nobody_traces_is_recorded)
 {
 	struct recorded event;
 	uint32_t line;
@@ -349,9 +341,8 @@ START_TEST(a_task_that_nobody_traces_is_recorded)
 	event = recorded_last(TDT_RING_OTHERS, TDT_EVENT_SPAWN, 7);
 	ck_assert_str_eq(event.payload + 17, "runtime.rs");
 }
-END_TEST
 
-START_TEST(a_task_that_did_not_end_in_a_poll_was_dropped)
+TEST(a_task_that_did_not_end_in_a_poll_was_dropped)
 {
 	start_recorder();
 	tdt_hook_poll_start(&seven);
@@ -360,9 +351,8 @@ START_TEST(a_task_that_did_not_end_in_a_poll_was_dropped)
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_END, 7).event.detail,
 			  TDT_PENDING);
 }
-END_TEST
 
-START_TEST(of_a_task_that_is_traced_as_well_each_poll_is_recorded_once)
+TEST(of_a_task_that_is_traced_as_well_each_poll_is_recorded_once)
 {
 	struct recorded event;
 	struct hand hand;
@@ -383,9 +373,8 @@ START_TEST(of_a_task_that_is_traced_as_well_each_poll_is_recorded_once)
 	ck_assert_str_eq(event.payload + 16, "traced");
 	hand_end(&hand);
 }
-END_TEST
 
-START_TEST(the_end_of_a_traced_task_that_is_dropped_is_recorded_once)
+TEST(the_end_of_a_traced_task_that_is_dropped_is_recorded_once)
 {
 	struct hand hand;
 
@@ -397,9 +386,8 @@ START_TEST(the_end_of_a_traced_task_that_is_dropped_is_recorded_once)
 	tdt_hook_terminate(&seven);
 	ck_assert_uint_eq(ends_of(7), 1);
 }
-END_TEST
 
-START_TEST(a_poll_whose_end_is_not_reported_leaves_nothing_behind)
+TEST(a_poll_whose_end_is_not_reported_leaves_nothing_behind)
 {
 	start_recorder();
 	tdt_hook_poll_start(&seven);
@@ -410,9 +398,8 @@ START_TEST(a_poll_whose_end_is_not_reported_leaves_nothing_behind)
 	ck_assert_uint_eq(polls_of(7), 0);
 	ck_assert_uint_eq(polls_of(8), 1);
 }
-END_TEST
 
-START_TEST(a_poll_during_which_the_recorder_stops_is_over_for_the_next_recording)
+TEST(a_poll_during_which_the_recorder_stops_is_over_for_the_next_recording)
 {
 	start_recorder();
 	tdt_hook_poll_start(&seven);
@@ -426,37 +413,4 @@ START_TEST(a_poll_during_which_the_recorder_stops_is_over_for_the_next_recording
 	tdt_hook_poll_end(&eight);
 	ck_assert_uint_eq(polls_of(8), 1);
 	ck_assert_uint_eq(ring_here()->task, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("reported tasks");
-	TCase *ids = tcase_create("ids"), *recorder = tcase_create("recorder");
-#if TDT_PROBES
-	TCase *probes = tcase_create("probes");
-
-	suite_add_tcase(suite, probes);
-	tcase_add_checked_fixture(probes, attach, detach);
-	tcase_add_test(probes, each_report_fires_its_probe_with_the_place);
-	tcase_add_test(probes, without_a_tracer_no_report_fires);
-	tcase_add_test(probes, a_report_without_a_task_fires_nothing);
-	tcase_add_test(probes, without_memory_for_its_file_a_report_still_fires);
-	tcase_add_test(probes, a_task_that_is_traced_as_well_fires_each_probe_once);
-	tcase_add_test(probes, so_does_one_that_is_dropped_between_its_polls);
-	tcase_add_test(probes, the_runtimes_task_may_go_on_when_the_traced_one_has_ended);
-	tcase_add_test(probes, a_task_that_is_none_of_the_runtimes_fires_its_own_probes);
-#endif
-	suite_add_tcase(suite, ids);
-	tcase_add_test(ids, in_a_reported_poll_the_current_task_is_that_of_the_report);
-	tcase_add_test(ids, a_task_is_found_by_the_id_that_it_was_given);
-	suite_add_tcase(suite, recorder);
-	tcase_add_test(recorder, a_task_that_nobody_traces_is_recorded);
-	tcase_add_test(recorder, a_task_that_did_not_end_in_a_poll_was_dropped);
-	tcase_add_test(recorder, of_a_task_that_is_traced_as_well_each_poll_is_recorded_once);
-	tcase_add_test(recorder, the_end_of_a_traced_task_that_is_dropped_is_recorded_once);
-	tcase_add_test(recorder, a_poll_whose_end_is_not_reported_leaves_nothing_behind);
-	tcase_add_test(recorder,
-		       a_poll_during_which_the_recorder_stops_is_over_for_the_next_recording);
-	return test_run(suite);
 }

@@ -17,6 +17,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/bell.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
@@ -87,7 +88,9 @@ static void end_task(enum ending ending)
 	ck_assert_uint_eq(test_task_poll(&task), task.leaf.result);
 }
 
-START_TEST(who_awaits_is_woken_and_told_how_it_ended)
+CASE(endings, .setup = setup, .teardown = teardown)
+
+TEST(who_awaits_is_woken_and_told_how_it_ended, .to = ENDINGS)
 {
 	struct tdt_future waits = joining(&outcome);
 
@@ -99,9 +102,8 @@ START_TEST(who_awaits_is_woken_and_told_how_it_ended)
 	ck_assert_uint_eq(poll_once(&waits), TDT_PANICKED);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
-START_TEST(a_task_that_has_ended_already_is_not_waited_for)
+TEST(a_task_that_has_ended_already_is_not_waited_for, .to = ENDINGS)
 {
 	struct tdt_future late;
 
@@ -112,9 +114,8 @@ START_TEST(a_task_that_has_ended_already_is_not_waited_for)
 	ck_assert_int_eq(waker.clones, 0);
 	tdt_future_drop(&late);
 }
-END_TEST
 
-START_TEST(a_task_that_ended_tells_so_when_it_is_dropped_too)
+TEST(a_task_that_ended_tells_so_when_it_is_dropped_too, .to = DROPPED_WAITING)
 {
 	struct tdt_future late;
 
@@ -125,9 +126,8 @@ START_TEST(a_task_that_ended_tells_so_when_it_is_dropped_too)
 	ck_assert_int_eq(outcome, told[_i]);
 	tdt_future_drop(&late);
 }
-END_TEST
 
-START_TEST(a_task_that_waits_has_not_ended)
+TEST(a_task_that_waits_has_not_ended)
 {
 	struct tdt_future waits = joining(&outcome);
 
@@ -141,11 +141,12 @@ START_TEST(a_task_that_waits_has_not_ended)
 	ck_assert_int_eq(waker.wakes, 1);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
 /* --- Awaiting it ----------------------------------------------------------------- */
 
-START_TEST(several_are_woken_but_for_one_that_was_dropped)
+CASE(joiners, .setup = setup, .teardown = teardown)
+
+TEST(several_are_woken_but_for_one_that_was_dropped, .to = JOINERS + 1)
 {
 	/* _i: which; JOINERS: none */
 	struct tdt_future waits[JOINERS];
@@ -165,9 +166,8 @@ START_TEST(several_are_woken_but_for_one_that_was_dropped)
 		tdt_future_drop(&waits[i]);
 	}
 }
-END_TEST
 
-START_TEST(one_may_be_dropped_at_any_time)
+TEST(one_may_be_dropped_at_any_time)
 {
 	struct tdt_future unpolled = join(&outcome), waits = joining(&outcome),
 			  woken = joining(&outcome);
@@ -179,9 +179,8 @@ START_TEST(one_may_be_dropped_at_any_time)
 	tdt_future_drop(&woken);
 	ck_assert_int_eq(outcome, 99);
 }
-END_TEST
 
-START_TEST(only_the_record_is_kept_and_without_the_caller_s_handle)
+TEST(only_the_record_is_kept_and_without_the_caller_s_handle)
 {
 	struct tdt_future waits = joining(&outcome);
 
@@ -193,9 +192,8 @@ START_TEST(only_the_record_is_kept_and_without_the_caller_s_handle)
 	ck_assert_int_eq(outcome, -ECANCELED);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
-START_TEST(spurious_polls_leave_one_clone)
+TEST(spurious_polls_leave_one_clone)
 {
 	struct tdt_future waits = joining(NULL);
 
@@ -207,9 +205,8 @@ START_TEST(spurious_polls_leave_one_clone)
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
-START_TEST(the_waker_of_the_last_poll_is_woken)
+TEST(the_waker_of_the_last_poll_is_woken)
 {
 	struct tdt_future waits = joining(&outcome);
 
@@ -220,9 +217,8 @@ START_TEST(the_waker_of_the_last_poll_is_woken)
 	ck_assert_int_eq(other.wakes, 1);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
-START_TEST(who_cannot_be_woken_tries_again)
+TEST(who_cannot_be_woken_tries_again)
 {
 	struct tdt_future waits = join(&outcome);
 
@@ -236,7 +232,6 @@ START_TEST(who_cannot_be_woken_tries_again)
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
 static void drop_task(void)
 {
@@ -246,7 +241,7 @@ static void drop_task(void)
 /*
  * When the clone is made, the poll has found that the task lives, and there is nobody to wake yet.
  */
-START_TEST(an_end_in_the_middle_of_a_poll_is_not_lost)
+TEST(an_end_in_the_middle_of_a_poll_is_not_lost)
 {
 	struct tdt_future waits = join(&outcome);
 
@@ -255,7 +250,6 @@ START_TEST(an_end_in_the_middle_of_a_poll_is_not_lost)
 	ck_assert_int_eq(outcome, -ECANCELED);
 	tdt_future_drop(&waits);
 }
-END_TEST
 
 /* A task that awaits itself, and is dropped one day. */
 static struct tdt_future own_end;
@@ -273,7 +267,7 @@ static void drop_own_end(void *state)
 	tdt_future_drop(&own_end);
 }
 
-START_TEST(a_task_that_awaits_itself_waits)
+TEST(a_task_that_awaits_itself_waits)
 {
 	struct tdt_handle *handle;
 	struct tdt_traced self =
@@ -286,9 +280,8 @@ START_TEST(a_task_that_awaits_itself_waits)
 	tdt_handle_unref(handle);
 	ck_assert_int_eq(outcome, 99);
 }
-END_TEST
 
-START_TEST(there_is_no_end_of_nothing)
+TEST(there_is_no_end_of_nothing)
 {
 	struct tdt_future none;
 
@@ -297,7 +290,6 @@ START_TEST(there_is_no_end_of_nothing)
 	ck_assert(tdt_future_is_none(&none));
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
 /* Joiners of a runtime that polls inside its wake, and drops all others then. */
 static struct eager {
@@ -333,7 +325,7 @@ static void eager_drop(const struct tdt_waker *eager_waker)
 }
 
 /* Else this hangs. */
-START_TEST(wakers_are_called_with_nothing_locked)
+TEST(wakers_are_called_with_nothing_locked)
 {
 	static const struct tdt_waker_vtable vtable = { eager_clone, eager_wake, eager_wake,
 							eager_drop };
@@ -346,7 +338,6 @@ START_TEST(wakers_are_called_with_nothing_locked)
 	for (int i = 0; i < JOINERS; i++)
 		ck_assert(tdt_future_is_none(&eager[i].waits));
 }
-END_TEST
 
 static int join_once(void *argument)
 {
@@ -358,11 +349,10 @@ static int join_once(void *argument)
 	return result;
 }
 
-START_TEST(a_lack_of_memory_is_told)
+TEST(a_lack_of_memory_is_told)
 {
 	no_memory_each(join_once, NULL, 1);
 }
-END_TEST
 
 /* --- Threads --------------------------------------------------------------------------- */
 
@@ -389,11 +379,6 @@ static tdt_poll_t end_soon(void *state, struct tdt_context *own_cx)
 	}
 	written++;
 	return one_in(4) ? TDT_PANICKED : TDT_READY;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 /* Poll the task until it ends, or drop it before. */
@@ -454,7 +439,9 @@ static void *await_each(void *number)
 	}
 }
 
-START_TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
+CASE(threads)
+
+TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 {
 	pthread_t thread[JOINERS];
 	int rounds;
@@ -486,37 +473,4 @@ START_TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 	ck_assert_int_eq(ended + given_up, JOINERS * rounds);
 	ck_assert_int_gt(given_up, 0);
 	ck_assert_int_eq(bells, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("join");
-	TCase *endings = tcase_create("endings"), *joiners = tcase_create("joiners");
-	TCase *threads = tcase_create("threads");
-
-	tcase_add_checked_fixture(endings, setup, teardown);
-	tcase_add_loop_test(endings, who_awaits_is_woken_and_told_how_it_ended, 0, ENDINGS);
-	tcase_add_loop_test(endings, a_task_that_has_ended_already_is_not_waited_for, 0, ENDINGS);
-	tcase_add_loop_test(endings, a_task_that_ended_tells_so_when_it_is_dropped_too, 0,
-			    DROPPED_WAITING);
-	tcase_add_test(endings, a_task_that_waits_has_not_ended);
-	suite_add_tcase(suite, endings);
-	tcase_add_checked_fixture(joiners, setup, teardown);
-	tcase_add_loop_test(joiners, several_are_woken_but_for_one_that_was_dropped, 0,
-			    JOINERS + 1);
-	tcase_add_test(joiners, one_may_be_dropped_at_any_time);
-	tcase_add_test(joiners, only_the_record_is_kept_and_without_the_caller_s_handle);
-	tcase_add_test(joiners, spurious_polls_leave_one_clone);
-	tcase_add_test(joiners, the_waker_of_the_last_poll_is_woken);
-	tcase_add_test(joiners, who_cannot_be_woken_tries_again);
-	tcase_add_test(joiners, an_end_in_the_middle_of_a_poll_is_not_lost);
-	tcase_add_test(joiners, a_task_that_awaits_itself_waits);
-	tcase_add_test(joiners, there_is_no_end_of_nothing);
-	tcase_add_test(joiners, wakers_are_called_with_nothing_locked);
-	tcase_add_test(joiners, a_lack_of_memory_is_told);
-	suite_add_tcase(suite, joiners);
-	tcase_add_test(threads, whoever_awaits_is_told_whatever_the_other_threads_do);
-	suite_add_tcase(suite, threads);
-	return test_run(suite);
 }

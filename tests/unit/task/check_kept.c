@@ -15,6 +15,7 @@
 
 #include <tdt/trace.h>
 
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "task/saved_waker.h"
@@ -80,22 +81,9 @@ static tdt_poll_t poll_by(struct executor *executor, const struct tdt_future *fu
 	return result;
 }
 
-/* A leaf that waits for something else: it leaves no clone behind. */
-static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_PENDING;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static struct tdt_traced new_task(void)
 {
-	return tdt_traced(((struct tdt_future){ NULL, wait_on, drop_nothing }));
+	return tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
 }
 
 static void end(struct tdt_traced *task)
@@ -129,32 +117,27 @@ static const struct executor *woken_after_move(struct executor *first, struct ex
 	return first->wakes > 0 ? first : second;
 }
 
+CASE(kept)
+
 #ifdef TESTS_NAIVE_KEPT
 
-START_TEST(pointer_equality_alone_wakes_an_executor_that_has_the_task_no_more)
+TEST(pointer_equality_alone_wakes_an_executor_that_has_the_task_no_more)
 {
 	struct executor first = { 0 }, second = { 0 };
 
 	ck_assert_ptr_eq(woken_after_move(&first, &second), &first);
 }
-END_TEST
-
-static void add_tests(TCase *kept)
-{
-	tcase_add_test(kept, pointer_equality_alone_wakes_an_executor_that_has_the_task_no_more);
-}
 
 #else
 
-START_TEST(a_question_wakes_the_executor_that_polled_last)
+TEST(a_question_wakes_the_executor_that_polled_last)
 {
 	struct executor first = { 0 }, second = { 0 };
 
 	ck_assert_ptr_eq(woken_after_move(&first, &second), &second);
 }
-END_TEST
 
-START_TEST(a_runtime_of_temporaries_pays_one_clone_a_pending_poll)
+TEST(a_runtime_of_temporaries_pays_one_clone_a_pending_poll)
 {
 	struct tdt_traced task = new_task();
 	struct executor executor = { 0 };
@@ -166,14 +149,13 @@ START_TEST(a_runtime_of_temporaries_pays_one_clone_a_pending_poll)
 	}
 	end(&task);
 }
-END_TEST
 
-START_TEST(a_task_may_move_between_runtimes_of_both_kinds)
+TEST(a_task_may_move_between_runtimes_of_both_kinds)
 {
 	struct executor executor = { 0 };
 	struct test_task task = { 0 };
 
-	test_task_init(&task, &(struct tdt_future){ NULL, wait_on, drop_nothing });
+	test_task_init(&task, &(struct tdt_future){ NULL, stay_pending, drop_nothing });
 	for (int i = 0; i < 3; i++) {
 		test_task_poll(&task);
 		ck_assert_int_eq(owned, 0);
@@ -190,14 +172,13 @@ START_TEST(a_task_may_move_between_runtimes_of_both_kinds)
 	test_task_fini(&task);
 	ck_assert_int_eq(owned, 0);
 }
-END_TEST
 
-START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked)
+TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked)
 {
 	struct test_task inner = { 0 }, outer = { 0 };
 	struct test_requester requester;
 
-	test_task_init(&inner, &(struct tdt_future){ NULL, wait_on, drop_nothing });
+	test_task_init(&inner, &(struct tdt_future){ NULL, stay_pending, drop_nothing });
 	test_task_init(&outer, &inner.future);
 	for (int i = 0; i < 4; i++) {
 		bool asked = i % 2 == 0;
@@ -221,9 +202,8 @@ START_TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
+TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
 {
 	struct executor executor = { 0 };
 	struct tdt_traced inner = new_task(), outer = tdt_traced(inner.future);
@@ -236,9 +216,8 @@ START_TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
 	tdt_handle_unref(inner.handle);
 	end(&outer);
 }
-END_TEST
 
-START_TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
+TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -253,28 +232,5 @@ START_TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
-
-static void add_tests(TCase *kept)
-{
-	tcase_add_test(kept, a_question_wakes_the_executor_that_polled_last);
-	tcase_add_test(kept, a_runtime_of_temporaries_pays_one_clone_a_pending_poll);
-	tcase_add_test(kept, a_task_may_move_between_runtimes_of_both_kinds);
-	tcase_add_test(
-	    kept,
-	    what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked);
-	tcase_add_test(kept, asking_the_inner_task_wakes_the_outer_ones_runtime);
-	tcase_add_test(kept, a_request_waits_for_the_next_poll_where_no_waker_could_be_kept);
-}
 
 #endif
-
-int main(void)
-{
-	Suite *suite = suite_create("kept");
-	TCase *kept = tcase_create("kept");
-
-	add_tests(kept);
-	suite_add_tcase(suite, kept);
-	return test_run(suite);
-}

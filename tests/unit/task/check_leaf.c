@@ -111,7 +111,9 @@ static void expect_in(const char *text, const char *part, bool there)
 
 /* --- Tasks without a future ------------------------------------------------------------- */
 
-START_TEST(a_task_shows_the_names_at_which_it_waits)
+CASE(leaf)
+
+TEST(a_task_shows_the_names_at_which_it_waits)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(7);
@@ -133,7 +135,6 @@ START_TEST(a_task_shows_the_names_at_which_it_waits)
 	tdt_trace_free(trace);
 	tdt_task_end(task);
 }
-END_TEST
 
 static const void *addresses[3];
 
@@ -162,7 +163,7 @@ static NOINLINE void collect(void)
 	TDT_KEEP_FRAME();
 }
 
-START_TEST(a_task_shows_the_addresses_at_which_it_waits)
+TEST(a_task_shows_the_addresses_at_which_it_waits)
 {
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 3, .pcs = addresses };
 	struct tdt_handle *task = task_new(0);
@@ -181,9 +182,8 @@ START_TEST(a_task_shows_the_addresses_at_which_it_waits)
 	tdt_trace_free(trace);
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
+TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0), *kept = tdt_handle_ref(task);
@@ -211,9 +211,8 @@ START_TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
 	ck_assert_ptr_null(tdt_misused());
 	tdt_handle_unref(kept);
 }
-END_TEST
 
-START_TEST(a_task_may_end_while_it_waits)
+TEST(a_task_may_end_while_it_waits)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0), *kept = tdt_handle_ref(task);
@@ -230,9 +229,8 @@ START_TEST(a_task_may_end_while_it_waits)
 	test_task_fini(&joiner);
 	tdt_handle_unref(kept);
 }
-END_TEST
 
-START_TEST(a_list_may_change_when_the_task_has_gone_on)
+TEST(a_list_may_change_when_the_task_has_gone_on)
 {
 	struct tdt_leaf_frame own[2] = { { "a", NULL, 0, 0 }, { "b", NULL, 0, 0 } };
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = own };
@@ -253,9 +251,8 @@ START_TEST(a_list_may_change_when_the_task_has_gone_on)
 	expect_path(task, "(unknown)");
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(a_request_to_a_running_task_is_answered_when_it_waits)
+TEST(a_request_to_a_running_task_is_answered_when_it_waits)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
@@ -275,9 +272,8 @@ START_TEST(a_request_to_a_running_task_is_answered_when_it_waits)
 	ck_assert_int_eq(tdt_trace_info(requester.trace)->state, TDT_TASK_READY);
 	test_requester_fini(&requester);
 }
-END_TEST
 
-START_TEST(a_task_that_was_woken_is_shown_as_runnable_where_it_waited)
+TEST(a_task_that_was_woken_is_shown_as_runnable_where_it_waited)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
@@ -292,14 +288,13 @@ START_TEST(a_task_that_was_woken_is_shown_as_runnable_where_it_waited)
 	tdt_trace_free(trace);
 	tdt_task_end(task);
 }
-END_TEST
 
 static void request_in_poll(void *task)
 {
 	expect_path(task, "serve query send");
 }
 
-START_TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
+TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
@@ -320,9 +315,8 @@ START_TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 	test_task_fini(&other);
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(a_child_of_a_fork_reads_the_list)
+TEST(a_child_of_a_fork_reads_the_list)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
@@ -342,9 +336,8 @@ START_TEST(a_child_of_a_fork_reads_the_list)
 	ck_assert_int_eq(status, 0);
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(a_call_without_a_task_does_nothing)
+TEST(a_call_without_a_task_does_nothing)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
@@ -360,11 +353,10 @@ START_TEST(a_call_without_a_task_does_nothing)
 	ck_assert_ptr_null(tdt_task_new(&(struct tdt_task_attr){ 0 }));
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
 /* --- Tasks with a future ---------------------------------------------------------------- */
 
-START_TEST(a_future_that_waits_at_a_list_is_not_woken)
+TEST(a_future_that_waits_at_a_list_is_not_woken)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
@@ -384,7 +376,6 @@ START_TEST(a_future_that_waits_at_a_list_is_not_woken)
 	expect_no_answer(task.handle);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* A future that clones the waker, and gives the list, if there is one. */
 static struct tdt_leaf *given;
@@ -407,7 +398,7 @@ static int leaves_of_next_poll(struct test_task *task, struct test_requester *re
 	return (int)test_answer(requester)->leaves;
 }
 
-START_TEST(a_list_that_a_poll_gives_is_a_leaf_of_that_poll_alone)
+TEST(a_list_that_a_poll_gives_is_a_leaf_of_that_poll_alone, .to = 2)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct test_busy busy = { give, NULL, TDT_PENDING, 0 };
@@ -432,7 +423,6 @@ START_TEST(a_list_that_a_poll_gives_is_a_leaf_of_that_poll_alone)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 {
@@ -449,7 +439,7 @@ static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 	return text;
 }
 
-START_TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer)
+TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct test_busy busy = { give, NULL, TDT_PENDING, 0 };
@@ -471,11 +461,10 @@ START_TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer
 	free(text);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Dumps ------------------------------------------------------------------------------ */
 
-START_TEST(a_dump_merges_equal_lists_wherever_they_lie)
+TEST(a_dump_merges_equal_lists_wherever_they_lie)
 {
 	struct tdt_leaf_frame copies[3];
 	struct tdt_leaf leaf[4] = {
@@ -513,7 +502,6 @@ START_TEST(a_dump_merges_equal_lists_wherever_they_lie)
 	for (int i = 0; i < 3; i++)
 		free((char *)(uintptr_t)copies[i].function);
 }
-END_TEST
 
 /* Two tasks that wait for each other's locks. */
 static void wait_for_each_other(struct tdt_handle *const tasks[2], struct tdt_leaf leaf[2],
@@ -529,7 +517,7 @@ static void wait_for_each_other(struct tdt_handle *const tasks[2], struct tdt_le
 	}
 }
 
-START_TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
+TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 {
 	struct tdt_leaf leaf[2] = { NAMED(calls), NAMED(calls) };
 	struct tdt_handle *tasks[2] = { task_new(51), task_new(52) };
@@ -567,11 +555,10 @@ START_TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 	tdt_task_end(tasks[0]);
 	tdt_task_end(tasks[1]);
 }
-END_TEST
 
 /* --- Lists that cannot be trusted --------------------------------------------------------- */
 
-START_TEST(a_list_that_cannot_be_read_is_an_unknown_place)
+TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct tdt_leaf wild = { .kind = TDT_LEAF_PCS, .n = 3, .pcs = (void *)16 };
@@ -601,9 +588,8 @@ START_TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	tdt_leaf_at(task, NULL);
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(frames_that_cannot_be_read_are_missing)
+TEST(frames_that_cannot_be_read_are_missing)
 {
 	size_t page = 4096;
 	char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -637,9 +623,8 @@ START_TEST(frames_that_cannot_be_read_are_missing)
 	tdt_task_end(task);
 	munmap(memory, 3 * page);
 }
-END_TEST
 
-START_TEST(addresses_where_no_code_is_have_no_names)
+TEST(addresses_where_no_code_is_have_no_names)
 {
 	const void *wild[] = { NULL, (void *)1, (void *)UINTPTR_MAX, &polled, (void *)INTPTR_MIN };
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 5, .pcs = wild };
@@ -653,9 +638,8 @@ START_TEST(addresses_where_no_code_is_have_no_names)
 	free(text);
 	tdt_task_end(task);
 }
-END_TEST
 
-START_TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
+TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
 {
 	static struct tdt_leaf_frame frames[2000];
 	static char name[2000];
@@ -689,7 +673,6 @@ START_TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
 	tdt_trace_free(trace);
 	tdt_task_end(task);
 }
-END_TEST
 
 /* --- Without memory ----------------------------------------------------------------------- */
 
@@ -703,7 +686,7 @@ static int new_and_end(void *nothing)
 }
 
 /* Enough tasks that the next one needs memory. */
-START_TEST(a_task_may_not_be_made)
+TEST(a_task_may_not_be_made)
 {
 	static struct tdt_handle *tasks[4096];
 	int made = 0, error;
@@ -721,7 +704,6 @@ START_TEST(a_task_may_not_be_made)
 		tdt_task_end(tasks[--made]);
 	ck_assert_int_eq(new_and_end(NULL), 0);
 }
-END_TEST
 
 /* A request without memory for a name loses the outer frames, and says so. */
 static int request_whole(void *task)
@@ -739,7 +721,7 @@ static int request_whole(void *task)
 	return error;
 }
 
-START_TEST(a_request_may_lack_memory)
+TEST(a_request_may_lack_memory)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
@@ -748,7 +730,6 @@ START_TEST(a_request_may_lack_memory)
 	no_memory_each(request_whole, task, 5);
 	tdt_task_end(task);
 }
-END_TEST
 
 /* --- Threads ------------------------------------------------------------------------------- */
 
@@ -873,15 +854,14 @@ static void race_for(void *(*own)(void *))
 	printf("# %u lists, of which at most %d were read\n", race.lists, 2 * times);
 }
 
-START_TEST(no_list_is_shown_that_changes_meanwhile)
+TEST(no_list_is_shown_that_changes_meanwhile)
 {
 	race.task = task_new(0);
 	race_for(change_lists);
 	tdt_task_end(race.task);
 }
-END_TEST
 
-START_TEST(no_list_of_a_future_is_shown_that_changes_meanwhile)
+TEST(no_list_of_a_future_is_shown_that_changes_meanwhile)
 {
 	struct test_busy busy = { NULL, NULL, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
@@ -890,38 +870,4 @@ START_TEST(no_list_of_a_future_is_shown_that_changes_meanwhile)
 	race.task = polled.handle;
 	race_for(change_lists_and_poll);
 	test_task_fini(&polled);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("leaf");
-	TCase *tests = tcase_create("leaf");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, a_task_shows_the_names_at_which_it_waits);
-	tcase_add_test(tests, a_task_shows_the_addresses_at_which_it_waits);
-	tcase_add_test(tests, a_task_runs_between_two_lists_and_is_ready_at_its_end);
-	tcase_add_test(tests, a_task_may_end_while_it_waits);
-	tcase_add_test(tests, a_list_may_change_when_the_task_has_gone_on);
-	tcase_add_test(tests, a_request_to_a_running_task_is_answered_when_it_waits);
-	tcase_add_test(tests, a_task_that_was_woken_is_shown_as_runnable_where_it_waited);
-	tcase_add_test(tests, it_answers_in_polls_of_other_tasks_and_on_workers);
-	tcase_add_test(tests, a_child_of_a_fork_reads_the_list);
-	tcase_add_test(tests, a_call_without_a_task_does_nothing);
-	tcase_add_test(tests, a_future_that_waits_at_a_list_is_not_woken);
-	tcase_add_loop_test(tests, a_list_that_a_poll_gives_is_a_leaf_of_that_poll_alone, 0, 2);
-	tcase_add_test(tests,
-		       a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer);
-	tcase_add_test(tests, a_dump_merges_equal_lists_wherever_they_lie);
-	tcase_add_test(tests, tasks_that_wait_at_lists_for_each_other_are_a_deadlock);
-	tcase_add_test(tests, a_list_that_cannot_be_read_is_an_unknown_place);
-	tcase_add_test(tests, frames_that_cannot_be_read_are_missing);
-	tcase_add_test(tests, addresses_where_no_code_is_have_no_names);
-	tcase_add_test(tests, long_lists_are_cut_at_the_limit_and_long_strings_too);
-	tcase_add_test(tests, a_task_may_not_be_made);
-	tcase_add_test(tests, a_request_may_lack_memory);
-	tcase_add_test(tests, no_list_is_shown_that_changes_meanwhile);
-	tcase_add_test(tests, no_list_of_a_future_is_shown_that_changes_meanwhile);
-	return test_run(suite);
 }

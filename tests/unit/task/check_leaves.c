@@ -11,13 +11,9 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 /* A future whose poll is `poll`, and stays pending. */
 static struct tdt_future leaf_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
@@ -83,11 +79,12 @@ static tdt_poll_t clone_one(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(who_clones_the_waker_is_a_leaf)
+CASE(leaves)
+
+TEST(who_clones_the_waker_is_a_leaf)
 {
 	expect_each_time(clone_one, NULL, "clone_one", 1);
 }
-END_TEST
 
 static tdt_poll_t yield(void *state, struct tdt_context *cx)
 {
@@ -96,7 +93,7 @@ static tdt_poll_t yield(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(who_yields_is_a_leaf)
+TEST(who_yields_is_a_leaf)
 {
 	struct tdt_future child = leaf_of(yield, NULL);
 	struct test_task task = { 0 };
@@ -107,7 +104,6 @@ START_TEST(who_yields_is_a_leaf)
 	ck_assert_int_eq(task.waker.wakes, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
 static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
 {
@@ -116,11 +112,10 @@ static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_poll_that_clones_nothing_has_no_leaf)
+TEST(a_poll_that_clones_nothing_has_no_leaf)
 {
 	expect_each_time(do_nothing, NULL, "do_nothing", 0);
 }
-END_TEST
 
 static tdt_poll_t clone_many(void *state, struct tdt_context *cx)
 {
@@ -137,14 +132,13 @@ static tdt_poll_t clone_twice(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_that_clones_again_is_one_leaf)
+TEST(a_leaf_that_clones_again_is_one_leaf)
 {
 	int n = 1000;
 
 	expect_each_time(clone_twice, NULL, "clone_twice", 1);
 	expect_each_time(clone_many, &n, "clone_many", 1);
 }
-END_TEST
 
 static tdt_poll_t poll_many(void *state, struct tdt_context *cx)
 {
@@ -157,15 +151,14 @@ static tdt_poll_t poll_many(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(identical_leaves_are_counted)
+TEST(identical_leaves_are_counted)
 {
 	int n = 1000;
 
 	expect_each_time(poll_many, &n, "clone_one", 1000);
 }
-END_TEST
 
-START_TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
+TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_trace *trace;
@@ -179,7 +172,6 @@ START_TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- What a leaf may do wrong ---------------------------------------------------- */
 
@@ -190,7 +182,9 @@ static tdt_poll_t wake_borrowed(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
+CASE(misuse)
+
+TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
 {
 	struct tdt_future child = leaf_of(wake_borrowed, NULL);
 	struct test_task task = { 0 };
@@ -204,7 +198,6 @@ START_TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
 {
@@ -215,11 +208,10 @@ static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(dropping_the_borrowed_waker_does_nothing)
+TEST(dropping_the_borrowed_waker_does_nothing)
 {
 	expect_each_time(drop_borrowed, NULL, "drop_borrowed", 1);
 }
-END_TEST
 
 static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 {
@@ -227,7 +219,7 @@ static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
+TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 {
 	const struct tdt_waker *kept = NULL;
 	struct tdt_future child = leaf_of(keep_borrowed, &kept);
@@ -261,7 +253,6 @@ START_TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
 static tdt_poll_t clone_failing(void *state, struct tdt_context *cx)
 {
@@ -271,7 +262,7 @@ static tdt_poll_t clone_failing(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
+TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
 {
 	int failures = 0;
 	struct tdt_future child = leaf_of(clone_failing, &failures);
@@ -286,7 +277,6 @@ START_TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Other threads ------------------------------------------------------------------- */
 
@@ -310,7 +300,9 @@ static tdt_poll_t clone_elsewhere(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_on_another_thread_is_counted_apart)
+CASE(leaves)
+
+TEST(a_leaf_on_another_thread_is_counted_apart)
 {
 	struct tdt_future child = leaf_of(clone_elsewhere, NULL);
 	struct test_task task = { 0 };
@@ -326,7 +318,6 @@ START_TEST(a_leaf_on_another_thread_is_counted_apart)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- The host's errno --------------------------------------------------------------------- */
 
@@ -340,7 +331,7 @@ static tdt_poll_t clone_with_errno(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_capture_leaves_errno_alone)
+TEST(a_capture_leaves_errno_alone)
 {
 	int seen = 0;
 	struct tdt_future child = leaf_of(clone_with_errno, &seen);
@@ -353,7 +344,6 @@ START_TEST(a_capture_leaves_errno_alone)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Tasks inside of tasks ------------------------------------------------------------------ */
 
@@ -404,8 +394,10 @@ static void expect_level(const struct tdt_trace *trace, int level)
 		ck_assert_int_eq(test_nodes_of(trace, "poll_inner"), 0);
 }
 
+CASE(nested)
+
 /* Every choice of tasks that are requested at once. */
-START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
+TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 {
 	for (int asked = 1; asked < 8; asked++) {
 		struct nest nest;
@@ -432,9 +424,8 @@ START_TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 		nest_fini(&nest);
 	}
 }
-END_TEST
 
-START_TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
+TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 99 } }, outer = { 0 };
 	struct test_requester requester[2];
@@ -452,9 +443,8 @@ START_TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
+TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
 {
 	struct test_task inner[2], outer = { 0 };
 	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
@@ -480,9 +470,8 @@ START_TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
 	tdt_handle_unref(inner[1].handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
+TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
 {
 	struct test_task inner = { .leaf = { .name = 'a' } }, outer = { 0 };
 	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
@@ -503,36 +492,4 @@ START_TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
 	test_requester_fini(&ask_outer);
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("leaves");
-	TCase *leaves = tcase_create("leaves");
-	TCase *misuse = tcase_create("misuse");
-	TCase *nested = tcase_create("nested");
-
-	tcase_add_test(leaves, who_clones_the_waker_is_a_leaf);
-	tcase_add_test(leaves, who_yields_is_a_leaf);
-	tcase_add_test(leaves, a_poll_that_clones_nothing_has_no_leaf);
-	tcase_add_test(leaves, a_leaf_that_clones_again_is_one_leaf);
-	tcase_add_test(leaves, identical_leaves_are_counted);
-	tcase_add_test(leaves, the_clone_a_leaf_gets_stands_for_the_runtimes);
-	tcase_add_test(leaves, a_leaf_on_another_thread_is_counted_apart);
-	tcase_add_test(leaves, a_capture_leaves_errno_alone);
-	suite_add_tcase(suite, leaves);
-
-	tcase_add_test(misuse, waking_the_borrowed_waker_for_good_counts_as_a_yield);
-	tcase_add_test(misuse, dropping_the_borrowed_waker_does_nothing);
-	tcase_add_test(misuse, a_borrowed_waker_that_is_kept_is_dead_after_the_poll);
-	tcase_add_test(misuse, a_clone_that_fails_is_passed_on_and_is_a_leaf);
-	suite_add_tcase(suite, misuse);
-
-	tcase_add_test(nested, each_of_three_nested_tasks_answers_with_its_own_part);
-	tcase_add_test(nested, what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker);
-	tcase_add_test(nested, nested_tasks_in_a_join_are_branches_of_the_outer_one);
-	tcase_add_test(nested, a_nested_task_that_ends_says_so_and_the_outer_one_goes_on);
-	suite_add_tcase(suite, nested);
-	return test_run(suite);
 }

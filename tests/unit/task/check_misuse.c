@@ -15,8 +15,12 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
+#include <tdt/fiber.h>
 #include <tdt/misuse.h>
+#include <tdt/recorder.h>
+#include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/switched.h"
@@ -55,7 +59,9 @@ static void start(struct switched *co, unsigned n)
 	}
 }
 
-START_TEST(polls_that_end_out_of_order_are_a_misuse)
+CASE(misuse)
+
+TEST(polls_that_end_out_of_order_are_a_misuse)
 {
 	struct switched co[2];
 	const struct tdt_misuse *first;
@@ -75,9 +81,8 @@ START_TEST(polls_that_end_out_of_order_are_a_misuse)
 	switched_fini(&co[1]);
 	expect(TDT_MISUSE_ORDER, first->task);
 }
-END_TEST
 
-START_TEST(polls_that_end_in_order_are_none)
+TEST(polls_that_end_in_order_are_none)
 {
 	struct switched co[2];
 
@@ -91,7 +96,6 @@ START_TEST(polls_that_end_in_order_are_none)
 	switched_fini(&co[0]);
 	switched_fini(&co[1]);
 }
-END_TEST
 
 static void *resume(void *argument)
 {
@@ -100,7 +104,7 @@ static void *resume(void *argument)
 }
 
 /* The thread that the poll began on is gone, and its chain of polls with it. */
-START_TEST(a_poll_that_ends_on_another_thread_is_a_misuse)
+TEST(a_poll_that_ends_on_another_thread_is_a_misuse)
 {
 	struct switched co;
 	pthread_t thread;
@@ -113,7 +117,47 @@ START_TEST(a_poll_that_ends_on_another_thread_is_a_misuse)
 	expect(TDT_MISUSE_THREAD, tdt_handle_id(co.traced.handle));
 	switched_fini(&co);
 }
-END_TEST
+
+/* A poll on the stack of a fiber that goes on on another thread: no misuse, in any kind of poll. */
+struct carried {
+	struct tdt_fiber *fiber;
+	struct switched co;
+};
+
+static void *carry(void *argument)
+{
+	struct carried *carried = argument;
+
+	tdt_fiber_resume(carried->fiber);
+	switched_resume(&carried->co);
+	tdt_fiber_suspend(carried->fiber);
+	return NULL;
+}
+
+TEST(a_poll_in_a_fiber_may_end_on_another_thread, .to = 6)
+{
+	const struct tdt_recorder_options small = { .size = sizeof small,
+						    .ring_size = TDT_RING_SIZE_MIN };
+	struct carried carried = { .fiber = tdt_fiber_new(NULL, 0, NULL) };
+	struct tdt_handle *fiber = tdt_handle_ref(tdt_fiber_handle(carried.fiber));
+	pthread_t thread;
+
+	start(&carried.co, 1);
+	carried.co.result = _i % 2 == 0 ? TDT_READY : TDT_PANICKED;
+	if (_i / 2 == 1)
+		MUST(tdt_recorder_start(&small) == 0);
+	if (_i / 2 == 2)
+		MUST(tdt_watch(1000000) == 0);
+	MUST(pthread_create(&thread, NULL, carry, &carried) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+	carry(&carried);
+	ck_assert(carried.co.ended);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_ptr_null(tdt_misused());
+	tdt_fiber_end(carried.fiber);
+	tdt_handle_unref(fiber);
+	switched_fini(&carried.co);
+}
 
 /* --- A task in two polls ------------------------------------------------------------------ */
 
@@ -130,11 +174,6 @@ static tdt_poll_t poll_itself(void *state, struct tdt_context *cx)
 	if (itself->polls++ == 0)
 		ck_assert_int_eq(tdt_future_poll(&itself->future, cx), TDT_PENDING);
 	return TDT_PENDING;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 /* Returns the id that the task had. */
@@ -157,14 +196,13 @@ static uint64_t nest(const char *name)
 	return id;
 }
 
-START_TEST(a_task_that_is_polled_in_its_own_poll_is_a_misuse)
+TEST(a_task_that_is_polled_in_its_own_poll_is_a_misuse)
 {
 	expect(TDT_MISUSE_NESTED, nest(NULL));
 	ck_assert_ptr_eq(tdt_misused()->poll, (void *)poll_itself);
 }
-END_TEST
 
-START_TEST(a_task_that_is_polled_after_its_end_is_none)
+TEST(a_task_that_is_polled_after_its_end_is_none)
 {
 	struct test_task task = { .leaf.name = 'a' };
 
@@ -174,16 +212,14 @@ START_TEST(a_task_that_is_polled_after_its_end_is_none)
 	ck_assert_ptr_null(tdt_misused());
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- What is kept -------------------------------------------------------------------------- */
 
-START_TEST(the_name_of_the_task_outlives_the_task)
+TEST(the_name_of_the_task_outlives_the_task)
 {
 	nest("conn \"7\"");
 	ck_assert_str_eq(tdt_misused()->name, "conn \"7\"");
 }
-END_TEST
 
 static char *dump(void)
 {
@@ -195,7 +231,7 @@ static char *dump(void)
 	return text;
 }
 
-START_TEST(a_dump_has_a_line_for_it)
+TEST(a_dump_has_a_line_for_it)
 {
 	char *text = dump(), line[256];
 
@@ -209,9 +245,8 @@ START_TEST(a_dump_has_a_line_for_it)
 	ck_assert_msg(strstr(text, line) != NULL, "%s", text);
 	free(text);
 }
-END_TEST
 
-START_TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
+TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
 {
 	pid_t child;
 	int status = -1;
@@ -223,22 +258,4 @@ START_TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
 		_exit(tdt_misused() != NULL ? 0 : 1);
 	MUST(child > 0 && waitpid(child, &status, 0) == child);
 	ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("misuse");
-	TCase *tests = tcase_create("misuse");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, polls_that_end_out_of_order_are_a_misuse);
-	tcase_add_test(tests, polls_that_end_in_order_are_none);
-	tcase_add_test(tests, a_poll_that_ends_on_another_thread_is_a_misuse);
-	tcase_add_test(tests, a_task_that_is_polled_in_its_own_poll_is_a_misuse);
-	tcase_add_test(tests, a_task_that_is_polled_after_its_end_is_none);
-	tcase_add_test(tests, the_name_of_the_task_outlives_the_task);
-	tcase_add_test(tests, a_dump_has_a_line_for_it);
-	tcase_add_test(tests, a_child_of_a_fork_knows_the_misuse_of_its_parent);
-	return test_run(suite);
 }

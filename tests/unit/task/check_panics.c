@@ -19,25 +19,12 @@
 #include <tdt/panics.h>
 #include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "registry/registry.h"
 #include "watch/watch.h"
-
-static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void waker_nothing(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { waker_clone, waker_nothing, waker_nothing,
-						waker_nothing };
-static const struct tdt_waker waker = { &vtable };
 
 /* A future that is pending for some polls, and then panics.  Each poll clones the waker. */
 struct falling {
@@ -75,15 +62,9 @@ static struct tdt_traced trace(struct falling *falling, uint64_t id, const char 
 
 static tdt_poll_t poll_once(struct tdt_traced *task)
 {
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	return tdt_future_poll(&task->future, &cx);
-}
-
-static void end(struct tdt_traced *task)
-{
-	tdt_future_drop(&task->future);
-	tdt_handle_unref(task->handle);
 }
 
 /* A task that panics at once, and is gone. */
@@ -93,7 +74,7 @@ static void fall(uint64_t id, const char *name)
 	struct tdt_traced task = trace(&falling, id, name);
 
 	MUST(poll_once(&task) == TDT_PANICKED);
-	end(&task);
+	end_traced(&task);
 }
 
 /* --- What is kept ------------------------------------------------------------------- */
@@ -119,7 +100,9 @@ static int show(const struct tdt_trace *trace, void *arg)
 	return shown->most != 0 && shown->n == shown->most ? 123 : 0;
 }
 
-START_TEST(without_panics_there_is_nothing)
+CASE(panics)
+
+TEST(without_panics_there_is_nothing)
 {
 	struct shown shown = { 0 };
 
@@ -128,9 +111,8 @@ START_TEST(without_panics_there_is_nothing)
 	ck_assert_int_eq(tdt_panics(NULL, NULL), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
-START_TEST(a_task_that_panicked_is_remembered)
+TEST(a_task_that_panicked_is_remembered)
 {
 	struct falling falling = { .pending = 2 };
 	struct tdt_traced task = trace(&falling, 5, "falling");
@@ -142,7 +124,7 @@ START_TEST(a_task_that_panicked_is_remembered)
 	ck_assert_uint_eq(shown.n, 0);
 	poll_once(&task);
 	ck_assert_uint_eq(poll_once(&task), TDT_PANICKED); /* no other panic */
-	end(&task);
+	end_traced(&task);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.n, 1);
 	ck_assert_uint_eq(shown.info[0].id, 5);
@@ -154,10 +136,9 @@ START_TEST(a_task_that_panicked_is_remembered)
 	ck_assert_int_eq(shown.info[0].state, TDT_TASK_PANICKED);
 	ck_assert_uint_lt(shown.info[0].state_ns, UINT64_C(60000000000));
 }
-END_TEST
 
 /* As the __FILE__ of a plugin does, which may be unloaded when its tasks have ended. */
-START_TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
+TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
 {
 	char *file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct falling falling = { 0 };
@@ -169,16 +150,15 @@ START_TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
 	strcpy(file, "plugin.c");
 	task = tdt_traced_with((struct tdt_future){ &falling, poll_falling, drop_falling }, &attr);
 	MUST(task.handle != NULL && poll_once(&task) == TDT_PANICKED);
-	end(&task);
+	end_traced(&task);
 	munmap(file, 4096);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.n, 1);
 	ck_assert_str_eq(shown.file, "plugin.c");
 }
-END_TEST
 
 /* The thread that was writing a panic at the fork is not in the child. */
-START_TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
+TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
 {
 	struct shown shown = { 0 };
 	pid_t child;
@@ -195,9 +175,8 @@ START_TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
 	MUST(child > 0 && waitpid(child, &status, 0) == child);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
-START_TEST(the_last_sixteen_are_remembered_and_the_last_one_comes_first)
+TEST(the_last_sixteen_are_remembered_and_the_last_one_comes_first)
 {
 	struct shown shown = { 0 }, some = { .most = 3 };
 	struct tdt_counts counts = { .size = sizeof counts };
@@ -213,20 +192,19 @@ START_TEST(the_last_sixteen_are_remembered_and_the_last_one_comes_first)
 	ck_assert_int_eq(tdt_counters(&counts), 0);
 	ck_assert_uint_eq(counts.panicked, 20);
 }
-END_TEST
 
-START_TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
+TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
 {
 	struct falling falling = { 0 };
 	struct tdt_traced task = trace(&falling, 5, NULL);
 	struct tdt_trace *answer = NULL;
 	struct tdt_future requester = tdt_backtrace_async(task.handle, &answer, NULL);
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 	struct shown shown = { 0 };
 
 	tdt_future_poll(&requester, &cx);
 	poll_once(&task);
-	end(&task);
+	end_traced(&task);
 	ck_assert_uint_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	tdt_future_drop(&requester);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
@@ -235,9 +213,8 @@ START_TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
 	ck_assert_uint_eq(tdt_trace_info(answer)->leaves, 1);
 	tdt_trace_free(answer);
 }
-END_TEST
 
-START_TEST(otherwise_the_last_watched_tree_is_kept)
+TEST(otherwise_the_last_watched_tree_is_kept)
 {
 	struct falling falling = { .pending = 2 };
 	struct tdt_traced task;
@@ -248,14 +225,13 @@ START_TEST(otherwise_the_last_watched_tree_is_kept)
 	poll_once(&task);
 	poll_once(&task); /* in the same interval: it is not captured */
 	poll_once(&task);
-	end(&task);
+	end_traced(&task);
 	tdt_watch(0);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.info[0].leaves, 1);
 	ck_assert_uint_eq(shown.info[0].polls, 3);
 	ck_assert_uint_eq(shown.info[0].polls_since, 2);
 }
-END_TEST
 
 static int visit(void *unused)
 {
@@ -265,7 +241,7 @@ static int visit(void *unused)
 	return tdt_panics(show, &shown);
 }
 
-START_TEST(a_lack_of_memory_is_reported)
+TEST(a_lack_of_memory_is_reported)
 {
 	struct falling falling = { .pending = 1 };
 	struct tdt_traced task;
@@ -274,12 +250,11 @@ START_TEST(a_lack_of_memory_is_reported)
 	task = trace(&falling, 5, NULL);
 	poll_once(&task);
 	poll_once(&task);
-	end(&task);
+	end_traced(&task);
 	tdt_watch(0);
 	visit(NULL); /* what is made once is made */
 	no_memory_each(visit, NULL, 2);
 }
-END_TEST
 
 /* --- In a dump ------------------------------------------------------------------------ */
 
@@ -295,7 +270,7 @@ static char *dump(enum tdt_print_format format)
 	return text;
 }
 
-START_TEST(a_dump_shows_them)
+TEST(a_dump_shows_them)
 {
 	char *text;
 
@@ -319,7 +294,6 @@ START_TEST(a_dump_shows_them)
 					   "\"tasks\":[{\"id\":9,\"name\":\"two\","));
 	free(text);
 }
-END_TEST
 
 /* --- The hook --------------------------------------------------------------------------- */
 
@@ -342,7 +316,7 @@ static void other_hook(const struct tdt_trace_info *task)
 	hooked += 100;
 }
 
-START_TEST(the_hook_is_called_once_for_each)
+TEST(the_hook_is_called_once_for_each)
 {
 	struct falling falling = { .pending = 1 };
 	struct tdt_traced task = trace(&falling, 5, "falling"), dropped;
@@ -359,9 +333,9 @@ START_TEST(the_hook_is_called_once_for_each)
 	ck_assert_int_eq(hooked_info.state, TDT_TASK_PANICKED);
 	ck_assert_uint_eq(seen_in_hook.n, 1);
 	ck_assert_uint_eq(seen_in_hook.info[0].id, 5);
-	end(&task);
+	end_traced(&task);
 	dropped = trace(&(struct falling){ 0 }, 6, NULL);
-	end(&dropped);
+	end_traced(&dropped);
 	ck_assert_int_eq(hooked, 1);
 	tdt_on_panic(other_hook);
 	fall(7, NULL);
@@ -370,7 +344,6 @@ START_TEST(the_hook_is_called_once_for_each)
 	fall(8, NULL);
 	ck_assert_int_eq(hooked, 101);
 }
-END_TEST
 
 /* --- Threads ---------------------------------------------------------------------------- */
 
@@ -402,7 +375,7 @@ static int expect_whole(const struct tdt_trace *trace, void *n)
 	return 0;
 }
 
-START_TEST(each_that_is_read_is_of_one_task)
+TEST(each_that_is_read_is_of_one_task)
 {
 	pthread_t thread[THREADS];
 	struct tdt_counts counts = { .size = sizeof counts };
@@ -419,25 +392,4 @@ START_TEST(each_that_is_read_is_of_one_task)
 	ck_assert_int_ge(n, 16 - THREADS); /* some may have been left out at the same moment */
 	ck_assert_int_eq(tdt_counters(&counts), 0);
 	ck_assert_uint_eq(counts.panicked, THREADS * FALLS);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("panics");
-	TCase *panics = tcase_create("panics");
-
-	tcase_add_test(panics, without_panics_there_is_nothing);
-	tcase_add_test(panics, a_task_that_panicked_is_remembered);
-	tcase_add_test(panics, the_file_may_vanish_with_the_plugin_that_spawned_the_task);
-	tcase_add_test(panics, a_panic_that_was_being_written_at_a_fork_leaves_its_place_free);
-	tcase_add_test(panics, the_last_sixteen_are_remembered_and_the_last_one_comes_first);
-	tcase_add_test(panics, the_tree_of_the_last_poll_is_kept_if_it_was_captured);
-	tcase_add_test(panics, otherwise_the_last_watched_tree_is_kept);
-	tcase_add_test(panics, a_lack_of_memory_is_reported);
-	tcase_add_test(panics, a_dump_shows_them);
-	tcase_add_test(panics, the_hook_is_called_once_for_each);
-	tcase_add_test(panics, each_that_is_read_is_of_one_task);
-	suite_add_tcase(suite, panics);
-	return test_run(suite);
 }

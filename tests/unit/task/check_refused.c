@@ -65,7 +65,9 @@ static void expect_gone(struct tdt_handle *handle)
 	ck_assert_int_eq(listed(handle), 0);
 }
 
-START_TEST(a_task_that_has_ended_cannot_be_asked)
+CASE(end)
+
+TEST(a_task_that_has_ended_cannot_be_asked)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
@@ -81,9 +83,8 @@ START_TEST(a_task_that_has_ended_cannot_be_asked)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later)
+TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 	const enum tdt_task_state states[] = { TDT_TASK_READY, TDT_TASK_PANICKED };
@@ -112,9 +113,8 @@ START_TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_task_dropped_with_questions_open_refuses_them)
+TEST(a_task_dropped_with_questions_open_refuses_them)
 {
 	for (int polls = 0; polls < 2; polls++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
@@ -132,11 +132,12 @@ START_TEST(a_task_dropped_with_questions_open_refuses_them)
 		}
 	}
 }
-END_TEST
 
 /* --- Errors --------------------------------------------------------------------------------- */
 
-START_TEST(arguments_that_make_no_sense_are_einval)
+CASE(errors)
+
+TEST(arguments_that_make_no_sense_are_einval)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = -1 };
@@ -160,9 +161,8 @@ START_TEST(arguments_that_make_no_sense_are_einval)
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(options_of_a_newer_library_are_e2big)
+TEST(options_of_a_newer_library_are_e2big)
 {
 	struct {
 		struct tdt_backtrace_options options;
@@ -177,9 +177,8 @@ START_TEST(options_of_a_newer_library_are_e2big)
 	expect_no_trace(tdt_backtrace_with(task.handle, &large.options), E2BIG);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(who_gives_up_leaves_nothing_behind)
+TEST(who_gives_up_leaves_nothing_behind)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9999 } };
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = 1 };
@@ -201,9 +200,8 @@ START_TEST(who_gives_up_leaves_nothing_behind)
 	ck_assert_int_eq(task.waker.wakes, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_task_nobody_polls_times_out)
+TEST(a_task_nobody_polls_times_out)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -213,14 +211,13 @@ START_TEST(a_task_nobody_polls_times_out)
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void *ask_for_ever(void *argument)
 {
 	return tdt_backtrace_timed(argument, INT64_MAX);
 }
 
-START_TEST(the_longest_timeout_is_no_overflow)
+TEST(the_longest_timeout_is_no_overflow)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	pthread_t thread;
@@ -236,7 +233,6 @@ START_TEST(the_longest_timeout_is_no_overflow)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 struct two {
 	struct tdt_handle *own, *other;
@@ -256,7 +252,7 @@ static void ask_in_poll(void *argument)
 	expect_no_trace(tdt_backtrace_with(two->other, &options), ETIMEDOUT);
 }
 
-START_TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
+TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
 {
 	struct test_task task = { 0 }, outer = { 0 }, other = { .leaf = { .name = 'a' } };
 	struct two two;
@@ -275,9 +271,8 @@ START_TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
 	tdt_handle_unref(task.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
+TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_task other = { .leaf = { .name = 'b' } };
@@ -295,13 +290,12 @@ START_TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 	test_task_fini(&other);
 	test_task_fini(&task);
 }
-END_TEST
 
 /*
  * Some runtimes call the hook of a worker's start on threads for blocking calls, too.  Such a
  * thread may even have polled a task, which has ended by now.
  */
-START_TEST(a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask)
+TEST(a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask)
 {
 	struct test_task ended = { .leaf = { .name = 'a' } }, task = { .leaf = { .name = 'b' } };
 
@@ -315,29 +309,4 @@ START_TEST(a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask)
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
 	tdt_worker_thread_stop();
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("refused");
-	TCase *end = tcase_create("end");
-	TCase *errors = tcase_create("errors");
-
-	tcase_add_test(end, a_task_that_has_ended_cannot_be_asked);
-	tcase_add_test(end,
-		       a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later);
-	tcase_add_test(end, a_task_dropped_with_questions_open_refuses_them);
-	suite_add_tcase(suite, end);
-
-	tcase_add_test(errors, arguments_that_make_no_sense_are_einval);
-	tcase_add_test(errors, options_of_a_newer_library_are_e2big);
-	tcase_add_test(errors, who_gives_up_leaves_nothing_behind);
-	tcase_add_test(errors, a_task_nobody_polls_times_out);
-	tcase_add_test(errors, the_longest_timeout_is_no_overflow);
-	tcase_add_test(errors, asking_inside_a_poll_is_refused_where_it_could_never_be_answered);
-	tcase_add_test(errors, a_worker_that_runs_tasks_may_ask_only_with_a_limit);
-	tcase_add_test(errors, a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask);
-	suite_add_tcase(suite, errors);
-	return test_run(suite);
 }

@@ -12,14 +12,10 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/listed.h"
 #include "lib/requester.h"
 #include "lib/test.h"
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 /* --- Wakes and polls ------------------------------------------------------------ */
 
@@ -42,7 +38,9 @@ static void expect_one_answer(struct test_requester *requester, uint64_t polls)
 	}
 }
 
-START_TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
+CASE(polls)
+
+TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct test_requester requester[MANY];
@@ -58,9 +56,8 @@ START_TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
+TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct test_requester requester[MANY];
@@ -73,7 +70,6 @@ START_TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
 	expect_one_answer(requester, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
 struct asking_others {
 	struct test_requester requester[MANY];
@@ -87,7 +83,7 @@ static void ask_all(void *argument)
 	ask_many(others->requester, others->handle);
 }
 
-START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
+TEST(those_that_ask_during_a_poll_get_one_more_poll)
 {
 	struct asking_others others;
 	struct test_busy busy = { ask_all, &others, TDT_PENDING, 0 };
@@ -108,9 +104,8 @@ START_TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	expect_one_answer(others.requester, 2);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(nobody_asks_nobody_is_woken)
+TEST(nobody_asks_nobody_is_woken)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -127,14 +122,13 @@ START_TEST(nobody_asks_nobody_is_woken)
 	ck_assert_int_eq(task.leaf.polls, 5);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void *ask_blocking(void *argument)
 {
 	return tdt_backtrace_timed(argument, INT64_C(60000000000));
 }
 
-START_TEST(threads_that_block_are_answered_by_one_poll)
+TEST(threads_that_block_are_answered_by_one_poll)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	pthread_t thread[MANY];
@@ -157,18 +151,12 @@ START_TEST(threads_that_block_are_answered_by_one_poll)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
 /* A runtime that polls a task inside its wake, as simple ones do. */
 struct inline_runtime {
 	struct tdt_waker waker;
 	struct tdt_future *future;
 };
-
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
 
 static void poll_now(const struct tdt_waker *waker)
 {
@@ -177,15 +165,10 @@ static void poll_now(const struct tdt_waker *waker)
 	tdt_future_poll(((const struct inline_runtime *)(const void *)waker)->future, &cx);
 }
 
-static void drop_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-START_TEST(no_time_is_enough_where_the_wake_polls)
+TEST(no_time_is_enough_where_the_wake_polls)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
-							drop_waker };
+							ignore_waker };
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct inline_runtime runtime = { { &vtable }, &task.future };
 	struct tdt_trace *trace;
@@ -198,7 +181,6 @@ START_TEST(no_time_is_enough_where_the_wake_polls)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Async --------------------------------------------------------------------------- */
 
@@ -219,7 +201,9 @@ static tdt_poll_t await_own_backtrace(void *state, struct tdt_context *cx)
 	return tdt_future_poll(&self->requester, cx);
 }
 
-START_TEST(a_task_may_await_its_own_backtrace)
+CASE(async)
+
+TEST(a_task_may_await_its_own_backtrace)
 {
 	struct introspective self = { .error = 1 };
 	struct test_task task = { 0 };
@@ -236,9 +220,8 @@ START_TEST(a_task_may_await_its_own_backtrace)
 	tdt_trace_free(self.trace);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
+TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_waker other;
@@ -258,9 +241,8 @@ START_TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
+TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -278,9 +260,8 @@ START_TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_requester_need_not_want_to_know_the_error)
+TEST(a_requester_need_not_want_to_know_the_error)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	struct test_waker waker;
@@ -298,9 +279,8 @@ START_TEST(a_requester_need_not_want_to_know_the_error)
 	ck_assert_int_eq(waker.alive, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_handle_may_be_given_back_while_its_question_is_open)
+TEST(a_handle_may_be_given_back_while_its_question_is_open)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	struct test_requester requester;
@@ -324,9 +304,8 @@ START_TEST(a_handle_may_be_given_back_while_its_question_is_open)
 	ck_assert_int_eq(requester.error, -ESRCH);
 	test_requester_fini(&requester);
 }
-END_TEST
 
-START_TEST(a_question_that_was_never_polled_is_none)
+TEST(a_question_that_was_never_polled_is_none)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_trace *trace = NULL;
@@ -339,14 +318,13 @@ START_TEST(a_question_that_was_never_polled_is_none)
 	tdt_future_drop(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void withdraw(void *argument)
 {
 	test_requester_fini(argument);
 }
 
-START_TEST(a_question_may_be_dropped_in_flight)
+TEST(a_question_may_be_dropped_in_flight)
 {
 	struct test_requester requester, other;
 	struct test_busy busy = { withdraw, &requester, TDT_PENDING, 0 };
@@ -375,9 +353,8 @@ START_TEST(a_question_may_be_dropped_in_flight)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
+TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -399,31 +376,4 @@ START_TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 		test_requester_fini(&requester);
 	}
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("requests");
-	TCase *polls = tcase_create("polls");
-	TCase *async = tcase_create("async");
-
-	tcase_add_test(polls, many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll);
-	tcase_add_test(polls, those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody);
-	tcase_add_test(polls, those_that_ask_during_a_poll_get_one_more_poll);
-	tcase_add_test(polls, nobody_asks_nobody_is_woken);
-	tcase_add_test(polls, threads_that_block_are_answered_by_one_poll);
-	tcase_add_test(polls, no_time_is_enough_where_the_wake_polls);
-	suite_add_tcase(suite, polls);
-
-	tcase_add_test(async, a_task_may_await_its_own_backtrace);
-	tcase_add_test(async, the_waker_of_the_last_poll_is_woken_by_the_answer);
-	tcase_add_test(async, an_answer_is_written_only_from_the_requesters_own_poll_and_once);
-	tcase_add_test(async, a_requester_need_not_want_to_know_the_error);
-	tcase_add_test(async, a_handle_may_be_given_back_while_its_question_is_open);
-	tcase_add_test(async, a_question_that_was_never_polled_is_none);
-	tcase_add_test(async, a_question_may_be_dropped_in_flight);
-	tcase_add_test(async, a_requester_whose_waker_cannot_be_cloned_is_told_so);
-	suite_add_tcase(suite, async);
-	return test_run(suite);
 }

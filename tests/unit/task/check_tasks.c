@@ -17,6 +17,7 @@
 #include <tdt/hooks.h>
 #include <tdt/tasks.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/seeded.h"
@@ -79,7 +80,9 @@ static void named(struct test_task *task, const char *name)
 
 static struct test_task many[MANY];
 
-START_TEST(every_live_task_is_met_once)
+CASE(which)
+
+TEST(every_live_task_is_met_once)
 {
 	int gone = 0;
 
@@ -102,10 +105,9 @@ START_TEST(every_live_task_is_met_once)
 		test_task_fini(&many[i]);
 	ck_assert_int_eq(tasks_met(NULL), 0);
 }
-END_TEST
 
 /* 0: ready, 1: panicked, 2: dropped */
-START_TEST(a_task_that_ended_is_not_met_but_can_be_looked_at)
+TEST(a_task_that_ended_is_not_met_but_can_be_looked_at, .to = 3)
 {
 	struct test_task task = { .leaf = { .result = _i == 1 ? TDT_PANICKED : TDT_READY } };
 	uint64_t id;
@@ -123,9 +125,8 @@ START_TEST(a_task_that_ended_is_not_met_but_can_be_looked_at)
 	ck_assert_int_eq(met.info.state, _i == 0 ? TDT_TASK_READY : TDT_TASK_PANICKED);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(names_are_matched_by_pattern)
+TEST(names_are_matched_by_pattern)
 {
 	struct test_task task[4] = { 0 };
 	struct tdt_task_filter filter = { .size = sizeof filter };
@@ -146,9 +147,8 @@ START_TEST(names_are_matched_by_pattern)
 	for (int i = 0; i < 4; i++)
 		test_task_fini(&task[i]);
 }
-END_TEST
 
-START_TEST(those_that_wait_for_long_are_met)
+TEST(those_that_wait_for_long_are_met)
 {
 	struct test_task task[2] = { { .leaf = { .pending = 9 } }, { .leaf = { .pending = 9 } } };
 	struct tdt_task_filter filter = { .size = sizeof filter,
@@ -169,7 +169,6 @@ START_TEST(those_that_wait_for_long_are_met)
 	for (int i = 0; i < 2; i++)
 		test_task_fini(&task[i]);
 }
-END_TEST
 
 static struct test_task other;
 
@@ -199,7 +198,7 @@ static int tasks_in(uint32_t states)
 	return tasks_met(&filter);
 }
 
-START_TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
+TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
 {
 	struct test_task task = { .leaf = { .pending = 9 } };
 
@@ -224,9 +223,8 @@ START_TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
 	ck_assert_int_eq(met.info.state, TDT_TASK_WAITING);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(those_that_run_are_told_from_those_that_wait)
+TEST(those_that_run_are_told_from_those_that_wait)
 {
 	struct test_busy busy = { .act = look_by_state };
 	struct tdt_future future = test_busy_future(&busy);
@@ -239,7 +237,6 @@ START_TEST(those_that_run_are_told_from_those_that_wait)
 	test_task_fini(&task);
 	test_task_fini(&other);
 }
-END_TEST
 
 /* --- What the callback may do --------------------------------------------------------------- */
 
@@ -250,7 +247,9 @@ static int stop_at_third(struct tdt_handle *handle, const struct tdt_trace_info 
 	return ++*(int *)n == 3 ? -42 : 0;
 }
 
-START_TEST(a_callback_ends_the_iteration)
+CASE(callback)
+
+TEST(a_callback_ends_the_iteration)
 {
 	struct test_task task[5] = { 0 };
 	int n = 0;
@@ -263,7 +262,6 @@ START_TEST(a_callback_ends_the_iteration)
 	for (int i = 0; i < 5; i++)
 		test_task_fini(&task[i]);
 }
-END_TEST
 
 static struct tdt_handle *kept;
 
@@ -284,7 +282,7 @@ static int meddle(struct tdt_handle *handle, const struct tdt_trace_info *info, 
 	return 0;
 }
 
-START_TEST(a_callback_may_end_tasks_and_spawn_and_iterate)
+TEST(a_callback_may_end_tasks_and_spawn_and_iterate)
 {
 	int left = 3;
 
@@ -302,9 +300,8 @@ START_TEST(a_callback_may_end_tasks_and_spawn_and_iterate)
 	for (int i = 3; i < 6; i++)
 		test_task_fini(&many[i]);
 }
-END_TEST
 
-START_TEST(what_makes_no_sense_is_refused)
+TEST(what_makes_no_sense_is_refused)
 {
 	struct {
 		struct tdt_task_filter filter;
@@ -329,9 +326,8 @@ START_TEST(what_makes_no_sense_is_refused)
 	ck_assert_int_eq(tdt_task_inspect(NULL, meet, &met), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
-START_TEST(a_task_is_found_by_its_id)
+TEST(a_task_is_found_by_its_id)
 {
 	struct test_task task[3] = { 0 };
 	struct tdt_handle *found;
@@ -349,7 +345,6 @@ START_TEST(a_task_is_found_by_its_id)
 	tdt_handle_unref(found);
 	ck_assert_ptr_null(tdt_task_find(0));
 }
-END_TEST
 
 /* --- What it waits for ----------------------------------------------------------------------- */
 
@@ -374,7 +369,35 @@ static void expect_wait(struct test_task *task, uint64_t object)
 	ck_assert_uint_eq(met.wait.owner, object + 1000);
 }
 
-START_TEST(a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for)
+CASE(waits)
+
+static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC, .owner = 4711 };
+
+static void wait_for_lock(void *unused)
+{
+	(void)unused;
+	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
+}
+
+TEST(a_lock_that_was_passed_on_names_its_present_holder)
+{
+	struct test_busy busy = { .act = wait_for_lock, .result = TDT_PENDING };
+	struct tdt_future future = test_busy_future(&busy);
+	struct test_task task;
+
+	test_task_init(&task, &future);
+	test_task_poll(&task);
+	tdt_lock_take(&lock, 4712);
+	ck_assert_int_eq(tdt_task_inspect(task.handle, meet, &met), 0);
+	ck_assert_uint_eq(met.wait.owner, 4712);
+	tdt_lock_hand(&lock, 4713);
+	ck_assert_int_eq(tasks_met(NULL), 1);
+	ck_assert_uint_eq(met.wait.owner, 4713);
+	ck_assert_uint_ne(met.wait.handed_ns, 0);
+	test_task_fini(&task);
+}
+
+TEST(a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
@@ -394,9 +417,8 @@ START_TEST(a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for)
 	expect_wait(&task, 0); /* it waits no more */
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_trace_tells_what_all_leaves_wait_for)
+TEST(a_trace_tells_what_all_leaves_wait_for)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
@@ -420,14 +442,13 @@ START_TEST(a_trace_tells_what_all_leaves_wait_for)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void poll_inner(void *inner)
 {
 	test_task_poll(inner);
 }
 
-START_TEST(what_a_leaf_says_is_of_the_innermost_task)
+TEST(what_a_leaf_says_is_of_the_innermost_task)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct test_busy outer_busy = { .act = poll_inner, .result = TDT_PENDING };
@@ -445,9 +466,8 @@ START_TEST(what_a_leaf_says_is_of_the_innermost_task)
 	test_task_fini(&outer);
 	test_task_fini(&inner);
 }
-END_TEST
 
-START_TEST(outside_of_polls_nobody_waits)
+TEST(outside_of_polls_nobody_waits)
 {
 	struct test_task task = { .leaf = { .pending = 9 } };
 
@@ -458,7 +478,6 @@ START_TEST(outside_of_polls_nobody_waits)
 	expect_wait(&task, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 
@@ -504,25 +523,6 @@ static tdt_poll_t number_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-/* A waker that wakes nobody. */
-static const struct tdt_waker *clone_idle(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void wake_idle(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable idle_vtable = { clone_idle, wake_idle, wake_idle, wake_idle };
-static const struct tdt_waker idle = { &idle_vtable };
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 /*
  * The memory of both: the first one's state, which spawns the second in its poll, and that of the
  * second.
@@ -557,7 +557,7 @@ static tdt_poll_t spawner_poll(void *state, struct tdt_context *cx)
 static struct tdt_future spawn_numbered(void)
 {
 	struct spawner *spawner = calloc(1, sizeof *spawner);
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced outer;
 	struct tdt_future child;
 
@@ -578,7 +578,7 @@ static void *churn(void *thread)
 {
 	unsigned choices = seed + 7919 * (unsigned)(uintptr_t)thread;
 	struct tdt_future live[LIVE] = { { 0 } };
-	struct tdt_context cx = { &idle };
+	struct tdt_context cx = { &idle_waker };
 
 	while (atomic_load(&passes) < PASSES) {
 		struct tdt_future *one = &live[random_below(&choices, LIVE)];
@@ -642,7 +642,9 @@ static void *go_through(void *unused)
 	return unused;
 }
 
-START_TEST(what_is_said_of_a_task_is_true_of_it_whatever_others_do)
+CASE(threads)
+
+TEST(what_is_said_of_a_task_is_true_of_it_whatever_others_do)
 {
 	pthread_t thread[THREADS], reader[2];
 
@@ -659,34 +661,4 @@ START_TEST(what_is_said_of_a_task_is_true_of_it_whatever_others_do)
 	printf("# %ld records looked at, %ld that wait\n", seen, waited);
 	fflush(stdout);
 	ck_assert_int_eq(tasks_met(NULL), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("tasks");
-	TCase *which = tcase_create("which"), *callback = tcase_create("callback"),
-	      *waits = tcase_create("waits");
-	TCase *threads = tcase_create("threads");
-
-	tcase_add_test(which, every_live_task_is_met_once);
-	tcase_add_loop_test(which, a_task_that_ended_is_not_met_but_can_be_looked_at, 0, 3);
-	tcase_add_test(which, names_are_matched_by_pattern);
-	tcase_add_test(which, those_that_wait_for_long_are_met);
-	tcase_add_test(which, those_that_run_are_told_from_those_that_wait);
-	tcase_add_test(which, a_task_that_was_woken_and_not_polled_since_is_runnable);
-	suite_add_tcase(suite, which);
-	tcase_add_test(callback, a_callback_ends_the_iteration);
-	tcase_add_test(callback, a_callback_may_end_tasks_and_spawn_and_iterate);
-	tcase_add_test(callback, what_makes_no_sense_is_refused);
-	tcase_add_test(callback, a_task_is_found_by_its_id);
-	suite_add_tcase(suite, callback);
-	tcase_add_test(waits, a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for);
-	tcase_add_test(waits, a_trace_tells_what_all_leaves_wait_for);
-	tcase_add_test(waits, what_a_leaf_says_is_of_the_innermost_task);
-	tcase_add_test(waits, outside_of_polls_nobody_waits);
-	suite_add_tcase(suite, waits);
-	tcase_add_test(threads, what_is_said_of_a_task_is_true_of_it_whatever_others_do);
-	suite_add_tcase(suite, threads);
-	return test_run(suite);
 }

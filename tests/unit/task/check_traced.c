@@ -15,6 +15,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -27,7 +28,9 @@ static struct tdt_task_attr attr_of_size(size_t size)
 
 /* --- Transparency ------------------------------------------------------------- */
 
-START_TEST(each_poll_polls_the_child_once_and_passes_its_result_on)
+CASE(wrapper)
+
+TEST(each_poll_polls_the_child_once_and_passes_its_result_on)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 3 } };
 
@@ -42,9 +45,8 @@ START_TEST(each_poll_polls_the_child_once_and_passes_its_result_on)
 	ck_assert_int_eq(task.waker.wakes, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end)
+TEST(the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
@@ -62,9 +64,8 @@ START_TEST(the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end)
 		ck_assert_str_eq(test_events, i == 0 ? "a. a! a~ " : "a. a# a~ ");
 	}
 }
-END_TEST
 
-START_TEST(a_task_dropped_unpolled_or_pending_drops_its_child_once)
+TEST(a_task_dropped_unpolled_or_pending_drops_its_child_once)
 {
 	for (int polls = 0; polls < 2; polls++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
@@ -76,7 +77,6 @@ START_TEST(a_task_dropped_unpolled_or_pending_drops_its_child_once)
 		ck_assert_int_eq(task.leaf.drops, 1);
 	}
 }
-END_TEST
 
 static tdt_poll_t poll_to_seven(void *state, struct tdt_context *cx)
 {
@@ -85,12 +85,7 @@ static tdt_poll_t poll_to_seven(void *state, struct tdt_context *cx)
 	return 7;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
-START_TEST(a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task)
+TEST(a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task)
 {
 	int polls = 0;
 	struct test_task task = { 0 };
@@ -101,9 +96,8 @@ START_TEST(a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task
 	ck_assert_int_eq(polls, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
+TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
@@ -118,9 +112,8 @@ START_TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks)
+TEST(a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -131,9 +124,8 @@ START_TEST(a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks)
 	ck_assert_int_eq(task.waker.wakes, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task)
+TEST(a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -143,9 +135,8 @@ START_TEST(a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task)
 	ck_assert_int_eq(task.waker.clones, 2); /* the leaf's, and the one that is kept */
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(no_waker_is_kept_beyond_the_end)
+TEST(no_waker_is_kept_beyond_the_end)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 
@@ -157,9 +148,8 @@ START_TEST(no_waker_is_kept_beyond_the_end)
 	ck_assert_int_eq(task.waker.alive, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_waker_that_cannot_be_cloned_is_no_harm)
+TEST(a_waker_that_cannot_be_cloned_is_no_harm)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 3 } };
 
@@ -173,7 +163,6 @@ START_TEST(a_waker_that_cannot_be_cloned_is_no_harm)
 	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- What tdt_traced_with() refuses ---------------------------------------------- */
 
@@ -189,7 +178,7 @@ static void expect_untraced(struct tdt_future future, const struct tdt_task_attr
 		  traced.future.drop == future.drop);
 }
 
-START_TEST(what_cannot_be_traced_comes_back_as_it_was)
+TEST(what_cannot_be_traced_comes_back_as_it_was)
 {
 	struct test_future child = { .name = 'a' };
 	struct tdt_future future = test_future(&child), undroppable = future;
@@ -210,7 +199,6 @@ START_TEST(what_cannot_be_traced_comes_back_as_it_was)
 	expect_untraced(future, &large.attr, E2BIG);
 	ck_assert(child.polls == 0 && child.drops == 0);
 }
-END_TEST
 
 /* What a trace of a task with these attributes says of it; for the caller to free. */
 static struct tdt_trace *trace_with(const struct tdt_task_attr *attr)
@@ -235,7 +223,7 @@ static struct tdt_trace *trace_with(const struct tdt_task_attr *attr)
 	return trace;
 }
 
-START_TEST(attributes_of_another_size_follow_the_size_rules)
+TEST(attributes_of_another_size_follow_the_size_rules)
 {
 	struct {
 		struct tdt_task_attr attr;
@@ -260,9 +248,8 @@ START_TEST(attributes_of_another_size_follow_the_size_rules)
 	ck_assert(info->id != 0 && info->name == NULL && info->file == NULL && info->line == 0);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_task_knows_where_it_was_traced)
+TEST(a_task_knows_where_it_was_traced)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct test_requester requester;
@@ -282,7 +269,6 @@ START_TEST(a_task_knows_where_it_was_traced)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 static void expect_name(const char *name, const char *kept)
 {
@@ -292,7 +278,7 @@ static void expect_name(const char *name, const char *kept)
 	tdt_trace_free(trace);
 }
 
-START_TEST(a_name_is_copied_and_cut_between_characters)
+TEST(a_name_is_copied_and_cut_between_characters)
 {
 	char name[TDT_TASK_NAME_MAX + 10], kept[TDT_TASK_NAME_MAX + 1];
 
@@ -318,19 +304,19 @@ START_TEST(a_name_is_copied_and_cut_between_characters)
 	name[sizeof(name) - 1] = '\0';
 	expect_name(name, NULL);
 }
-END_TEST
 
 /* --- Handles --------------------------------------------------------------------- */
 
-START_TEST(null_handles_are_harmless)
+CASE(handles)
+
+TEST(null_handles_are_harmless)
 {
 	tdt_handle_unref(NULL);
 	ck_assert_ptr_null(tdt_handle_ref(NULL));
 	ck_assert_uint_eq(tdt_handle_id(NULL), 0);
 }
-END_TEST
 
-START_TEST(only_traced_futures_have_a_handle)
+TEST(only_traced_futures_have_a_handle)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 	struct tdt_future foreign = test_future(&task.leaf), none = TDT_FUTURE_NONE;
@@ -341,9 +327,8 @@ START_TEST(only_traced_futures_have_a_handle)
 	ck_assert_ptr_eq(tdt_future_handle(&task.future), task.handle);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_handle_outlives_its_future_and_a_future_its_handle)
+TEST(a_handle_outlives_its_future_and_a_future_its_handle)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	uint64_t id;
@@ -364,7 +349,6 @@ START_TEST(a_handle_outlives_its_future_and_a_future_its_handle)
 	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Ids --------------------------------------------------------------------------- */
 
@@ -404,7 +388,7 @@ static int by_id(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-START_TEST(ids_picked_by_many_threads_count_up_without_gap_or_repeat)
+TEST(ids_picked_by_many_threads_count_up_without_gap_or_repeat)
 {
 	static uint64_t ids[THREADS * TASKS];
 	pthread_t thread[THREADS];
@@ -418,9 +402,8 @@ START_TEST(ids_picked_by_many_threads_count_up_without_gap_or_repeat)
 	for (int i = 0; i < THREADS * TASKS; i++)
 		ck_assert_uint_eq(ids[i], first + (uint64_t)i);
 }
-END_TEST
 
-START_TEST(picked_ids_can_be_moved_up_and_never_down)
+TEST(picked_ids_can_be_moved_up_and_never_down)
 {
 	uint64_t last = pick_id(0);
 
@@ -439,7 +422,6 @@ START_TEST(picked_ids_can_be_moved_up_and_never_down)
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_uint_eq(pick_id(0), (UINT64_C(1) << 40) + 1);
 }
-END_TEST
 
 /* Notes which task is said to be polled, before, in and after the poll of `inner` (NULL: none). */
 struct noting {
@@ -458,7 +440,7 @@ static tdt_poll_t note_id(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(the_current_task_is_the_innermost_that_is_polled_on_this_thread)
+TEST(the_current_task_is_the_innermost_that_is_polled_on_this_thread)
 {
 	struct noting note_inner = { 0 }, note_outer = { 0 };
 	struct test_task inner = { 0 }, outer = { 0 };
@@ -476,7 +458,6 @@ START_TEST(the_current_task_is_the_innermost_that_is_polled_on_this_thread)
 	test_task_fini(&inner);
 	test_task_fini(&outer);
 }
-END_TEST
 
 static volatile sig_atomic_t signals, strangers;
 static uint64_t only_id;
@@ -490,7 +471,7 @@ static void ask_for_id(int signal)
 	strangers += id != 0 && id != only_id;
 }
 
-START_TEST(a_signal_handler_may_ask_which_task_is_polled)
+TEST(a_signal_handler_may_ask_which_task_is_polled)
 {
 	const struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { 0 };
 	struct test_task task = { 0 };
@@ -506,7 +487,6 @@ START_TEST(a_signal_handler_may_ask_which_task_is_polled)
 	ck_assert_int_eq(strangers, 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Stamps --------------------------------------------------------------------------- */
 
@@ -531,7 +511,9 @@ static uint64_t ask_at(struct test_task *task, uint64_t now, uint64_t polls)
 	return waited;
 }
 
-START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
+CASE(stamps)
+
+TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct test_requester requester;
@@ -557,9 +539,54 @@ START_TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 	tdt_worker_now(0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
+static const char *waits_at;
+
+static void report_wait(void)
+{
+	tdt_leaf_waits_on(TDT_WAIT_CHANNEL, waits_at, 0);
+}
+
+/* Whether the poll that answers finds that the task has moved; it has waited for `waited`. */
+static bool moves_at(struct test_task *task, uint64_t now, uint64_t waited)
+{
+	struct test_requester requester;
+	const struct tdt_trace_info *info;
+	bool moved;
+
+	test_ask(&requester, task->handle);
+	tdt_worker_now(now);
+	ck_assert_int_eq(test_task_run(task), 1);
+	info = test_answer(&requester);
+	ck_assert_uint_eq(info->state_ns, waited);
+	moved = info->moved != 0;
+	test_requester_fini(&requester);
+	return moved;
+}
+
+TEST(a_task_that_moves_because_it_was_asked_begins_another_wait)
+{
+	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+
+	test_task_init(&task, NULL);
+	task.waker.in_clone = report_wait;
+	waits_at = "here";
+	tdt_worker_now(1000);
+	test_task_poll(&task);
+	ck_assert(!moves_at(&task, 4000, 3000));
+	waits_at = "there";
+	ck_assert(moves_at(&task, 5000, 4000));
+	ck_assert(!moves_at(&task, 6000, 1000));
+	/* A task that was woken would have gone on anyway. */
+	waits_at = "here";
+	tdt_task_woken(task.handle);
+	ck_assert(!moves_at(&task, 7000, 2000));
+	ck_assert(!moves_at(&task, 8000, 1000));
+	tdt_worker_now(0);
+	test_task_fini(&task);
+}
+
+TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -577,9 +604,8 @@ START_TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 	tdt_worker_now(0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(time_that_runs_backwards_is_no_wait)
+TEST(time_that_runs_backwards_is_no_wait)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -589,44 +615,4 @@ START_TEST(time_that_runs_backwards_is_no_wait)
 	ck_assert_uint_eq(ask_at(&task, 4000, 2), 0);
 	tdt_worker_now(0);
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("traced");
-	TCase *wrapper = tcase_create("wrapper");
-	TCase *handles = tcase_create("handles");
-	TCase *stamps = tcase_create("stamps");
-
-	tcase_add_test(wrapper, each_poll_polls_the_child_once_and_passes_its_result_on);
-	tcase_add_test(wrapper, the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end);
-	tcase_add_test(wrapper, a_task_dropped_unpolled_or_pending_drops_its_child_once);
-	tcase_add_test(wrapper,
-		       a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task);
-	tcase_add_test(wrapper, a_poll_after_the_end_panics_and_does_not_reach_the_child);
-	tcase_add_test(wrapper, a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks);
-	tcase_add_test(wrapper, a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task);
-	tcase_add_test(wrapper, no_waker_is_kept_beyond_the_end);
-	tcase_add_test(wrapper, a_waker_that_cannot_be_cloned_is_no_harm);
-	tcase_add_test(wrapper, what_cannot_be_traced_comes_back_as_it_was);
-	tcase_add_test(wrapper, attributes_of_another_size_follow_the_size_rules);
-	tcase_add_test(wrapper, a_task_knows_where_it_was_traced);
-	tcase_add_test(wrapper, a_name_is_copied_and_cut_between_characters);
-	suite_add_tcase(suite, wrapper);
-
-	tcase_add_test(handles, null_handles_are_harmless);
-	tcase_add_test(handles, only_traced_futures_have_a_handle);
-	tcase_add_test(handles, a_handle_outlives_its_future_and_a_future_its_handle);
-	tcase_add_test(handles, ids_picked_by_many_threads_count_up_without_gap_or_repeat);
-	tcase_add_test(handles, picked_ids_can_be_moved_up_and_never_down);
-	tcase_add_test(handles, the_current_task_is_the_innermost_that_is_polled_on_this_thread);
-	tcase_add_test(handles, a_signal_handler_may_ask_which_task_is_polled);
-	suite_add_tcase(suite, handles);
-
-	tcase_add_test(stamps, a_task_waits_since_the_last_poll_that_was_not_only_for_a_request);
-	tcase_add_test(stamps, before_its_first_poll_a_task_is_pending_since_it_was_spawned);
-	tcase_add_test(stamps, time_that_runs_backwards_is_no_wait);
-	suite_add_tcase(suite, stamps);
-	return test_run(suite);
 }

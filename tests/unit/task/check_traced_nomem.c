@@ -12,6 +12,7 @@
 
 #include <tdt/tdt.h>
 
+#include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
@@ -24,11 +25,6 @@
 static const char *broken;
 
 #define MUST(condition) (broken = (condition) ? broken : #condition)
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 /* A leaf at the end of a deep stack, that is ready when told so. */
 struct deep {
@@ -62,11 +58,6 @@ struct runtime {
 	struct tdt_future future;
 };
 
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
 static tdt_poll_t poll_by(const struct runtime *runtime)
 {
 	struct tdt_context cx = { &runtime->waker };
@@ -77,11 +68,6 @@ static tdt_poll_t poll_by(const struct runtime *runtime)
 static void poll_now(const struct tdt_waker *waker)
 {
 	poll_by((const struct runtime *)(const void *)waker);
-}
-
-static void drop_waker(const struct tdt_waker *waker)
-{
-	(void)waker;
 }
 
 /* Whether the trace lacks nothing. */
@@ -116,19 +102,10 @@ static int ask_blocking(struct tdt_handle *handle)
 	return error;
 }
 
-static void wake_nobody(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable nobodys = { clone_itself, wake_nobody, wake_nobody,
-						 drop_waker };
-static const struct tdt_waker nobody = { &nobodys };
-
 static int ask_async(struct tdt_handle *handle)
 {
 	struct tdt_trace *trace = NULL;
-	struct tdt_context cx = { &nobody };
+	struct tdt_context cx = { &idle_waker };
 	int error = 1;
 	struct tdt_future requester;
 
@@ -148,7 +125,7 @@ static int ask_async(struct tdt_handle *handle)
 static int whole_life(void *argument)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
-							drop_waker };
+							ignore_waker };
 	int (*const *ask)(struct tdt_handle * handle) = argument;
 	struct deep deep = { 0 };
 	struct tdt_future child = { &deep, poll_deep, drop_nothing };
@@ -170,31 +147,20 @@ static int whole_life(void *argument)
 	return error;
 }
 
-START_TEST(asking_and_blocking_reports_every_lack_of_memory)
+CASE(memory)
+
+TEST(asking_and_blocking_reports_every_lack_of_memory)
 {
 	int (*ask)(struct tdt_handle *) = ask_blocking;
 
 	no_memory_each(whole_life, &ask, 6);
 	ck_assert_msg(broken == NULL, "not so: %s", broken);
 }
-END_TEST
 
-START_TEST(asking_async_reports_every_lack_of_memory)
+TEST(asking_async_reports_every_lack_of_memory)
 {
 	int (*ask)(struct tdt_handle *) = ask_async;
 
 	no_memory_each(whole_life, &ask, 7);
 	ck_assert_msg(broken == NULL, "not so: %s", broken);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("traced_nomem");
-	TCase *memory = tcase_create("memory");
-
-	tcase_add_test(memory, asking_and_blocking_reports_every_lack_of_memory);
-	tcase_add_test(memory, asking_async_reports_every_lack_of_memory);
-	suite_add_tcase(suite, memory);
-	return test_run(suite);
 }

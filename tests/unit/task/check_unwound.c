@@ -13,20 +13,18 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/unwinding.h"
 #include "registry/handle.h"
 #include "task/handshake.h"
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static const struct tdt_future throwing = { NULL, test_throwing_poll, drop_nothing };
 
-START_TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
+CASE(exceptions)
+
+TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
 {
 	struct test_task task = { 0 };
 
@@ -38,9 +36,8 @@ START_TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
 	ck_assert_int_eq(errno, ESRCH);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(who_awaits_the_end_is_told_of_a_panic)
+TEST(who_awaits_the_end_is_told_of_a_panic)
 {
 	struct test_task task = { 0 };
 	struct test_waker waker;
@@ -59,9 +56,8 @@ START_TEST(who_awaits_the_end_is_told_of_a_panic)
 	tdt_future_drop(&waits);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
+TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 {
 	struct test_task task = { 0 };
 	struct test_requester requester[2];
@@ -80,7 +76,6 @@ START_TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
 /* Polls another future, survives its exceptions, and notes whose poll it is in then. */
 struct surviving {
@@ -99,7 +94,7 @@ static tdt_poll_t survive(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(an_exception_ends_only_the_tasks_that_it_passes)
+TEST(an_exception_ends_only_the_tasks_that_it_passes)
 {
 	struct test_task inner = { 0 }, outer = { 0 };
 	struct surviving surviving = { &inner.future, 0 };
@@ -122,9 +117,8 @@ START_TEST(an_exception_ends_only_the_tasks_that_it_passes)
 	test_task_fini(&inner);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(a_waker_whose_clone_throws_ends_the_task_too)
+TEST(a_waker_whose_clone_throws_ends_the_task_too)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
 	struct test_requester requester;
@@ -142,7 +136,6 @@ START_TEST(a_waker_whose_clone_throws_ends_the_task_too)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* What is noted of a wake-up after all. */
 static void expect_noted_wake(struct test_task *task)
@@ -152,7 +145,7 @@ static void expect_noted_wake(struct test_task *task)
 	ck_assert_uint_ne(task->handle->record.woken, 0);
 }
 
-START_TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
+TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_waker_vtable vtable;
@@ -167,7 +160,6 @@ START_TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 	task.waker.alive--; /* the one that threw was not dropped */
 	test_task_fini(&task);
 }
-END_TEST
 
 static struct test_requester asked_in_poll;
 
@@ -176,7 +168,7 @@ static void ask_in_poll(void *task)
 	test_ask(&asked_in_poll, ((struct test_task *)task)->handle);
 }
 
-START_TEST(after_a_waker_threw_at_a_poll_wake_ups_are_noted)
+TEST(after_a_waker_threw_at_a_poll_wake_ups_are_noted)
 {
 	struct test_busy busy = { .act = ask_in_poll, .result = TDT_PENDING };
 	const struct tdt_future future = test_busy_future(&busy);
@@ -194,7 +186,6 @@ START_TEST(after_a_waker_threw_at_a_poll_wake_ups_are_noted)
 	test_requester_fini(&asked_in_poll);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- Threads that end in a poll ------------------------------------------------ */
 
@@ -266,20 +257,20 @@ static void end_thread_in_poll(tdt_poll_t (*poll)(void *state, struct tdt_contex
 	test_task_fini(&task);
 }
 
-START_TEST(a_thread_that_exits_in_a_poll_ends_the_task)
+CASE(threads)
+
+TEST(a_thread_that_exits_in_a_poll_ends_the_task)
 {
 	pthread_key_create(&late, note_late);
 	end_thread_in_poll(exit_in_poll, false);
 }
-END_TEST
 
-START_TEST(a_thread_that_is_cancelled_in_a_poll_ends_the_task)
+TEST(a_thread_that_is_cancelled_in_a_poll_ends_the_task)
 {
 	pthread_key_create(&late, note_late);
 	sem_init(&polled, 0, 0);
 	end_thread_in_poll(block_in_poll, true);
 }
-END_TEST
 
 static void *ask_on_thread(void *argument)
 {
@@ -291,7 +282,7 @@ static bool is_asked(const struct tdt_handle *handle)
 	return (TDT__PEEK(handle->record.own_request) & TDT__REQUESTED) != 0;
 }
 
-START_TEST(a_requester_that_is_cancelled_withdraws_its_request)
+TEST(a_requester_that_is_cancelled_withdraws_its_request)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	pthread_t thread;
@@ -307,27 +298,4 @@ START_TEST(a_requester_that_is_cancelled_withdraws_its_request)
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 	ck_assert(!is_asked(task.handle));
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("unwound");
-	TCase *exceptions = tcase_create("exceptions");
-	TCase *threads = tcase_create("threads");
-
-	tcase_add_test(exceptions, an_exception_ends_the_task_as_panicked_and_goes_on);
-	tcase_add_test(exceptions, who_awaits_the_end_is_told_of_a_panic);
-	tcase_add_test(exceptions, who_asked_a_poll_that_throws_is_told_what_it_had_captured);
-	tcase_add_test(exceptions, an_exception_ends_only_the_tasks_that_it_passes);
-	tcase_add_test(exceptions, a_waker_whose_clone_throws_ends_the_task_too);
-	tcase_add_test(exceptions, after_a_waker_threw_at_who_asks_wake_ups_are_noted);
-	tcase_add_test(exceptions, after_a_waker_threw_at_a_poll_wake_ups_are_noted);
-	suite_add_tcase(suite, exceptions);
-
-	tcase_add_test(threads, a_thread_that_exits_in_a_poll_ends_the_task);
-	tcase_add_test(threads, a_thread_that_is_cancelled_in_a_poll_ends_the_task);
-	tcase_add_test(threads, a_requester_that_is_cancelled_withdraws_its_request);
-	suite_add_tcase(suite, threads);
-	return test_run(suite);
 }

@@ -34,8 +34,9 @@ static struct tdt_snapshot snapshot_of(size_t n, size_t each, const struct tdt_t
 		pointers[i] = &tasks[i];
 	}
 	for (size_t i = 0; i < n / each; i++)
-		groups[i] = (struct tdt_snapshot_group){ TDT_ANSWER_FRESH, trace,
-							 &pointers[i * each], each };
+		groups[i] = (struct tdt_snapshot_group){
+			.trace = trace, .tasks = &pointers[i * each], .n = each
+		};
 	return snapshot;
 }
 
@@ -89,7 +90,9 @@ static int allocations(const struct tdt_snapshot *snapshot, const struct tdt_dum
 	return n;
 }
 
-START_TEST(a_dump_is_written_in_large_pieces)
+CASE(pieces)
+
+TEST(a_dump_is_written_in_large_pieces, .from = TDT_PRINT_TEXT, .to = TDT_PRINT_FOLDED + 1)
 {
 	const struct tdt_dump_options *options =
 	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
@@ -104,15 +107,14 @@ START_TEST(a_dump_is_written_in_large_pieces)
 	fclose(file);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-/* Objects of JSON are jansson's: it allocates for each of their members. */
-static const enum tdt_print_format without_objects[] = { TDT_PRINT_TEXT, TDT_PRINT_FOLDED };
+CASE(memory)
 
-START_TEST(more_tasks_of_a_group_take_no_more_allocations)
+TEST(more_tasks_of_a_group_take_no_more_allocations, .from = TDT_PRINT_TEXT,
+     .to = TDT_PRINT_FOLDED + 1)
 {
 	const struct tdt_dump_options *options =
-	    DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
 	struct tdt_trace *trace = deep();
 	struct tdt_snapshot snapshot = snapshot_of(20, 20, trace);
 	int few = allocations(&snapshot, options);
@@ -121,12 +123,12 @@ START_TEST(more_tasks_of_a_group_take_no_more_allocations)
 	ck_assert_int_eq(allocations(&snapshot, options), few);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next)
+TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next, .from = TDT_PRINT_TEXT,
+     .to = TDT_PRINT_FOLDED + 1)
 {
 	const struct tdt_dump_options *options =
-	    DUMP(.print = OPTIONS(.format = without_objects[_i]));
+	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
 	struct tdt_trace *trace = deep();
 	struct tdt_snapshot snapshot = snapshot_of(1, 1, trace);
 	int one = allocations(&snapshot, options);
@@ -134,19 +136,4 @@ START_TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next)
 	snapshot = snapshot_of(MANY, 1, trace);
 	ck_assert_int_lt((allocations(&snapshot, options) - one) / (MANY - 1), DEPTH);
 	tdt_trace_free(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_cost");
-	TCase *pieces = tcase_create("pieces"), *memory = tcase_create("memory");
-
-	tcase_add_loop_test(pieces, a_dump_is_written_in_large_pieces, TDT_PRINT_TEXT,
-			    TDT_PRINT_FOLDED + 1);
-	suite_add_tcase(suite, pieces);
-	tcase_add_loop_test(memory, more_tasks_of_a_group_take_no_more_allocations, 0, 2);
-	tcase_add_loop_test(memory, the_frames_of_a_tree_are_not_written_anew_for_the_next, 0, 2);
-	suite_add_tcase(suite, memory);
-	return test_run(suite);
 }

@@ -50,10 +50,11 @@ static struct dumped *some(void)
 	dumped_cycle(dumped, true, tasks, 2);
 	dumped_cycle(dumped, true, &tasks[1], 1);
 	dumped->cycles[1].n_groups = 1;
-	dumped->cycles[1].records = 1;
+	dumped_cycle(dumped, false, tasks, 1);
+	dumped->cycles[2].unproven = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
-	dumped->snapshot.outside = dumped->snapshot.recorded = 1;
+	dumped->snapshot.outside = dumped->snapshot.recorded = dumped->snapshot.at_least = 1;
 	dumped->snapshot.took_ns = UINT64_MAX;
 	dumped->snapshot.misuse = &misuse;
 	dumped->snapshot.process = &process;
@@ -65,12 +66,12 @@ static struct dumped *some(void)
 static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8,\"outside\":true,\"recorded\":true,"
+	"\"none\":1,\"lost\":8,\"outside\":true,\"recorded\":true,\"at_least\":true,"
 	"\"process\":{\"pid\":4711,\"registry\":\"0x7f00\","
 	"\"start_real_ns\":\"9007199254740993\",\"now_ns\":70}},"
 	"\"misuse\":{\"kind\":\"order\",\"name\":\"\\uFFFD\",\"reason\":\"b\"},"
 	"\"deadlocks\":[[1,2],[2]],"
-	"\"from_records\":[1],\"rings\":[[3]],\"groups\":["
+	"\"unproven\":[[1]],\"rings\":[[3]],\"groups\":["
 	"{\"answer\":\"fresh\",\"deadlock\":1,\"tasks\":["
 	"{\"id\":1,\"name\":\"a\",\"state\":\"waiting\",\"state_ns\":5,"
 	"\"polls\":0,\"leaves\":1," COUNTS ",\"parent\":9,"
@@ -88,11 +89,12 @@ static const char some_json[] =
 	"\"state_ns\":0,\"polls\":0,\"leaves\":0," COUNTS
 	",\"thread\":6,\"syscall\":\"read\"}]}]}\n";
 
-START_TEST(json_tells_all_in_the_snapshot_s_order)
+CASE(json)
+
+TEST(json_tells_all_in_the_snapshot_s_order)
 {
 	dumped_expect(some(), PRINT(JSON), some_json);
 }
-END_TEST
 
 /* Read the dump in `text`. */
 static struct dump *read_back(const char *text)
@@ -110,7 +112,7 @@ static struct dump *read_back(const char *text)
 	return dump;
 }
 
-START_TEST(it_reads_back_the_same_in_every_form)
+TEST(it_reads_back_the_same_in_every_form)
 {
 	struct dumped *dumps[] = { dumped_everything(), some(), dumped_new() };
 
@@ -133,9 +135,8 @@ START_TEST(it_reads_back_the_same_in_every_form)
 		dumped_free(dumps[i]);
 	}
 }
-END_TEST
 
-START_TEST(dumps_and_traces_may_follow_one_another)
+TEST(dumps_and_traces_may_follow_one_another)
 {
 	static const char trace_json[] = "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},"
 					 "\"nodes\":[{\"id\":0,\"kind\":\"task\"}]}\n";
@@ -158,14 +159,13 @@ START_TEST(dumps_and_traces_may_follow_one_another)
 	ck_assert_str_eq(reader.message, "a dump of many tasks, not a trace of one");
 	fclose(reader.file);
 }
-END_TEST
 
 #define D "{\"tdt\":1,\"dump\":{},"
 #define T "{\"id\":1,\"state\":\"ready\"}"
 #define N "\"nodes\":[{\"id\":0,\"kind\":\"task\"}]"
 #define G "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" T "]," N "}]"
 
-START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
+TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 {
 	static const struct {
 		const char *text, *message;
@@ -212,7 +212,7 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		{ D G ",\"misuse\":{\"kind\":\"order\"}}", "misuse.reason: is missing" },
 		{ D G ",\"misuse\":{\"kind\":\"order\",\"reason\":1}}",
 		  "misuse.reason: not a string" },
-		{ D G ",\"deadlocks\":1}", "deadlocks, rings: not arrays" },
+		{ D G ",\"deadlocks\":1}", "deadlocks, unproven, rings: not arrays" },
 		{ D G ",\"deadlocks\":[[1],[]]}",
 		  "deadlocks[1]: not an array of ids of tasks in the groups" },
 		{ D G ",\"deadlocks\":[1]}",
@@ -220,8 +220,8 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		{ D "\"deadlocks\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":1,"
 		    "\"tasks\":[" T "]}]}",
 		  "groups[0].deadlock: not the next deadlock's number" },
-		{ D G ",\"deadlocks\":[[1]],\"from_records\":[0,1]}",
-		  "from_records[1]: not the number of a deadlock" },
+		{ D G ",\"unproven\":[[1],[2]]}",
+		  "unproven[1]: not an array of ids of tasks in the groups" },
 		{ D "\"rings\":[[1]],\"groups\":[{\"answer\":\"none\",\"deadlock\":0,"
 		    "\"tasks\":[" T "]}]}",
 		  "groups[0].deadlock: not the next deadlock's number" },
@@ -246,18 +246,16 @@ START_TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		fclose(file);
 	}
 }
-END_TEST
 
-START_TEST(a_dump_of_a_later_version_may_have_more_members)
+TEST(a_dump_of_a_later_version_may_have_more_members)
 {
 	dump_free(read_back(
 	    "{\"tdt\":1,\"dump\":{\"new\":1},\"new\":[],\"groups\":[{\"answer\":\"none\",\"new\":1,"
 	    "\"tasks\":[{\"id\":1,\"state\":\"ready\",\"new\":1,"
 	    "\"waits\":[{\"kind\":\"other\",\"new\":1}]}]}]}"));
 }
-END_TEST
 
-START_TEST(damaged_dumps_never_do_damage)
+TEST(damaged_dumps_never_do_damage)
 {
 	unsigned random = seed_of_run();
 	int read = 0;
@@ -294,7 +292,6 @@ START_TEST(damaged_dumps_never_do_damage)
 	ck_assert_int_gt(read, 10); /* some still were dumps */
 	ck_assert_int_lt(read, 2990);
 }
-END_TEST
 
 /* Read a list.  Returns 1, 0 or -1, as the reader does. */
 static int read_as_list(const char *text, struct reader *reader, struct dump **dump)
@@ -312,7 +309,7 @@ static int read_as_list(const char *text, struct reader *reader, struct dump **d
 
 #define L "{\"tdt\":1,\"ps\":{\"process\":{\"pid\":7,\"now_ns\":9}},\"tasks\":["
 
-START_TEST(a_list_is_a_dump_of_tasks_without_trees)
+TEST(a_list_is_a_dump_of_tasks_without_trees)
 {
 	const struct tdt_snapshot *snapshot;
 	struct reader reader;
@@ -330,9 +327,8 @@ START_TEST(a_list_is_a_dump_of_tasks_without_trees)
 	ck_assert_uint_eq(dump_snapshot(dump)->n_groups, 0);
 	dump_free(dump);
 }
-END_TEST
 
-START_TEST(what_is_no_list_is_refused_with_the_place_and_reason)
+TEST(what_is_no_list_is_refused_with_the_place_and_reason)
 {
 	static const struct {
 		const char *text, *message;
@@ -354,7 +350,6 @@ START_TEST(what_is_no_list_is_refused_with_the_place_and_reason)
 		ck_assert_str_eq(reader.message, cases[i].message);
 	}
 }
-END_TEST
 
 static int read_once(void *argument)
 {
@@ -372,7 +367,7 @@ static int read_once(void *argument)
 	return result == -1 && reader.message[0] != '\0' && dump == NULL ? -ENOMEM : -EPROTO;
 }
 
-START_TEST(every_allocation_may_fail_while_reading)
+TEST(every_allocation_may_fail_while_reading)
 {
 	FILE *file = fmemopen((void *)(uintptr_t)some_json, sizeof(some_json) - 1, "r");
 	char buffer[512];
@@ -380,23 +375,4 @@ START_TEST(every_allocation_may_fail_while_reading)
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(read_once, file, 50);
 	fclose(file);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("dump_json");
-	TCase *json = tcase_create("json");
-
-	tcase_add_test(json, json_tells_all_in_the_snapshot_s_order);
-	tcase_add_test(json, it_reads_back_the_same_in_every_form);
-	tcase_add_test(json, dumps_and_traces_may_follow_one_another);
-	tcase_add_test(json, what_is_no_dump_is_refused_with_the_place_and_reason);
-	tcase_add_test(json, a_dump_of_a_later_version_may_have_more_members);
-	tcase_add_test(json, a_list_is_a_dump_of_tasks_without_trees);
-	tcase_add_test(json, what_is_no_list_is_refused_with_the_place_and_reason);
-	tcase_add_test(json, damaged_dumps_never_do_damage);
-	tcase_add_test(json, every_allocation_may_fail_while_reading);
-	suite_add_tcase(suite, json);
-	return test_run(suite);
 }

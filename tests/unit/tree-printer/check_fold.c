@@ -162,7 +162,9 @@ static void expect(const char *tree, const char *expected)
 
 /* ---- Which frames are shown ---- */
 
-START_TEST(what_own_code_called_stands_for_the_calls_below)
+CASE(shown)
+
+TEST(what_own_code_called_stands_for_the_calls_below)
 {
 	expect("stecb*", RUN " `- " SLEEP "\n");
 	expect("spptecb*", RUN " `- " SLEEP "\n");
@@ -171,26 +173,23 @@ START_TEST(what_own_code_called_stands_for_the_calls_below)
 	expect("sv*", RUN " `- uv_write at libuv/src/stream.c:18\n");
 	expect("sn*", RUN " `- static_thing (serve)\n");
 }
-END_TEST
 
-START_TEST(calls_between_own_functions_are_hidden)
+TEST(calls_between_own_functions_are_hidden)
 {
 	expect("pbpsppgte*", RUN GREET "    `- " SLEEP "\n");
 	expect("sjJgt*", RUN GREET "    `- " SLEEP "\n");
 	expect("flsg*", RUN GREET);
 }
-END_TEST
 
-START_TEST(a_call_into_another_module_that_calls_back_is_shown)
+TEST(a_call_into_another_module_that_calls_back_is_shown)
 {
 	expect("sffgt*", RUN " `- foo_read (libfoo.so.1+0x10)\n"
 			     "    `- serve::greet::{async} at src/main.rs:2\n"
 			     "       `- " SLEEP "\n");
 	expect("slgt*", RUN GREET "    `- " SLEEP "\n");
 }
-END_TEST
 
-START_TEST(a_library_s_function_that_branches_gives_the_tree_its_shape)
+TEST(a_library_s_function_that_branches_gives_the_tree_its_shape)
 {
 	expect("sjJ(gt*|ht*)",
 	       RUN " `- futures_util::future::JoinAll at "
@@ -207,9 +206,8 @@ START_TEST(a_library_s_function_that_branches_gives_the_tree_its_shape)
 		   "    `- tokio::runtime::time::StateCell::poll at "
 		   "tokio-1.24.2/src/runtime/time/entry.rs:12\n");
 }
-END_TEST
 
-START_TEST(a_join_of_operations_is_shown_with_them)
+TEST(a_join_of_operations_is_shown_with_them)
 {
 	expect("sjJtecb***",
 	       RUN " `- futures_util::future::JoinAll at "
@@ -229,9 +227,8 @@ START_TEST(a_join_of_operations_is_shown_with_them)
 	expect("sjJtecb*", RUN " `- futures_util::future::JoinAll at "
 			       "futures-util-0.3.21/src/future/join_all.rs:9\n");
 }
-END_TEST
 
-START_TEST(a_macro_s_closure_in_own_code_is_hidden)
+TEST(a_macro_s_closure_in_own_code_is_hidden)
 {
 	expect("spm(te*|pgt*|re*)", RUN " |- " SLEEP "\n"
 					" |- serve::greet::{async} at src/main.rs:2\n"
@@ -245,30 +242,26 @@ START_TEST(a_macro_s_closure_in_own_code_is_hidden)
 				   " `- serve::halt::{async} at src/main.rs:3\n"
 				   "    `- " SLEEP "\n");
 }
-END_TEST
 
-START_TEST(cloning_the_waker_is_no_operation)
+TEST(cloning_the_waker_is_no_operation)
 {
 	expect("sg*", RUN GREET);
 	expect("sgcb*", RUN GREET);
 	expect("sgppc*", RUN GREET);
 }
-END_TEST
 
-START_TEST(the_language_s_function_is_the_operation_if_no_package_is_called)
+TEST(the_language_s_function_is_the_operation_if_no_package_is_called)
 {
 	expect("sdl*", RUN " `- std::thread::sleep at library/std/src/thread/mod.rs:7\n");
 	expect("sl*", RUN " `- clock_nanosleep at ../sysdeps/nanosleep.c:8\n");
 }
-END_TEST
 
-START_TEST(a_binding_s_function_is_an_operation_if_it_waits_for_one)
+TEST(a_binding_s_function_is_an_operation_if_it_waits_for_one)
 {
 	expect("sBrecb*", RUN " `- tdt::sync::Mutex::lock at /home/me/tdt/src/sync.rs:15\n");
 }
-END_TEST
 
-START_TEST(calls_of_tdt_are_shown_as_ever)
+TEST(calls_of_tdt_are_shown_as_ever)
 {
 	expect("spT*", RUN " `- tdt_sleep_ms at src/runtime/sleep.c:16\n");
 	expect_options("spT*", OPTIONS(ASCII, .full = 1),
@@ -276,30 +269,26 @@ START_TEST(calls_of_tdt_are_shown_as_ever)
 			   "library/core/src/future/future.rs:5\n"
 			   "    `- tdt_sleep_ms at src/runtime/sleep.c:16\n");
 }
-END_TEST
 
-START_TEST(a_library_built_with_the_program_is_own_code)
+TEST(a_library_built_with_the_program_is_own_code)
 {
 	expect("sot*", RUN " `- app_core::work at work.cc:17\n    `- " SLEEP "\n");
 }
-END_TEST
 
-START_TEST(a_frame_that_was_not_named_in_time_is_shown)
+TEST(a_frame_that_was_not_named_in_time_is_shown)
 {
 	expect("sput*", RUN " `- serve+0x20 (not named in time)\n    `- " SLEEP "\n");
 }
-END_TEST
 
-START_TEST(a_task_of_packages_is_their_outermost_functions)
+TEST(a_task_of_packages_is_their_outermost_functions)
 {
 	expect("pjJte*",
 	       "- futures_util::future::JoinAll at futures-util-0.3.21/src/future/join_all.rs:9\n"
 	       " `- " SLEEP "\n");
 	expect("Rxe*", "- " READ " (on tokio::net::TcpStream)\n");
 }
-END_TEST
 
-START_TEST(what_several_calls_of_a_function_wait_for_is_shown)
+TEST(what_several_calls_of_a_function_wait_for_is_shown)
 {
 	expect("s(ireb*|Iptecb*)", RUN " |- " TIMEOUT "19\n"
 				       " |  `- " RECV "\n"
@@ -312,9 +301,8 @@ START_TEST(what_several_calls_of_a_function_wait_for_is_shown)
 	/* One call. */
 	expect("sireb*", RUN " `- " TIMEOUT "19\n");
 }
-END_TEST
 
-START_TEST(an_adapter_s_object_is_named)
+TEST(an_adapter_s_object_is_named)
 {
 	expect("sRxe*", RUN " `- " READ " (on tokio::net::TcpStream)\n");
 	expect("sRUxe*", RUN " `- " READ " (on tokio::net::TcpStream)\n");
@@ -326,9 +314,8 @@ START_TEST(an_adapter_s_object_is_named)
 	/* With several leaves it may be another object for each. */
 	expect("sR(xe*|Ue*)", RUN " `- " READ " (2 leaves)\n");
 }
-END_TEST
 
-START_TEST(futures_that_no_tree_shows_are_mentioned)
+TEST(futures_that_no_tree_shows_are_mentioned)
 {
 	expect("sjq*", RUN " `- futures_util::future::JoinAll at "
 			   "futures-util-0.3.21/src/future/join_all.rs:9 "
@@ -340,17 +327,15 @@ START_TEST(futures_that_no_tree_shows_are_mentioned)
 			   "futures-util-0.3.21/src/stream/futures_unordered/mod.rs:25 "
 			   "(futures that wait in it are not shown)\n");
 }
-END_TEST
 
-START_TEST(a_tree_of_unknown_code_is_shown_as_a_whole)
+TEST(a_tree_of_unknown_code_is_shown_as_a_whole)
 {
 	expect("of*", "- app_core::work at work.cc:17\n `- foo_read (libfoo.so.1+0x10)\n");
 	expect("unf*", "- serve+0x20 (not named in time)\n `- static_thing (serve)\n"
 		       "    `- foo_read (libfoo.so.1+0x10)\n");
 }
-END_TEST
 
-START_TEST(the_full_form_folds_nothing)
+TEST(the_full_form_folds_nothing)
 {
 	expect_options("spt*", OPTIONS(ASCII, .full = 1),
 		       RUN " `- <core::pin::Pin<P> as core::future::future::Future>::poll at "
@@ -362,9 +347,8 @@ START_TEST(the_full_form_folds_nothing)
 		       "- serve::run::{async} at /home/me/app/src/main.rs:1\n"
 		       " `- tokio::time::Sleep at " CARGO "tokio-1.24.2/src/time/sleep.rs:11\n");
 }
-END_TEST
 
-START_TEST(folded_stacks_and_json_have_all_calls)
+TEST(folded_stacks_and_json_have_all_calls)
 {
 	struct tdt_trace *trace = tree_of("spt*");
 	char *text = print(trace, OPTIONS(FOLDED));
@@ -380,9 +364,8 @@ START_TEST(folded_stacks_and_json_have_all_calls)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(json_says_which_functions_hide_futures)
+TEST(json_says_which_functions_hide_futures)
 {
 	struct tdt_trace *trace = tree_of("sq*");
 	char *text = print(trace, OPTIONS(JSON));
@@ -391,9 +374,10 @@ START_TEST(json_says_which_functions_hide_futures)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(what_a_function_polls_follows_from_its_trait)
+CASE(rules)
+
+TEST(what_a_function_polls_follows_from_its_trait)
 {
 	static const struct {
 		const char *function;
@@ -426,18 +410,20 @@ START_TEST(what_a_function_polls_follows_from_its_trait)
 	ck_assert(tdt__hides_futures("futures_util::future::future::shared::Shared<F>::peek"));
 	ck_assert(!tdt__hides_futures("futures_util::stream::StreamExt::next"));
 }
-END_TEST
 
-START_TEST(the_depth_counts_what_is_shown)
+CASE(shown)
+
+TEST(the_depth_counts_what_is_shown)
 {
 	expect_options("ppsppgpte*", OPTIONS(ASCII, .max_depth = 2),
 		       RUN GREET "    `- ... 1 frame and 1 leaf below\n");
 }
-END_TEST
 
 /* ---- The rules ---- */
 
-START_TEST(whose_code_a_frame_is_follows_from_its_place)
+CASE(rules)
+
+TEST(whose_code_a_frame_is_follows_from_its_place)
 {
 	static const struct {
 		struct tdt_frame frame;
@@ -499,9 +485,8 @@ START_TEST(whose_code_a_frame_is_follows_from_its_place)
 		ck_assert_msg(tdt__origin(&cases[i].frame) == cases[i].origin, "case %zu is %d", i,
 			      (int)tdt__origin(&cases[i].frame));
 }
-END_TEST
 
-START_TEST(sources_lie_together_below_the_directory_of_the_build)
+TEST(sources_lie_together_below_the_directory_of_the_build)
 {
 	static const struct {
 		const char *file, *own_file, *own_directory;
@@ -527,9 +512,8 @@ START_TEST(sources_lie_together_below_the_directory_of_the_build)
 		ck_assert_msg(tdt__lies_with(&frame, &own) == cases[i].together, "case %zu", i);
 	}
 }
-END_TEST
 
-START_TEST(an_operation_has_the_name_that_its_user_knows)
+TEST(an_operation_has_the_name_that_its_user_knows)
 {
 	static const char *const cases[][2] = {
 		{ "<tokio::time::sleep::Sleep as core::future::future::Future>::poll",
@@ -580,7 +564,6 @@ START_TEST(an_operation_has_the_name_that_its_user_knows)
 		tdt__string_free(&name);
 	}
 }
-END_TEST
 
 /* ---- What may go wrong ---- */
 
@@ -597,7 +580,9 @@ static int print_once(void *arg)
 	return tdt_trace_print_with(printing->trace, printing->file, OPTIONS(ASCII));
 }
 
-START_TEST(every_allocation_may_fail)
+CASE(wrong)
+
+TEST(every_allocation_may_fail)
 {
 	char text[4096], buffer[512];
 	struct tdt_trace *trace = tree_of("sj(gt*|ovt*|dl*|Rxe*|q*)");
@@ -607,43 +592,4 @@ START_TEST(every_allocation_may_fail)
 	no_memory_each(print_once, &printing, 20);
 	fclose(printing.file);
 	tdt_trace_free(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fold");
-	TCase *shown = tcase_create("shown"), *rules = tcase_create("rules"),
-	      *wrong = tcase_create("wrong");
-
-	tcase_add_test(shown, what_own_code_called_stands_for_the_calls_below);
-	tcase_add_test(shown, calls_between_own_functions_are_hidden);
-	tcase_add_test(shown, a_call_into_another_module_that_calls_back_is_shown);
-	tcase_add_test(shown, a_library_s_function_that_branches_gives_the_tree_its_shape);
-	tcase_add_test(shown, a_join_of_operations_is_shown_with_them);
-	tcase_add_test(shown, a_macro_s_closure_in_own_code_is_hidden);
-	tcase_add_test(shown, cloning_the_waker_is_no_operation);
-	tcase_add_test(shown, the_language_s_function_is_the_operation_if_no_package_is_called);
-	tcase_add_test(shown, a_binding_s_function_is_an_operation_if_it_waits_for_one);
-	tcase_add_test(shown, calls_of_tdt_are_shown_as_ever);
-	tcase_add_test(shown, a_library_built_with_the_program_is_own_code);
-	tcase_add_test(shown, a_frame_that_was_not_named_in_time_is_shown);
-	tcase_add_test(shown, a_tree_of_unknown_code_is_shown_as_a_whole);
-	tcase_add_test(shown, a_task_of_packages_is_their_outermost_functions);
-	tcase_add_test(shown, what_several_calls_of_a_function_wait_for_is_shown);
-	tcase_add_test(shown, an_adapter_s_object_is_named);
-	tcase_add_test(shown, futures_that_no_tree_shows_are_mentioned);
-	tcase_add_test(shown, the_full_form_folds_nothing);
-	tcase_add_test(shown, folded_stacks_and_json_have_all_calls);
-	tcase_add_test(shown, json_says_which_functions_hide_futures);
-	tcase_add_test(shown, the_depth_counts_what_is_shown);
-	suite_add_tcase(suite, shown);
-	tcase_add_test(rules, whose_code_a_frame_is_follows_from_its_place);
-	tcase_add_test(rules, sources_lie_together_below_the_directory_of_the_build);
-	tcase_add_test(rules, an_operation_has_the_name_that_its_user_knows);
-	tcase_add_test(rules, what_a_function_polls_follows_from_its_trait);
-	suite_add_tcase(suite, rules);
-	tcase_add_test(wrong, every_allocation_may_fail);
-	suite_add_tcase(suite, wrong);
-	return test_run(suite);
 }

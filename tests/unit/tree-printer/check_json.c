@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/json.  The JSON of a trace, compared with the whole text; and read back, by
- * the reader of tdt print.
+ * Covers tree-printer/json, tree-printer/json_writer.  The JSON of a trace, compared with the whole
+ * text; and read back, by the reader of tdt print.
  */
 
 #include <config.h>
@@ -47,6 +47,7 @@ static struct tdt_trace *everything(void)
 				       .thread = UINT32_MAX,
 				       .syscall = "read",
 				       .unknown_stack = 1,
+				       .leaves_known = TDT_LEAVES_UNKNOWN,
 				       .waits = waits,
 				       .n_waits = 2,
 				       .owner_names = owner_names };
@@ -69,6 +70,7 @@ static const char everything_json[] =
     "\"name\":\"n\\\"\\u00E9\",\"file\":\"f.c\",\"line\":1,"
     "\"column\":2,\"state\":\"running\",\"state_ns\":9007199254740991,"
     "\"polls\":\"9007199254740992\",\"leaves\":3,"
+    "\"leaves_known\":\"unknown\","
     "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
     "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
     "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\","
@@ -99,7 +101,9 @@ static struct tdt_trace *read_back(const char *text)
 	return trace;
 }
 
-START_TEST(json_tells_all_and_reads_back_the_same)
+CASE(json)
+
+TEST(json_tells_all_and_reads_back_the_same)
 {
 	struct tdt_trace *trace = everything(), *again;
 
@@ -109,9 +113,8 @@ START_TEST(json_tells_all_and_reads_back_the_same)
 	expect_trace(again, OPTIONS(JSON), everything_json);
 	tdt_trace_free(again);
 }
-END_TEST
 
-START_TEST(json_has_the_plumbing_too)
+TEST(json_has_the_plumbing_too)
 {
 	struct tdt_trace *trace = grow("a:1(tdt_b:2(c:3*))");
 	char *text = print(trace, OPTIONS(JSON, .max_depth = 1));
@@ -121,9 +124,8 @@ START_TEST(json_has_the_plumbing_too)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(every_word_of_the_json_reads_back)
+TEST(every_word_of_the_json_reads_back)
 {
 	for (int state = TDT_TASK_WAITING; state <= TDT_TASK_UNKNOWN; state++) {
 		struct tdt_trace_info info = { .size = sizeof(info),
@@ -164,9 +166,8 @@ START_TEST(every_word_of_the_json_reads_back)
 		free(text);
 	}
 }
-END_TEST
 
-START_TEST(json_is_ascii_and_valid_whatever_a_name_holds)
+TEST(json_is_ascii_and_valid_whatever_a_name_holds)
 {
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .name = "\xff\xe9t\xc3\xa9\xed\xa0\x80\x1b" };
@@ -182,12 +183,28 @@ START_TEST(json_is_ascii_and_valid_whatever_a_name_holds)
 	tdt_trace_free(trace);
 	tdt_trace_free(again);
 }
-END_TEST
+
+TEST(strings_are_escaped_as_json_wants_it)
+{
+	static const char name[] = "\x01\b\t\n\f\r\x1f \"\\/\x7f\xc2\x80\xe2\x80\xa8\xef\xbf\xbf"
+				   "\xf0\x90\x80\x80\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"
+				   "\xf4\x90\x80\x80\xc0\x80\xe2\x80";
+	struct tdt_trace_info info = { .size = sizeof(info), .name = name };
+	struct tdt_trace *trace = tdt_trace_new(&info);
+	char *text = print(trace, OPTIONS(JSON));
+
+	ck_assert_ptr_nonnull(strstr(text, "\"name\":\"\\u0001\\b\\t\\n\\f\\r\\u001F \\\"\\\\/\x7f"
+					   "\\u0080\\u2028\\uFFFF\\uD800\\uDC00\\uD83D\\uDE00"
+					   "\\uDBFF\\uDFFF\\uFFFD\\uFFFD\\uFFFD\\uFFFD\\uFFFD"
+					   "\\uFFFD\\uFFFD\\uFFFD\","));
+	free(text);
+	tdt_trace_free(trace);
+}
 
 #define TASK "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},\"nodes\":"
 #define ROOT "{\"id\":0,\"kind\":\"task\"}"
 
-START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
+TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 {
 	static const struct {
 		const char *text, *message;
@@ -285,9 +302,8 @@ START_TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		fclose(file);
 	}
 }
-END_TEST
 
-START_TEST(json_of_a_later_version_may_have_more_members)
+TEST(json_of_a_later_version_may_have_more_members)
 {
 	struct tdt_trace *trace =
 	    read_back("{\"tdt\":1,\"new\":{},\"task\":{\"id\":1,\"state\":\"ready\",\"new\":[1]},"
@@ -296,9 +312,8 @@ START_TEST(json_of_a_later_version_may_have_more_members)
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(objects_follow_one_another)
+TEST(objects_follow_one_another)
 {
 	static const char text[] =
 	    " \n" TASK "[" ROOT "]}" TASK "[" ROOT "]}\t\r\n" TASK "[" ROOT "]}\n\n";
@@ -315,7 +330,6 @@ START_TEST(objects_follow_one_another)
 	ck_assert_ptr_null(trace);
 	fclose(file);
 }
-END_TEST
 
 static uint32_t random_state;
 
@@ -353,7 +367,7 @@ static void mutate(char *text, size_t *n)
 	}
 }
 
-START_TEST(damaged_json_never_does_damage)
+TEST(damaged_json_never_does_damage)
 {
 	static const char *const seed_text = "TDT_TEST_SEED";
 	const char *seed = getenv(seed_text);
@@ -385,11 +399,12 @@ START_TEST(damaged_json_never_does_damage)
 	ck_assert_int_gt(read, 10); /* some still were traces */
 	ck_assert_int_lt(read, 1990);
 }
-END_TEST
 
 /* ---- Size ---- */
 
-START_TEST(a_stack_of_20000_frames_is_printed_in_every_form)
+CASE(size)
+
+TEST(a_stack_of_20000_frames_is_printed_in_every_form)
 {
 	struct tdt_trace *trace = new_trace(1), *again;
 	const struct tdt_node *node = NULL;
@@ -415,7 +430,6 @@ START_TEST(a_stack_of_20000_frames_is_printed_in_every_form)
 	tdt_trace_free(again);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* ---- What may go wrong ---- */
 
@@ -434,7 +448,9 @@ static int read_once(void *argument)
 	return result == -1 && reader.message[0] != '\0' && trace == NULL ? -ENOMEM : -EPROTO;
 }
 
-START_TEST(every_allocation_may_fail_while_reading)
+CASE(errors)
+
+TEST(every_allocation_may_fail_while_reading)
 {
 	FILE *file = fmemopen((void *)(uintptr_t)everything_json, sizeof(everything_json) - 1, "r");
 	char buffer[512];
@@ -442,27 +458,4 @@ START_TEST(every_allocation_may_fail_while_reading)
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(read_once, file, 50);
 	fclose(file);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("json");
-	TCase *json = tcase_create("json"), *size = tcase_create("size"),
-	      *errors = tcase_create("errors");
-
-	tcase_add_test(json, json_tells_all_and_reads_back_the_same);
-	tcase_add_test(json, json_has_the_plumbing_too);
-	tcase_add_test(json, every_word_of_the_json_reads_back);
-	tcase_add_test(json, json_is_ascii_and_valid_whatever_a_name_holds);
-	tcase_add_test(json, json_that_is_no_trace_is_refused_with_the_place_and_reason);
-	tcase_add_test(json, json_of_a_later_version_may_have_more_members);
-	tcase_add_test(json, objects_follow_one_another);
-	tcase_add_test(json, damaged_json_never_does_damage);
-	suite_add_tcase(suite, json);
-	tcase_add_test(size, a_stack_of_20000_frames_is_printed_in_every_form);
-	suite_add_tcase(suite, size);
-	tcase_add_test(errors, every_allocation_may_fail_while_reading);
-	suite_add_tcase(suite, errors);
-	return test_run(suite);
 }

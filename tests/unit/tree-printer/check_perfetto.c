@@ -85,7 +85,8 @@ static void make_everything(void)
 		maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 50, 9, "the table of connections");
 		maker_leaf(maker, ring, 7, stack, 0, 1);
 		maker_leaf(maker, ring, 7, stack, 1, 1);
-		maker_wake(maker, ring, 150 + 100 * i, 7, 7);
+		if (i < 3)
+			maker_wake(maker, ring, 150 + 100 * i, 7, 7);
 		maker_user(maker, ring, 160 + 100 * i, 7, "app", "x__start", 1,
 			   "\x04"
 			   "a",
@@ -172,7 +173,9 @@ static bool contains(const unsigned char *bytes, size_t n, const char *text)
 	return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-START_TEST(numbers_take_seven_bits_a_byte)
+CASE(packets)
+
+TEST(numbers_take_seven_bits_a_byte)
 {
 	unsigned char bytes[16];
 
@@ -185,9 +188,8 @@ START_TEST(numbers_take_seven_bits_a_byte)
 	ck_assert_int_eq(tdt__proto_fixed64(bytes, 47, 1) - bytes, 10);
 	ck_assert(bytes[0] == 0xf9 && bytes[1] == 0x02 && bytes[2] == 1 && bytes[9] == 0);
 }
-END_TEST
 
-START_TEST(all_packets_are_well_formed_and_texts_are_utf8)
+TEST(all_packets_are_well_formed_and_texts_are_utf8)
 {
 	unsigned char *bytes;
 	size_t n;
@@ -204,9 +206,8 @@ START_TEST(all_packets_are_well_formed_and_texts_are_utf8)
 	free(bytes);
 	end();
 }
-END_TEST
 
-START_TEST(an_empty_recording_is_a_trace)
+TEST(an_empty_recording_is_a_trace)
 {
 	unsigned char *bytes;
 	size_t n;
@@ -218,9 +219,8 @@ START_TEST(an_empty_recording_is_a_trace)
 	free(bytes);
 	end();
 }
-END_TEST
 
-START_TEST(a_compressed_trace_is_the_same)
+TEST(a_compressed_trace_is_the_same)
 {
 	unsigned char *plain, *compressed, *again;
 	z_stream stream = { 0 };
@@ -248,9 +248,10 @@ START_TEST(a_compressed_trace_is_the_same)
 	free(again);
 	end();
 }
-END_TEST
 
-START_TEST(an_error_of_writing_is_reported)
+CASE(errors)
+
+TEST(an_error_of_writing_is_reported)
 {
 	const struct tdt__perfetto_options gzip = { .gzip = true };
 	FILE *full = fopen("/dev/full", "w");
@@ -263,7 +264,6 @@ START_TEST(an_error_of_writing_is_reported)
 	fclose(full);
 	end();
 }
-END_TEST
 
 static int write_to(void *argument)
 {
@@ -273,7 +273,48 @@ static int write_to(void *argument)
 	return err != 0 ? err : tdt__perfetto_write(recording, &gzip, argument);
 }
 
-START_TEST(without_memory_writing_says_so)
+TEST(a_task_waits_for_its_main_wait_and_surely_only_if_no_event_is_missing)
+{
+	unsigned char *bytes;
+	size_t n;
+
+	begin();
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 150;
+	for (unsigned i = 0; i < 2; i++) {
+		maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
+		maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 9, "table");
+		maker_poll(maker, ring, 100 + 100 * i, 10, 7, TDT_PENDING);
+	}
+	open_block();
+	bytes = trace(false, &n);
+	ck_assert(contains(bytes, n, "waiting for a mutex \"table\" (0x10) held by task 9 and 1 "
+				     "more (unsure, since events are lost)"));
+	ck_assert(!contains(bytes, n, "timer"));
+	free(bytes);
+	end();
+}
+
+TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
+{
+	unsigned char *bytes;
+	size_t n;
+
+	begin();
+	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0x10 },
+		  NULL, 0);
+	open_block();
+	bytes = trace(false, &n);
+	ck_assert(contains(bytes, n, "waiting for a mutex (0x10) held by task 9"));
+	ck_assert(!contains(bytes, n, "task 8"));
+	free(bytes);
+	end();
+}
+
+TEST(without_memory_writing_says_so)
 {
 	FILE *out = fopen("/dev/null", "w");
 	static char buffer[BUFSIZ];
@@ -286,9 +327,8 @@ START_TEST(without_memory_writing_says_so)
 	fclose(out);
 	end();
 }
-END_TEST
 
-START_TEST(damaged_recordings_make_whole_packets)
+TEST(damaged_recordings_make_whole_packets)
 {
 	unsigned seed = seed_of_run(), written = 0;
 
@@ -313,23 +353,4 @@ START_TEST(damaged_recordings_make_whole_packets)
 	}
 	ck_assert_uint_gt(written, 1000);
 	maker_free(maker);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("perfetto");
-	TCase *packets = tcase_create("packets");
-	TCase *errors = tcase_create("errors");
-
-	tcase_add_test(packets, numbers_take_seven_bits_a_byte);
-	tcase_add_test(packets, all_packets_are_well_formed_and_texts_are_utf8);
-	tcase_add_test(packets, an_empty_recording_is_a_trace);
-	tcase_add_test(packets, a_compressed_trace_is_the_same);
-	suite_add_tcase(suite, packets);
-	tcase_add_test(errors, an_error_of_writing_is_reported);
-	tcase_add_test(errors, without_memory_writing_says_so);
-	tcase_add_test(errors, damaged_recordings_make_whole_packets);
-	suite_add_tcase(suite, errors);
-	return test_run(suite);
 }

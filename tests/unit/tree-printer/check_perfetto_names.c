@@ -59,7 +59,9 @@ static void tear_down(void)
 	tdt__modules_unref(names.modules);
 }
 
-START_TEST(a_function_has_its_name_and_place)
+CASE(names, .setup = set_up, .teardown = tear_down)
+
+TEST(a_function_has_its_name_and_place)
 {
 	struct tdt_frame frames[4];
 
@@ -71,9 +73,8 @@ START_TEST(a_function_has_its_name_and_place)
 	ck_assert_str_eq(frames[0].symbol, "plain");
 	ck_assert_uint_eq(frames[0].symbol_offset, 1);
 }
-END_TEST
 
-START_TEST(an_inlined_function_comes_before_the_one_that_contains_it)
+TEST(an_inlined_function_comes_before_the_one_that_contains_it)
 {
 	struct tdt_frame frames[4];
 
@@ -86,9 +87,8 @@ START_TEST(an_inlined_function_comes_before_the_one_that_contains_it)
 	ck_assert_str_eq(frames[0].function, "here");
 	ck_assert_uint_eq(tdt__perfetto_name(&names, inlined_pc, frames, 0), 0);
 }
-END_TEST
 
-START_TEST(of_a_function_without_a_name_the_module_is_known)
+TEST(of_a_function_without_a_name_the_module_is_known)
 {
 	struct tdt_frame frames[4];
 	char *path = names.modules->module[0].path;
@@ -102,26 +102,10 @@ START_TEST(of_a_function_without_a_name_the_module_is_known)
 	ck_assert_uint_eq(frames[0].module_offset,
 			  plain_pc + 1 - names.modules->module[0].bias);
 }
-END_TEST
 
-START_TEST(an_address_outside_of_all_modules_has_no_frames)
+TEST(an_address_outside_of_all_modules_has_no_frames)
 {
 	struct tdt_frame frames[4];
 
 	ck_assert_uint_eq(tdt__perfetto_name(&names, 16, frames, 4), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("perfetto names");
-	TCase *all = tcase_create("names");
-
-	tcase_add_checked_fixture(all, set_up, tear_down);
-	tcase_add_test(all, a_function_has_its_name_and_place);
-	tcase_add_test(all, an_inlined_function_comes_before_the_one_that_contains_it);
-	tcase_add_test(all, of_a_function_without_a_name_the_module_is_known);
-	tcase_add_test(all, an_address_outside_of_all_modules_has_no_frames);
-	suite_add_tcase(suite, all);
-	return test_run(suite);
 }

@@ -22,7 +22,9 @@
 
 /* ---- Folded stacks ---- */
 
-START_TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
+CASE(folded)
+
+TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
 {
 	struct tdt_trace *trace = design();
 
@@ -40,9 +42,8 @@ START_TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
 	expect_tree("a:1(b:2@m*)", OPTIONS(FOLDED, .addresses = 1), "task 1;a;m 1\n");
 	expect_tree("", OPTIONS(FOLDED), "");
 }
-END_TEST
 
-START_TEST(folded_names_hold_no_separator)
+TEST(folded_names_hold_no_separator)
 {
 	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = "a;b\nc" };
 	struct tdt_trace *trace = tdt_trace_new(&info);
@@ -51,11 +52,12 @@ START_TEST(folded_names_hold_no_separator)
 	expect_trace(trace, OPTIONS(FOLDED), "a:b\\nc;f:\\n:g h 1\n");
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* ---- What may go wrong ---- */
 
-START_TEST(wrong_options_are_refused)
+CASE(errors)
+
+TEST(wrong_options_are_refused)
 {
 	struct {
 		struct tdt_print_options options;
@@ -96,9 +98,8 @@ START_TEST(wrong_options_are_refused)
 	expect_trace(trace, &large.options, design_ascii);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_full_disk_is_told)
+TEST(a_full_disk_is_told)
 {
 	struct tdt_trace *trace = design();
 
@@ -118,9 +119,8 @@ START_TEST(a_full_disk_is_told)
 	}
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_reader_that_went_away_is_told)
+TEST(a_reader_that_went_away_is_told)
 {
 	struct tdt_trace *trace = design();
 	int ends[2];
@@ -137,7 +137,6 @@ START_TEST(a_reader_that_went_away_is_told)
 	fclose(file);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 struct shared {
 	const struct tdt_trace *trace;
@@ -154,7 +153,7 @@ static void *print_often(void *argument)
 	return NULL;
 }
 
-START_TEST(traces_of_several_threads_come_out_in_one_piece)
+TEST(traces_of_several_threads_come_out_in_one_piece)
 {
 	struct tdt_trace *trace = design();
 	/*
@@ -182,7 +181,6 @@ START_TEST(traces_of_several_threads_come_out_in_one_piece)
 	fclose(shared.file);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 struct printing {
 	struct tdt_trace *trace;
@@ -204,7 +202,7 @@ static int print_once(void *argument)
 		   : err; /* must not look whole */
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
 	struct printing printing = { .trace = design() };
 	char buffer[512];
@@ -213,26 +211,8 @@ START_TEST(every_allocation_may_fail)
 	setvbuf(printing.file, buffer, _IOFBF, sizeof(buffer));
 	for (int form = TDT_PRINT_TEXT; form <= TDT_PRINT_FOLDED; form++) {
 		printing.options = *OPTIONS(.format = (enum tdt_print_format)form);
-		no_memory_each(print_once, &printing, form == TDT_PRINT_JSON ? 100 : 5);
+		no_memory_each(print_once, &printing, form == TDT_PRINT_JSON ? 1 : 5);
 	}
 	fclose(printing.file);
 	tdt_trace_free(printing.trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("print");
-	TCase *folded = tcase_create("folded"), *errors = tcase_create("errors");
-
-	tcase_add_test(folded, folded_has_a_line_for_each_place_that_leaves_wait_in);
-	tcase_add_test(folded, folded_names_hold_no_separator);
-	suite_add_tcase(suite, folded);
-	tcase_add_test(errors, wrong_options_are_refused);
-	tcase_add_test(errors, a_full_disk_is_told);
-	tcase_add_test(errors, a_reader_that_went_away_is_told);
-	tcase_add_test(errors, traces_of_several_threads_come_out_in_one_piece);
-	tcase_add_test(errors, every_allocation_may_fail);
-	suite_add_tcase(suite, errors);
-	return test_run(suite);
 }

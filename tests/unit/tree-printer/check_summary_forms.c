@@ -140,7 +140,9 @@ static void make_story(void)
 	}
 }
 
-START_TEST(the_text_names_what_was_wrong_on_one_screen)
+CASE(text, .setup = set_up, .teardown = tear_down)
+
+TEST(the_text_names_what_was_wrong_on_one_screen)
 {
 	make_story();
 	sum_up_all();
@@ -177,7 +179,7 @@ START_TEST(the_text_names_what_was_wrong_on_one_screen)
 	"   \"conn #\"                  1.003 ms   1.003 ms   1.003 ms        198\n"
 	"   \"reader\"                  900.0 us   900.0 us   900.0 us          1\n"
 	"\n"
-	"busiest tasks                     CPU   in polls      polls\n"
+	"busiest tasks                in polls       time      polls\n"
 	"   7 \"parser\"                   5.0 %   50.00 ms          1\n"
 	"   9 \"reader\"                   0.1 %   1.100 ms          2\n"
 	"   12 \"pinned\"                  0.0 %   200.0 us          2\n"
@@ -186,9 +188,8 @@ START_TEST(the_text_names_what_was_wrong_on_one_screen)
 	"   101 \"worker-0\"               5.0 %      0.0 %     95.0 %          3\n"
 	"   102 \"worker-1\"               0.1 %      8.9 %     91.0 %        202\n");
 }
-END_TEST
 
-START_TEST(the_long_text_has_whole_stacks_and_rings)
+TEST(the_long_text_has_whole_stacks_and_rings)
 {
 	make_story();
 	sum_up_all();
@@ -228,7 +229,7 @@ START_TEST(the_long_text_has_whole_stacks_and_rings)
 	"   \"conn #\"                  1.003 ms   1.003 ms   1.003 ms        198\n"
 	"   \"reader\"                  900.0 us   900.0 us   900.0 us          1\n"
 	"\n"
-	"busiest tasks                     CPU   in polls      polls\n"
+	"busiest tasks                in polls       time      polls\n"
 	"   7 \"parser\"                   5.0 %   50.00 ms          1\n"
 	"   9 \"reader\"                   0.1 %   1.100 ms          2\n"
 	"   12 \"pinned\"                  0.0 %   200.0 us          2\n"
@@ -242,14 +243,15 @@ START_TEST(the_long_text_has_whole_stacks_and_rings)
 	"   102 \"worker-1\"            999.9 ms        629          0  polls\n"
 	"   100                       880.0 ms          1          0  of the recorder\n");
 }
-END_TEST
 
-START_TEST(what_was_missed_and_overwritten_is_said)
+TEST(what_was_missed_and_overwritten_is_said)
 {
 	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
 
 	maker_header(maker)->missed = 1234;
+	maker_header(maker)->missed_last = 200 * MS;
 	maker_header(maker)->missed_polls = 1;
+	maker_stacks(maker)->lost = 2;
 	maker_header(maker)->recording = 0;
 	maker_poll(maker, one, 10 * MS, MS, 7, TDT_READY);
 	for (uint64_t i = 0; i < 200; i++)
@@ -259,13 +261,14 @@ START_TEST(what_was_missed_and_overwritten_is_said)
 	"made[4242]: 999.9 ms until 2023-11-14 22:13:21.000\n"
 	"The recorder was stopped then.\n"
 	"65 polls, 0 wake-ups, 2 tasks\n"
-	"Waits and latencies are those of the last 563.9 ms: older polls were overwritten.\n"
+	"Waits and latencies are those of the last 563.9 ms: older events are missing.\n"
 	"1,234 events were not recorded, 1 poll among them: no ring was left\n"
+	"2 stacks were not recorded: their table was full, or no capture was left\n"
 	"\n"
 	"slowest polls\n"
 	"   1.000 ms  22:13:20.010  task 7 on thread 101\n"
 	"\n"
-	"busiest tasks                     CPU   in polls      polls\n"
+	"busiest tasks                in polls       time      polls\n"
 	"   7                            0.1 %   1.000 ms          1\n"
 	"   9                            0.0 %   63.00 us         64\n"
 	"\n"
@@ -274,9 +277,8 @@ START_TEST(what_was_missed_and_overwritten_is_said)
 	"   103                          0.0 %      0.0 %    100.0 %         64\n"
 	"   102 \"worker-1\"               0.0 %      0.0 %    100.0 %          0\n");
 }
-END_TEST
 
-START_TEST(no_name_harms_the_terminal)
+TEST(no_name_harms_the_terminal)
 {
 	identify(7, TDT_EVENT_SPAWN, "\033[31m\"\n\xff\xe2\x80\xae");
 	identify(8, TDT_EVENT_SPAWN,
@@ -314,7 +316,7 @@ START_TEST(no_name_harms_the_terminal)
 	"   \"a name so long that it   1.000 ms   1.000 ms   1.000 ms          1\n"
 	"   spawned at \\x1b/x.c:88:   1.000 ms   1.000 ms   1.000 ms          1\n"
 	"\n"
-	"busiest tasks                     CPU   in polls      polls\n"
+	"busiest tasks                in polls       time      polls\n"
 	"   7 \"\\x1b[31m\\\"\\n\\xff\\u20      0.1 %   1.000 ms          1\n"
 	"   8 \"a name so long that       0.1 %   1.000 ms          1\n"
 	"   9                            0.1 %   1.000 ms          1\n"
@@ -323,7 +325,6 @@ START_TEST(no_name_harms_the_terminal)
 	"   101 \"worker-0\"               0.3 %      0.0 %     99.7 %          3\n"
 	"   102 \"worker-1\"               0.0 %      0.0 %    100.0 %          0\n");
 }
-END_TEST
 
 /* ---- JSON ---- */
 
@@ -362,17 +363,21 @@ static void expect_string(json_t *json, const char *path, const char *value)
 	ck_assert_str_eq(json_string_value(at(json, path)), value);
 }
 
-START_TEST(json_has_all_of_it)
+CASE(json, .setup = set_up, .teardown = tear_down)
+
+TEST(json_has_all_of_it)
 {
 	json_t *json;
 
 	limits.rows = TDT__SUMMARY_ROWS_FULL;
 	make_story();
+	maker_stacks(maker)->lost = 2;
 	sum_up_all();
 	json = parsed();
 	expect_number(json, ".tdt", 1);
 	expect_string(json, ".summary.program", "made");
 	expect_number(json, ".summary.polls", 205);
+	expect_number(json, ".summary.lost_stacks", 2);
 	expect_string(json, ".panics.0.task.name", "rash");
 	expect_number(json, ".slow_polls.0.ns", 50 * MS);
 	expect_string(json, ".slow_polls.0.task.name", "parser");
@@ -390,14 +395,14 @@ START_TEST(json_has_all_of_it)
 	expect_number(json, ".latency.1.polls", 198);
 	ck_assert(json_is_true(at(json, ".latency.1.several")));
 	expect_number(json, ".busy.0.ns", 50 * MS);
-	ck_assert_double_eq_tol(json_real_value(at(json, ".busy.0.cpus")), 0.05, 0.001);
+	ck_assert_double_eq_tol(json_real_value(at(json, ".busy.0.share")), 0.05, 0.001);
 	expect_number(json, ".threads.1.parked_ns", 89 * MS);
+	expect_number(json, ".threads.1.recorded_ns", 1000 * MS - 1);
 	expect_string(json, ".rings.0.kind", "polls");
 	json_decref(json);
 }
-END_TEST
 
-START_TEST(json_names_an_owner_that_is_not_known_otherwise)
+TEST(json_names_an_owner_that_is_not_known_otherwise)
 {
 	json_t *json;
 
@@ -411,7 +416,6 @@ START_TEST(json_names_an_owner_that_is_not_known_otherwise)
 	ck_assert_ptr_null(at(json, ".locks.0.task.name"));
 	json_decref(json);
 }
-END_TEST
 
 /* ---- Errors ---- */
 
@@ -423,7 +427,9 @@ static int try_to_print(void *file)
 				  tdt__clock() + TDT__SECOND);
 }
 
-START_TEST(wrong_options_and_a_full_disk_are_reported)
+CASE(text)
+
+TEST(wrong_options_and_a_full_disk_are_reported)
 {
 	FILE *full = fopen("/dev/full", "w");
 
@@ -438,9 +444,8 @@ START_TEST(wrong_options_and_a_full_disk_are_reported)
 	ck_assert_int_eq(try_to_print(full), -ENOSPC);
 	fclose(full);
 }
-END_TEST
 
-START_TEST(each_lack_of_memory_is_reported)
+TEST(each_lack_of_memory_is_reported, .to = 2)
 {
 	FILE *null = fopen("/dev/null", "w");
 
@@ -452,9 +457,23 @@ START_TEST(each_lack_of_memory_is_reported)
 	no_memory_each(try_to_print, null, no_memory_possible() ? 5 : 0);
 	fclose(null);
 }
-END_TEST
 
-START_TEST(an_empty_recording_is_said_to_be_so)
+TEST(the_head_does_not_count_a_pause)
+{
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
+	char *text;
+
+	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 100 * MS },
+		  NULL, 0);
+	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_START, .time = 600 * MS },
+		  NULL, 0);
+	sum_up_all();
+	text = printed(OPTIONS(ASCII), false);
+	MUST(strstr(text, "made[4242]: 499.9 ms until ") != NULL);
+	free(text);
+}
+
+TEST(an_empty_recording_is_said_to_be_so)
 {
 	sum_up_all();
 	expect(OPTIONS(ASCII), false,
@@ -464,26 +483,4 @@ START_TEST(an_empty_recording_is_said_to_be_so)
 	"threads                       polling     parked    neither      polls\n"
 	"   101 \"worker-0\"               0.0 %      0.0 %    100.0 %          0\n"
 	"   102 \"worker-1\"               0.0 %      0.0 %    100.0 %          0\n");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("summary forms");
-	TCase *text = tcase_create("text"), *json = tcase_create("json");
-
-	tcase_add_checked_fixture(text, set_up, tear_down);
-	tcase_add_checked_fixture(json, set_up, tear_down);
-	tcase_add_test(text, the_text_names_what_was_wrong_on_one_screen);
-	tcase_add_test(text, the_long_text_has_whole_stacks_and_rings);
-	tcase_add_test(text, what_was_missed_and_overwritten_is_said);
-	tcase_add_test(text, no_name_harms_the_terminal);
-	tcase_add_test(text, an_empty_recording_is_said_to_be_so);
-	tcase_add_test(json, json_has_all_of_it);
-	tcase_add_test(json, json_names_an_owner_that_is_not_known_otherwise);
-	tcase_add_test(text, wrong_options_and_a_full_disk_are_reported);
-	tcase_add_loop_test(text, each_lack_of_memory_is_reported, 0, 2);
-	suite_add_tcase(suite, text);
-	suite_add_tcase(suite, json);
-	return test_run(suite);
 }

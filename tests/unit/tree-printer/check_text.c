@@ -30,7 +30,9 @@ static const char design_utf8[] =
 	"          └╼ baz_poll at demo/taskdump.c:34:15\n"
 	"             └╼ pending_poll at demo/taskdump.c:14:8\n";
 
-START_TEST(the_design_s_example)
+CASE(text)
+
+TEST(the_design_s_example)
 {
 	struct tdt_trace *trace = design();
 
@@ -38,9 +40,8 @@ START_TEST(the_design_s_example)
 	expect_trace(trace, OPTIONS(ASCII), design_ascii);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(lines_are_utf8_where_the_locale_is)
+TEST(lines_are_utf8_where_the_locale_is)
 {
 	struct tdt_trace *trace = design();
 
@@ -53,9 +54,8 @@ START_TEST(lines_are_utf8_where_the_locale_is)
 	setlocale(LC_ALL, "C");
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(print_is_print_with_defaults)
+TEST(print_is_print_with_defaults)
 {
 	struct tdt_trace *trace = design();
 	char *text = NULL;
@@ -68,7 +68,6 @@ START_TEST(print_is_print_with_defaults)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* What is printed of a trace that has nothing else. */
 static void expect_info(const struct tdt_trace_info *of, const char *expected)
@@ -82,7 +81,7 @@ static void expect_info(const struct tdt_trace_info *of, const char *expected)
 	tdt_trace_free(trace);
 }
 
-START_TEST(the_task_s_line_tells_what_is_known)
+TEST(the_task_s_line_tells_what_is_known)
 {
 	static const struct {
 		struct tdt_trace_info info;
@@ -143,11 +142,10 @@ START_TEST(the_task_s_line_tells_what_is_known)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		expect_info(&cases[i].info, cases[i].line);
 }
-END_TEST
 
 #define SECOND UINT64_C(1000000000)
 
-START_TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
+TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
 {
 	static const struct {
 		struct tdt_trace_info info;
@@ -186,9 +184,8 @@ START_TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		expect_info(&cases[i].info, cases[i].line);
 }
-END_TEST
 
-START_TEST(the_last_wake_up_is_told_where_it_is_news)
+TEST(the_last_wake_up_is_told_where_it_is_news)
 {
 	static const struct {
 		struct tdt_trace_info info;
@@ -218,9 +215,8 @@ START_TEST(the_last_wake_up_is_told_where_it_is_news)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		expect_info(&cases[i].info, cases[i].line);
 }
-END_TEST
 
-START_TEST(owners_have_their_names_where_these_are_known)
+TEST(owners_have_their_names_where_these_are_known)
 {
 	static const struct tdt_wait waits[3] = {
 		{ .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5 },
@@ -237,9 +233,8 @@ START_TEST(owners_have_their_names_where_these_are_known)
 		    "   waits for a mutex (0x10) held by task 5 \"connection 3\" (2 leaves)\n"
 		    "   waits for a mutex (0x20) held by task 6\n");
 }
-END_TEST
 
-START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
+TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 {
 	static const struct {
 		struct tdt_wait wait;
@@ -282,9 +277,8 @@ START_TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 		expect_info(&info, expected);
 	}
 }
-END_TEST
 
-START_TEST(the_name_of_what_a_task_waits_for_is_shown)
+TEST(the_name_of_what_a_task_waits_for_is_shown)
 {
 	static const struct {
 		struct tdt_wait wait;
@@ -311,9 +305,8 @@ START_TEST(the_name_of_what_a_task_waits_for_is_shown)
 		expect_info(&info, expected);
 	}
 }
-END_TEST
 
-START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
+TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 {
 	struct tdt_wait waits[10];
 	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = waits, .n_waits = 10 };
@@ -333,9 +326,8 @@ START_TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
 	    "   and for others (1 leaf)\n");
 }
-END_TEST
 
-START_TEST(equal_waits_of_a_task_are_told_once)
+TEST(equal_waits_of_a_task_are_told_once)
 {
 	static const struct tdt_wait waits[] = {
 		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
@@ -355,9 +347,8 @@ START_TEST(equal_waits_of_a_task_are_told_once)
 			   "   waits for a mutex (0x7f13) held by task 9\n"
 			   "   waits for a channel (0x7f12) of task 9\n");
 }
-END_TEST
 
-START_TEST(the_decimal_point_is_a_point_in_every_locale)
+TEST(the_decimal_point_is_a_point_in_every_locale)
 {
 	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR" };
 	struct tdt_trace *trace = design();
@@ -374,9 +365,8 @@ START_TEST(the_decimal_point_is_a_point_in_every_locale)
 	setlocale(LC_ALL, "C");
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_frame_tells_what_is_known)
+TEST(a_frame_tells_what_is_known)
 {
 	static const struct {
 		struct tdt_frame frame;
@@ -427,9 +417,8 @@ START_TEST(a_frame_tells_what_is_known)
 		tdt_trace_free(trace);
 	}
 }
-END_TEST
 
-START_TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
+TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 {
 	static const struct {
 		const char *file, *directory, *shown;
@@ -462,9 +451,8 @@ START_TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 		tdt_trace_free(trace);
 	}
 }
-END_TEST
 
-START_TEST(outermost_functions_stand_at_the_margin)
+TEST(outermost_functions_stand_at_the_margin)
 {
 	expect_tree("a:1(b:2*) c:3* d:4(e:5* f:6*)", OPTIONS(UTF8),
 		    "╼ a at x.c:1\n"
@@ -474,9 +462,8 @@ START_TEST(outermost_functions_stand_at_the_margin)
 		    " ├╼ e at x.c:5\n"
 		    " └╼ f at x.c:6\n");
 }
-END_TEST
 
-START_TEST(leaves_are_counted_where_it_is_not_plain)
+TEST(leaves_are_counted_where_it_is_not_plain)
 {
 	expect_tree("a:1*(b:2**(c:3***) d:4*)", OPTIONS(ASCII),
 		    "- a at x.c:1 (1 leaf)\n"
@@ -484,9 +471,8 @@ START_TEST(leaves_are_counted_where_it_is_not_plain)
 		    " |  `- c at x.c:3 (3 leaves)\n"
 		    " `- d at x.c:4\n");
 }
-END_TEST
 
-START_TEST(repeats_are_drawn_once)
+TEST(repeats_are_drawn_once)
 {
 	expect_tree("a:1( b:2@m1(c:3*) b:2@m2(c:3*) d:4* b:2@m3(c:3*) )", OPTIONS(UTF8),
 		    "╼ a at x.c:1\n"
@@ -499,9 +485,8 @@ START_TEST(repeats_are_drawn_once)
 		    "- a at x.c:1 x2\n"
 		    " `- b at x.c:2 x2\n");
 }
-END_TEST
 
-START_TEST(what_differs_anywhere_below_is_no_repeat)
+TEST(what_differs_anywhere_below_is_no_repeat)
 {
 	expect_tree("a:1(b:2@m1(c:3*) b:2@m2(c:4*))", OPTIONS(ASCII),
 		    "- a at x.c:1\n"
@@ -521,9 +506,8 @@ START_TEST(what_differs_anywhere_below_is_no_repeat)
 		    "- a at x.c:1\n"
 		    " `- b at x.c:2\n");
 }
-END_TEST
 
-START_TEST(plumbing_that_only_leads_on_is_left_out)
+TEST(plumbing_that_only_leads_on_is_left_out)
 {
 	expect_tree("tdt_traced_poll:9(foo:1(tdt_select:8(bar:2*)))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
@@ -542,9 +526,8 @@ START_TEST(plumbing_that_only_leads_on_is_left_out)
 		    " `- a_tdt_ at x.c:2\n"
 		    "    `- libtdt.so at x.c:3\n");
 }
-END_TEST
 
-START_TEST(plumbing_that_branches_is_shown)
+TEST(plumbing_that_branches_is_shown)
 {
 	expect_tree("foo:1(tdt_join_all:8(tdt_help:7(bar:2*) baz:3*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
@@ -565,9 +548,8 @@ START_TEST(plumbing_that_branches_is_shown)
 		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
 		    "    `- bar at x.c:2\n");
 }
-END_TEST
 
-START_TEST(the_call_that_is_waited_in_is_shown)
+TEST(the_call_that_is_waited_in_is_shown)
 {
 	expect_tree("foo:1(tdt__traced_poll:9(tdt_sleep:6*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
@@ -581,9 +563,8 @@ START_TEST(the_call_that_is_waited_in_is_shown)
 		    " `- tdt_lock.part.0 at x.c:6\n");
 	expect_tree("foo:1(tdt_sleep:6*)", OPTIONS(FOLDED), "task 1;foo;tdt_sleep 1\n");
 }
-END_TEST
 
-START_TEST(of_several_calls_the_innermost_is_shown)
+TEST(of_several_calls_the_innermost_is_shown)
 {
 	expect_tree("foo:1(tdt_timeout:8(tdt_sleep:6*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
@@ -597,9 +578,8 @@ START_TEST(of_several_calls_the_innermost_is_shown)
 		    " `- bar at x.c:2\n"
 		    "    `- tdt_sleep at x.c:6\n");
 }
-END_TEST
 
-START_TEST(what_a_call_is_made_of_is_not_shown)
+TEST(what_a_call_is_made_of_is_not_shown)
 {
 	expect_tree("foo:1(tdt_sleep:6(tdt__slot_register:7(tdt_waker_clone:8*)))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
@@ -616,9 +596,8 @@ START_TEST(what_a_call_is_made_of_is_not_shown)
 		    "- foo at x.c:1\n"
 		    " `- tdt_sleep at x.c:6 (3 leaves)\n");
 }
-END_TEST
 
-START_TEST(helpers_of_our_headers_are_no_calls)
+TEST(helpers_of_our_headers_are_no_calls)
 {
 	struct tdt_trace *trace = new_trace(1);
 	const struct tdt_node *node =
@@ -629,18 +608,16 @@ START_TEST(helpers_of_our_headers_are_no_calls)
 	expect_trace(trace, OPTIONS(ASCII), "task 1 pending, 1 leaf\n- foo\n");
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it)
+TEST(a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it)
 {
 	expect_tree("foo:1(tdt__traced_poll:9(tdt__sleep:6*))", OPTIONS(ASCII), "- foo at x.c:1\n");
 	expect_tree("foo:1(tdt__sleep:6* bar:2*)", OPTIONS(ASCII),
 		    "- foo at x.c:1 (1 leaf)\n"
 		    " `- bar at x.c:2\n");
 }
-END_TEST
 
-START_TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
+TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
 {
 	expect_tree("tdt__traced_poll:9(tdt__sleep:6*)", OPTIONS(ASCII), "- tdt__sleep at x.c:6\n");
 	expect_tree("tdt__traced_poll:9(tdt_sleep:6(tdt_waker_clone:7*))", OPTIONS(ASCII),
@@ -650,17 +627,15 @@ START_TEST(a_task_of_nothing_but_plumbing_shows_its_leaf)
 		    " |- tdt_sleep at x.c:6\n"
 		    " `- tdt_sleep at x.c:7\n");
 }
-END_TEST
 
-START_TEST(hiding_plumbing_joins_what_then_reads_the_same)
+TEST(hiding_plumbing_joins_what_then_reads_the_same)
 {
 	expect_tree("foo:1(tdt_a:8(bar:2*) tdt_b:9(bar:2*))", OPTIONS(UTF8),
 		    "╼ foo at x.c:1\n"
 		    " └╼ bar at x.c:2 ×2\n");
 }
-END_TEST
 
-START_TEST(depth_is_limited_and_the_rest_counted)
+TEST(depth_is_limited_and_the_rest_counted)
 {
 	static const char tree[] = "a:1(b:2(c:3* d:4(e:5**)) tdt__f:6(tdt__g:7*)) h:8(i:9) j:10*";
 
@@ -685,9 +660,8 @@ START_TEST(depth_is_limited_and_the_rest_counted)
 		    "- a at x.c:1\n `- b at x.c:2\n");
 	expect_tree("a:1(b:2* c:3(d:4*))", OPTIONS(FOLDED, .max_depth = 1), "task 1;a;... 2\n");
 }
-END_TEST
 
-START_TEST(cuts_are_told_in_words)
+TEST(cuts_are_told_in_words)
 {
 	static const char *const words[] = {
 		[TDT_CUT_LIMIT] = "more frames than the limit",
@@ -713,9 +687,8 @@ START_TEST(cuts_are_told_in_words)
 		tdt_trace_free(trace);
 	}
 }
-END_TEST
 
-START_TEST(colors_when_asked_for)
+TEST(colors_when_asked_for)
 {
 	struct tdt_trace *trace = grow("a:1(tdt__b:2@m* tdt__c:3*) d:4*");
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
@@ -728,7 +701,6 @@ START_TEST(colors_when_asked_for)
 		     "╼ \033[31m... cut: more frames than the limit\033[0m\n");
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* Whether a new terminal gets colours with the choice. */
 static bool colors_a_terminal(enum tdt_print_choice choice)
@@ -753,7 +725,7 @@ static bool colors_a_terminal(enum tdt_print_choice choice)
 	return memchr(text, '\033', (size_t)n) != NULL;
 }
 
-START_TEST(colors_by_themselves_only_on_a_terminal_that_can)
+TEST(colors_by_themselves_only_on_a_terminal_that_can)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
 	struct tdt_trace *trace = design();
@@ -781,7 +753,6 @@ START_TEST(colors_by_themselves_only_on_a_terminal_that_can)
 	ck_assert(!colors_a_terminal(TDT_PRINT_AUTO));
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* A name with all that could hurt, and how it comes out in UTF-8 and in ASCII. */
 static const char evil[] =
@@ -794,7 +765,7 @@ static const char evil[] =
 #define EVIL_ASCII(quote)                                                                          \
 	"\\x1b[2J\\n\\t\\x01\\x7f " quote "\"\\\\ \\u00e9\\u20ac\\U0001d11e" EVIL_END("")
 
-START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
+TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 {
 	struct tdt_trace_info info = {
 		.size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1
@@ -815,7 +786,6 @@ START_TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 		     "- " EVIL_ASCII("") "\n");
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* Characters that turn the direction of writing round, end lines, or are seen by nobody. */
 static const struct {
@@ -854,14 +824,13 @@ static void expect_name(uint32_t code, bool escaped)
 	tdt_trace_free(trace);
 }
 
-START_TEST(no_character_of_a_name_goes_unseen)
+TEST(no_character_of_a_name_goes_unseen, .to = sizeof(unseen) / sizeof(unseen[0]))
 {
 	for (uint32_t code = unseen[_i].first; code <= unseen[_i].last; code++)
 		expect_name(code, true);
 }
-END_TEST
 
-START_TEST(characters_beside_those_are_printed)
+TEST(characters_beside_those_are_printed)
 {
 	static const uint32_t seen[] = { 0xa0,	 0xae,	 0x61b,	 0x61d,	 0x180a, 0x1810,  0x200a,
 					 0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0xfefe,  0xff00,
@@ -870,12 +839,13 @@ START_TEST(characters_beside_those_are_printed)
 	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
 		expect_name(seen[i], false);
 }
-END_TEST
 
 /* ---- Size ---- */
 
+CASE(size)
+
 /* Comparing each with each takes minutes, and so runs into the test's timeout. */
-START_TEST(a_hundred_thousand_siblings_are_printed)
+TEST(a_hundred_thousand_siblings_are_printed)
 {
 	struct tdt_trace *trace = new_trace(1);
 	char *text;
@@ -893,51 +863,4 @@ START_TEST(a_hundred_thousand_siblings_are_printed)
 	ck_assert_ptr_nonnull(strstr(text, "╼ 0x186a0\n └╼ f\n"));
 	free(text);
 	tdt_trace_free(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("text");
-	TCase *text = tcase_create("text"), *size = tcase_create("size");
-
-	tcase_add_test(text, the_design_s_example);
-	tcase_add_test(text, lines_are_utf8_where_the_locale_is);
-	tcase_add_test(text, print_is_print_with_defaults);
-	tcase_add_test(text, the_task_s_line_tells_what_is_known);
-	tcase_add_test(text, the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is);
-	tcase_add_test(text, the_last_wake_up_is_told_where_it_is_news);
-	tcase_add_test(text, owners_have_their_names_where_these_are_known);
-	tcase_add_test(text, what_the_tree_doesn_t_say_of_waits_stands_below_the_line);
-	tcase_add_test(text, the_name_of_what_a_task_waits_for_is_shown);
-	tcase_add_test(text, of_many_waits_the_first_are_told_and_the_others_counted);
-	tcase_add_test(text, equal_waits_of_a_task_are_told_once);
-	tcase_add_test(text, the_decimal_point_is_a_point_in_every_locale);
-	tcase_add_test(text, a_frame_tells_what_is_known);
-	tcase_add_test(text, paths_are_shown_below_the_directory_they_were_compiled_in);
-	tcase_add_test(text, outermost_functions_stand_at_the_margin);
-	tcase_add_test(text, leaves_are_counted_where_it_is_not_plain);
-	tcase_add_test(text, repeats_are_drawn_once);
-	tcase_add_test(text, what_differs_anywhere_below_is_no_repeat);
-	tcase_add_test(text, plumbing_that_only_leads_on_is_left_out);
-	tcase_add_test(text, plumbing_that_branches_is_shown);
-	tcase_add_test(text, the_call_that_is_waited_in_is_shown);
-	tcase_add_test(text, of_several_calls_the_innermost_is_shown);
-	tcase_add_test(text, what_a_call_is_made_of_is_not_shown);
-	tcase_add_test(text, helpers_of_our_headers_are_no_calls);
-	tcase_add_test(text, a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it);
-	tcase_add_test(text, a_task_of_nothing_but_plumbing_shows_its_leaf);
-	tcase_add_test(text, hiding_plumbing_joins_what_then_reads_the_same);
-	tcase_add_test(text, depth_is_limited_and_the_rest_counted);
-	tcase_add_test(text, cuts_are_told_in_words);
-	tcase_add_test(text, colors_when_asked_for);
-	tcase_add_test(text, colors_by_themselves_only_on_a_terminal_that_can);
-	tcase_add_test(text, nothing_in_a_name_reaches_a_terminal_as_it_is);
-	tcase_add_loop_test(text, no_character_of_a_name_goes_unseen, 0,
-			    sizeof(unseen) / sizeof(unseen[0]));
-	tcase_add_test(text, characters_beside_those_are_printed);
-	suite_add_tcase(suite, text);
-	tcase_add_test(size, a_hundred_thousand_siblings_are_printed);
-	suite_add_tcase(suite, size);
-	return test_run(suite);
 }

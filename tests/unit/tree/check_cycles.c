@@ -77,7 +77,9 @@ static void end(size_t expected)
 	tdt__cycles_fini(&cycles);
 }
 
-START_TEST(tasks_that_wait_for_nobody_make_no_ring)
+CASE(rings)
+
+TEST(tasks_that_wait_for_nobody_make_no_ring)
 {
 	begin();
 	find();
@@ -88,9 +90,10 @@ START_TEST(tasks_that_wait_for_nobody_make_no_ring)
 	find();
 	end(0);
 }
-END_TEST
 
-START_TEST(two_that_wait_for_each_other_are_a_deadlock)
+CASE(deadlocks)
+
+TEST(two_that_wait_for_each_other_are_a_deadlock)
 {
 	begin();
 	TASK(7, 3);
@@ -100,9 +103,10 @@ START_TEST(two_that_wait_for_each_other_are_a_deadlock)
 	EXPECT(0, true, 3, 7);
 	end(1);
 }
-END_TEST
 
-START_TEST(a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for)
+CASE(rings)
+
+TEST(a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for)
 {
 	begin();
 	TASK(20, 40);
@@ -113,9 +117,8 @@ START_TEST(a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for)
 	EXPECT(0, true, 10, 20, 40, 30);
 	end(1);
 }
-END_TEST
 
-START_TEST(a_task_that_awaits_itself_is_a_ring_of_one)
+TEST(a_task_that_awaits_itself_is_a_ring_of_one)
 {
 	begin();
 	TASK(1, 2);
@@ -124,9 +127,10 @@ START_TEST(a_task_that_awaits_itself_is_a_ring_of_one)
 	EXPECT(0, true, 2);
 	end(1);
 }
-END_TEST
 
-START_TEST(another_leaf_may_bring_a_ring_on)
+CASE(deadlocks)
+
+TEST(another_leaf_may_bring_a_ring_on)
 {
 	/* A select with a timer. */
 	begin();
@@ -154,7 +158,6 @@ START_TEST(another_leaf_may_bring_a_ring_on)
 		end(1);
 	}
 }
-END_TEST
 
 /* A task that did not answer, and of which a record tells that its only leaf waits for `owner`. */
 static struct task *recorded(uint64_t id, int64_t owner)
@@ -166,7 +169,7 @@ static struct task *recorded(uint64_t id, int64_t owner)
 	return added;
 }
 
-START_TEST(without_known_leaves_there_is_no_deadlock)
+TEST(without_known_leaves_there_is_no_deadlock)
 {
 	begin();
 	TASK(1, 2);
@@ -175,25 +178,29 @@ START_TEST(without_known_leaves_there_is_no_deadlock)
 	EXPECT(0, false, 1, 2);
 	end(1);
 }
-END_TEST
 
-START_TEST(records_that_are_proof_make_a_deadlock_which_says_so)
+TEST(a_deadlock_that_rests_on_a_record_is_unproven)
 {
 	begin();
 	TASK(1, 2);
 	recorded(2, 1);
 	TASK(3, 4);
 	TASK(4, 3);
+	TASK(5, 6, 0);
+	TASK(6, 5);
+	TASK(7, 8);
+	recorded(8, 7)->proof = TDT__BY_TREE;
 	find();
-	EXPECT(0, true, 1, 2);
-	ck_assert_uint_eq(cycles.cycle[0].records, 1);
-	EXPECT(1, true, 3, 4);
-	ck_assert_uint_eq(cycles.cycle[1].records, 0);
-	end(2);
+	EXPECT(0, true, 3, 4);
+	EXPECT(1, true, 7, 8);
+	EXPECT(2, false, 1, 2);
+	EXPECT(3, false, 5, 6);
+	for (size_t i = 0; i < 4; i++)
+		ck_assert_uint_eq(cycles.cycle[i].unproven, i == 2);
+	end(4);
 }
-END_TEST
 
-START_TEST(a_deadlock_rests_on_the_records_of_all_that_it_waits_for)
+TEST(a_ring_rests_on_the_records_of_all_that_it_waits_for)
 {
 	/* 1 and 2 wait for each other; 1 also for 3, which waits for 4, and that for itself. */
 	begin();
@@ -202,27 +209,25 @@ START_TEST(a_deadlock_rests_on_the_records_of_all_that_it_waits_for)
 	TASK(3, 4);
 	recorded(4, 4);
 	find();
-	EXPECT(0, true, 1, 2);
-	ck_assert_uint_eq(cycles.cycle[0].records, 1);
-	EXPECT(1, true, 4);
-	ck_assert_uint_eq(cycles.cycle[1].records, 1);
+	EXPECT(0, false, 1, 2);
+	ck_assert_uint_eq(cycles.cycle[0].unproven, 1);
+	EXPECT(1, false, 4);
+	ck_assert_uint_eq(cycles.cycle[1].unproven, 1);
 	end(2);
 }
-END_TEST
 
-START_TEST(a_ring_that_is_no_deadlock_rests_on_nothing)
+TEST(a_ring_that_is_no_deadlock_rests_on_nothing)
 {
 	begin();
 	TASK(1, 2, 0);
 	recorded(2, 1);
 	find();
 	EXPECT(0, false, 1, 2);
-	ck_assert_uint_eq(cycles.cycle[0].records, 0);
+	ck_assert_uint_eq(cycles.cycle[0].unproven, 0);
 	end(1);
 }
-END_TEST
 
-START_TEST(a_task_that_moves_on_is_in_no_deadlock)
+TEST(a_task_that_moves_on_is_in_no_deadlock)
 {
 	begin();
 	TASK(1, 2);
@@ -231,9 +236,10 @@ START_TEST(a_task_that_moves_on_is_in_no_deadlock)
 	EXPECT(0, false, 1, 2);
 	end(1);
 }
-END_TEST
 
-START_TEST(one_that_runs_or_has_ended_makes_no_ring)
+CASE(rings)
+
+TEST(one_that_runs_or_has_ended_makes_no_ring)
 {
 	for (int state = TDT_TASK_RUNNING; state <= TDT_TASK_UNKNOWN; state++) {
 		begin();
@@ -243,9 +249,10 @@ START_TEST(one_that_runs_or_has_ended_makes_no_ring)
 		end(0);
 	}
 }
-END_TEST
 
-START_TEST(selects_are_a_deadlock_if_all_they_wait_for_is_in_it)
+CASE(deadlocks)
+
+TEST(selects_are_a_deadlock_if_all_they_wait_for_is_in_it)
 {
 	/* 1 selects from 2 and 3, which both wait for 1: either is the ring. */
 	begin();
@@ -267,9 +274,8 @@ START_TEST(selects_are_a_deadlock_if_all_they_wait_for_is_in_it)
 	ck_assert_uint_eq(cycles.cycle[0].deadlock, 0);
 	end(1);
 }
-END_TEST
 
-START_TEST(who_hangs_on_a_deadlock_is_not_of_the_ring)
+TEST(who_hangs_on_a_deadlock_is_not_of_the_ring)
 {
 	begin();
 	TASK(9, 8);
@@ -280,9 +286,8 @@ START_TEST(who_hangs_on_a_deadlock_is_not_of_the_ring)
 	EXPECT(0, true, 1, 2);
 	end(1);
 }
-END_TEST
 
-START_TEST(deadlocks_come_first)
+TEST(deadlocks_come_first)
 {
 	begin();
 	TASK(1, 2, 0);
@@ -297,9 +302,10 @@ START_TEST(deadlocks_come_first)
 	EXPECT(2, false, 1, 2);
 	end(3);
 }
-END_TEST
 
-START_TEST(two_rings_that_share_a_task_are_told_by_the_shorter)
+CASE(rings)
+
+TEST(two_rings_that_share_a_task_are_told_by_the_shorter)
 {
 	begin();
 	TASK(1, 2, 4);
@@ -310,9 +316,8 @@ START_TEST(two_rings_that_share_a_task_are_told_by_the_shorter)
 	EXPECT(0, true, 1, 4);
 	end(1);
 }
-END_TEST
 
-START_TEST(a_ring_that_leads_to_another_is_one_of_its_own)
+TEST(a_ring_that_leads_to_another_is_one_of_its_own)
 {
 	begin();
 	TASK(1, 2);
@@ -324,9 +329,8 @@ START_TEST(a_ring_that_leads_to_another_is_one_of_its_own)
 	EXPECT(1, false, 3, 4);
 	end(2);
 }
-END_TEST
 
-START_TEST(an_id_of_several_tasks_is_nobodys)
+TEST(an_id_of_several_tasks_is_nobodys)
 {
 	begin();
 	TASK(1, 2);
@@ -341,9 +345,10 @@ START_TEST(an_id_of_several_tasks_is_nobodys)
 	find();
 	end(0);
 }
-END_TEST
 
-START_TEST(an_owner_that_is_not_there_may_bring_them_on)
+CASE(deadlocks)
+
+TEST(an_owner_that_is_not_there_may_bring_them_on)
 {
 	begin();
 	TASK(1, 2, 99);
@@ -353,9 +358,10 @@ START_TEST(an_owner_that_is_not_there_may_bring_them_on)
 	EXPECT(0, false, 1, 2);
 	end(1);
 }
-END_TEST
 
-START_TEST(waiting_twice_for_one_task_is_as_good_as_once)
+CASE(rings)
+
+TEST(waiting_twice_for_one_task_is_as_good_as_once)
 {
 	begin();
 	TASK(1, 2, 2, 1);
@@ -364,10 +370,11 @@ START_TEST(waiting_twice_for_one_task_is_as_good_as_once)
 	EXPECT(0, true, 1);
 	end(1);
 }
-END_TEST
+
+CASE(many)
 
 /* A chain or ring of all tasks must take neither stack nor more than linear time. */
-START_TEST(a_long_chain_is_no_ring_and_closed_it_is_one)
+TEST(a_long_chain_is_no_ring_and_closed_it_is_one)
 {
 	begin();
 	for (int64_t i = 1; i < MOST; i++)
@@ -391,9 +398,8 @@ START_TEST(a_long_chain_is_no_ring_and_closed_it_is_one)
 	ck_assert_uint_eq(cycles.cycle[0].deadlock, 0);
 	end(1);
 }
-END_TEST
 
-START_TEST(many_rings_are_all_found)
+TEST(many_rings_are_all_found)
 {
 	begin();
 	for (int64_t i = 0; i < MOST / 2; i++) {
@@ -405,9 +411,8 @@ START_TEST(many_rings_are_all_found)
 		ck_assert(cycles.cycle[i].n == 2 && cycles.cycle[i].tasks[0]->id == 2 * i + 1);
 	end(MOST / 2);
 }
-END_TEST
 
-START_TEST(without_memory_there_is_no_ring_and_no_leak)
+TEST(without_memory_there_is_no_ring_and_no_leak)
 {
 	int allocations;
 
@@ -427,41 +432,4 @@ START_TEST(without_memory_there_is_no_ring_and_no_leak)
 		no_memory_end();
 		end(0);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("cycles");
-	TCase *rings = tcase_create("rings"), *deadlocks = tcase_create("deadlocks"),
-	      *many = tcase_create("many");
-
-	tcase_add_test(rings, tasks_that_wait_for_nobody_make_no_ring);
-	tcase_add_test(rings, a_ring_is_told_from_its_smallest_id_on_each_before_whom_it_waits_for);
-	tcase_add_test(rings, a_task_that_awaits_itself_is_a_ring_of_one);
-	tcase_add_test(rings, one_that_runs_or_has_ended_makes_no_ring);
-	tcase_add_test(rings, two_rings_that_share_a_task_are_told_by_the_shorter);
-	tcase_add_test(rings, a_ring_that_leads_to_another_is_one_of_its_own);
-	tcase_add_test(rings, an_id_of_several_tasks_is_nobodys);
-	tcase_add_test(rings, waiting_twice_for_one_task_is_as_good_as_once);
-	suite_add_tcase(suite, rings);
-
-	tcase_add_test(deadlocks, two_that_wait_for_each_other_are_a_deadlock);
-	tcase_add_test(deadlocks, another_leaf_may_bring_a_ring_on);
-	tcase_add_test(deadlocks, without_known_leaves_there_is_no_deadlock);
-	tcase_add_test(deadlocks, records_that_are_proof_make_a_deadlock_which_says_so);
-	tcase_add_test(deadlocks, a_deadlock_rests_on_the_records_of_all_that_it_waits_for);
-	tcase_add_test(deadlocks, a_ring_that_is_no_deadlock_rests_on_nothing);
-	tcase_add_test(deadlocks, a_task_that_moves_on_is_in_no_deadlock);
-	tcase_add_test(deadlocks, selects_are_a_deadlock_if_all_they_wait_for_is_in_it);
-	tcase_add_test(deadlocks, who_hangs_on_a_deadlock_is_not_of_the_ring);
-	tcase_add_test(deadlocks, deadlocks_come_first);
-	tcase_add_test(deadlocks, an_owner_that_is_not_there_may_bring_them_on);
-	suite_add_tcase(suite, deadlocks);
-
-	tcase_add_test(many, a_long_chain_is_no_ring_and_closed_it_is_one);
-	tcase_add_test(many, many_rings_are_all_found);
-	tcase_add_test(many, without_memory_there_is_no_ring_and_no_leak);
-	suite_add_tcase(suite, many);
-	return test_run(suite);
 }

@@ -66,15 +66,16 @@ static void end(size_t tasks, size_t groups)
 	tdt__findings_free(findings);
 }
 
-START_TEST(no_tasks_are_no_groups)
+CASE(order)
+
+TEST(no_tasks_are_no_groups)
 {
 	begin();
 	conclude();
 	end(0, 0);
 }
-END_TEST
 
-START_TEST(deadlocks_come_first_then_polls_then_runnable_tasks_and_then_the_oldest)
+TEST(deadlocks_come_first_then_polls_then_runnable_tasks_and_then_the_oldest)
 {
 	begin();
 	add(1, TDT_TASK_WAITING, 100, 0);
@@ -92,9 +93,8 @@ START_TEST(deadlocks_come_first_then_polls_then_runnable_tasks_and_then_the_olde
 	ck_assert_uint_eq(findings->public.cycles[0].n_groups, 1);
 	end(6, 4);
 }
-END_TEST
 
-START_TEST(each_deadlock_has_groups_of_its_own_in_their_order)
+TEST(each_deadlock_has_groups_of_its_own_in_their_order)
 {
 	begin();
 	add(1, TDT_TASK_WAITING, 1, 2);
@@ -110,9 +110,8 @@ START_TEST(each_deadlock_has_groups_of_its_own_in_their_order)
 		ck_assert_uint_eq(findings->public.cycles[i].n_groups, 1);
 	end(4, 3);
 }
-END_TEST
 
-START_TEST(a_ring_that_is_no_deadlock_leaves_its_tasks_where_they_are)
+TEST(a_ring_that_is_no_deadlock_leaves_its_tasks_where_they_are)
 {
 	begin();
 	add(1, TDT_TASK_WAITING, 1, 2);
@@ -124,9 +123,8 @@ START_TEST(a_ring_that_is_no_deadlock_leaves_its_tasks_where_they_are)
 	ck_assert_uint_eq(findings->public.cycles[0].n_groups, 0);
 	end(3, 1);
 }
-END_TEST
 
-START_TEST(a_task_that_has_ended_is_left_out)
+TEST(a_task_that_has_ended_is_left_out)
 {
 	begin();
 	add(1, TDT_TASK_WAITING, 1, 0);
@@ -136,7 +134,6 @@ START_TEST(a_task_that_has_ended_is_left_out)
 	EXPECT_GROUP(0, 1);
 	end(1, 1);
 }
-END_TEST
 
 #define MANY 40 /* groups: more than there is room for at first */
 
@@ -161,7 +158,7 @@ static void expect_all_tasks(void)
 	end(MANY + 1, findings->public.n_groups);
 }
 
-START_TEST(without_memory_no_task_is_lost)
+TEST(without_memory_no_task_is_lost)
 {
 	int allocations = INT_MAX;
 
@@ -180,21 +177,4 @@ START_TEST(without_memory_no_task_is_lost)
 		}
 		expect_all_tasks();
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("findings");
-	TCase *order = tcase_create("order");
-
-	tcase_add_test(order, no_tasks_are_no_groups);
-	tcase_add_test(order,
-		       deadlocks_come_first_then_polls_then_runnable_tasks_and_then_the_oldest);
-	tcase_add_test(order, each_deadlock_has_groups_of_its_own_in_their_order);
-	tcase_add_test(order, a_ring_that_is_no_deadlock_leaves_its_tasks_where_they_are);
-	tcase_add_test(order, a_task_that_has_ended_is_left_out);
-	tcase_add_test(order, without_memory_no_task_is_lost);
-	suite_add_tcase(suite, order);
-	return test_run(suite);
 }

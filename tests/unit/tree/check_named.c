@@ -16,7 +16,9 @@
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
-START_TEST(equal_frames_have_equal_numbers_and_others_have_not)
+CASE(named)
+
+TEST(equal_frames_have_equal_numbers_and_others_have_not)
 {
 	struct tdt__named *list = NULL, *other = NULL;
 	char copy[] = "f";
@@ -42,9 +44,8 @@ START_TEST(equal_frames_have_equal_numbers_and_others_have_not)
 	tdt__named_unref(list);
 	tdt__named_unref(other);
 }
-END_TEST
 
-START_TEST(a_frame_is_in_its_list_once)
+TEST(a_frame_is_in_its_list_once)
 {
 	struct tdt__named *list = NULL, *first;
 
@@ -54,9 +55,8 @@ START_TEST(a_frame_is_in_its_list_once)
 	ck_assert_ptr_eq(list, first);
 	tdt__named_unref(list);
 }
-END_TEST
 
-START_TEST(lists_share_their_older_frames)
+TEST(lists_share_their_older_frames)
 {
 	struct tdt__named *list = NULL, *older;
 	uintptr_t pc = tdt__named_add(&list, "f", NULL, 0, 0);
@@ -68,7 +68,6 @@ START_TEST(lists_share_their_older_frames)
 	tdt__named_unref(older);
 	tdt__named_unref(tdt__named_ref(NULL));
 }
-END_TEST
 
 /* --- Trees ------------------------------------------------------------------------------- */
 
@@ -110,7 +109,7 @@ static struct tdt__stacks *stacks_of_three(void)
 
 static const struct tdt_trace_info info = { .size = sizeof info, .id = 5, .polls = 1 };
 
-START_TEST(a_tree_has_their_names_and_their_bytes_are_escaped)
+TEST(a_tree_has_their_names_and_their_bytes_are_escaped)
 {
 	struct tdt_trace *trace = tdt__trace_of(&info, stacks_of_three());
 	uint64_t pcs[4];
@@ -127,7 +126,6 @@ START_TEST(a_tree_has_their_names_and_their_bytes_are_escaped)
 	ck_assert(pcs[0] == 0x1234 && pcs[1] == 0 && pcs[2] == 0);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 static int trace_once(void *unused)
 {
@@ -139,22 +137,7 @@ static int trace_once(void *unused)
 	return error;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
 	no_memory_each(trace_once, NULL, 8);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("named");
-	TCase *tests = tcase_create("named");
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, equal_frames_have_equal_numbers_and_others_have_not);
-	tcase_add_test(tests, a_frame_is_in_its_list_once);
-	tcase_add_test(tests, lists_share_their_older_frames);
-	tcase_add_test(tests, a_tree_has_their_names_and_their_bytes_are_escaped);
-	tcase_add_test(tests, every_allocation_may_fail);
-	return test_run(suite);
 }

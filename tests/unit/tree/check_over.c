@@ -303,7 +303,9 @@ static void expect_those_that_wait(const struct tdt_trace *trace, unsigned numbe
 		}
 }
 
-START_TEST(no_leaf_that_waits_is_left_out)
+CASE(leaves)
+
+TEST(no_leaf_that_waits_is_left_out)
 {
 	unsigned seen = 0;
 
@@ -329,15 +331,4 @@ START_TEST(no_leaf_that_waits_is_left_out)
 		free_coroutines();
 	}
 	ck_assert_uint_gt(seen, 100);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("over");
-	TCase *tests = tcase_create("leaves");
-
-	tcase_add_test(tests, no_leaf_that_waits_is_left_out);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

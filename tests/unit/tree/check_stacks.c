@@ -148,7 +148,9 @@ static const char *found(const char *text, const char *word, int times)
 	return first;
 }
 
-START_TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
+CASE(stacks)
+
+TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 {
 	struct tdt_wait wait = { .kind = TDT_WAIT_TIMER };
 	struct tdt_trace_info info = {
@@ -173,9 +175,8 @@ START_TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(where_the_file_is_missing_modules_and_offsets_are_told)
+TEST(where_the_file_is_missing_modules_and_offsets_are_told)
 {
 	struct tdt_trace *trace =
 		tdt__trace_of(&(struct tdt_trace_info){ .size = sizeof(struct tdt_trace_info) },
@@ -188,9 +189,8 @@ START_TEST(where_the_file_is_missing_modules_and_offsets_are_told)
 	free(text);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_copy_of_stacks_outlives_them)
+TEST(a_copy_of_stacks_outlives_them)
 {
 	struct tdt__stacks *stacks = their_stacks(OTHER_FILE), *copy;
 
@@ -209,17 +209,4 @@ START_TEST(a_copy_of_stacks_outlives_them)
 	ck_assert_str_eq(tdt__modules_find(copy->modules, copy->frames[0].frame.pc)->path,
 			 OTHER_FILE);
 	tdt__stacks_free(copy);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("stacks");
-	TCase *tests = tcase_create("stacks");
-
-	tcase_add_test(tests, stacks_of_another_process_are_named_by_its_files_and_printed);
-	tcase_add_test(tests, where_the_file_is_missing_modules_and_offsets_are_told);
-	tcase_add_test(tests, a_copy_of_stacks_outlives_them);
-	suite_add_tcase(suite, tests);
-	return test_run(suite);
 }

@@ -14,6 +14,7 @@
 #include <tdt/tree.h>
 
 #include "lib/no_memory.h"
+#include "lib/test.h"
 
 static struct tdt_trace *new_trace(void)
 {
@@ -47,7 +48,9 @@ static const struct tdt_node *add(struct tdt_trace *trace, const struct tdt_node
 	return node;
 }
 
-START_TEST(a_new_trace_is_its_root_and_info)
+CASE(tree)
+
+TEST(a_new_trace_is_its_root_and_info)
 {
 	char name[] = "bar";
 	struct tdt_trace_info info = { .size = sizeof(info),
@@ -83,9 +86,8 @@ START_TEST(a_new_trace_is_its_root_and_info)
 	tdt_trace_free(trace);
 	tdt_trace_free(NULL);
 }
-END_TEST
 
-START_TEST(a_built_trace_has_no_raw_stacks)
+TEST(a_built_trace_has_no_raw_stacks)
 {
 	struct tdt_trace *trace = new_trace();
 	enum tdt_cut cut = TDT_CUT_LIMIT;
@@ -97,9 +99,8 @@ START_TEST(a_built_trace_has_no_raw_stacks)
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, NULL), 0);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(info_of_another_size_follows_the_size_rules)
+TEST(info_of_another_size_follows_the_size_rules)
 {
 	struct {
 		struct tdt_trace_info info;
@@ -136,9 +137,8 @@ START_TEST(info_of_another_size_follows_the_size_rules)
 	ck_assert_ptr_null(tdt_trace_new(&info));
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
-START_TEST(strings_are_copied)
+TEST(strings_are_copied)
 {
 	struct tdt_trace *trace = new_trace();
 	char function[] = "foo", file[] = "/src/a.c", directory[] = "/src", module[] = "/bin/a",
@@ -173,9 +173,8 @@ START_TEST(strings_are_copied)
 	ck_assert(got->symbol_offset == 5 && got->inlined == 1 && got->guessed == 1);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(what_leaves_wait_for_is_copied)
+TEST(what_leaves_wait_for_is_copied)
 {
 	struct tdt_wait waits[] = {
 		{ .kind = TDT_WAIT_MUTEX, .object = 0x1000, .owner = 7 },
@@ -204,9 +203,8 @@ START_TEST(what_leaves_wait_for_is_copied)
 		tdt_trace_free(trace);
 	}
 }
-END_TEST
 
-START_TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
+TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_node *foo = add(trace, NULL, frame_of("foo", 10, 0x100), 1);
@@ -219,9 +217,8 @@ START_TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
 	ck_assert_uint_eq(tdt_node_frame(foo)->guessed, 1);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(frames_that_differ_are_nodes_of_their_own)
+TEST(frames_that_differ_are_nodes_of_their_own)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_frame foo = frame_of("foo", 10, 0x100);
@@ -248,9 +245,8 @@ START_TEST(frames_that_differ_are_nodes_of_their_own)
 	ck_assert_ptr_ne(add(trace, node[7], foo, 0), node[7]); /* recursion is no repeat */
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(without_a_function_or_line_only_the_pc_tells)
+TEST(without_a_function_or_line_only_the_pc_tells)
 {
 	struct tdt_trace *trace = new_trace();
 	struct tdt_frame nameless = { .kind = TDT_NODE_FRAME, .pc = 0x10, .module = "/bin/a" };
@@ -268,9 +264,8 @@ START_TEST(without_a_function_or_line_only_the_pc_tells)
 	ck_assert_ptr_ne(add(trace, NULL, symbol_only, 1), b);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(cuts_are_one_node_a_reason)
+TEST(cuts_are_one_node_a_reason)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_frame limit = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
@@ -282,10 +277,9 @@ START_TEST(cuts_are_one_node_a_reason)
 	ck_assert_ptr_eq(add(trace, NULL, stack, 0), b);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* root: a (b, c (d)), e */
-START_TEST(the_walk_is_depth_first_in_the_order_of_first_sight)
+TEST(the_walk_is_depth_first_in_the_order_of_first_sight)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_node *a = add(trace, NULL, frame_of("a", 1, 1), 0);
@@ -311,9 +305,8 @@ START_TEST(the_walk_is_depth_first_in_the_order_of_first_sight)
 	ck_assert_uint_eq(tdt_node_id(d), 5);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(what_is_no_frame_is_refused)
+TEST(what_is_no_frame_is_refused)
 {
 	struct tdt_trace *trace = new_trace(), *other = new_trace();
 	const struct tdt_frame good = frame_of("a", 1, 1);
@@ -340,9 +333,8 @@ START_TEST(what_is_no_frame_is_refused)
 	tdt_trace_free(trace);
 	tdt_trace_free(other);
 }
-END_TEST
 
-START_TEST(leaves_never_wrap_round)
+TEST(leaves_never_wrap_round)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_frame frame = frame_of("a", 1, 1);
@@ -354,9 +346,8 @@ START_TEST(leaves_never_wrap_round)
 	ck_assert_uint_eq(tdt_node_leaves(node), UINT32_MAX);
 	tdt_trace_free(trace);
 }
-END_TEST
 
-START_TEST(a_stack_of_100000_frames_is_a_tree_as_deep)
+TEST(a_stack_of_100000_frames_is_a_tree_as_deep)
 {
 	struct tdt_trace *trace = new_trace();
 	const struct tdt_node *node = NULL;
@@ -369,10 +360,9 @@ START_TEST(a_stack_of_100000_frames_is_a_tree_as_deep)
 	ck_assert_uint_eq(n, 100001);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 /* A linear search among the siblings takes minutes, and so runs into the test's timeout. */
-START_TEST(many_siblings_are_found_as_fast_as_few)
+TEST(many_siblings_are_found_as_fast_as_few)
 {
 	struct tdt_trace *trace = new_trace();
 
@@ -385,7 +375,6 @@ START_TEST(many_siblings_are_found_as_fast_as_few)
 	ck_assert_uint_eq(tdt_node_id(add(trace, NULL, frame_of("last", 1, 1), 0)), 400001);
 	tdt_trace_free(trace);
 }
-END_TEST
 
 static int build(void *argument)
 {
@@ -423,38 +412,7 @@ static int build(void *argument)
 	return err;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST(every_allocation_may_fail)
 {
 	no_memory_each(build, NULL, 8);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("tree");
-	TCase *tcase = tcase_create("tree");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_test(tcase, a_new_trace_is_its_root_and_info);
-	tcase_add_test(tcase, a_built_trace_has_no_raw_stacks);
-	tcase_add_test(tcase, info_of_another_size_follows_the_size_rules);
-	tcase_add_test(tcase, strings_are_copied);
-	tcase_add_test(tcase, what_leaves_wait_for_is_copied);
-	tcase_add_test(tcase, the_same_call_is_one_node_and_keeps_its_first_pc);
-	tcase_add_test(tcase, frames_that_differ_are_nodes_of_their_own);
-	tcase_add_test(tcase, without_a_function_or_line_only_the_pc_tells);
-	tcase_add_test(tcase, cuts_are_one_node_a_reason);
-	tcase_add_test(tcase, the_walk_is_depth_first_in_the_order_of_first_sight);
-	tcase_add_test(tcase, what_is_no_frame_is_refused);
-	tcase_add_test(tcase, leaves_never_wrap_round);
-	tcase_add_test(tcase, a_stack_of_100000_frames_is_a_tree_as_deep);
-	tcase_add_test(tcase, many_siblings_are_found_as_fast_as_few);
-	tcase_add_test(tcase, every_allocation_may_fail);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

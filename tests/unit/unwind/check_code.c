@@ -93,7 +93,10 @@ __asm__(".pushsection .data.rel, \"aw\"\n\t.balign 8\ncall_ends:\n\t.popsection\
 	".pushsection .text\n" CALLS(CALL_SITE) ".popsection");
 extern const uintptr_t call_ends[] __attribute__((visibility("hidden")));
 
-START_TEST(a_call_is_told_by_the_instruction_before_its_return_address)
+CASE(calls)
+
+TEST(a_call_is_told_by_the_instruction_before_its_return_address,
+     .to = sizeof calls / sizeof calls[0])
 {
 	uintptr_t called;
 	enum tdt__call kind = tdt__code_call(call_ends[_i], address_of(the_function), &called);
@@ -106,9 +109,8 @@ START_TEST(a_call_is_told_by_the_instruction_before_its_return_address)
 	else if (kind == TDT__CALL_ANOTHER)
 		ck_assert_uint_ne(called, address_of(the_function));
 }
-END_TEST
 
-START_TEST(of_an_unknown_function_no_call_is_direct)
+TEST(of_an_unknown_function_no_call_is_direct, .to = sizeof calls / sizeof calls[0])
 {
 	uintptr_t called;
 	enum tdt__call kind = tdt__code_call(call_ends[_i], 0, &called);
@@ -119,9 +121,8 @@ START_TEST(of_an_unknown_function_no_call_is_direct)
 									  : TDT__CALL_ANOTHER;
 	ck_assert_msg(kind == expected, "%s: %d", calls[_i].text, kind);
 }
-END_TEST
 
-START_TEST(outside_of_all_code_there_is_no_call)
+TEST(outside_of_all_code_there_is_no_call)
 {
 	static const unsigned char call_rax[] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -139,7 +140,6 @@ START_TEST(outside_of_all_code_there_is_no_call)
 	ck_assert_int_eq(tdt__code_call(0, 0, &called), TDT__CALL_NONE);
 	ck_assert_int_eq(tdt__code_call(UINTPTR_MAX, 0, &called), TDT__CALL_NONE);
 }
-END_TEST
 
 /* --- Jumps ------------------------------------------------------------------------------ */
 
@@ -184,7 +184,9 @@ static bool has(const struct tdt__jumps *found, const unsigned char *function)
 	return false;
 }
 
-START_TEST(jumps_out_of_a_function_are_found_and_no_others)
+CASE(frames)
+
+TEST(jumps_out_of_a_function_are_found_and_no_others, .to = sizeof jumps / sizeof jumps[0])
 {
 	struct tdt__jumps found;
 
@@ -194,9 +196,8 @@ START_TEST(jumps_out_of_a_function_are_found_and_no_others)
 	ck_assert_msg(found.all == jumps[_i].all, "%s", jumps[_i].text);
 	ck_assert_uint_eq(found.n, (unsigned)jumps[_i].to_the + jumps[_i].to_another);
 }
-END_TEST
 
-START_TEST(of_code_that_cannot_be_read_nothing_is_known)
+TEST(of_code_that_cannot_be_read_nothing_is_known)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned char *memory =
@@ -217,7 +218,6 @@ START_TEST(of_code_that_cannot_be_read_nothing_is_known)
 	ck_assert_int_eq(tdt__code_frame_size(end, end + 100, end), -1);
 	munmap(memory, page);
 }
-END_TEST
 
 /* --- The size of a frame ------------------------------------------------------------------ */
 
@@ -382,16 +382,16 @@ __asm__(".pushsection .data.rel, \"aw\"\n\t.balign 8\nframe_codes:\n\t.popsectio
 	".pushsection .text\n" FRAMES(FRAME_SITE) ".popsection");
 extern const uintptr_t frame_codes[][3] __attribute__((visibility("hidden")));
 
-START_TEST(the_size_of_a_frame_is_told_by_the_instructions_of_the_function_or_not_at_all)
+TEST(the_size_of_a_frame_is_told_by_the_instructions_of_the_function_or_not_at_all,
+     .to = sizeof frames / sizeof frames[0])
 {
 	intptr_t size =
 	    tdt__code_frame_size(frame_codes[_i][0], frame_codes[_i][2], frame_codes[_i][1]);
 
 	ck_assert_msg(size == frames[_i].size, "%s: %jd", frames[_i].text, (intmax_t)size);
 }
-END_TEST
 
-START_TEST(there_is_no_frame_before_its_pointer_is_made)
+TEST(there_is_no_frame_before_its_pointer_is_made)
 {
 	ck_assert_int_eq(
 	    tdt__code_frame_size(frame_codes[0][0], frame_codes[0][2], frame_codes[0][0]), -1);
@@ -405,40 +405,7 @@ START_TEST(there_is_no_frame_before_its_pointer_is_made)
 	ck_assert_int_eq(
 	    tdt__code_frame_size(frame_codes[0][0], frame_codes[0][2], frame_codes[0][2] + 1), -1);
 }
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("code");
-	TCase *of_calls = tcase_create("calls"), *of_frames = tcase_create("frames");
-
-	suite_add_tcase(suite, of_calls);
-	tcase_add_loop_test(of_calls, a_call_is_told_by_the_instruction_before_its_return_address,
-			    0, sizeof calls / sizeof calls[0]);
-	tcase_add_loop_test(of_calls, of_an_unknown_function_no_call_is_direct, 0,
-			    sizeof calls / sizeof calls[0]);
-	tcase_add_test(of_calls, outside_of_all_code_there_is_no_call);
-
-	suite_add_tcase(suite, of_frames);
-	tcase_add_loop_test(of_frames, jumps_out_of_a_function_are_found_and_no_others, 0,
-			    sizeof jumps / sizeof jumps[0]);
-	tcase_add_test(of_frames, of_code_that_cannot_be_read_nothing_is_known);
-	tcase_add_loop_test(
-	    of_frames,
-	    the_size_of_a_frame_is_told_by_the_instructions_of_the_function_or_not_at_all, 0,
-	    sizeof frames / sizeof frames[0]);
-	tcase_add_test(of_frames, there_is_no_frame_before_its_pointer_is_made);
-	return test_run(suite);
-}
 
 #else
-
-#include <stdio.h>
-
-int main(void)
-{
-	puts("1..0 # SKIP only code of x86-64 is looked at");
-	return 0;
-}
-
+SUITE_SKIP("only code of x86-64 is looked at")
 #endif

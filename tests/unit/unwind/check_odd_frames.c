@@ -176,6 +176,29 @@ static void add_libraries(void)
 	}
 }
 
+static __attribute__((constructor)) void find_frames(void)
+{
+	add(odd_frames_o1);
+	add(odd_frames_o2);
+	add_libraries();
+	n_compiled = n_frames;
+#if defined(__x86_64__)
+	for (unsigned i = 0; i < sizeof odd_assembly / sizeof odd_assembly[0]; i++)
+		frames[n_frames++] = odd_assembly[i];
+#endif
+}
+
+static int all_frames(void)
+{
+	return n_frames;
+}
+
+/* Those that the compilers made, and the first two in assembly. */
+static int frames_to_wait_in(void)
+{
+	return n_frames > n_compiled ? n_compiled + 2 : n_compiled;
+}
+
 static void (*chosen)(void (*inner)(void));
 
 /* Saves registers that its caller has its frame by. */
@@ -201,7 +224,9 @@ static void target(void)
 	TDT_KEEP_FRAME();
 }
 
-START_TEST(a_poll_that_runs_has_all_its_callers_at_every_instruction)
+CASE(odd_frames)
+
+TEST(a_poll_that_runs_has_all_its_callers_at_every_instruction, .rounds = all_frames)
 {
 	struct steps_of seen;
 
@@ -219,7 +244,6 @@ START_TEST(a_poll_that_runs_has_all_its_callers_at_every_instruction)
 	ck_assert_int_gt(seen.running.steps, 10);
 	ck_assert_int_eq(seen.running.right, seen.running.steps);
 }
-END_TEST
 
 /* Whether it takes more than PC and sp to find its frame at some instructions. */
 static bool takes_registers(const char *name)
@@ -230,7 +254,7 @@ static bool takes_registers(const char *name)
 	       strcmp(name, "bound_lazily") == 0;
 }
 
-START_TEST(a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark)
+TEST(a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark, .rounds = all_frames)
 {
 	struct steps_of seen;
 
@@ -250,7 +274,6 @@ START_TEST(a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark)
 		ck_assert_msg(seen.blocked.right == seen.blocked.steps, "%s: %ld of %ld",
 			      frames[_i].name, seen.blocked.right, seen.blocked.steps);
 }
-END_TEST
 
 /* --- A leaf that waits --------------------------------------------------------------------- */
 
@@ -272,7 +295,7 @@ static NOINLINE tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_leaf_that_waits_has_all_its_callers)
+TEST(a_leaf_that_waits_has_all_its_callers, .rounds = frames_to_wait_in)
 {
 	struct tdt_trace *trace;
 	struct poll_now task;
@@ -297,11 +320,10 @@ START_TEST(a_leaf_that_waits_has_all_its_callers)
 	}
 	poll_now_end(&task);
 }
-END_TEST
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && TDT_WALK_RULES
 /* A walk that waits keeps no register but the frame pointer. */
-START_TEST(a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that)
+TEST(a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that)
 {
 	struct tdt_trace *trace;
 	struct poll_now task;
@@ -315,32 +337,4 @@ START_TEST(a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-END_TEST
 #endif
-
-int main(void)
-{
-	Suite *suite = suite_create("odd_frames");
-	TCase *tests = tcase_create("odd_frames");
-
-	suite_add_tcase(suite, tests);
-	add(odd_frames_o1);
-	add(odd_frames_o2);
-	add_libraries();
-	n_compiled = n_frames;
-#if defined(__x86_64__)
-	for (unsigned i = 0; i < sizeof odd_assembly / sizeof odd_assembly[0]; i++)
-		frames[n_frames++] = odd_assembly[i];
-#if TDT_WALK_RULES
-	tcase_add_test(tests, a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that);
-#endif
-	tcase_add_loop_test(tests, a_leaf_that_waits_has_all_its_callers, n_compiled,
-			    n_compiled + 2);
-#endif
-	tcase_add_loop_test(tests, a_leaf_that_waits_has_all_its_callers, 0, n_compiled);
-	tcase_add_loop_test(tests, a_poll_that_runs_has_all_its_callers_at_every_instruction, 0,
-			    n_frames);
-	tcase_add_loop_test(tests, a_poll_blocked_at_any_instruction_has_its_callers_or_a_mark, 0,
-			    n_frames);
-	return test_run(suite);
-}

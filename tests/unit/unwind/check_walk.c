@@ -28,6 +28,7 @@
 #include "host/thread.h"
 #include "lib/frames.h"
 #include "lib/poll_now.h"
+#include "lib/test.h"
 #include "unwind/registers.h"
 #include "unwind/walk.h"
 #include "unwind/walk_step.h"
@@ -77,6 +78,14 @@ static void add_libraries(void)
 		add_functions(table);
 	}
 	free(names);
+}
+
+static __attribute__((constructor)) void find_functions(void)
+{
+	add_functions(frames_with_fp);
+	add_functions(frames_without_fp);
+	add_functions(frames_plain);
+	add_libraries();
 }
 
 /* --- A leaf looks at its stack ------------------------------------------------------ */
@@ -227,7 +236,9 @@ static void check_captured(const struct tdt_trace *trace, uint32_t index)
 			(unsigned long)seed);
 }
 
-START_TEST(all_ways_to_walk_give_the_same_frames)
+CASE(walk)
+
+TEST(all_ways_to_walk_give_the_same_frames)
 {
 	struct poll_now task;
 
@@ -254,10 +265,9 @@ START_TEST(all_ways_to_walk_give_the_same_frames)
 	tdt__walk_fini(&by_rules);
 #endif
 }
-END_TEST
 
 /* As if there had been memory for some two thousand million frames. */
-START_TEST(a_capture_with_no_index_left_loses_the_leaf)
+TEST(a_capture_with_no_index_left_loses_the_leaf)
 {
 	struct tdt__capture *capture = tdt__capture_new(1, TDT_MAX_FRAMES);
 	struct tdt__poll poll = { .capture = capture };
@@ -270,7 +280,6 @@ START_TEST(a_capture_with_no_index_left_loses_the_leaf)
 	ck_assert_uint_eq(capture->stacks.lost, 1);
 	tdt__capture_unref(capture);
 }
-END_TEST
 
 #if TDT_WALK_RULES
 /* --- Rules --------------------------------------------------------------------------------- */
@@ -353,7 +362,7 @@ static const struct {
 	{ fp_unaligned, { 0, 0, TDT__CFA_OTHER, TDT__FP_SAME } },
 };
 
-START_TEST(a_rule_is_what_the_unwind_information_says_or_none)
+TEST(a_rule_is_what_the_unwind_information_says_or_none, .to = sizeof learned / sizeof learned[0])
 {
 	struct tdt__rules *rules = tdt__rules_get();
 	const struct tdt__rule *wanted = &learned[_i].rule;
@@ -373,9 +382,8 @@ START_TEST(a_rule_is_what_the_unwind_information_says_or_none)
 	ck_assert_int_eq(tdt__rules_find(rules, pc).cfa_kind, wanted->cfa_kind);
 	tdt__rules_put(rules);
 }
-END_TEST
 
-START_TEST(a_table_grows_and_keeps_what_was_learned)
+TEST(a_table_grows_and_keeps_what_was_learned)
 {
 	struct tdt__rules *rules = tdt__rules_get();
 	uintptr_t first = (uintptr_t)qsort & ~(uintptr_t)0xfff;
@@ -387,7 +395,6 @@ START_TEST(a_table_grows_and_keeps_what_was_learned)
 			(unsigned long)pc);
 	tdt__rules_put(rules);
 }
-END_TEST
 
 /* --- Made-up stacks --------------------------------------------------------------------------- */
 
@@ -467,7 +474,7 @@ static void check_leaves(const char *const *codes)
  * leaf (4 words), then a frame by fp until word 14, whose caller is `by_sp` until 18, then until
  * the end.
  */
-START_TEST(a_return_address_that_changed_is_seen)
+TEST(a_return_address_that_changed_is_seen, .to = 2)
 {
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, by_fp, by_sp, NULL },
@@ -486,7 +493,6 @@ START_TEST(a_return_address_that_changed_is_seen)
 	check_leaf(first);
 	tdt__capture_unref(made_up.capture);
 }
-END_TEST
 
 /* What a frame pointer to word 20 leads to, and what one to word 30 does. */
 static void make_up_two_ways(uintptr_t *words)
@@ -504,7 +510,7 @@ static void make_up_two_ways(uintptr_t *words)
  * by_sp, then two frames by fp: the first tells where the second ends.  What was there before is
  * there still.
  */
-START_TEST(a_frame_pointer_that_changed_is_seen)
+TEST(a_frame_pointer_that_changed_is_seen, .to = 2)
 {
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, by_fp, by_fp, by_sp, NULL };
@@ -522,10 +528,9 @@ START_TEST(a_frame_pointer_that_changed_is_seen)
 	check_leaf(first);
 	tdt__capture_unref(made_up.capture);
 }
-END_TEST
 
 /* The same where the first doesn't save it just below its return address. */
-START_TEST(a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen)
+TEST(a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen, .to = 2)
 {
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, by_sp_saves_fp, by_fp, by_sp, NULL };
@@ -543,10 +548,9 @@ START_TEST(a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen)
 	check_leaf(first);
 	tdt__capture_unref(made_up.capture);
 }
-END_TEST
 
 /* by_sp, then a realigned frame, whose CFA is in the word before its frame pointer's. */
-START_TEST(a_cfa_in_memory_that_changed_is_seen)
+TEST(a_cfa_in_memory_that_changed_is_seen, .to = 2)
 {
 	uintptr_t words[WORDS];
 	const char *first[] = { by_sp, at_fp, by_sp, NULL },
@@ -568,10 +572,9 @@ START_TEST(a_cfa_in_memory_that_changed_is_seen)
 	check_leaf(first);
 	tdt__capture_unref(made_up.capture);
 }
-END_TEST
 
 /* The realigned frame's CFA is damaged while one leaf clones, and whole for the next. */
-START_TEST(a_frame_that_was_damaged_may_be_whole_again)
+TEST(a_frame_that_was_damaged_may_be_whole_again, .to = 2)
 {
 	uintptr_t words[WORDS];
 	const char *whole[] = { by_sp, at_fp, by_sp, NULL };
@@ -589,44 +592,4 @@ START_TEST(a_frame_that_was_damaged_may_be_whole_again)
 	check_leaf(whole);
 	tdt__capture_unref(made_up.capture);
 }
-END_TEST
-
-static void add_rules(TCase *tests)
-{
-	tcase_add_loop_test(tests, a_rule_is_what_the_unwind_information_says_or_none, 0,
-			    sizeof learned / sizeof learned[0]);
-	tcase_add_test(tests, a_table_grows_and_keeps_what_was_learned);
-	tcase_add_loop_test(tests, a_return_address_that_changed_is_seen, 0, 2);
-	tcase_add_loop_test(tests, a_frame_pointer_that_changed_is_seen, 0, 2);
-	tcase_add_loop_test(tests, a_frame_pointer_that_is_saved_elsewhere_and_changed_is_seen, 0,
-			    2);
-	tcase_add_loop_test(tests, a_cfa_in_memory_that_changed_is_seen, 0, 2);
-	tcase_add_loop_test(tests, a_frame_that_was_damaged_may_be_whole_again, 0, 2);
-}
-#else
-static void add_rules(TCase *tests)
-{
-	(void)tests;
-}
 #endif
-
-int main(void)
-{
-	Suite *suite = suite_create("walk");
-	TCase *tests = tcase_create("walk");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	add_functions(frames_with_fp);
-	add_functions(frames_without_fp);
-	add_functions(frames_plain);
-	add_libraries();
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, all_ways_to_walk_give_the_same_frames);
-	tcase_add_test(tests, a_capture_with_no_index_left_loses_the_leaf);
-	add_rules(tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}

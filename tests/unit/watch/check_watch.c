@@ -18,6 +18,7 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/requester.h"
@@ -73,7 +74,9 @@ static void expect_none(struct tdt_handle *handle)
 
 /* --- What is kept ------------------------------------------------------------------------- */
 
-START_TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
+CASE(kept, .setup = watch_by_hand, .teardown = watch_no_more)
+
+TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct tdt_trace *trace;
@@ -95,9 +98,8 @@ START_TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_task_is_captured_once_an_epoch)
+TEST(a_task_is_captured_once_an_epoch)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 
@@ -112,9 +114,8 @@ START_TEST(a_task_is_captured_once_an_epoch)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_tree_tells_its_age_and_the_task_its_state_of_now)
+TEST(a_tree_tells_its_age_and_the_task_its_state_of_now)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct timespec clock;
@@ -138,7 +139,6 @@ START_TEST(a_tree_tells_its_age_and_the_task_its_state_of_now)
 	tdt_worker_now(0);
 	test_task_fini(&task);
 }
-END_TEST
 
 static struct tdt_handle *looked_at;
 static struct tdt_trace *seen;
@@ -149,7 +149,7 @@ static void look(void *argument)
 	seen = tdt_backtrace_last(looked_at);
 }
 
-START_TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
+TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
 {
 	struct test_busy busy = { .result = TDT_PENDING };
 	struct tdt_future child = test_busy_future(&busy);
@@ -171,9 +171,8 @@ START_TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
+TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 {
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 	const enum tdt_task_state states[] = { TDT_TASK_READY, TDT_TASK_PANICKED,
@@ -199,9 +198,8 @@ START_TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_task_that_never_waited_has_no_tree)
+TEST(a_task_that_never_waited_has_no_tree)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
 
@@ -210,9 +208,8 @@ START_TEST(a_task_that_never_waited_has_no_tree)
 	expect_none(task.handle);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_record_that_is_used_again_shows_no_tree_of_the_task_before)
+TEST(a_record_that_is_used_again_shows_no_tree_of_the_task_before)
 {
 	struct test_task before = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_task task = { .leaf = { .name = 'b', .pending = 9 } };
@@ -229,9 +226,8 @@ START_TEST(a_record_that_is_used_again_shows_no_tree_of_the_task_before)
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(nested_tasks_have_a_tree_each)
+TEST(nested_tasks_have_a_tree_each)
 {
 	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
 	struct tdt_trace *trace;
@@ -250,9 +246,8 @@ START_TEST(nested_tasks_have_a_tree_each)
 	tdt_handle_unref(inner.handle);
 	test_task_fini(&outer);
 }
-END_TEST
 
-START_TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
+TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
@@ -266,9 +261,8 @@ START_TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(what_makes_no_sense_is_refused)
+TEST(what_makes_no_sense_is_refused)
 {
 	errno = 0;
 	ck_assert_ptr_null(tdt_backtrace_last(NULL));
@@ -278,10 +272,9 @@ START_TEST(what_makes_no_sense_is_refused)
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
-END_TEST
 
 /* 0 would say that nobody watches, and polls would be captured no more. */
-START_TEST(the_number_of_an_epoch_wraps_and_is_never_0)
+TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	unsigned before = tdt__epoch_now(), wraps = 0;
@@ -304,7 +297,6 @@ START_TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 	ck_assert_uint_eq(wraps, 1);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- How much is kept ------------------------------------------------------------------------ */
 
@@ -343,11 +335,6 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 static struct tdt_future deep_future(struct deep *deep)
 {
 	return (struct tdt_future){ deep, deep_poll, drop_nothing };
@@ -362,7 +349,9 @@ static size_t frames_of(struct tdt_handle *handle, enum tdt_cut *cut)
 	return frames;
 }
 
-START_TEST(a_tree_may_grow)
+CASE(size, .setup = watch_by_hand, .teardown = watch_no_more)
+
+TEST(a_tree_may_grow)
 {
 	const int depths[] = { 1, 9, 10, 30, 7, 100, 3, 250, 2 };
 	struct deep deep = { 1, 1 };
@@ -384,9 +373,8 @@ START_TEST(a_tree_may_grow)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_stack_that_is_too_deep_is_cut_and_marked)
+TEST(a_stack_that_is_too_deep_is_cut_and_marked)
 {
 	struct deep deep = { 2 * TDT_MAX_FRAMES, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -399,9 +387,8 @@ START_TEST(a_stack_that_is_too_deep_is_cut_and_marked)
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
+TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 {
 	struct deep deep = { 100, 20 };
 	struct tdt_future child = deep_future(&deep);
@@ -421,7 +408,6 @@ START_TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* A requester on another thread, which wants more, or less. */
 struct requester {
@@ -459,7 +445,7 @@ static struct tdt_trace *poll_asked(struct test_task *task, uint32_t max_frames)
 	return requester.trace;
 }
 
-START_TEST(a_requester_may_get_more_than_is_kept)
+TEST(a_requester_may_get_more_than_is_kept)
 {
 	struct deep deep = { 3 * TDT__LAST_TREE_MAX, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -476,9 +462,8 @@ START_TEST(a_requester_may_get_more_than_is_kept)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
+TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 {
 	struct deep deep = { 20, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -495,7 +480,6 @@ START_TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 #if TDT_WALK_RULES
 /* Functions that no other test calls: their PCs are new. */
@@ -539,7 +523,7 @@ static tdt_poll_t new_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-START_TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
+TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 {
 	struct test_task task = { 0 };
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
@@ -566,9 +550,8 @@ START_TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 	ck_assert_int_gt(epochs, 2);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
+TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 {
 	struct test_task task = { 0 };
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
@@ -588,7 +571,6 @@ START_TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
-END_TEST
 #endif
 
 /* --- Pools ------------------------------------------------------------------------------------ */
@@ -611,7 +593,9 @@ static void give_back(struct tdt__capture **taken, int n)
 		tdt__spare_give(taken[--n]);
 }
 
-START_TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
+CASE(pools, .setup = watch_by_hand, .teardown = watch_no_more)
+
+TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct tdt__capture *taken[ENOUGH];
@@ -631,9 +615,8 @@ START_TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll)
+TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct tdt__capture *taken[ENOUGH];
@@ -647,9 +630,8 @@ START_TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_po
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(captures_that_were_missed_are_there_the_next_time)
+TEST(captures_that_were_missed_are_there_the_next_time)
 {
 	struct tdt__capture *taken[ENOUGH];
 	int n = take_all_captures(taken), more;
@@ -659,7 +641,6 @@ START_TEST(captures_that_were_missed_are_there_the_next_time)
 	ck_assert_int_gt(more, 0);
 	give_back(taken, n + more);
 }
-END_TEST
 
 #define MANY 10000
 #define SOME 1000
@@ -700,16 +681,15 @@ static void end_burst(void)
 }
 
 /* Nobody ticks: what they need was made when they were spawned. */
-START_TEST(each_task_of_a_burst_has_a_tree_after_its_only_poll)
+TEST(each_task_of_a_burst_has_a_tree_after_its_only_poll)
 {
 	spawn_burst(MANY);
 	poll_burst();
 	expect_a_tree_each();
 	end_burst();
 }
-END_TEST
 
-START_TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll)
+TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll)
 {
 	ck_assert_int_eq(tdt_watch(0), 0);
 	spawn_burst(SOME);
@@ -719,10 +699,9 @@ START_TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_p
 	expect_a_tree_each();
 	end_burst();
 }
-END_TEST
 
 /* Tasks that are there and have no tree are expected to take one: but once, not at each start. */
-START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time)
+TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time)
 {
 	uint32_t made;
 
@@ -738,13 +717,12 @@ START_TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_tim
 	ck_assert_uint_eq(tdt__last_tree_made(), made);
 	end_burst();
 }
-END_TEST
 
 /*
  * Their trees are larger than was expected, and no larger room is there: then each is to have one
  * room of that size.
  */
-START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
+TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 {
 	struct deep deep = { 60, 1 };
 	struct tdt_future child = deep_future(&deep);
@@ -767,10 +745,9 @@ START_TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 	}
 	end_burst();
 }
-END_TEST
 
 /* However many there are between two ticks: they need the room of one. */
-START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
+TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 {
 	uint32_t made = tdt__last_tree_made();
 
@@ -782,13 +759,12 @@ START_TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 	tdt__watch_tick();
 	ck_assert_uint_le(tdt__last_tree_made(), made + 200);
 }
-END_TEST
 
 /*
  * Of a burst after which nobody polls, or which is dropped before the first poll, nothing is left
  * promised.
  */
-START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
+TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 {
 	uint32_t n = tdt__last_tree_promises();
 
@@ -803,9 +779,8 @@ START_TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_other
 	end_burst();
 	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 }
-END_TEST
 
-START_TEST(a_task_that_is_gone_leaves_its_trees_to_others)
+TEST(a_task_that_is_gone_leaves_its_trees_to_others)
 {
 	for (int i = 0; i < SOME; i++) {
 		struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
@@ -817,9 +792,8 @@ START_TEST(a_task_that_is_gone_leaves_its_trees_to_others)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
-START_TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
+TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 {
 	for (int i = 0; i < SOME; i++) {
 		struct deep deep = { 1, 1 };
@@ -837,7 +811,6 @@ START_TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 		test_task_fini(&task);
 	}
 }
-END_TEST
 
 /* --- How often -------------------------------------------------------------------------------- */
 
@@ -871,7 +844,9 @@ static int intervals_until_watched(struct test_task *task)
 	return intervals;
 }
 
-START_TEST(of_few_tasks_each_is_captured_in_every_interval)
+CASE(often, .setup = watch_by_hand, .teardown = watch_no_more)
+
+TEST(of_few_tasks_each_is_captured_in_every_interval)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
 
@@ -883,9 +858,8 @@ START_TEST(of_few_tasks_each_is_captured_in_every_interval)
 	}
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(of_more_tasks_each_is_captured_as_much_less_often)
+TEST(of_more_tasks_each_is_captured_as_much_less_often)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
 
@@ -899,9 +873,8 @@ START_TEST(of_more_tasks_each_is_captured_as_much_less_often)
 	ck_assert_int_eq(intervals_until_watched(&task), 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
+TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
 
@@ -911,11 +884,12 @@ START_TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
 	ck_assert_int_eq(intervals_until_watched(&task), SECOND / INTERVAL);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- On and off ------------------------------------------------------------------------------- */
 
-START_TEST(off_it_captures_no_more_and_on_again_it_does)
+CASE(on, .setup = watch_by_hand, .teardown = watch_no_more)
+
+TEST(off_it_captures_no_more_and_on_again_it_does)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 
@@ -934,7 +908,6 @@ START_TEST(off_it_captures_no_more_and_on_again_it_does)
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* Poll until there is a tree of a poll that began from here on. */
 static void poll_until_watched(struct test_task *task)
@@ -954,7 +927,7 @@ static void poll_until_watched(struct test_task *task)
 	} while (!watched);
 }
 
-START_TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
+TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1000000, .yield = true } };
 
@@ -969,9 +942,8 @@ START_TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 	ck_assert_int_eq(threads_named("tdt-watch"), 1);
 	test_task_fini(&task);
 }
-END_TEST
 
-START_TEST(a_child_of_fork_is_not_watched_until_it_says_so)
+TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1000000, .yield = true } };
 	int status;
@@ -1004,11 +976,12 @@ START_TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	test_task_fini(&task);
 }
-END_TEST
 
 /* --- The environment -------------------------------------------------------------------------- */
 
-START_TEST(the_environment_is_read_with_units_or_not_at_all)
+CASE(environment)
+
+TEST(the_environment_is_read_with_units_or_not_at_all)
 {
 	static const struct {
 		const char *text;
@@ -1029,7 +1002,6 @@ START_TEST(the_environment_is_read_with_units_or_not_at_all)
 		ck_assert_msg(tdt__watch_parse(values[i].text) == values[i].ns, "%s",
 			      values[i].text);
 }
-END_TEST
 
 /*
  * What the interval is in a child with this in its environment that traces a future, after `first`,
@@ -1062,7 +1034,7 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "TDT_WATCH=%s", text);
 }
 
-START_TEST(the_environment_has_tasks_watched_from_the_first_one_on)
+TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 {
 	if (tdt__registry.slabs != 0) {
 		printf("# not tried: a future was traced already\n");
@@ -1076,11 +1048,12 @@ START_TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 	expect_of_environment("20ms", 5 * SECOND, 5 * SECOND);
 	expect_of_environment("20ms", 0, 0);
 }
-END_TEST
 
 /* --- For readers outside ---------------------------------------------------------------------- */
 
-START_TEST(a_tree_is_found_by_the_documented_layout_alone)
+CASE(kept)
+
+TEST(a_tree_is_found_by_the_documented_layout_alone)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	const struct tdt_registry_watched *watched = NULL;
@@ -1126,7 +1099,6 @@ START_TEST(a_tree_is_found_by_the_documented_layout_alone)
 	tdt_trace_free(trace);
 	test_task_fini(&task);
 }
-END_TEST
 
 static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)
 {
@@ -1139,7 +1111,7 @@ static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)
 			      watched->room * sizeof(struct tdt_registry_entry));
 }
 
-START_TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
+TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 
@@ -1160,75 +1132,4 @@ START_TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
 	ck_assert_uint_eq(tree_of(task.handle)->tick, 3 * SECOND);
 	tdt_worker_now(0);
 	test_task_fini(&task);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("watch");
-	TCase *kept = tcase_create("kept"), *size = tcase_create("size"),
-	      *pools = tcase_create("pools");
-	TCase *often = tcase_create("often"), *on = tcase_create("on"),
-	      *environment = tcase_create("environment");
-	TCase *by_hand[] = { kept, size, pools, often, on };
-
-	for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++)
-		tcase_add_checked_fixture(by_hand[i], watch_by_hand, watch_no_more);
-	tcase_add_test(kept, a_tree_is_there_without_asking_or_any_poll_or_wake_for_it);
-	tcase_add_test(kept, a_task_is_captured_once_an_epoch);
-	tcase_add_test(kept, a_tree_tells_its_age_and_the_task_its_state_of_now);
-	tcase_add_test(kept, a_task_in_the_middle_of_a_poll_has_its_last_tree);
-	tcase_add_test(kept, a_task_that_has_ended_keeps_the_last_tree_it_waited_with);
-	tcase_add_test(kept, a_task_that_never_waited_has_no_tree);
-	tcase_add_test(kept, a_record_that_is_used_again_shows_no_tree_of_the_task_before);
-	tcase_add_test(kept, nested_tasks_have_a_tree_each);
-	tcase_add_test(kept, a_poll_that_is_asked_for_too_answers_and_is_kept);
-	tcase_add_test(kept, what_makes_no_sense_is_refused);
-	tcase_add_test(kept, the_number_of_an_epoch_wraps_and_is_never_0);
-	tcase_add_test(kept, a_tree_is_found_by_the_documented_layout_alone);
-	tcase_add_test(kept, a_tree_has_the_gap_before_its_poll_and_the_tick_in_force);
-	suite_add_tcase(suite, kept);
-
-	tcase_add_test(size, a_tree_may_grow);
-	tcase_add_test(size, a_stack_that_is_too_deep_is_cut_and_marked);
-	tcase_add_test(size, a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks);
-	tcase_add_test(size, a_requester_may_get_more_than_is_kept);
-	tcase_add_test(size, a_requester_who_wants_less_leaves_the_watching_to_the_next_poll);
-#if TDT_WALK_RULES
-	tcase_add_test(size, a_watched_poll_learns_a_little_and_the_next_goes_on_from_there);
-	tcase_add_test(size, who_asks_learns_all_at_once_for_those_who_watch_too);
-#endif
-	suite_add_tcase(suite, size);
-
-	tcase_add_test(pools, with_no_capture_left_a_task_is_left_out_until_the_next_epoch);
-	tcase_add_test(pools,
-		       with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll);
-	tcase_add_test(pools, captures_that_were_missed_are_there_the_next_time);
-	tcase_add_test(pools, each_task_of_a_burst_has_a_tree_after_its_only_poll);
-	tcase_add_test(pools,
-		       each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll);
-	tcase_add_test(pools,
-		       a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time);
-	tcase_add_test(pools, tasks_that_find_no_room_of_their_size_have_room_of_that_size_made);
-	tcase_add_test(pools, tasks_that_come_and_go_one_after_the_other_have_no_room_made);
-	tcase_add_test(pools,
-		       what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others);
-	tcase_add_test(pools, a_task_that_is_gone_leaves_its_trees_to_others);
-	tcase_add_test(pools, a_tree_that_outgrows_its_room_leaves_that_to_others);
-	suite_add_tcase(suite, pools);
-
-	tcase_add_test(often, of_few_tasks_each_is_captured_in_every_interval);
-	tcase_add_test(often, of_more_tasks_each_is_captured_as_much_less_often);
-	tcase_add_test(often, of_any_number_of_tasks_each_is_captured_within_a_second);
-	suite_add_tcase(suite, often);
-
-	tcase_add_test(on, off_it_captures_no_more_and_on_again_it_does);
-	tcase_add_test(on, a_ticker_advances_the_epoch_with_whatever_interval_is_set);
-	tcase_add_test(on, a_child_of_fork_is_not_watched_until_it_says_so);
-	suite_add_tcase(suite, on);
-
-	tcase_add_test(environment, the_environment_is_read_with_units_or_not_at_all);
-	tcase_add_test(environment, the_environment_has_tasks_watched_from_the_first_one_on);
-	suite_add_tcase(suite, environment);
-	return test_run(suite);
 }

@@ -22,27 +22,13 @@
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "watch/watch.h"
 
 /* --- A task that needs nothing of the heap ---------------------------------------------------- */
-
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void nothing(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 static __attribute__((noinline)) void clone_deep(int depth, struct tdt_context *cx)
 {
@@ -75,20 +61,11 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static const struct tdt_waker_vtable vtable = { clone_itself, nothing, nothing, nothing };
-static const struct tdt_waker waker = { &vtable };
-
 static tdt_poll_t poll_once(struct tdt_traced *task)
 {
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 
 	return tdt_future_poll(&task->future, &cx);
-}
-
-static void end(struct tdt_traced *task)
-{
-	tdt_future_drop(&task->future);
-	tdt_handle_unref(task->handle);
 }
 
 static uint64_t polls_since(struct tdt_traced *task)
@@ -139,10 +116,12 @@ static void family_init(struct family *family)
 static void family_end(struct family *family)
 {
 	tdt_handle_unref(family->inner.handle);
-	end(&family->task);
+	end_traced(&family->task);
 }
 
-START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
+CASE(path)
+
+TEST(a_watched_poll_takes_no_lock_and_no_memory)
 {
 	const int depths[] = {
 		1, 3, 20, 60, 240, 100
@@ -172,7 +151,6 @@ START_TEST(a_watched_poll_takes_no_lock_and_no_memory)
 	}
 	family_end(&family);
 }
-END_TEST
 
 /* The kernel kills a thread that enters it for anything but to write or to end. */
 static void poll_outside_the_kernel(struct family *family)
@@ -186,7 +164,7 @@ static void poll_outside_the_kernel(struct family *family)
 	syscall(SYS_exit, family->task.handle->record.own_epoch == 7777 ? 0 : 1);
 }
 
-START_TEST(a_watched_poll_makes_no_system_call)
+TEST(a_watched_poll_makes_no_system_call)
 {
 	struct family family;
 	int status;
@@ -211,11 +189,12 @@ START_TEST(a_watched_poll_makes_no_system_call)
 		      (unsigned)status);
 	family_end(&family);
 }
-END_TEST
 
 /* --- No memory -------------------------------------------------------------------------------- */
 
-START_TEST(without_memory_watching_does_not_begin_and_can_later)
+CASE(memory)
+
+TEST(without_memory_watching_does_not_begin_and_can_later)
 {
 	int depth = 3, error, first = 0;
 	struct tdt_traced task;
@@ -240,9 +219,8 @@ START_TEST(without_memory_watching_does_not_begin_and_can_later)
 	ck_assert_int_gt(first, 10);
 	poll_once(&task);
 	ck_assert_uint_eq(polls_since(&task), 0);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 /* --- No thread -------------------------------------------------------------------------------- */
 
@@ -259,7 +237,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, argument);
 }
 
-START_TEST(without_a_thread_watching_does_not_begin_and_can_later)
+TEST(without_a_thread_watching_does_not_begin_and_can_later)
 {
 	no_threads = true;
 	for (int i = 0; i < 3; i++) {
@@ -274,13 +252,12 @@ START_TEST(without_a_thread_watching_does_not_begin_and_can_later)
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
-END_TEST
 
 /* --- Little memory ---------------------------------------------------------------------------- */
 
 #define TASKS 300
 
-START_TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
+TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
 {
 	static struct tdt_traced task[TASKS];
 	int depth = 3, there = 0;
@@ -309,9 +286,8 @@ START_TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
 	}
 	ck_assert_int_eq(there, TASKS);
 	for (int i = 0; i < TASKS; i++)
-		end(&task[i]);
+		end_traced(&task[i]);
 }
-END_TEST
 
 static int read_last(void *argument)
 {
@@ -326,7 +302,7 @@ static int read_last(void *argument)
 	return 0;
 }
 
-START_TEST(reading_reports_every_lack_of_memory)
+TEST(reading_reports_every_lack_of_memory)
 {
 	int depth = 3;
 	struct tdt_traced task =
@@ -335,9 +311,8 @@ START_TEST(reading_reports_every_lack_of_memory)
 	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
 	poll_once(&task);
 	no_memory_each(read_last, &task, 3);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
 /* --- Modules ---------------------------------------------------------------------------------- */
 
@@ -381,7 +356,9 @@ static void poll_until_sure(struct tdt_traced *task)
 	} while (guessed_nodes(task) != 0);
 }
 
-START_TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
+CASE(modules)
+
+TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 {
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
 	     *stays = plugin_open(PLUGINS "/plugin_b.so");
@@ -398,11 +375,10 @@ START_TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may
 	ck_assert_int_gt(guessed_nodes(&task), 0);
 	poll_until_sure(&task);
 	ck_assert_uint_eq(polls_since(&task), 0);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
-START_TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
+TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
 {
 	int depth = 3;
 	struct tdt_traced task =
@@ -413,11 +389,10 @@ START_TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
 	poll_once(&task);
 	ck_assert_int_eq(dlclose(plugin), 0);
 	ck_assert_int_eq(guessed_nodes(&task), 0);
-	end(&task);
+	end_traced(&task);
 }
-END_TEST
 
-START_TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
+TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 {
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
 	     *stays = plugin_open(PLUGINS "/plugin_b.so");
@@ -430,31 +405,39 @@ START_TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 	ck_assert_int_eq(dlclose(plugin), 0);
 	tdt__watch_tick();
 	tdt__spare_give(used);
-	poll_until_sure(&task); /* takes the one that was given back last */
-	end(&task);
+	poll_until_sure(&task); /* takes the one that was given back: it is the first */
+	end_traced(&task);
 }
-END_TEST
 
-int main(void)
+/* A task that is polled in the middle of the next renewal of a capture, when it is made empty. */
+static struct tdt_traced *polled_meanwhile;
+
+void __real_tdt__capture_clear(struct tdt__capture *capture);
+void __wrap_tdt__capture_clear(struct tdt__capture *capture);
+
+void __wrap_tdt__capture_clear(struct tdt__capture *capture)
 {
-	Suite *suite = suite_create("watch_poll");
-	TCase *path = tcase_create("path"), *memory = tcase_create("memory"),
-	      *modules = tcase_create("modules");
+	struct tdt_traced *task = polled_meanwhile;
 
-	tcase_add_test(path, a_watched_poll_takes_no_lock_and_no_memory);
-	tcase_add_test(path, a_watched_poll_makes_no_system_call);
-	suite_add_tcase(suite, path);
+	polled_meanwhile = NULL;
+	if (task != NULL)
+		poll_once(task);
+	__real_tdt__capture_clear(capture);
+}
 
-	tcase_add_test(memory, without_memory_watching_does_not_begin_and_can_later);
-	tcase_add_test(memory, without_a_thread_watching_does_not_begin_and_can_later);
-	tcase_add_test(memory, a_ticker_without_memory_has_tasks_left_out_and_goes_on_later);
-	tcase_add_test(memory, reading_reports_every_lack_of_memory);
-	suite_add_tcase(suite, memory);
+TEST(a_task_that_is_polled_while_captures_are_renewed_has_its_tree)
+{
+	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
+	struct tdt_traced task = task_in(plugin);
 
-	tcase_add_test(modules,
-		       a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go);
-	tcase_add_test(modules, a_tree_in_modules_that_the_process_began_with_is_never_marked);
-	tcase_add_test(modules, a_capture_that_is_in_use_while_a_module_goes_is_told_later);
-	suite_add_tcase(suite, modules);
-	return test_run(suite);
+	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	poll_once(&task);
+	tdt__watch_tick();
+	ck_assert_uint_eq(polls_since(&task), 0);
+	dlclose(plugin_open(PLUGINS "/plugin_b.so"));
+	do
+		polled_meanwhile = &task;
+	while (tdt__watch_tick(), polled_meanwhile != NULL);
+	ck_assert_uint_eq(polls_since(&task), 0);
+	end_traced(&task);
 }

@@ -18,6 +18,7 @@
 
 #include "base/pool.h"
 #include "capture/capture.h"
+#include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -82,19 +83,6 @@ static void child_drop(void *state)
 	free(state);
 }
 
-static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void nothing(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-static const struct tdt_waker_vtable vtable = { clone_itself, nothing, nothing, nothing };
-static const struct tdt_waker waker = { &vtable };
-
 static struct tdt_traced spawn(uint64_t id, unsigned *random)
 {
 	struct child *child = calloc(1, sizeof *child);
@@ -115,16 +103,10 @@ struct poller {
 	uint64_t first; /* id */
 };
 
-static void end(struct tdt_traced *task)
-{
-	tdt_future_drop(&task->future);
-	tdt_handle_unref(task->handle);
-}
-
 static void *poll_them(void *argument)
 {
 	struct poller *poller = argument;
-	struct tdt_context cx = { &waker };
+	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced task[TASKS];
 	uint64_t id = poller->first;
 
@@ -136,11 +118,11 @@ static void *poll_them(void *argument)
 		if (tdt_future_poll(&task[i].future, &cx) == TDT_PENDING &&
 		    random_below(&poller->random, 200) != 0)
 			continue;
-		end(&task[i]);
+		end_traced(&task[i]);
 		task[i] = spawn(id++, &poller->random);
 	}
 	for (int i = 0; i < TASKS; i++)
-		end(&task[i]);
+		end_traced(&task[i]);
 	atomic_fetch_sub(&at_work, 1);
 	return NULL;
 }
@@ -194,7 +176,9 @@ static void *tick(void *argument)
 	return argument;
 }
 
-START_TEST(readers_see_whole_trees_of_the_right_task)
+CASE(races)
+
+TEST(readers_see_whole_trees_of_the_right_task)
 {
 	unsigned seed = seed_of_run();
 	struct poller poller[POLLERS];
@@ -216,7 +200,6 @@ START_TEST(readers_see_whole_trees_of_the_right_task)
 		pthread_join(thread[--n], NULL);
 	ck_assert_int_eq(tdt_watch(0), 0);
 }
-END_TEST
 
 /* --- The trees alone, as fast as it goes ------------------------------------------------------ */
 
@@ -278,7 +261,7 @@ static void *read_alone(void *argument)
 	return NULL;
 }
 
-START_TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
+TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
 {
 	unsigned seed = seed_of_run();
 	unsigned seeds[] = { seed, seed + 1, seed + 2 };
@@ -294,9 +277,8 @@ START_TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < OWNERS; i++)
-		end(&owner[i]);
+		end_traced(&owner[i]);
 }
-END_TEST
 
 /* --- Starting and stopping -------------------------------------------------------------------- */
 
@@ -309,7 +291,7 @@ static void *turn_on_and_off(void *argument)
 	return NULL;
 }
 
-START_TEST(it_is_started_and_stopped_by_several_threads_at_once)
+TEST(it_is_started_and_stopped_by_several_threads_at_once)
 {
 	unsigned seed = seed_of_run();
 	struct poller poller = { seed, 1 };
@@ -326,7 +308,6 @@ START_TEST(it_is_started_and_stopped_by_several_threads_at_once)
 	ck_assert_int_eq(tdt_watch(0), 0);
 	ck_assert_uint_eq(tdt__epoch_now(), 0);
 }
-END_TEST
 
 /* --- The pool --------------------------------------------------------------------------------- */
 
@@ -358,20 +339,11 @@ static void *take_and_give(void *argument)
 			MUST(atomic_exchange(&things[j]->owner, 0) == self);
 			tdt__pool_give(&pool, &things[j]->item);
 		}
-		if (random_below(&random, 100) == 0) {
-			struct tdt__pool_item *item = tdt__pool_take_all(&pool), *next;
-
-			for (; item != NULL; item = next) {
-				next = tdt__pool_next(&pool, item);
-				MUST(atomic_load(&((struct thing *)(void *)item)->owner) == 0);
-				tdt__pool_give(&pool, item);
-			}
-		}
 	}
 	return NULL;
 }
 
-START_TEST(what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost)
+TEST(what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost)
 {
 	unsigned seed = seed_of_run();
 	unsigned seeds[4];
@@ -397,17 +369,39 @@ START_TEST(what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost)
 		left++;
 	ck_assert_int_eq(left, ITEMS);
 }
-END_TEST
 
-int main(void)
+/* --- The spare captures ----------------------------------------------------------------------- */
+
+static void *take_captures(void *argument)
 {
-	Suite *suite = suite_create("watch_races");
-	TCase *races = tcase_create("races");
+	uint64_t self = (uintptr_t)argument;
 
-	tcase_add_test(races, readers_see_whole_trees_of_the_right_task);
-	tcase_add_test(races, a_tree_that_is_written_over_or_given_to_another_is_read_again);
-	tcase_add_test(races, it_is_started_and_stopped_by_several_threads_at_once);
-	tcase_add_test(races, what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost);
-	suite_add_tcase(suite, races);
-	return test_run(suite);
+	for (int i = 0; i < 20000; i++) {
+		struct tdt__capture *outer = tdt__spare_take(), *inner = tdt__spare_take();
+
+		MUST(outer != NULL && inner != NULL && outer != inner);
+		outer->began = inner->began = self;
+		tdt__spare_give(inner);
+		MUST(outer->began == self);
+		tdt__spare_give(outer);
+	}
+	return NULL;
+}
+
+TEST(a_spare_capture_is_in_use_by_one_thread_at_a_time_and_never_lost)
+{
+	struct tdt__capture *taken[1024];
+	pthread_t thread[4];
+	int n = 0;
+
+	MUST(tdt__watch_stock_spares());
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_captures, &taken[i]), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	while ((taken[n] = tdt__spare_take()) != NULL)
+		n++;
+	ck_assert_int_eq(n, 64);
+	while (n > 0)
+		tdt__spare_give(taken[--n]);
 }

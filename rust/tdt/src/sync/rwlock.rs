@@ -208,12 +208,15 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// Go on as a reader, without letting another writer in between.
-    pub fn downgrade(mut self) -> RwLockReadGuard<'a, T> {
-        let (turns, task, lock) = (self.permits.turns, self.permits.task, self.lock);
-        turns.exchange(self.permits.n as usize, 1, task);
-        self.permits.n = 1;
-        let RwLockWriteGuard { permits, .. } = self;
-        RwLockReadGuard { _permits: permits, lock }
+    pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
+        let RwLockWriteGuard { mut permits, lock, .. } = self;
+        let (turns, task, n) = (permits.turns, permits.task, permits.n);
+        // The exchange wakes tasks, and a waker may panic.  Then the reader's guard is dropped, so
+        // it exists before the exchange, and has the one permit that is left after it.
+        permits.n = 1;
+        let reader = RwLockReadGuard { _permits: permits, lock };
+        turns.exchange(n as usize, 1, task);
+        reader
     }
 }
 

@@ -199,7 +199,7 @@ impl Turns {
                     line.holders.remove(holder);
                 }
             }
-            line.free += permits - kept;
+            line.free = line.free.saturating_add(permits - kept);
             line.hand_on();
         });
         self.semaphore.add_permits(permits - kept); // outside of the lock: this may wake tasks

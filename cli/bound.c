@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* What a command may take: see bound.h. */
+
+#include <config.h>
+
+#include "cli/bound.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sanitized.h"
+#include "cli/tdt.h"
+
+#define MOST_MAPPED ((rlim_t)16 << 30) /* bytes of address space; debug files are mapped */
+#define MOST_MEMORY ((rlim_t)4 << 30)  /* bytes of memory that is the process's own */
+#define NAMES_SECONDS 30 /* and as many for what is done without them */
+#define BYTES_A_SECOND ((size_t)4 << 20) /* that are written at least, even compressed */
+
+/* --- Memory --------------------------------------------------------------------------- */
+
+void bound_limit(int resource, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limit) != 0 || limit.rlim_cur <= most)
+		return;
+	limit.rlim_cur = most;
+	setrlimit((__rlimit_resource_t)resource, &limit);
+}
+
+/* The other half of the machine's memory is for all others. */
+void bound_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	rlim_t half = pages > 0 ? (rlim_t)pages / 2 * (rlim_t)page : MOST_MEMORY;
+
+	if (TDT__ASAN || TDT__TSAN)
+		return; /* these map terabytes */
+	bound_limit(RLIMIT_AS, MOST_MAPPED);
+	bound_limit(RLIMIT_DATA, half < MOST_MEMORY ? half : MOST_MEMORY);
+}
+
+/* --- Time ----------------------------------------------------------------------------- */
+
+static uint64_t ends; /* 0: there is no bound */
+static const char *_Atomic unfinished;
+static sem_t thread_runs;
+
+/*
+ * The number of the bound that is in force.  Sequentially consistent, as `unfinished`: nothing else
+ * is shared with the threads.
+ */
+static _Atomic uint32_t bound_number;
+
+/* The number of a bound, and its seconds. */
+static void *pack_bound(uint32_t number, unsigned seconds)
+{
+	return (void *)((uintptr_t)number << 32 | seconds); /* all machines of tdt have 64 bits */
+}
+
+/*
+ * A thread, because a signal does not interrupt a read of memory that the target does not supply.
+ * The end of the process does, and that of a parent ends its children (apart.c).
+ */
+static void *end_overdue(void *bound)
+{
+	static const char text[] = "tdt: reading the target took too long\n";
+	const char *path;
+
+	sem_post(&thread_runs);
+	sleep((unsigned)(uintptr_t)bound);
+	if (atomic_load(&bound_number) != (uintptr_t)bound >> 32)
+		return NULL;
+	path = atomic_load(&unfinished);
+	if (path != NULL)
+		unlink(path);
+	_exit(write(STDERR_FILENO, text, sizeof text - 1) > 0 ? TDT_TROUBLE : EXIT_BAD_INPUT);
+}
+
+/*
+ * Signals are for the command's own thread, whose calls they interrupt.  That waits until the new
+ * thread runs: while it begins, it may have the lock of a sanitizer's allocator, for which a child
+ * of fork() would wait for ever.
+ */
+static void start_overseer(void *bound)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sem_init(&thread_runs, 0, 0);
+	if (pthread_create(&thread, NULL, end_overdue, bound) == 0) {
+		pthread_detach(thread);
+		sem_wait(&thread_runs);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* What the command does apart ends by itself, before the thread ends it. */
+void bound_time(unsigned seconds)
+{
+	uint32_t number = atomic_fetch_add(&bound_number, 1) + 1;
+
+	ends = seconds != 0 ? tdt__clock() + seconds * (uint64_t)TDT__SECOND : 0;
+	if (seconds != 0)
+		start_overseer(pack_bound(number, seconds + 2));
+}
+
+unsigned bound_left(unsigned most)
+{
+	uint64_t now = tdt__clock(), left = ends > now ? (ends - now) / TDT__SECOND + 1 : 0;
+
+	return ends == 0 || left > most ? most : (unsigned)left;
+}
+
+void bound_more(size_t bytes)
+{
+	unsigned more = (unsigned)(bytes / BYTES_A_SECOND);
+
+	if (ends != 0 && more > 0)
+		bound_time(bound_left(UINT32_MAX - more) + more);
+}
+
+unsigned bound_names(void)
+{
+	unsigned left = bound_left(UINT32_MAX);
+
+	if (ends == 0)
+		return NAMES_SECONDS;
+	return left > 2 * NAMES_SECONDS ? left - NAMES_SECONDS : left / 2 + 1;
+}
+
+void bound_unfinished(const char *path)
+{
+	atomic_store(&unfinished, path);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_BASE_REGULAR_FILE_H
+#define TDT_SRC_BASE_REGULAR_FILE_H
+
+/*
+ * Opening a file for reading whose name is not to be trusted: it comes from a target, a core file,
+ * a recording or a debug file, or the file lies in a directory of somebody else.  Opening a device
+ * or a FIFO may do something (rewind a tape, start a watchdog, wake a writer), so nothing but a
+ * regular file is opened.  tests/project/opens.sh fails on any other way to open a file in the
+ * sources that read targets.
+ */
+
+/*
+ * Open `path`, which is relative to the directory `at` or to AT_FDCWD.  Returns a descriptor or a
+ * negative errno; -EINVAL: it is not a regular file.  Without /proc no file can be opened.
+ */
+int tdt__regular_open(int at, const char *path);
+
+/*
+ * Open what was found with TDT__LOOK_FLAGS, and close `found`.  A negative `found` is returned.
+ * Otherwise as above.
+ */
+int tdt__regular_open_found(int found);
+
+#define TDT__LOOK_FLAGS (O_PATH | O_CLOEXEC)
+
+#endif

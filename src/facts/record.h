@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FACTS_RECORD_H
+#define TDT_SRC_FACTS_RECORD_H
+
+/* What a copy of a task's record says by itself, in the process of the task and outside of it. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tdt/counters.h>
+#include <tdt/future.h>
+#include <tdt/registry.h>
+#include <tdt/tree.h>
+
+#define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
+#define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
+
+/*
+ * Whether a wake-up was reported since the poll number `polls` began, by `woken` and `woken_polls`
+ * of the record.
+ */
+static inline bool tdt__woken_since(uint64_t woken, uint32_t woken_polls, uint64_t polls)
+{
+	return woken != 0 && woken_polls == (uint32_t)polls;
+}
+
+/* The state of the record's task; TDT_TASK_UNKNOWN: it has none. */
+static inline enum tdt_task_state tdt__record_state(const struct tdt_task_record *record)
+{
+	switch (record->state) {
+	case TDT_TASK_RECORD_POLLING:
+		return TDT_TASK_RUNNING;
+	case TDT_TASK_RECORD_ENDED:
+		return record->outcome == TDT_READY ? TDT_TASK_READY : TDT_TASK_PANICKED;
+	case TDT_TASK_RECORD_IDLE:
+		return tdt__woken_since(record->woken, record->woken_polls, record->polls)
+			   ? TDT_TASK_RUNNABLE
+			   : TDT_TASK_WAITING;
+	default:
+		return TDT_TASK_UNKNOWN;
+	}
+}
+
+/* Whether the record's wait is in date: a leaf reported it in the last poll that began. */
+static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
+{
+	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls;
+}
+
+/* The wait, without its name; of another kind than 0 to 6, that of a later library, the last. */
+static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *record)
+{
+	if (!tdt__record_has_wait(record))
+		return (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN };
+	return (struct tdt_wait){ .kind = record->wait_kind <= TDT_WAIT_OTHER
+					      ? (enum tdt_wait_kind)record->wait_kind
+					      : TDT_WAIT_OTHER,
+				  .object = record->wait_object,
+				  .owner = record->wait_owner };
+}
+
+/* How many polls were made only for a request, and left the task waiting, modulo 128. */
+static inline uint8_t tdt__requested_polls(const struct tdt_task_record *record)
+{
+	return record->own_bits / TDT__REQUESTED_POLL;
+}
+
+/* How many polls were made for other reasons, modulo 128. */
+static inline uint8_t tdt__own_polls(const struct tdt_task_record *record)
+{
+	return (uint8_t)((record->polls - tdt__requested_polls(record)) % TDT__REQUESTED_POLLS);
+}
+
+static inline uint64_t tdt__time_since(uint64_t now, uint64_t then)
+{
+	return then != 0 && now > then ? now - then : 0;
+}
+
+/*
+ * What the record says of its task, but not what its leaves wait for.  `name`, which may be empty,
+ * and `file`, which may be NULL, are borrowed.
+ */
+static inline struct tdt_trace_info tdt__record_info(const struct tdt_task_record *record,
+						     const char *name, const char *file,
+						     uint64_t now)
+{
+	struct tdt_trace_info info = {
+		.size = sizeof info,
+		.id = record->id,
+		.name = name[0] != '\0' ? name : NULL,
+		.file = file,
+		.line = record->line,
+		.column = record->column,
+		.state = tdt__record_state(record),
+		.state_ns = tdt__time_since(now, record->since),
+		.polls = record->polls,
+		.parent = record->parent,
+		.woken_ns = tdt__time_since(now, record->woken),
+		.woken_by = record->woken_by,
+	};
+
+	if (info.state == TDT_TASK_RUNNABLE)
+		info.state_ns = info.woken_ns;
+	if (info.state == TDT_TASK_RUNNING)
+		info.thread = record->thread;
+	return info;
+}
+
+/* The same of a task that panicked.  Its last tree may be of an earlier poll than the last one. */
+static inline struct tdt_trace_info tdt__panic_info(const struct tdt_registry_panic *panic,
+						    const char *file, uint64_t now)
+{
+	const struct tdt_registry_tree *tree = &panic->tree;
+	bool older = tree->n != 0 && tree->polls < panic->polls;
+
+	return (struct tdt_trace_info){
+		.size = sizeof(struct tdt_trace_info),
+		.id = panic->id,
+		.name = panic->name[0] != '\0' ? panic->name : NULL,
+		.file = file,
+		.line = panic->line,
+		.column = panic->column,
+		.state = TDT_TASK_PANICKED,
+		.state_ns = tdt__time_since(now, panic->when),
+		.polls = panic->polls,
+		.parent = panic->parent,
+		.polls_since = older ? panic->polls - tree->polls : 0,
+		.age_ns = older ? tdt__time_since(now, tree->when) : 0,
+	};
+}
+
+/* Count a live task that has been in `state` for `ns`. */
+static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_state state,
+				    uint64_t ns)
+{
+	if (state == TDT_TASK_RUNNING) {
+		counts->running++;
+		if (ns > counts->longest_poll_ns)
+			counts->longest_poll_ns = ns;
+	} else if (state == TDT_TASK_RUNNABLE) {
+		counts->runnable++;
+	} else if (state == TDT_TASK_WAITING) {
+		counts->waiting++;
+		if (ns > counts->longest_wait_ns)
+			counts->longest_wait_ns = ns;
+	}
+}
+
+#endif

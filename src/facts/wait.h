@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FACTS_WAIT_H
+#define TDT_SRC_FACTS_WAIT_H
+
+/*
+ * Which of a task's waits is the main one, which stands for the task where there is room for one:
+ * the first one for a lock, else the first one for a task, else the first one.  It is the wait of
+ * the task's record, and the first one of `waits` in struct tdt_trace_info.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tdt/tree.h>
+
+/* How much a wait says: 2 if a task has what is waited for, and can give it up. */
+static inline unsigned tdt__wait_weight(enum tdt_wait_kind kind, uint64_t owner)
+{
+	if (kind == TDT_WAIT_TASK)
+		return 1;
+	return kind == TDT_WAIT_MUTEX || owner != 0 ? 2 : 0;
+}
+
+static inline bool tdt__is_lock_wait(const struct tdt_wait *wait)
+{
+	return tdt__wait_weight(wait->kind, wait->owner) == 2;
+}
+
+/* Whether `wait` says more than `main`, the main one of the waits before it. */
+static inline bool tdt__is_main_wait(const struct tdt_wait *wait, const struct tdt_wait *main)
+{
+	return tdt__wait_weight(wait->kind, wait->owner) >
+	       tdt__wait_weight(main->kind, main->owner);
+}
+
+/* Add a wait to the `*n` others: the main one comes first. */
+static inline void tdt__add_wait(struct tdt_wait *waits, uint32_t *n, const struct tdt_wait *wait)
+{
+	uint32_t at = (*n)++;
+
+	if (at > 0 && tdt__is_main_wait(wait, &waits[0])) {
+		waits[at] = waits[0];
+		at = 0;
+	}
+	waits[at] = *wait;
+}
+
+#endif

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Packages of libtdt have no debug information: without it, the library's leaves have the same
+# names, inside the program and outside.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+LC_ALL=C
+DEBUGINFOD_URLS=
+export LC_ALL DEBUGINFOD_URLS
+
+test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
+test "${SANITIZERS:?}" = no || skip_all "a sanitizer's functions stand between"
+program=${top_builddir:?}/tests/outside/.libs/leaves
+test -x "$program" || skip_all "built without a shared library"
+command -v strip >/dev/null || skip_all "there is no strip (Debian: binutils)"
+
+# look LIBRARIES: what the program prints is in $tmp/inside, what tdt prints of it in $tmp/outside.
+look()
+{
+	LD_LIBRARY_PATH=$1
+	export LD_LIBRARY_PATH
+	start "$program" || return
+	env -u LD_LIBRARY_PATH "$tdt" bt --format=folded "$pid" >"$tmp/folded" 2>"$tmp/why"
+	result=$?
+	cat "$tmp/why"
+	stop
+	unset LD_LIBRARY_PATH
+	sed 1d "$tmp/said" | sort >"$tmp/inside"
+	sort "$tmp/folded" >"$tmp/outside"
+	test $result = 0
+}
+
+claim "the library has debug information" look "$top_builddir/.libs"
+for leaf in sleep_ms mutex_lock oneshot_receive timeout join join_all select tcp_accept tcp_read \
+	tcp_write; do
+	claim "tdt_$leaf has a name inside" grep -Eq ";tdt_$leaf( |;)" "$tmp/inside"
+done
+cp "$tmp/inside" "$tmp/inside.whole"
+cp "$tmp/outside" "$tmp/outside.whole"
+
+mkdir "$tmp/libs"
+cp -P "$top_builddir"/.libs/lib*.so* "$tmp/libs/"
+for library in "$tmp"/libs/lib*.so*; do
+	test -L "$library" || strip "$library"
+done
+claim "the library is stripped" look "$tmp/libs"
+same "the leaves have the same names inside" "$tmp/inside.whole" "$tmp/inside"
+same "and outside" "$tmp/outside.whole" "$tmp/outside"
+plan
