@@ -243,6 +243,7 @@ static void add_counts(struct tdt_counts *sum, const struct tdt_counts *counts)
 	sum->waiting += counts->waiting;
 	sum->runnable += counts->runnable;
 	sum->running += counts->running;
+	sum->held += counts->held;
 	keep_larger(&sum->longest_wait_ns, counts->longest_wait_ns);
 	keep_larger(&sum->longest_poll_ns, counts->longest_poll_ns);
 	sum->spawned += counts->spawned;

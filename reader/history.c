@@ -176,8 +176,11 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 		tdt__arena_take(&findings->arena, (n + 1) * sizeof *group);
 	const struct tdt_trace_info **info =
 		tdt__arena_take(&findings->arena, (n + 1) * sizeof *info);
+	struct tdt_counts counts;
 
-	findings->public.panicked = reader->tasks->counters.panicked;
+	tdt__history_counts(reader->tasks, &counts);
+	findings->public.panicked = counts.panicked;
+	findings->public.held = counts.held;
 	findings->public.panics = group;
 	for (size_t i = 0; i < n && group != NULL && info != NULL; i++)
 		add_panic(findings, group, info, panic_trace(reader, findings, &panic[i]));

@@ -209,7 +209,10 @@ static void list_all(struct taking *taking)
 		struct tdt_task_record record;
 
 		if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_FREE ||
-		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+		    !tdt__registry_read(task, &record))
+			continue;
+		taking->findings->public.held += record.state == TDT_TASK_RECORD_ENDED;
+		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
