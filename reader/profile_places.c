@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -67,37 +68,19 @@ static bool same_place(const struct tdt__profile_place *a, const struct tdt__pro
 
 /* --- Places ------------------------------------------------------------------------------- */
 
-static bool room_for_place(struct tdt__profile_places *places)
-{
-	size_t room = places->room != 0 ? 2 * places->room : 64;
-	struct tdt__profile_place *grown;
-
-	if (places->n < places->room)
-		return true;
-	if (tdt__index_reserve(&places->index, room) != 0)
-		return false;
-	grown = realloc(places->place, room * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	places->place = grown;
-	places->room = room;
-	return true;
-}
-
 static int merge_place(struct tdt__profile_places *places, const struct tdt__profile_place *place)
 {
 	uint32_t hash = hash_place(place), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&places->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !same_place(&places->place[i], place));
-	if (i != TDT__INDEX_NONE) {
+	TDT__INDEX_EACH (i, &places->index, hash) {
+		if (!same_place(&places->place[i], place))
+			continue;
 		places->place[i].ns += place->ns;
 		places->place[i].looks += place->looks;
 		return 0;
 	}
-	if (!room_for_place(places))
+	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room, sizeof *place,
+				     &places->index))
 		return -ENOMEM;
 	tdt__index_add(&places->index, hash, (uint32_t)places->n);
 	places->place[places->n++] = *place;

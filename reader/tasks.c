@@ -12,6 +12,7 @@
 #include <tdt/future.h>
 #include <tdt/hooks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
@@ -42,23 +43,6 @@ struct file_names {
 	bool failed; /* there was no memory */
 };
 
-static bool grow_names(struct file_names *names)
-{
-	size_t room = names->room != 0 ? 2 * names->room : 64;
-	struct file_name *entry;
-
-	if (names->n < names->room)
-		return true;
-	entry = realloc(names->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	names->entry = entry;
-	if (tdt__index_reserve(&names->index, room) != 0)
-		return false;
-	names->room = room;
-	return true;
-}
-
 static const char *read_file_name(struct file_names *names, uint64_t address)
 {
 	char text[FILE_NAME_MAX], *copy;
@@ -76,14 +60,14 @@ static const char *read_file_name(struct file_names *names, uint64_t address)
 static const char *file_name_at(struct file_names *names, uint64_t address)
 {
 	uint32_t hash = tdt__hash_id(address), i;
-	size_t tried = 0;
 
 	if (address == 0)
 		return NULL;
-	while ((i = tdt__index_next(&names->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &names->index, hash)
 		if (names->entry[i].address == address)
 			return names->entry[i].name;
-	if (!grow_names(names)) {
+	if (!tdt__array_grow_indexed(&names->entry, names->n, &names->room, sizeof *names->entry,
+				     &names->index)) {
 		names->failed = true;
 		return NULL;
 	}

@@ -49,6 +49,8 @@ noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
 	src/base/arena.c \
 	src/base/arena.h \
+	src/base/array.c \
+	src/base/array.h \
 	src/base/clock.h \
 	src/base/index.c \
 	src/base/index.h \
@@ -63,6 +65,7 @@ libtdt_core_la_SOURCES = \
 	src/base/regular_file.c \
 	src/base/regular_file.h \
 	src/base/sanitized.h \
+	src/base/result.h \
 	src/base/service.c \
 	src/base/service.h \
 	src/base/syscall_name.c \

@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/judge.h"
@@ -557,10 +558,8 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	taking.findings = tdt__findings_new();
 	if (taking.findings == NULL)
 		goto no_memory;
@@ -575,8 +574,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	return conclude(&taking);
 
 no_memory:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

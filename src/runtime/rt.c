@@ -14,6 +14,7 @@
 #include <tdt/outside.h>
 
 #include "base/options.h"
+#include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/driver.h"
 #include "runtime/task.h"
@@ -167,8 +168,7 @@ fail_start:
 fail_driver:
 	tdt__rt_unref(rt);
 fail:
-	errno = -error;
-	return NULL;
+	return tdt__nothing(error);
 }
 
 /* --- The end ---------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include <tdt/hooks.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 
 /* The first member of each future's state. */
 struct operation {
@@ -168,18 +169,12 @@ static struct transfer *transfer_new(struct tdt_tcp *tcp, int side, size_t size,
 	return transfer;
 }
 
-static struct tdt_future invalid(void)
-{
-	errno = EINVAL;
-	return TDT_FUTURE_NONE;
-}
-
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
 	struct transfer *transfer;
 
 	if (tcp == NULL || buffer == NULL || n == NULL)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	transfer = transfer_new(tcp, TDT__READ, size, n);
 	if (transfer == NULL)
 		return TDT_FUTURE_NONE;
@@ -192,7 +187,7 @@ struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size
 	struct transfer *transfer;
 
 	if (tcp == NULL || data == NULL || n == NULL || size > SSIZE_MAX)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	transfer = transfer_new(tcp, TDT__WRITE, size, n);
 	if (transfer == NULL)
 		return TDT_FUTURE_NONE;
@@ -376,7 +371,7 @@ struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct 
 	struct opening *opening;
 
 	if (listener == NULL || tcp == NULL || error == NULL)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;
@@ -393,7 +388,7 @@ struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct t
 	int length = tdt__address(host, port, &address);
 
 	if (length < 0 || tcp == NULL || error == NULL)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;

@@ -23,6 +23,7 @@
 
 #include <dwarf.h>
 
+#include "base/array.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/diename.h"
 
@@ -106,15 +107,8 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 	struct tdt__unit *unit;
 	size_t n_ranges = inlines->ranges.n;
 
-	if (inlines->n == inlines->room) {
-		size_t room = inlines->room != 0 ? 2 * inlines->room : 16;
-
-		unit = reallocarray(inlines->unit, room, sizeof(*unit));
-		if (unit == NULL)
-			return false;
-		inlines->unit = unit;
-		inlines->room = room;
-	}
+	if (!tdt__array_grow(&inlines->unit, inlines->n, &inlines->room, sizeof(*unit)))
+		return false;
 	unit = &inlines->unit[inlines->n];
 	*unit = (struct tdt__unit){ .die = *die };
 	if (!add_ranges(&inlines->ranges, &unit->die, inlines->n))
@@ -242,15 +236,8 @@ static struct tdt__scope *push_scope(struct tdt__scopes *scopes, Dwarf_Die *func
 {
 	struct tdt__scope *scope;
 
-	if (scopes->n == scopes->room) {
-		size_t room = scopes->room != 0 ? 2 * scopes->room : 32;
-
-		scope = reallocarray(scopes->scope, room, sizeof(*scope));
-		if (scope == NULL)
-			return NULL;
-		scopes->scope = scope;
-		scopes->room = room;
-	}
+	if (!tdt__array_grow(&scopes->scope, scopes->n, &scopes->room, sizeof(*scope)))
+		return NULL;
 	scope = &scopes->scope[scopes->n++];
 	*scope = (struct tdt__scope){ 0 };
 	if (function != NULL) {

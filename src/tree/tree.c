@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/result.h"
 
 /* Most trees are one stack, and a dump may have thousands of trees, so they have to be small. */
 enum {
@@ -304,11 +305,9 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	return append_node(tree, parent, node);
 
 overflow:
-	errno = EOVERFLOW;
-	return NULL;
+	return tdt__nothing(-EOVERFLOW);
 no_memory:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 /* Whether the caller gave a node; if not, errno says so. */
