@@ -179,34 +179,13 @@ static void collect_tree(struct collecting *collecting, struct tdt__findings *fi
 
 /* --- The dump ----------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
-{
-	if (task->outcome != NULL)
-		return false;
-	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == task->member.info.id)
-			return true;
-	return choice->n_ids == 0;
-}
-
-static bool note_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
-{
-	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
-
-	if (process == NULL)
-		return false;
-	*process = tdt__tasks_process(tasks);
-	findings->public.process = process;
-	return true;
-}
-
 static bool collect_all(struct collecting *collecting, struct tdt__findings *findings,
 			const struct tdt__task_choice *choice)
 {
 	struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (!is_chosen(&tasks->task[i], choice))
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
 		collect_tree(collecting, findings, &tasks->task[i]);
 		if (!tdt__findings_add(findings, &tasks->task[i].member))
@@ -231,7 +210,7 @@ static void name_owners(const struct collecting *collecting, struct tdt__finding
 
 	for (size_t i = 0; i < tasks->n; i++) {
 		struct tdt_trace_info *info = &tasks->task[i].member.info;
-		const char **names = is_chosen(&tasks->task[i], choice) && info->n_waits > 0
+		const char **names = tdt__task_is_chosen(&tasks->task[i], choice) && info->n_waits > 0
 					     ? tdt__arena_take(&findings->arena,
 							       info->n_waits * sizeof *names)
 					     : NULL;
@@ -334,7 +313,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	struct tdt__findings *findings = tdt__findings_new();
 	struct tdt__cycles cycles = { 0 };
 	uint64_t start = tdt__clock();
-	bool done = findings != NULL && note_process(findings, tasks) &&
+	bool done = findings != NULL && tdt__tasks_note_process(tasks, findings) &&
 		    collect_all(&collecting, findings, choice) && tdt__findings_sort(findings);
 
 	if (done)
@@ -350,7 +329,6 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	prove_rings(&collecting, &cycles, true);
 	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
-	findings->public.outside = 1;
 	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);

@@ -521,7 +521,7 @@ int tdt__profile_look(struct tdt__profile *profile, double ns)
 	profile->trees.unloads_known = false;
 	profile->walks = WALKS_MOST;
 	profile->ns = ns;
-	profile->looks++;
+	profile->sum.look = ++profile->looks;
 	error = tdt__records_visit(profile->tasks.target, &profile->tasks.registry, look_at_piece,
 				   profile);
 	if (error != -EIO)

@@ -6,6 +6,7 @@
 #include "reader/profile_sum.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,8 @@ static void add_fresh(struct tdt__profile_sum *sum, struct tdt__profile_group *g
 	if (stratum == NULL || group->fresh == NULL)
 		return;
 	group->looks++;
+	stratum->looks += stratum->last_look != sum->look;
+	stratum->last_look = sum->look;
 	if (wait->young)
 		group->fresh->young[wait->age] += weight;
 	else
@@ -290,6 +293,7 @@ static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
 			continue;
 		distribute(stratum);
 		sum->stale_ns += stratum->stale;
+		sum->off_ns += stratum->stale * stratum->stale / (double)stratum->looks;
 		return 0;
 	}
 	return conclude_stale(sum, stratum);
@@ -320,6 +324,7 @@ int tdt__profile_conclude(struct tdt__profile_sum *sum)
 			scale_group(sum, &sum->group[i]);
 	for (size_t i = 0; i < sum->n_strata && error == 0; i++)
 		error = conclude_stratum(sum, i);
+	sum->off_ns = sqrt(sum->off_ns);
 	for (size_t i = 0; i < sum->n; i++)
 		conclude_group(sum, &sum->group[i]);
 	return error;

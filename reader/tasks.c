@@ -341,6 +341,28 @@ void tdt__tasks_fini(struct tdt__tasks *tasks)
 	*tasks = (struct tdt__tasks){ 0 };
 }
 
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings)
+{
+	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
+
+	if (process == NULL)
+		return false;
+	*process = tdt__tasks_process(tasks);
+	findings->public.process = process;
+	findings->public.outside = 1;
+	return true;
+}
+
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
+{
+	if (task->outcome != NULL)
+		return false;
+	for (size_t i = 0; i < choice->n_ids; i++)
+		if (choice->ids[i] == task->member.info.id)
+			return true;
+	return choice->n_ids == 0;
+}
+
 /* --- Proofs ------------------------------------------------------------------------- */
 
 static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,

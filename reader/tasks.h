@@ -84,6 +84,12 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 					      .now_ns = tasks->now };
 }
 
+/* Say in the findings of a dump which process it is of.  False: no memory. */
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings);
+
+/* Whether the task is of interest, and has not ended. */
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
+
 /* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
 

@@ -78,8 +78,10 @@ tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 
 struct transfer {
 	struct operation operation;
-	char *buffer;	  /* where a read puts the data */
-	const char *data; /* what a write sends */
+	union {
+		char *buffer;	  /* where a read puts the data */
+		const char *data; /* what a write sends */
+	};
 	size_t size, done;
 	ssize_t *n;
 };
@@ -110,11 +112,10 @@ static ssize_t send_all(struct transfer *transfer)
 	return (ssize_t)transfer->size;
 }
 
-TDT__LEAF_POLL(tdt_tcp_read);
-
-tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
+	      ssize_t (*transmit)(struct transfer *transfer))
 {
-	struct transfer *transfer = state;
 	tdt_poll_t polled;
 	ssize_t n;
 
@@ -122,30 +123,25 @@ tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
 		return TDT_PANICKED;
 	n = begin_operation(&transfer->operation);
 	if (n == 0)
-		n = receive(transfer);
+		n = transmit(transfer);
 	polled = tdt__tried(&transfer->operation, cx, &n);
 	if (polled == TDT_READY)
 		*transfer->n = n;
 	return polled;
 }
 
+TDT__LEAF_POLL(tdt_tcp_read);
+
+tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+{
+	return tdt__transfer_poll(state, cx, receive);
+}
+
 TDT__LEAF_POLL(tdt_tcp_write);
 
 tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 {
-	struct transfer *transfer = state;
-	tdt_poll_t polled;
-	ssize_t n;
-
-	if (transfer->operation.ended)
-		return TDT_PANICKED;
-	n = begin_operation(&transfer->operation);
-	if (n == 0)
-		n = send_all(transfer);
-	polled = tdt__tried(&transfer->operation, cx, &n);
-	if (polled == TDT_READY)
-		*transfer->n = n;
-	return polled;
+	return tdt__transfer_poll(state, cx, send_all);
 }
 
 static void drop_transfer(void *state)
@@ -156,43 +152,39 @@ static void drop_transfer(void *state)
 	free(transfer);
 }
 
-static struct transfer *transfer_new(struct tdt_tcp *tcp, int side, size_t size, ssize_t *n)
+static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer *transfer,
+				      tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	struct transfer *transfer = calloc(1, sizeof(*transfer));
+	struct transfer *state;
 
-	if (transfer == NULL)
-		return NULL;
-	transfer->operation.socket = &tcp->socket;
-	transfer->operation.side = side;
-	transfer->size = size;
-	transfer->n = n;
-	return transfer;
+	if (tcp == NULL || transfer->data == NULL || transfer->n == NULL)
+		return tdt__no_future(-EINVAL);
+	state = malloc(sizeof(*state));
+	if (state == NULL)
+		return TDT_FUTURE_NONE;
+	*state = *transfer;
+	state->operation.socket = &tcp->socket;
+	return (struct tdt_future){ state, poll, drop_transfer };
 }
 
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
-	struct transfer *transfer;
+	const struct transfer transfer = {
+		.operation.side = TDT__READ, .buffer = buffer, .size = size, .n = n
+	};
 
-	if (tcp == NULL || buffer == NULL || n == NULL)
-		return tdt__no_future(-EINVAL);
-	transfer = transfer_new(tcp, TDT__READ, size, n);
-	if (transfer == NULL)
-		return TDT_FUTURE_NONE;
-	transfer->buffer = buffer;
-	return (struct tdt_future){ transfer, tdt_tcp_read, drop_transfer };
+	return transfer_new(tcp, &transfer, tdt_tcp_read);
 }
 
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
-	struct transfer *transfer;
+	const struct transfer transfer = {
+		.operation.side = TDT__WRITE, .data = data, .size = size, .n = n
+	};
 
-	if (tcp == NULL || data == NULL || n == NULL || size > SSIZE_MAX)
+	if (size > SSIZE_MAX)
 		return tdt__no_future(-EINVAL);
-	transfer = transfer_new(tcp, TDT__WRITE, size, n);
-	if (transfer == NULL)
-		return TDT_FUTURE_NONE;
-	transfer->data = data;
-	return (struct tdt_future){ transfer, tdt_tcp_write, drop_transfer };
+	return transfer_new(tcp, &transfer, tdt_tcp_write);
 }
 
 /* --- Accept and connect ---------------------------------------------------------- */
