@@ -144,7 +144,7 @@ static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
 
-	if (tdt__outside_rings(&cycles, tasks) != 0)
+	if (tdt__outside_cycles(&cycles, tasks) != 0)
 		report_no_memory();
 	for (size_t i = 0; i < cycles.n; i++) {
 		page->deadlocks += cycles.cycle[i].deadlock;

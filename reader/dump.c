@@ -253,19 +253,19 @@ static void prove_task(struct collecting *collecting, struct tdt__seen_task *tas
 }
 
 /* `dumped`: the trees of the tasks are known. */
-static int prove_rings(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
+static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
 {
 	int error;
 
 	tdt__tasks_settle(collecting->tasks);
-	error = tdt__tasks_rings(cycles, collecting->tasks);
+	error = tdt__tasks_cycles(cycles, collecting->tasks);
 	for (size_t i = 0; i < cycles->n; i++)
 		for (size_t k = 0; k < cycles->cycle[i].n; k++)
 			prove_task(collecting, ring_task(&cycles->cycle[i], k), dumped);
 	return error;
 }
 
-int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
@@ -275,14 +275,14 @@ int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = &sampling },
 		.answers = &none
 	};
-	int error = prove_rings(&collecting, cycles, false);
+	int error = prove_cycles(&collecting, cycles, false);
 
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (cycles->n == 0)
 		return error;
 	tdt__cycles_fini(cycles);
-	return tdt__tasks_rings(cycles, tasks);
+	return tdt__tasks_cycles(cycles, tasks);
 }
 
 /* --- The result --------------------------------------------------------------------------- */
@@ -326,7 +326,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	prove_rings(&collecting, &cycles, true);
+	prove_cycles(&collecting, &cycles, true);
 	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
 	findings->public.at_least = tdt__tasks_at_least(tasks);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -36,18 +37,13 @@ static uint32_t hash_place(const struct tdt__profile_place *place)
 	return tdt__hash_fold(hash);
 }
 
-static bool equal_texts(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* Frames without a function and a line are known by their addresses alone. */
 static bool reads_the_same(const struct tdt_frame *a, const struct tdt_frame *b)
 {
 	return a->kind == b->kind && a->cut == b->cut && a->line == b->line &&
 	       a->column == b->column && a->inlined == b->inlined &&
-	       equal_texts(a->function, b->function) && equal_texts(a->file, b->file) &&
-	       equal_texts(a->module, b->module) &&
+	       tdt__same_text(a->function, b->function) && tdt__same_text(a->file, b->file) &&
+	       tdt__same_text(a->module, b->module) &&
 	       ((a->function != NULL && a->line != 0) || a->pc == b->pc);
 }
 

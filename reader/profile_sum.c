@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "tree/stacks.h"
 
 int tdt__profile_sum_init(struct tdt__profile_sum *sum)
@@ -47,18 +48,13 @@ static bool room_for_entry(void *array, size_t n, size_t *room, size_t size,
 
 /* --- Names -------------------------------------------------------------------------------- */
 
-static bool is_of_number(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static void leave_out_numbers(char to[TDT__PROFILE_NAME_MAX], const char *name)
 {
 	size_t n = 0;
 
 	while (*name != '\0' && n < TDT__PROFILE_NAME_MAX - 1) {
-		to[n++] = is_of_number(*name) ? '*' : *name;
-		for (name++; is_of_number(name[-1]) && is_of_number(*name); name++)
+		to[n++] = tdt__is_digit(*name) ? '*' : *name;
+		for (name++; tdt__is_digit(name[-1]) && tdt__is_digit(*name); name++)
 			;
 	}
 	to[n] = '\0';

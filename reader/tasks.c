@@ -419,7 +419,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
 	return infos;
 }
 
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	size_t n;
 	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &n);

@@ -100,7 +100,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
  * Find the rings of tasks that wait for each other, by the `member.proof` of the tasks.  The caller
  * calls tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
 
 /*
  * Find out whether a task of a ring has stood still since it was read, so that what the tasks say

@@ -140,6 +140,7 @@ libtdt_core_la_SOURCES = \
 	src/facts/proof.c \
 	src/facts/proof.h \
 	src/facts/record.h \
+	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \

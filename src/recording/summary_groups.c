@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "recording/read.h"
 
 enum {
@@ -21,16 +22,11 @@ enum {
 
 /* ---- Families ---- */
 
-static bool is_number_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static size_t skip_digits(const char *text)
 {
 	size_t n = 0;
 
-	while (is_number_digit(text[n]))
+	while (tdt__is_digit(text[n]))
 		n++;
 	return n;
 }
@@ -39,7 +35,7 @@ static size_t skip_digits(const char *text)
 static bool same_but_numbers(const char *a, const char *b)
 {
 	for (;;) {
-		if (is_number_digit(*a) && is_number_digit(*b)) {
+		if (tdt__is_digit(*a) && tdt__is_digit(*b)) {
 			a += skip_digits(a);
 			b += skip_digits(b);
 		}

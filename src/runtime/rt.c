@@ -197,7 +197,7 @@ static struct tdt__task *take_all_tasks(struct tdt_rt *rt)
 	struct tdt__task *tasks = take_new(tdt__inject_close(&rt->inject), NULL), *task;
 
 	for (unsigned i = 0; i < rt->n_workers; i++) {
-		while ((task = tdt__ring_pop(&rt->workers[i].ring)) != NULL) {
+		while ((task = tdt__run_queue_pop(&rt->workers[i].queue)) != NULL) {
 			task->next = NULL;
 			tasks = take_new(task, tasks);
 		}

@@ -226,7 +226,8 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
 
-	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &value) != 0 ||
+	    value > INT32_MAX)
 		return 0;
 	return (int)value;
 }
@@ -308,17 +309,6 @@ static Dwarf_Die origin_of(const Dwarf_Die *function)
 	return die;
 }
 
-static int declared(Dwarf_Die *function, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 ||
-	    value > INT32_MAX)
-		return 0;
-	return (int)value;
-}
-
 /*
  * Whether `inlined` is not a call, but the rest of `function`.  GCC splits a function that often
  * returns early, to inline its beginning alone.  GCC may then put the rest back, as if it were
@@ -331,8 +321,8 @@ static bool is_rest_of_split(Dwarf_Die *inlined, Dwarf_Die *function)
 	    column = number_of(inlined, DW_AT_call_column);
 
 	return line != 0 && column != 0 && origin_of(inlined).addr == origin_of(function).addr &&
-	       line == declared(function, DW_AT_decl_line) &&
-	       column == declared(function, DW_AT_decl_column);
+	       line == number_of(function, DW_AT_decl_line) &&
+	       column == number_of(function, DW_AT_decl_column);
 }
 
 /* Push the functions from `die` inwards. */
