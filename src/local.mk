@@ -62,6 +62,7 @@ libtdt_core_la_SOURCES = \
 	src/base/pool.c \
 	src/base/pool.h \
 	src/base/refs.h \
+	src/base/proc_syscall.h \
 	src/base/regular_file.c \
 	src/base/regular_file.h \
 	src/base/sanitized.h \

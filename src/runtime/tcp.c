@@ -230,6 +230,22 @@ static void report_result(struct opening *opening, int error)
 	opening->has_socket = false;
 }
 
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
+		  ssize_t (*try_it)(struct opening *opening))
+{
+	tdt_poll_t polled;
+	ssize_t error;
+
+	if (opening->operation.ended)
+		return TDT_PANICKED;
+	error = try_it(opening);
+	polled = tdt__tried(&opening->operation, cx, &error);
+	if (polled == TDT_READY)
+		report_result(opening, (int)error);
+	return polled;
+}
+
 /*
  * Whether an error of accept(2) concerns one connection that has gone away.  accept(2) says that
  * the network errors are to be treated like this, too.
@@ -253,10 +269,12 @@ static bool is_of_connection(int error)
 	}
 }
 
-static int accept_one(struct opening *opening)
+static ssize_t accept_one(struct opening *opening)
 {
-	int fd;
+	int fd = begin_operation(&opening->operation);
 
+	if (fd != 0)
+		return fd;
 	do
 		fd = accept4(opening->operation.socket->fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -271,19 +289,7 @@ TDT__LEAF_POLL(tdt_tcp_accept);
 
 tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 {
-	struct opening *opening = state;
-	tdt_poll_t polled;
-	ssize_t error;
-
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = begin_operation(&opening->operation);
-	if (error == 0)
-		error = accept_one(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
-	if (polled == TDT_READY)
-		report_result(opening, (int)error);
-	return polled;
+	return tdt__opening_poll(state, cx, accept_one);
 }
 
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
@@ -315,21 +321,16 @@ static int connect_further(struct opening *opening)
 	return -error;
 }
 
+static ssize_t try_connect(struct opening *opening)
+{
+	return opening->has_socket ? connect_further(opening) : connect_first(opening);
+}
+
 TDT__LEAF_POLL(tdt_tcp_connect);
 
 tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 {
-	struct opening *opening = state;
-	tdt_poll_t polled;
-	ssize_t error;
-
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = opening->has_socket ? connect_further(opening) : connect_first(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
-	if (polled == TDT_READY)
-		report_result(opening, (int)error);
-	return polled;
+	return tdt__opening_poll(state, cx, try_connect);
 }
 
 static void drop_opening(void *state)
