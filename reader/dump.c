@@ -210,11 +210,10 @@ static void name_owners(const struct collecting *collecting, struct tdt__finding
 
 	for (size_t i = 0; i < tasks->n; i++) {
 		struct tdt_trace_info *info = &tasks->task[i].member.info;
-		const char **names = tdt__task_is_chosen(&tasks->task[i], choice) && info->n_waits > 0
-					     ? tdt__arena_take(&findings->arena,
-							       info->n_waits * sizeof *names)
-					     : NULL;
+		const char **names = NULL;
 
+		if (tdt__task_is_chosen(&tasks->task[i], choice) && info->n_waits > 0)
+			names = tdt__arena_take(&findings->arena, info->n_waits * sizeof *names);
 		for (uint32_t k = 0; k < info->n_waits && names != NULL; k++)
 			names[k] = name_of_task(tasks, info->waits[k].owner);
 		info->owner_names = names;

@@ -63,7 +63,8 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 		facts->same_place = facts->same_place && tdt__same_text(info.file, first.file) &&
 				    info.line == first.line && info.column == first.column;
 		facts->same_parent = facts->same_parent && info.parent == first.parent;
-		facts->same_syscall = facts->same_syscall && tdt__same_text(info.syscall, first.syscall);
+		facts->same_syscall =
+		    facts->same_syscall && tdt__same_text(info.syscall, first.syscall);
 		/* These two are said if they are true of all. */
 		if (info.unknown_stack == 0)
 			facts->first.unknown_stack = 0;

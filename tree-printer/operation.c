@@ -264,7 +264,8 @@ bool tdt__wraps_future(const char *function)
 {
 	struct piece rest, type = trait_type(function, &rest);
 
-	return tdt__ends_with(function, future_poll) && type.n > 0 && find_outside(type, "<") != NULL;
+	return tdt__ends_with(function, future_poll) && type.n > 0 &&
+	       find_outside(type, "<") != NULL;
 }
 
 bool tdt__keeps_wakers(const char *function)

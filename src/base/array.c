@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ROOM 16
+#define FIRST_ARRAY_ROOM 16
 
 static size_t next_room(size_t room)
 {
-	return room != 0 ? 2 * room : FIRST_ROOM;
+	return room != 0 ? 2 * room : FIRST_ARRAY_ROOM;
 }
 
 bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size)

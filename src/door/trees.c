@@ -67,8 +67,8 @@ static size_t tasks_most(const struct tdt_outside_trees *wanted)
 /* List a task, and take over the reference to it. */
 static void list_task(struct sending *sending, struct tdt_handle *task)
 {
-	if (sending->n < tasks_most(sending->wanted) && tdt__array_grow(&sending->task, sending->n, &sending->room,
-			 sizeof sending->task[0])) {
+	if (sending->n < tasks_most(sending->wanted) &&
+	    tdt__array_grow(&sending->task, sending->n, &sending->room, sizeof sending->task[0])) {
 		sending->task[sending->n++] = task;
 	} else {
 		sending->done->left_out++;

@@ -40,7 +40,7 @@ void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_
 		tdt__ring_put_long(to, tdt__ring_slots(to), event, payload, size);
 }
 
-static void put_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
+static void put_locked_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
 		      const void *payload, size_t size)
 {
 	pthread_mutex_lock(&tdt__recorder_lock);
@@ -180,7 +180,7 @@ static void put_found(struct tdt_recording *block, uint64_t id, uint32_t thread,
 		event.a = tdt__stack_number_of(block, stacks, i);
 	if (event.a == 0)
 		return;
-	put_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
+	put_locked_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
 }
 
 #define READ_WITHIN_NS 100000000
@@ -369,7 +369,7 @@ static void write_module(struct tdt_recording *block, const struct tdt__module *
 	if (!note_module(module))
 		return;
 	size = tdt__service_module(module, &event, payload);
-	put_event(block, TDT__RING_MODULES, &event, payload, size);
+	put_locked_event(block, TDT__RING_MODULES, &event, payload, size);
 }
 
 /* Have the module of the code at `pc` in the recording. */
@@ -462,7 +462,7 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 	struct tdt_event event;
 	size_t size = tdt__service_task(record, &event, payload);
 
-	put_event(block, TDT__RING_TASKS, &event, payload, size);
+	put_locked_event(block, TDT__RING_TASKS, &event, payload, size);
 }
 
 /*
@@ -494,7 +494,7 @@ static void write_state(struct tdt_recording *block, const struct tdt_task_recor
 
 	tdt__lock_renew(&locks, &wait, record->id);
 	payload[5] = wait.owner;
-	put_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
+	put_locked_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
 }
 
 /*

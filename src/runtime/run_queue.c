@@ -28,8 +28,8 @@ static void put_task(struct tdt__run_queue *queue, uint32_t i, struct tdt__task 
  */
 static bool move_head(struct tdt__run_queue *queue, uint32_t from, uint32_t to)
 {
-	return atomic_compare_exchange_strong_explicit(&queue->head, &from, to, memory_order_release,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(
+	    &queue->head, &from, to, memory_order_release, memory_order_relaxed);
 }
 
 bool tdt__run_queue_push(struct tdt__run_queue *queue, struct tdt__task *task)

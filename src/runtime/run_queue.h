@@ -42,7 +42,7 @@ struct tdt__run_queue {
 /* Append `task`.  False if the queue is full. */
 bool tdt__run_queue_push(struct tdt__run_queue *queue, struct tdt__task *task);
 
-/* Put the list `first`, linked by `next`, into the queue.  The queue is empty, and the list fits. */
+/* Put the list `first`, linked by `next`, into the queue, which is empty.  The list fits. */
 void tdt__run_queue_fill(struct tdt__run_queue *queue, struct tdt__task *first);
 
 /* Take the first task out; NULL if there is none. */

@@ -106,8 +106,9 @@ outside()
 	*.c) ;;
 	*) return 0 ;;
 	esac
-	TRUTH=$work/truth OURS=$work/ours TDT=$top_builddir/tdt FOLDER=$work HERE=$here PYTHONDONTWRITEBYTECODE=1 \
-		timeout 120 gdb -nx -batch -x "$here/outside.py" "$work/program" >"$work/log" 2>&1
+	TRUTH=$work/truth OURS=$work/ours TDT=$top_builddir/tdt FOLDER=$work HERE=$here \
+		PYTHONDONTWRITEBYTECODE=1 timeout 120 \
+		gdb -nx -batch -x "$here/outside.py" "$work/program" >"$work/log" 2>&1
 	if ! grep -qx end "$work/truth"; then
 		echo "mismatch: gdb fails"
 		tail -n 5 "$work/log"

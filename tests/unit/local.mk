@@ -5,6 +5,7 @@
 # What differs is said below the list.
 
 tests_unit = \
+	tests/unit/base/check_array \
 	tests/unit/base/check_index \
 	tests/unit/base/check_version \
 	tests/unit/symbolize/check_folded \
@@ -191,6 +192,7 @@ $(tests_unit): | $(tests_plugins)
 
 # src/base/
 
+tests_unit_base_check_array_LDADD = $(tests_memory) $(on_core)
 tests_unit_base_check_index_LDADD = $(tests_memory) $(on_core)
 
 # src/symbolize/

@@ -70,6 +70,9 @@ static bool opens(const char *where)
 	target.core = &no_core;
 	opened = tdt__images_open(&images, module->start) >= 0;
 	target.core = NULL;
+	/* What is mapped to be read, or at least the debug file is searched for. */
+	ck_assert_ptr_nonnull(module->mapped);
+	ck_assert_int_eq(module->mapped[0] == '\0', !opened);
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 	return opened;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/run_queue.  A worker's queue is in order and bounded, and each task is taken out once,
- * whichever workers steal at the same time.
+ * Covers runtime/run_queue.  A worker's queue is in order and bounded, and each task is taken out
+ * once, whichever workers steal at the same time.
  */
 
 #include <config.h>
@@ -142,7 +142,8 @@ TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 		while (!tdt__run_queue_push(&shared, &many[i])) {
 			struct tdt__task *next;
 
-			for (task = tdt__run_queue_half(&shared, &last); task != NULL; task = next) {
+			task = tdt__run_queue_half(&shared, &last);
+			for (; task != NULL; task = next) {
 				next = task->next;
 				take(task);
 			}
