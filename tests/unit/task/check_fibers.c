@@ -404,8 +404,8 @@ TEST(a_suspended_fiber_says_what_it_waits_for)
 	trace = tdt_backtrace(handle_of(&it));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
-	ck_assert_int_eq(tdt_trace_info(trace)->waits[0].kind, TDT_WAIT_IO);
-	ck_assert_str_eq(tdt_trace_info(trace)->waits[0].name, "the door");
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[0]->kind, TDT_WAIT_IO);
+	ck_assert_str_eq(tdt_trace_info(trace)->waits[0]->name, "the door");
 	tdt_trace_free(trace);
 	expect_dump("waits for descriptor 5 \"the door\"");
 	fibered_resume(&it); /* the next time it does not say */
