@@ -47,13 +47,15 @@ uint64_t tdt__process_namespace(void)
 
 #define LIFE_SECONDS 60 /* a process shows life each second, unless it is stopped */
 
+/* A sign that is still to come is one from before the machine was started again. */
 static bool has_shown_life(const struct tdt_recording *header)
 {
 	struct timespec now;
 	uint64_t seconds = header->alive / (uint64_t)TDT__SECOND;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	return header->alive != 0 && (uint64_t)now.tv_sec < seconds + LIFE_SECONDS;
+	return header->alive != 0 && seconds <= (uint64_t)now.tv_sec &&
+	       (uint64_t)now.tv_sec < seconds + LIFE_SECONDS;
 }
 
 /*

@@ -11,6 +11,7 @@ cat >"$tmp/want" <<'END'
 cli/outside.c: file = fopen(path, "re"); [/proc/PID]
 cli/outside.c: DIR *directory = opendir("/proc");
 cli/program.c: file = fopen(*name, "re"); [named by the user]
+cli/recordings.c: int fd = tdt__regular_open_found(open(path, TDT__LOOK_FLAGS | O_NOFOLLOW)); [O_PATH]
 cli/recordings.c: DIR *dir = opendir(path); [named by the user]
 cli/metrics.c: if (scrape->quiet && freopen("/dev/null", "w", stderr) == NULL)
 reader/images.c: int root = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -572,6 +572,21 @@ TEST(a_process_of_another_namespace_is_gone_if_it_shows_no_life)
 	remove_dir();
 }
 
+/* Its last sign of life has a time that this boot has not seen yet. */
+TEST(a_process_of_another_namespace_is_gone_if_the_machine_was_started_again)
+{
+	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
+	struct timespec now;
+
+	make_dir();
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	header.alive = ((uint64_t)now.tv_sec + 86400) * 1000000000;
+	make_header("tdt-99999991-1.rec", &header);
+	ck_assert_int_eq(start_in_dir(OLD_SIZE), 0);
+	ck_assert(!is_there("tdt-99999991-1.rec"));
+	remove_dir();
+}
+
 /* The name of a live process is that of process 1, whose start is read from /proc. */
 TEST(recordings_of_live_processes_stay_and_leave_no_room)
 {
