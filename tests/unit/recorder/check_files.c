@@ -768,12 +768,13 @@ static void make_made(size_t dir_size)
 
 static int map_step(int i)
 {
+	static const struct tdt_recording begun = { .magic = TDT_RECORDING_MAGIC };
 	int error = tdt__record_file_map(&made, memory + i * STEP, (uint64_t)i * STEP, STEP);
 
 	if (error == 0)
 		memset(memory + i * STEP, 'a' + i, STEP);
 	if (error == 0 && i == 0)
-		memcpy(memory, TDT_RECORDING_MAGIC, 8);
+		memcpy(memory, &begun, sizeof begun);
 	return error;
 }
 
