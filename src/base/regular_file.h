@@ -7,8 +7,8 @@
  * a recording or a debug file, or the file lies in a directory of somebody else.  Opening a device
  * or a FIFO may do something (rewind a tape, start a watchdog, wake a writer), and so may reading
  * the kernel's own files (/proc/kmsg, trace_pipe, the registers of a device in /sys).  So nothing
- * but a regular file of another file system is opened.  tests/project/opens.sh fails on any other way to open a file in the
- * sources that read targets.
+ * but a regular file of another file system is opened.  tests/project/opens.sh fails on any other
+ * way to open a file in the sources that read targets.
  */
 
 /*
