@@ -60,13 +60,15 @@ static bool has_shown_life(const struct tdt_recording *header)
 
 /*
  * kill() knows of each process, also where /proc hides it (hidepid), is missing, or cannot be read
- * for lack of a descriptor.  In another PID namespace the numbers mean other processes.
+ * for lack of a descriptor.  In another PID namespace the numbers mean other processes; without
+ * /proc it is unknown whether they do, so that both must say that the process is gone.
  */
 bool tdt__recorded_process_gone(const struct tdt_recording *header, uint64_t pid, uint64_t start)
 {
 	uint64_t ours = tdt__process_namespace(), now;
 
-	if (header->pid_namespace != 0 && ours != 0 && header->pid_namespace != ours)
+	if (header->pid_namespace != 0 && header->pid_namespace != ours &&
+	    (ours != 0 || has_shown_life(header)))
 		return !has_shown_life(header);
 	if (pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
 		return true;

@@ -534,15 +534,23 @@ static int start_without_proc(void)
 	return start_in_dir(OLD_SIZE) == -ENOSPC ? 0 : 1;
 }
 
-TEST(without_proc_a_live_process_is_not_taken_for_gone)
+/* One of this namespace, whose id is known; and one of another, which has shown life. */
+TEST(without_proc_a_live_process_is_not_taken_for_gone, .to = 2)
 {
+	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
+	struct timespec now;
 	int status;
 	pid_t child;
 	char name[64];
 
 	make_dir();
-	snprintf(name, sizeof name, "tdt-%d-1.rec", getpid());
-	make_old(name, TDT_RECORDING_MAGIC, 90);
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	header.alive = (uint64_t)now.tv_sec * 1000000000;
+	snprintf(name, sizeof name, "tdt-%d-1.rec", _i == 0 ? getpid() : 99999991);
+	if (_i == 0)
+		make_old(name, TDT_RECORDING_MAGIC, 90);
+	else
+		make_header(name, &header);
 	child = fork();
 	if (child == 0)
 		_exit(start_without_proc());

@@ -20,6 +20,7 @@
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
+#include <tdt/integrate/stack.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
