@@ -220,7 +220,7 @@ static void apply_options(struct tdt_recording *block, const struct settings *se
 }
 
 /* The current block is recorded to from now on. */
-static void begin_recording(struct tdt_recording *block)
+static void record_to(struct tdt_recording *block)
 {
 	apply_options(block, &in_force);
 	tdt__service_mark(block, TDT_EVENT_START);
@@ -229,7 +229,7 @@ static void begin_recording(struct tdt_recording *block)
 
 static void switch_on(void)
 {
-	begin_recording(the_block());
+	record_to(the_block());
 	on = true;
 	tdt__epoch_record(true);
 	tdt_recorder_on = 1;
@@ -555,7 +555,7 @@ void tdt__recorder_forked(void)
 	free_all();
 	if (for_program && make_block(&in_force, "", &block, true) == 0) {
 		publish_block(block);
-		begin_recording(block->base);
+		record_to(block->base);
 		return;
 	}
 	tdt_recorder_on = 0;
@@ -582,7 +582,7 @@ void tdt__recorder_resume(void)
 		busy = false;
 		if (made) {
 			publish_block(block);
-			begin_recording(block->base);
+			record_to(block->base);
 			TDT__POKE(block->base->recording, on);
 		}
 	}
