@@ -633,8 +633,11 @@ bool tdt__recorder_parse_stacks(const char *text, struct tdt_recorder_options *o
 	return true;
 }
 
-/* What the environment says.  Returns 1 (record), 0 (do not) or a negative errno. */
-static int read_environment(struct tdt_recorder_options *options)
+/*
+ * What the environment says.  Returns 1 (record), 0 (do not) or a negative errno, because of the
+ * variable `*wrong`.
+ */
+static int read_environment(struct tdt_recorder_options *options, const char **wrong)
 {
 	const char *size = secure_getenv("TDT_RECORD"),
 		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE"),
@@ -642,8 +645,12 @@ static int read_environment(struct tdt_recorder_options *options)
 	int64_t bytes = size != NULL ? tdt__recorder_parse_size(size) : 0,
 		dir_bytes = dir_size != NULL ? tdt__recorder_parse_size(dir_size) : 0;
 
-	if (bytes < 0 || dir_bytes < 0 ||
-	    (stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)))
+	*wrong = bytes < 0	 ? "TDT_RECORD"
+		 : dir_bytes < 0 ? "TDT_RECORD_DIR_SIZE"
+		 : stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)
+			 ? "TDT_RECORD_STACKS"
+			 : NULL;
+	if (*wrong != NULL)
 		return -EINVAL;
 	options->ring_size = (size_t)bytes;
 	options->dir_size = (size_t)dir_bytes;
@@ -673,27 +680,11 @@ static int start_by_environment(struct tdt_recorder_options *options)
 	return error;
 }
 
-/* Say why the environment's request failed.  Without the lock, since a fork waits for that. */
-static void say_failure(int error, bool records)
-{
-	const char *stacks = secure_getenv("TDT_RECORD_STACKS"),
-		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE");
-	struct tdt_recorder_options options;
-
-	if (records)
-		tdt__record_say("TDT_RECORD_DIR", error, "recording in memory only");
-	else if (stacks != NULL && !tdt__recorder_parse_stacks(stacks, &options))
-		tdt__record_say("TDT_RECORD_STACKS", error, "nothing is recorded");
-	else if (dir_size != NULL && tdt__recorder_parse_size(dir_size) < 0)
-		tdt__record_say("TDT_RECORD_DIR_SIZE", error, "nothing is recorded");
-	else
-		tdt__record_say("TDT_RECORD", error, "nothing is recorded");
-}
-
 static void record_by_environment(void)
 {
 	struct tdt_recorder_options options = { .size = sizeof options };
-	int saved = errno, wanted = read_environment(&options), error;
+	const char *wrong;
+	int saved = errno, wanted = read_environment(&options, &wrong), error;
 	bool records;
 
 	pthread_mutex_lock(&tdt__recorder_lock);
@@ -703,8 +694,11 @@ static void record_by_environment(void)
 	error = environment_error;
 	records = for_program;
 	pthread_mutex_unlock(&tdt__recorder_lock);
-	if (error != 0)
-		say_failure(error, records);
+	/* Without the lock, since a fork waits for that. */
+	if (error != 0 && records)
+		tdt__record_say("TDT_RECORD_DIR", error, "recording in memory only");
+	else if (error != 0)
+		tdt__record_say(wrong != NULL ? wrong : "TDT_RECORD", error, "nothing is recorded");
 	errno = saved;
 }
 
