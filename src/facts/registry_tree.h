@@ -4,7 +4,7 @@
 
 /* What a tree in the registry says, in the process of its task and outside of it. */
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "tree/stacks.h"
 

@@ -17,7 +17,8 @@ static struct tdt__index by_value;
 
 static bool append(bool indexed)
 {
-	bool grown = indexed ? tdt__array_grow_indexed(&entries, n, &room, sizeof *entries, &by_value)
+	bool grown = indexed ? tdt__array_grow_indexed(&entries, n, &room, sizeof *entries,
+						       &by_value)
 			     : tdt__array_grow(&entries, n, &room, sizeof *entries);
 
 	if (!grown)
