@@ -88,6 +88,9 @@ claim_exports()
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
 	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"
 	claim "what is bound in $1 is read-only then" grep -q GNU_RELRO "$tmp/dynamic"
+	readelf -W -p .debug_str -p .debug_line_str -p .rodata "$libs/$1.so" >"$tmp/strings"
+	claim "no path of the machine that built it is in $1" fails grep -F \
+		"$(cd "$top_builddir" && pwd -P)" "$tmp/strings"
 	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
 	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
 }
