@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	debian/rules \
 	debian/source/format \
 	debian/tdt-tools.install \
+	debian/tdt-tools.lintian-overrides \
 	debian/tests/bt \
 	debian/tests/control \
 	fedora/tdt.spec
