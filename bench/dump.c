@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "report.h"
 

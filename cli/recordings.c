@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/regular_file.h"
 #include "recording/copy.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/leaf.h>
+#include <tdt/integrate/leaf.h>
 
 #include "symbolize/modules.h"
 #include "tree/named.h"

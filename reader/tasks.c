@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include <tdt/future.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"
 #include "base/index.h"

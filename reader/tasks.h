@@ -8,7 +8,7 @@
  */
 
 #include <tdt/dump.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "base/arena.h"
 #include "reader/find.h"

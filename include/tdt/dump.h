@@ -12,8 +12,8 @@
  *
  * A dump makes requests to all live tasks at the same time, with one deadline for the whole dump.
  * It stops no task, and waits for none beyond the deadline.  A task that answers in time shows its
- * fresh tree.  A task that waits at a list (tdt/leaf.h) answers at once.  A task that is in the
- * middle of a poll shows the stack of that poll.  Any other task shows its last watched tree
+ * fresh tree.  A task that waits at a list (tdt/integrate/leaf.h) answers at once.  A task that is
+ * in the middle of a poll shows the stack of that poll.  Any other task shows its last watched tree
  * (tdt/watch.h), or, if it has none, only its record.
  */
 
@@ -86,7 +86,7 @@ struct tdt_snapshot_cycle {
 struct tdt_snapshot_process {
 	uint32_t pid;           /* the process, in its own PID namespace */
 	uint32_t reserved;
-	uint64_t registry;      /* the address of the library's registry (tdt/registry.h) */
+	uint64_t registry;      /* the address of the library's registry (tdt/layout/registry.h) */
 	uint64_t start_real_ns; /* when the library began its work in this process, or in one that
 				   it was forked from; in nanoseconds of CLOCK_REALTIME */
 	uint64_t now_ns;        /* when the tasks were read, in nanoseconds of CLOCK_MONOTONIC of
@@ -96,10 +96,11 @@ struct tdt_snapshot_process {
  * A *futurelock*: a lock was handed to a future that its own task does not poll any more, because
  * the task now awaits something else.  All tasks that wait for the lock hang, and say so in a wait
  * with `futurelock` (struct tdt_wait), whose `owner` is the task that has the lock.  This is found
- * for a lock that begins with a struct tdt_lock and calls tdt_lock_hand() (tdt/hooks.h), if the
- * task waits, and a poll of it began at least a tenth of a second after the lock was handed to it:
- * the poll that answered this snapshot, or its last poll.  (Of a task that did not answer, and
- * whose runtime reports wake-ups, it is enough that the task was not woken since its last poll.)
+ * for a lock that begins with a struct tdt_lock and calls tdt_lock_hand() (tdt/integrate/hooks.h),
+ * if the task waits, and a poll of it began at least a tenth of a second after the lock was handed
+ * to it: the poll that answered this snapshot, or its last poll.  (Of a task that did not answer,
+ * and whose runtime reports wake-ups, it is enough that the task was not woken since its last
+ * poll.)
  */
 
 struct tdt_snapshot {

@@ -189,7 +189,7 @@ enum tdt_cut {
 	TDT_CUT_NOT = 0,
 	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options,
 				 tdt/watch.h); or, for a running poll, more than 1 MiB of stack or
-				 16 stacks (tdt/coroutine.h) */
+				 16 stacks (tdt/integrate/stack.h) */
 	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer */
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: the stack was
 				 overwritten, or the unwind information is wrong */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 
 #include "base/refs.h"
 #include "capture/chain.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <tdt/leaf.h>
+#include <tdt/integrate/leaf.h>
 
 #include "capture/capture.h"
 #include "capture/recorded.h"
@@ -23,7 +23,7 @@ _Static_assert(offsetof(struct tdt_leaf, n) == 4 && offsetof(struct tdt_leaf, pc
 		       offsetof(struct tdt_leaf, polls) == 24 && sizeof(struct tdt_leaf) == 32,
 	       "readers outside rely on the layout");
 
-#define LIST_MOST 1024u  /* frames that are shown: tdt/leaf.h */
+#define LIST_MOST 1024u  /* frames that are shown: tdt/integrate/leaf.h */
 #define LIST_SLICE 16u   /* frames that are read at a time */
 #define TEXTS_SIZE 1024u /* bytes that are read at a time; half of it is more than a string */
 

@@ -16,7 +16,7 @@
 #include <libiberty/hashtab.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "facts/record.h"
 

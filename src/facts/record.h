@@ -9,7 +9,7 @@
 
 #include <tdt/counters.h>
 #include <tdt/future.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */

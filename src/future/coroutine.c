@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 #include <tdt/coroutine.h>
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/stack.h>
 
 #include "base/options.h"
 #include "capture/chain.h"

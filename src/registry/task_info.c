@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "base/name.h"
 #include "base/options.h"

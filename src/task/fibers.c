@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Fibers: <tdt/fiber.h>.
+ * Fibers: <tdt/integrate/fiber.h>.
  *
  * A fiber of its own is a task without a future.  Resume and suspend do for it what the wrapper
  * does before and after a poll (wrapper.c), with the same handshake (handshake.h).  What differs:
@@ -29,7 +29,7 @@
 
 #include <errno.h>
 
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 
 #include "capture/capture.h"
 #include "capture/fiber.h"

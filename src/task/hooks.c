@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What runtimes and leaves report: <tdt/hooks.h>. */
+/* What runtimes and leaves report: <tdt/integrate/hooks.h>. */
 
 #include <config.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"
 #include "base/name.h"

@@ -12,10 +12,10 @@
 #include <sys/procfs.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
-#include <tdt/recording.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/recording.h>
+#include <tdt/layout/registry.h>
 
 #include "fuzz.h"
 #include "reader/elf_facts.h"

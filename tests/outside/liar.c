@@ -37,8 +37,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <tdt/leaf.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/registry.h>
 
 #include "lib/must.h"
 

@@ -39,6 +39,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/at_rest.h"

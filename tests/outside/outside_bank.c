@@ -21,6 +21,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/at_rest.h"

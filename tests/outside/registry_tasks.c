@@ -18,8 +18,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 
 #include "lib/must.h"
 

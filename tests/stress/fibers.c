@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"

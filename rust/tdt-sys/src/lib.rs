@@ -278,7 +278,7 @@ pub struct tdt_dump_options {
     pub max_ids: u32,
 }
 
-// --- tdt/hooks.h ---
+// --- tdt/integrate/hooks.h ---
 
 /// The beginning of a lock whose owner dumps may read.
 #[repr(C)]
@@ -373,7 +373,7 @@ extern "C" {
     pub fn tdt_dump_on_signal(signo: c_int) -> c_int;
     pub fn tdt_dump_on_signal_to(signo: c_int, path: *const c_char) -> c_int;
 
-    // tdt/outside.h
+    // tdt/layout/outside.h
     pub fn tdt_listen() -> c_int;
 
     // tdt/watch.h
@@ -383,7 +383,7 @@ extern "C" {
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
 
-    // tdt/hooks.h
+    // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start();
     pub fn tdt_worker_thread_stop();
     pub fn tdt_worker_thread_park();

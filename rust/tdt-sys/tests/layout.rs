@@ -48,7 +48,9 @@ macro_rules! constants {
 }
 
 fn claims() -> String {
-    let mut out = String::from("#include <stddef.h>\n#include <tdt/tdt.h>\n");
+    let mut out = String::from(
+        "#include <stddef.h>\n#include <tdt/integrate/hooks.h>\n#include <tdt/tdt.h>\n",
+    );
 
     structs! { out:
         tdt_waker { vtable }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/poll_now.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 #include <tdt/trace.h>
 
 #include "base/clock.h"

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

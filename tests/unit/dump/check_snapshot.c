@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>
 
 #include "lib/listed.h"

@@ -16,8 +16,8 @@
 #include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
-#include <tdt/sync.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 
 #include "lib/idle.h"
 #include "lib/leaf.h"

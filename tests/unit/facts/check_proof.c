@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "facts/proof.h"
 #include "lib/test.h"

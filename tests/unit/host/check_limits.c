@@ -37,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/layout/outside.h>
+#include <tdt/layout/recording.h>
 #include <tdt/recorder.h>
 #include <tdt/tdt.h>
 

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "lib/test.h"
 #include "reader/history.h"

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"

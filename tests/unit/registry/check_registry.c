@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/join.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tasks.h>
 
 #include "base/clock.h"

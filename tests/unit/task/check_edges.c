@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

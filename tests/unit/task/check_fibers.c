@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/fibers, capture/fiber, tdt/fiber.h.  The life of fibers: what their tasks say
- * while they run, are suspended and have ended; requests for them, from anywhere; their bounds; and
- * what a library may do wrong.
+ * Covers task/fibers, capture/fiber, tdt/integrate/fiber.h.  The life of fibers: what their tasks
+ * say while they run, are suspended and have ended; requests for them, from anywhere; their bounds;
+ * and what a library may do wrong.
  */
 
 #include <config.h>
@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
@@ -1372,7 +1374,8 @@ TEST(a_suspend_needs_little_of_the_stack, .to = 3)
 	later = suspend_painted(&it, true);
 	printf("# a suspend needs %zu bytes; %zu with a request, %zu with another one\n", without,
 	       first, later);
-	ck_assert_uint_le(without, 1024); /* as tdt/fiber.h says; more if a poll was long */
+	ck_assert_uint_le(without, 1024); /* as tdt/integrate/fiber.h says; more if a poll was long
+					     */
 	ck_assert_uint_le(first, 1024);
 	ck_assert_uint_le(later, 1024);
 	fibered_fini(&it);

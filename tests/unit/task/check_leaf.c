@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tasks.h>
 
 #include "lib/idle.h"

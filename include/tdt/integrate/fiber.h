@@ -44,8 +44,8 @@
  * standing answers a request itself, in tdt_fiber_suspend().  A fiber needs no last tree of
  * tdt_watch() and gets none, because it can be read at any time.
  *
- * The registers that tdt_fiber_suspend() stores are public (tdt/registry.h), so that a debugger or
- * a reader of a core file can continue the stack of a suspended fiber.
+ * The registers that tdt_fiber_suspend() stores are public (tdt/layout/registry.h), so that a
+ * debugger or a reader of a core file can continue the stack of a suspended fiber.
  *
  * If the library's own functions know nothing of tdt, the calls can be made around them: a function
  * that calls their yield makes the calls before and after it.

@@ -40,7 +40,7 @@
  * A request to a task that waits at a list is answered at once: nothing is woken and nothing is
  * polled, and it does not matter what the threads of the runtime are doing.  The list is shown in
  * traces and dumps as any stack is.  Readers outside the process and in core files find it in the
- * record of the task (tdt/registry.h).
+ * record of the task (tdt/layout/registry.h).
  *
  * A future that is polled may also give a list, if its own stack does not show where it waits.
  */
