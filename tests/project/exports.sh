@@ -39,10 +39,10 @@ declared()
 		tr -d ' (' | sort
 }
 
-# mapped MAP: with the polls of leaves (src/base/leaf_poll.h).
+# mapped MAP: with the names that trees need (src/base/leaf_poll.h).
 mapped()
 {
-	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/$1" | sort
+	sed -n 's/^\t\(tdt[._].*\);$/\1/p' "$top_srcdir/$1" | sort
 }
 
 # exported LIBRARY
@@ -71,7 +71,7 @@ claim_exports()
 {
 	declared "$1" >"$tmp/declared"
 	mapped "$2" >"$tmp/all"
-	grep -v '[.]poll$' "$tmp/all" >"$tmp/mapped"
+	grep -v '[.]' "$tmp/all" >"$tmp/mapped"
 	exported "$1" >"$tmp/exported"
 	sed "s/\$/@@$3/" "$tmp/all" >"$tmp/versioned"
 	echo "$3" >>"$tmp/versioned"
