@@ -42,7 +42,8 @@ as_ever()
 # longer NAME BYTES: NAME=SIZE.
 longer()
 {
-	sed "s/.*\\($1=[0-9]*\\).*/\\1/" "$tmp/sizes" | awk -F= -v more="$2" '{ print $1 "=" $2 + more }'
+	sed "s/.*\\($1=[0-9]*\\).*/\\1/" "$tmp/sizes" |
+		awk -F= -v more="$2" '{ print $1 "=" $2 + more }'
 }
 
 "$image" sizes >"$tmp/sizes"
@@ -79,7 +80,8 @@ fi
 lists_ours()
 {
 	"$TDT_OLD" ps --core="$tmp/image" >"$tmp/seen" && grep -q 'task 4' "$tmp/seen" &&
-		"$TDT_OLD" bt --core="$tmp/image" >"$tmp/seen" && grep -q '"fell" panicked' "$tmp/seen"
+		"$TDT_OLD" bt --core="$tmp/image" >"$tmp/seen" &&
+		grep -q '"fell" panicked' "$tmp/seen"
 }
 "$image" none >"$tmp/image"
 claim "an old tdt reads today's images" lists_ours

@@ -102,7 +102,8 @@ static void make_memory(struct memory *memory)
 	for (unsigned i = 0; i < RECORDS; i++) {
 		memory->record[i].record =
 		    (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE, .id = i + 1 };
-		snprintf(memory->record[i].record.name, TDT_TASK_RECORD_NAME_SIZE, "task %u", i + 1);
+		snprintf(memory->record[i].record.name, TDT_TASK_RECORD_NAME_SIZE, "task %u",
+			 i + 1);
 	}
 	memory->record[0].record.file = ADDRESS_OF(file);
 	snprintf(memory->file, sizeof(memory->file), "file.c");
@@ -162,7 +163,8 @@ static bool damage(struct memory *memory, struct files *files, const char *how)
 {
 	if (strcmp(how, "escapes") == 0) {
 		memcpy(memory->record[0].record.name, "\033]0;me\a\n\\\xe2\x80\xae\x7f", 14);
-		memset(memory->record[1].record.name, 'x', TDT_TASK_RECORD_NAME_SIZE); /* and no NUL */
+		/* and no NUL */
+		memset(memory->record[1].record.name, 'x', TDT_TASK_RECORD_NAME_SIZE);
 		memcpy(memory->file, "\033[2Jfile.c", 11);
 		memcpy(memory->registry.library, "\033[2J", 5);
 		memset(memory->panic.name, '\a', sizeof(memory->panic.name)); /* and no NUL */
@@ -219,7 +221,9 @@ static void lay_panics(struct memory *memory)
 static void write_core(const struct memory *memory, const struct files *files)
 {
 	const struct thread_note thread = {
-		.header = { .n_namesz = 5, .n_descsz = sizeof(thread.status), .n_type = NT_PRSTATUS },
+		.header = { .n_namesz = 5,
+			    .n_descsz = sizeof(thread.status),
+			    .n_type = NT_PRSTATUS },
 		.name = "CORE",
 		.status.pr_pid = 1,
 	};

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Programs that were compiled with older headers go on working with a later library: abidiff compares
-# a stub of the libraries, made from the headers alone, with one of older headers.  A struct that
-# begins with its size, or whose size the registry or a recording states, may become longer at its
-# end, and a reserve may get a name; all else is a break.
+# Programs that were compiled with older headers go on working with a later library: abidiff
+# compares a stub of the libraries, made from the headers alone, with one of older headers.  A struct
+# that begins with its size, or whose size the registry or a recording states, may become longer at
+# its end, and a reserve may get a name; all else is a break.
 #
 # The older headers are those of abi/1.0.abi as soon as 1.0 has written it.  Before that they are
 # those of the last commit (TDT_ABI_BASE names another), and a break is allowed if NEWS says in the
@@ -43,7 +43,8 @@ suppress()
 # names WHAT HEADERS: of all structs, or enums.
 names()
 {
-	find "$2" -name '*.h' -exec sed -n "s/^$1 \\(.* \\)\\?\\(tdt_[a-z0-9_]*\\) {\$/\\2/p" {} + | sort -u
+	find "$2" -name '*.h' -exec \
+		sed -n "s/^$1 \\(.* \\)\\?\\(tdt_[a-z0-9_]*\\) {\$/\\2/p" {} + | sort -u
 }
 
 # mapped SOURCES: the functions and variables of both libraries.
@@ -178,7 +179,8 @@ if test -e "$top_srcdir/abi/1.0.abi"; then
 	claim "programs for 1.0 go on" compare "$top_srcdir/abi/1.0.abi" "$tmp/now.so"
 elif test -e "$top_srcdir/.git" && commit=$(base 2>/dev/null); then
 	mkdir "$tmp/was"
-	(cd "$top_srcdir" && git archive "$commit" include src/libtdt.map src/runtime/libtdt-rt.map) |
+	(cd "$top_srcdir" &&
+		git archive "$commit" include src/libtdt.map src/runtime/libtdt-rt.map) |
 		tar -x -C "$tmp/was"
 	suppress "$tmp/was/include" >"$tmp/suppressions"
 	claim "a stub is made from the headers of the last commit" stub "$tmp/was" "$tmp/was"

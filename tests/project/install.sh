@@ -184,7 +184,8 @@ with_meson()
 	sed -n '/^```meson/,/^```$/{/^```/!p;}' "$top_srcdir/docs/install.md" \
 		>>"$tmp/meson/meson.build" &&
 		PKG_CONFIG_PATH=$(dirname "$pc_file") PKG_CONFIG_SYSROOT_DIR=$root \
-			meson setup "$tmp/meson/build" "$tmp/meson" && ninja -C "$tmp/meson/build" &&
+			meson setup "$tmp/meson/build" "$tmp/meson" &&
+		ninja -C "$tmp/meson/build" &&
 		LD_LIBRARY_PATH=$libdir "$tmp/meson/build/shared" &&
 		cp "$tmp/meson/build/static" "$tmp/user" && runs_alone
 }
