@@ -311,6 +311,7 @@ libtdt_core_la_SOURCES = \
 	src/tree/trace.h \
 	src/tree/tree.c \
 	src/tree/tree.h \
+	src/tree/waits.h \
 	src/unwind/cfi.c \
 	src/unwind/cfi.h \
 	src/unwind/code.c \

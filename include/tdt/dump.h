@@ -42,6 +42,7 @@ enum tdt_answer {
  * same enum tdt_answer, and the same state.
  */
 struct tdt_snapshot_group {
+	size_t size;                     /* sizeof(struct tdt_snapshot_group) */
 	enum tdt_answer answer;
 	uint32_t reserved;
 	const struct tdt_trace *trace;   /* the trace of one of the tasks, for the tree; NULL with
@@ -71,6 +72,7 @@ struct tdt_snapshot_group {
  * `unproven` is set then instead of `deadlock`.
  */
 struct tdt_snapshot_cycle {
+	size_t size; /* sizeof(struct tdt_snapshot_cycle), as in the other structs here */
 	const struct tdt_trace_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
@@ -84,6 +86,7 @@ struct tdt_snapshot_cycle {
 
 /* Which process a snapshot was read from, and when: see `process` in struct tdt_snapshot. */
 struct tdt_snapshot_process {
+	size_t size;            /* sizeof(struct tdt_snapshot_process) */
 	uint32_t pid;           /* the process, in its own PID namespace */
 	uint32_t reserved;
 	uint64_t registry;      /* the address of the library's registry (tdt/layout/registry.h) */
@@ -108,22 +111,26 @@ struct tdt_snapshot {
 	uint64_t took_ns;                        /* the time to make all requests and wait for the
 						    answers, in nanoseconds */
 	size_t tasks;                            /* the number of tasks in all groups */
-	size_t answers[4];                       /* how many tasks have each enum tdt_answer */
+	size_t fresh;                            /* of these, TDT_ANSWER_FRESH */
+	size_t running;                          /* TDT_ANSWER_RUNNING */
+	size_t last;                             /* TDT_ANSWER_LAST */
+	size_t unanswered;                       /* TDT_ANSWER_NONE */
 	size_t lost;                             /* how many tasks are left out, for lack of
 						    memory */
-	const struct tdt_snapshot_group *groups; /* the most suspicious first: the groups of
-						    deadlocks, in the order of the rings; then
-						    polls that are running; then runnable tasks;
-						    then the others.  Of two groups of one of the
-						    last three kinds, the one with the task that
-						    has been in its state for longer */
+
+	/*
+	 * The most suspicious first: the groups of deadlocks, in the order of the rings; then polls
+	 * that are running; then runnable tasks; then the others.  Of two groups of one of the last
+	 * three kinds, the one with the task that has been in its state for longer.
+	 */
+	const struct tdt_snapshot_group *const *groups;
 	size_t n_groups;
-	const struct tdt_snapshot_cycle *cycles; /* deadlocks first, then what is unproven */
+	const struct tdt_snapshot_cycle *const *cycles; /* deadlocks first, then the unproven */
 	size_t n_cycles;
 	uint64_t panicked;                       /* the number of tasks that have panicked since the
 						    start */
-	const struct tdt_snapshot_group *panics; /* the last of these, each with its trace and one
-						    task: see tdt_panics() */
+	/* The last of these, each with its trace and one task: see tdt_panics(). */
+	const struct tdt_snapshot_group *const *panics;
 	size_t n_panics;
 	const struct tdt_misuse *misuse;         /* the first misuse that the library noticed: see
 						    tdt_misused(); NULL: none */

@@ -51,8 +51,9 @@ static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *record)
 {
 	if (!tdt__record_has_wait(record))
-		return (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN };
-	return (struct tdt_wait){ .kind = record->wait_kind <= TDT_WAIT_OTHER
+		return (struct tdt_wait){ .size = sizeof(struct tdt_wait) };
+	return (struct tdt_wait){ .size = sizeof(struct tdt_wait),
+				  .kind = record->wait_kind <= TDT_WAIT_OTHER
 					      ? (enum tdt_wait_kind)record->wait_kind
 					      : TDT_WAIT_OTHER,
 				  .object = record->wait_object,

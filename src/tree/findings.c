@@ -25,13 +25,39 @@ void tdt__findings_free(struct tdt__findings *findings)
 	if (findings == NULL)
 		return;
 	for (size_t i = 0; i < findings->public.n_panics; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i].trace);
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i]->trace);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
 	free(findings->tasks);
 	free(findings->entry);
 	free(findings);
+}
+
+/* A task that panicked, and its group of one. */
+struct lone {
+	struct tdt_snapshot_group group;
+	const struct tdt_trace_info *task;
+};
+
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
+{
+	struct lone *lone = findings->public.n_panics < TDT__FOUND_PANICS
+				    ? tdt__arena_take(&findings->arena, sizeof *lone)
+				    : NULL;
+
+	if (lone == NULL) {
+		tdt_trace_free(trace);
+		return;
+	}
+	lone->task = &trace->info;
+	lone->group = (struct tdt_snapshot_group){ .size = sizeof lone->group,
+						   .answer = TDT_ANSWER_FRESH,
+						   .trace = trace,
+						   .tasks = &lone->task,
+						   .n = 1 };
+	findings->public.panics = findings->panics;
+	findings->panics[findings->public.n_panics++] = &lone->group;
 }
 
 /* --- The list ------------------------------------------------------------------ */
@@ -146,7 +172,7 @@ static void find_cycles(struct tdt__findings *findings)
 	for (size_t i = 0; i < findings->n; i++)
 		findings->tasks[i] = &findings->entry[i].member->info;
 	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, proof_of);
-	findings->public.cycles = findings->cycles.cycle;
+	findings->public.cycles = findings->cycles.list;
 	findings->public.n_cycles = findings->cycles.n;
 }
 
@@ -200,11 +226,13 @@ static void begin_groups(struct tdt__findings *findings)
 		if (group->place == 0)
 			continue;
 		groups->public[group->place - 1] = (struct tdt_snapshot_group){
+			.size = sizeof(struct tdt_snapshot_group),
 			.answer = group->answer, .trace = group->trace, .tasks = next
 		};
+		groups->list[group->place - 1] = &groups->public[group->place - 1];
 		next += group->n;
 	}
-	findings->public.groups = groups->public;
+	findings->public.groups = groups->list;
 }
 
 /*
@@ -224,7 +252,7 @@ static void fill_groups(struct tdt__findings *findings)
 			of->trace->info = member->info;
 		findings->tasks[(size_t)(group->tasks - findings->tasks) + group->n++] =
 		    &member->info;
-		findings->public.answers[group->answer]++;
+		(*tdt__answered(&findings->public, group->answer))++;
 	}
 }
 

@@ -433,7 +433,7 @@ static uint32_t read_list(const struct tdt_task_record *record, char names[MOST_
 	for (; n < leaf.n && n < MOST_LISTED; n++) {
 		struct tdt_leaf_frame frame;
 
-		if (!read_memory((uintptr_t)&leaf.named[n], &frame, sizeof frame))
+		if (!read_memory((uintptr_t)leaf.frames + n * sizeof frame, &frame, sizeof frame))
 			break;
 		names[n][0] = '\0';
 		if (frame.function != NULL)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Programs that were compiled with older headers go on working with a later library: abidiff
-# compares a stub of the libraries, made from the headers alone, with one of older headers.  A struct
-# that begins with its size, or whose size the registry or a recording states, may become longer at
-# its end, and a reserve may get a name; all else is a break.
+# compares a stub of the libraries, made from the headers alone, with one of older headers.  A
+# struct that begins with its size, or whose size the registry or a recording states, may become
+# longer at its end, and a reserve may get a name; all else is a break.
 #
 # The older headers are those of abi/1.0.abi as soon as 1.0 has written it.  Before that they are
 # those of the last commit (TDT_ABI_BASE names another), and a break is allowed if NEWS says in the

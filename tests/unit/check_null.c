@@ -312,7 +312,7 @@ CALL(tdt_join_all)
 
 CALL(tdt_leaf_at)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .named = NULL };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = NULL };
 
 	tdt_leaf_at(NULL, NULL);
 	tdt_leaf_at(NULL, &leaf);

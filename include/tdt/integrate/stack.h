@@ -50,7 +50,8 @@ struct tdt_stack {
 	uintptr_t pc, sp, fp;
 	uint64_t entry;
 	uint32_t level;
-	uint32_t reserved;
+	uint32_t reserved0;
+	uint64_t reserved[4];
 };
 
 /*

@@ -151,8 +151,8 @@ enum tdt_outside_answer {
 
 /*
  * One message for each of the tasks, in any order.  `n` struct tdt_registry_entry of the tree
- * follow, and then `n_waits` struct tdt_wait (tdt/tree.h; 96 bytes): what the leaves waited for, as
- * they have reported it in that poll.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX
+ * follow, and then `n_waits` struct tdt_outside_wait: what the leaves waited for, as they have
+ * reported it in that poll.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX
  * bytes is cut off, as one that is too large for a watched tree (TDT_CUT_LIMIT); of the waits, the
  * first ones are there that fit behind it.  The task's state, and how long it had been in this
  * state, are in its record; `gap` of the tree is the time from the beginning of the previous poll.
@@ -171,6 +171,16 @@ struct tdt_outside_tree {
 				   waited */
 	struct tdt_registry_tree tree; /* @64  without a tree, all is 0 */
 	/* the entries follow: @120, and then the waits */
+};
+
+/* What a leaf waited for: struct tdt_wait (tdt/tree.h) has the meaning of the fields. */
+struct tdt_outside_wait {
+	uint32_t kind;       /* @0   enum tdt_wait_kind */
+	uint32_t futurelock; /* @4 */
+	uint64_t object;     /* @8 */
+	uint64_t owner;      /* @16 */
+	char name[64];       /* @24  ends with NUL; empty: none */
+	uint64_t handed_ns;  /* @88 */
 };
 
 /* The answer, after the trees. */

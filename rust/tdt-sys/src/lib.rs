@@ -139,12 +139,14 @@ pub const TDT_WAIT_NAME_MAX: c_int = 63;
 #[repr(C)]
 #[derive(Debug)]
 pub struct tdt_wait {
+    pub size: usize,
     pub kind: tdt_wait_kind,
     pub futurelock: u32,
     pub object: u64,
     pub owner: u64,
     pub name: [c_char; 64],
     pub handed_ns: u64,
+    pub owner_name: *const c_char,
 }
 
 #[repr(C)]
@@ -169,11 +171,10 @@ pub struct tdt_trace_info {
     pub polls_since: u64,
     pub thread: u32,
     pub n_waits: u32,
-    pub waits: *const tdt_wait,
+    pub waits: *const *const tdt_wait,
     pub syscall: *const c_char,
     pub leaves_unsure: u32,
     pub requested: u32,
-    pub owner_names: *const *const c_char,
     pub unknown_stack: u32,
     pub asked: u32,
     pub spawned_ns: u64,

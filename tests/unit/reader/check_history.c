@@ -196,7 +196,7 @@ static struct tdt__findings *read_history(void)
 
 static const struct tdt_trace_info *panicked(const struct tdt__findings *findings, size_t i)
 {
-	return tdt_trace_info(findings->public.panics[i].trace);
+	return tdt_trace_info(findings->public.panics[i]->trace);
 }
 
 TEST(the_last_panics_are_read_the_last_one_first)

@@ -32,7 +32,7 @@ static void keep(struct known *known, const struct tdt_trace_info *info)
 	known->info = *info;
 	ck_assert_uint_le(info->n_waits, 4);
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		known->waits[i] = info->waits[i];
+		known->waits[i] = *info->waits[i];
 }
 
 static int keep_record(struct tdt_handle *handle, const struct tdt_trace_info *info, void *known)
