@@ -12,7 +12,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/leaf_poll.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
@@ -524,7 +523,3 @@ void tdt__polls_forked(void)
 	for (const struct tdt__poll *poll = tdt__thread.poll; poll != NULL; poll = poll->outer)
 		TDT__POKE(poll->task->record.thread, tdt__thread_id());
 }
-
-TDT__NAME_IN_TREES(observed_poll);
-TDT__NAME_IN_TREES(recorded_poll);
-TDT__NAME_IN_TREES(traced_poll);

@@ -67,6 +67,7 @@ claim "NEWS has its version and day" grep -Eqx 'tdt 1[.]2[.]3 \([0-9-]{10}\)' NE
 sed -n 's/^#define TDT_VERSION_[A-Z]* \([0-9"].*\)/\1/p' include/tdt/version.h >"$tmp/got"
 printf '1\n2\n3\n"1.2.3"\n' >"$tmp/expected"
 same "so has the header" "$tmp/expected" "$tmp/got"
+claim "whose comments stay" grep -q '"compiled for tdt " TDT_VERSION_TEXT ", ' include/tdt/version.h
 claim "and the crates" test "$(grep -h '"1[.]2[.]3"' rust/*/Cargo.toml | sort | tr '\n' ' ')" = \
 	'tdt-sys = { version = "1.2.3", path = "../tdt-sys" } version = "1.2.3" version = "1.2.3" '
 claim "and Debian's changelog" grep -qx 'tdt (1.2.3-1) unstable; urgency=medium' debian/changelog
