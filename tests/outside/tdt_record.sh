@@ -306,6 +306,7 @@ claim "as a trace" record -o "$tmp/y.pftrace" --dir="$TDT_RECORD_DIR"
 claim "with the names of functions, too" traces "$tmp/y.pftrace"
 claim "its last events" record --last=500ms --summary --dir="$TDT_RECORD_DIR"
 claim "and none else" only_ticks
+echo '{}' >"$tmp/x.json"
 claim "a file that is no recording" fails 'not a recording' record --summary --dir="$tmp/x.json"
 mkdir "$tmp/empty"
 claim "a directory without recordings" fails 'no recording here' record --summary \
