@@ -379,3 +379,13 @@ EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 
 pkgconfig_DATA = src/tdt.pc
+
+# For find_package(tdt) of CMake: where the headers are, seen from the libraries.
+cmakedir = $(libdir)/cmake/tdt
+cmake_DATA = src/tdt-config.cmake src/tdt-config-version.cmake
+src/tdt-config.cmake: $(srcdir)/src/tdt-config.cmake.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) src && include=`realpath -ms --relative-to='$(libdir)' \
+		'$(includedir)'` && sed "s|@include_from_lib@|$$include|" \
+		$(srcdir)/src/tdt-config.cmake.in >$@
+CLEANFILES += src/tdt-config.cmake
+EXTRA_DIST += src/tdt-config.cmake.in
