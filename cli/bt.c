@@ -216,7 +216,7 @@ static bool makes_requests(const struct bt_command *command, const struct outsid
 static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	int error = tdt__outside_rings(&cycles, tasks);
+	int error = tdt__outside_cycles(&cycles, tasks);
 
 	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
 	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)

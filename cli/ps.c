@@ -304,8 +304,8 @@ static int list_these(struct ps_command *command, struct listing *listing,
 	listing->threads = command->threads;
 	live.tasks = infos;
 	if (infos == NULL ||
-	    (tasks->target != NULL ? tdt__outside_rings(&cycles, tasks)
-				   : tdt__tasks_rings(&cycles, tasks)) != 0 ||
+	    (tasks->target != NULL ? tdt__outside_cycles(&cycles, tasks)
+				   : tdt__tasks_cycles(&cycles, tasks)) != 0 ||
 	    choose_shown(command, listing) != 0) {
 		status = report_no_memory();
 	} else {

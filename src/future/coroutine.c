@@ -25,6 +25,7 @@
 
 #include "base/leaf_poll.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/chain.h"
 #include "capture/fiber.h"
 #include "capture/interrupt.h"
@@ -173,9 +174,7 @@ static void tdt__coroutine_main(void)
 
 static __attribute__((noinline)) int set_errno(int error)
 {
-	if (error != 0)
-		errno = -error;
-	return error;
+	return tdt__result(error);
 }
 
 static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine *co,
@@ -228,10 +227,8 @@ static struct tdt__coroutine *map(size_t stack)
 	struct tdt__coroutine *co;
 	char *mapping;
 
-	if (size == 0) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (size == 0)
+		return tdt__nothing(-ENOMEM);
 	mapping = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
@@ -248,8 +245,7 @@ static struct tdt__coroutine *map(size_t stack)
 unmap:
 	munmap(mapping, size);
 failed:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
@@ -262,10 +258,8 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
 	if (error == 0 &&
 	    (fn == NULL || (ours.stack_size != 0 && ours.stack_size < TDT_COROUTINE_MIN_STACK)))
 		error = -EINVAL;
-	if (error != 0) {
-		errno = -error;
-		return TDT_FUTURE_NONE;
-	}
+	if (error != 0)
+		return tdt__no_future(error);
 	co = map(ours.stack_size != 0 ? ours.stack_size : TDT_COROUTINE_STACK);
 	if (co == NULL)
 		return TDT_FUTURE_NONE;
