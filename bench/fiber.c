@@ -115,7 +115,7 @@ static double dump_all(FILE *out)
 {
 	int64_t start = now();
 
-	if (tdt_dump_all(out) != 0)
+	if (tdt_dump(out) != 0)
 		die("tdt_dump_all");
 	return (double)(now() - start);
 }

@@ -222,13 +222,13 @@ static void switch_on(void)
 	TDT__POKE(the_block()->recording, 1);
 	on = true;
 	tdt__epoch_record(true);
-	tdt_recorder_on = 1;
+	tdt__recorder_on = 1;
 	pthread_cond_signal(&switched);
 }
 
 static void switch_off(void)
 {
-	tdt_recorder_on = 0;
+	tdt__recorder_on = 0;
 	tdt__epoch_record(false);
 	on = false;
 	TDT__POKE(the_block()->recording, 0);
@@ -559,7 +559,7 @@ void tdt__recorder_forked(void)
 		if (in_use != NULL)
 			publish_block(NULL);
 		free_all();
-		tdt_recorder_on = 0;
+		tdt__recorder_on = 0;
 		tdt__epoch_forked(false);
 		on = for_program = false;
 		return;
