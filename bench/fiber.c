@@ -116,7 +116,7 @@ static double dump_all(FILE *out)
 	int64_t start = now();
 
 	if (tdt_dump(out) != 0)
-		die("tdt_dump_all");
+		die("tdt_dump");
 	return (double)(now() - start);
 }
 

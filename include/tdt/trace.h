@@ -225,7 +225,9 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * EINTR; calls that SA_RESTART covers continue.  The handler runs on the thread's alternate stack,
  * if the thread has one (sigaltstack(2)), otherwise on the stack that the thread is on, for example
  * the stack of a coroutine.  It needs the space that the kernel uses there,
- * getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB more.
+ * getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB more.  A process that has reported a stack of less
+ * than TDT_COROUTINE_MIN_STACK bytes (tdt_fiber_new(), tdt_fiber_of(), tdt_stack_enter()) is sent
+ * no such signal.
  *
  * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
  * sets errno:
@@ -233,10 +235,11 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *              the request.
  *   ETIMEDOUT  There was no answer in time: the runtime did not poll the task, or the task is in
  *              the middle of a poll whose stack cannot be read.  The latter happens if the thread
- *              runs and blocks the signal, if no signal is free, if there is no /proc, or if the
- *              thread is on another stack than the poll (the stack of a signal handler, or of a
- *              coroutine that was not reported).  tdt_task_inspect() (tdt/tasks.h) reports which of
- *              the two it is.  The request is withdrawn; it may still cause one spurious poll.
+ *              runs and blocks the signal, if no signal is free, if a small stack was reported,
+ *              if there is no /proc, or if the thread is on another stack than the poll (the stack
+ *              of a signal handler, or of a coroutine that was not reported).  tdt_task_inspect()
+ *              (tdt/tasks.h) reports which of the two it is.  The request is withdrawn; it may
+ *              still cause one spurious poll.
  *   EDEADLK    The caller is inside a poll of a traced future, or on a worker that runs tasks
  *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
  *              tdt_backtrace_async() or TDT_BACKTRACE_ON_WORKER there.  (A thread that polls tasks

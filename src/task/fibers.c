@@ -33,6 +33,7 @@
 
 #include "capture/capture.h"
 #include "capture/fiber.h"
+#include "capture/interrupt.h"
 #include "capture/suspended.h"
 #include "host/barrier.h"
 #include "host/thread.h"
@@ -65,6 +66,7 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 
 	if (fiber == NULL)
 		return NULL;
+	tdt__interrupt_heed(size);
 	tdt__fiber_begin_write(fiber);
 	TDT__POKE(fiber->stack.low, (uintptr_t)low);
 	TDT__POKE(fiber->stack.size, size);

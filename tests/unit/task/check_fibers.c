@@ -20,6 +20,7 @@
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
+#include <tdt/integrate/stack.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
@@ -348,6 +349,42 @@ TEST(a_running_fiber_is_read_where_it_runs, .to = 2)
 	gate_open();
 	pthread_join(thread, NULL);
 	ck_assert(it.ended);
+	fibered_fini(&it);
+}
+
+#define SMALL_STACK ((size_t)5120)
+#define PAINT 0xa5
+
+/* There is room for what the fiber does, and not for what the kernel writes before a handler. */
+TEST(a_running_fiber_with_a_small_stack_is_sent_no_signal, .to = 2)
+{
+	struct fibered it = { .run = stays };
+	struct tdt_stack entered = { 0 };
+	char *low, *untouched;
+	struct tdt_trace *trace;
+	pthread_t thread;
+
+	fibered_init(&it, NULL);
+	low = it.stack + FIBERED_STACK - SMALL_STACK;
+	tdt_fiber_end(it.fiber);
+	it.fiber = _i == 0 ? tdt_fiber_new(low, SMALL_STACK, NULL) : tdt_fiber_new(NULL, 0, NULL);
+	entered.low = low;
+	entered.size = SMALL_STACK;
+	tdt_stack_enter(_i == 1 ? &entered : NULL);
+	tdt_stack_leave(_i == 1 ? &entered : NULL);
+	gate_close(true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(1000);
+	untouched = low + SMALL_STACK / 4;
+	memset(it.stack, PAINT, (size_t)(untouched - it.stack));
+	trace = backtrace_timed(handle_of(&it), 200000000);
+	gate_open();
+	pthread_join(thread, NULL);
+	while (untouched > it.stack && (unsigned char)untouched[-1] == PAINT)
+		untouched--;
+	ck_assert_ptr_eq(untouched, it.stack);
+	ck_assert_ptr_null(trace);
 	fibered_fini(&it);
 }
 
@@ -1289,7 +1326,6 @@ TEST(without_memory_a_fiber_is_not_read)
 
 /* --- How much of its stack ------------------------------------------------------------ */
 
-#define PAINT 0xa5
 #define UNPAINTED 64 /* bytes at the stack pointer, which the switch may use */
 
 static NOINLINE void yields_after_a_while(struct fibered *it)
