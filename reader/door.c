@@ -28,7 +28,7 @@ static int nobody_listens(const struct tdt__target *target, const struct tdt_reg
 	case 0:
 		return tdt__trouble(trouble, -ENOTCONN,
 				    "process %d does not listen for requests: it has to call "
-				    "tdt_listen(NULL), or to be started with TDT_OUTSIDE=1",
+				    "tdt_listen(), or to be started with TDT_OUTSIDE=1",
 				    target->pid);
 	case EPERM:
 		return tdt__trouble(trouble, -EACCES,

@@ -239,11 +239,9 @@ tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const voi
 	return future;
 }
 
-/*
- * Private: called when an await has become ready, if the program has a library that wants to know.
- * It is weak, since this header needs no library, and NULL until a library has a use for it.
- */
-extern __attribute__((weak)) void (*volatile tdt__await_ready)(const struct tdt_async *async);
+/* Private: for a library that wants to know when awaits become ready.  Weak: none is needed. */
+typedef void tdt__await_fn(const struct tdt_async *async);
+extern __attribute__((weak)) tdt__await_fn *volatile tdt__await_ready;
 
 /* The function behind TDT_AWAIT: poll the child that is awaited at `point`, on `line`. */
 static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_context *cx,

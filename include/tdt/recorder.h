@@ -164,8 +164,8 @@ struct tdt_recorder_snapshot_options {
  *
  * Returns 0, or a negative errno and sets errno; then there is no new file, and an old one is
  * unchanged: -EINVAL (`path` is NULL or empty, or is no regular file, or an option is wrong),
- * -E2BIG (see `size`), -ELOOP (it is a symbolic link), -ENAMETOOLONG, -ENODATA (this process has not
- * recorded anything), -ENOMEM, or what open(2), write(2) or rename(2) reports, such as -ENOENT,
+ * -E2BIG (see `size`), -ELOOP (it is a symbolic link), -ENAMETOOLONG, -ENODATA (nothing has been
+ * recorded), -ENOMEM, or what open(2), write(2) or rename(2) reports, such as -ENOENT,
  * -EACCES, -ENOSPC, -EFBIG (without the signal SIGXFSZ).  Any thread; not in a signal handler.
  */
 int tdt_recorder_snapshot(const char *path, const struct tdt_recorder_snapshot_options *options);

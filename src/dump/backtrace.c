@@ -205,11 +205,12 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
  * If a list is in force, request a trace by it: any thread may do this, since nothing has to be
  * polled.  False: no list is in force, or not any more.
  */
-static bool backtrace_at_list(struct tdt_handle *task, struct tdt_trace **trace)
+static bool backtrace_at_list(struct tdt_handle *task, uint32_t max_frames,
+			      struct tdt_trace **trace)
 {
 	if (!tdt__waits_at_list(task))
 		return false;
-	*trace = backtrace(task, LIST_TIME, TDT_MAX_FRAMES);
+	*trace = backtrace(task, LIST_TIME, max_frames);
 	return *trace != NULL || errno != ETIMEDOUT;
 }
 
@@ -252,8 +253,8 @@ static bool runs_tasks(void)
 }
 
 /* Read a caller's options.  Returns 0 or a negative errno. */
-static int read_options(struct tdt_backtrace_options *ours,
-			const struct tdt_backtrace_options *theirs)
+static int read_backtrace_options(struct tdt_backtrace_options *ours,
+				  const struct tdt_backtrace_options *theirs)
 {
 	int error = tdt__options_read(ours, sizeof *ours, theirs);
 
@@ -274,7 +275,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 {
 	struct tdt_backtrace_options ours;
 	struct tdt_trace *trace;
-	int error = read_options(&ours, options);
+	int error = read_backtrace_options(&ours, options);
 
 	if (error != 0)
 		return refuse(-error);
@@ -284,7 +285,7 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 		if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
 			return refuse(EDEADLK);
 	} else {
-		if (backtrace_at_list(handle, &trace))
+		if (backtrace_at_list(handle, ours.max_frames, &trace))
 			return trace;
 		if (tdt__thread.poll != NULL || runs_tasks())
 			return backtrace_suspended(handle, ours.max_frames);
@@ -418,7 +419,7 @@ struct tdt_future tdt_backtrace_async(struct tdt_handle *handle,
 {
 	struct tdt_backtrace_options ours;
 	struct async_request *async;
-	int wrong = read_options(&ours, options);
+	int wrong = read_backtrace_options(&ours, options);
 
 	if (wrong == 0 &&
 	    (handle == NULL || out == NULL || ours.timeout_ns != 0 || ours.flags != 0))

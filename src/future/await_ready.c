@@ -8,4 +8,4 @@
 
 #include <tdt/async.h>
 
-void (*volatile tdt__await_ready)(const struct tdt_async *async);
+tdt__await_fn *volatile tdt__await_ready;

@@ -33,7 +33,7 @@ struct panic_hook {
 /* Protects the list and all that is in it. */
 pthread_mutex_t tdt__panic_hooks_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER; /* a removed hook has no threads */
-static struct panic_hook *first;
+static struct panic_hook *first_hook;
 /* Whether there are hooks, for panics without one.  Relaxed: a hook that is being added may miss
  * the panics of that moment. */
 static atomic_bool any;
@@ -44,7 +44,7 @@ static __thread struct inside {
 	const struct inside *outer;
 } *innermost __attribute__((tls_model("initial-exec")));
 
-static bool is_inside(const struct panic_hook *hook)
+static bool is_in_hook(const struct panic_hook *hook)
 {
 	for (const struct inside *at = innermost; at != NULL; at = at->outer)
 		if (at->hook == hook)
@@ -55,7 +55,7 @@ static bool is_inside(const struct panic_hook *hook)
 /* Where the pointer to this hook is; the end of the list: there is none. */
 static struct panic_hook **find_hook(tdt_panic_hook_fn *call, const void *arg)
 {
-	struct panic_hook **at = &first;
+	struct panic_hook **at = &first_hook;
 
 	while (*at != NULL && ((*at)->call != call || (*at)->arg != arg || (*at)->removed))
 		at = &(*at)->next;
@@ -95,12 +95,12 @@ int tdt_panic_hook_add(tdt_panic_hook_fn *hook, void *arg)
 /* Take the hook out of the list.  The list is locked, and other hooks may have come and gone. */
 static void unlink_hook(struct panic_hook *hook)
 {
-	struct panic_hook **at = &first;
+	struct panic_hook **at = &first_hook;
 
 	while (*at != hook)
 		at = &(*at)->next;
 	*at = hook->next;
-	atomic_store_explicit(&any, first != NULL, memory_order_relaxed);
+	atomic_store_explicit(&any, first_hook != NULL, memory_order_relaxed);
 }
 
 int tdt_panic_hook_remove(tdt_panic_hook_fn *call, void *arg)
@@ -110,7 +110,7 @@ int tdt_panic_hook_remove(tdt_panic_hook_fn *call, void *arg)
 
 	pthread_mutex_lock(&tdt__panic_hooks_lock);
 	hook = *find_hook(call, arg);
-	if (hook == NULL || is_inside(hook)) {
+	if (hook == NULL || is_in_hook(hook)) {
 		error = hook == NULL ? ENOENT : EDEADLK;
 	} else {
 		hook->removed = true;
@@ -152,7 +152,7 @@ void tdt__panic_report(const struct tdt_handle *task)
 	tdt__registry_read(task, &record);
 	tdt__task_info(&info, task, &record, tdt__now());
 	pthread_mutex_lock(&tdt__panic_hooks_lock);
-	for (struct panic_hook *hook = first; hook != NULL; hook = hook->next)
+	for (struct panic_hook *hook = first_hook; hook != NULL; hook = hook->next)
 		if (!hook->removed)
 			call_hook(hook, &info.info);
 	pthread_mutex_unlock(&tdt__panic_hooks_lock);
@@ -161,7 +161,7 @@ void tdt__panic_report(const struct tdt_handle *task)
 void tdt__panic_hooks_forked(void)
 {
 	/* The other threads that were in hooks, and those that waited for them, are gone. */
-	for (struct panic_hook *hook = first; hook != NULL; hook = hook->next)
-		hook->running = is_inside(hook);
+	for (struct panic_hook *hook = first_hook; hook != NULL; hook = hook->next)
+		hook->running = is_in_hook(hook);
 	returned = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }

@@ -42,7 +42,8 @@ compile() {
 headers_alone() {
 	for header in "$include"/tdt/*.h "$include"/tdt/*/*.h; do
 		public=${header#"$include/"}
-		printf '#include <%s>\n#include <%s>\n' "$public" "$public" >"$work/alone"
+		printf '#include <%s>\n#include <%s>\nextern int unit;\n' "$public" "$public" \
+			>"$work/alone"
 		compile "$1" "$2" "$work/alone" || return 1
 	done
 }
@@ -51,7 +52,7 @@ headers_alone() {
 # rule for sizes (struct tdt_task_attr) takes for one that is set.
 without_holes() {
 	for header in "$include"/tdt/*.h "$include"/tdt/*/*.h; do
-		printf '#include <%s>\n' "${header#"$include/"}" >"$work/alone"
+		printf '#include <%s>\nextern int unit;\n' "${header#"$include/"}" >"$work/alone"
 		compile c gnu11 -Wpadded "$work/alone" || return 1
 	done
 }
@@ -60,7 +61,7 @@ without_holes() {
 # standard has.)
 in_c99() {
 	for header in "$include"/tdt/*.h "$include"/tdt/*/*.h; do
-		printf '#include <%s>\n' "${header#"$include/"}" >"$work/alone"
+		printf '#include <%s>\nextern int unit;\n' "${header#"$include/"}" >"$work/alone"
 		compile c c99 -pedantic-errors "$work/alone" || return 1
 	done
 }

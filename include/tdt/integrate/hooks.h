@@ -43,9 +43,8 @@ struct tdt_worker_attr {
 
 /*
  * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
- * calls do not nest.  `attr` may be NULL; what the library does not know of it is ignored.  They
- * fire the probes worker-thread-start and worker-thread-stop.  Call them on the worker's own
- * thread.
+ * calls do not nest.  They fire the probes worker-thread-start and worker-thread-stop.  Call them
+ * on the worker's own thread.  `attr` may be NULL; what is unknown of it is ignored.
  *
  * On a worker that runs tasks, tdt_backtrace() fails with EDEADLK: it would block a thread that may
  * have to poll the task.  A worker runs tasks if it is the last thread that polled some task which

@@ -3,8 +3,6 @@
 #define TDT_STACK_H /* stable from 1.0: docs/compatibility.md */
 
 /*
- * For the author of coroutines: stacks that code switches to.
- *
  * A backtrace follows one stack.  Code that switches to another stack by itself, and polls there,
  * must report the switch.  Then the backtrace continues, from the end of that other stack, at the
  * place where the switch was made.  If the switch is not reported, the backtrace of a leaf on the

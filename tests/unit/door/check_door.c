@@ -352,7 +352,7 @@ TEST(a_hello_that_is_not_sound_is_refused)
 	memcpy(much, &sound, sizeof sound);
 	expect_refused(door, much, sizeof much, EPROTO);
 	((struct tdt_outside_header *)(void *)much)->size = sizeof much;
-	expect_refused(door, much, sizeof much, EINVAL);
+	expect_refused(door, much, sizeof much, E2BIG);
 	wrong.version++;
 	expect_refused(door, &wrong, sizeof wrong, EPROTONOSUPPORT);
 	wrong = sound;

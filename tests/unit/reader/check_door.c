@@ -204,7 +204,7 @@ TEST(a_door_that_is_not_there_is_explained)
 		int error;
 		const char *why;
 	} cases[] = {
-		{ 0, -ENOTCONN, "call tdt_listen(NULL), or to be started with TDT_OUTSIDE=1" },
+		{ 0, -ENOTCONN, "call tdt_listen(), or to be started with TDT_OUTSIDE=1" },
 		{ EPERM, -EACCES, "started with TDT_OUTSIDE=0" },
 		{ EMFILE, -ENOTCONN, "Too many open files" },
 	};
@@ -230,13 +230,13 @@ TEST(a_descriptor_with_another_inode_is_not_used)
 		return;
 	start_target(serve_nothing);
 	found.registry.door_inode++;
-	expect_closed(-ENOTCONN, "call tdt_listen(NULL) again");
+	expect_closed(-ENOTCONN, "call tdt_listen() again");
 	start_target(serve_nothing);
 	found.registry.door = 1000;
-	expect_closed(-ENOTCONN, "call tdt_listen(NULL) again");
+	expect_closed(-ENOTCONN, "call tdt_listen() again");
 	start_target(serve_nothing);
 	found.registry.door = 0; /* stdin: no socket, or another one */
-	expect_closed(-ENOTCONN, "call tdt_listen(NULL) again");
+	expect_closed(-ENOTCONN, "call tdt_listen() again");
 }
 
 TEST(a_stopped_target_is_not_waited_for)

@@ -562,7 +562,7 @@ TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 	struct tdt_future asks;
 
 	start(&it, NULL);
-	asks = tdt_backtrace_async(handle_of(&it), &answer, &answer_error);
+	asks = tdt_backtrace_async(handle_of(&it), NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
 	ck_assert_int_eq(answer_error, 0);
 	expect_trace(answer, TDT_TASK_WAITING, IN_OUTER);
@@ -576,7 +576,7 @@ static void asks_itself(struct fibered *it)
 	struct tdt_future *asks = it->arg;
 	struct tdt_context cx = { &counter };
 
-	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
 	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
 	wakes = 0;
 	inner(it);
@@ -602,7 +602,7 @@ static void asks_and_ends(struct fibered *it)
 	struct tdt_future *asks = it->arg;
 	struct tdt_context cx = { &counter };
 
-	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
 	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
 }
 
@@ -1367,7 +1367,7 @@ static size_t suspend_painted(struct fibered *it, bool requested)
 	test_waker_init(&waker);
 	fibered_resume(it);
 	if (requested) {
-		request = tdt_backtrace_async(handle_of(it), &trace, NULL);
+		request = tdt_backtrace_async(handle_of(it), NULL, &trace, NULL);
 		ck_assert_int_eq(tdt_future_poll(&request, &cx), TDT_PENDING);
 	}
 	sp = paint(it);

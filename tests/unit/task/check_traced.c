@@ -210,7 +210,7 @@ static int keep_parent(struct tdt_handle *handle, const struct tdt_task_info *in
 
 TEST(a_task_may_be_spawned_on_behalf_of_another)
 {
-	struct test_future child = { .name = 'a' };
+	struct test_future child = { .name = 'a' }, other = { .name = 'b' };
 	struct tdt_traced traced = tdt_traced_with(
 	    test_future(&child), TDT_TASK_ATTR(.parent = 4711, .flags = TDT_ATTR_PARENT));
 	uint64_t parent = 0;
@@ -221,12 +221,12 @@ TEST(a_task_may_be_spawned_on_behalf_of_another)
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 	/* Without the flag the field does not count, and unknown flags are refused. */
-	traced = tdt_traced_with(test_future(&child), TDT_TASK_ATTR(.parent = 4711));
+	traced = tdt_traced_with(test_future(&other), TDT_TASK_ATTR(.parent = 4711));
 	ck_assert_int_eq(tdt_task_inspect(traced.handle, keep_parent, &parent), 0);
 	ck_assert_uint_eq(parent, 0);
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
-	expect_untraced(test_future(&child), TDT_TASK_ATTR(.flags = 2), EINVAL);
+	expect_untraced(test_future(&other), TDT_TASK_ATTR(.flags = 2), EINVAL);
 }
 
 /* What a trace of a task with these attributes says of it; for the caller to free. */

@@ -331,7 +331,7 @@ static int take_bytes(void *arg, const char *bytes, size_t n)
 
 TEST(a_trace_may_be_written_by_a_function_of_the_caller)
 {
-	const struct tdt_task_info info = { .size = sizeof info, .id = 1, .name = "a" };
+	const struct tdt_task_info info = { .size = sizeof info, .id = 1, .name = "a", .polls = 1 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	struct taken taken = { .most = sizeof taken.text };
 	struct tdt_print_options options = { .size = sizeof options,
@@ -339,7 +339,7 @@ TEST(a_trace_may_be_written_by_a_function_of_the_caller)
 					     .arg = &taken };
 
 	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), 0);
-	ck_assert_str_eq(taken.text, "task 1 \"a\" pending\n");
+	ck_assert_ptr_eq(strstr(taken.text, "task 1 \"a\" pending"), taken.text);
 	taken.most = 0;
 	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), -ENOSPC);
 	ck_assert_int_eq(errno, ENOSPC);
