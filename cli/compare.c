@@ -14,11 +14,11 @@
 #include "base/index.h"
 
 #define NO_MEMBER TDT__INDEX_NONE
-#define REQUESTED_MODULO 128 /* of `requested` in struct tdt_trace_info */
+#define REQUESTED_MODULO 128 /* of `requested` in struct tdt_task_info */
 
 /* A task of one of the snapshots. */
 struct compared {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	const struct tdt_snapshot_group *group;
 	const struct tdt_trace *trace; /* NULL: there is none */
 	uint32_t place;
@@ -99,7 +99,7 @@ static bool trees_match(const struct tdt_trace *a, const struct tdt_trace *b)
 	return x == NULL && y == NULL;
 }
 
-static uint64_t hash_of_record(const struct tdt_trace_info *info)
+static uint64_t hash_of_record(const struct tdt_task_info *info)
 {
 	uint64_t hash = hash_of_text(TDT__HASH_START, info->file);
 
@@ -109,7 +109,7 @@ static uint64_t hash_of_record(const struct tdt_trace_info *info)
 	return hash;
 }
 
-static bool records_match(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
+static bool records_match(const struct tdt_task_info *a, const struct tdt_task_info *b)
 {
 	if (!texts_match(a->file, b->file) || a->line != b->line || a->column != b->column ||
 	    (a->n_waits != 0) != (b->n_waits != 0))
@@ -143,7 +143,7 @@ static int grow_places(struct comparing *comparing)
 
 /* The number of the place, or NO_MEMBER: there is no memory. */
 static uint32_t place_number(struct comparing *comparing, const struct tdt_trace *trace,
-			     const struct tdt_trace_info *info)
+			     const struct tdt_task_info *info)
 {
 	const struct compare_place place = { .trace = trace, .example = info };
 	struct comparison *result = comparing->result;
@@ -163,7 +163,7 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 
 /* --- Members ------------------------------------------------------------------------ */
 
-static bool is_live(const struct tdt_trace_info *info)
+static bool is_live(const struct tdt_task_info *info)
 {
 	return info->state != TDT_TASK_READY && info->state != TDT_TASK_PANICKED;
 }
@@ -175,7 +175,7 @@ static int list_group(struct comparing *comparing, struct compared_all *members,
 	uint32_t place = NO_MEMBER;
 
 	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_trace_info *info = group->tasks[i];
+		const struct tdt_task_info *info = group->tasks[i];
 
 		if (!is_live(info))
 			continue;
@@ -228,8 +228,8 @@ static int same_moment(const struct comparing *comparing, uint64_t before_ns, ui
 	       comparing->after.snapshot->process->now_ns - after_ns;
 }
 
-static bool is_same_task(const struct comparing *comparing, const struct tdt_trace_info *before,
-			 const struct tdt_trace_info *after)
+static bool is_same_task(const struct comparing *comparing, const struct tdt_task_info *before,
+			 const struct tdt_task_info *after)
 {
 	return before->id == after->id &&
 	       same_moment(comparing, before->spawned_ns, after->spawned_ns) != 0;
@@ -239,8 +239,8 @@ static bool is_same_task(const struct comparing *comparing, const struct tdt_tra
  * Whether all polls between the two were made only for requests.  Their number is known modulo 128:
  * the moment of the last poll tells 128 polls from none.
  */
-static bool is_not_polled(const struct comparing *comparing, const struct tdt_trace_info *before,
-			  const struct tdt_trace_info *after)
+static bool is_not_polled(const struct comparing *comparing, const struct tdt_task_info *before,
+			  const struct tdt_task_info *after)
 {
 	uint64_t polls = after->polls - before->polls;
 	uint64_t requested = (uint64_t)after->requested - before->requested;

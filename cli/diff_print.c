@@ -190,7 +190,7 @@ static int other_part(struct diff_printing *printing, const char *title, enum co
 }
 
 /* Where tasks without a tree wait, and were spawned. */
-static void record_line(struct diff_printing *printing, const struct tdt_trace_info *info)
+static void record_line(struct diff_printing *printing, const struct tdt_task_info *info)
 {
 	const struct tdt_print_options *print = printing->result->print;
 	struct tdt__string *string = &printing->string;

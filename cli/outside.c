@@ -108,7 +108,7 @@ static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_
 	return false;
 }
 
-bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least)
+bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
 {
 	if (tdt__waits_in_vain(info))
 		return true;

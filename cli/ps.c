@@ -199,7 +199,7 @@ void ps_state(struct tdt__string *string, const struct tdt__seen_task *task)
 
 static bool lets_through(const struct ps_command *command, const struct tdt__seen_task *task)
 {
-	const struct tdt_trace_info *info = &task->member.info;
+	const struct tdt_task_info *info = &task->member.info;
 
 	return (command->states == 0 || (command->states & 1u << state_index(task)) != 0) &&
 	       info->state_ns >= command->longer &&
@@ -211,7 +211,7 @@ static bool lets_through(const struct ps_command *command, const struct tdt__see
 static int compare_by(const struct ps_command *command, const struct tdt__seen_task *a,
 		      const struct tdt__seen_task *b)
 {
-	const struct tdt_trace_info *x = &a->member.info, *y = &b->member.info;
+	const struct tdt_task_info *x = &a->member.info, *y = &b->member.info;
 
 	switch (command->key) {
 	case BY_NAME:
@@ -296,7 +296,7 @@ static int list_these(struct ps_command *command, struct listing *listing,
 	struct tdt__cycles cycles = { 0 };
 	struct tdt_snapshot_group live = { .size = sizeof live };
 	const struct tdt_snapshot_group *const groups = &live;
-	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &live.n);
+	const struct tdt_task_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
 	listing->tasks = tasks;

@@ -118,7 +118,7 @@ static void tree_line(struct tdt__string *string, const struct family *family, u
 {
 	const struct tdt_print_options *options = family->listing->print;
 	const struct tdt__seen_task *shown = family->listing->shown[task];
-	const struct tdt_trace_info *info = &shown->member.info;
+	const struct tdt_task_info *info = &shown->member.info;
 
 	draw_lines(string, family, task, depth);
 	tdt__color(string, TDT__BOLD, options);
@@ -223,7 +223,7 @@ static void dot_node(struct tdt__string *string, const struct family *family, ui
 		     bool ring)
 {
 	const struct tdt__seen_task *shown = family->listing->shown[task];
-	const struct tdt_trace_info *info = &shown->member.info;
+	const struct tdt_task_info *info = &shown->member.info;
 
 	tdt__string_printf(string, "\t\"%" PRIu64 "\" [label=\"%" PRIu64, info->id, info->id);
 	if (info->name != NULL) {

@@ -51,7 +51,7 @@ static void add_wait(struct tdt__string *text, const struct tdt__seen_task *task
 	tdt__string_free(&wait);
 }
 
-static void add_place(struct tdt__string *text, const struct tdt_trace_info *info,
+static void add_place(struct tdt__string *text, const struct tdt_task_info *info,
 		      const struct tdt_print_options *options)
 {
 	if (info->file == NULL)
@@ -64,7 +64,7 @@ static void add_place(struct tdt__string *text, const struct tdt_trace_info *inf
 static void add_task_row(struct text_table *table, const struct tdt__seen_task *task,
 			 const struct listing *listing)
 {
-	const struct tdt_trace_info *info = &task->member.info;
+	const struct tdt_task_info *info = &task->member.info;
 	struct tdt__string *text = &table->text;
 
 	tdt__string_printf(text, "%" PRIu64, info->id);

@@ -23,10 +23,10 @@ struct dump {
 	const struct tdt_snapshot_cycle **rings; /* pointers to them */
 	struct tdt_misuse misuse;
 	struct tdt_snapshot_process process;
-	struct tdt_trace_info *tasks;		 /* of all groups, one group after the other */
-	const struct tdt_trace_info **in_groups; /* pointers to them, in the same order */
-	const struct tdt_trace_info **by_id;	 /* pointers to them, sorted by id */
-	const struct tdt_trace_info **in_cycles; /* of all cycles, one cycle after the other */
+	struct tdt_task_info *tasks;		 /* of all groups, one group after the other */
+	const struct tdt_task_info **in_groups; /* pointers to them, in the same order */
+	const struct tdt_task_info **by_id;	 /* pointers to them, sorted by id */
+	const struct tdt_task_info **in_cycles; /* of all cycles, one cycle after the other */
 	size_t n_tasks;
 };
 
@@ -77,7 +77,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
 	const json_t *tasks = json_object_get(object, "tasks"),
 		     *nodes = json_object_get(object, "nodes");
-	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
+	struct tdt_task_info *first = &dump->tasks[dump->n_tasks];
 	unsigned int answer;
 
 	if (reader_word(&place, "answer", answer_words, N_WORDS(answer_words), &answer))
@@ -161,7 +161,7 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 
 static int compare_ids(const void *a, const void *b)
 {
-	const struct tdt_trace_info *const *one = a, *const *other = b;
+	const struct tdt_task_info *const *one = a, *const *other = b;
 
 	/* Tasks with the same id keep their order, so that the first one is always found. */
 	if ((*one)->id == (*other)->id)
@@ -169,7 +169,7 @@ static int compare_ids(const void *a, const void *b)
 	return (*one)->id < (*other)->id ? -1 : 1;
 }
 
-static const struct tdt_trace_info *find_task(const struct dump *dump, uint64_t id)
+static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
 {
 	size_t low = 0, high = dump->n_tasks;
 
@@ -375,7 +375,7 @@ static int read_list_entry(struct reader *reader, const json_t *object, struct d
 	const struct json_place place = { .reader = reader,
 					  .object = json_object_get(object, "task"),
 					  .name = "task" };
-	struct tdt_trace_info *info = &dump->tasks[dump->n_tasks];
+	struct tdt_task_info *info = &dump->tasks[dump->n_tasks];
 
 	if (!json_is_object(place.object))
 		return reader_fail(reader, "tasks: not objects with a task");

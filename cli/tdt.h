@@ -129,7 +129,7 @@ int check_of_recording(const struct outside_options *options, const struct check
  * Whether the task has been in its state for too long, or waits for a lock in a futurelock.
  * `at_least`: the time may be longer.
  */
-bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least);
+bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least);
 
 /* Whether one of the rings is a deadlock. */
 bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *const *cycles,

@@ -172,7 +172,7 @@ static size_t groups_of_deadlocks(const struct tdt_snapshot *snapshot)
 
 /* A task of a group. */
 struct chosen {
-	const struct tdt_trace_info *task;
+	const struct tdt_task_info *task;
 	size_t group;
 	unsigned rank; /* the smaller, the more suspicious */
 };
@@ -191,7 +191,7 @@ static bool is_state(enum top_only only, enum tdt_task_state state)
 	}
 }
 
-static bool matches_question(const struct top_question *question, const struct tdt_trace_info *info)
+static bool matches_question(const struct top_question *question, const struct tdt_task_info *info)
 {
 	char pattern[sizeof question->filter + 2], id[24];
 
@@ -205,7 +205,7 @@ static bool matches_question(const struct top_question *question, const struct t
 	       (info->name != NULL && fnmatch(pattern, info->name, 0) == 0);
 }
 
-static uint64_t sort_value(enum top_sort sort, const struct tdt_trace_info *task)
+static uint64_t sort_value(enum top_sort sort, const struct tdt_task_info *task)
 {
 	switch (sort) {
 	case TOP_BY_SUSPICION:
@@ -220,7 +220,7 @@ static uint64_t sort_value(enum top_sort sort, const struct tdt_trace_info *task
 	}
 }
 
-static int compare_names(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
+static int compare_names(const struct tdt_task_info *a, const struct tdt_task_info *b)
 {
 	return strcmp(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
 }
@@ -251,7 +251,7 @@ static int by_question(const void *x, const void *y, void *arg)
 static void where_of(const struct round_look *looking, const struct chosen *chosen,
 		     struct tdt__string *string)
 {
-	const struct tdt_trace_info *info = chosen->task;
+	const struct tdt_task_info *info = chosen->task;
 	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
 	struct tdt__string text = { 0 };
 	struct tdt_wait shown;
@@ -274,7 +274,7 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 static void show_task(const struct round_look *looking, const struct chosen *chosen,
 		      struct top_task *to)
 {
-	const struct tdt_trace_info *info = chosen->task;
+	const struct tdt_task_info *info = chosen->task;
 	struct tdt__string string = { 0 };
 
 	*to = (struct top_task){
@@ -293,7 +293,7 @@ static void show_task(const struct round_look *looking, const struct chosen *cho
 }
 
 /* Deadlocks and futurelocks come first, then polls, then runnable tasks. */
-static unsigned rank_of_task(const struct tdt_trace_info *task, bool deadlock)
+static unsigned rank_of_task(const struct tdt_task_info *task, bool deadlock)
 {
 	if (deadlock || tdt__waits_in_vain(task))
 		return 0;
@@ -310,7 +310,7 @@ static size_t list_matching(const struct round_look *looking, struct chosen *cho
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *task = snapshot->groups[i]->tasks[k];
 
 			if (matches_question(&looking->look->question, task))
 				chosen[n++] = (struct chosen){
@@ -355,7 +355,7 @@ static uint64_t cpu_ns_of(const struct tdt__target *target, uint32_t id)
 static void show_thread(const struct round_look *looking, const struct tdt__known_thread *known,
 			struct top_thread *to)
 {
-	const struct tdt_trace_info *task =
+	const struct tdt_task_info *task =
 		known->polls != NULL ? &known->polls->member.info : NULL;
 
 	*to = (struct top_thread){ .id = known->id,
@@ -410,10 +410,10 @@ static void keep_tree(struct top_round *round, const char *text, size_t size)
 
 /* Print the task as tdt bt prints it, with the names of those that it waits for. */
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
-			 const struct tdt_trace_info *shown)
+			 const struct tdt_task_info *shown)
 {
-	struct tdt_trace_info info = *shown;
-	const struct tdt_trace_info *task = &info;
+	struct tdt_task_info info = *shown;
+	const struct tdt_task_info *task = &info;
 	const struct tdt_snapshot_group one = { .size = sizeof one,
 						.answer = group->answer,
 						.trace = group->trace,
@@ -451,7 +451,7 @@ static int look_at_open_task(struct round_look *looking)
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *task = snapshot->groups[i]->tasks[k];
 
 			if (task->id != looking->look->question.id)
 				continue;

@@ -39,7 +39,7 @@ struct spot {
 	uint64_t key;
 	const struct tdt_trace *trace; /* NULL: the place is that of a record */
 	bool older; /* the tasks were polled since the poll of the tree */
-	const struct tdt_trace_info *task; /* one of the tasks */
+	const struct tdt_task_info *task; /* one of the tasks */
 	uint64_t n;                    /* tasks that wait here */
 	uint64_t longest;
 	char text[TOP_TEXT]; /* "": it was not named */
@@ -74,7 +74,7 @@ static uint64_t key_of_text(uint64_t key, const char *text)
 	return tdt__hash_bytes(key, text, strlen(text));
 }
 
-static uint64_t key_of_record(const struct tdt_trace_info *info)
+static uint64_t key_of_record(const struct tdt_task_info *info)
 {
 	uint64_t key = tdt__mix(TDT__HASH_START, info->line);
 
@@ -115,7 +115,7 @@ static bool grow_spots(struct top_places *places)
 
 /* The number of the place with that key, found or made.  NO_PLACE: no memory. */
 static uint32_t note_place(struct top_places *places, uint64_t key, const struct tdt_trace *trace,
-			   const struct tdt_trace_info *task)
+			   const struct tdt_task_info *task)
 {
 	uint32_t i = place_with_key(places, key);
 
@@ -129,12 +129,12 @@ static uint32_t note_place(struct top_places *places, uint64_t key, const struct
 }
 
 /* A watched tree of an earlier poll does not show where the task waits now. */
-static bool has_older_tree(const struct tdt_trace_info *task)
+static bool has_older_tree(const struct tdt_task_info *task)
 {
 	return task->polls_since != 0;
 }
 
-static void count_task_in(struct spot *place, const struct tdt_trace_info *task)
+static void count_task_in(struct spot *place, const struct tdt_task_info *task)
 {
 	if (task->state != TDT_TASK_WAITING)
 		return;
@@ -145,7 +145,7 @@ static void count_task_in(struct spot *place, const struct tdt_trace_info *task)
 
 /* The number of the place of a tree, found or made. */
 static uint32_t note_tree(struct top_places *places, const struct tdt_trace *trace,
-			  const struct tdt_trace_info *task, uint32_t *known)
+			  const struct tdt_task_info *task, uint32_t *known)
 {
 	bool older = has_older_tree(task);
 
@@ -167,7 +167,7 @@ static bool count_group(struct top_places *places, size_t group)
 
 	known[false] = known[true] = NO_PLACE;
 	for (size_t i = 0; i < from->n; i++) {
-		const struct tdt_trace_info *task = from->tasks[i];
+		const struct tdt_task_info *task = from->tasks[i];
 		uint32_t number =
 			has_tree ? note_tree(places, from->trace, task,
 					     &known[has_older_tree(task)])
@@ -272,7 +272,7 @@ static bool name_older(struct tdt__string *string, const struct spot *place,
 	return name_tree(string, place->trace, options, deadline);
 }
 
-static void name_record(struct tdt__string *string, const struct tdt_trace_info *info,
+static void name_record(struct tdt__string *string, const struct tdt_task_info *info,
 			const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "(no tree)");
@@ -410,7 +410,7 @@ void top_places_free(struct top_places *places)
 }
 
 const char *top_places_text(const struct top_places *places, size_t group,
-			    const struct tdt_trace_info *task)
+			    const struct tdt_task_info *task)
 {
 	uint32_t number = places->of_group[group][has_older_tree(task)];
 

@@ -146,7 +146,7 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 
 /* ---- Rings ---- */
 
-static struct tdt_trace_info ring_member(const struct tdt_snapshot_cycle *cycle, size_t i)
+static struct tdt_task_info ring_member(const struct tdt_snapshot_cycle *cycle, size_t i)
 {
 	const struct tdt_snapshot_group ring = { .tasks = cycle->tasks, .n = cycle->n };
 
@@ -157,7 +157,7 @@ static struct tdt_trace_info ring_member(const struct tdt_snapshot_cycle *cycle,
 static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t i,
 		      const struct tdt__dump *dump)
 {
-	struct tdt_trace_info task = ring_member(cycle, i), next = ring_member(cycle, i + 1);
+	struct tdt_task_info task = ring_member(cycle, i), next = ring_member(cycle, i + 1);
 	/* The wait may have been lost: then say at least which task is waited for. */
 	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
@@ -174,7 +174,7 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
 		 const struct tdt__dump *dump)
 {
-	struct tdt_trace_info first = ring_member(cycle, 0);
+	struct tdt_task_info first = ring_member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
 
 	tdt__ring_kind(string, cycle, dump->options);
@@ -276,7 +276,7 @@ static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
 		       const struct printed *printed, const struct tdt__dump *dump)
 {
 	uint32_t i = find_printed(groups, printed);
-	struct tdt_trace_info other;
+	struct tdt_task_info other;
 
 	if (i == TDT__INDEX_NONE)
 		return remember_printed(groups, printed);
@@ -317,7 +317,7 @@ static void group_head(struct dump_text *text, const struct tdt_snapshot_group *
 	if (of->n > 1) {
 		tdt__group_lines(string, of, deadlock, dump);
 	} else {
-		struct tdt_trace_info info = tdt__dump_task(of, 0);
+		struct tdt_task_info info = tdt__dump_task(of, 0);
 		const struct tdt__task_kind kind =
 			tdt__kind_in(dump->snapshot, of->answer, deadlock);
 

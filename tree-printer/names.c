@@ -36,7 +36,7 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	return i;
 }
 
-static void add_named(struct tdt__names *names, const struct tdt_trace_info *task)
+static void add_named(struct tdt__names *names, const struct tdt_task_info *task)
 {
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;

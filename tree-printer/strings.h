@@ -54,7 +54,9 @@ bool tdt__is_harmful(uint32_t code);
  * unbuffered, as stderr is.  The first error is kept in `error`, and nothing is written after it.
  */
 struct tdt__out {
-	FILE *file;
+	FILE *file; /* NULL: `write` is called (struct tdt_print_options) */
+	int (*write)(void *arg, const char *bytes, size_t n);
+	void *arg;
 	int error; /* 0 or a negative errno */
 	size_t used;
 	char buffer[4096];

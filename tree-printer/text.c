@@ -364,7 +364,7 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 		    const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 	struct tdt__frames frames = { .options = options };
 	struct tdt__string head = { 0 };
 	int err;

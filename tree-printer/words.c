@@ -92,9 +92,9 @@ void tdt__duration_cell(struct tdt__string *string, uint64_t ns)
 
 /* ---- A task ---- */
 
-struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
+struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
 {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	tdt__options_read(&info, sizeof(info), group->tasks[i]);
 	if (info.size == 0) /* the caller's struct is larger: take the fields that we know */
@@ -135,7 +135,7 @@ void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misus
 /* A poll, or the time until a woken task is polled, is long from here on. */
 #define LONG UINT64_C(10000000)
 
-const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock)
+const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 {
 	bool is_long = info->state_ns >= LONG;
 
@@ -145,7 +145,7 @@ const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock)
 	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
 }
 
-void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
+void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
 		     const struct tdt_print_options *options)
 {
 	static const char *const words[] = { [TDT_TASK_WAITING] = "pending",
@@ -182,7 +182,7 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 {
 	tdt__ring_kind(string, cycle, options);
 	for (size_t i = 0; i <= cycle->n && string->n < most; i++) {
-		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+		const struct tdt_task_info *task = cycle->tasks[i % cycle->n];
 
 		tdt__string_puts(string, i == 0   ? ": task "
 					 : i == 1 ? " waits for task "
@@ -196,7 +196,7 @@ const char *tdt__for(enum tdt_task_state state)
 	return state == TDT_TASK_RUNNING || state == TDT_TASK_RUNNABLE ? " for" : "";
 }
 
-void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->state_ns != 0) {
 		tdt__string_puts(string, tdt__for(info->state));
@@ -221,7 +221,7 @@ void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 	tdt__string_puts(string, "()");
 }
 
-void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	/* Only of a fiber the stack is read before it has run. */
 	tdt__string_puts(string, info->polls == 0 ? ", has not run yet"
@@ -229,7 +229,7 @@ void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *inf
 }
 
 /* Not every task had a request made to it, so each line says how its tree was had. */
-static void outside_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+static void outside_answer(struct tdt__string *string, const struct tdt_task_info *info,
 			   enum tdt_answer answer)
 {
 	if (answer == TDT_ANSWER_FRESH &&
@@ -243,7 +243,7 @@ static void outside_answer(struct tdt__string *string, const struct tdt_trace_in
 		tdt__string_puts(string, ", record only");
 }
 
-static void leaves_known(struct tdt__string *string, const struct tdt_trace_info *info)
+static void leaves_known(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->leaves == 0 || info->state == TDT_TASK_RUNNING || info->polls_since != 0 ||
 	    info->leaves_elsewhere != 0 || info->leaves_lost != 0)
@@ -254,7 +254,7 @@ static void leaves_known(struct tdt__string *string, const struct tdt_trace_info
 		tdt__string_puts(string, ", perhaps not all leaves");
 }
 
-void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *info,
 		      struct tdt__task_kind kind)
 {
 	enum tdt_answer answer = kind.answer;
@@ -272,7 +272,7 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *i
 		tdt__string_puts(string, ", did not answer");
 }
 
-void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt_print_options *options)
 {
 	if (info->file == NULL)
@@ -285,7 +285,7 @@ void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *in
 		tdt__string_printf(string, ":%" PRIu32, info->column);
 }
 
-void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->parent != 0)
 		tdt__string_printf(string, "%s by task %" PRIu64,
