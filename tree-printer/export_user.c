@@ -39,9 +39,8 @@ static struct tdt__user_track *user_track(struct tdt__exporter *exporter, uint64
 	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
 	uint32_t hash = (uint32_t)tdt__mix(parent, name);
 	struct tdt__user_track *users;
-	size_t tried = 0;
 
-	while ((i = tdt__index_next(&exporter->user_index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &exporter->user_index, hash)
 		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
 			return &exporter->user[i];
 	users =

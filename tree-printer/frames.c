@@ -70,12 +70,11 @@ static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__fr
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&frames->by_frame, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same_frame(frames->seen[i].frame, frame));
+	TDT__INDEX_EACH (i, &frames->by_frame, hash)
+		if (is_same_frame(frames->seen[i].frame, frame))
+			break;
 	return i;
 }
 
@@ -85,52 +84,36 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 {
 	const struct tdt__frame_text *text = frames->text;
 	const char *bytes = frames->string.bytes;
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&frames->by_text, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 (text[i].size != sought->size ||
-		  memcmp(bytes + text[i].at, bytes + sought->at, sought->size) != 0));
+	TDT__INDEX_EACH (i, &frames->by_text, hash)
+		if (text[i].size == sought->size &&
+		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
+			break;
 	return i;
 }
 
-/*
- * Make room for one more frame.  False: no memory.  Then the array may have grown, which does no
- * harm.
- */
+/* Make room for one more frame.  False: no memory. */
 static bool grow_seen(struct tdt__frames *frames)
 {
-	size_t room = frames->seen_room == 0 ? 16 : 2 * frames->seen_room;
-	struct tdt__frame_seen *seen;
+	struct tdt__frame_seen *grown = tdt__index_grow(&frames->by_frame, frames->seen,
+							frames->n_seen, &frames->seen_room,
+							sizeof(*grown));
 
-	if (frames->n_seen < frames->seen_room)
-		return true;
-	seen = reallocarray(frames->seen, room, sizeof(*seen));
-	if (seen != NULL)
-		frames->seen = seen;
-	if (seen == NULL || tdt__index_reserve(&frames->by_frame, room) != 0)
-		return false;
-	frames->seen_room = room;
-	return true;
+	if (grown != NULL)
+		frames->seen = grown;
+	return grown != NULL;
 }
 
 /* The same for one more text. */
 static bool grow_texts(struct tdt__frames *frames)
 {
-	size_t room = frames->text_room == 0 ? 16 : 2 * frames->text_room;
-	struct tdt__frame_text *text;
+	struct tdt__frame_text *grown = tdt__index_grow(
+	    &frames->by_text, frames->text, frames->texts, &frames->text_room, sizeof(*grown));
 
-	if (frames->texts < frames->text_room)
-		return true;
-	text = reallocarray(frames->text, room, sizeof(*text));
-	if (text != NULL)
-		frames->text = text;
-	if (text == NULL || tdt__index_reserve(&frames->by_text, room) != 0)
-		return false;
-	frames->text_room = room;
-	return true;
+	if (grown != NULL)
+		frames->text = grown;
+	return grown != NULL;
 }
 
 /*

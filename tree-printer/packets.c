@@ -326,10 +326,9 @@ int tdt__packets_end(struct tdt__packets *packets)
 static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__interned field,
 			      const char *text, size_t n, uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	while ((i = tdt__index_next(&packets->text_index, hash, &tried)) != TDT__INDEX_NONE) {
+	TDT__INDEX_EACH (i, &packets->text_index, hash) {
 		const struct tdt__interned_text *found = &packets->text[i];
 
 		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)
@@ -342,18 +341,13 @@ static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__inte
 static bool remember_text(struct tdt__packets *packets, const struct tdt__interned_text *text,
 			  uint32_t hash)
 {
-	struct tdt__interned_text *texts = packets->text;
-	size_t room = packets->texts_room == 0 ? 64 : 2 * packets->texts_room;
+	struct tdt__interned_text *texts =
+	    tdt__index_grow(&packets->text_index, packets->text, packets->n_texts,
+			    &packets->texts_room, sizeof(*texts));
 
-	if (packets->n_texts == packets->texts_room) {
-		texts = realloc(texts, room * sizeof(*texts));
-		if (texts == NULL)
-			return false;
-		packets->text = texts;
-		packets->texts_room = room;
-	}
-	if (tdt__index_reserve(&packets->text_index, packets->n_texts + 1) != 0)
+	if (texts == NULL)
 		return false;
+	packets->text = texts;
 	tdt__index_add(&packets->text_index, hash, (uint32_t)packets->n_texts);
 	texts[packets->n_texts++] = *text;
 	return true;
