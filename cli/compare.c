@@ -125,22 +125,6 @@ static bool places_match(const struct compare_place *a, const struct compare_pla
 	return trees_match(a->trace, b->trace);
 }
 
-static int grow_places(struct comparing *comparing)
-{
-	struct comparison *result = comparing->result;
-	size_t room = comparing->room != 0 ? 2 * comparing->room : 64;
-	struct compare_place *place;
-
-	if (result->n_places < comparing->room)
-		return 0;
-	place = reallocarray(result->place, room, sizeof *place);
-	if (place == NULL)
-		return -ENOMEM;
-	result->place = place;
-	comparing->room = room;
-	return tdt__index_reserve(&comparing->places, room);
-}
-
 /* The number of the place, or NO_MEMBER: there is no memory. */
 static uint32_t place_number(struct comparing *comparing, const struct tdt_trace *trace,
 			     const struct tdt_trace_info *info)
@@ -149,13 +133,16 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	struct comparison *result = comparing->result;
 	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
 	uint32_t hash = tdt__hash_fold(hash64), i;
-	size_t tried = 0;
+	struct compare_place *grown;
 
-	while ((i = tdt__index_next(&comparing->places, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &comparing->places, hash)
 		if (places_match(&result->place[i], &place))
 			return i;
-	if (grow_places(comparing) != 0)
+	grown = tdt__index_grow(&comparing->places, result->place, result->n_places,
+				&comparing->room, sizeof *grown);
+	if (grown == NULL)
 		return NO_MEMBER;
+	result->place = grown;
 	result->place[result->n_places] = place;
 	tdt__index_add(&comparing->places, hash, (uint32_t)result->n_places);
 	return (uint32_t)result->n_places++;
@@ -294,12 +281,11 @@ static enum compare_fate fate_of(const struct comparing *comparing, const struct
 static uint32_t compared_with(const struct compared_all *members,
 			      const struct tdt__index *by_id, uint64_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(by_id, tdt__hash_id(id), &tried);
-	} while (i != NO_MEMBER && members->member[i].info->id != id);
+	TDT__INDEX_EACH (i, by_id, tdt__hash_id(id))
+		if (members->member[i].info->id == id)
+			break;
 	return i;
 }
 
