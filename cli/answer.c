@@ -68,7 +68,7 @@ static void request_trees(const struct options *options, const struct outside *o
 static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	int error = tdt__outside_rings(&cycles, tasks);
+	int error = tdt__outside_cycles(&cycles, tasks);
 
 	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
 	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)

@@ -11,7 +11,8 @@
 
 #include <tdt/tree.h>
 
-#include "base/index.h"
+#include "base/array.h"
+#include "base/text.h"
 
 #define NO_MEMBER TDT__INDEX_NONE
 #define REQUESTED_MODULO 128 /* of `requested` in struct tdt_trace_info */
@@ -42,11 +43,6 @@ struct comparing {
 
 /* --- Places ------------------------------------------------------------------------- */
 
-static bool texts_match(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static uint64_t hash_of_text(uint64_t hash, const char *text)
 {
 	return text != NULL ? tdt__hash_bytes(hash, text, strlen(text) + 1) : tdt__mix(hash, 0);
@@ -64,11 +60,11 @@ static uint64_t hash_of_frame(uint64_t hash, const struct tdt_frame *frame)
 
 static bool frames_match(const struct tdt_frame *a, const struct tdt_frame *b)
 {
-	if (a->kind != b->kind || a->cut != b->cut || !texts_match(a->function, b->function))
+	if (a->kind != b->kind || a->cut != b->cut || !tdt__same_text(a->function, b->function))
 		return false;
 	if (a->function == NULL)
-		return texts_match(a->module, b->module) && a->module_offset == b->module_offset;
-	return texts_match(a->file, b->file) && a->line == b->line && a->column == b->column;
+		return tdt__same_text(a->module, b->module) && a->module_offset == b->module_offset;
+	return tdt__same_text(a->file, b->file) && a->line == b->line && a->column == b->column;
 }
 
 static uint32_t parent_of(const struct tdt_node *node)
@@ -111,7 +107,7 @@ static uint64_t hash_of_record(const struct tdt_trace_info *info)
 
 static bool records_match(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
 {
-	if (!texts_match(a->file, b->file) || a->line != b->line || a->column != b->column ||
+	if (!tdt__same_text(a->file, b->file) || a->line != b->line || a->column != b->column ||
 	    (a->n_waits != 0) != (b->n_waits != 0))
 		return false;
 	return a->n_waits == 0 || (a->waits[0]->kind == b->waits[0]->kind &&
@@ -133,16 +129,13 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	struct comparison *result = comparing->result;
 	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
 	uint32_t hash = tdt__hash_fold(hash64), i;
-	struct compare_place *grown;
 
 	TDT__INDEX_EACH (i, &comparing->places, hash)
 		if (places_match(&result->place[i], &place))
 			return i;
-	grown = tdt__index_grow(&comparing->places, result->place, result->n_places,
-				&comparing->room, sizeof *grown);
-	if (grown == NULL)
+	if (!tdt__array_grow_indexed(&result->place, result->n_places, &comparing->room,
+				     sizeof place, &comparing->places))
 		return NO_MEMBER;
-	result->place = grown;
 	result->place[result->n_places] = place;
 	tdt__index_add(&comparing->places, hash, (uint32_t)result->n_places);
 	return (uint32_t)result->n_places++;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/join.h"
 #include "cli/options.h"
 #include "cli/read_json.h"
@@ -63,16 +64,8 @@ static int no_memory(void)
 /* Take over `trace`.  False: no memory, and the trace remains the caller's. */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
-	if (tasks->n == tasks->room) {
-		size_t room = tasks->room == 0 ? 16 : 2 * tasks->room;
-		struct joined *task = reallocarray(tasks->task, room, sizeof(*task));
-
-		if (task == NULL)
-			return false;
-		tasks->task = task;
-		tasks->room = room;
-	}
-	if (joined_init(&tasks->task[tasks->n], trace) != 0)
+	if (!tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
+	    joined_init(&tasks->task[tasks->n], trace) != 0)
 		return false;
 	tasks->n++;
 	return true;

@@ -27,7 +27,7 @@ tdt_join_ustack_SOURCES = \
 	cli/join_print.c \
 	cli/ustack.c \
 	cli/ustack.h
-tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
 tdt_SOURCES = \
@@ -105,7 +105,8 @@ tdt_SOURCES = \
 	cli/work.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
-tdt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
+tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
+	$(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
 tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
 
 # The old name of tdt print.

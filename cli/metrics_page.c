@@ -31,6 +31,8 @@ static const struct metric metrics[] = {
 	METRIC("tdt_polls", "Polls that began.", COUNTER, counts.polls),
 	METRIC("tdt_captures", "Polls in which stacks were captured.", COUNTER, counts.captures),
 	METRIC("tdt_dumps", "Dumps that the process has made.", COUNTER, counts.dumps),
+	METRIC("tdt_tasks_held", "Tasks that have ended, and whose handles are held.", GAUGE,
+	       counts.held),
 	METRIC("tdt_longest_poll_seconds", "Time since the oldest poll began that goes on.",
 	       SECONDS, counts.longest_poll_ns),
 	METRIC("tdt_longest_wait_seconds", "Longest time since the last poll of a waiting task.",

@@ -150,8 +150,8 @@ static int list_these(struct options *options, struct listing *listing,
 	listing->width = options->width;
 	live.tasks = infos;
 	if (infos == NULL ||
-	    (tasks->target != NULL ? tdt__outside_rings(&cycles, tasks)
-				   : tdt__tasks_rings(&cycles, tasks)) != 0 ||
+	    (tasks->target != NULL ? tdt__outside_cycles(&cycles, tasks)
+				   : tdt__tasks_cycles(&cycles, tasks)) != 0 ||
 	    choose_shown(options, listing) != 0) {
 		status = report_no_memory();
 	} else {

@@ -275,6 +275,7 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	    reader_number(place, "tasks", SIZE_MAX, &tasks) ||
 	    reader_number(place, "lost", SIZE_MAX, &lost) ||
 	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
+	    reader_number(place, "held", UINT64_MAX, &snapshot->held) ||
 	    reader_flag(place, "outside", &snapshot->outside) ||
 	    reader_flag(place, "recorded", &snapshot->recorded) ||
 	    reader_flag(place, "at_least", &snapshot->at_least))

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/read_parts.h"
 
 void stacks_fini(struct stacks *stacks)
@@ -25,7 +26,6 @@ void stacks_fini(struct stacks *stacks)
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
-	struct stack *grown;
 	char *copy;
 
 	TDT__INDEX_EACH (i, &stacks->index, hash)
@@ -33,11 +33,8 @@ static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t
 		    stacks->stack[i].text[n] == '\0')
 			return &stacks->stack[i];
 	copy = tdt__arena_take(&stacks->arena, n + 1);
-	grown = tdt__index_grow(&stacks->index, stacks->stack, stacks->n, &stacks->room,
-				sizeof *grown);
-	if (grown != NULL)
-		stacks->stack = grown;
-	if (copy == NULL || grown == NULL)
+	if (copy == NULL || !tdt__array_grow_indexed(&stacks->stack, stacks->n, &stacks->room,
+						     sizeof(struct stack), &stacks->index))
 		return NULL;
 	memcpy(copy, text, n);
 	copy[n] = '\0';

@@ -21,6 +21,7 @@ static void round_members(struct tdt__json *json, const struct top_round *round)
 	tdt__json_u64(json, "ended", round->ended);
 	tdt__json_u64(json, "panicked", round->panicked);
 	tdt__json_u64(json, "polls", round->polls);
+	tdt__json_known_u64(json, "held", round->held);
 	tdt__json_u64(json, "deadlocks", round->deadlocks);
 	tdt__json_known_string(json, "misuse", round->misuse);
 	tdt__json_known_string(json, "tree", round->tree);

@@ -74,24 +74,6 @@ static void look_at_process(struct round_look *looking)
 	top_keep_text(round->misuse, &string);
 }
 
-static void count_state_of(struct top_round *round, const struct tdt_trace_info *info)
-{
-	switch (info->state) {
-	case TDT_TASK_RUNNING:
-		round->polling++;
-		if (info->state_ns > round->longest_poll)
-			round->longest_poll = info->state_ns;
-		break;
-	case TDT_TASK_RUNNABLE:
-		round->runnable++;
-		break;
-	default:
-		round->waiting++;
-		if (info->state_ns > round->longest_wait)
-			round->longest_wait = info->state_ns;
-	}
-}
-
 static void count_tasks(struct round_look *looking)
 {
 	struct top_round *round = looking->round;
@@ -103,11 +85,14 @@ static void count_tasks(struct round_look *looking)
 	round->ended = counts.ended;
 	round->panicked = counts.panicked;
 	round->polls = counts.polls;
+	round->held = counts.held;
+	round->waiting = counts.waiting;
+	round->runnable = counts.runnable;
+	round->polling = counts.running;
+	round->longest_wait = counts.longest_wait_ns;
+	round->longest_poll = counts.longest_poll_ns;
 	round->tasks = snapshot->tasks;
 	round->with_tree = snapshot->tasks - snapshot->unanswered;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			count_state_of(round, snapshot->groups[i]->tasks[k]);
 }
 
 /* --- Rings -------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "tree-printer/fold.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/operation.h"
@@ -102,15 +102,12 @@ static uint32_t note_place(struct top_places *places, uint64_t key, const struct
 			   const struct tdt_trace_info *task)
 {
 	uint32_t i = place_with_key(places, key);
-	struct spot *grown;
 
 	if (i != TDT__INDEX_NONE)
 		return i;
-	grown = tdt__index_grow(&places->by_key, places->place, places->n, &places->room,
-				sizeof *grown);
-	if (grown == NULL)
+	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room,
+				     sizeof(struct spot), &places->by_key))
 		return NO_PLACE;
-	places->place = grown;
 	places->place[places->n] = (struct spot){ .key = key, .trace = trace, .task = task };
 	tdt__index_add(&places->by_key, tdt__hash_fold(key), places->n);
 	return places->n++;

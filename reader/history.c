@@ -157,8 +157,11 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
+	struct tdt_counts counts;
 
-	findings->public.panicked = reader->tasks->counters.panicked;
+	tdt__history_counts(reader->tasks, &counts);
+	findings->public.panicked = counts.panicked;
+	findings->public.held = counts.held;
 	for (size_t i = 0; i < n; i++) {
 		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
 

@@ -87,6 +87,12 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 					      .now_ns = tasks->now };
 }
 
+/* Say in the findings of a dump which process it is of.  False: no memory. */
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings);
+
+/* Whether the task is of interest, and has not ended. */
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
+
 /* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
 
@@ -97,7 +103,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
  * Find the rings of tasks that wait for each other, by the `member.proof` of the tasks.  The caller
  * calls tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
 
 /*
  * Find out whether a task of a ring has stood still since it was read, so that what the tasks say

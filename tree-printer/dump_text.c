@@ -41,7 +41,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "forms.h"
 #include "futurelocks.h"
 #include "terminal.h"
@@ -122,6 +122,7 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
 	summary_part(string, snapshot->unanswered, " without a tree", &before);
 	summary_part(string, snapshot->panicked, " panicked since the start", &before);
+	summary_part(string, snapshot->held, " ended, still held", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
 	summary_part(string, dump->unnamed,
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
@@ -244,12 +245,9 @@ static uint32_t find_printed(const struct printed_groups *groups, const struct p
 /* Remember a group.  Returns 0 or -ENOMEM. */
 static int remember_printed(struct printed_groups *groups, const struct printed *printed)
 {
-	struct printed *grown = tdt__index_grow(&groups->index, groups->printed, groups->n,
-						&groups->room, sizeof(*grown));
-
-	if (grown == NULL)
+	if (!tdt__array_grow_indexed(&groups->printed, groups->n, &groups->room, sizeof(*printed),
+				     &groups->index))
 		return -ENOMEM;
-	groups->printed = grown;
 	groups->printed[groups->n] = *printed;
 	tdt__index_add(&groups->index, tdt__hash_fold(printed->reading.hash), groups->n++);
 	return 0;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "frame.h"
 #include "operation.h"
@@ -91,29 +92,6 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
 			break;
 	return i;
-}
-
-/* Make room for one more frame.  False: no memory. */
-static bool grow_seen(struct tdt__frames *frames)
-{
-	struct tdt__frame_seen *grown = tdt__index_grow(&frames->by_frame, frames->seen,
-							frames->n_seen, &frames->seen_room,
-							sizeof(*grown));
-
-	if (grown != NULL)
-		frames->seen = grown;
-	return grown != NULL;
-}
-
-/* The same for one more text. */
-static bool grow_texts(struct tdt__frames *frames)
-{
-	struct tdt__frame_text *grown = tdt__index_grow(
-	    &frames->by_text, frames->text, frames->texts, &frames->text_room, sizeof(*grown));
-
-	if (grown != NULL)
-		frames->text = grown;
-	return grown != NULL;
 }
 
 /*
@@ -214,7 +192,8 @@ uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *fr
 
 	if (seen != TDT__INDEX_NONE)
 		return seen;
-	if (!grow_seen(frames))
+	if (!tdt__array_grow_indexed(&frames->seen, frames->n_seen, &frames->seen_room,
+				     sizeof(frames->seen[0]), &frames->by_frame))
 		return UINT32_MAX;
 	frames->seen[frames->n_seen] = (struct tdt__frame_seen){
 		.frame = frame,
@@ -245,7 +224,9 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 {
 	struct tdt__frame_seen *seen = &frames->seen[frame];
 
-	if (seen->text[role] == 0 && grow_texts(frames))
+	if (seen->text[role] == 0 &&
+	    tdt__array_grow_indexed(&frames->text, frames->texts, &frames->text_room,
+				    sizeof(frames->text[0]), &frames->by_text))
 		seen->text[role] = number_text(frames, seen->frame, role) + 1; /* 0: no memory */
 	return seen->text[role] - 1;
 }

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* The numbers of the fields, by message; iid is the first one of each. */
 enum {
 	IID = 1,
@@ -160,16 +162,14 @@ static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t numb
 static void remember_stack(struct tdt__packets *packets, uint32_t number, uint32_t iid)
 {
 	size_t n = packets->n_stacks;
-	struct tdt__interned_stack *stacks = tdt__index_grow(
-	    &packets->stack_index, packets->stack, n, &packets->stacks_room, sizeof(*stacks));
 
-	if (stacks == NULL) {
+	if (!tdt__array_grow_indexed(&packets->stack, n, &packets->stacks_room,
+				     sizeof(packets->stack[0]), &packets->stack_index)) {
 		tdt__packets_fail(packets);
 		return;
 	}
-	packets->stack = stacks;
 	tdt__index_add(&packets->stack_index, number, (uint32_t)n);
-	stacks[packets->n_stacks++] = (struct tdt__interned_stack){ number, iid };
+	packets->stack[packets->n_stacks++] = (struct tdt__interned_stack){ number, iid };
 }
 
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* The numbers of the fields, by message. */
 enum {
 	TRACE_PACKET = 1,
@@ -341,15 +343,11 @@ static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__inte
 static bool remember_text(struct tdt__packets *packets, const struct tdt__interned_text *text,
 			  uint32_t hash)
 {
-	struct tdt__interned_text *texts =
-	    tdt__index_grow(&packets->text_index, packets->text, packets->n_texts,
-			    &packets->texts_room, sizeof(*texts));
-
-	if (texts == NULL)
+	if (!tdt__array_grow_indexed(&packets->text, packets->n_texts, &packets->texts_room,
+				     sizeof(*text), &packets->text_index))
 		return false;
-	packets->text = texts;
 	tdt__index_add(&packets->text_index, hash, (uint32_t)packets->n_texts);
-	texts[packets->n_texts++] = *text;
+	packets->text[packets->n_texts++] = *text;
 	return true;
 }
 

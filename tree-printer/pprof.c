@@ -17,7 +17,7 @@
 
 #include <zlib.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "protobuf.h"
 #include "symbolize/modules.h"
 
@@ -92,20 +92,17 @@ static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, c
 			   size_t n)
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
-	struct entry *grown;
 
 	TDT__INDEX_EACH (i, &table->index, hash)
 		if (is_entry(table, i, bytes, n))
 			break;
 	if (i != TDT__INDEX_NONE)
 		return i;
-	grown = tdt__index_grow(&table->index, table->entry, table->n, &table->room,
-				sizeof *grown);
-	if (grown == NULL) {
+	if (!tdt__array_grow_indexed(&table->entry, table->n, &table->room, sizeof table->entry[0],
+				     &table->index)) {
 		writing->failed = true;
 		return 0;
 	}
-	table->entry = grown;
 	tdt__index_add(&table->index, hash, (uint32_t)table->n);
 	table->entry[table->n] = (struct entry){ table->bytes.n, n };
 	tdt__string_add(&table->bytes, bytes, n);

@@ -147,6 +147,8 @@ struct tdt_snapshot {
 						    longer */
 	uint8_t reserved[5];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
+	uint64_t held;                           /* the number of tasks that have ended, and whose
+						    handles are still held: they are in no group */
 };
 
 /*

@@ -44,21 +44,6 @@ int tdt__index_reserve(struct tdt__index *index, size_t n)
 	return 0;
 }
 
-void *tdt__index_grow(struct tdt__index *index, void *array, size_t n, size_t *room, size_t size)
-{
-	size_t more = *room == 0 ? FIRST_SLOTS : 2 * *room;
-	void *grown;
-
-	if (n < *room)
-		return array;
-	if (tdt__index_reserve(index, more) != 0)
-		return NULL;
-	grown = reallocarray(array, more, size);
-	if (grown != NULL)
-		*room = more;
-	return grown;
-}
-
 void tdt__index_fini(struct tdt__index *index)
 {
 	free(index->slot);

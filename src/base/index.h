@@ -48,13 +48,6 @@ int tdt__index_reserve(struct tdt__index *index, size_t n);
  */
 void tdt__index_add(struct tdt__index *index, uint32_t hash, uint32_t entry);
 
-/*
- * Make room for one more entry in the index and in its array, which has `n` entries of `size` bytes
- * and room for `*room`.  Returns the array, which may have moved; NULL: there is no memory, and the
- * array is as before.
- */
-void *tdt__index_grow(struct tdt__index *index, void *array, size_t n, size_t *room, size_t size);
-
 void tdt__index_fini(struct tdt__index *index);
 
 /*

@@ -12,6 +12,7 @@
 
 #include <tdt/tasks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
@@ -58,21 +59,6 @@ static void sending_fini(struct sending *sending)
 
 /* --- The list ------------------------------------------------------------ */
 
-static bool make_place(struct sending *sending)
-{
-	size_t room = sending->room != 0 ? 2 * sending->room : 64;
-	struct tdt_handle **more;
-
-	if (sending->n < sending->room)
-		return true;
-	more = realloc(sending->task, room * sizeof(struct tdt_handle *));
-	if (more == NULL)
-		return false;
-	sending->task = more;
-	sending->room = room;
-	return true;
-}
-
 static size_t tasks_most(const struct tdt_outside_trees *wanted)
 {
 	return wanted->most != 0 ? wanted->most : TASKS_MOST;
@@ -81,7 +67,8 @@ static size_t tasks_most(const struct tdt_outside_trees *wanted)
 /* List a task, and take over the reference to it. */
 static void list_task(struct sending *sending, struct tdt_handle *task)
 {
-	if (sending->n < tasks_most(sending->wanted) && make_place(sending)) {
+	if (sending->n < tasks_most(sending->wanted) &&
+	    tdt__array_grow(&sending->task, sending->n, &sending->room, sizeof sending->task[0])) {
 		sending->task[sending->n++] = task;
 	} else {
 		sending->done->left_out++;

@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/judge.h"
@@ -219,7 +220,10 @@ static void list_all(struct taking *taking)
 		struct tdt_task_record record;
 
 		if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_FREE ||
-		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+		    !tdt__registry_read(task, &record))
+			continue;
+		taking->findings->public.held += record.state == TDT_TASK_RECORD_ENDED;
+		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
@@ -533,10 +537,8 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	taking.findings = tdt__findings_new();
 	if (taking.findings == NULL)
 		goto no_memory;
@@ -551,8 +553,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	return conclude(&taking);
 
 no_memory:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

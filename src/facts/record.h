@@ -130,7 +130,7 @@ static inline struct tdt_trace_info tdt__panic_info(const struct tdt_registry_pa
 	};
 }
 
-/* Count a live task that has been in `state` for `ns`. */
+/* Count a task that has been in `state` for `ns`. */
 static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_state state,
 				    uint64_t ns)
 {
@@ -144,6 +144,8 @@ static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_sta
 		counts->waiting++;
 		if (ns > counts->longest_wait_ns)
 			counts->longest_wait_ns = ns;
+	} else if (state != TDT_TASK_UNKNOWN) {
+		counts->held++;
 	}
 }
 

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "base/service.h"
 #include "host/start.h"
 #include "recorder/block.h"
@@ -515,10 +516,8 @@ int tdt_recorder_info(struct tdt_recorder_status *info)
 		error = fill_path(&ours, the_block()) ? 0 : -ERANGE;
 		pthread_mutex_unlock(&tdt__recorder_lock);
 	}
-	if (error != 0) {
-		errno = -error;
-		return error;
-	}
+	if (error != 0)
+		return tdt__result(error);
 	memset(info, 0, size);
 	memcpy(info, &ours, size < sizeof ours ? size : sizeof ours);
 	return 0;

@@ -56,12 +56,11 @@ struct graph {
 /* The node of a task with this id, or NONE. */
 static uint32_t find_id(const struct graph *graph, uint64_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&graph->by_id, tdt__hash_id(id), &tried);
-	} while (i != NONE && graph->node[i].info->id != id);
+	TDT__INDEX_EACH (i, &graph->by_id, tdt__hash_id(id))
+		if (graph->node[i].info->id == id)
+			break;
 	return i;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tree/trace.h"
 
 struct tdt__findings *tdt__findings_new(void)
@@ -62,21 +63,6 @@ void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *t
 
 /* --- The list ------------------------------------------------------------------ */
 
-static bool grow_list(struct tdt__findings *findings)
-{
-	size_t room = findings->room == 0 ? 64 : 2 * findings->room;
-	struct tdt__entry *entry;
-
-	if (findings->n < findings->room)
-		return true;
-	entry = realloc(findings->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	findings->entry = entry;
-	findings->room = room;
-	return true;
-}
-
 /* Polls that run come first, then the tasks that could run, then the others. */
 static unsigned rank_of(const struct tdt_trace_info *info)
 {
@@ -98,7 +84,8 @@ static struct tdt__entry entry_of(struct tdt__member *member)
 
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member)
 {
-	if (!grow_list(findings))
+	if (!tdt__array_grow(&findings->entry, findings->n, &findings->room,
+			     sizeof findings->entry[0]))
 		return false;
 	findings->entry[findings->n++] = entry_of(member);
 	return true;

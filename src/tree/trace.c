@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "symbolize/namer.h"
 #include "tree/call_tree.h"
 #include "tree/named.h"
@@ -62,8 +63,7 @@ struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 
 	if (trace == NULL) {
 		tdt__stacks_free(stacks);
-		errno = ENOMEM;
-		return NULL;
+		return tdt__nothing(-ENOMEM);
 	}
 	trace->stacks = stacks;
 	return trace;
@@ -148,8 +148,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 	trace->info = *info;
 	if (copy_waits(trace) != 0) {
 		tdt_trace_free(trace);
-		errno = ENOMEM;
-		return NULL;
+		return tdt__nothing(-ENOMEM);
 	}
 	copy_name(trace);
 	tdt__stacks_count(stacks, &trace->info);
@@ -172,8 +171,7 @@ static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadl
 	error = tdt__call_tree(tree, trace->stacks, &over, deadline);
 	if (error != 0) {
 		tree_free(tree);
-		errno = -error;
-		return NULL;
+		return tdt__nothing(error);
 	}
 	info = &named_of(tree)->info;
 	*info = trace->info;
@@ -303,10 +301,8 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 	struct tdt__tree *tree;
 	int err = read_info(&ours, info);
 
-	if (err != 0) {
-		errno = -err;
-		return NULL;
-	}
+	if (err != 0)
+		return tdt__nothing(err);
 	trace = calloc(1, sizeof(*trace));
 	tree = tree_new();
 	err = ENOMEM;
@@ -330,8 +326,7 @@ failed:
 	if (trace != NULL)
 		free(trace->listed_waits);
 	free(trace);
-	errno = err;
-	return NULL;
+	return tdt__nothing(-err);
 }
 
 static bool is_frame(const struct tdt_frame *frame)
@@ -353,10 +348,8 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 	if (error == 0 && (tree == NULL || trace->stacks != NULL || !is_frame(&ours) ||
 			   (parent != NULL && parent->tree != tree)))
 		error = -EINVAL;
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	/*
 	 * The caller may only read the node, but the node lies in the trace, which the caller may
 	 * change.

@@ -39,10 +39,10 @@ declared()
 		tr -d ' (' | sort
 }
 
-# mapped MAP: with the polls of leaves (src/base/leaf_poll.h).
+# mapped MAP: with the names that trees need (src/base/leaf_poll.h).
 mapped()
 {
-	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/$1" | sort
+	sed -n 's/^\t\(tdt[._].*\);$/\1/p' "$top_srcdir/$1" | sort
 }
 
 # exported LIBRARY
@@ -71,7 +71,7 @@ claim_exports()
 {
 	declared "$1" >"$tmp/declared"
 	mapped "$2" >"$tmp/all"
-	grep -v '[.]poll$' "$tmp/all" >"$tmp/mapped"
+	grep -v '[.]' "$tmp/all" >"$tmp/mapped"
 	exported "$1" >"$tmp/exported"
 	sed "s/\$/@@$3/" "$tmp/all" >"$tmp/versioned"
 	echo "$3" >>"$tmp/versioned"
@@ -89,6 +89,9 @@ claim_exports()
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
 	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"
 	claim "what is bound in $1 is read-only then" grep -q GNU_RELRO "$tmp/dynamic"
+	readelf -W -p .debug_str -p .debug_line_str -p .rodata "$libs/$1.so" >"$tmp/strings"
+	claim "no path of the machine that built it is in $1" fails grep -F \
+		"$(cd "$top_builddir" && pwd -P)" "$tmp/strings"
 	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
 	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
 }

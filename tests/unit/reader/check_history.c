@@ -20,6 +20,7 @@
 #include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/history.h"
 #include "reader/thread_table.h"
@@ -400,3 +401,5 @@ TEST(without_memory_there_is_no_table)
 	no_memory_each(read_table, NULL, 2);
 	close_self();
 }
+
+SUITE_SKIP(reading_refused())

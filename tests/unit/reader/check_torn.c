@@ -15,6 +15,7 @@
 
 #include <tdt/layout/registry.h>
 
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/history.h"
 #include "reader/records.h"
@@ -256,3 +257,5 @@ TEST(a_panic_that_is_overwritten_while_it_is_read_is_of_one_task, .to = 2)
 	ck_assert_uint_ge(read, 4 * PANIC_WORDS);
 	close_target();
 }
+
+SUITE_SKIP(reading_refused())

@@ -20,6 +20,7 @@
 
 #include "lib/fibered.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/seeded.h"
 #include "lib/sanitized.h"
 #include "lib/stuck_task.h"
@@ -487,3 +488,5 @@ TEST(code_outside_of_all_modules_ends_a_walk)
 	tdt__walker_fini(&walker);
 	close_self();
 }
+
+SUITE_SKIP(reading_refused())

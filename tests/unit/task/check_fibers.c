@@ -29,6 +29,7 @@
 #include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "watch/last_tree.h"
@@ -780,7 +781,7 @@ TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
 	expect_misuse(TDT_MISUSE_FIBER_RESUME);
 }
 
-TEST(a_stack_that_cannot_be_read_gives_the_record_only)
+TEST(a_stack_that_cannot_be_read_gives_the_record_only, .skip = reading_refused)
 {
 	struct fibered it = { .run = runs };
 

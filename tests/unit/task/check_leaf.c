@@ -23,6 +23,7 @@
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/printed.h"
+#include "lib/refused.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "registry/handle.h"
@@ -591,7 +592,7 @@ TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	tdt_task_end(task);
 }
 
-TEST(frames_that_cannot_be_read_are_missing)
+TEST(frames_that_cannot_be_read_are_missing, .skip = reading_refused)
 {
 	size_t page = 4096;
 	char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

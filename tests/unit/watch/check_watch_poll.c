@@ -180,6 +180,10 @@ TEST(a_watched_poll_makes_no_system_call)
 		       "system call\n");
 		return;
 	}
+	if (prctl(PR_GET_SECCOMP) != 0) {
+		printf("# not tried: a filter of system calls is in force already\n");
+		return;
+	}
 	family_init(&family);
 	child = fork();
 	ck_assert_int_ge(child, 0);
