@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "cli/read_parts.h"
 #include "tree-printer/schema.h"
 #include "tree/groups.h"
@@ -25,7 +26,7 @@ struct dump {
 	struct tdt_snapshot_process process;
 	struct tdt_task_info *tasks;		 /* of all groups, one group after the other */
 	const struct tdt_task_info **in_groups; /* pointers to them, in the same order */
-	const struct tdt_task_info **by_id;	 /* pointers to them, sorted by id */
+	struct tdt__index by_id;		 /* of several with one id, the first one */
 	const struct tdt_task_info **in_cycles; /* of all cycles, one cycle after the other */
 	size_t n_tasks;
 };
@@ -44,7 +45,7 @@ void dump_free(struct dump *dump)
 	free(dump->rings);
 	free(dump->tasks);
 	free(dump->in_groups);
-	free(dump->by_id);
+	tdt__index_fini(&dump->by_id);
 	free(dump->in_cycles);
 	json_decref(dump->object);
 	free(dump);
@@ -159,29 +160,25 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 	return read_panics(reader, panics, dump);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct tdt_task_info *const *one = a, *const *other = b;
-
-	/* Tasks with the same id keep their order, so that the first one is always found. */
-	if ((*one)->id == (*other)->id)
-		return (*one > *other) - (*one < *other);
-	return (*one)->id < (*other)->id ? -1 : 1;
-}
-
 static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
 {
-	size_t low = 0, high = dump->n_tasks;
+	uint32_t i;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	TDT__INDEX_EACH (i, &dump->by_id, tdt__hash_id(id))
+		if (dump->tasks[i].id == id)
+			return &dump->tasks[i];
+	return NULL;
+}
 
-		if (dump->by_id[middle]->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < dump->n_tasks && dump->by_id[low]->id == id ? dump->by_id[low] : NULL;
+/* Returns 0 or -ENOMEM. */
+static int index_tasks(struct dump *dump)
+{
+	if (tdt__index_reserve(&dump->by_id, dump->n_tasks) != 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->n_tasks; i++)
+		if (find_task(dump, dump->tasks[i].id) == NULL)
+			tdt__index_add(&dump->by_id, tdt__hash_id(dump->tasks[i].id), i);
+	return 0;
 }
 
 /* Read the cycles under `key`, which are arrays of ids.  Adds the number of ids to `*used`. */
@@ -254,16 +251,13 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 		n += json_array_size(rings);
 		within += count_within(rings, NULL);
 	}
-	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
 	dump->cycles = calloc(n + 1, sizeof(*dump->cycles));
 	dump->rings = calloc(n + 1, sizeof(*dump->rings));
 	dump->in_cycles = calloc(within + 1, sizeof(*dump->in_cycles));
-	if (dump->by_id == NULL || dump->cycles == NULL || dump->rings == NULL ||
-	    dump->in_cycles == NULL)
+	if (dump->cycles == NULL || dump->rings == NULL || dump->in_cycles == NULL ||
+	    index_tasks(dump) != 0)
 		return reader_fail(reader, strerror(ENOMEM));
 	dump->snapshot.cycles = dump->rings;
-	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
-	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
 	    count_deadlock_groups(reader, json_object_get(object, "groups"),
 				  dump->snapshot.n_cycles, dump) != 0)

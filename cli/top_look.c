@@ -205,46 +205,18 @@ static bool matches_question(const struct top_question *question, const struct t
 	       (info->name != NULL && fnmatch(pattern, info->name, 0) == 0);
 }
 
-static uint64_t sort_value(enum top_sort sort, const struct tdt_task_info *task)
-{
-	switch (sort) {
-	case TOP_BY_SUSPICION:
-	case TOP_BY_FOR:
-		return task->state_ns;
-	case TOP_BY_AGE:
-		return task->spawned_ns;
-	case TOP_BY_POLLS:
-		return task->polls;
-	default:
-		return 0;
-	}
-}
-
-static int compare_names(const struct tdt_task_info *a, const struct tdt_task_info *b)
-{
-	return strcmp(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
-}
-
-/* Larger values come first, names in their order; of equals, the smaller id. */
-static int compare_chosen(enum top_sort sort, const struct chosen *x, const struct chosen *y)
-{
-	uint64_t p = sort_value(sort, x->task), q = sort_value(sort, y->task);
-	int order = 0;
-
-	if (sort == TOP_BY_SUSPICION)
-		order = (x->rank > y->rank) - (x->rank < y->rank);
-	if (sort == TOP_BY_NAME)
-		order = compare_names(x->task, y->task);
-	if (order == 0)
-		order = (p < q) - (p > q);
-	return order != 0 ? order : (x->task->id > y->task->id) - (x->task->id < y->task->id);
-}
-
 static int by_question(const void *x, const void *y, void *arg)
 {
+	static const enum task_key keys[TOP_SORTS] = {
+		[TOP_BY_SUSPICION] = BY_FOR, [TOP_BY_FOR] = BY_FOR,   [TOP_BY_AGE] = BY_AGE,
+		[TOP_BY_POLLS] = BY_POLLS,   [TOP_BY_NAME] = BY_NAME, [TOP_BY_ID] = BY_ID,
+	};
 	const struct top_question *question = arg;
-	int order = compare_chosen(question->sort, x, y);
+	const struct chosen *a = x, *b = y;
+	int order = question->sort == TOP_BY_SUSPICION ? (int)a->rank - (int)b->rank : 0;
 
+	if (order == 0)
+		order = compare_tasks(keys[question->sort], a->task, b->task);
 	return question->reverse ? -order : order;
 }
 
@@ -253,7 +225,6 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 {
 	const struct tdt_task_info *info = chosen->task;
 	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
-	struct tdt__string text = { 0 };
 	struct tdt_wait shown;
 
 	if (wait == NULL || !tdt__wait_is_news(wait)) {
@@ -264,11 +235,8 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 	shown = *wait;
 	if (shown.name[0] != '\0')
 		shown.object = 0; /* the name says which one */
-	tdt__wait_for(&text, &shown, info->id, tdt__names_find(looking->names, wait->owner),
-		      &looking->look->options->print);
-	if (text.n > 4) /* the title of the column says "for" */
-		tdt__string_add(string, text.bytes + 4, text.n - 4);
-	tdt__string_free(&text);
+	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner),
+			&looking->look->options->print);
 }
 
 static void show_task(const struct round_look *looking, const struct chosen *chosen,

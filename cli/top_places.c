@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "tree-printer/fold.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/operation.h"
@@ -50,7 +50,8 @@ struct top_places {
 	const struct tdt_snapshot *snapshot;
 	uint64_t unloads; /* in every key: other modules may come to lie where one was unloaded */
 	struct spot *place;
-	uint32_t n, room;
+	uint32_t n;
+	size_t room;
 	uint32_t (*of_group)[2]; /* by `older`; NO_PLACE: no task of the group has such a tree */
 	struct tdt__index by_key;
 };
@@ -88,29 +89,12 @@ static uint64_t key_of_record(const struct tdt_task_info *info)
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&places->by_key, tdt__hash_fold(key), &tried);
-	} while (i != TDT__INDEX_NONE && places->place[i].key != key);
+	TDT__INDEX_EACH (i, &places->by_key, tdt__hash_fold(key))
+		if (places->place[i].key == key)
+			break;
 	return i;
-}
-
-static bool grow_spots(struct top_places *places)
-{
-	uint32_t room = places->room == 0 ? 64 : 2 * places->room;
-	struct spot *grown;
-
-	if (places->n < places->room)
-		return true;
-	grown = reallocarray(places->place, room, sizeof *grown);
-	if (grown != NULL)
-		places->place = grown;
-	if (grown == NULL || tdt__index_reserve(&places->by_key, room) != 0)
-		return false;
-	places->room = room;
-	return true;
 }
 
 /* The number of the place with that key, found or made.  NO_PLACE: no memory. */
@@ -121,7 +105,8 @@ static uint32_t note_place(struct top_places *places, uint64_t key, const struct
 
 	if (i != TDT__INDEX_NONE)
 		return i;
-	if (!grow_spots(places))
+	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room,
+				     sizeof(struct spot), &places->by_key))
 		return NO_PLACE;
 	places->place[places->n] = (struct spot){ .key = key, .trace = trace, .task = task };
 	tdt__index_add(&places->by_key, tdt__hash_fold(key), places->n);

@@ -239,11 +239,10 @@ static uint32_t hash_wait(const struct tdt_wait *wait)
 static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
 	uint32_t hash = hash_wait(wait), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&table->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !tdt__same_wait(&table->awaited[i].wait, wait));
+	TDT__INDEX_EACH (i, &table->index, hash)
+		if (tdt__same_wait(&table->awaited[i].wait, wait))
+			break;
 	if (i != TDT__INDEX_NONE) {
 		table->awaited[i].times++;
 		return;

@@ -206,6 +206,16 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 	out->used += n;
 }
 
+int tdt__out_take(struct tdt__out *out, struct tdt__string *string)
+{
+	int err = string->failed ? -ENOMEM : 0;
+
+	if (err == 0)
+		tdt__out_add(out, string->bytes, string->n);
+	tdt__string_free(string);
+	return err;
+}
+
 int tdt__out_end(struct tdt__out *out, int err)
 {
 	tdt__out_flush(out);

@@ -51,7 +51,7 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
  * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
  * number depends on the locale.
  */
-void tdt__duration(struct tdt__string *string, uint64_t ns)
+void tdt__bare_duration(struct tdt__string *string, uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 	uint64_t unit = 1, whole, rest;
@@ -64,7 +64,7 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	}
 	whole = ns / unit;
 	rest = ns % unit;
-	tdt__string_printf(string, " %" PRIu64, whole);
+	tdt__string_printf(string, "%" PRIu64, whole);
 	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
 		unit /= 10;
 		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
@@ -74,20 +74,18 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	tdt__string_printf(string, " %s", units[i]);
 }
 
+void tdt__duration(struct tdt__string *string, uint64_t ns)
+{
+	tdt__string_puts(string, " ");
+	tdt__bare_duration(string, ns);
+}
+
 void tdt__duration_cell(struct tdt__string *string, uint64_t ns)
 {
-	struct tdt__string text = { 0 };
-
-	if (ns == 0) {
+	if (ns == 0)
 		tdt__string_puts(string, "-");
-		return;
-	}
-	tdt__duration(&text, ns); /* begins with a space */
-	if (text.failed)
-		string->failed = true;
 	else
-		tdt__string_add(string, text.bytes + 1, text.n - 1);
-	tdt__string_free(&text);
+		tdt__bare_duration(string, ns);
 }
 
 /* ---- A task ---- */
@@ -354,17 +352,17 @@ static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait,
 	tdt__string_puts(string, ", which has not taken it");
 }
 
-void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const char *owner, const struct tdt_print_options *options)
+void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		     const char *owner, const struct tdt_print_options *options)
 {
 	const char *how = " of ";
 
 	switch (wait->kind) {
 	case TDT_WAIT_TASK:
-		how = "for ";
+		how = "";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "for a mutex", wait, options);
+		wait_object(string, "a mutex", wait, options);
 		how = " held by ";
 		if (wait->owner != 0 && wait->handed_ns != 0) {
 			wait_handed(string, wait, self, owner, options);
@@ -372,21 +370,28 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		}
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "for a channel", wait, options);
+		wait_object(string, "a channel", wait, options);
 		break;
 	case TDT_WAIT_TIMER:
-		tdt__string_puts(string, "for a timer");
+		tdt__string_puts(string, "a timer");
 		wait_name(string, wait, options);
 		break;
 	case TDT_WAIT_IO:
 		if (wait->object != 0)
-			tdt__string_printf(string, "for descriptor %" PRIu64, wait->object);
+			tdt__string_printf(string, "descriptor %" PRIu64, wait->object);
 		else
-			tdt__string_puts(string, "for a descriptor");
+			tdt__string_puts(string, "a descriptor");
 		wait_name(string, wait, options);
 		break;
 	default:
-		wait_object(string, "for something", wait, options);
+		wait_object(string, "something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
+}
+
+void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		   const char *owner, const struct tdt_print_options *options)
+{
+	tdt__string_puts(string, "for ");
+	tdt__waited_for(string, wait, self, owner, options);
 }

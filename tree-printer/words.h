@@ -26,7 +26,9 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n);
 void tdt__count_polls(struct tdt__string *string, uint64_t n);
 /* " 1.204 s", with the space */
 void tdt__duration(struct tdt__string *string, uint64_t ns);
-/* "1.204 s", without the space; "-" if it is 0: unknown */
+/* "1.204 s" */
+void tdt__bare_duration(struct tdt__string *string, uint64_t ns);
+/* The same; "-" if it is 0: unknown */
 void tdt__duration_cell(struct tdt__string *string, uint64_t ns);
 
 /*
@@ -114,6 +116,9 @@ bool tdt__wait_is_news(const struct tdt_wait *wait);
  */
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		   const char *owner, const struct tdt_print_options *options);
+/* The same without "for". */
+void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		     const char *owner, const struct tdt_print_options *options);
 
 /* "a mutex "accounts" (0x10)". */
 void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
