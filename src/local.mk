@@ -8,6 +8,7 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
+	include/tdt/decls.h \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/join.h \
@@ -152,6 +153,7 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
+	src/future/await_ready.c \
 	src/future/combine.c \
 	src/future/combine.h \
 	src/future/combine_new.c \
@@ -283,6 +285,8 @@ libtdt_core_la_SOURCES = \
 	src/task/leaf.h \
 	src/task/misuse.c \
 	src/task/misuse.h \
+	src/task/panic_hooks.c \
+	src/task/panic_hooks.h \
 	src/task/panics.c \
 	src/task/panics.h \
 	src/task/request.c \
@@ -379,3 +383,13 @@ EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 
 pkgconfig_DATA = src/tdt.pc
+
+# For find_package(tdt) of CMake: where the headers are, seen from the libraries.
+cmakedir = $(libdir)/cmake/tdt
+cmake_DATA = src/tdt-config.cmake src/tdt-config-version.cmake
+src/tdt-config.cmake: $(srcdir)/src/tdt-config.cmake.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) src && include=`realpath -ms --relative-to='$(libdir)' \
+		'$(includedir)'` && sed "s|@include_from_lib@|$$include|" \
+		$(srcdir)/src/tdt-config.cmake.in >$@
+CLEANFILES += src/tdt-config.cmake
+EXTRA_DIST += src/tdt-config.cmake.in

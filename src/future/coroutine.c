@@ -23,6 +23,7 @@
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/stack.h>
 
+#include "base/leaf_poll.h"
 #include "base/options.h"
 #include "base/result.h"
 #include "capture/chain.h"
@@ -297,3 +298,8 @@ void tdt_stack_leave(struct tdt_stack *stack)
 	if (stack != NULL)
 		tdt__thread_here()->entered = stack->outer;
 }
+
+TDT__NAME_IN_TREES(coroutine_await);
+TDT__NAME_IN_TREES(coroutine_main);
+TDT__NAME_IN_TREES(coroutine_poll);
+TDT__NAME_IN_TREES(coroutine_resume);

@@ -20,6 +20,7 @@
 
 #include "base/regular_file.h"
 #include "lib/folder.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
@@ -199,3 +200,5 @@ TEST(a_link_of_the_kernel_is_not_followed)
 {
 	ck_assert(!opens("/proc/self/exe"));
 }
+
+SUITE_SKIP(reading_refused())
