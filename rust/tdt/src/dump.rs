@@ -121,6 +121,7 @@ pub(crate) fn listen_once() {
 
 /// The id of the task that this thread polls, the innermost one.  On a tokio runtime with hooks
 /// (feature `tokio-hooks`) that may be a task that nobody traces.
+#[inline]
 pub fn current_id() -> Option<u64> {
     // SAFETY: it may be called anywhere.
     match unsafe { sys::tdt_current_task_id() } {
