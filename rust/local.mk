@@ -28,11 +28,12 @@ EXTRA_DIST += \
 	rust/tdt/src/span.rs \
 	rust/tdt/src/spawn.rs \
 	rust/tdt/src/sync.rs \
+	rust/tdt/src/sync/guard.rs \
+	rust/tdt/src/sync/ledger.rs \
 	rust/tdt/src/sync/mutex.rs \
 	rust/tdt/src/sync/name.rs \
 	rust/tdt/src/sync/rwlock.rs \
 	rust/tdt/src/sync/semaphore.rs \
-	rust/tdt/src/sync/turns.rs \
 	rust/tdt/src/text.rs \
 	rust/tdt/src/trace.rs \
 	rust/tdt/src/traced.rs \
@@ -45,6 +46,7 @@ EXTRA_DIST += \
 	rust/tdt/tests/random/mod.rs \
 	rust/tdt/tests/span.rs \
 	rust/tdt/tests/stress.rs \
+	rust/tdt/tests/tokio_test/mod.rs \
 	rust/tdt/tests/trees.rs \
 	rust/tdt/tests/wakers.rs \
 	rust/tdt/tests/zoo/kinds.rs \

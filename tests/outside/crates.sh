@@ -91,6 +91,19 @@ says_from_json()
 futurelock='futurelock: task 1 .* was handed a mutex "accounts" .*: 2 waits for it hang'
 handed='waits for a mutex "accounts" (0x[0-9a-f]*) handed .* ago to'
 
+# Tokio's own tests of its locks, with those of tdt::sync.
+# shellcheck disable=SC2317 # called by claim
+tokios_own()
+{
+	for lock in mutex mutex_owned rwlock semaphore semaphore_owned; do
+		sed -e '/^#!\[/d' -e 's/feature = "full"/all()/' \
+			-e 's/tokio::sync::\(Mutex\|RwLock\|Semaphore\)/tdt::sync::\1/' \
+			-e '$a mod tokio_test;' \
+			"$registry"/tokio-[0-9]*/tests/sync_$lock.rs >"tdt/tests/tokios_$lock.rs" &&
+			run --test tokios_$lock || return
+	done
+}
+
 # The package tdt refers to the other one as if that had been published.
 # shellcheck disable=SC2317 # called by claim
 packaged()
@@ -117,6 +130,7 @@ claim "requests lose no wake-up" run --test stress
 claim "wakers are dropped once, whatever happens to their tasks" run --test wakers
 claim "panics, aborts and forks do no harm to requests" run --test hostile
 claim "dumps know who holds a lock" run --test locks
+claim "tokio's own tests of its locks pass" tokios_own
 claim "a program listens for readers outside" run --test outside
 claim "a span has the id of its task" run --test span
 if grep -q on_before_task_poll "$registry"/tokio-[0-9]*/src/runtime/builder.rs; then

@@ -3,6 +3,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::mem;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        Waiting::new(&self.ledger, self.inner.acquire(), 1).await?.forget();
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire(), 1).await?);
         Ok(Permits::new(self, 1, holder(true)))
     }
 
@@ -80,7 +81,7 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?.forget();
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?);
         Ok(Permits::new(self, n as usize, holder(true)))
     }
 
@@ -97,7 +98,7 @@ impl Semaphore {
     /// # Errors
     /// If there are fewer, or the semaphore is closed.
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.inner.try_acquire_many(n)?.forget();
+        mem::forget(self.inner.try_acquire_many(n)?);
         Ok(Permits::new(self, n as usize, holder(true)))
     }
 
@@ -106,7 +107,7 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        Waiting::new(&self.ledger, self.inner.acquire(), 1).await?.forget();
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire(), 1).await?);
         Ok(Permits::new(self, 1, holder(false)))
     }
 
@@ -118,7 +119,7 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?.forget();
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?);
         Ok(Permits::new(self, n as usize, holder(false)))
     }
 
@@ -138,7 +139,7 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        self.inner.try_acquire_many(n)?.forget();
+        mem::forget(self.inner.try_acquire_many(n)?);
         Ok(Permits::new(self, n as usize, holder(false)))
     }
 
@@ -230,7 +231,7 @@ impl<S: Borrow<Semaphore>> Permits<S> {
             ptr::eq(self.semaphore.borrow(), other.semaphore.borrow()),
             "merging permits from different semaphore instances"
         );
-        self.n += std::mem::take(&mut other.n);
+        self.n += mem::take(&mut other.n);
         self.semaphore.borrow().ledger().keep(self.slot, self.n);
     }
 
