@@ -299,10 +299,7 @@ impl<'a, T: ?Sized, L: Lock> Guard<sync::RwLockWriteGuard<'a, T>, L> {
     }
 
     /// The same, for a part of the value.
-    pub fn downgrade_map<U: ?Sized>(
-        guard: Self,
-        part: impl FnOnce(&T) -> &U,
-    ) -> Reading<'a, U, L> {
+    pub fn downgrade_map<U: ?Sized>(guard: Self, part: impl FnOnce(&T) -> &U) -> Reading<'a, U, L> {
         guard.turn_part(|inner| {
             let part: *const U = part(&inner);
             // SAFETY: the lock is held for reading without a gap, so that the part is not changed.

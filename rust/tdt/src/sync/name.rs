@@ -17,7 +17,7 @@ use tdt_sys::c_char;
 pub(super) struct Name {
     text: &'static str,
     of_type: Option<fn() -> &'static str>, // instead of `text`
-    c: AtomicPtr<c_char>, // null: not copied yet
+    c: AtomicPtr<c_char>,                  // null: not copied yet
 }
 
 impl Name {
