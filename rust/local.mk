@@ -8,11 +8,15 @@ EXTRA_DIST += \
 	rust/served/src/main.rs \
 	rust/tdt-sys/Cargo.toml \
 	rust/tdt-sys/README.md \
+	rust/package.sh \
 	rust/tdt-sys/build.rs \
+	rust/tdt-sys/build/vendored.rs \
 	rust/tdt-sys/src/lib.rs \
+	rust/tdt-sys/src/nothing.rs \
 	rust/tdt-sys/tests/layout.rs \
 	rust/tdt/Cargo.toml \
 	rust/tdt/README.md \
+	rust/tdt/public.txt \
 	rust/tdt/benches/cost.rs \
 	rust/tdt/build.rs \
 	rust/tdt/examples/futurelock.rs \
@@ -42,6 +46,7 @@ EXTRA_DIST += \
 	rust/tdt/tests/hostile.rs \
 	rust/tdt/tests/hooks.rs \
 	rust/tdt/tests/locks.rs \
+	rust/tdt/tests/nothing.rs \
 	rust/tdt/tests/outside.rs \
 	rust/tdt/tests/random/mod.rs \
 	rust/tdt/tests/span.rs \

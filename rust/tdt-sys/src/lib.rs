@@ -305,6 +305,12 @@ pub const TDT_LOCK_MAGIC: [c_char; 8] = [
 
 pub const TDT_WATCH_MIN_NS: c_int = 1000000;
 
+#[cfg(tdt_nothing)]
+mod nothing;
+#[cfg(tdt_nothing)]
+pub use nothing::*;
+
+#[cfg(not(tdt_nothing))]
 extern "C" {
     // tdt/trace.h
     pub fn tdt_traced_with(fut: tdt_future, attr: *const tdt_task_attr) -> tdt_traced;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All tasks at once.
 
-use std::ffi::{c_void, CString, OsStr};
+use std::ffi::{c_void, CString};
 use std::io::{self, Write};
 use std::mem;
-use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::ptr;
@@ -82,10 +81,19 @@ pub fn dump_on_signal(signo: i32) -> io::Result<()> {
 /// # Errors
 /// Those of [`dump_on_signal`], and if there can be no such path.
 pub fn dump_on_signal_to(signo: i32, path: impl AsRef<Path>) -> io::Result<()> {
-    let path: &OsStr = path.as_ref().as_os_str();
-    let path = CString::new(path.as_bytes())?;
+    let path = CString::new(bytes_of(path.as_ref()))?;
     // SAFETY: the path is copied; the handler only raises a semaphore.
     check(unsafe { sys::tdt_dump_on_signal_to(signo, path.as_ptr().cast()) })
+}
+
+#[cfg(unix)]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+}
+
+#[cfg(not(unix))]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.to_string_lossy().into_owned().into_bytes()
 }
 
 /// Have every task keep its last tree, captured once in `interval` (one millisecond at least) in a
