@@ -216,7 +216,7 @@ static bool makes_requests(const struct bt_command *command, const struct outsid
 static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	int error = tdt__outside_rings(&cycles, tasks);
+	int error = tdt__outside_cycles(&cycles, tasks);
 
 	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
 	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)
@@ -347,8 +347,8 @@ static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
 	if (check_has_deadlock(&check, snapshot->cycles, snapshot->n_cycles))
 		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			if (check_is_bad(&check, snapshot->groups[i].tasks[k], snapshot->at_least))
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			if (check_is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least))
 				return TDT_CHECK_FOUND;
 	return check_report(&check);
 }

@@ -36,7 +36,7 @@ tdt_join_ustack_SOURCES = \
 	tree-printer/terminal.h \
 	tree-printer/view.c \
 	tree-printer/view.h
-tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS)
 tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 
 # It takes from libtdt-core.la what runs in no target: names, trees and printers.
@@ -118,7 +118,8 @@ tdt_SOURCES = \
 	cli/top_views.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
-tdt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) $(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
+tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
+	$(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
 tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
 
 # The old name of tdt print.

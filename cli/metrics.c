@@ -144,7 +144,7 @@ static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
 
-	if (tdt__outside_rings(&cycles, tasks) != 0)
+	if (tdt__outside_cycles(&cycles, tasks) != 0)
 		report_no_memory();
 	for (size_t i = 0; i < cycles.n; i++) {
 		page->deadlocks += cycles.cycle[i].deadlock;
@@ -243,6 +243,7 @@ static void add_counts(struct tdt_counts *sum, const struct tdt_counts *counts)
 	sum->waiting += counts->waiting;
 	sum->runnable += counts->runnable;
 	sum->running += counts->running;
+	sum->held += counts->held;
 	keep_larger(&sum->longest_wait_ns, counts->longest_wait_ns);
 	keep_larger(&sum->longest_poll_ns, counts->longest_poll_ns);
 	sum->spawned += counts->spawned;

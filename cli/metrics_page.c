@@ -92,6 +92,9 @@ static void put_counts(FILE *out, const struct metrics_page *page)
 
 static void put_present(FILE *out, const struct metrics_page *page)
 {
+	static const struct metric held = {
+		"tdt_tasks_held", "Tasks that have ended, and whose handles are held.",
+	};
 	static const struct metric poll = {
 		"tdt_longest_poll_seconds", "Time since the oldest poll began that goes on.",
 	};
@@ -105,6 +108,7 @@ static void put_present(FILE *out, const struct metrics_page *page)
 		"tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
 	};
 
+	put_gauge(out, &held, page->counts.held);
 	put_gauge_of_seconds(out, page, &poll, page->counts.longest_poll_ns);
 	put_gauge_of_seconds(out, page, &wait, page->counts.longest_wait_ns);
 	put_gauge(out, &deadlocks, page->deadlocks);

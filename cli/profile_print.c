@@ -111,6 +111,7 @@ static void json_profile_head(struct tdt__json *json, const struct profile_resul
 	json_number(json, "runnable_ns", sum->state_ns[TDT__PROFILE_RUNNABLE]);
 	json_number(json, "polling_ns", sum->state_ns[TDT__PROFILE_POLLING]);
 	json_number(json, "stale_ns", sum->stale_ns);
+	json_number(json, "off_ns", sum->off_ns);
 	json_number(json, "unknown_ns", sum->unknown_ns);
 	tdt__json_end(json, '}');
 }

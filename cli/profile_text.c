@@ -194,7 +194,11 @@ static void add_trust(struct tdt__string *string, const struct profile_result *r
 		return;
 	tdt__string_printf(string, "of the waiting time, %.1f %% was seen without a fresh tree, ",
 			   percent(sum->stale_ns + sum->unknown_ns, waiting));
-	tdt__string_printf(string, "and %.1f %% has no place\n", percent(sum->unknown_ns, waiting));
+	tdt__string_printf(string, "and %.1f %% has no place", percent(sum->unknown_ns, waiting));
+	if (sum->stale_ns > 0)
+		tdt__string_printf(string, ": a place may be %.1f points off",
+				   percent(sum->off_ns, waiting));
+	tdt__string_puts(string, "\n");
 }
 
 static void add_head(struct tdt__string *string, const struct profile_result *result)

@@ -294,7 +294,8 @@ static int list_these(struct ps_command *command, struct listing *listing,
 		      struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	struct tdt_snapshot_group live = { .n = 0 };
+	struct tdt_snapshot_group live = { .size = sizeof live };
+	const struct tdt_snapshot_group *const groups = &live;
 	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
@@ -303,14 +304,14 @@ static int list_these(struct ps_command *command, struct listing *listing,
 	listing->threads = command->threads;
 	live.tasks = infos;
 	if (infos == NULL ||
-	    (tasks->target != NULL ? tdt__outside_rings(&cycles, tasks)
-				   : tdt__tasks_rings(&cycles, tasks)) != 0 ||
+	    (tasks->target != NULL ? tdt__outside_cycles(&cycles, tasks)
+				   : tdt__tasks_cycles(&cycles, tasks)) != 0 ||
 	    choose_shown(command, listing) != 0) {
 		status = report_no_memory();
 	} else {
-		listing->found = (struct tdt_snapshot){ .groups = &live,
+		listing->found = (struct tdt_snapshot){ .groups = &groups,
 							.n_groups = 1,
-							.cycles = cycles.cycle,
+							.cycles = cycles.list,
 							.n_cycles = cycles.n };
 		status = print_listing(command, listing);
 	}

@@ -129,7 +129,7 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	error = seen_futurelock_lines(&string, listing);
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
-		tdt__ring_line(&string, &listing->found.cycles[i], SIZE_MAX, listing->print);
+		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX, listing->print);
 		tdt__string_puts(&string, "\n");
 	}
 	tdt__string_puts(&string, "\n");

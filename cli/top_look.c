@@ -25,6 +25,8 @@
 #include "tree-printer/futurelocks.h"
 #include "tree-printer/names.h"
 #include "tree-printer/words.h"
+#include "tree/groups.h"
+#include "tree/waits.h"
 
 #define REQUEST_NS TDT__SECOND
 #define TREE_TIME (5 * TDT__SECOND)
@@ -72,24 +74,6 @@ static void look_at_process(struct round_look *looking)
 	top_keep_text(round->misuse, &string);
 }
 
-static void count_state_of(struct top_round *round, const struct tdt_trace_info *info)
-{
-	switch (info->state) {
-	case TDT_TASK_RUNNING:
-		round->polling++;
-		if (info->state_ns > round->longest_poll)
-			round->longest_poll = info->state_ns;
-		break;
-	case TDT_TASK_RUNNABLE:
-		round->runnable++;
-		break;
-	default:
-		round->waiting++;
-		if (info->state_ns > round->longest_wait)
-			round->longest_wait = info->state_ns;
-	}
-}
-
 static void count_tasks(struct round_look *looking)
 {
 	struct top_round *round = looking->round;
@@ -101,11 +85,14 @@ static void count_tasks(struct round_look *looking)
 	round->ended = counts.ended;
 	round->panicked = counts.panicked;
 	round->polls = counts.polls;
+	round->held = counts.held;
+	round->waiting = counts.waiting;
+	round->runnable = counts.runnable;
+	round->polling = counts.running;
+	round->longest_wait = counts.longest_wait_ns;
+	round->longest_poll = counts.longest_poll_ns;
 	round->tasks = snapshot->tasks;
-	round->with_tree = snapshot->tasks - snapshot->answers[TDT_ANSWER_NONE];
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			count_state_of(round, snapshot->groups[i].tasks[k]);
+	round->with_tree = snapshot->tasks - snapshot->unanswered;
 }
 
 /* --- Rings -------------------------------------------------------------------------- */
@@ -135,10 +122,10 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
 		struct tdt__string string = { 0 };
 
-		if ((snapshot->cycles[i].deadlock != 0) != deadlocks)
+		if ((snapshot->cycles[i]->deadlock != 0) != deadlocks)
 			continue;
 		looking->round->deadlocks += deadlocks;
-		tdt__ring_line(&string, &snapshot->cycles[i], TOP_TEXT, &plain);
+		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT, &plain);
 		keep_ring(looking->round, &string);
 	}
 }
@@ -177,7 +164,7 @@ static size_t groups_of_deadlocks(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		n += snapshot->cycles[i].n_groups;
+		n += snapshot->cycles[i]->n_groups;
 	return n;
 }
 
@@ -265,7 +252,7 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 		     struct tdt__string *string)
 {
 	const struct tdt_trace_info *info = chosen->task;
-	const struct tdt_wait *wait = info->n_waits != 0 ? &info->waits[0] : NULL;
+	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
 	struct tdt__string text = { 0 };
 	struct tdt_wait shown;
 
@@ -293,7 +280,7 @@ static void show_task(const struct round_look *looking, const struct chosen *cho
 	*to = (struct top_task){
 		.id = info->id,
 		.parent = info->parent,
-		.owner = info->n_waits != 0 ? info->waits[0].owner : 0,
+		.owner = info->n_waits != 0 ? info->waits[0]->owner : 0,
 		.state_ns = info->state_ns,
 		.age_ns = info->spawned_ns,
 		.polls = info->polls,
@@ -322,8 +309,8 @@ static size_t list_matching(const struct round_look *looking, struct chosen *cho
 	size_t n = 0, deadlocks = groups_of_deadlocks(snapshot);
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
 
 			if (matches_question(&looking->look->question, task))
 				chosen[n++] = (struct chosen){
@@ -425,16 +412,17 @@ static void keep_tree(struct top_round *round, const char *text, size_t size)
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
 			 const struct tdt_trace_info *shown)
 {
-	const char *owners[8] = { NULL };
 	struct tdt_trace_info info = *shown;
 	const struct tdt_trace_info *task = &info;
-	const struct tdt_snapshot_group one = { .answer = group->answer,
+	const struct tdt_snapshot_group one = { .size = sizeof one,
+						.answer = group->answer,
 						.trace = group->trace,
 						.tasks = &task,
 						.n = 1 };
+	const struct tdt_snapshot_group *const groups = &one;
 	struct tdt_snapshot snapshot = { .size = sizeof snapshot,
 					 .tasks = 1,
-					 .groups = &one,
+					 .groups = &groups,
 					 .n_groups = 1,
 					 .outside = 1 };
 	const struct tdt_dump_options options = { .size = sizeof options,
@@ -446,11 +434,10 @@ static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_g
 
 	if (file == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < info.n_waits && info.n_waits <= 8; i++) {
-		owners[i] = tdt__names_find(looking->names, info.waits[i].owner);
-		info.owner_names = owners;
-	}
-	snapshot.answers[group->answer] = 1;
+	for (uint32_t i = 0; i < info.n_waits; i++)
+		tdt__own_wait(&info, i)->owner_name =
+			tdt__names_find(looking->names, info.waits[i]->owner);
+	*tdt__answered(&snapshot, group->answer) = 1;
 	error = tdt__snapshot_print_by(&snapshot, file, &options, tdt__clock() + TREE_TIME);
 	if (fclose(file) == 0 && error == 0)
 		keep_tree(looking->round, text, size);
@@ -463,15 +450,15 @@ static int look_at_open_task(struct round_look *looking)
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
 
 			if (task->id != looking->look->question.id)
 				continue;
 			looking->round->is_there = true;
 			if (task->n_waits != 0)
-				looking->round->holder = task->waits[0].owner;
-			return print_tree_of(looking, &snapshot->groups[i], task);
+				looking->round->holder = task->waits[0]->owner;
+			return print_tree_of(looking, snapshot->groups[i], task);
 		}
 	return 0;
 }

@@ -99,6 +99,11 @@ static void rates_line(struct screen *screen)
 	tdt__string_puts(line, " spawned, ");
 	tdt__count(line, round->ended);
 	tdt__string_puts(line, " ended");
+	if (round->held > 0) {
+		tdt__string_puts(line, ", ");
+		tdt__count(line, round->held);
+		tdt__string_puts(line, " still held");
+	}
 	top_end_line(screen);
 }
 

@@ -17,6 +17,7 @@
 #include "reader/trees.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
+#include "tree/waits.h"
 
 #define TASK_TRIES 5 /* to find a task between two moments in which it runs */
 
@@ -179,34 +180,13 @@ static void collect_tree(struct collecting *collecting, struct tdt__findings *fi
 
 /* --- The dump ----------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
-{
-	if (task->outcome != NULL)
-		return false;
-	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == task->member.info.id)
-			return true;
-	return choice->n_ids == 0;
-}
-
-static bool note_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
-{
-	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
-
-	if (process == NULL)
-		return false;
-	*process = tdt__tasks_process(tasks);
-	findings->public.process = process;
-	return true;
-}
-
 static bool collect_all(struct collecting *collecting, struct tdt__findings *findings,
 			const struct tdt__task_choice *choice)
 {
 	struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (!is_chosen(&tasks->task[i], choice))
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
 		collect_tree(collecting, findings, &tasks->task[i]);
 		if (!tdt__findings_add(findings, &tasks->task[i].member))
@@ -223,22 +203,20 @@ static const char *name_of_task(const struct tdt__tasks *tasks, uint64_t id)
 	return NULL;
 }
 
-/* The owners of locks may not be among the chosen tasks.  Without memory they have no names. */
-static void name_owners(const struct collecting *collecting, struct tdt__findings *findings,
+/* The owners of locks may not be among the chosen tasks. */
+static void name_owners(const struct collecting *collecting,
 			const struct tdt__task_choice *choice)
 {
 	const struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
 		struct tdt_trace_info *info = &tasks->task[i].member.info;
-		const char **names = is_chosen(&tasks->task[i], choice) && info->n_waits > 0
-					     ? tdt__arena_take(&findings->arena,
-							       info->n_waits * sizeof *names)
-					     : NULL;
 
-		for (uint32_t k = 0; k < info->n_waits && names != NULL; k++)
-			names[k] = name_of_task(tasks, info->waits[k].owner);
-		info->owner_names = names;
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
+			continue;
+		for (uint32_t k = 0; k < info->n_waits; k++)
+			tdt__own_wait(info, k)->owner_name =
+				name_of_task(tasks, info->waits[k]->owner);
 	}
 }
 
@@ -274,19 +252,19 @@ static void prove_task(struct collecting *collecting, struct tdt__seen_task *tas
 }
 
 /* `dumped`: the trees of the tasks are known. */
-static int prove_rings(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
+static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
 {
 	int error;
 
 	tdt__tasks_settle(collecting->tasks);
-	error = tdt__tasks_rings(cycles, collecting->tasks);
+	error = tdt__tasks_cycles(cycles, collecting->tasks);
 	for (size_t i = 0; i < cycles->n; i++)
 		for (size_t k = 0; k < cycles->cycle[i].n; k++)
 			prove_task(collecting, ring_task(&cycles->cycle[i], k), dumped);
 	return error;
 }
 
-int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
@@ -296,24 +274,24 @@ int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = &sampling },
 		.answers = &none
 	};
-	int error = prove_rings(&collecting, cycles, false);
+	int error = prove_cycles(&collecting, cycles, false);
 
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (cycles->n == 0)
 		return error;
 	tdt__cycles_fini(cycles);
-	return tdt__tasks_rings(cycles, tasks);
+	return tdt__tasks_cycles(cycles, tasks);
 }
 
 /* --- The result --------------------------------------------------------------------------- */
 
 /* Open the files of the modules whose code is in the trees. */
-static void open_images(struct tdt__images *images, const struct tdt_snapshot_group *groups,
-			size_t n)
+static void open_images(struct tdt__images *images,
+			const struct tdt_snapshot_group *const *groups, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct tdt_trace *trace = groups[i].trace;
+		const struct tdt_trace *trace = groups[i]->trace;
 
 		for (uint32_t k = 0; trace != NULL && k < trace->stacks->n; k++)
 			tdt__images_open(images, trace->stacks->frames[k].frame.pc - 1);
@@ -334,23 +312,22 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	struct tdt__findings *findings = tdt__findings_new();
 	struct tdt__cycles cycles = { 0 };
 	uint64_t start = tdt__clock();
-	bool done = findings != NULL && note_process(findings, tasks) &&
+	bool done = findings != NULL && tdt__tasks_note_process(tasks, findings) &&
 		    collect_all(&collecting, findings, choice) && tdt__findings_sort(findings);
 
 	if (done)
 		add_history(&collecting, findings, choice);
 	if (done && choice->n_ids != 0)
-		name_owners(&collecting, findings, choice);
+		name_owners(&collecting, choice);
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (!done) {
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	prove_rings(&collecting, &cycles, true);
+	prove_cycles(&collecting, &cycles, true);
 	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
-	findings->public.outside = 1;
 	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);

@@ -14,6 +14,8 @@
 
 #include <tdt/future.h>
 
+#include "base/array.h"
+
 /* A request that is under way. */
 struct tree_request {
 	struct tdt__answers *answers;
@@ -40,24 +42,7 @@ static bool is_whole_tree(const struct tdt_outside_tree *tree)
 	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
 	       tree->header.size - sizeof *tree ==
 		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
-			       tree->n_waits * sizeof(struct tdt_wait);
-}
-
-static bool grow_answers(struct tdt__answers *answers)
-{
-	size_t room = answers->room != 0 ? 2 * answers->room : 256;
-	struct tdt_outside_tree **answer;
-
-	if (answers->n < answers->room)
-		return true;
-	answer = realloc(answers->answer, room * sizeof *answer);
-	if (answer == NULL)
-		return false;
-	answers->answer = answer;
-	if (tdt__index_reserve(&answers->index, room) != 0)
-		return false;
-	answers->room = room;
-	return true;
+			       tree->n_waits * sizeof(struct tdt_outside_wait);
 }
 
 /* Keep the message that was received. */
@@ -73,7 +58,8 @@ static int keep_answer(struct tree_request *request)
 	request->most--;
 	answers->bytes += tree->header.size;
 	copy = tdt__arena_take(&answers->arena, tree->header.size);
-	if (copy == NULL || !grow_answers(answers))
+	if (copy == NULL || !tdt__array_grow_indexed(&answers->answer, answers->n, &answers->room,
+				      sizeof answers->answer[0], &answers->index))
 		return no_room(request->trouble);
 	memcpy(copy, tree, tree->header.size);
 	tdt__index_add(&answers->index, tdt__hash_id(copy->record), (uint32_t)answers->n);
@@ -161,9 +147,8 @@ const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answ
 						 const struct tdt__seen *seen)
 {
 	uint32_t hash = tdt__hash_id(seen->address), i;
-	size_t tried = 0;
 
-	while ((i = tdt__index_next(&answers->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &answers->index, hash)
 		if (answers->answer[i]->record == seen->address &&
 		    answers->answer[i]->id == seen->record.id)
 			return answers->answer[i];

@@ -14,7 +14,6 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
-#define MOST_PANICS 64
 #define PANIC_TRIES 10
 #define PANIC_FILE_MAX 4096
 
@@ -150,36 +149,24 @@ static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
 	return tdt__trace_of(&info, tree.stacks);
 }
 
-static void add_panic(struct tdt__findings *findings, struct tdt_snapshot_group *group,
-		      const struct tdt_trace_info **info, struct tdt_trace *trace)
-{
-	size_t n = findings->public.n_panics;
-
-	if (trace == NULL)
-		return;
-	info[n] = &trace->info;
-	group[n] = (struct tdt_snapshot_group){
-			.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = &info[n], .n = 1
-		};
-	findings->public.n_panics++;
-}
-
 void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings)
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= MOST_PANICS && registry->panic_size >= sizeof *panic
+		registry->n_panics <= TDT__FOUND_PANICS && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
-	struct tdt_snapshot_group *group =
-		tdt__arena_take(&findings->arena, (n + 1) * sizeof *group);
-	const struct tdt_trace_info **info =
-		tdt__arena_take(&findings->arena, (n + 1) * sizeof *info);
+	struct tdt_counts counts;
 
-	findings->public.panicked = reader->tasks->counters.panicked;
-	findings->public.panics = group;
-	for (size_t i = 0; i < n && group != NULL && info != NULL; i++)
-		add_panic(findings, group, info, panic_trace(reader, findings, &panic[i]));
+	tdt__history_counts(reader->tasks, &counts);
+	findings->public.panicked = counts.panicked;
+	findings->public.held = counts.held;
+	for (size_t i = 0; i < n; i++) {
+		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
+
+		if (trace != NULL)
+			tdt__findings_add_panic(findings, trace);
+	}
 	free(panic);
 }

@@ -14,8 +14,8 @@
 #include "reader/trees.h"
 
 /*
- * Add up the counters of a registry, before its records are read (<tdt/registry.h>, "Counting").
- * They are 0 if they cannot be read.
+ * Add up the counters of a registry, before its records are read (<tdt/layout/registry.h>,
+ * "Counting").  They are 0 if they cannot be read.
  */
 void tdt__history_counters(const struct tdt__target *target, const struct tdt_registry *registry,
 			   struct tdt_registry_counters *sum);

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include <tdt/future.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
@@ -19,6 +20,7 @@
 #include "facts/record.h"
 #include "reader/history.h"
 #include "tree/futurelocks.h"
+#include "tree/waits.h"
 
 #define FILE_NAME_MAX 512
 #define FILE_NAMES_MAX ((size_t)16 << 20) /* bytes of all of them */
@@ -42,23 +44,6 @@ struct file_names {
 	bool failed; /* there was no memory */
 };
 
-static bool grow_names(struct file_names *names)
-{
-	size_t room = names->room != 0 ? 2 * names->room : 64;
-	struct file_name *entry;
-
-	if (names->n < names->room)
-		return true;
-	entry = realloc(names->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	names->entry = entry;
-	if (tdt__index_reserve(&names->index, room) != 0)
-		return false;
-	names->room = room;
-	return true;
-}
-
 static const char *read_file_name(struct file_names *names, uint64_t address)
 {
 	char text[FILE_NAME_MAX], *copy;
@@ -76,14 +61,14 @@ static const char *read_file_name(struct file_names *names, uint64_t address)
 static const char *file_name_at(struct file_names *names, uint64_t address)
 {
 	uint32_t hash = tdt__hash_id(address), i;
-	size_t tried = 0;
 
 	if (address == 0)
 		return NULL;
-	while ((i = tdt__index_next(&names->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &names->index, hash)
 		if (names->entry[i].address == address)
 			return names->entry[i].name;
-	if (!grow_names(names)) {
+	if (!tdt__array_grow_indexed(&names->entry, names->n, &names->room, sizeof *names->entry,
+				     &names->index)) {
 		names->failed = true;
 		return NULL;
 	}
@@ -231,7 +216,8 @@ static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, 
 	task->wait = tdt__wait_of_record(&seen->record);
 	if (info->state == TDT_TASK_WAITING && seen->still && tdt__record_has_wait(&seen->record)) {
 		info->n_waits = 1;
-		info->waits = &task->wait;
+		task->main_wait = &task->wait;
+		info->waits = &task->main_wait;
 	}
 }
 
@@ -271,18 +257,24 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 }
 
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_wait *waits, uint32_t n)
+			 const struct tdt_outside_wait *waits, uint32_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
-	struct tdt_wait *copy = n != 0 ? tdt__arena_take(&tasks->arena, n * sizeof *copy) : NULL;
+	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
+	struct tdt_wait *copy;
 
-	task->member.info.n_waits = copy != NULL ? n : 0;
-	task->member.info.waits = copy;
+	task->member.info.n_waits = block != NULL ? n : 0;
+	task->member.info.waits = block != NULL ? tdt__waits_in(block, n, &copy) : NULL;
 	for (uint32_t i = 0; i < task->member.info.n_waits; i++) {
-		copy[i] = waits[i];
-		if (copy[i].kind > TDT_WAIT_OTHER)
-			copy[i].kind = TDT_WAIT_OTHER;
-		copy[i].name[TDT_WAIT_NAME_MAX] = '\0';
+		copy[i] = (struct tdt_wait){ .size = sizeof copy[i],
+					     .kind = waits[i].kind <= TDT_WAIT_OTHER
+							 ? (enum tdt_wait_kind)waits[i].kind
+							 : TDT_WAIT_OTHER,
+					     .futurelock = waits[i].futurelock,
+					     .object = waits[i].object,
+					     .owner = waits[i].owner,
+					     .handed_ns = waits[i].handed_ns };
+		memcpy(copy[i].name, waits[i].name, TDT_WAIT_NAME_MAX);
 		tdt__lock_renew(&places, &copy[i], task->member.info.id);
 	}
 }
@@ -357,6 +349,28 @@ void tdt__tasks_fini(struct tdt__tasks *tasks)
 	*tasks = (struct tdt__tasks){ 0 };
 }
 
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings)
+{
+	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
+
+	if (process == NULL)
+		return false;
+	*process = tdt__tasks_process(tasks);
+	findings->public.process = process;
+	findings->public.outside = 1;
+	return true;
+}
+
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
+{
+	if (task->outcome != NULL)
+		return false;
+	for (size_t i = 0; i < choice->n_ids; i++)
+		if (choice->ids[i] == task->member.info.id)
+			return true;
+	return choice->n_ids == 0;
+}
+
 /* --- Proofs ------------------------------------------------------------------------- */
 
 static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,
@@ -413,7 +427,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
 	return infos;
 }
 
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	size_t n;
 	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &n);

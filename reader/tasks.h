@@ -8,7 +8,8 @@
  */
 
 #include <tdt/dump.h>
-#include <tdt/registry.h>
+#include <tdt/layout/outside.h>
+#include <tdt/layout/registry.h>
 
 #include "base/arena.h"
 #include "reader/find.h"
@@ -20,7 +21,8 @@
 struct tdt__seen_task {
 	struct tdt__member member; /* first; the findings of a dump are made of it */
 	const struct tdt__seen *seen; /* NULL: of a recording (last_states.h) */
-	struct tdt_wait wait; /* what `member.info.waits` points to */
+	struct tdt_wait wait; /* the main one, if `main_wait` is what `member.info.waits` is */
+	const struct tdt_wait *main_wait; /* points to it */
 	const char *outcome;  /* "ready", "panicked" or "dropped"; NULL: the task has not ended */
 	const char *last;     /* its last known state, if the state is unknown: "waiting" or
 				 "runnable"; NULL: none is known */
@@ -68,7 +70,7 @@ bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
 /* Set what the leaves of the task wait for; without memory that is not known. */
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_wait *waits, uint32_t n);
+			 const struct tdt_outside_wait *waits, uint32_t n);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {
@@ -78,11 +80,18 @@ static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 /* Which process the tasks are of, and when they were read. */
 static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__tasks *tasks)
 {
-	return (struct tdt_snapshot_process){ .pid = tasks->registry.pid,
+	return (struct tdt_snapshot_process){ .size = sizeof(struct tdt_snapshot_process),
+					      .pid = tasks->registry.pid,
 					      .registry = tasks->registry.self,
 					      .start_real_ns = tasks->registry.start_real,
 					      .now_ns = tasks->now };
 }
+
+/* Say in the findings of a dump which process it is of.  False: no memory. */
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings);
+
+/* Whether the task is of interest, and has not ended. */
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
 
 /* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
@@ -94,7 +103,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
  * Find the rings of tasks that wait for each other, by the `member.proof` of the tasks.  The caller
  * calls tdt__cycles_fini() before tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
 
 /*
  * Find out whether a task of a ring has stood still since it was read, so that what the tasks say

@@ -9,28 +9,36 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
 	include/tdt/dump.h \
-	include/tdt/fiber.h \
 	include/tdt/future.h \
-	include/tdt/hooks.h \
 	include/tdt/join.h \
-	include/tdt/net.h \
-	include/tdt/leaf.h \
 	include/tdt/misuse.h \
-	include/tdt/outside.h \
 	include/tdt/panics.h \
 	include/tdt/print.h \
 	include/tdt/probe.h \
 	include/tdt/recorder.h \
-	include/tdt/recording.h \
-	include/tdt/registry.h \
-	include/tdt/runtime.h \
-	include/tdt/sync.h \
 	include/tdt/tasks.h \
 	include/tdt/tdt.h \
 	include/tdt/trace.h \
 	include/tdt/tree.h \
 	include/tdt/version.h \
 	include/tdt/watch.h
+tdtintegratedir = $(tdtincludedir)/integrate
+tdtintegrate_HEADERS = \
+	include/tdt/integrate/fiber.h \
+	include/tdt/integrate/hooks.h \
+	include/tdt/integrate/leaf.h \
+	include/tdt/integrate/stack.h
+tdtlayoutdir = $(tdtincludedir)/layout
+tdtlayout_HEADERS = \
+	include/tdt/layout/outside.h \
+	include/tdt/layout/recording.h \
+	include/tdt/layout/registry.h
+tdtrtdir = $(tdtincludedir)/rt
+tdtrt_HEADERS = \
+	include/tdt/rt/net.h \
+	include/tdt/rt/runtime.h \
+	include/tdt/rt/sync.h
+public_headers = $(tdtinclude_HEADERS) $(tdtintegrate_HEADERS) $(tdtlayout_HEADERS) $(tdtrt_HEADERS)
 
 # The probes: link-time optimization would copy and inline them; and they need flags of their own
 # (see there).
@@ -49,6 +57,8 @@ noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
 	src/base/arena.c \
 	src/base/arena.h \
+	src/base/array.c \
+	src/base/array.h \
 	src/base/clock.h \
 	src/base/index.c \
 	src/base/index.h \
@@ -60,9 +70,11 @@ libtdt_core_la_SOURCES = \
 	src/base/pool.c \
 	src/base/pool.h \
 	src/base/refs.h \
+	src/base/proc_syscall.h \
 	src/base/regular_file.c \
 	src/base/regular_file.h \
 	src/base/sanitized.h \
+	src/base/result.h \
 	src/base/service.c \
 	src/base/service.h \
 	src/base/syscall_name.c \
@@ -137,6 +149,7 @@ libtdt_core_la_SOURCES = \
 	src/facts/proof.c \
 	src/facts/proof.h \
 	src/facts/record.h \
+	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \
@@ -303,6 +316,7 @@ libtdt_core_la_SOURCES = \
 	src/tree/trace.h \
 	src/tree/tree.c \
 	src/tree/tree.h \
+	src/tree/waits.h \
 	src/unwind/cfi.c \
 	src/unwind/cfi.h \
 	src/unwind/code.c \
@@ -365,3 +379,13 @@ EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 
 pkgconfig_DATA = src/tdt.pc
+
+# For find_package(tdt) of CMake: where the headers are, seen from the libraries.
+cmakedir = $(libdir)/cmake/tdt
+cmake_DATA = src/tdt-config.cmake src/tdt-config-version.cmake
+src/tdt-config.cmake: $(srcdir)/src/tdt-config.cmake.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) src && include=`realpath -ms --relative-to='$(libdir)' \
+		'$(includedir)'` && sed "s|@include_from_lib@|$$include|" \
+		$(srcdir)/src/tdt-config.cmake.in >$@
+CLEANFILES += src/tdt-config.cmake
+EXTRA_DIST += src/tdt-config.cmake.in

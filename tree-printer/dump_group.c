@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/text.h"
 #include "terminal.h"
 #include "tree/trace.h"
 #include "words.h"
@@ -32,11 +33,6 @@ struct facts {
 	bool same_place, same_parent, same_syscall;
 	size_t waits; /* of all tasks, as far as they are news: tdt__wait_is_news() */
 };
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
 
 static void widen(struct range *range, uint64_t value)
 {
@@ -64,17 +60,18 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 		widen(&facts->state_ns, info.moved != 0 && group->n > 1 ? 0 : info.state_ns);
 		widen(&facts->age_ns, info.age_ns);
 		widen(&facts->polls_since, info.polls_since);
-		facts->same_place = facts->same_place && same_text(info.file, first.file) &&
+		facts->same_place = facts->same_place && tdt__same_text(info.file, first.file) &&
 				    info.line == first.line && info.column == first.column;
 		facts->same_parent = facts->same_parent && info.parent == first.parent;
-		facts->same_syscall = facts->same_syscall && same_text(info.syscall, first.syscall);
+		facts->same_syscall =
+		    facts->same_syscall && tdt__same_text(info.syscall, first.syscall);
 		/* These two are said if they are true of all. */
 		if (info.unknown_stack == 0)
 			facts->first.unknown_stack = 0;
 		if (info.asked == 0)
 			facts->first.asked = 0;
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			facts->waits += tdt__wait_is_news(&info.waits[k]);
+			facts->waits += tdt__wait_is_news(info.waits[k]);
 	}
 }
 
@@ -261,8 +258,8 @@ static void count_waits(struct table *table, const struct tdt_snapshot_group *gr
 		const struct tdt_trace_info info = tdt__dump_task(group, i);
 
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			if (tdt__wait_is_news(&info.waits[k]))
-				count_wait(table, &info.waits[k], info.id);
+			if (tdt__wait_is_news(info.waits[k]))
+				count_wait(table, info.waits[k], info.id);
 	}
 }
 

@@ -84,7 +84,7 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		n += snapshot->cycles[i].deadlock != 0;
+		n += snapshot->cycles[i]->deadlock != 0;
 	return n;
 }
 
@@ -94,16 +94,16 @@ static size_t count_asked(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			n += snapshot->groups[i].answer == TDT_ANSWER_FRESH &&
-			     tdt__dump_task(&snapshot->groups[i], k).asked != 0;
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			n += snapshot->groups[i]->answer == TDT_ANSWER_FRESH &&
+			     tdt__dump_task(snapshot->groups[i], k).asked != 0;
 	return n;
 }
 
 static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot *snapshot,
 			  const char **before)
 {
-	size_t fresh = snapshot->answers[TDT_ANSWER_FRESH];
+	size_t fresh = snapshot->fresh;
 	size_t asked = snapshot->outside ? count_asked(snapshot) : fresh;
 
 	summary_part(string, asked, " answered", before);
@@ -123,11 +123,12 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 	finding(string, locks->n, "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
 	summary_fresh(string, snapshot, &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_LAST],
+	summary_part(string, snapshot->running, " running", &before);
+	summary_part(string, snapshot->last,
 		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
+	summary_part(string, snapshot->unanswered, " without a tree", &before);
 	summary_part(string, snapshot->panicked, " panicked since the start", &before);
+	summary_part(string, snapshot->held, " ended, still held", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
 	summary_part(string, dump->unnamed,
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
@@ -161,8 +162,8 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
 	for (uint32_t k = 0; k < task.n_waits && task.waits != NULL; k++) {
-		if (task.waits[k].owner == next.id) {
-			wait = task.waits[k];
+		if (task.waits[k]->owner == next.id) {
+			wait = *task.waits[k];
 			break;
 		}
 	}
@@ -382,7 +383,7 @@ static void one_group(struct dump_text *text, const struct tdt_snapshot_group *o
 static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--)
-		one_group(text, &text->dump->snapshot->groups[text->groups++], deadlock);
+		one_group(text, text->dump->snapshot->groups[text->groups++], deadlock);
 }
 
 /* Write the last tasks that panicked. */
@@ -391,7 +392,7 @@ static void panicked_tasks(struct dump_text *text)
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
 
 	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
-		one_group(text, &snapshot->panics[i], false);
+		one_group(text, snapshot->panics[i], false);
 }
 
 /* Write the line of a cycle, and the groups of a deadlock below it. */
@@ -431,7 +432,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	if (give_up_line(&text.string) != 0)
 		text.error = -ENOMEM;
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
-		cycle_text(&text, &snapshot->cycles[i]);
+		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
 	panicked_tasks(&text);
 	tdt__string_free(&text.string);

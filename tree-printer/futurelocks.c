@@ -15,7 +15,7 @@
 bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (info->waits[i].futurelock != 0)
+		if (info->waits[i]->futurelock != 0)
 			return true;
 	return false;
 }
@@ -24,11 +24,11 @@ bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 static void add_waits(struct tdt__futurelocks *locks, const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (info->waits[i].futurelock == 0)
+		if (info->waits[i]->futurelock == 0)
 			continue;
 		if (locks->lock != NULL)
 			locks->lock[locks->n] =
-				(struct tdt__futurelock){ .wait = info->waits[i], .waits = 1 };
+				(struct tdt__futurelock){ .wait = *info->waits[i], .waits = 1 };
 		locks->n++;
 	}
 }
@@ -37,8 +37,8 @@ static void add_all(struct tdt__futurelocks *locks, const struct tdt_snapshot *s
 {
 	locks->n = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info info = tdt__dump_task(&snapshot->groups[i], k);
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info info = tdt__dump_task(snapshot->groups[i], k);
 
 			add_waits(locks, &info);
 		}

@@ -41,6 +41,10 @@ struct tdt_counts {
 	uint64_t polls;           /* polls that began */
 	uint64_t captures;        /* polls in which stacks were captured */
 	uint64_t dumps;           /* snapshots of all tasks that were taken (tdt/dump.h) */
+
+	/* Now. */
+	uint64_t held;            /* tasks that have ended, and whose handles are still held: their
+				     memory is in use */
 };
 
 /*

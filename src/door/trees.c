@@ -12,6 +12,7 @@
 
 #include <tdt/tasks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
@@ -58,21 +59,6 @@ static void sending_fini(struct sending *sending)
 
 /* --- The list ------------------------------------------------------------ */
 
-static bool make_place(struct sending *sending)
-{
-	size_t room = sending->room != 0 ? 2 * sending->room : 64;
-	struct tdt_handle **more;
-
-	if (sending->n < sending->room)
-		return true;
-	more = realloc(sending->task, room * sizeof(struct tdt_handle *));
-	if (more == NULL)
-		return false;
-	sending->task = more;
-	sending->room = room;
-	return true;
-}
-
 static size_t tasks_most(const struct tdt_outside_trees *wanted)
 {
 	return wanted->most != 0 ? wanted->most : TASKS_MOST;
@@ -81,7 +67,8 @@ static size_t tasks_most(const struct tdt_outside_trees *wanted)
 /* List a task, and take over the reference to it. */
 static void list_task(struct sending *sending, struct tdt_handle *task)
 {
-	if (sending->n < tasks_most(sending->wanted) && make_place(sending)) {
+	if (sending->n < tasks_most(sending->wanted) &&
+	    tdt__array_grow(&sending->task, sending->n, &sending->room, sizeof sending->task[0])) {
 		sending->task[sending->n++] = task;
 	} else {
 		sending->done->left_out++;
@@ -150,12 +137,20 @@ static enum tdt_outside_answer no_tree(const struct tdt_handle *task, enum tdt_a
 static void write_reported(struct tree_message *message, const struct tdt__facts *facts)
 {
 	size_t at = message->tree.tree.n * sizeof message->entry[0],
-	       room = (BODY - at) / sizeof facts->waits[0];
+	       room = (BODY - at) / sizeof(struct tdt_outside_wait);
+	struct tdt_outside_wait *to = (struct tdt_outside_wait *)(message->bytes + at);
 
 	message->tree.n_waits = (uint16_t)(facts->n_waits < room ? facts->n_waits : room);
-	if (message->tree.n_waits != 0)
-		memcpy(message->bytes + at, facts->waits,
-		       message->tree.n_waits * sizeof facts->waits[0]);
+	for (uint32_t i = 0; i < message->tree.n_waits; i++) {
+		const struct tdt_wait *wait = &facts->waits[i];
+
+		to[i] = (struct tdt_outside_wait){ .kind = wait->kind,
+						   .futurelock = wait->futurelock,
+						   .object = wait->object,
+						   .owner = wait->owner,
+						   .handed_ns = wait->handed_ns };
+		memcpy(to[i].name, wait->name, sizeof to[i].name);
+	}
 }
 
 static void write_capture(struct tree_message *message, struct tdt__capture *capture)
@@ -191,7 +186,7 @@ static void send_answer(void *arg, size_t index, enum tdt_answer answer,
 		write_capture(message, capture);
 	message->tree.header.size =
 	    (uint32_t)(sizeof message->tree + message->tree.tree.n * sizeof message->entry[0] +
-		       message->tree.n_waits * sizeof(struct tdt_wait));
+		       message->tree.n_waits * sizeof(struct tdt_outside_wait));
 	sending->error = tdt__door_socket_send(sending->socket, message, message->tree.header.size,
 					       sending->deadline);
 	sending->done->tasks++;

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/trace.h>
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/capture_trace.h"
 #include "capture/chain.h"
@@ -79,8 +80,7 @@ static struct tdt_trace *trace_of_answers(struct answers *answers, const struct 
 	answers->capture = NULL;
 	if (capture != NULL)
 		return tdt__capture_trace(task, capture);
-	errno = -answers->error;
-	return NULL;
+	return tdt__nothing(answers->error);
 }
 
 static void forget(struct answers *answers)
@@ -211,12 +211,6 @@ static bool backtrace_at_list(struct tdt_handle *task, struct tdt_trace **trace)
 	return *trace != NULL || errno != ETIMEDOUT;
 }
 
-static struct tdt_trace *refuse(int error)
-{
-	errno = error;
-	return NULL;
-}
-
 /* The caller may be the thread that polls the task, so only a suspended stack can be read. */
 static struct tdt_trace *backtrace_suspended(struct tdt_handle *task)
 {
@@ -226,7 +220,7 @@ static struct tdt_trace *backtrace_suspended(struct tdt_handle *task)
 
 	if (capture != NULL)
 		return tdt__capture_trace(task, capture);
-	return refuse(error == -EAGAIN ? EDEADLK : -error);
+	return tdt__nothing(error == -EAGAIN ? -EDEADLK : error);
 }
 
 /*
@@ -254,7 +248,7 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 	struct tdt_trace *trace;
 
 	if (handle == NULL)
-		return refuse(EINVAL);
+		return tdt__nothing(-EINVAL);
 	if (backtrace_at_list(handle, &trace))
 		return trace;
 	if (tdt__thread.poll != NULL || runs_tasks())
@@ -265,9 +259,9 @@ struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns)
 {
 	if (handle == NULL || timeout_ns < 0)
-		return refuse(EINVAL);
+		return tdt__nothing(-EINVAL);
 	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
-		return refuse(EDEADLK);
+		return tdt__nothing(-EDEADLK);
 	return backtrace(handle, timeout_ns, TDT_MAX_FRAMES);
 }
 
@@ -278,11 +272,11 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 	int error = tdt__options_read(&ours, sizeof ours, options);
 
 	if (error != 0)
-		return refuse(-error);
+		return tdt__nothing(error);
 	if (handle == NULL || ours.timeout_ns < 0)
-		return refuse(EINVAL);
+		return tdt__nothing(-EINVAL);
 	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
-		return refuse(EDEADLK);
+		return tdt__nothing(-EDEADLK);
 	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND,
 			 ours.max_frames != 0 ? ours.max_frames : TDT_MAX_FRAMES);
 }
@@ -407,10 +401,8 @@ struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trac
 {
 	struct async_request *async;
 
-	if (handle == NULL || out == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (handle == NULL || out == NULL)
+		return tdt__no_future(-EINVAL);
 	async = calloc(1, sizeof *async);
 	if (async == NULL)
 		return TDT_FUTURE_NONE;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/new_file.h"
+#include "base/text.h"
 #include "dump/path_pattern.h"
 #include "dump/recorder_copy.h"
 #include "recording/module_table.h"
@@ -56,18 +57,11 @@ static int write_as_trace(const struct tdt__new_file *file, const void *block, s
 	return error;
 }
 
-static bool is_named(const char *path, const char *suffix)
-{
-	size_t n = strlen(path), m = strlen(suffix);
-
-	return n >= m && strcmp(path + n - m, suffix) == 0;
-}
-
 static int write_form(const struct tdt__new_file *file, const void *block, size_t size)
 {
-	if (is_named(file->path, ".pftrace"))
+	if (tdt__ends_with(file->path, ".pftrace"))
 		return write_as_trace(file, block, size, false);
-	if (is_named(file->path, ".pftrace.gz"))
+	if (tdt__ends_with(file->path, ".pftrace.gz"))
 		return write_as_trace(file, block, size, true);
 	return tdt__new_file_write(file, block, size);
 }

@@ -9,7 +9,7 @@
 
 #include <tdt/counters.h>
 #include <tdt/future.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
@@ -51,8 +51,9 @@ static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *record)
 {
 	if (!tdt__record_has_wait(record))
-		return (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN };
-	return (struct tdt_wait){ .kind = record->wait_kind <= TDT_WAIT_OTHER
+		return (struct tdt_wait){ .size = sizeof(struct tdt_wait) };
+	return (struct tdt_wait){ .size = sizeof(struct tdt_wait),
+				  .kind = record->wait_kind <= TDT_WAIT_OTHER
 					      ? (enum tdt_wait_kind)record->wait_kind
 					      : TDT_WAIT_OTHER,
 				  .object = record->wait_object,
@@ -129,7 +130,7 @@ static inline struct tdt_trace_info tdt__panic_info(const struct tdt_registry_pa
 	};
 }
 
-/* Count a live task that has been in `state` for `ns`. */
+/* Count a task that has been in `state` for `ns`. */
 static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_state state,
 				    uint64_t ns)
 {
@@ -143,6 +144,8 @@ static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_sta
 		counts->waiting++;
 		if (ns > counts->longest_wait_ns)
 			counts->longest_wait_ns = ns;
+	} else if (state != TDT_TASK_UNKNOWN) {
+		counts->held++;
 	}
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -203,10 +204,8 @@ struct tdt_handle *tdt__registry_take(void)
 	if (task != NULL)
 		begin_task(shard, task);
 	pthread_mutex_unlock(&shard->lock);
-	if (task == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (task == NULL)
+		return tdt__nothing(-ENOMEM);
 	/*
 	 * A reader that sees anything written from here on cannot then find the old `seq`.  Pairs
 	 * with tdt__registry_read().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The future that waits for a mutex.  For backtraces its poll has the name of the public call that
- * makes it.  So that call is in futures.c, and <tdt/sync.h>, its header, is not included here.
+ * makes it.  So that call is in futures.c, and <tdt/rt/sync.h>, its header, is not included here.
  */
 
 #include <config.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 #include "runtime/mutex.h"
 
 TDT__LEAF_POLL(tdt_mutex_lock);
@@ -46,10 +47,8 @@ struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
 {
 	struct tdt__lock_place *place;
 
-	if (mutex == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (mutex == NULL)
+		return tdt__no_future(-EINVAL);
 	place = calloc(1, sizeof(*place));
 	if (place == NULL)
 		return TDT_FUTURE_NONE;

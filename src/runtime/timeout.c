@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 #include "runtime/sleep.h"
 
 enum { FUTURE, SLEEP, CHILDREN };
@@ -62,10 +63,8 @@ struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *
 {
 	struct timeout *timeout;
 
-	if (future.poll == NULL || future.drop == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (future.poll == NULL || future.drop == NULL)
+		return tdt__no_future(-EINVAL);
 	timeout = malloc(sizeof(*timeout));
 	if (timeout == NULL)
 		return TDT_FUTURE_NONE;

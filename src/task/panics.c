@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The last tasks that panicked.  They lie in the registry (<tdt/registry.h>), so that they can also
- * be read from outside.
+ * The last tasks that panicked.  They lie in the registry (<tdt/layout/registry.h>), so that they
+ * can also be read from outside.
  *
  *   thread of a panicking task        reader
  *     number = the next one             seq, must be even
@@ -23,6 +23,7 @@
 #include <tdt/panics.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/judge.h"
 #include "host/thread.h"
@@ -144,10 +145,8 @@ static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64
 	struct tdt__stacks *stacks = tdt__tree_stacks(&panic->tree, panic->entry);
 	struct tdt__unloads count = { 0 };
 
-	if (stacks == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (stacks == NULL)
+		return tdt__nothing(-ENOMEM);
 	tdt__judge(stacks, &count);
 	return tdt__trace_of(&info, stacks);
 }
@@ -188,9 +187,7 @@ int tdt_panics(tdt_panic_fn *each, void *arg)
 		if (result != 0)
 			return result;
 	}
-	if (result != 0)
-		errno = -result;
-	return result;
+	return tdt__result(result);
 }
 
 /* --- The hook ----------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tree/trace.h"
 
 struct tdt__findings *tdt__findings_new(void)
@@ -25,7 +26,7 @@ void tdt__findings_free(struct tdt__findings *findings)
 	if (findings == NULL)
 		return;
 	for (size_t i = 0; i < findings->public.n_panics; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i].trace);
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i]->trace);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
@@ -34,22 +35,33 @@ void tdt__findings_free(struct tdt__findings *findings)
 	free(findings);
 }
 
-/* --- The list ------------------------------------------------------------------ */
+/* A task that panicked, and its group of one. */
+struct lone {
+	struct tdt_snapshot_group group;
+	const struct tdt_trace_info *task;
+};
 
-static bool grow_list(struct tdt__findings *findings)
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
 {
-	size_t room = findings->room == 0 ? 64 : 2 * findings->room;
-	struct tdt__entry *entry;
+	struct lone *lone = findings->public.n_panics < TDT__FOUND_PANICS
+				    ? tdt__arena_take(&findings->arena, sizeof *lone)
+				    : NULL;
 
-	if (findings->n < findings->room)
-		return true;
-	entry = realloc(findings->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	findings->entry = entry;
-	findings->room = room;
-	return true;
+	if (lone == NULL) {
+		tdt_trace_free(trace);
+		return;
+	}
+	lone->task = &trace->info;
+	lone->group = (struct tdt_snapshot_group){ .size = sizeof lone->group,
+						   .answer = TDT_ANSWER_FRESH,
+						   .trace = trace,
+						   .tasks = &lone->task,
+						   .n = 1 };
+	findings->public.panics = findings->panics;
+	findings->panics[findings->public.n_panics++] = &lone->group;
 }
+
+/* --- The list ------------------------------------------------------------------ */
 
 /* Polls that run come first, then the tasks that could run, then the others. */
 static unsigned rank_of(const struct tdt_trace_info *info)
@@ -72,7 +84,8 @@ static struct tdt__entry entry_of(struct tdt__member *member)
 
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member)
 {
-	if (!grow_list(findings))
+	if (!tdt__array_grow(&findings->entry, findings->n, &findings->room,
+			     sizeof findings->entry[0]))
 		return false;
 	findings->entry[findings->n++] = entry_of(member);
 	return true;
@@ -146,7 +159,7 @@ static void find_cycles(struct tdt__findings *findings)
 	for (size_t i = 0; i < findings->n; i++)
 		findings->tasks[i] = &findings->entry[i].member->info;
 	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, proof_of);
-	findings->public.cycles = findings->cycles.cycle;
+	findings->public.cycles = findings->cycles.list;
 	findings->public.n_cycles = findings->cycles.n;
 }
 
@@ -200,11 +213,13 @@ static void begin_groups(struct tdt__findings *findings)
 		if (group->place == 0)
 			continue;
 		groups->public[group->place - 1] = (struct tdt_snapshot_group){
+			.size = sizeof(struct tdt_snapshot_group),
 			.answer = group->answer, .trace = group->trace, .tasks = next
 		};
+		groups->list[group->place - 1] = &groups->public[group->place - 1];
 		next += group->n;
 	}
-	findings->public.groups = groups->public;
+	findings->public.groups = groups->list;
 }
 
 /*
@@ -224,7 +239,7 @@ static void fill_groups(struct tdt__findings *findings)
 			of->trace->info = member->info;
 		findings->tasks[(size_t)(group->tasks - findings->tasks) + group->n++] =
 		    &member->info;
-		findings->public.answers[group->answer]++;
+		(*tdt__answered(&findings->public, group->answer))++;
 	}
 }
 

@@ -33,6 +33,10 @@ struct tdt__member {
 	uint64_t settled;
 };
 
+enum {
+	TDT__FOUND_PANICS = 64 /* the most that a snapshot has */
+};
+
 /* An entry of the list, with the keys by which it is sorted. */
 struct tdt__entry {
 	unsigned rank; /* the smaller, the more suspicious */
@@ -51,6 +55,7 @@ struct tdt__findings {
 	struct tdt__groups groups;
 
 	/* Private to findings.c. */
+	const struct tdt_snapshot_group *panics[TDT__FOUND_PANICS];
 	struct tdt__cycles cycles;
 	struct tdt__entry *entry;
 	size_t n;
@@ -61,6 +66,9 @@ struct tdt__findings {
 /* NULL: no memory.  The caller frees the findings with tdt__findings_free(), which takes NULL. */
 struct tdt__findings *tdt__findings_new(void);
 void tdt__findings_free(struct tdt__findings *findings);
+
+/* Add a task that panicked.  Takes the trace over, and leaves it out without memory. */
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace);
 
 /* Add a member, which lies in the arena.  False: no memory. */
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);

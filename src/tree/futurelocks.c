@@ -9,6 +9,7 @@
 
 #include "base/index.h"
 #include "tree/findings.h"
+#include "tree/waits.h"
 
 /*
  * A lock notes the time before it wakes the task, and its thread may be interrupted in between.  So
@@ -66,14 +67,14 @@ static struct tdt__member *owner_with(const struct by_id *by_id, uint64_t id)
 {
 	const struct tdt__lock_places *places = by_id->places;
 	struct tdt__member *member;
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&by_id->index, tdt__hash_id(id), &tried);
-		member = i != TDT__INDEX_NONE ? places->member(places->arg, i) : NULL;
-	} while (member != NULL && member->info.id != id);
-	return member;
+	TDT__INDEX_EACH (i, &by_id->index, tdt__hash_id(id)) {
+		member = places->member(places->arg, i);
+		if (member->info.id == id)
+			return member;
+	}
+	return NULL;
 }
 
 /* Nothing is known of tasks that have one id.  Many of them would also make the index slow. */
@@ -127,8 +128,7 @@ void tdt__futurelocks_find(struct tdt__lock_places *places)
 		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
 
 		for (uint32_t k = 0; k < info->n_waits && info->waits != NULL; k++) {
-			/* The waits lie in memory of whoever made the members. */
-			struct tdt_wait *wait = (struct tdt_wait *)(uintptr_t)&info->waits[k];
+			struct tdt_wait *wait = tdt__own_wait(info, k);
 
 			if (wait->handed_ns != 0)
 				judge(wait, &by_id);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tree.h>
 
 struct tdt__member;

@@ -18,6 +18,7 @@
 #include <tdt/watch.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "base/service.h"
 #include "capture/counted.h"
 #include "host/start.h"
@@ -238,9 +239,7 @@ int tdt_watch(int64_t interval_ns)
 		error = watch(WATCHER_PROGRAM, interval_ns, tasks);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
-	if (error != 0)
-		errno = -error;
-	return error;
+	return tdt__result(error);
 }
 
 int tdt__watch_outside(int64_t interval_ns, uint64_t *in_force)

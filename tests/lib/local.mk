@@ -47,6 +47,7 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/recording_maker.c \
 	tests/lib/recording_maker.h \
 	tests/lib/refuse_call.h \
+	tests/lib/refused.h \
 	tests/lib/request_waiting.h \
 	tests/lib/requester.c \
 	tests/lib/requester.h \

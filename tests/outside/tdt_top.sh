@@ -27,7 +27,7 @@ fails()
 claim "a target is needed" fails "the target is missing"
 claim "and only one" fails "more than one target" 1 2
 claim "there may be no such process" fails "no process 999999999 here" 999999999
-claim "or no libtdt in it" fails "no libtdt was found" $$
+claim "or no libtdt in it" fails "no libtdt was found\|not permitted" $$
 claim "a view that is none" fails "not heap" --view=heap 1
 claim "a key that is none" fails "not by size" --sort=size 1
 claim "rounds that come too fast" fails "less than 100ms" -d 1ms 1

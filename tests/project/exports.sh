@@ -8,21 +8,22 @@ libs=${top_builddir:?}/.libs
 test -e "$libs/libtdt.so" || skip_all "built without a shared library"
 command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
 
-# headers LIBRARY: the public headers of it, as tdt.h has them marked.
+# headers LIBRARY: its public headers.
 headers()
 {
 	case $1 in
-	libtdt) grep -v 'libtdt-rt:' ;;
-	*) grep 'libtdt-rt:' ;;
-	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
+	libtdt) set -- tdt/*.h tdt/integrate/*.h tdt/layout/*.h ;;
+	*) set -- tdt/rt/*.h ;;
+	esac
+	printf '%s\n' "$@"
 }
 
 # declared LIBRARY: the functions and variables its headers declare and do not define: bodies are
 # taken out from the inside.
 declared()
 {
-	headers "$1" >"$tmp/headers"
-	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E - | awk '
+	(cd "$top_srcdir/include" && headers "$1") >"$tmp/headers"
+	sed 's/.*/#include <&>/' "$tmp/headers" | $CC -I"$top_srcdir/include" -E - | awk '
 		FNR == NR { wanted[$1]; next }
 		/^# [0-9]+ "/ {
 			file = $3
@@ -38,10 +39,10 @@ declared()
 		tr -d ' (' | sort
 }
 
-# mapped MAP: with the polls of leaves (src/base/leaf_poll.h).
+# mapped MAP: with the names that trees need (src/base/leaf_poll.h).
 mapped()
 {
-	sed -n 's/^\t\(tdt_.*\);$/\1/p' "$top_srcdir/$1" | sort
+	sed -n 's/^\t\(tdt[._].*\);$/\1/p' "$top_srcdir/$1" | sort
 }
 
 # exported LIBRARY
@@ -70,7 +71,7 @@ claim_exports()
 {
 	declared "$1" >"$tmp/declared"
 	mapped "$2" >"$tmp/all"
-	grep -v '[.]poll$' "$tmp/all" >"$tmp/mapped"
+	grep -v '[.]' "$tmp/all" >"$tmp/mapped"
 	exported "$1" >"$tmp/exported"
 	sed "s/\$/@@$3/" "$tmp/all" >"$tmp/versioned"
 	echo "$3" >>"$tmp/versioned"
@@ -88,6 +89,9 @@ claim_exports()
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
 	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"
 	claim "what is bound in $1 is read-only then" grep -q GNU_RELRO "$tmp/dynamic"
+	readelf -W -p .debug_str -p .debug_line_str -p .rodata "$libs/$1.so" >"$tmp/strings"
+	claim "no path of the machine that built it is in $1" fails grep -F \
+		"$(cd "$top_builddir" && pwd -P)" "$tmp/strings"
 	claim "no text relocation in $1" fails grep TEXTREL "$tmp/dynamic"
 	claim "no executable stack" fails grep 'GNU_STACK.*E ' "$tmp/dynamic"
 }

@@ -13,6 +13,8 @@
  * and in truth_say(), which tells of each leaf that cloned the waker in a poll whether it waits
  * now.  So it prints such lines, too: POLL, what became of the leaf, and the frames.
  *
+ * With `outside` the future is traced, and nothing requests a tree: outside.py looks.
+ *
  * Programs of coroutines know their stacks themselves, and print those lines with `truth`.
  *
  * This file is built with -O0 whatever the program is built with, and its functions are the ends
@@ -299,6 +301,20 @@ static int trace(void)
 	return EXIT_SUCCESS;
 }
 
+/* --- Polls that are read from outside -------------------------------------------------- */
+
+/* outside.py stops in the leaves. */
+static int outside(void)
+{
+	struct tdt_traced traced = tdt_traced_with(truth_root(), TDT_TASK_ATTR(.name = "root"));
+
+	for (int poll = 0; poll < POLLS && truth_poll(&traced.future) == TDT_PENDING; poll++)
+		;
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	return EXIT_SUCCESS;
+}
+
 /* --- Polls that are stepped ----------------------------------------------------------- */
 
 static struct tdt_traced stepped;
@@ -353,6 +369,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "trace") == 0)
 		return trace();
+	if (argc > 1 && strcmp(argv[1], "outside") == 0)
+		return outside();
 	if (argc > 1 && strcmp(argv[1], "step") == 0)
 		return step();
 	truth();

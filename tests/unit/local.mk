@@ -5,6 +5,7 @@
 # What differs is said below the list.
 
 tests_unit = \
+	tests/unit/base/check_array \
 	tests/unit/base/check_index \
 	tests/unit/base/check_version \
 	tests/unit/symbolize/check_folded \
@@ -148,7 +149,7 @@ tests_unit_rt = \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
-	tests/unit/runtime/check_ring \
+	tests/unit/runtime/check_run_queue \
 	tests/unit/runtime/check_rt \
 	tests/unit/runtime/check_rt_block_on \
 	tests/unit/runtime/check_rt_idle \
@@ -191,6 +192,7 @@ $(tests_unit): | $(tests_plugins)
 
 # src/base/
 
+tests_unit_base_check_array_LDADD = $(tests_memory) $(on_core)
 tests_unit_base_check_index_LDADD = $(tests_memory) $(on_core)
 
 # src/symbolize/
@@ -428,7 +430,7 @@ tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
 tests_unit_runtime_check_net_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_memory) $(on_rt)
-tests_unit_runtime_check_ring_LDADD = $(on_rt_core)
+tests_unit_runtime_check_run_queue_LDADD = $(on_rt_core)
 tests_unit_runtime_check_rt_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_block_on_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_idle_LDADD = $(on_rt)

@@ -23,6 +23,7 @@
 #include "lib/gate.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/refused.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -233,7 +234,7 @@ static tdt_poll_t hole_poll(void *state, struct tdt_context *cx)
 	return TDT_READY;
 }
 
-TEST(a_hole_in_the_stack_ends_it, .to = 2)
+TEST(a_hole_in_the_stack_ends_it, .to = 2, .skip = reading_refused)
 {
 	struct tdt_trace *trace;
 	char *path;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers door/door, door/trees, tdt/outside.h.  Readers of another process, as <tdt/outside.h> has
- * them: they take the door by pidfd_getfd(2), and request trees of the tasks of a runtime that
- * polls nothing.
+ * Covers door/door, door/trees, tdt/layout/outside.h.  Readers of another process, as
+ * <tdt/layout/outside.h> has them: they take the door by pidfd_getfd(2), and request trees of the
+ * tasks of a runtime that polls nothing.
  */
 
 #include <config.h>
@@ -18,11 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/find_registry.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "lib/visitor.h"
 
@@ -162,7 +163,7 @@ static void receive_all_fresh(int connection)
 		send_for_trees(connection);
 }
 
-CASE(wedged, .setup = start_target, .teardown = kill_target)
+CASE(wedged, .setup = start_target, .teardown = kill_target, .skip = reading_refused)
 
 TEST(each_task_of_a_wedged_process_gives_its_tree)
 {

@@ -21,6 +21,7 @@
 #include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/refuse_call.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/door.h"
@@ -694,3 +695,5 @@ TEST(without_memory_there_is_an_error)
 	no_memory_each(request_and_forget, NULL, 4);
 	stop_target();
 }
+
+SUITE_SKIP(reading_refused())

@@ -12,11 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/trees.h"
 #include "registry/registry.h"
@@ -488,3 +491,5 @@ TEST(a_tree_that_contradicts_itself_is_none)
 	REFUSED(made_up.head.published = 0);
 	close_self();
 }
+
+SUITE_SKIP(reading_refused())

@@ -15,12 +15,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tdt/layout/recording.h>
 #include <tdt/probe.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -412,3 +414,5 @@ TEST(an_address_without_memory_is_a_trouble)
 	close_self();
 	munmap(memory, 3 * PAGE);
 }
+
+SUITE_SKIP(reading_refused())
