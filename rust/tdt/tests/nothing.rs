@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Off Linux the crate does nothing, and programs work as without it.  RUSTFLAGS="--cfg tdt_nothing"
-//! shows that on Linux.
+//! Off Linux the crate does nothing, and programs work as without it.
+//! RUSTFLAGS="--cfg tdt_nothing" shows that on Linux.
 #![cfg(any(tdt_nothing, not(target_os = "linux")))]
 
 use std::time::Duration;

@@ -8,7 +8,8 @@
 //! its line in order, so when the last holder gives the lock back, the first future in the line has
 //! been handed it.  The ledger's line can differ from tokio's: two futures may enter both at the
 //! same time, and a future that tokio's budget turned away is in the ledger's only.  If such a
-//! future is polled and still waits, the lock was handed to the next one, and the line says so then.
+//! future is polled and still waits, the lock was handed to the next one, and the line says so
+//! then.
 
 use std::future::Future;
 use std::mem;
@@ -99,7 +100,7 @@ impl<const N: usize> Ledger<[Slot; N]> {
 
 // --- Holders. ---
 
-/// The task that this thread polls, for a slot; if `told` is not set, it is none of dumps' business.
+/// The task that this thread polls, for a slot; dumps are to know of it if `told` is set.
 #[inline]
 pub(super) fn holder(told: bool) -> u64 {
     crate::current_id().filter(|_| told).unwrap_or(UNKNOWN)
