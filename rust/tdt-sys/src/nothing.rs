@@ -24,16 +24,19 @@ nothing! {
     tdt_traced_with(fut: tdt_future, attr: *const tdt_task_attr) -> tdt_traced =
         tdt_traced { future: fut, handle: ptr::null_mut() };
     tdt_backtrace(handle: *mut tdt_handle) -> *mut tdt_trace = ptr::null_mut();
-    tdt_backtrace_timed(handle: *mut tdt_handle, ns: i64) -> *mut tdt_trace = ptr::null_mut();
+    tdt_backtrace_with(handle: *mut tdt_handle, options: *const tdt_backtrace_options)
+        -> *mut tdt_trace = ptr::null_mut();
     tdt_backtrace_last(handle: *mut tdt_handle) -> *mut tdt_trace = ptr::null_mut();
-    tdt_backtrace_async(handle: *mut tdt_handle, out: *mut *mut tdt_trace, error: *mut c_int)
-        -> tdt_future = tdt_future { state: ptr::null_mut(), poll: None, drop: None };
+    tdt_backtrace_async(
+        handle: *mut tdt_handle, options: *const tdt_backtrace_options,
+        out: *mut *mut tdt_trace, error: *mut c_int
+    ) -> tdt_future = tdt_future { state: ptr::null_mut(), poll: None, drop: None };
     tdt_handle_id(handle: *const tdt_handle) -> u64 = 0;
     tdt_handle_ref(handle: *mut tdt_handle) -> *mut tdt_handle = handle;
     tdt_handle_unref(handle: *mut tdt_handle);
     tdt_current_task_id() -> u64 = 0;
     tdt_trace_free(trace: *mut tdt_trace);
-    tdt_trace_info(trace: *const tdt_trace) -> *const tdt_trace_info = ptr::null();
+    tdt_trace_info(trace: *const tdt_trace) -> *const tdt_task_info = ptr::null();
     tdt_trace_root(trace: *const tdt_trace) -> *const tdt_node = ptr::null();
     tdt_trace_print_with(
         trace: *const tdt_trace, out: *mut FILE, options: *const tdt_print_options
@@ -44,12 +47,11 @@ nothing! {
     tdt_node_leaves(node: *const tdt_node) -> u32 = 0;
     tdt_tasks(filter: *const tdt_task_filter, each: Option<tdt_task_fn>, arg: *mut c_void)
         -> c_int = 0;
-    tdt_dump(out: *mut FILE, options: *const tdt_dump_options) -> c_int = 0;
-    tdt_dump_on_signal(signo: c_int) -> c_int = 0;
-    tdt_dump_on_signal_to(signo: c_int, path: *const c_char) -> c_int = 0;
-    tdt_listen() -> c_int = 0;
-    tdt_watch(interval_ns: i64) -> c_int = 0;
-    tdt_worker_thread_start();
+    tdt_dump_with(out: *mut FILE, options: *const tdt_dump_options) -> c_int = 0;
+    tdt_dump_on_signal(signo: c_int, options: *const tdt_signal_dump) -> c_int = 0;
+    tdt_listen(options: *const tdt_listen_options) -> c_int = 0;
+    tdt_watch(interval_ns: i64, options: *const tdt_watch_options) -> c_int = 0;
+    tdt_worker_thread_start(attr: *const tdt_worker_attr);
     tdt_worker_thread_stop();
     tdt_worker_thread_park();
     tdt_worker_thread_unpark();
