@@ -347,6 +347,12 @@ pub struct tdt_watch_options {
     pub flags: u64,
 }
 
+#[cfg(tdt_nothing)]
+mod nothing;
+#[cfg(tdt_nothing)]
+pub use nothing::*;
+
+#[cfg(not(tdt_nothing))]
 extern "C" {
     // tdt/trace.h
     pub fn tdt_traced_with(fut: tdt_future, attr: *const tdt_task_attr) -> tdt_traced;
