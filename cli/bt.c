@@ -75,6 +75,7 @@ struct bt_command {
 	uint32_t max_requests; /* 0: make none */
 	uint64_t *ids;
 	size_t n_ids;
+	struct tdt__trouble refused; /* why no requests were made; empty: they were */
 };
 
 /* --- Options ------------------------------------------------------------------------------ */
@@ -172,10 +173,24 @@ static void report_not_requested(const struct bt_command *command,
 	report_trouble(text);
 }
 
-static void report_no_requests(const struct tdt__trouble *trouble)
+/* Whether the tree of each task was read as it is now. */
+static bool were_all_read(const struct tdt_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		if (snapshot->groups[i]->n != 0 &&
+		    snapshot->groups[i]->answer != TDT_ANSWER_FRESH &&
+		    snapshot->groups[i]->answer != TDT_ANSWER_RUNNING)
+			return false;
+	return true;
+}
+
+/* Nothing is missing if all trees could be read, as those of fibers can. */
+static void report_refused(const struct tdt__trouble *trouble, const struct tdt_snapshot *snapshot)
 {
 	char text[sizeof trouble->text + 100];
 
+	if (trouble->text[0] == '\0' || were_all_read(snapshot))
+		return;
 	snprintf(text, sizeof text,
 		 "%s.  So there are only the trees that can be read, as with --no-request",
 		 trouble->text);
@@ -183,25 +198,25 @@ static void report_no_requests(const struct tdt__trouble *trouble)
 }
 
 /* Request the trees.  If that fails, there is still what can be read. */
-static void request_trees(const struct bt_command *command, const struct outside *outside,
+static void request_trees(struct bt_command *command, const struct outside *outside,
 			  size_t registry, const struct tdt__task_choice *choice,
 			  struct tdt__answers *answers)
 {
 	uint64_t start = tdt__clock();
-	struct tdt__trouble trouble;
+	struct tdt__trouble *trouble = &command->refused;
 	struct tdt__door door;
-	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], &trouble);
+	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], trouble);
 
 	report_time(&command->outside, "going through the door", start);
 	if (error == 0) {
 		start = tdt__clock();
 		error = tdt__answers_request(answers, &door, choice, command->max_requests,
-					     REQUEST_TIME, &trouble);
+					     REQUEST_TIME, trouble);
 		tdt__door_close(&door);
 		report_time(&command->outside, "requesting the trees", start);
 	}
-	if (error != 0)
-		report_no_requests(&trouble);
+	if (error == 0)
+		trouble->text[0] = '\0';
 	report_not_requested(command, answers);
 }
 
@@ -254,6 +269,7 @@ static int request_unproven(struct bt_command *command, struct outside *outside,
 
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
+	struct tdt__tasks *tasks; /* to be named; NULL: not these */
 	const struct tdt_print_options *print;
 	const struct last *last;
 };
@@ -282,6 +298,8 @@ static int print_snapshot(FILE *out, void *arg)
 						  .print = printing->print };
 	int error = 0;
 
+	if (printing->tasks != NULL)
+		tdt__tasks_name(printing->tasks);
 	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT)
 		error = print_last_title(out, printing);
 	if (error != 0)
@@ -303,9 +321,10 @@ static int print_error(int error)
  * that the findings are of; NULL: of a process or a core file.
  */
 static int print_findings(const struct bt_command *command, struct tdt__modules *modules,
-			  const struct tdt__findings *findings, const struct last *last)
+			  const struct tdt__findings *findings, struct tdt__tasks *tasks,
+			  const struct last *last)
 {
-	struct bt_printing printing = { &findings->public, &command->outside.print, last };
+	struct bt_printing printing = { &findings->public, tasks, &command->outside.print, last };
 	uint64_t start = tdt__clock();
 	const char *why = "";
 	char text[128];
@@ -322,6 +341,7 @@ static int print_findings(const struct bt_command *command, struct tdt__modules 
 			report_trouble(text);
 		}
 		tdt__modules_withhold(modules);
+		printing.tasks = NULL;
 		error = print_snapshot(stdout, &printing);
 	}
 	return error == 0 ? EXIT_SUCCESS : print_error(error);
@@ -375,7 +395,8 @@ static int dump_answered(struct bt_command *command, struct outside *outside, si
 		status = report_no_memory();
 	} else {
 		findings->public.took_ns = tdt__clock() - start;
-		status = print_findings(command, outside->images.table, findings, NULL);
+		report_refused(&command->refused, &findings->public);
+		status = print_findings(command, outside->images.table, findings, &tasks, NULL);
 	}
 	if (status == EXIT_SUCCESS && command->check.on)
 		status = check_dump(command->check, &findings->public);
@@ -393,6 +414,7 @@ static int dump_registry(struct bt_command *command, struct outside *outside, si
 	uint64_t start = tdt__clock();
 	int status = PROGRAM_GOES_ON;
 
+	command->refused.text[0] = '\0';
 	if (makes_requests(command, outside, registry) && command->check.on)
 		status = request_unproven(command, outside, registry, &answers);
 	else if (makes_requests(command, outside, registry))
@@ -430,7 +452,7 @@ static int dump_last(struct bt_command *command, struct last *last)
 
 	if (findings == NULL)
 		return report_no_memory();
-	status = print_findings(command, last->read.modules, findings, last);
+	status = print_findings(command, last->read.modules, findings, NULL, last);
 	tdt__findings_free(findings);
 	return status;
 }

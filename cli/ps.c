@@ -366,6 +366,7 @@ static int list_registry(struct ps_command *command, struct outside *outside, si
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	tdt__tasks_name(&tasks);
 	status = list_these(command, &listing, &tasks);
 	report_recording(outside, registry);
 	tdt__tasks_fini(&tasks);

@@ -125,7 +125,7 @@ static struct tdt__stacks *read_now(struct collecting *collecting, struct tdt__s
 		return stacks;
 	*answer = TDT_ANSWER_FRESH;
 	stacks = tdt__live_suspended(&collecting->live, task);
-	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks->images, task->seen);
+	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks, task);
 }
 
 /* Whether the task has a stack or a list, now and then. */

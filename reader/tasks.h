@@ -63,6 +63,12 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
 /*
+ * Give fibers and tasks of tdt_task_new() without a name that of the function that they run.
+ * Called by the process that prints, since it looks up names (cli/apart.h).
+ */
+void tdt__tasks_name(struct tdt__tasks *tasks);
+
+/*
  * Read the record of a task again, which was not as it was listed when its stack was read.  Returns
  * whether it has changed since; then `task` says what it says now.  False also if the task is gone.
  */

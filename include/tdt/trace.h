@@ -84,6 +84,12 @@ struct tdt_task_attr {
 	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt()
 			     (tdt/integrate/hooks.h), which has to follow */
 	uint8_t reserved[7];
+
+	uint64_t parent;     /* the id of the task that spawned this one; 0: the task that runs on
+				the calling thread, if there is one */
+	void (*entry)(void); /* the function that a fiber or a task of tdt_task_new() runs (cast
+				to this type), for readers outside the process: they show its name
+				if the task has none.  NULL: none */
 };
 
 #define TDT_TASK_NAME_MAX 63
@@ -335,8 +341,9 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle);
 void tdt_handle_unref(struct tdt_handle *handle);
 
 /*
- * Return the id of the traced task that is being polled on this thread, or 0 if there is none.  If
- * one traced task is polled inside another one, it is the id of the inner one.  Outside of traced
+ * Return the id of the traced task that is being polled on this thread, or that the thread has
+ * entered (tdt_task_enter() in tdt/integrate/leaf.h); 0: there is none.  If one traced task is
+ * polled or entered inside another one, it is the id of the inner one.  Outside of traced
  * tasks it is the id of the task whose poll the runtime reports (tdt_hook_poll_start()).
  * Async-signal-safe.
  */

@@ -60,7 +60,7 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	record = &task->record;
 	now = tdt__now();
 	TDT__POKE(record->id, id);
-	TDT__POKE(record->parent, tdt_current_task_id());
+	TDT__POKE(record->parent, attr->parent != 0 ? attr->parent : tdt_current_task_id());
 	TDT__POKE(record->since, now);
 	TDT__POKE(record->spawned, now);
 	TDT__POKE(record->poll, (uintptr_t)child.poll);

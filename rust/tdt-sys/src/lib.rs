@@ -95,6 +95,8 @@ pub struct tdt_task_attr {
     pub default_name_length: usize,
     pub id_later: u8,
     pub reserved: [u8; 7],
+    pub parent: u64,
+    pub entry: Option<unsafe extern "C" fn()>,
 }
 
 #[repr(C)]

@@ -59,7 +59,7 @@ fn claims() -> String {
         tdt_future { state, poll, drop }
         tdt_task_attr {
             size, id, name, file, line, column, file_length, name_length, default_name,
-            default_name_length, id_later, reserved
+            default_name_length, id_later, reserved, parent, entry
         }
         tdt_traced { future, handle }
         tdt_backtrace_options { size, timeout_ns, max_frames, reserved }

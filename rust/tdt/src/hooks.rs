@@ -126,6 +126,8 @@ mod with_tasks {
             default_name_length: 0,
             id_later: 0,
             reserved: [0; 7],
+            parent: 0,
+            entry: None,
         }
     }
 

@@ -134,6 +134,8 @@ impl Task {
             default_name_length: default.len(),
             id_later,
             reserved: [0; 7],
+            parent: 0,
+            entry: None,
         };
         // SAFETY: the strings are as long as it is said, and the functions keep the ABI's rules.
         // If there is no memory for a task, the result is `future`, with a null handle.
