@@ -14,7 +14,7 @@
 #include <event2/event.h>
 
 #include <tdt/callback.h>
-#include <tdt/dump.h>
+#include <tdt/trace.h>
 
 struct session {
 	struct tdt_op op;
@@ -68,7 +68,7 @@ static void dump(evutil_socket_t fd, short what, void *nothing)
 	(void)fd;
 	(void)what;
 	(void)nothing;
-	tdt_dump_all(stdout);
+	tdt_dump(stdout);
 	event_base_loopbreak(base);
 }
 

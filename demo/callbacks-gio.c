@@ -12,7 +12,7 @@
 #include <gio/gio.h>
 
 #include <tdt/callback.h>
-#include <tdt/dump.h>
+#include <tdt/trace.h>
 
 /* All callbacks of GIO have one type: this one stands before those of the program. */
 static void ready(GObject *object, GAsyncResult *result, gpointer op)
@@ -33,7 +33,7 @@ static int reading, requests;
 static gboolean dump(gpointer nothing)
 {
 	(void)nothing;
-	tdt_dump_all(stdout);
+	tdt_dump(stdout);
 	g_main_loop_quit(loop);
 	return G_SOURCE_REMOVE;
 }

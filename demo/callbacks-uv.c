@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include <tdt/callback.h>
-#include <tdt/dump.h>
+#include <tdt/trace.h>
 #include <tdt/integrate/hooks.h>
 
 struct request {
@@ -94,7 +94,7 @@ static void tell_time(uv_check_t *check)
 static void dump(uv_timer_t *timer)
 {
 	(void)timer;
-	tdt_dump_all(stdout);
+	tdt_dump(stdout);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@
 #define TDT_BOOST_FIBER_HOOKS
 #include "boost_fiber.hpp"
 
-#include <tdt/dump.h>
+#include <tdt/trace.h>
 
 namespace fibers = boost::fibers;
 
@@ -47,7 +47,7 @@ int main()
 			      tdt_boost::traced(serve));
 
 	boost::this_fiber::sleep_for(std::chrono::milliseconds(100));
-	tdt_dump_all(stdout);
+	tdt_dump(stdout);
 	orders.push(1);
 	orders.close();
 	sleeper.join();

@@ -176,7 +176,7 @@ static void read_listed_waits(struct tdt__tasks *tasks, struct tdt__seen_task *t
 		}
 	}
 	if (is_in_force_still(tasks->target, task->seen))
-		tdt__task_set_waits(tasks, task, waits, n);
+		tdt__task_set_waits(tasks, task, waits, sizeof waits[0], n);
 }
 
 struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_task *task)

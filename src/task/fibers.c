@@ -96,7 +96,7 @@ static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future chi
 		return NULL;
 	child.state = &fiber->stack;
 	if (attr != NULL && attr->size >= sizeof *attr)
-		TDT__POKE(fiber->stack.entry, (uintptr_t)attr->entry);
+		TDT__POKE(fiber->stack.entry, attr->entry);
 	fiber->task = tdt__task_new(child, fiber->item.index, attr);
 	if (fiber->task == NULL) {
 		tdt__fiber_give(fiber);

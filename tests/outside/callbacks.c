@@ -92,7 +92,7 @@ static void begin(struct operation *operation, unsigned callbacks)
 	operation->callbacks = callbacks;
 	operation->chain = "begin>a timer";
 	operation->kind = "timer";
-	tdt_op_begin(&operation->op, TDT_TASK_ATTR(.entry = (void (*)(void))begin));
+	tdt_op_begin(&operation->op, TDT_TASK_ATTR(.entry = (uintptr_t)begin));
 	MUST(operation->op.task != NULL);
 	TDT_RUNS(&operation->op); /* so that a recording has what is awaited */
 	TDT_AWAITS_FOR(&operation->op, keep(operation, first), "a timer", TDT_WAIT_TIMER, 0);
@@ -129,7 +129,7 @@ static void dump(const char *path)
 					    .print = &json };
 	FILE *out = fopen(path, "w");
 
-	MUST(out != NULL && tdt_dump(out, &options) == 0 && fclose(out) == 0);
+	MUST(out != NULL && tdt_dump_with(out, &options) == 0 && fclose(out) == 0);
 	puts("dumped");
 	fflush(stdout);
 }

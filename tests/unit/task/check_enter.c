@@ -48,16 +48,16 @@ static void set_up(void)
 	tdt_leaf_at(task, &leaf);
 }
 
-static int note_info(struct tdt_handle *handle, const struct tdt_trace_info *info, void *copy)
+static int note_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *copy)
 {
 	(void)handle;
-	*(struct tdt_trace_info *)copy = *info;
+	*(struct tdt_task_info *)copy = *info;
 	return 0;
 }
 
-static struct tdt_trace_info info_of(struct tdt_handle *handle)
+static struct tdt_task_info info_of(struct tdt_handle *handle)
 {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	MUST(tdt_task_inspect(handle, note_info, &info) == 0);
 	return info;
@@ -66,7 +66,9 @@ static struct tdt_trace_info info_of(struct tdt_handle *handle)
 /* The functions of the task's only stack, the outermost first. */
 static void expect_stack(struct tdt_handle *handle, const char *expected)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, INT64_C(20000000000));
+	const struct tdt_backtrace_options patient = { .size = sizeof patient,
+						       .timeout_ns = INT64_C(20000000000) };
+	struct tdt_trace *trace = tdt_backtrace_with(handle, &patient);
 	const struct tdt_node *node;
 	char text[1000] = "";
 
@@ -122,7 +124,7 @@ TEST(the_task_that_a_thread_has_entered_is_its_current_one)
 
 TEST(the_parent_may_be_given)
 {
-	struct tdt_handle *child = tdt_task_new(TDT_TASK_ATTR(.parent = 99));
+	struct tdt_handle *child = tdt_task_new(TDT_TASK_ATTR(.flags = TDT_ATTR_PARENT, .parent = 99));
 
 	ck_assert_uint_eq(info_of(child).parent, 99);
 	tdt_task_end(child);
@@ -235,7 +237,7 @@ TEST(without_another_list_it_waits_where_it_came_from)
 TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 {
 	struct tdt_trace *trace;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	leaf.waits = waits;
 	leaf.n_waits = 3;
