@@ -104,11 +104,15 @@ static void put_present(FILE *out, const struct metrics_page *page)
 	static const struct metric unproven = {
 		"tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
 	};
+	static const struct metric orphans = {
+		"tdt_orphaned_locks", "Locks that tasks wait for, and whose owners have ended.",
+	};
 
 	put_gauge_of_seconds(out, page, &poll, page->counts.longest_poll_ns);
 	put_gauge_of_seconds(out, page, &wait, page->counts.longest_wait_ns);
 	put_gauge(out, &deadlocks, page->deadlocks);
 	put_gauge(out, &unproven, page->unproven);
+	put_gauge(out, &orphans, page->orphans);
 }
 
 /* --- Histograms --------------------------------------------------------------------- */

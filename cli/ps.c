@@ -312,6 +312,7 @@ static int list_these(struct ps_command *command, struct listing *listing,
 							.n_groups = 1,
 							.cycles = cycles.cycle,
 							.n_cycles = cycles.n };
+		listing->found.orphans = tdt__tasks_orphans(tasks, &listing->found.n_orphans);
 		status = print_listing(command, listing);
 	}
 	tdt__cycles_fini(&cycles);

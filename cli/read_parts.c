@@ -148,6 +148,7 @@ static int read_waits(const struct json_place *task, struct tdt_wait **waits, ui
 					    .object = json_array_get(array, i) };
 		const char *name;
 		unsigned int kind;
+		uint32_t futurelock = 0, orphaned = 0;
 
 		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
 		if (reader_word(&place, "kind", wait_words, N_WORDS(wait_words), &kind) ||
@@ -155,13 +156,16 @@ static int read_waits(const struct json_place *task, struct tdt_wait **waits, ui
 		    reader_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner) ||
 		    reader_string(&place, "owner_name", &names[i]) ||
 		    reader_number(&place, "handed_ns", UINT64_MAX, &(*waits)[i].handed_ns) ||
-		    reader_u32(&place, "futurelock", &(*waits)[i].futurelock) ||
+		    reader_u32(&place, "futurelock", &futurelock) ||
+		    reader_u32(&place, "orphaned", &orphaned) ||
 		    reader_string(&place, "name", &name)) {
 			free(*waits);
 			*waits = NULL;
 			return -1;
 		}
 		(*waits)[i].kind = (enum tdt_wait_kind)kind;
+		(*waits)[i].futurelock = futurelock != 0;
+		(*waits)[i].orphaned = orphaned != 0;
 		if (name != NULL)
 			snprintf((*waits)[i].name, sizeof((*waits)[i].name), "%s", name);
 	}

@@ -22,7 +22,7 @@
 #include "reader/history.h"
 #include "reader/thread_table.h"
 #include "tree-printer/dumps.h"
-#include "tree-printer/futurelocks.h"
+#include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
 #include "tree-printer/words.h"
 
@@ -146,13 +146,13 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 static int show_futurelocks(struct round_look *looking)
 {
 	const struct tdt_print_options plain = plain_options(looking);
-	struct tdt__futurelocks locks;
-	int error = tdt__futurelocks_collect(&locks, &looking->findings->public);
+	struct tdt__stuck_locks locks;
+	int error = tdt__stuck_locks_collect(&locks, &looking->findings->public);
 
 	for (size_t i = 0; i < locks.n; i++) {
 		struct tdt__string string = { 0 };
 
-		tdt__futurelock_line(&string, &locks.lock[i], looking->names, &plain);
+		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names, &plain);
 		keep_ring(looking->round, &string);
 		looking->round->deadlocks++;
 	}

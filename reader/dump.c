@@ -342,18 +342,22 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	if (done && choice->n_ids != 0)
 		name_owners(&collecting, findings, choice);
 	tdt__live_stacks_fini(&collecting.live);
+	if (done) {
+		prove_rings(&collecting, &cycles, true);
+		tdt__cycles_fini(&cycles);
+		tdt__history_orphans(&collecting.trees, findings, &tasks->orphans);
+	}
 	tdt__tree_reader_fini(&collecting.trees);
 	if (!done) {
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	prove_rings(&collecting, &cycles, true);
-	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
 	findings->public.outside = 1;
 	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);
 	open_images(tasks->images, findings->public.panics, findings->public.n_panics);
+	open_images(tasks->images, findings->public.orphans, findings->public.n_orphans);
 	return findings;
 }

@@ -15,7 +15,7 @@
 
 #define MOST_COUNTERS 4096
 #define MOST_PANICS 64
-#define PANIC_TRIES 10
+#define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
 /* --- Counters ----------------------------------------------------------------------- */
@@ -78,23 +78,23 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 
 /* --- Panics ------------------------------------------------------------------------- */
 
-/* Read the panic at `address` until it is whole.  False: there is none. */
-static bool read_whole_panic(const struct tdt__target *target, uint64_t address,
-			     struct tdt_registry_panic *panic)
+/* Read the note at `address` until it is whole.  False: there is none. */
+static bool read_whole_note(const struct tdt__target *target, uint64_t address, void *note,
+			    size_t size)
 {
-	uint64_t at_seq = address + offsetof(struct tdt_registry_panic, seq);
+	const struct tdt_registry_holder *head = note; /* all notes begin with the same words */
 	uint32_t before, after;
 
-	for (int i = 0; i < PANIC_TRIES; i++) {
+	for (int i = 0; i < NOTE_TRIES; i++) {
 		struct tdt__memory_range range[] = {
-			{ at_seq, &before, sizeof before, false },
-			{ address, panic, sizeof *panic, false },
-			{ at_seq, &after, sizeof after, false },
+			{ address, &before, sizeof before, false },
+			{ address, note, size, false },
+			{ address, &after, sizeof after, false },
 		};
 
-		if (tdt__target_read_ranges(target, range, 3) != 3 || panic->number == 0)
+		if (tdt__target_read_ranges(target, range, 3) != 3 || head->number == 0)
 			return false;
-		if (before % 2 == 0 && before == panic->seq && before == after)
+		if (before % 2 == 0 && before == head->seq && before == after)
 			return true;
 	}
 	return false;
@@ -114,9 +114,9 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < registry->n_panics; i++)
-		n += read_whole_panic(tasks->target,
-				      registry->panics + i * (uint64_t)registry->panic_size,
-				      &panic[n]);
+		n += read_whole_note(tasks->target,
+				     registry->panics + i * (uint64_t)registry->panic_size,
+				     &panic[n], sizeof panic[n]);
 	qsort(panic, n, sizeof *panic, by_panic_number);
 	return n;
 }
@@ -150,20 +150,6 @@ static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
 	return tdt__trace_of(&info, tree.stacks);
 }
 
-static void add_panic(struct tdt__findings *findings, struct tdt_snapshot_group *group,
-		      const struct tdt_trace_info **info, struct tdt_trace *trace)
-{
-	size_t n = findings->public.n_panics;
-
-	if (trace == NULL)
-		return;
-	info[n] = &trace->info;
-	group[n] = (struct tdt_snapshot_group){
-			.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = &info[n], .n = 1
-		};
-	findings->public.n_panics++;
-}
-
 void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings)
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
@@ -174,12 +160,53 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
 	struct tdt_snapshot_group *group =
 		tdt__arena_take(&findings->arena, (n + 1) * sizeof *group);
-	const struct tdt_trace_info **info =
-		tdt__arena_take(&findings->arena, (n + 1) * sizeof *info);
 
 	findings->public.panicked = reader->tasks->counters.panicked;
 	findings->public.panics = group;
-	for (size_t i = 0; i < n && group != NULL && info != NULL; i++)
-		add_panic(findings, group, info, panic_trace(reader, findings, &panic[i]));
+	for (size_t i = 0; i < n && group != NULL; i++)
+		tdt__findings_add_trace(findings, group, &findings->public.n_panics,
+					panic_trace(reader, findings, &panic[i]));
 	free(panic);
+}
+
+/* --- Orphaned locks ----------------------------------------------------------------- */
+
+#define MOST_HOLDERS 1024
+
+bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
+			struct tdt_registry_holder *ended)
+{
+	const struct tdt_registry *registry = &tasks->registry;
+
+	for (uint32_t i = 0; i < registry->n_holders && i < MOST_HOLDERS; i++)
+		if (read_whole_note(tasks->target,
+				    registry->holders + i * (uint64_t)registry->holder_size,
+				    ended, sizeof *ended) &&
+		    ended->id == id)
+			return true;
+	return false;
+}
+
+static struct tdt_trace *orphan_trace(struct tdt__tree_reader *reader,
+				      const struct tdt__orphan *orphan)
+{
+	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
+	const struct tdt_trace_info info = tdt__orphan_info(orphan);
+	struct tdt__read_tree tree;
+
+	if (tdt__tree_take(reader, &place.tree, &place.entry, 1, &tree) != 0)
+		return NULL;
+	return tdt__trace_of(&info, tree.stacks);
+}
+
+void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+			  const struct tdt__orphans *orphans)
+{
+	struct tdt_snapshot_group *group =
+		tdt__arena_take(&findings->arena, (orphans->n + 1) * sizeof *group);
+
+	findings->public.orphans = group;
+	for (size_t i = 0; i < orphans->n && group != NULL; i++)
+		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
+					orphan_trace(reader, &orphans->lock[i]));
 }

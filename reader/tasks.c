@@ -251,11 +251,37 @@ static struct tdt__member *seen_member(void *arg, size_t index)
 	return &tasks->task[index].member;
 }
 
+/* The registry is read anew, since it has the address of the first slab. */
+static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
+{
+	const struct tdt__tasks *tasks = arg;
+	struct tdt_registry registry;
+	struct tdt__records records;
+	bool all;
+
+	if (!tdt__target_read(tasks->target, tasks->registry.self, &registry, sizeof registry) ||
+	    tdt__records_read(&records, tasks->target, &registry) != 0)
+		return false;
+	for (size_t i = 0; i < records.n; i++)
+		if (tdt__record_may_hold(&records.seen[i].record))
+			see(to, records.seen[i].record.id);
+	all = !records.damaged;
+	tdt__records_fini(&records);
+	return all;
+}
+
+static bool find_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
+{
+	return tdt__history_ended(arg, id, ended);
+}
+
 static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
 					  .member = seen_member,
+					  .each_holder = each_holder,
+					  .find_ended = find_ended,
 					  .n = tasks->n,
 					  .now = tasks->now };
 }
@@ -352,6 +378,7 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks)
 {
 	free(tasks->task);
+	free(tasks->orphans.lock);
 	tdt__records_fini(&tasks->records);
 	tdt__arena_fini(&tasks->arena);
 	*tasks = (struct tdt__tasks){ 0 };
@@ -380,6 +407,27 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 		tasks->task[i].member.settled = tdt__settled(&places, &witness);
 	}
 	tdt__futurelocks_find(&places);
+	free(tasks->orphans.lock);
+	tdt__orphans_find(&places, &tasks->orphans);
+}
+
+const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
+{
+	size_t orphans = tasks->orphans.n;
+	struct tdt_snapshot_group *group = tdt__arena_take(&tasks->arena, orphans * sizeof *group);
+	struct tdt_trace_info *info = tdt__arena_take(&tasks->arena, orphans * sizeof *info);
+	const struct tdt_trace_info **infos =
+		tdt__arena_take(&tasks->arena, orphans * sizeof *infos);
+
+	*n = group != NULL && info != NULL && infos != NULL ? orphans : 0;
+	for (size_t i = 0; i < *n; i++) {
+		info[i] = tdt__orphan_info(&tasks->orphans.lock[i]);
+		infos[i] = &info[i];
+		group[i] = (struct tdt_snapshot_group){ .answer = TDT_ANSWER_NONE,
+							.tasks = &infos[i],
+							.n = 1 };
+	}
+	return group;
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

@@ -11,6 +11,7 @@
 #include <tdt/registry.h>
 
 #include "base/arena.h"
+#include "facts/orphans.h"
 #include "reader/find.h"
 #include "reader/images.h"
 #include "reader/records.h"
@@ -43,7 +44,8 @@ struct tdt__tasks {
 	 * it, so that all ages are at least what they seem to be.
 	 */
 	uint64_t now;
-	struct tdt__arena arena; /* names of files */
+	struct tdt__orphans orphans; /* by tdt__tasks_settle() */
+	struct tdt__arena arena;     /* names of files */
 };
 
 /* Which tasks are of interest. */
@@ -84,8 +86,11 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 					      .now_ns = tasks->now };
 }
 
-/* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
+/* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
+
+/* The orphaned locks, without traces, as long as the tasks live; none without memory. */
+const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
 const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);

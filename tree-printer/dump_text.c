@@ -6,6 +6,10 @@
  *
  *	misuse: a traced future was polled while a poll of it had not ended (task 4 "c")
  *
+ *	orphaned lock: task 9 "d" has ended without giving back a mutex (0x30): 1 wait for it hangs
+ *	   it was taken here:
+ *	╼ d_poll at demo/d.c:9:3
+ *
  *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
  *	not taken it: 3 waits for it hang
  *
@@ -43,7 +47,7 @@
 
 #include "base/index.h"
 #include "forms.h"
-#include "futurelocks.h"
+#include "stuck_locks.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -110,7 +114,7 @@ static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot 
 	summary_part(string, fresh > asked ? fresh - asked : 0, " suspended", before);
 }
 
-static void summary(struct tdt__string *string, const struct tdt__futurelocks *locks,
+static void summary(struct tdt__string *string, const struct tdt__stuck_locks *locks,
 		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -120,7 +124,8 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 		tdt__string_puts(string, "no tasks");
 	else
 		tdt__count_tasks(string, snapshot->tasks);
-	finding(string, locks->n, "futurelock", dump);
+	finding(string, tdt__stuck_orphans(locks), "orphaned lock", dump);
+	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
@@ -195,20 +200,6 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__task_name(string, first.id, first.name, dump->options);
 	}
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
-}
-
-/* ---- Futurelocks ---- */
-
-/* A line for each futurelock. */
-static void futurelock_lines(struct tdt__string *string, const struct tdt__futurelocks *locks,
-			     const struct tdt__dump *dump)
-{
-	for (size_t i = 0; i < locks->n; i++) {
-		tdt__futurelock_line(string, &locks->lock[i], dump->names, dump->options);
-		tdt__string_puts(string, "\n");
-	}
-	if (locks->n != 0)
-		tdt__string_puts(string, "\n");
 }
 
 /* ---- Groups that read the same ---- */
@@ -307,6 +298,27 @@ struct dump_text {
 	int error;
 };
 
+/*
+ * If there was no memory for a line, forget it, so that the next line, which may be shorter, is
+ * tried.  Returns 0 or -ENOMEM.
+ */
+static int give_up_line(struct tdt__string *string)
+{
+	if (!string->failed)
+		return 0;
+	tdt__string_free(string);
+	return -ENOMEM;
+}
+
+/* Write the string, and empty it.  If there was no memory for it, that is noted. */
+static void flush_line(struct dump_text *text)
+{
+	out_string(text->out, &text->string);
+	if (give_up_line(&text->string) != 0)
+		text->error = -ENOMEM;
+	text->string.n = 0;
+}
+
 static void group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	const struct tdt__dump *dump = text->dump;
@@ -359,18 +371,6 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 	return err;
 }
 
-/*
- * If there was no memory for a line, forget it, so that the next line, which may be shorter, is
- * tried.  Returns 0 or -ENOMEM.
- */
-static int give_up_line(struct tdt__string *string)
-{
-	if (!string->failed)
-		return 0;
-	tdt__string_free(string);
-	return -ENOMEM;
-}
-
 static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	if (group(text, of, deadlock) != 0)
@@ -399,37 +399,60 @@ static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *
 {
 	text->string.n = 0;
 	ring(&text->string, of, text->dump);
-	out_string(text->out, &text->string);
-	if (give_up_line(&text->string) != 0)
-		text->error = -ENOMEM;
+	flush_line(text);
 	next_groups(text, of->n_groups, true);
+}
+
+/* ---- Locks that are not given back ---- */
+
+/* The place where an orphaned lock was taken, if it is known. */
+static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+	const struct tdt_node *root = NULL;
+
+	for (size_t i = 0; i < snapshot->n_orphans && root == NULL; i++)
+		if (snapshot->orphans[i].tasks[0]->waits[0].object == wait->object &&
+		    snapshot->orphans[i].trace != NULL)
+			root = tdt_trace_root(snapshot->orphans[i].trace);
+	if (root == NULL || tdt_node_first_child(root) == NULL)
+		return;
+	tdt__string_puts(&text->string, "   it was taken here:\n");
+	flush_line(text);
+	if (tdt__print_tree(text->out, NULL, root, &text->frames, NULL) != 0)
+		text->error = -ENOMEM;
+}
+
+static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *locks)
+{
+	for (size_t i = 0; i < locks->n; i++) {
+		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names,
+				     text->dump->options);
+		tdt__string_puts(&text->string, "\n");
+		if (locks->lock[i].wait.orphaned != 0)
+			place_of_taking(text, &locks->lock[i].wait);
+	}
+	if (locks->n != 0)
+		tdt__string_puts(&text->string, "\n");
+	flush_line(text);
 }
 
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
-	struct tdt__futurelocks locks;
+	struct tdt__stuck_locks locks;
 
-	text.error = tdt__futurelocks_collect(&locks, snapshot);
+	text.error = tdt__stuck_locks_collect(&locks, snapshot);
 	summary(&text.string, &locks, dump);
-	out_string(out, &text.string);
-	if (give_up_line(&text.string) != 0)
-		text.error = -ENOMEM;
+	flush_line(&text);
 	if (snapshot->misuse != NULL) {
-		text.string.n = 0;
 		tdt__misuse_line(&text.string, snapshot->misuse, dump->options);
 		tdt__string_puts(&text.string, "\n");
-		out_string(out, &text.string);
-		if (give_up_line(&text.string) != 0)
-			text.error = -ENOMEM;
+		flush_line(&text);
 	}
-	text.string.n = 0;
-	futurelock_lines(&text.string, &locks, dump);
+	stuck_locks(&text, &locks);
 	free(locks.lock);
-	out_string(out, &text.string);
-	if (give_up_line(&text.string) != 0)
-		text.error = -ENOMEM;
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, &snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);

@@ -46,6 +46,7 @@ static void print_waits(struct tdt__json *json, const struct tdt_trace_info *inf
 		tdt__json_known_string(json, "name", wait->name);
 		tdt__json_known_u64(json, "handed_ns", wait->handed_ns);
 		tdt__json_known_u64(json, "futurelock", wait->futurelock);
+		tdt__json_known_u64(json, "orphaned", wait->orphaned);
 		tdt__json_end(json, '}');
 	}
 	tdt__json_end(json, ']');

@@ -389,4 +389,6 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		wait_object(string, "for something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
+	if (wait->orphaned != 0)
+		tdt__string_puts(string, ", which has ended without giving it back");
 }

@@ -139,6 +139,13 @@ struct tdt_snapshot {
 						    longer */
 	uint8_t reserved[5];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
+	const struct tdt_snapshot_group *orphans; /* the *orphaned locks* that tasks wait for (see
+						    `orphaned` in struct tdt_wait).  Each has one
+						    task: the owner, which has ended, with the lock
+						    as its only wait; and a trace with the one frame
+						    where the lock was taken, or none if that is
+						    unknown */
+	size_t n_orphans;
 };
 
 /*

@@ -80,8 +80,11 @@ enum tdt_wait_kind {
 /* The object that a leaf waits for. */
 struct tdt_wait {
 	enum tdt_wait_kind kind;
-	uint32_t futurelock; /* 1: the lock was handed to a future that its own task, `owner`, does
+	uint16_t futurelock; /* 1: the lock was handed to a future that its own task, `owner`, does
 				not poll.  Only dumps find this out: see struct tdt_snapshot */
+	uint16_t orphaned;   /* 1: `owner` has ended without giving the lock back, so the wait never
+				ends.  This is found out for locks that begin with a struct
+				tdt_lock */
 	uint64_t object; /* distinguishes objects of a kind: the object's address, or the
 			    descriptor; 0: unknown */
 	uint64_t owner;  /* the id of the task that the wait depends on; 0: none, or unknown */

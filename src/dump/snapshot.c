@@ -26,6 +26,7 @@
 #include "capture/judge.h"
 #include "capture/leaf_list.h"
 #include "dump/request_all.h"
+#include "facts/orphans.h"
 #include "facts/proof.h"
 #include "facts/record.h"
 #include "host/unloads.h"
@@ -497,25 +498,46 @@ static void note_panics(struct tdt__findings *findings)
 	struct tdt_snapshot *public = &findings->public;
 	struct tdt_snapshot_group *group =
 	    tdt__arena_take(&findings->arena, TDT__PANICS * sizeof *group);
-	const struct tdt_trace_info **info =
-	    tdt__arena_take(&findings->arena, TDT__PANICS * sizeof *info);
 	uint64_t now = tdt__clock();
 
 	public->panicked = tdt__panic_count();
-	if (group == NULL || info == NULL)
-		return;
 	public->panics = group;
-	for (uint64_t back = 0; back < TDT__PANICS && back < public->panicked; back++) {
+	for (uint64_t back = 0; back < TDT__PANICS && back < public->panicked && group != NULL;
+	     back++) {
 		struct tdt_trace *trace;
 
-		if (tdt__panic_trace(back, now, &trace) != 0)
-			continue;
-		*info = &trace->info;
-		*group++ = (struct tdt_snapshot_group){
-			.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = info++, .n = 1
-		};
-		public->n_panics++;
+		if (tdt__panic_trace(back, now, &trace) == 0)
+			tdt__findings_add_trace(findings, group, &public->n_panics, trace);
 	}
+}
+
+static struct tdt_trace *orphan_trace(const struct tdt__orphan *orphan)
+{
+	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
+	const struct tdt_trace_info info = tdt__orphan_info(orphan);
+	struct tdt__stacks *stacks = tdt__tree_stacks(&place.tree, &place.entry);
+	struct tdt__unloads count = { 0 };
+
+	if (stacks == NULL)
+		return NULL;
+	tdt__judge(stacks, &count);
+	return tdt__trace_of(&info, stacks);
+}
+
+static void note_orphans(struct taking *taking)
+{
+	struct tdt__lock_places places = lock_places(taking);
+	struct tdt__findings *findings = taking->findings;
+	struct tdt_snapshot_group *group;
+	struct tdt__orphans orphans;
+
+	tdt__orphans_find(&places, &orphans);
+	group = tdt__arena_take(&findings->arena, (orphans.n + 1) * sizeof *group);
+	findings->public.orphans = group;
+	for (size_t i = 0; i < orphans.n && group != NULL; i++)
+		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
+					orphan_trace(&orphans.lock[i]));
+	free(orphans.lock);
 }
 
 /*
@@ -531,6 +553,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	findings->public.lost = taking->lost;
 	release_all(taking);
 	tdt__futurelocks_find(&places);
+	note_orphans(taking);
 	note_panics(findings);
 	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;

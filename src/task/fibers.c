@@ -39,6 +39,7 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
 #include "registry/registry.h"
 #include "task/misuse.h"
 #include "task/request.h"
@@ -438,5 +439,6 @@ __attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
 	tdt__task_end(task, runs ? TDT__OUTCOME_READY : TDT__OUTCOME_DROPPED, NULL);
 	if (runs)
 		TDT__PROBE_TASK(task__poll__end, task);
+	tdt__holder_over(task);
 	free_or_leave(fiber, task);
 }

@@ -20,12 +20,18 @@ struct tdt__findings *tdt__findings_new(void)
 	return findings;
 }
 
+static void free_traces(const struct tdt_snapshot_group *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)list[i].trace);
+}
+
 void tdt__findings_free(struct tdt__findings *findings)
 {
 	if (findings == NULL)
 		return;
-	for (size_t i = 0; i < findings->public.n_panics; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i].trace);
+	free_traces(findings->public.panics, findings->public.n_panics);
+	free_traces(findings->public.orphans, findings->public.n_orphans);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
@@ -91,6 +97,21 @@ static int by_suspicion(const void *a, const void *b)
 	if (x->state_ns != y->state_ns)
 		return x->state_ns > y->state_ns ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
+}
+
+void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
+			     size_t *n, struct tdt_trace *trace)
+{
+	const struct tdt_trace_info **task = tdt__arena_take(&findings->arena, sizeof *task);
+
+	if (trace == NULL || task == NULL) {
+		tdt_trace_free(trace);
+		return;
+	}
+	*task = &trace->info;
+	list[(*n)++] = (struct tdt_snapshot_group){
+		.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = task, .n = 1
+	};
 }
 
 static void sort_list(struct tdt__findings *findings)

@@ -44,7 +44,7 @@ struct tdt__entry {
 struct tdt__findings {
 	/*
 	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
-	 * panics, of which the traces are freed with the findings.
+	 * panics and orphans, of which the traces are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
@@ -64,6 +64,13 @@ void tdt__findings_free(struct tdt__findings *findings);
 
 /* Add a member, which lies in the arena.  False: no memory. */
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);
+
+/*
+ * Add a trace to a list of groups of one task, such as the panics, for which there is room.  Takes
+ * over the trace; NULL adds nothing, and so does lack of memory.
+ */
+void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
+			     size_t *n, struct tdt_trace *trace);
 
 /*
  * Sort the members by what is known of them so far, the most suspicious first, and prepare for

@@ -140,7 +140,8 @@ pub const TDT_WAIT_NAME_MAX: c_int = 63;
 #[derive(Debug)]
 pub struct tdt_wait {
     pub kind: tdt_wait_kind,
-    pub futurelock: u32,
+    pub futurelock: u16,
+    pub orphaned: u16,
     pub object: u64,
     pub owner: u64,
     pub name: [c_char; 64],
@@ -287,6 +288,7 @@ pub struct tdt_lock {
     pub magic: [c_char; 8],
     pub owner: u64,
     pub handed: u64,
+    pub taken_at: u64,
 }
 
 /// The characters of TDT_LOCK_MAGIC, with the NUL.

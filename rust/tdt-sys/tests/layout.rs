@@ -61,7 +61,7 @@ fn claims() -> String {
         }
         tdt_traced { future, handle }
         tdt_backtrace_options { size, timeout_ns, max_frames, reserved }
-        tdt_wait { kind, futurelock, object, owner, name, handed_ns }
+        tdt_wait { kind, futurelock, orphaned, object, owner, name, handed_ns }
         tdt_trace_info {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,

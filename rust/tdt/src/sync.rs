@@ -41,7 +41,7 @@ mod turns;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -96,18 +96,19 @@ fn block_on<F: Future>(future: F) -> F::Output {
 /// `struct tdt_lock`, which dumps read at the address that waiting tasks report; and the name.
 #[derive(Debug)]
 #[repr(C)]
+#[allow(dead_code)] // the library writes the fields, and dumps read them
 struct Head {
     magic: [sys::c_char; 8],
-    // Relaxed: they are written under a lock of the object, and dumps only read them.
     owner: AtomicU64,
     handed: AtomicU64,
+    taken_at: AtomicU64,
     name: Name,
 }
 
 impl Head {
     fn new(name: Name) -> Self {
-        let (owner, handed) = (AtomicU64::new(0), AtomicU64::new(0));
-        Head { magic: sys::TDT_LOCK_MAGIC, owner, handed, name }
+        let (owner, handed, taken_at) = Default::default();
+        Head { magic: sys::TDT_LOCK_MAGIC, owner, handed, taken_at, name }
     }
 
     fn lock(&self) -> *const sys::tdt_lock {
@@ -117,10 +118,8 @@ impl Head {
 
     /// `task` holds the lock; 0: none does, or it is unknown.
     fn take(&self, task: u64) {
-        if self.handed.load(Ordering::Relaxed) != 0 {
-            self.handed.store(0, Ordering::Relaxed);
-        }
-        self.owner.store(task, Ordering::Relaxed);
+        // SAFETY: as in hand().
+        unsafe { sys::tdt_lock_take(self.lock() as *mut sys::tdt_lock, task) }
     }
 
     /// The lock was handed to a future of `task`, which has not taken it yet.
