@@ -409,7 +409,7 @@ class Asker:
         # A round shows twenty tasks at most: these choices show all shapes.
         self.ways["top"] = {}
         for choice in ("sort=suspicion", "sort=id", "name=ed", "name=co", "name=er", "name=back",
-                       "name=for"):
+                       "name=for", "name=ring"):
             self.ways["top"].update(of_list(*self.program("top", "top", "-n1", "--no-request",
                                                           f"--{choice}", self.pid)))
         self.counts, self.unproven = of_metrics(self.program("metrics", "metrics", self.pid)[0])
