@@ -187,7 +187,7 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 	return false;
 }
 
-static struct tdt_trace *orphan_trace(struct tdt__tree_reader *reader,
+static struct tdt_trace *seen_orphan_trace(struct tdt__tree_reader *reader,
 				      const struct tdt__orphan *orphan)
 {
 	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
@@ -208,5 +208,5 @@ void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings 
 	findings->public.orphans = group;
 	for (size_t i = 0; i < orphans->n && group != NULL; i++)
 		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
-					orphan_trace(reader, &orphans->lock[i]));
+					seen_orphan_trace(reader, &orphans->lock[i]));
 }

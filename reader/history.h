@@ -4,7 +4,8 @@
 
 /*
  * What has happened in the target since the library began its work: how many tasks and polls there
- * were, the first misuse of the library, the last tasks that panicked, and those that ended with a lock.
+ * were, the first misuse of the library, the last tasks that panicked, and those that ended with a
+ * lock.
  */
 
 #include <tdt/counters.h>

@@ -270,7 +270,7 @@ static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
 	return all;
 }
 
-static bool find_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
+static bool find_seen_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
 {
 	return tdt__history_ended(arg, id, ended);
 }
@@ -281,7 +281,7 @@ static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 					  .read = read_target,
 					  .member = seen_member,
 					  .each_holder = each_holder,
-					  .find_ended = find_ended,
+					  .find_ended = find_seen_ended,
 					  .n = tasks->n,
 					  .now = tasks->now };
 }

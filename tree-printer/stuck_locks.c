@@ -12,7 +12,7 @@
 #include "terminal.h"
 #include "words.h"
 
-static bool is_stuck(const struct tdt_wait *wait)
+static bool hangs_for_ever(const struct tdt_wait *wait)
 {
 	return wait->futurelock != 0 || wait->orphaned != 0;
 }
@@ -20,7 +20,7 @@ static bool is_stuck(const struct tdt_wait *wait)
 bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (is_stuck(&info->waits[i]))
+		if (hangs_for_ever(&info->waits[i]))
 			return true;
 	return false;
 }
@@ -29,7 +29,7 @@ bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (!is_stuck(&info->waits[i]))
+		if (!hangs_for_ever(&info->waits[i]))
 			continue;
 		if (locks->lock != NULL)
 			locks->lock[locks->n] =

@@ -263,8 +263,8 @@ struct tdt_lock {
  *	}
  *
  * Both calls are made by the code of the lock, one at a time for each lock.  tdt_lock_take() makes
- * two stores and counts the locks of the two tasks; tdt_lock_hand() also reads the clock, about 30 ns, and is an event of the flight
- * recorder.  Any thread.
+ * two stores and counts the locks of the two tasks; tdt_lock_hand() also reads the clock, about 30
+ * ns, and is an event of the flight recorder.  Any thread.
  */
 void tdt_lock_take(struct tdt_lock *lock, uint64_t task);
 void tdt_lock_hand(struct tdt_lock *lock, uint64_t task);

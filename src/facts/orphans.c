@@ -62,7 +62,7 @@ static void each_wait(const struct tdt__lock_places *places, wait_fn *each, void
 	}
 }
 
-static void count_wait(struct tdt_wait *wait, void *n)
+static void count_lock_wait(struct tdt_wait *wait, void *n)
 {
 	(void)wait;
 	++*(size_t *)n;
@@ -137,7 +137,7 @@ void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orp
 	size_t n = 0;
 
 	*orphans = (struct tdt__orphans){ 0 };
-	each_wait(places, count_wait, &n);
+	each_wait(places, count_lock_wait, &n);
 	if (n == 0)
 		return;
 	owners.owner = calloc(n, sizeof *owners.owner);

@@ -171,8 +171,10 @@ TEST(a_lock_whose_owner_has_ended_is_named_with_owner_and_place)
 	snapshot = taken(NULL);
 	text = text_of(snapshot, TDT_PRINT_TEXT);
 	has(text, "1 task, 1 orphaned lock: ");
-	has(text, "orphaned lock: task %" PRIu64 " \"holder\" has ended without giving back a mutex "
-	    "\"accounts\" (0x%" PRIxPTR "): 1 wait for it hangs\n   it was taken here:\n- hold_poll",
+	has(text,
+	    "orphaned lock: task %" PRIu64 " \"holder\" has ended without giving back a mutex "
+	    "\"accounts\" (0x%" PRIxPTR "): 1 wait for it hangs\n   it was taken here:\n"
+	    "- hold_poll",
 	    tdt_handle_id(holder), (uintptr_t)mutex);
 	has(text, "check_orphans.c:%d", taken_on);
 	has(text, "held by task %" PRIu64 " \"holder\", which has ended without giving it back",
