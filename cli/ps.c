@@ -298,6 +298,7 @@ static int list_these(struct ps_command *command, struct listing *listing,
 	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
+	tdt__tasks_busy(tasks);
 	listing->tasks = tasks;
 	listing->print = &command->outside.print;
 	listing->threads = command->threads;

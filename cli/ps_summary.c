@@ -128,6 +128,12 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 	if (tdt__tasks_at_least(listing->tasks))
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	error = seen_futurelock_lines(&string, listing);
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		if (listing->tasks->task[i].member.info.busy_polls != 0) {
+			tdt__busy_line(&string, &listing->tasks->task[i].member.info,
+				       listing->print);
+			tdt__string_puts(&string, "\n");
+		}
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
 		tdt__ring_line(&string, &listing->found.cycles[i], SIZE_MAX, listing->print);
 		tdt__string_puts(&string, "\n");

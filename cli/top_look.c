@@ -160,6 +160,20 @@ static int show_futurelocks(struct round_look *looking)
 	return error;
 }
 
+static void show_busy_loops(struct round_look *looking)
+{
+	const struct tdt_print_options plain = plain_options(looking);
+
+	for (size_t i = 0; i < looking->tasks.n; i++) {
+		struct tdt__string string = { 0 };
+
+		if (looking->tasks.task[i].member.info.busy_polls == 0)
+			continue;
+		tdt__busy_line(&string, &looking->tasks.task[i].member.info, &plain);
+		keep_ring(looking->round, &string);
+	}
+}
+
 /* What cannot go on comes first. */
 static int look_at_waits(struct round_look *looking)
 {
@@ -167,6 +181,7 @@ static int look_at_waits(struct round_look *looking)
 
 	show_rings(looking, true);
 	error = show_futurelocks(looking);
+	show_busy_loops(looking);
 	show_rings(looking, false);
 	return error;
 }

@@ -343,6 +343,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 		name_owners(&collecting, findings, choice);
 	tdt__live_stacks_fini(&collecting.live);
 	if (done) {
+		tdt__tasks_busy(tasks);
 		prove_rings(&collecting, &cycles, true);
 		tdt__cycles_fini(&cycles);
 		tdt__history_orphans(&collecting.trees, findings, &tasks->orphans);

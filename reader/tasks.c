@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
+#include "facts/busy.h"
 #include "facts/proof.h"
 #include "facts/record.h"
 #include "reader/history.h"
@@ -409,6 +410,24 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 	tdt__futurelocks_find(&places);
 	free(tasks->orphans.lock);
 	tdt__orphans_find(&places, &tasks->orphans);
+}
+
+static bool read_record(void *arg, size_t index, struct tdt_task_record *record)
+{
+	const struct tdt__tasks *tasks = arg;
+
+	return tdt__target_read(tasks->target, tasks->task[index].seen->address, record,
+				sizeof *record);
+}
+
+void tdt__tasks_busy(struct tdt__tasks *tasks)
+{
+	const struct tdt__busy_places places = {
+		.arg = tasks, .member = seen_member, .record = read_record, .n = tasks->n
+	};
+
+	if (tasks->target != NULL && tasks->target->core == NULL)
+		tdt__busy_find(&places);
 }
 
 const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)

@@ -89,6 +89,9 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 /* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
 
+/* Find the busy loops of a process (facts/busy.h). */
+void tdt__tasks_busy(struct tdt__tasks *tasks);
+
 /* The orphaned locks, without traces, as long as the tasks live; none without memory. */
 const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
 

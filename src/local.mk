@@ -134,6 +134,9 @@ libtdt_core_la_SOURCES = \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
+	src/dump/snapshot.h \
+	src/facts/busy.c \
+	src/facts/busy.h \
 	src/facts/orphans.c \
 	src/facts/orphans.h \
 	src/facts/proof.c \

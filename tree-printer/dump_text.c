@@ -92,6 +92,16 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
+static size_t count_busy(const struct tdt_snapshot *snapshot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++)
+			n += tdt__dump_task(&snapshot->groups[i], k).busy_polls != 0;
+	return n;
+}
+
 /* How many tasks that were asked have answered. */
 static size_t count_asked(const struct tdt_snapshot *snapshot)
 {
@@ -127,6 +137,7 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	finding(string, tdt__stuck_orphans(locks), "orphaned lock", dump);
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
+	finding(string, count_busy(snapshot), "busy loop", dump);
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
 	summary_part(string, snapshot->answers[TDT_ANSWER_LAST],
@@ -437,6 +448,27 @@ static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *l
 	flush_line(text);
 }
 
+/* ---- Busy loops ---- */
+
+static void busy_loops(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+			const struct tdt_trace_info info =
+				tdt__dump_task(&snapshot->groups[i], k);
+
+			if (info.busy_polls == 0)
+				continue;
+			tdt__busy_line(&text->string, &info, text->dump->options);
+			tdt__string_puts(&text->string, "\n");
+		}
+	if (text->string.n != 0)
+		tdt__string_puts(&text->string, "\n");
+	flush_line(text);
+}
+
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -453,6 +485,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	}
 	stuck_locks(&text, &locks);
 	free(locks.lock);
+	busy_loops(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, &snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);

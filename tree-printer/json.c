@@ -81,6 +81,8 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_trace_info 
 	tdt__json_known_u64(json, "unknown_stack", info->unknown_stack);
 	tdt__json_known_u64(json, "asked", info->asked);
 	tdt__json_known_u64(json, "moved", info->moved);
+	tdt__json_known_u64(json, "busy_polls", info->busy_polls);
+	tdt__json_known_u64(json, "busy_ns", info->busy_ns);
 	if (info->n_waits != 0 && info->waits != NULL)
 		print_waits(json, info);
 }

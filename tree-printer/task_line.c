@@ -140,6 +140,20 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 	tdt__string_puts(string, "\n");
 }
 
+void tdt__busy_line(struct tdt__string *string, const struct tdt_trace_info *info,
+		    const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, "busy loop");
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, info->id, info->name, options);
+	tdt__string_puts(string, info->woken_by == info->id ? " woke itself " : " was polled ");
+	tdt__count(string, info->busy_polls);
+	tdt__string_puts(string, " times in");
+	tdt__duration(string, info->busy_ns);
+}
+
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info)
 {
 	if (info->leaves_unsure != 0)

@@ -127,6 +127,13 @@ enum {
 void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options);
 
+/*
+ * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`, without an end of the line: what is
+ * said of a task with `busy_polls`.
+ */
+void tdt__busy_line(struct tdt__string *string, const struct tdt_trace_info *info,
+		    const struct tdt_print_options *options);
+
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);
 

@@ -165,6 +165,11 @@ struct tdt_trace_info {
 				      only for that, and waits for something else now: its leaf
 				      reports another object.  `state_ns` is how long it had waited
 				      until then */
+	uint64_t busy_polls;       /* in a dump: the task is in a *busy loop*.  It was polled so
+				      often in `busy_ns`, each time because it had woken itself; or
+				      if `woken_by` is not the task, for a reason that is not known,
+				      because its runtime reports no wake-ups.  0: it is in none */
+	uint64_t busy_ns;
 };
 
 /*

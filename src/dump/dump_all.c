@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "dump/snapshot.h"
 #include "symbolize/namer.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/forms.h"
@@ -30,7 +31,7 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 	int saved = errno, err = check_options(out, options, &ours);
 
 	if (err == 0) {
-		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
+		const struct tdt_snapshot *snapshot = tdt__snapshot_take(options, true);
 		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : TDT__SECOND;
 
 		if (snapshot == NULL)

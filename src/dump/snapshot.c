@@ -26,6 +26,8 @@
 #include "capture/judge.h"
 #include "capture/leaf_list.h"
 #include "dump/request_all.h"
+#include "dump/snapshot.h"
+#include "facts/busy.h"
 #include "facts/orphans.h"
 #include "facts/proof.h"
 #include "facts/record.h"
@@ -67,6 +69,7 @@ struct taking {
 	size_t unanswered; /* tasks without an answer so far */
 	bool late;
 	bool wakes; /* the wake-up of a task was reported */
+	bool finds_busy;
 	size_t lost;
 
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
@@ -480,15 +483,33 @@ static void prove(struct taking *taking, struct member *member)
 	member->recorded.settled = tdt__settled(&places, &witness);
 }
 
+static bool record_now(void *arg, size_t index, struct tdt_task_record *record)
+{
+	return tdt__registry_read(member_at(arg, index)->task, record);
+}
+
+/* Find busy loops, if there is time for it. */
+static void find_busy(struct taking *taking)
+{
+	const struct tdt__busy_places places = { .arg = taking,
+						 .member = recorded_at,
+						 .record = record_now,
+						 .n = members(taking) };
+
+	if (taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
+		tdt__busy_find(&places);
+}
+
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
+	for (size_t i = 0; i < members(taking); i++)
+		prove(taking, member_at(taking, i));
+	if (taking->finds_busy)
+		find_busy(taking);
 	for (size_t i = 0; i < members(taking); i++) {
-		struct member *member = member_at(taking, i);
-
-		prove(taking, member);
-		tdt_handle_unref(member->task);
-		member->task = NULL;
+		tdt_handle_unref(member_at(taking, i)->task);
+		member_at(taking, i)->task = NULL;
 	}
 }
 
@@ -571,9 +592,12 @@ static int read_options(struct tdt_dump_options *ours, struct tdt_task_filter *f
 	return error != 0 ? error : tdt__filter_read(filter, ours->filter);
 }
 
-const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
+const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *options,
+					      bool finds_busy)
 {
-	struct taking taking __attribute__((cleanup(taking_fini))) = { .start = tdt__clock() };
+	struct taking taking
+	    __attribute__((cleanup(taking_fini))) = { .start = tdt__clock(),
+						      .finds_busy = finds_busy };
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
@@ -597,6 +621,11 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 no_memory:
 	errno = ENOMEM;
 	return NULL;
+}
+
+const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
+{
+	return tdt__snapshot_take(options, false);
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

@@ -123,6 +123,10 @@ tests_outside_outside_bank_SOURCES = \
 	tests/outside/outside_bank.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_bank_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_busy
+tests_outside_outside_busy_SOURCES = tests/outside/outside_busy.c tests/lib/must.h
+tests_outside_outside_busy_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_busy_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_futurelock
 tests_outside_outside_futurelock_SOURCES = tests/outside/outside_futurelock.c tests/lib/must.h
 tests_outside_outside_futurelock_CFLAGS = $(AM_CFLAGS) -g

@@ -13,6 +13,7 @@ tests_unit = \
 	tests/unit/symbolize/check_naming \
 	tests/unit/symbolize/check_symbolize \
 	tests/unit/symbolize/check_symbolize_nomem \
+	tests/unit/facts/check_busy \
 	tests/unit/facts/check_proof \
 	tests/unit/tree/check_cycles \
 	tests/unit/tree/check_findings \
