@@ -43,6 +43,7 @@ static const struct program bt_program = {
 		"  --exe=FILE        the program of the core file\n"
 		"  --sysroot=DIR     where the files of the core file's process lie\n"
 		"  --debug-dir=DIR   separate debug files, instead of /usr/lib/debug\n"
+		"  --request         also request tasks whose last tree shows where they wait\n"
 		"  --no-request      only read: make no request to any task\n"
 		"  --max-requests=N  request no more tasks than these (default: 1000)\n"
 		"  --ptrace          stop each thread that runs while its stack is copied: take no "
@@ -71,7 +72,7 @@ static const struct program bt_program = {
 struct bt_command {
 	struct outside_options outside;
 	struct check check;
-	bool no_symbols, stops;
+	bool no_symbols, stops, requests_all;
 	uint32_t max_requests; /* 0: make none */
 	uint64_t *ids;
 	size_t n_ids;
@@ -79,7 +80,7 @@ struct bt_command {
 
 /* --- Options ------------------------------------------------------------------------------ */
 
-enum { OPTION_NO_REQUEST = OPTIONS_OWN, OPTION_MAX_REQUESTS, OPTION_PTRACE, OPTION_NO_SYMBOLS };
+enum { OPTION_NO_REQUEST = OPTIONS_OWN, OPTION_REQUEST, OPTION_MAX_REQUESTS, OPTION_PTRACE, OPTION_NO_SYMBOLS };
 
 static int set_max_requests(struct bt_command *command, const char *value)
 {
@@ -96,6 +97,9 @@ static int bt_option(void *arg, int option, const char *value)
 	struct bt_command *command = arg;
 
 	switch (option) {
+	case OPTION_REQUEST:
+		command->requests_all = true;
+		return PROGRAM_GOES_ON;
 	case OPTION_NO_REQUEST:
 		command->max_requests = 0;
 		return PROGRAM_GOES_ON;
@@ -132,6 +136,7 @@ static int bt_options(struct bt_command *command, int argc, char **argv)
 {
 	static const struct option options[] = {
 		OPTION_FORMAT,
+		{ "request", no_argument, NULL, OPTION_REQUEST },
 		{ "no-request", no_argument, NULL, OPTION_NO_REQUEST },
 		{ "ptrace", no_argument, NULL, OPTION_PTRACE },
 		{ "max-requests", required_argument, NULL, OPTION_MAX_REQUESTS },
@@ -353,11 +358,38 @@ static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
 	return check_report(&check);
 }
 
+/* What there is to be seen before a request may change it. */
+struct bt_before {
+	struct tdt__tasks tasks;
+	struct tdt__findings *findings; /* NULL: there is nothing */
+};
+
+static int look_before(struct bt_before *before, const struct bt_command *command,
+		       struct outside *outside, size_t registry)
+{
+	static const struct tdt__answers none;
+	const struct tdt__task_choice choice = { command->ids, command->n_ids, false };
+	struct tdt__sampling sampling = { .stops = command->stops };
+	int status = outside_tasks(outside, &before->tasks, registry, &command->outside);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	before->findings = tdt__outside_dump(&before->tasks, &choice, &none, &sampling);
+	return before->findings != NULL ? status : report_no_memory();
+}
+
+static void forget_before(struct bt_before *before)
+{
+	tdt__findings_free(before->findings);
+	tdt__tasks_fini(&before->tasks);
+}
+
 /* Dump what there is to be read now.  `start` is when the requests began. */
 static int dump_answered(struct bt_command *command, struct outside *outside, size_t registry,
-			 const struct tdt__answers *answers, uint64_t start)
+			 const struct tdt__answers *answers, const struct bt_before *before,
+			 uint64_t start)
 {
-	const struct tdt__task_choice choice = { command->ids, command->n_ids };
+	const struct tdt__task_choice choice = { command->ids, command->n_ids, false };
 	struct tdt__sampling sampling = { .stops = command->stops };
 	struct tdt__findings *findings;
 	struct tdt__tasks tasks;
@@ -375,6 +407,8 @@ static int dump_answered(struct bt_command *command, struct outside *outside, si
 		status = report_no_memory();
 	} else {
 		findings->public.took_ns = tdt__clock() - start;
+		if (before->findings != NULL)
+			tdt__outside_keep(findings, before->findings, answers);
 		status = print_findings(command, outside->images.table, findings, NULL);
 	}
 	if (status == EXIT_SUCCESS && command->check.on)
@@ -388,17 +422,23 @@ static int dump_answered(struct bt_command *command, struct outside *outside, si
 
 static int dump_registry(struct bt_command *command, struct outside *outside, size_t registry)
 {
-	const struct tdt__task_choice choice = { command->ids, command->n_ids };
+	const struct tdt__task_choice choice = { command->ids, command->n_ids,
+						 !command->requests_all };
+	struct bt_before before = { .findings = NULL };
 	struct tdt__answers answers = { 0 };
 	uint64_t start = tdt__clock();
 	int status = PROGRAM_GOES_ON;
 
-	if (makes_requests(command, outside, registry) && command->check.on)
+	if (makes_requests(command, outside, registry) && command->check.on) {
 		status = request_unproven(command, outside, registry, &answers);
-	else if (makes_requests(command, outside, registry))
-		request_trees(command, outside, registry, &choice, &answers);
+	} else if (makes_requests(command, outside, registry)) {
+		status = look_before(&before, command, outside, registry);
+		if (status == PROGRAM_GOES_ON)
+			request_trees(command, outside, registry, &choice, &answers);
+	}
 	if (status == PROGRAM_GOES_ON)
-		status = dump_answered(command, outside, registry, &answers, start);
+		status = dump_answered(command, outside, registry, &answers, &before, start);
+	forget_before(&before);
 	tdt__answers_fini(&answers);
 	return status;
 }
@@ -423,7 +463,7 @@ static int dump_all_registries(FILE *out, void *arg)
 
 static int dump_last(struct bt_command *command, struct last *last)
 {
-	const struct tdt__task_choice choice = { command->ids, command->n_ids };
+	const struct tdt__task_choice choice = { command->ids, command->n_ids, false };
 	struct tdt__findings *findings =
 		tdt__last_dump(&last->states, &choice, last->read.modules);
 	int status;

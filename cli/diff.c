@@ -65,6 +65,7 @@ struct diff_command {
 	uint64_t after; /* nanoseconds; 0: there are files */
 	char **bt;      /* arguments for tdt bt */
 	int n_bt;
+	int only_first; /* the number of the one that is for the first answer only */
 	const char *name[2]; /* of the files */
 	FILE *file[2];
 };
@@ -142,6 +143,8 @@ static int diff_target(struct diff_command *command, int argc, char **argv)
 		return status;
 	pass_on_both(command, "--pid", command->outside.target);
 	pass_on(command, "--json");
+	command->only_first = command->n_bt;
+	pass_on(command, "--no-request");
 	pass_on(command, "--");
 	for (int i = 0; i < argc; i++)
 		pass_on(command, argv[i]);
@@ -200,7 +203,10 @@ static FILE *open_memory(void)
 	return file;
 }
 
-/* Have tdt bt write its answer to the file.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+/*
+ * Have tdt bt write its answer to the file.  The first answer is taken without requests, which
+ * might change what is compared.  Returns PROGRAM_GOES_ON or TDT_TROUBLE.
+ */
 static int ask(struct diff_command *command, FILE **file)
 {
 	const char *why = "failed";
@@ -229,6 +235,7 @@ static int ask_for_both(struct diff_command *command)
 {
 	int status = ask(command, &command->file[0]);
 
+	command->bt[command->only_first] = command->bt[command->only_first - 1];
 	if (status == PROGRAM_GOES_ON) {
 		sleep_ns(command->after);
 		status = ask(command, &command->file[1]);

@@ -140,6 +140,8 @@ static int read_panics(struct reader *reader, const json_t *object, struct dump 
 
 	if (read_singles(reader, object, "panics", &snapshot->panics, &snapshot->n_panics,
 			 dump) != 0 ||
+	    read_singles(reader, object, "before", &snapshot->before, &snapshot->n_before,
+			 dump) != 0 ||
 	    read_singles(reader, object, "orphans", &snapshot->orphans, &snapshot->n_orphans,
 			 dump) != 0)
 		return -1;
@@ -151,11 +153,11 @@ static int read_panics(struct reader *reader, const json_t *object, struct dump 
 
 static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	static const char *const keys[] = { "groups", "panics", "orphans" };
+	static const char *const keys[] = { "groups", "panics", "before", "orphans" };
 	const json_t *groups = json_object_get(object, "groups");
 	size_t n = 0, tasks = 0;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		const json_t *array = json_object_get(object, keys[i]);
 
 		if (array != NULL ? !json_is_array(array) : i == 0) {
@@ -299,7 +301,8 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
 	    reader_flag(place, "outside", &snapshot->outside) ||
 	    reader_flag(place, "recorded", &snapshot->recorded) ||
-	    reader_flag(place, "at_least", &snapshot->at_least))
+	    reader_flag(place, "at_least", &snapshot->at_least) ||
+	    reader_flag(place, "unseen", &snapshot->unseen))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))

@@ -497,7 +497,7 @@ static int look_at_open_task(struct round_look *looking)
 static void request_open_task(struct round_look *looking)
 {
 	const struct top_question *question = &looking->look->question;
-	const struct tdt__task_choice choice = { &question->id, 1 };
+	const struct tdt__task_choice choice = { &question->id, 1, true };
 	struct outside *outside = &looking->outside;
 	char state = tdt__target_state(&outside->target);
 	struct tdt__trouble trouble;

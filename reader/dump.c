@@ -362,3 +362,43 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	open_images(tasks->images, findings->public.orphans, findings->public.n_orphans);
 	return findings;
 }
+
+/* --- Before the requests ------------------------------------------------------------------ */
+
+static bool has_gone_on(const struct tdt_outside_tree *answer)
+{
+	return answer != NULL && answer->answer == TDT_OUTSIDE_FRESH &&
+	       (answer->moved != 0 || answer->outcome != TDT_PENDING);
+}
+
+static struct tdt_trace *trace_before(const struct tdt_snapshot_group *group,
+				      const struct tdt_trace_info *info)
+{
+	struct tdt__stacks *stacks = group->trace != NULL
+					     ? tdt__stacks_copy(group->trace->stacks)
+					     : tdt__stacks_new(1);
+
+	return stacks != NULL ? tdt__trace_of(info, stacks) : NULL;
+}
+
+void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__findings *before,
+		       const struct tdt__answers *answers)
+{
+	struct tdt_snapshot_group *list =
+		tdt__arena_take(&findings->arena, (answers->n + 1) * sizeof *list);
+	struct tdt_snapshot *public = &findings->public;
+
+	public->before = list;
+	for (size_t i = 0; i < before->public.n_groups && list != NULL; i++) {
+		const struct tdt_snapshot_group *group = &before->public.groups[i];
+
+		for (size_t k = 0; k < group->n && public->n_before < answers->n; k++) {
+			const struct tdt__seen_task *task = (const void *)group->tasks[k];
+
+			if (group->tasks[k]->state == TDT_TASK_WAITING &&
+			    has_gone_on(tdt__answers_find(answers, task->seen)))
+				tdt__findings_add_trace(findings, list, &public->n_before,
+							trace_before(group, group->tasks[k]));
+		}
+	}
+}

@@ -52,6 +52,7 @@ struct tdt__tasks {
 struct tdt__task_choice {
 	const uint64_t *ids; /* only these tasks */
 	size_t n_ids;	     /* 0: all tasks */
+	bool unseen; /* request only those whose last tree does not show where they wait now */
 };
 
 /*

@@ -34,6 +34,7 @@ static void summary_json(struct tdt__json *json, const struct tdt__dump *dump)
 	tdt__json_true(json, "outside", snapshot->outside);
 	tdt__json_true(json, "recorded", snapshot->recorded);
 	tdt__json_true(json, "at_least", snapshot->at_least);
+	tdt__json_true(json, "unseen", snapshot->unseen);
 	if (snapshot->process != NULL) /* else the dump is of this process */
 		tdt__json_process(json, snapshot->process);
 	tdt__json_end(json, '}');
@@ -156,6 +157,7 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	tdt__json_rings(&json, snapshot->cycles, snapshot->n_cycles);
 	tdt__json_stuck_locks(&json, snapshot);
 	all_groups(&json, snapshot);
+	groups_array(&json, "before", snapshot->before, snapshot->n_before);
 	groups_array(&json, "panics", snapshot->panics, snapshot->n_panics);
 	return tdt__json_finish(&json);
 }

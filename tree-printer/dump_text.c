@@ -396,6 +396,20 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 		one_group(text, &text->dump->snapshot->groups[text->groups++], deadlock);
 }
 
+/* Write what was seen of the tasks that went on when they were asked. */
+static void tasks_before(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	if (snapshot->n_before == 0)
+		return;
+	tdt__count_tasks(&text->string, snapshot->n_before);
+	tdt__string_puts(&text->string, " went on when asked; before, this was seen:\n\n");
+	flush_line(text);
+	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
+		one_group(text, &snapshot->before[i], false);
+}
+
 /* Write the last tasks that panicked. */
 static void panicked_tasks(struct dump_text *text)
 {
@@ -489,6 +503,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, &snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
+	tasks_before(&text);
 	panicked_tasks(&text);
 	tdt__string_free(&text.string);
 	tdt__frames_fini(&text.frames);

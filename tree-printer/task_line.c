@@ -130,7 +130,7 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 	tdt__task_answer(string, info, kind);
 	if (kind.recorded)
 		recorded(string, info, kind.answer);
-	else if (kind.outside && kind.answer == TDT_ANSWER_LAST)
+	else if ((kind.outside && kind.answer == TDT_ANSWER_LAST) || tdt__is_seen(info, kind))
 		watched(string, info);
 	else
 		age(string, info);

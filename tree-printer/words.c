@@ -268,7 +268,8 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *i
 		tdt__string_puts(string, ", no stack could be read");
 	else if (kind.outside)
 		outside_answer(string, info, answer);
-	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
+	else if (answer == TDT_ANSWER_NONE ||
+		 (answer == TDT_ANSWER_LAST && !tdt__is_seen(info, kind)))
 		tdt__string_puts(string, ", did not answer");
 }
 

@@ -84,6 +84,7 @@ struct tdt__task_kind {
 	enum tdt_answer answer;
 	bool outside;  /* the snapshot was read from outside the process */
 	bool recorded; /* it was made of a recording */
+	bool unseen;   /* tasks whose last tree is of their last poll were not requested */
 	bool deadlock; /* the task is in a deadlock */
 };
 static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snapshot,
@@ -92,7 +93,15 @@ static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snap
 	return (struct tdt__task_kind){ .answer = answer,
 					.outside = snapshot->outside != 0,
 					.recorded = snapshot->recorded != 0,
+					.unseen = snapshot->unseen != 0,
 					.deadlock = deadlock };
+}
+
+/* Whether the tree was there, so that the task was not requested. */
+static inline bool tdt__is_seen(const struct tdt_trace_info *info, struct tdt__task_kind kind)
+{
+	return kind.unseen && kind.answer == TDT_ANSWER_LAST &&
+	       info->state == TDT_TASK_WAITING && info->polls_since == 0;
 }
 
 /* What the tree is. */

@@ -47,6 +47,7 @@
 #include "dump/dump_file.h"
 #include "dump/dump_variable.h"
 #include "dump/recorder_snapshot.h"
+#include "dump/snapshot.h"
 #include "host/start.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -156,7 +157,7 @@ static void make_dump(const char *path)
 	if (path[0] != '\0')
 		tdt__dump_to_file(path);
 	else
-		tdt_dump(stderr, NULL);
+		tdt__dump(stderr, NULL, true);
 }
 
 static void make_snapshot(const char *path)

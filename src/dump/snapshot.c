@@ -69,7 +69,7 @@ struct taking {
 	size_t unanswered; /* tasks without an answer so far */
 	bool late;
 	bool wakes; /* the wake-up of a task was reported */
-	bool finds_busy;
+	struct tdt__snapshot_how how;
 	size_t lost;
 
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
@@ -437,8 +437,9 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 static struct tdt_handle *task_of(void *arg, size_t index)
 {
 	const struct taking *taking = arg;
+	struct tdt_handle *task = member_at(taking, index)->task;
 
-	return member_at(taking, index)->task;
+	return taking->how.only_unseen && tdt__last_tree_shows(task) ? NULL : task;
 }
 
 static void request_all(struct taking *taking, const struct tdt_dump_options *options)
@@ -505,7 +506,7 @@ static void release_all(struct taking *taking)
 {
 	for (size_t i = 0; i < members(taking); i++)
 		prove(taking, member_at(taking, i));
-	if (taking->finds_busy)
+	if (taking->how.finds_busy)
 		find_busy(taking);
 	for (size_t i = 0; i < members(taking); i++) {
 		tdt_handle_unref(member_at(taking, i)->task);
@@ -572,6 +573,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 
 	findings->public.took_ns = tdt__clock() - taking->start;
 	findings->public.lost = taking->lost;
+	findings->public.unseen = taking->how.only_unseen;
 	release_all(taking);
 	tdt__futurelocks_find(&places);
 	note_orphans(taking);
@@ -593,11 +595,11 @@ static int read_options(struct tdt_dump_options *ours, struct tdt_task_filter *f
 }
 
 const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *options,
-					      bool finds_busy)
+					      struct tdt__snapshot_how how)
 {
 	struct taking taking
 	    __attribute__((cleanup(taking_fini))) = { .start = tdt__clock(),
-						      .finds_busy = finds_busy };
+						      .how = how };
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
@@ -625,7 +627,7 @@ no_memory:
 
 const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
 {
-	return tdt__snapshot_take(options, false);
+	return tdt__snapshot_take(options, (struct tdt__snapshot_how){ .finds_busy = false });
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

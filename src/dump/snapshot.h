@@ -2,15 +2,21 @@
 #ifndef TDT_SRC_DUMP_SNAPSHOT_H
 #define TDT_SRC_DUMP_SNAPSHOT_H
 
+/* What tdt_snapshot_take() does not do, but dumps do. */
+
 #include <stdbool.h>
 
 #include <tdt/dump.h>
 
-/*
- * tdt_snapshot_take(), which also finds busy loops if `finds_busy` (facts/busy.h): that may take a
- * tenth of a second more.
- */
+struct tdt__snapshot_how {
+	bool finds_busy;  /* busy loops (facts/busy.h): a tenth of a second more, if there may be one */
+	bool only_unseen; /* request no task whose last tree shows where it waits (last_tree.h) */
+};
+
 const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *options,
-					      bool finds_busy);
+					      struct tdt__snapshot_how how);
+
+/* tdt_dump(), which finds busy loops; `only_unseen` as above. */
+int tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
 
 #endif

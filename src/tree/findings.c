@@ -32,6 +32,7 @@ void tdt__findings_free(struct tdt__findings *findings)
 		return;
 	free_traces(findings->public.panics, findings->public.n_panics);
 	free_traces(findings->public.orphans, findings->public.n_orphans);
+	free_traces(findings->public.before, findings->public.n_before);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);

@@ -44,7 +44,7 @@ struct tdt__entry {
 struct tdt__findings {
 	/*
 	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
-	 * panics and orphans, of which the traces are freed with the findings.
+	 * panics, orphans and `before`, of which the traces are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
