@@ -80,7 +80,13 @@ struct bt_command {
 
 /* --- Options ------------------------------------------------------------------------------ */
 
-enum { OPTION_NO_REQUEST = OPTIONS_OWN, OPTION_REQUEST, OPTION_MAX_REQUESTS, OPTION_PTRACE, OPTION_NO_SYMBOLS };
+enum {
+	OPTION_NO_REQUEST = OPTIONS_OWN,
+	OPTION_REQUEST,
+	OPTION_MAX_REQUESTS,
+	OPTION_PTRACE,
+	OPTION_NO_SYMBOLS
+};
 
 static int set_max_requests(struct bt_command *command, const char *value)
 {

@@ -28,6 +28,7 @@
 
 #define REQUEST_NS TDT__SECOND
 #define TREE_TIME (5 * TDT__SECOND)
+#define WATCH_NS (TDT__SECOND / 100) /* between the trees of a task */
 
 struct round_look {
 	const struct top_look *look;
@@ -574,4 +575,25 @@ int top_look(FILE *out, void *arg)
 	outside_close(&looking.outside);
 	look->round->took_ns = tdt__clock() - start;
 	return status;
+}
+
+int top_watch(FILE *out, void *arg)
+{
+	struct tdt_outside_watch watch = { .interval_ns = WATCH_NS };
+	struct tdt__trouble trouble;
+	struct outside outside;
+	struct tdt__door door;
+	int status;
+
+	dup2(fileno(out), STDERR_FILENO);
+	status = outside_open(&outside, arg);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (tdt__door_open(&door, &outside.target, &outside.found[0], &trouble) != 0 ||
+	    tdt__door_request(&door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch,
+			      &trouble) != 0)
+		return report_trouble(trouble.text);
+	while (tdt__target_is_there(&outside.target))
+		pause();
+	return report_ended();
 }

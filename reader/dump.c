@@ -395,10 +395,11 @@ void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__finding
 		for (size_t k = 0; k < group->n && public->n_before < answers->n; k++) {
 			const struct tdt__seen_task *task = (const void *)group->tasks[k];
 
-			if (group->tasks[k]->state == TDT_TASK_WAITING &&
-			    has_gone_on(tdt__answers_find(answers, task->seen)))
-				tdt__findings_add_trace(findings, list, &public->n_before,
-							trace_before(group, group->tasks[k]));
+			if (group->tasks[k]->state != TDT_TASK_WAITING ||
+			    !has_gone_on(tdt__answers_find(answers, task->seen)))
+				continue;
+			tdt__findings_add_trace(findings, list, &public->n_before, group->answer,
+						trace_before(group, group->tasks[k]));
 		}
 	}
 }

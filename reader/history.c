@@ -165,7 +165,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	findings->public.panics = group;
 	for (size_t i = 0; i < n && group != NULL; i++)
 		tdt__findings_add_trace(findings, group, &findings->public.n_panics,
-					panic_trace(reader, findings, &panic[i]));
+					TDT_ANSWER_FRESH, panic_trace(reader, findings, &panic[i]));
 	free(panic);
 }
 
@@ -208,5 +208,6 @@ void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings 
 	findings->public.orphans = group;
 	for (size_t i = 0; i < orphans->n && group != NULL; i++)
 		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
+					TDT_ANSWER_FRESH,
 					seen_orphan_trace(reader, &orphans->lock[i]));
 }

@@ -19,7 +19,7 @@ _tdt()
 		--timeout=' ;;
 	print) options="$all "'--format= --addresses --full-paths --plumbing --depth= --summary
 		--perfetto= --full --rows= --since=' ;;
-	bt) options="$target "'--no-request --max-requests= --ptrace --no-symbols --format= --addresses
+	bt) options="$target "'--request --no-request --max-requests= --ptrace --no-symbols --format= --addresses
 		--full --full-paths --plumbing --check --polling-longer= --waiting-longer=
 		--timeout=' ;;
 	profile) options="$target "'--format= --duration= --frequency= --state= --output= --rows=
@@ -28,8 +28,8 @@ _tdt()
 		--debug-dir= --timeout= --format= --addresses --full --full-paths --plumbing
 		--verbose' ;;
 	set) options="$target --for= --timeout=" ;;
-	top) options='--pid= --interval= --rounds= --view= --sort= --name= --task= --no-request
-		--debug-dir= --timeout= --utf8 --ascii --color= --help --version' ;;
+	top) options='--pid= --interval= --rounds= --view= --sort= --name= --task= --watch
+		--no-request --debug-dir= --timeout= --utf8 --ascii --color= --help --version' ;;
 	*) return ;;
 	esac
 	if [[ $word == -* ]]; then

@@ -42,6 +42,7 @@ complete -c tdt -n '__fish_seen_subcommand_from ps bt diff record set' -l timeou
 	-d 'Give up after that'
 
 set -l bt '__fish_seen_subcommand_from bt diff'
+complete -c tdt -n $bt -l request -d 'Request all tasks'
 complete -c tdt -n $bt -l no-request -d 'Make no request'
 complete -c tdt -n $bt -l ptrace -d 'Stop threads that run'
 complete -c tdt -n $bt -l max-requests -x -d 'Request no more tasks'
@@ -104,6 +105,7 @@ complete -c tdt -n $top -l view -xa 'tasks places threads times' -d 'What is sho
 complete -c tdt -n $top -l sort -xa 'suspicion for age polls name id' -d 'The order'
 complete -c tdt -n $top -l name -x -d 'Only tasks whose name matches'
 complete -c tdt -n $top -l task -x -d 'The tree of a task'
+complete -c tdt -n $top -l watch -d 'Have the tasks watched meanwhile'
 complete -c tdt -n $top -l no-request -d 'Make no request'
 complete -c tdt -n $top -l timeout -x -d 'Give a round up after that'
 

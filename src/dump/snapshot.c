@@ -529,7 +529,8 @@ static void note_panics(struct tdt__findings *findings)
 		struct tdt_trace *trace;
 
 		if (tdt__panic_trace(back, now, &trace) == 0)
-			tdt__findings_add_trace(findings, group, &public->n_panics, trace);
+			tdt__findings_add_trace(findings, group, &public->n_panics,
+					TDT_ANSWER_FRESH, trace);
 	}
 }
 
@@ -558,7 +559,7 @@ static void note_orphans(struct taking *taking)
 	findings->public.orphans = group;
 	for (size_t i = 0; i < orphans.n && group != NULL; i++)
 		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
-					orphan_trace(&orphans.lock[i]));
+					TDT_ANSWER_FRESH, orphan_trace(&orphans.lock[i]));
 	free(orphans.lock);
 }
 

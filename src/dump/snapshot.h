@@ -9,7 +9,7 @@
 #include <tdt/dump.h>
 
 struct tdt__snapshot_how {
-	bool finds_busy;  /* busy loops (facts/busy.h): a tenth of a second more, if there may be one */
+	bool finds_busy;  /* busy loops (facts/busy.h), which may take a tenth of a second more */
 	bool only_unseen; /* request no task whose last tree shows where it waits (last_tree.h) */
 };
 

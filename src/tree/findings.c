@@ -101,7 +101,7 @@ static int by_suspicion(const void *a, const void *b)
 }
 
 void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
-			     size_t *n, struct tdt_trace *trace)
+			     size_t *n, enum tdt_answer answer, struct tdt_trace *trace)
 {
 	const struct tdt_trace_info **task = tdt__arena_take(&findings->arena, sizeof *task);
 
@@ -111,7 +111,7 @@ void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot
 	}
 	*task = &trace->info;
 	list[(*n)++] = (struct tdt_snapshot_group){
-		.answer = TDT_ANSWER_FRESH, .trace = trace, .tasks = task, .n = 1
+		.answer = answer, .trace = trace, .tasks = task, .n = 1
 	};
 }
 

@@ -70,7 +70,7 @@ bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *membe
  * over the trace; NULL adds nothing, and so does lack of memory.
  */
 void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
-			     size_t *n, struct tdt_trace *trace);
+			     size_t *n, enum tdt_answer answer, struct tdt_trace *trace);
 
 /*
  * Sort the members by what is known of them so far, the most suspicious first, and prepare for
